@@ -1,0 +1,1 @@
+"""Logs in, released Parquet out."""

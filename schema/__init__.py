@@ -1,0 +1,1 @@
+"""What a measurement is: tables, metrics, goals, views, and the lake that holds them."""

@@ -1,0 +1,76 @@
+"""The manifest of a release: every file that belongs to it, with its size, sha256, rows and partition."""
+
+from __future__ import annotations
+
+import hashlib
+from collections.abc import Iterable
+from dataclasses import asdict, dataclass
+from pathlib import Path
+
+import pyarrow as pa
+import pyarrow.parquet as pq
+
+from schema.errors import LakeBroken
+from schema.names import Study, Workload
+
+_SCHEMA = pa.schema(
+    [
+        ("table", pa.string()),
+        ("path", pa.string()),
+        ("bytes", pa.int64()),
+        ("sha256", pa.string()),
+        ("rows", pa.int64()),
+        ("collection", pa.string()),
+        ("dataset", pa.string()),
+        ("model", pa.string()),
+        ("optimizer", pa.string()),
+        ("batch_size", pa.int64()),
+    ]
+)
+
+
+@dataclass(frozen=True)
+class DataFile:
+    """A Parquet file of the lake; path is relative to the lake; the partition is None in a small table."""
+
+    table: str
+    path: str
+    bytes: int
+    sha256: str
+    rows: int
+    collection: str | None = None
+    dataset: str | None = None
+    model: str | None = None
+    optimizer: str | None = None
+    batch_size: int | None = None
+
+    @property
+    def study(self) -> Study | None:
+        """The study whose partition the file is in."""
+        if None in (self.collection, self.dataset, self.model, self.optimizer, self.batch_size):
+            return None
+        assert self.collection and self.dataset and self.model and self.optimizer and self.batch_size is not None
+        return Study(Workload(self.collection, self.dataset, self.model, self.optimizer), self.batch_size)
+
+
+def write_manifest(path: Path, files: Iterable[DataFile]) -> str:
+    """Write the manifest, sorted by table and path, and return its sha256."""
+    ordered = sorted(files, key=lambda file: (file.table, file.path))
+    path.parent.mkdir(parents=True, exist_ok=True)
+    pq.write_table(pa.Table.from_pylist([asdict(file) for file in ordered], _SCHEMA), path, compression="zstd")
+    return sha256_of(path)
+
+
+def read_manifest(path: Path, sha256: str) -> list[DataFile]:
+    """Read a manifest back; raises LakeBroken when it is missing or is not the one that was published."""
+    if not path.is_file():
+        raise LakeBroken(f"the file list {path} is missing: restore it, or use another release")
+    if sha256_of(path) != sha256:
+        raise LakeBroken(f"the file list {path} was altered since its release: restore it, or use another release")
+    return [DataFile(**row) for row in pq.read_table(path, schema=_SCHEMA).to_pylist()]
+
+
+def sha256_of(path: Path) -> str:
+    """The sha256 of a file's bytes, in hexadecimal."""
+    with path.open("rb") as file:
+        return hashlib.file_digest(file, "sha256").hexdigest()

@@ -1,0 +1,114 @@
+"""A release as a read-only DuckDB database: built once, then shared by every process that answers questions.
+
+Schema `base` holds native sorted tables with integer keys, for speed; the views and macros over them, and over the
+release's Parquet files, are what users see. Each is a file in `schema/views/` with a comment that says what a row is.
+"""
+
+from __future__ import annotations
+
+import fcntl
+import hashlib
+import os
+from collections.abc import Iterator
+from contextlib import contextmanager
+from importlib import resources
+from pathlib import Path
+
+import duckdb
+
+from schema.database import Release
+from schema.errors import LakeBroken
+from schema.lake import Lake
+from schema.manifest import DataFile
+from schema.tables import TABLES
+
+SERVING_VERSION = 1
+BASE_TABLES = ("studies", "trials", "metrics", "collections", "goals", "records")
+VIEWS = (
+    "collections", "studies", "workloads", "trials", "metrics", "goals", "records", "measurements",
+    "steps_to_target", "steps_to_result",
+)  # fmt: skip
+MACROS = ("steps_to", "result_at")
+
+
+def sql(name: str) -> str:
+    """The text of `schema/views/<name>.sql`."""
+    return resources.files("schema.views").joinpath(f"{name}.sql").read_text("utf-8")
+
+
+def serving_file(lake: Lake, release: Release) -> Path:
+    """The DuckDB file of a release, built now if it isn't there; raises LakeBroken when a data file is missing.
+
+    Its views name the data files by absolute path, so the place of the lake is part of the file's name.
+    """
+    folder = lake.folder / "serving"
+    place = hashlib.sha256(str(lake.folder).encode()).hexdigest()
+    path = folder / f"release-{release.number:06d}-{release.manifest_sha256[:12]}-{place[:6]}-v{SERVING_VERSION}.duckdb"
+    if not path.is_file():
+        folder.mkdir(parents=True, exist_ok=True)
+        with _only_one_at_a_time(folder / ".building"):
+            if not path.is_file():
+                unfinished = path.with_suffix(f".{os.getpid()}")
+                try:
+                    _build(unfinished, lake, lake.files(release))
+                    unfinished.replace(path)
+                finally:
+                    unfinished.unlink(missing_ok=True)
+    return path
+
+
+def open_release(lake: Lake, release: Release) -> duckdb.DuckDBPyConnection:
+    """A read-only connection to a release; use `.cursor()` for one per thread."""
+    return duckdb.connect(str(serving_file(lake, release)), read_only=True)
+
+
+def _build(path: Path, lake: Lake, files: list[DataFile]) -> None:
+    path.unlink(missing_ok=True)
+    ordered = sorted(
+        files,
+        key=lambda file: (
+            str(file.collection),
+            str(file.dataset),
+            str(file.model),
+            str(file.optimizer),
+            file.batch_size or 0,
+            file.path,
+        ),
+    )
+    connection = duckdb.connect(str(path))
+    try:
+        for table in TABLES:
+            paths = [str(lake.folder / file.path) for file in ordered if file.table == table]
+            missing = next((p for p in paths if not Path(p).is_file()), None)
+            if missing:
+                raise LakeBroken(f"the data file {missing} is missing: restore it, or use another release")
+            connection.execute(f"SET VARIABLE {table}_files = $paths", {"paths": paths})
+        connection.execute("CREATE SCHEMA base")
+        _make_base(connection)
+        for name in (*VIEWS, *MACROS):
+            _make_view(connection, name, [str(lake.folder / f.path) for f in ordered if f.table == "measurements"])
+        connection.execute("CHECKPOINT")
+    finally:
+        connection.close()
+
+
+def _make_base(connection: duckdb.DuckDBPyConnection) -> None:
+    for name in BASE_TABLES:
+        connection.execute(sql(f"base_{name}"))
+    for (metric,) in connection.execute("SELECT metric FROM base.metrics ORDER BY metric_id").fetchall():
+        connection.execute(sql("fill_records"), {"metric": metric})
+
+
+def _make_view(connection: duckdb.DuckDBPyConnection, name: str, files: list[str]) -> None:
+    text = sql(name)
+    if "$files" in text:
+        quoted = ", ".join("'" + file.replace("'", "''") + "'" for file in files)
+        text = text.replace("$files", f"[{quoted}]")
+    connection.execute(text)
+
+
+@contextmanager
+def _only_one_at_a_time(lock: Path) -> Iterator[None]:
+    with lock.open("w") as file:
+        fcntl.flock(file, fcntl.LOCK_EX)
+        yield

@@ -1,0 +1,136 @@
+"""The seven tables of the lake, as Arrow schemas with Iceberg field ids; the column names are promises.
+
+`measurements` and `records` are tidy, one row per (trial, step, metric), partitioned by study. The others are small:
+each release holds them as one file.
+"""
+
+from __future__ import annotations
+
+import pyarrow as pa
+
+NAMESPACE = "losslake"
+STUDY_KEYS = ("collection", "dataset", "model", "optimizer", "batch_size")
+STATUSES = ("COMPLETE", "INCOMPLETE", "INFEASIBLE")
+
+
+def _schema(*fields: tuple[str, pa.DataType, str]) -> pa.Schema:
+    """A schema whose fields are numbered from 1 in order; nested fields follow after the last of them."""
+    numbered = []
+    next_nested = len(fields) + 1
+    for number, (name, kind, doc) in enumerate(fields, start=1):
+        if pa.types.is_map(kind):
+            key = pa.field("key", kind.key_type, nullable=False, metadata=_identity(next_nested))
+            value = pa.field("value", kind.item_type, nullable=False, metadata=_identity(next_nested + 1))
+            kind = pa.map_(key, value)
+            next_nested += 2
+        elif pa.types.is_list(kind):
+            kind = pa.list_(pa.field("element", kind.value_type, nullable=False, metadata=_identity(next_nested)))
+            next_nested += 1
+        numbered.append(pa.field(name, kind, metadata=_identity(number) | {b"doc": doc.encode()}))
+    return pa.schema(numbered)
+
+
+def _identity(number: int) -> dict[bytes, bytes]:
+    return {b"PARQUET:field_id": str(number).encode()}
+
+
+_KEYS = (
+    ("collection", pa.string(), "where the study comes from; slashes separate sub-collections"),
+    ("dataset", pa.string(), "data set trained on"),
+    ("model", pa.string(), "model trained"),
+    ("optimizer", pa.string(), "optimizer that trained it"),
+    ("batch_size", pa.int64(), "batch size, in the study's batch_unit"),
+)
+
+COLLECTIONS = _schema(
+    ("collection", pa.string(), "name, as in every other table"),
+    ("title", pa.string(), "what it is, in a line"),
+    ("licence", pa.string(), "licence of the data, as its source states it"),
+    ("citation", pa.string(), "what to cite"),
+    ("source_url", pa.string(), "where it was published"),
+)
+
+STUDIES = _schema(
+    *_KEYS,
+    ("batch_unit", pa.string(), "what batch_size counts: examples, tokens, sequences, seconds of audio"),
+    ("train_steps", pa.int64(), "least number of steps for a trial to count as COMPLETE; 0: a time budget"),
+    ("early_stopping", pa.bool_(), "whether bad trials may have been stopped early"),
+    ("parameter_configs", pa.string(), "JSON: the search space, by metaparameter"),
+    ("metrics", pa.list_(pa.string()), "metrics measured, by name"),
+    ("n_trials", pa.int64(), "trials stored"),
+    ("n_complete", pa.int64(), "of these, COMPLETE"),
+    ("n_incomplete", pa.int64(), "of these, INCOMPLETE"),
+    ("n_infeasible", pa.int64(), "of these, INFEASIBLE"),
+    ("n_quarantined", pa.int64(), "trials offered but not stored; the ledger says why"),
+    ("n_evaluations", pa.int64(), "rows of (trial, step)"),
+    ("n_measurements", pa.int64(), "rows of (trial, step, metric)"),
+    ("n_nonfinite", pa.int64(), "measurements that are NaN or infinite"),
+    ("format", pa.string(), "log format it was read from"),
+    ("source", pa.string(), "archive or folder it was read from"),
+    ("source_digest", pa.string(), "sha256 over the sha256 of its source files"),
+    ("content_digest", pa.string(), "sha256 over its trials and measurements, whatever file they are in"),
+)
+
+TRIALS = _schema(
+    *_KEYS,
+    ("trial_id", pa.int64(), "number of the trial within its study"),
+    ("status", pa.string(), "COMPLETE, INCOMPLETE (stopped for an outside reason) or INFEASIBLE (diverged)"),
+    ("steps", pa.int64(), "steps taken, as the log says"),
+    ("parameters", pa.map_(pa.string(), pa.float64()), "numeric metaparameters"),
+    ("attributes", pa.map_(pa.string(), pa.string()), "metaparameters that are not numbers, as JSON"),
+    ("n_evaluations", pa.int64(), "steps at which it was evaluated"),
+    ("n_nonfinite", pa.int64(), "measurements that are NaN or infinite"),
+    ("last_step", pa.int64(), "last step at which it was evaluated; null if it never was"),
+    ("source", pa.string(), "file its curve was read from, within the study's source"),
+    ("source_sha256", pa.string(), "sha256 of that file"),
+    ("content_digest", pa.string(), "sha256 over status, steps, metaparameters and curve, whatever file they are in"),
+)
+
+MEASUREMENTS = _schema(
+    *_KEYS,
+    ("metric", pa.string(), "split/quantity"),
+    ("trial_id", pa.int64(), "number of the trial within its study"),
+    ("step", pa.int64(), "updates of the parameters before this evaluation"),
+    ("value", pa.float64(), "the float64 that the log's text says; may be NaN or infinite"),
+    ("elapsed_s", pa.float64(), "seconds since the start of training, where known"),
+)
+
+RECORDS = _schema(
+    *_KEYS,
+    ("metric", pa.string(), "split/quantity, of a metric with a known direction"),
+    ("trial_id", pa.int64(), "number of the trial within its study"),
+    ("step", pa.int64(), "step of the record"),
+    ("previous_step", pa.int64(), "step of the same trial's previous measurement of this metric; null if none"),
+    ("value", pa.float64(), "finite, strictly better than at every earlier step of the trial"),
+    ("elapsed_s", pa.float64(), "seconds since the start of training, where known"),
+)
+
+METRICS = _schema(
+    ("metric", pa.string(), "split/quantity"),
+    ("split", pa.string(), "train, val or test"),
+    ("quantity", pa.string(), "what is measured"),
+    ("direction", pa.string(), "minimize or maximize; null: unknown, a query has to say it"),
+    ("unit", pa.string(), "unit of the value"),
+    ("description", pa.string(), "what it means"),
+)
+
+GOALS = _schema(
+    ("collection", pa.string(), "of the workload"),
+    ("dataset", pa.string(), "of the workload"),
+    ("model", pa.string(), "of the workload"),
+    ("optimizer", pa.string(), "of the workload"),
+    ("metric", pa.string(), "split/quantity"),
+    ("target", pa.float64(), "a trial reaches the goal when it is strictly better than this"),
+    ("source", pa.string(), "where the goal comes from"),
+)
+
+TABLES: dict[str, pa.Schema] = {
+    "collections": COLLECTIONS,
+    "studies": STUDIES,
+    "trials": TRIALS,
+    "measurements": MEASUREMENTS,
+    "records": RECORDS,
+    "metrics": METRICS,
+    "goals": GOALS,
+}
+PARTITIONED = ("measurements", "records")

@@ -1,0 +1,5 @@
+-- One row per metric; metric_id numbers them by name.
+CREATE TABLE base.metrics AS
+SELECT CAST(row_number() OVER (ORDER BY metric) AS SMALLINT) AS metric_id, *
+FROM read_parquet(getvariable('metrics_files'), hive_partitioning = false)
+ORDER BY metric_id;

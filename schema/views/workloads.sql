@@ -1,0 +1,16 @@
+-- One row per workload: (collection, dataset, model, optimizer), with its batch sizes and counts.
+CREATE VIEW workloads AS
+SELECT
+    collection || '/' || dataset || '/' || model || '/' || optimizer AS workload,
+    collection, dataset, model, optimizer,
+    any_value(batch_unit) AS batch_unit,
+    list(batch_size ORDER BY batch_size) AS batch_sizes,
+    count(*) AS n_studies,
+    CAST(sum(n_trials) AS BIGINT) AS n_trials,
+    CAST(sum(n_complete) AS BIGINT) AS n_complete,
+    CAST(sum(n_incomplete) AS BIGINT) AS n_incomplete,
+    CAST(sum(n_infeasible) AS BIGINT) AS n_infeasible,
+    CAST(sum(n_evaluations) AS BIGINT) AS n_evaluations
+FROM base.studies
+GROUP BY collection, dataset, model, optimizer
+ORDER BY collection, dataset, model, optimizer;
