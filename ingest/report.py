@@ -10,7 +10,8 @@ from typing import Protocol
 class Quarantined:
     """Something offered that was not stored: which rule it broke, where, and what to do about it.
 
-    path is within the source; line counts from 1, None where a line makes no sense; study is None where unknown.
+    path is within the source; line counts from 1, None where a line makes no sense; study and trial_id are
+    None where unknown.
     """
 
     source: str
@@ -19,6 +20,7 @@ class Quarantined:
     message: str
     line: int | None = None
     study: str | None = None
+    trial_id: int | None = None
     sha256: str | None = None
 
     def __str__(self) -> str:

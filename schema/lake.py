@@ -5,13 +5,14 @@ from __future__ import annotations
 import os
 import tomllib
 from collections.abc import Sequence
+from contextlib import suppress
 from dataclasses import dataclass
 from functools import cached_property
 from pathlib import Path
 from urllib.parse import unquote, urlsplit
 
 from pyiceberg.catalog.sql import SqlCatalog
-from pyiceberg.exceptions import NamespaceAlreadyExistsError, TableAlreadyExistsError
+from pyiceberg.exceptions import CommitFailedException, NamespaceAlreadyExistsError, TableAlreadyExistsError
 from pyiceberg.io.pyarrow import pyarrow_to_schema
 from pyiceberg.partitioning import PartitionField, PartitionSpec
 from pyiceberg.table import Table
@@ -97,7 +98,7 @@ class Lake:
 
     @cached_property
     def catalog(self) -> SqlCatalog:
-        return SqlCatalog("losslake", uri=self.database_url, warehouse=self.warehouse.as_uri())
+        return SqlCatalog("losslake", uri=self.database_url, warehouse=f"file://{self.warehouse}")
 
     def table(self, name: str) -> Table:
         """The Iceberg table of that name, at its newest metadata."""
@@ -147,10 +148,8 @@ class Lake:
         """Create whatever is not there yet; the marker is written last, so a half-made lake is made again."""
         Base.metadata.create_all(self.engine)
         self.catalog.create_tables()
-        try:
+        with suppress(NamespaceAlreadyExistsError):
             self.catalog.create_namespace_if_not_exists(NAMESPACE)
-        except NamespaceAlreadyExistsError:
-            pass
         for name, arrow_schema in TABLES.items():
             schema = pyarrow_to_schema(arrow_schema)
             keys = STUDY_KEYS if name in PARTITIONED else ()
@@ -158,16 +157,17 @@ class Lake:
                 PartitionField(schema.find_field(key).field_id, 1000 + position, IdentityTransform(), key)
                 for position, key in enumerate(keys)
             ]
-            try:
-                self.catalog.create_table_if_not_exists(
+            with suppress(TableAlreadyExistsError, CommitFailedException):
+                table = self.catalog.create_table(
                     (NAMESPACE, name),
                     schema,
-                    location=(self.warehouse / NAMESPACE / name).as_uri(),
+                    location=f"file://{self.warehouse / NAMESPACE / name}",
                     partition_spec=PartitionSpec(*fields),
-                    properties={"write.metadata.metrics.default": "full", "commit.retry.num-retries": "10"},
+                    properties={"write.metadata.metrics.default": "full", "commit.retry.num-retries": "0"},
                 )
-            except TableAlreadyExistsError:
-                pass
+                # A first, empty snapshot: PyIceberg can branch only from a snapshot, and ingests commit to branches.
+                with table.transaction() as transaction:
+                    transaction.update_snapshot().fast_append().commit()
         marker = self.folder / _MARKER
         unfinished = marker.with_suffix(f".{os.getpid()}")
         unfinished.write_text(_MARKER_TEXT, "utf-8")

@@ -68,7 +68,7 @@ def metrics() -> dict[str, Metric]:
 
 
 def metric_named(name: str) -> Metric:
-    """The registered metric of that name, or one without direction; raises LossLakeError if it is no `split/quantity`."""
+    """The registered metric of that name, or one without direction; raises LossLakeError if it is no split/quantity."""
     split, slash, quantity = name.partition("/")
     if not (split and slash and quantity) or "/" in quantity:
         raise LossLakeError(f"'{name}' is not a metric: give split/quantity, for example val/classification_error")

@@ -1,7 +1,8 @@
 """The seven tables of the lake, as Arrow schemas with Iceberg field ids; the column names are promises.
 
 `measurements` and `records` are tidy, one row per (trial, step, metric), partitioned by study. The others are small:
-each release holds them as one file.
+each release holds them as one file. In a partitioned table's data files the keys of the study are not repeated: they
+stand in the path (Hive style, percent-encoded) and in Iceberg's partition data.
 """
 
 from __future__ import annotations

@@ -2,7 +2,9 @@
 -- table comes out ordered by (metric_id, study_id, trial_id, step) without a sort, and its zone maps prune to a study.
 INSERT INTO base.records
 SELECT m.metric_id, s.study_id, r.trial_id, r.step, r.previous_step, r.value, r.elapsed_s
-FROM read_parquet(getvariable('records_files'), hive_partitioning = false) AS r
+FROM read_parquet(getvariable('records_files'), hive_partitioning = true, hive_types = {
+    'collection': VARCHAR, 'dataset': VARCHAR, 'model': VARCHAR, 'optimizer': VARCHAR, 'batch_size': BIGINT
+}) AS r
 JOIN base.studies AS s USING (collection, dataset, model, optimizer, batch_size)
 JOIN base.metrics AS m ON m.metric = r.metric
 WHERE r.metric = $metric;
