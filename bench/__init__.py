@@ -1,0 +1,1 @@
+"""Benchmarks: each measures LossLake and its floors or peers in one run."""

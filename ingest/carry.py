@@ -1,0 +1,60 @@
+"""Carrying stored trials over into the next version of their study, where the offer lacks them through a fault."""
+
+from __future__ import annotations
+
+from collections.abc import Collection
+from pathlib import Path
+
+import numpy as np
+import polars as pl
+import pyarrow as pa
+import pyarrow.compute as pc
+import pyarrow.parquet as pq
+
+from ingest.changes import WrittenPart, study_key
+from ingest.study import Curves, StudyFacts
+from ingest.write import write_curves
+from schema.manifest import DataFile
+from schema.names import Study
+
+
+def carry_over(lake: Path, stored: Collection[DataFile], facts: StudyFacts, trial_ids: Collection[int]) -> WrittenPart:
+    """The stored trials of a study with these ids, written anew as a part of its next version."""
+    wanted = pa.array(sorted(trial_ids), pa.int64())
+    trials = stored_trials(lake, stored, facts.study)
+    trials = trials.filter(pc.is_in(trials["trial_id"], wanted)).sort_by("trial_id")
+    paths = [lake / file.path for file in stored if file.table == "measurements" and file.study == facts.study]
+    rows = pl.read_parquet(paths, hive_partitioning=False)
+    rows = rows.filter(pl.col("trial_id").is_in(wanted.to_pylist()))
+    ids: list[int] = trials["trial_id"].to_pylist()
+    curves = _curves(rows, ids)
+    written = write_curves(lake, facts.study, ids, curves)
+    return WrittenPart(facts, trials, written, frozenset(curves.values), ())
+
+
+def stored_trials(lake: Path, stored: Collection[DataFile], study: Study) -> pa.Table:
+    """The rows of `trials` that a release holds of a study."""
+    table = pa.concat_tables([pq.read_table(lake / file.path) for file in stored if file.table == "trials"])
+    condition = pc.scalar(True)
+    for key, value in study_key(study).items():
+        condition = condition & (pc.field(key) == value)
+    return table.filter(condition)
+
+
+def _curves(rows: pl.DataFrame, trial_ids: Collection[int]) -> Curves:
+    """Tidy measurements as curves, in the order of trial_ids."""
+    metrics = rows["metric"].unique().cast(pl.String).sort().to_list()
+    keys = ["trial_id", "step"]
+    index = rows.group_by(keys).agg(pl.col("elapsed_s").first()).sort(keys)
+    counts = dict(index.group_by("trial_id").len().iter_rows())
+    values, missing = {}, {}
+    for metric in metrics:
+        own = rows.filter(pl.col("metric") == metric).select(*keys, "value", pl.lit(True).alias("here"))
+        column = index.join(own, on=keys, how="left", maintain_order="left")
+        absent = column["here"].is_null().to_numpy()
+        values[metric] = column["value"].fill_null(np.nan).to_numpy()
+        if absent.any():
+            missing[metric] = absent
+    offsets = np.concatenate([np.zeros(1, np.int64), np.cumsum([counts.get(t, 0) for t in trial_ids], dtype=np.int64)])
+    timed = index["elapsed_s"].null_count() == 0 and len(index) > 0
+    return Curves(offsets, index["step"].to_numpy(), values, missing, index["elapsed_s"].to_numpy() if timed else None)

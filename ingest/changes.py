@@ -1,0 +1,120 @@
+"""What an ingest wants to change: studies with their new files, to be put into the next release."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+
+import pyarrow as pa
+
+from ingest.report import Quarantined
+from ingest.study import LoadedPart, StudyFacts, StudyPart, source_digest, study_digest, trial_digests
+from ingest.write import Written
+from schema.names import Study
+from schema.tables import STUDIES, TRIALS
+
+
+@dataclass(frozen=True)
+class WrittenPart:
+    """A part of a study whose curves are in data files now."""
+
+    facts: StudyFacts
+    trials: pa.Table
+    written: Sequence[Written]
+    metrics: frozenset[str]
+    quarantined: Sequence[Quarantined]
+
+
+@dataclass
+class StudyChange:
+    """All that one ingest brought of a study."""
+
+    study: Study
+    source: str
+    format: str
+    reader_version: str
+    parts: list[WrittenPart] = field(default_factory=list)
+    source_files: dict[str, str] = field(default_factory=dict)
+    n_quarantined: int = 0
+
+    @property
+    def source_digest(self) -> str:
+        return source_digest(self.reader_version, self.source_files)
+
+    @property
+    def trial_ids(self) -> set[int]:
+        return {trial_id for part in self.parts for trial_id in part.trials["trial_id"].to_pylist()}
+
+    @property
+    def written(self) -> list[Written]:
+        return [written for part in self.parts for written in part.written]
+
+    def trials(self) -> pa.Table:
+        """The rows of `trials` for this study, by trial_id."""
+        return pa.concat_tables([part.trials for part in self.parts]).sort_by("trial_id")
+
+    def study_row(self, trials: pa.Table) -> pa.Table:
+        """The row of `studies` for this study with these trials."""
+        facts = self.parts[0].facts
+        statuses = trials["status"].to_pylist()
+        digests = dict(zip(trials["trial_id"].to_pylist(), trials["content_digest"].to_pylist(), strict=True))
+        measurements = sum(w.file.rows for w in self.written if w.file.table == "measurements")
+        row = {
+            **study_key(self.study),
+            "batch_unit": facts.batch_unit,
+            "train_steps": facts.train_steps,
+            "early_stopping": facts.early_stopping,
+            "parameter_configs": facts.parameter_configs,
+            "metrics": sorted(frozenset[str]().union(*(part.metrics for part in self.parts))),
+            "n_trials": len(statuses),
+            "n_complete": statuses.count("COMPLETE"),
+            "n_incomplete": statuses.count("INCOMPLETE"),
+            "n_infeasible": statuses.count("INFEASIBLE"),
+            "n_quarantined": self.n_quarantined,
+            "n_evaluations": sum(trials["n_evaluations"].to_pylist()),
+            "n_measurements": measurements,
+            "n_nonfinite": sum(trials["n_nonfinite"].to_pylist()),
+            "format": self.format,
+            "source": self.source,
+            "source_digest": self.source_digest,
+            "content_digest": study_digest(facts, digests),
+        }
+        return pa.Table.from_pylist([row], STUDIES)
+
+
+def study_key(study: Study) -> dict[str, str | int]:
+    """The key columns of a study."""
+    w = study.workload
+    return {
+        "collection": w.collection,
+        "dataset": w.dataset,
+        "model": w.model,
+        "optimizer": w.optimizer,
+        "batch_size": study.batch_size,
+    }
+
+
+def trial_rows(part: StudyPart, loaded: LoadedPart, nonfinite: Sequence[int]) -> pa.Table:
+    """The rows of `trials` for a loaded part; nonfinite: its measurements that are NaN or infinite, by trial."""
+    key = study_key(part.study)
+    offsets, steps = loaded.curves.offsets.tolist(), loaded.curves.steps
+    rows = []
+    for row, (trial, digest) in enumerate(zip(loaded.trials, trial_digests(loaded), strict=True)):
+        start, stop = offsets[row], offsets[row + 1]
+        rows.append(
+            key
+            | {
+                "trial_id": trial.trial_id,
+                "status": trial.status,
+                "steps": trial.steps,
+                "parameters": sorted(trial.parameters.items()),
+                "attributes": sorted(trial.attributes.items()),
+                "n_evaluations": stop - start,
+                "n_nonfinite": nonfinite[row],
+                "last_step": int(steps[stop - 1]) if stop > start else None,
+                "source": trial.source,
+                "source_sha256": trial.source_sha256,
+                "content_digest": digest,
+            }
+        )
+    return pa.Table.from_pylist(rows, TRIALS)

@@ -1,0 +1,13 @@
+"""Errors of reading what was offered."""
+
+from __future__ import annotations
+
+from schema.errors import LossLakeError
+
+
+class SourceBroken(LossLakeError):
+    """A source ended or failed before its end; what came before is whole."""
+
+
+class UnknownSource(LossLakeError):
+    """Nothing that LossLake can read is at the offered path."""

@@ -1,0 +1,126 @@
+"""Committing files to the Iceberg tables, each commit on a branch of its own until its release is published.
+
+An ingest builds on the snapshots of the newest release, not on whatever is at the head of `main`, so what a killed
+ingest left behind is never built upon. After the release, `main` moves to its snapshots, which are tagged
+`release-<number>`.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+from pyiceberg.exceptions import CommitFailedException
+from pyiceberg.io.pyarrow import (
+    compute_statistics_plan,
+    data_file_statistics_from_parquet_metadata,
+    parquet_path_to_id_mapping,
+)
+from pyiceberg.manifest import DataFile as IcebergFile
+from pyiceberg.manifest import DataFileContent, FileFormat
+from pyiceberg.table import Table
+from pyiceberg.table.update.snapshot import ManageSnapshots
+from pyiceberg.typedef import Record
+
+from ingest.write import Written
+from schema.database import Release
+from schema.lake import Lake
+from schema.manifest import DataFile
+from schema.tables import PARTITIONED
+
+ATTEMPTS = 20
+
+
+def commit(
+    lake: Lake, name: str, base: int | None, branch: str, removed: Sequence[DataFile], added: Sequence[Written]
+) -> int:
+    """Commit to one table on `branch`, starting from snapshot `base`; returns the id of the new snapshot."""
+    for attempt in range(1, ATTEMPTS + 1):
+        table = lake.table(name)
+        try:
+            with table.transaction() as transaction:
+                start = base if base is not None else _empty_snapshot(table)
+                ManageSnapshots(transaction).create_branch(start, branch).commit()
+                with transaction.update_snapshot(branch=branch).overwrite() as update:
+                    for file in removed:
+                        update.delete_data_file(_plain_file(lake, table, file))
+                    for written in added:
+                        update.append_data_file(_described_file(lake, table, written))
+            return update.snapshot_id
+        except CommitFailedException:
+            if attempt == ATTEMPTS:
+                raise
+    raise AssertionError("unreachable")
+
+
+def settle(lake: Lake, release: Release, branch: str) -> None:
+    """Move `main` of every table to the newest release, tag this release's snapshots and drop the branch."""
+    for snapshot in release.snapshots:
+        for attempt in range(1, ATTEMPTS + 1):
+            newest = lake.release().snapshot_of(snapshot.table)
+            table = lake.table(snapshot.table)
+            tag = f"release-{release.number}"
+            try:
+                with table.transaction() as transaction:
+                    head = table.metadata.current_snapshot_id
+                    if newest is not None and head != newest:
+                        ManageSnapshots(transaction).set_current_snapshot(newest).commit()
+                    if tag not in table.metadata.refs:
+                        ManageSnapshots(transaction).create_tag(snapshot.snapshot_id, tag).commit()
+                    if branch in table.metadata.refs:
+                        ManageSnapshots(transaction).remove_branch(branch).commit()
+                break
+            except CommitFailedException:
+                if attempt == ATTEMPTS:
+                    raise
+
+
+def drop_branch(lake: Lake, names: Sequence[str], branch: str) -> None:
+    """Take back commits that did not become a release."""
+    for name in names:
+        for attempt in range(1, ATTEMPTS + 1):
+            table = lake.table(name)
+            if branch not in table.metadata.refs:
+                break
+            try:
+                table.manage_snapshots().remove_branch(branch).commit()
+                break
+            except CommitFailedException:
+                if attempt == ATTEMPTS:
+                    raise
+
+
+def _empty_snapshot(table: Table) -> int:
+    """The snapshot that a table was made with."""
+    return next(s.snapshot_id for s in table.metadata.snapshots if s.parent_snapshot_id is None)
+
+
+def _described_file(lake: Lake, table: Table, written: Written) -> IcebergFile:
+    """A new file with the column statistics that its Parquet footer holds."""
+    schema = table.schema()
+    statistics = data_file_statistics_from_parquet_metadata(
+        parquet_metadata=written.metadata,
+        stats_columns=compute_statistics_plan(schema, table.properties),
+        parquet_column_mapping=parquet_path_to_id_mapping(schema),
+    )
+    return _iceberg_file(lake, table, written.file, statistics.to_serialized_dict())
+
+
+def _plain_file(lake: Lake, table: Table, file: DataFile) -> IcebergFile:
+    return _iceberg_file(lake, table, file, {"record_count": file.rows})
+
+
+def _iceberg_file(lake: Lake, table: Table, file: DataFile, facts: dict[str, Any]) -> IcebergFile:
+    keys = (file.collection, file.dataset, file.model, file.optimizer, file.batch_size)
+    return IcebergFile.from_args(
+        content=DataFileContent.DATA,
+        file_path=f"file://{lake.folder / file.path}",
+        file_format=FileFormat.PARQUET,
+        partition=Record(*keys) if file.table in PARTITIONED else Record(),
+        file_size_in_bytes=file.bytes,
+        sort_order_id=None,
+        spec_id=table.metadata.default_spec_id,
+        equality_ids=None,
+        key_metadata=None,
+        **facts,
+    )

@@ -1,0 +1,50 @@
+"""Bringing the sources of one ingest together, so that nothing that is stored gets lost through a fault of an offer."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+
+from ingest.carry import carry_over, stored_trials
+from ingest.changes import StudyChange
+from ingest.offer import Offer
+from ingest.publish import discard
+from schema.lake import Lake
+from schema.manifest import DataFile
+from schema.names import Study
+
+
+def bring_together(
+    lake: Lake, files: Sequence[DataFile], offers: Sequence[Offer], stored: Mapping[Study, str]
+) -> dict[Study, StudyChange]:
+    """The changes of all offers; of a study that several offer, the last counts.
+
+    A study that is offered anew replaces the stored one. But a stored trial stays when its new version is quarantined,
+    and all stored trials stay that a broken source did not get to.
+    """
+    changes: dict[Study, StudyChange] = {}
+    for offer in offers:
+        for study, change in offer.changes.items():
+            if study in changes:
+                discard(lake.folder, changes[study].written)
+            refused = {q.trial_id for q in offer.quarantined if q.study == str(study) and q.trial_id is not None}
+            offered = change.trial_ids
+            change.n_quarantined = len(refused - offered)
+            if study in stored:
+                may_be_incomplete = offer.broken is not None or study in offer.unchanged
+                _keep_stored(lake, files, change, offered, None if may_be_incomplete else refused)
+                if offer.broken is not None:
+                    change.source_files["(the source broke off)"] = ""
+            changes[study] = change
+    for study in [study for study, change in changes.items() if not change.trial_ids]:
+        discard(lake.folder, changes.pop(study).written)
+    return changes
+
+
+def _keep_stored(
+    lake: Lake, files: Sequence[DataFile], change: StudyChange, offered: set[int], refused: set[int] | None
+) -> None:
+    """Add the stored trials that are not offered; only those among `refused`, if that is given."""
+    stored_ids = set(stored_trials(lake.folder, files, change.study)["trial_id"].to_pylist())
+    kept = stored_ids - offered if refused is None else (stored_ids & refused) - offered
+    if kept:
+        change.parts.append(carry_over(lake.folder, files, change.parts[0].facts, kept))

@@ -1,0 +1,139 @@
+"""Taking in one source: its parts go through conversion on all cores, and come together as changes to studies."""
+
+from __future__ import annotations
+
+import time
+from collections import deque
+from collections.abc import Iterator, Mapping
+from concurrent.futures import Future, ThreadPoolExecutor
+from dataclasses import dataclass, field
+from pathlib import Path
+
+from ingest.changes import StudyChange, WrittenPart
+from ingest.convert import convert
+from ingest.errors import SourceBroken
+from ingest.formats import batch_science
+from ingest.report import Progress, Quarantined
+from ingest.sources.compression import cores
+from ingest.sources.member import Source
+from ingest.study import StudyPart, StudyRejected, source_digest
+from schema.manifest import sha256_of
+from schema.names import Study
+
+SECONDS_BETWEEN_REPORTS = 0.1
+
+
+@dataclass
+class Offer:
+    """What one source brought: changes by study, studies that are stored already, what was quarantined."""
+
+    source: Path
+    sha256: str | None = None
+    changes: dict[Study, StudyChange] = field(default_factory=dict)
+    unchanged: dict[Study, str] = field(default_factory=dict)
+    quarantined: list[Quarantined] = field(default_factory=list)
+    broken: str | None = None
+
+
+@dataclass(frozen=True)
+class _Converted:
+    """What became of a part: its curves are written, or it is the whole of what is stored already, or was rejected."""
+
+    part: StudyPart
+    files: Mapping[str, str]
+    result: WrittenPart | Quarantined | None
+
+
+def take_in(
+    lake: Path, source: Source, collection: str | None, stored: Mapping[Study, str], progress: Progress
+) -> Offer:
+    """Read a source to its end, or to where it breaks.
+
+    stored: the source digest of every stored study; a study offered with the same bytes again is not converted.
+    """
+    offer = Offer(source.path)
+    progress.begin(str(source.path), source.total_bytes)
+    meter = _Meter(source, progress)
+    with ThreadPoolExecutor(cores() + 1, "convert") as pool:
+        fingerprint = pool.submit(sha256_of, source.path) if source.path.is_file() else None
+        for done in _converted(lake, source, collection, stored, offer, pool):
+            _add(offer, done)
+            meter.add(done)
+        offer.sha256 = fingerprint.result() if fingerprint else None
+    meter.finish()
+    return offer
+
+
+def _converted(
+    lake: Path,
+    source: Source,
+    collection: str | None,
+    stored: Mapping[Study, str],
+    offer: Offer,
+    pool: ThreadPoolExecutor,
+) -> Iterator[_Converted]:
+    """The parts of a source in their order, converted by the pool; only a few are under way, so memory is bounded."""
+    under_way: deque[Future[_Converted]] = deque()
+    try:
+        for item in batch_science.read(source, collection):
+            if isinstance(item, Quarantined):
+                offer.quarantined.append(item)
+                continue
+            under_way.append(pool.submit(_convert, lake, item, stored))
+            if len(under_way) > cores() + 1:
+                yield under_way.popleft().result()
+    except SourceBroken as error:
+        offer.broken = f"{source.path}: {error}"
+    while under_way:
+        yield under_way.popleft().result()
+
+
+def _convert(lake: Path, part: StudyPart, stored: Mapping[Study, str]) -> _Converted:
+    files = part.file_digests()
+    if stored.get(part.study) == source_digest(part.reader_version, files):
+        return _Converted(part, files, None)
+    try:
+        return _Converted(part, files, convert(lake, part))
+    except StudyRejected as rejection:
+        return _Converted(part, files, rejection.reason)
+
+
+def _add(offer: Offer, done: _Converted) -> None:
+    part = done.part
+    if isinstance(done.result, Quarantined):
+        offer.quarantined.append(done.result)
+        return
+    if done.result is None:
+        offer.unchanged[part.study] = source_digest(part.reader_version, done.files)
+        return
+    change = offer.changes.setdefault(
+        part.study, StudyChange(part.study, str(offer.source), part.format, part.reader_version)
+    )
+    change.parts.append(done.result)
+    change.source_files.update(done.files)
+    offer.quarantined.extend(done.result.quarantined)
+
+
+class _Meter:
+    """Tells a Progress how far the source has been read, not too often."""
+
+    def __init__(self, source: Source, progress: Progress) -> None:
+        self._source = source
+        self._progress = progress
+        self._trials = 0
+        self._evaluations = 0
+        self._reported = 0.0
+
+    def add(self, done: _Converted) -> None:
+        self._trials += done.part.n_trials
+        if isinstance(done.result, WrittenPart):
+            self._evaluations += sum(done.result.trials["n_evaluations"].to_pylist())
+        if time.monotonic() - self._reported > SECONDS_BETWEEN_REPORTS:
+            self._report(self._source.position())
+
+    def finish(self) -> None:
+        self._report(self._source.total_bytes or self._source.position())
+
+    def _report(self, position: int) -> None:
+        self._reported = time.monotonic()
+        self._progress.advance(position, self._trials, self._evaluations)

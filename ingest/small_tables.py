@@ -1,0 +1,94 @@
+"""The tables that a release holds as one file each: their rows in the next release."""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Sequence
+from pathlib import Path
+
+import pyarrow as pa
+import pyarrow.compute as pc
+import pyarrow.parquet as pq
+
+from schema.manifest import DataFile
+from schema.names import Study, Workload
+from schema.registry import collections, goals, metric_named, metrics
+from schema.tables import COLLECTIONS, GOALS, METRICS, STUDY_KEYS, TABLES
+
+_ORDER = [(key, "ascending") for key in STUDY_KEYS]
+
+
+def stored_table(lake: Path, files: Sequence[DataFile], name: str) -> pa.Table:
+    """One of the small tables as a release with these files has it."""
+    paths = [lake / file.path for file in files if file.table == name]
+    return pa.concat_tables([TABLES[name].empty_table(), *(pq.read_table(path, schema=TABLES[name]) for path in paths)])
+
+
+def studies_in(table: pa.Table, column: str) -> dict[Study, str]:
+    """One column of `studies`, by study."""
+    rows = table.select([*STUDY_KEYS, column]).to_pylist()
+    return {
+        Study(Workload(r["collection"], r["dataset"], r["model"], r["optimizer"]), r["batch_size"]): r[column]
+        for r in rows
+    }
+
+
+def without_studies(table: pa.Table, replaced: Collection[Study], new: Sequence[pa.Table]) -> pa.Table:
+    """The table without the rows of the replaced studies but with the new ones, in order of study (and trial)."""
+    order = [*_ORDER, ("trial_id", "ascending")] if "trial_id" in table.column_names else _ORDER
+    keys = pc.binary_join_element_wise(*(table[key].cast(pa.string()) for key in STUDY_KEYS), "/")
+    kept = table.filter(pc.invert(pc.is_in(keys, pa.array([str(study) for study in replaced], pa.string()))))
+    combined = pa.concat_tables([kept, *new])
+    return combined.take(pc.sort_indices(combined.select([name for name, _ in order]), order)).combine_chunks()
+
+
+def collection_rows(stored: pa.Table, studies: pa.Table) -> pa.Table:
+    """A row for each collection that has studies: what is stored of it, else what is known, else its name alone."""
+    rows = {row["collection"]: row for row in stored.to_pylist()}
+    known = {c.collection: c for c in collections()}
+    result = []
+    for name in sorted(set(studies["collection"].to_pylist())):
+        parent = known.get(name) or known.get(name.split("/")[0])
+        fresh = {
+            "collection": name,
+            "title": parent.title if parent else "",
+            "licence": parent.licence if parent else "not stated",
+            "citation": parent.citation if parent else "",
+            "source_url": parent.source_url if parent else "",
+        }
+        result.append(fresh if parent else rows.get(name, fresh))
+    return pa.Table.from_pylist(result, COLLECTIONS)
+
+
+def metric_rows(studies: pa.Table) -> pa.Table:
+    """A row for each registered metric, and for each other one that a study measures."""
+    measured = {name for names in studies["metrics"].to_pylist() for name in names}
+    found = [metric_named(name) for name in sorted(measured | set(metrics()))]
+    rows = [
+        {
+            "metric": metric.name,
+            "split": metric.split,
+            "quantity": metric.quantity,
+            "direction": metric.direction,
+            "unit": metric.unit,
+            "description": metric.description,
+        }
+        for metric in found
+    ]
+    return pa.Table.from_pylist(rows, METRICS)
+
+
+def goal_rows() -> pa.Table:
+    """A row for each known goal."""
+    rows = [
+        {
+            "collection": goal.workload.collection,
+            "dataset": goal.workload.dataset,
+            "model": goal.workload.model,
+            "optimizer": goal.workload.optimizer,
+            "metric": goal.metric,
+            "target": goal.target,
+            "source": goal.source,
+        }
+        for goal in goals()
+    ]
+    return pa.Table.from_pylist(rows, GOALS)

@@ -1,0 +1,113 @@
+"""Compressed streams, told by their first bytes, decompressed on all cores where the format allows it."""
+
+from __future__ import annotations
+
+import bz2
+import gzip
+import lzma
+import os
+from collections.abc import Iterator
+from contextlib import ExitStack, contextmanager
+from pathlib import Path
+from typing import IO, Any
+
+import rapidgzip
+import zstandard
+
+from ingest.errors import SourceBroken
+
+_MAGIC = {
+    b"BZh": "bzip2",
+    b"\x1f\x8b": "gzip",
+    b"\xfd7zXZ\x00": "xz",
+    b"\x28\xb5\x2f\xfd": "zstandard",
+    b"PK\x03\x04": "zip",
+    b"PK\x05\x06": "zip",
+}
+_SMALL_READ = 1 << 16
+_LARGEST_ZSTANDARD_WINDOW = 2**27
+
+
+def kind_of(path: Path) -> str:
+    """What the first bytes of a file say it is: bzip2, gzip, xz, zstandard, zip, or plain."""
+    with path.open("rb") as file:
+        start = file.read(8)
+    return next((kind for magic, kind in _MAGIC.items() if start.startswith(magic)), "plain")
+
+
+def cores() -> int:
+    """How many cores this process may use."""
+    return len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
+
+
+class Decompressed:
+    """The decompressed bytes of a file, read once from its start to its end.
+
+    bzip2 and gzip are decompressed on all cores. When that fails, the standard library reads on from the same place in
+    small steps, so that every byte before the damage is delivered.
+    """
+
+    def __init__(self, path: Path, kind: str, file: IO[bytes], stack: ExitStack) -> None:
+        self._path = path
+        self._kind = kind
+        self._file = file
+        self._stack = stack
+        self._delivered = 0
+        self._largest_read: int | None = None
+        self._stream = self._opened(stack)
+
+    def _opened(self, stack: ExitStack) -> Any:
+        if self._kind == "bzip2":
+            return stack.enter_context(rapidgzip.IndexedBzip2File(str(self._path), parallelization=cores()))
+        if self._kind == "gzip":
+            return stack.enter_context(rapidgzip.RapidgzipFile(str(self._path), parallelization=cores()))
+        if self._kind == "xz":
+            return stack.enter_context(lzma.LZMAFile(self._file))
+        if self._kind == "zstandard":
+            decompressor = zstandard.ZstdDecompressor(max_window_size=_LARGEST_ZSTANDARD_WINDOW)
+            return stack.enter_context(decompressor.stream_reader(self._file, read_across_frames=True))
+        return self._file
+
+    def position(self) -> int:
+        """Bytes of the compressed file read so far, about."""
+        if self._largest_read is None and self._kind in ("bzip2", "gzip"):
+            try:
+                return int(self._stream.tell_compressed()) // 8
+            except (RuntimeError, ValueError):
+                return 0
+        return self._file.tell()
+
+    def read(self, size: int) -> bytes:
+        """The next bytes, at most `size`; empty at the end. Raises SourceBroken where the stream is damaged or cut."""
+        try:
+            data: bytes = self._stream.read(min(size, self._largest_read or size))
+        except Exception as error:
+            if self._largest_read is not None or self._kind == "plain":
+                raise SourceBroken(f"the {self._kind} stream is damaged or cut short ({error})") from None
+            data = self._read_slowly(size)
+        self._delivered += len(data)
+        return data
+
+    def _read_slowly(self, size: int) -> bytes:
+        """Go on from the same place with the standard library, a little at a time."""
+        self._largest_read = _SMALL_READ
+        self._file.seek(0)
+        if self._kind == "bzip2":
+            self._stream = self._stack.enter_context(bz2.BZ2File(self._file))
+        elif self._kind == "gzip":
+            self._stream = self._stack.enter_context(gzip.GzipFile(fileobj=self._file))
+        else:
+            self._stream = self._opened(self._stack)
+        left = self._delivered
+        self._delivered = 0
+        while left > 0:
+            left -= len(self.read(left))
+        return self.read(size)
+
+
+@contextmanager
+def decompressed(path: Path, kind: str) -> Iterator[Decompressed]:
+    """Open a file for decompressed reading."""
+    with ExitStack() as stack:
+        file = stack.enter_context(path.open("rb"))
+        yield Decompressed(path, kind, file, stack)

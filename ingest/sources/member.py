@@ -1,0 +1,62 @@
+"""What a source is made of: files with a path and their bytes."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from pathlib import Path
+from typing import NamedTuple, Protocol
+
+from ingest.rules import Rule
+
+LARGEST_FILE = 256 * 2**20
+
+Wanted = Callable[[str], bool]
+
+
+class Member(NamedTuple):
+    """A file of a source, with its path inside it (slashes, no leading one)."""
+
+    path: str
+    data: bytes
+
+
+class Refused(NamedTuple):
+    """An entry of a source that is not read: which rule it breaks, and why."""
+
+    path: str
+    rule: Rule
+    message: str
+
+
+class Source(Protocol):
+    """An opened source. Iterating yields its files in order and raises SourceBroken where it can't go on."""
+
+    path: Path
+    total_bytes: int | None
+
+    def position(self) -> int:
+        """Bytes read so far, of total_bytes."""
+
+    def members(self, wanted: Wanted) -> Iterator[Member | Refused]:
+        """The files whose path is wanted; others are passed over unread."""
+
+
+def path_trick(path: str) -> str | None:
+    """Why a path of an archive must not be followed; None for an honest one."""
+    if path.startswith("/") or (len(path) > 1 and path[1] == ":"):
+        return "the path is absolute"
+    if ".." in path.split("/"):
+        return "the path leads out of the archive by '..'"
+    if "\0" in path or "\\" in path:
+        return "the path holds a NUL or a backslash"
+    return None
+
+
+def too_large(path: str, size: int) -> Refused:
+    """The refusal of a file beyond the largest that is read into memory."""
+    return Refused(path, Rule.FILE_TOO_LARGE, f"{size:,} bytes; at most {LARGEST_FILE:,} are read: split the file")
+
+
+def plain(path: str) -> str:
+    """The path without `./` and doubled slashes."""
+    return "/".join(part for part in path.split("/") if part not in ("", "."))

@@ -1,0 +1,141 @@
+"""Opening what a path names: a folder, a tar in any compression, or a zip."""
+
+from __future__ import annotations
+
+import os
+import zipfile
+import zlib
+from collections.abc import Iterator
+from pathlib import Path
+from typing import IO
+
+from ingest.errors import SourceBroken, UnknownSource
+from ingest.rules import Rule
+from ingest.sources.compression import Decompressed, decompressed, kind_of
+from ingest.sources.member import LARGEST_FILE, Member, Refused, Source, Wanted, path_trick, plain, too_large
+from ingest.sources.tar import read_tar
+
+
+def open_source(path: Path) -> Source:
+    """The source at a path; raises UnknownSource when there is nothing, or nothing that can be read."""
+    try:
+        if path.is_dir():
+            return FolderSource(path)
+        if not path.exists():
+            raise UnknownSource(f"there is nothing at {path}: give a folder or an archive")
+        if not path.is_file():
+            raise UnknownSource(f"{path} is neither a folder nor a file: give a folder or an archive")
+        return ZipSource(path) if kind_of(path) == "zip" else TarSource(path)
+    except OSError as error:
+        raise UnknownSource(f"can't read {path}: {error.strerror}") from None
+
+
+class TarSource:
+    """A tar file, plain or compressed with bzip2, gzip, xz or zstandard."""
+
+    def __init__(self, path: Path) -> None:
+        self.path = path
+        self.total_bytes: int | None = path.stat().st_size
+        self._stream: Decompressed | None = None
+
+    def position(self) -> int:
+        return self._stream.position() if self._stream else 0
+
+    def members(self, wanted: Wanted) -> Iterator[Member | Refused]:
+        with decompressed(self.path, kind_of(self.path)) as self._stream:
+            yield from read_tar(self._stream.read, wanted)
+            self._stream = None
+
+
+class ZipSource:
+    """A zip file, read in the order of its directory."""
+
+    def __init__(self, path: Path) -> None:
+        self.path = path
+        self.total_bytes: int | None = path.stat().st_size
+        self._read = 0
+
+    def position(self) -> int:
+        return self._read
+
+    def members(self, wanted: Wanted) -> Iterator[Member | Refused]:
+        try:
+            archive = zipfile.ZipFile(self.path)
+        except (zipfile.BadZipFile, OSError, ValueError, NotImplementedError) as error:
+            raise SourceBroken(f"the zip has no readable directory ({error}): it is cut short or damaged") from None
+        with archive:
+            for entry in archive.infolist():
+                self._read += entry.compress_size
+                trick = path_trick(entry.filename)
+                if trick:
+                    yield Refused(entry.filename, Rule.PATH_TRICK, f"{trick}: the entry was passed over")
+                elif (entry.external_attr >> 28) == 0xA:
+                    yield Refused(entry.filename, Rule.NOT_A_FILE, "the entry is a symbolic link: pack the file itself")
+                elif not entry.is_dir() and wanted(plain(entry.filename)):
+                    yield self._member(archive, entry)
+
+    def _member(self, archive: zipfile.ZipFile, entry: zipfile.ZipInfo) -> Member | Refused:
+        """The file of an entry; no more is decompressed than the largest file allowed, whatever the entry claims."""
+        path = plain(entry.filename)
+        try:
+            with archive.open(entry) as file:
+                data = _at_most(file, LARGEST_FILE)
+        except (
+            zipfile.BadZipFile,
+            zlib.error,
+            EOFError,
+            OSError,
+            RuntimeError,
+            NotImplementedError,
+            ValueError,
+        ) as error:
+            return Refused(path, Rule.DAMAGED_FILE, f"can't be unpacked ({error}): pack the archive again")
+        return Member(path, data) if data is not None else too_large(path, entry.file_size)
+
+
+class FolderSource:
+    """A folder, walked in order of names; links are not followed."""
+
+    def __init__(self, path: Path) -> None:
+        self.path = path
+        self.total_bytes: int | None = None
+        self._read = 0
+
+    def position(self) -> int:
+        return self._read
+
+    def members(self, wanted: Wanted) -> Iterator[Member | Refused]:
+        yield from self._walk(self.path, "", wanted)
+
+    def _walk(self, folder: Path, prefix: str, wanted: Wanted) -> Iterator[Member | Refused]:
+        try:
+            entries = sorted(os.scandir(folder), key=lambda entry: entry.name)
+        except OSError as error:
+            yield Refused(prefix.rstrip("/"), Rule.DAMAGED_FILE, f"can't be read: {error.strerror}")
+            return
+        for entry in entries:
+            path = prefix + entry.name.encode("utf-8", "surrogateescape").decode("utf-8", "backslashreplace")
+            if entry.is_symlink():
+                if wanted(path) or entry.is_dir():
+                    yield Refused(path, Rule.NOT_A_FILE, "a symbolic link is not followed: put the file itself there")
+            elif entry.is_dir(follow_symlinks=False):
+                yield from self._walk(Path(entry.path), f"{path}/", wanted)
+            elif entry.is_file(follow_symlinks=False) and wanted(path):
+                yield self._member(Path(entry.path), path)
+
+    def _member(self, file: Path, path: str) -> Member | Refused:
+        try:
+            with file.open("rb") as opened:
+                data = _at_most(opened, LARGEST_FILE)
+            if data is None:
+                return too_large(path, file.stat().st_size)
+        except OSError as error:
+            return Refused(path, Rule.DAMAGED_FILE, f"can't be read: {error.strerror}")
+        self._read += len(data)
+        return Member(path, data)
+
+
+def _at_most(file: IO[bytes], limit: int) -> bytes | None:
+    """All of a file's bytes, or None when there are more than `limit`."""
+    data = file.read(limit + 1)
+    return data if len(data) <= limit else None
