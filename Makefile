@@ -1,0 +1,84 @@
+# LossLake's developer commands. `make help` lists them; each one sets up what it needs.
+
+PYTHON ?= python3
+HOST ?= 127.0.0.1
+PORT ?= 8000
+LAKE ?= lake
+# Options for pytest in `make test` and `make fuzz`, e.g. PYTEST="-x tests/schema".
+PYTEST ?=
+# Options for `make lock`, e.g. LOCK=--upgrade or LOCK="--upgrade-package duckdb".
+LOCK ?=
+
+VENV := .venv
+BUNDLED := studies/data/bundled.tar.bz2
+PACKAGES := losslake schema ingest service studies bench tests
+UV := uv==0.13.8
+PIP := -m pip --disable-pip-version-check -qq
+
+.DEFAULT_GOAL := help
+.DELETE_ON_ERROR:
+
+.PHONY: help
+help: ## List these commands
+	@awk -F ':.*## ' '/^[a-z]+:.*## / { printf "  make %-8s %s\n", $$1, $$2 }' $(firstword $(MAKEFILE_LIST))
+	@echo "  Settings: PYTHON=$(PYTHON) HOST=$(HOST) PORT=$(PORT) LAKE=$(LAKE)"
+
+.PHONY: setup
+setup: $(VENV)/.installed ## Make .venv from the lock file, with losslake installed in place
+
+$(VENV)/.locked: requirements-dev.lock
+	@$(PYTHON) -c 'import sys; sys.exit(sys.version_info < (3, 11))' 2>/dev/null || \
+	  { echo "LossLake needs Python 3.11 or newer, and $(PYTHON) isn't: name another one, as in make setup PYTHON=python3.12" >&2; exit 1; }
+	@echo "Making $(VENV) with $$($(PYTHON) --version)"
+	@$(PYTHON) -m venv $(VENV)
+	@echo "Installing the $$(grep -c '==' $<) packages of $<"
+	@$(VENV)/bin/python $(PIP) install --require-hashes -r $<
+	@touch $@
+
+$(VENV)/.installed: $(VENV)/.locked pyproject.toml
+	@echo "Installing losslake in place"
+	@$(VENV)/bin/python $(PIP) install --no-deps --no-build-isolation --editable .
+	@touch $@
+
+.PHONY: run
+run: setup ## Serve the bundled studies at http://HOST:PORT, from the lake in LAKE
+	@$(VENV)/bin/losslake ingest $(BUNDLED) --lake $(LAKE)
+	@exec $(VENV)/bin/losslake serve --lake $(LAKE) --host $(HOST) --port $(PORT)
+
+.PHONY: test
+test: setup ## Run the tests
+	@$(VENV)/bin/python -m pytest $(PYTEST)
+
+.PHONY: lint
+lint: setup ## Check style, format and types
+	@$(VENV)/bin/ruff check .
+	@$(VENV)/bin/ruff format --check .
+	@$(VENV)/bin/mypy --strict $(PACKAGES)
+
+.PHONY: fuzz
+fuzz: setup ## Look for new failing inputs, for minutes
+	@$(VENV)/bin/python -m pytest -m fuzz $(PYTEST)
+
+.PHONY: bench
+bench: setup ## Measure ingest and the scaling query against their floors
+	@$(VENV)/bin/python -m bench.ingest
+	@$(VENV)/bin/python -m bench.scaling
+
+# The tool that resolves has an environment of its own: a broken lock file can still be made again.
+# What only developers need is resolved first, so that both files agree on every version.
+.PHONY: lock
+lock: ## Resolve the dependencies of pyproject.toml into both lock files
+	@test -d $(VENV)-lock || $(PYTHON) -m venv $(VENV)-lock
+	@$(VENV)-lock/bin/python $(PIP) install $(UV)
+	@$(call resolve,--all-extras $(LOCK)) --output-file requirements-dev.lock
+	@$(call resolve,--constraints requirements-dev.lock) --output-file requirements.lock
+	@echo "Locked $$(grep -c '==' requirements-dev.lock) packages, $$(grep -c '==' requirements.lock) of them to run losslake"
+
+resolve = $(VENV)-lock/bin/uv pip compile pyproject.toml --quiet --group build $(1) --universal --python-version 3.11 \
+  --fork-strategy fewest --generate-hashes --system-certs --no-emit-index-url --no-emit-find-links \
+  --no-annotate --custom-compile-command "make lock"
+
+.PHONY: clean
+clean: ## Remove the environments, caches and builds; lakes stay
+	@rm -rf $(VENV) $(VENV)-lock .hypothesis .mypy_cache .pytest_cache .ruff_cache build dist
+	@find $(PACKAGES) -name __pycache__ -type d -prune -exec rm -rf {} +
