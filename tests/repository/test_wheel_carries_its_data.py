@@ -1,0 +1,40 @@
+import subprocess
+import sys
+import zipfile
+from email.parser import Parser
+from pathlib import Path
+
+import pytest
+
+from tests.repository.checkout import INSTALLED, ROOT, project, tracked_files
+
+
+@pytest.fixture(scope="module")
+def wheel(tmp_path_factory: pytest.TempPathFactory) -> zipfile.ZipFile:
+    folder = tmp_path_factory.mktemp("wheel")
+    build = [sys.executable, "-m", "hatchling", "build", "-t", "wheel", "-d", str(folder)]
+    subprocess.run(build, cwd=ROOT, check=True, capture_output=True, timeout=60)
+    (built,) = folder.glob("*.whl")
+    return zipfile.ZipFile(built)
+
+
+def test_every_file_of_the_packages_is_in_the_wheel(wheel: zipfile.ZipFile) -> None:
+    kept = {path.relative_to(ROOT).as_posix() for path in tracked_files()}
+    wanted = {name for name in kept if name.partition("/")[0] in INSTALLED}
+    assert any(name.endswith(".sql") for name in wanted)
+    assert wanted - set(wheel.namelist()) == set()
+
+
+def test_tests_benchmarks_and_caches_are_not_in_the_wheel(wheel: zipfile.ZipFile) -> None:
+    folders = {Path(name).parts[0] for name in wheel.namelist()}
+    version = project()["project"]["version"]
+    assert folders <= {*INSTALLED, f"losslake-{version}.dist-info"}
+    assert [name for name in wheel.namelist() if "__pycache__" in name] == []
+
+
+def test_the_wheel_says_its_licence_and_brings_the_text(wheel: zipfile.ZipFile) -> None:
+    (metadata,) = (name for name in wheel.namelist() if name.endswith(".dist-info/METADATA"))
+    assert Parser().parsestr(wheel.read(metadata).decode())["License-Expression"] == "Apache-2.0"
+    (licence,) = (name for name in wheel.namelist() if name.endswith("licenses/LICENSE"))
+    assert wheel.read(licence) == (ROOT / "LICENSE").read_bytes()
+    assert b"Apache License" in wheel.read(licence)
