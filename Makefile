@@ -82,4 +82,4 @@ resolve = $(VENV)-lock/bin/uv pip compile pyproject.toml --quiet --group build $
 .PHONY: clean
 clean: ## Remove the environments, caches and builds; lakes stay
 	@rm -rf $(VENV) $(VENV)-lock .hypothesis .mypy_cache .pytest_cache .ruff_cache build dist
-	@find $(PACKAGES) -name __pycache__ -type d -prune -exec rm -rf {} +
+	@find $(wildcard $(PACKAGES)) -name __pycache__ -type d -prune -exec rm -rf {} +
