@@ -99,10 +99,10 @@ def study_members(plan: StudyPlan, scale: Scale) -> Iterator[tuple[str, bytes]]:
 def _curve(rng: np.random.Generator, steps: npt.NDArray[np.int64], slowness: float, diverges: bool) -> bytes:
     """The CSV text of a trial: loss decays to a floor with noise, error follows the loss."""
     floor = rng.uniform(0.02, 0.3)
-    trend = floor + 2.3 * np.exp(-steps / slowness * 2)
+    trend = floor + 2.3 * np.exp(-steps / slowness * 4)
     columns: dict[str, npt.NDArray[np.float64] | npt.NDArray[np.int64]] = {"step": steps}
     for split, size in SPLITS:
-        loss = trend * np.exp(rng.normal(0.02 if split != "train" else 0, 0.03, len(steps)))
+        loss = trend * np.exp(rng.normal(0.02 if split != "train" else 0, 0.05, len(steps)))
         if diverges:
             loss[-3:] = [40.0, 3000.0, np.nan]
         error = np.clip(1 - np.exp(-loss), 0, 0.9)

@@ -7,7 +7,7 @@ ingest left behind is never built upon. After the release, `main` moves to its s
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from typing import Any
 
 from pyiceberg.exceptions import CommitFailedException
@@ -43,9 +43,9 @@ def commit(
                 ManageSnapshots(transaction).create_branch(start, branch).commit()
                 with transaction.update_snapshot(branch=branch).overwrite() as update:
                     for file in removed:
-                        update.delete_data_file(_plain_file(lake, table, file))
-                    for written in added:
-                        update.append_data_file(_described_file(lake, table, written))
+                        update.delete_data_file(_iceberg_file(lake, table, file, {"record_count": file.rows}))
+                    for file, statistics in _statistics(table, added):
+                        update.append_data_file(_iceberg_file(lake, table, file, statistics))
             return update.snapshot_id
         except CommitFailedException:
             if attempt == ATTEMPTS:
@@ -95,19 +95,13 @@ def _empty_snapshot(table: Table) -> int:
     return next(s.snapshot_id for s in table.metadata.snapshots if s.parent_snapshot_id is None)
 
 
-def _described_file(lake: Lake, table: Table, written: Written) -> IcebergFile:
-    """A new file with the column statistics that its Parquet footer holds."""
-    schema = table.schema()
-    statistics = data_file_statistics_from_parquet_metadata(
-        parquet_metadata=written.metadata,
-        stats_columns=compute_statistics_plan(schema, table.properties),
-        parquet_column_mapping=parquet_path_to_id_mapping(schema),
-    )
-    return _iceberg_file(lake, table, written.file, statistics.to_serialized_dict())
-
-
-def _plain_file(lake: Lake, table: Table, file: DataFile) -> IcebergFile:
-    return _iceberg_file(lake, table, file, {"record_count": file.rows})
+def _statistics(table: Table, added: Sequence[Written]) -> Iterator[tuple[DataFile, dict[str, Any]]]:
+    """New files with the column statistics that their Parquet footers hold."""
+    columns = compute_statistics_plan(table.schema(), table.properties)
+    mapping = parquet_path_to_id_mapping(table.schema())
+    for written in added:
+        statistics = data_file_statistics_from_parquet_metadata(written.metadata, columns, mapping)
+        yield written.file, statistics.to_serialized_dict()
 
 
 def _iceberg_file(lake: Lake, table: Table, file: DataFile, facts: dict[str, Any]) -> IcebergFile:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import hashlib
 import json
+import os
 import uuid
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
@@ -54,6 +55,7 @@ def publish(lake: Lake, changes: Mapping[Study, StudyChange], ledger: Ledger, no
             _store(lake, None, ledger(studies))
             return Published(None, studies)
         release = draft.commit(branch, notes)
+        os.sync()
         try:
             _store(lake, release, ledger(studies))
         except IntegrityError:

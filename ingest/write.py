@@ -59,7 +59,7 @@ def write_curves(lake: Path, study: Study, trial_ids: Sequence[int], curves: Cur
     for encoding in sorted(set(encodings.values())) or ["split"]:
         metrics = [metric for metric, its_encoding in encodings.items() if its_encoding == encoding]
         written.append(_write(lake, "measurements", study, encoding, _measurements(metrics, trials, curves)))
-    return [*written, _write(lake, "records", study, "plain", _records(trials, curves))]
+    return [*written, _write(lake, "records", study, "split", _records(trials, curves))]
 
 
 def write_small_table(lake: Path, name: str, table: pa.Table) -> Written:
@@ -156,18 +156,19 @@ def _write(lake: Path, name: str, study: Study, encoding: str, tables: Iterator[
 
 def _options(name: str, encoding: str) -> dict[str, Any]:
     dictionaries = ["metric", "trial_id"]
-    encodings = {"step": "DELTA_BINARY_PACKED", "elapsed_s": "BYTE_STREAM_SPLIT"}
+    encodings = {"elapsed_s": "BYTE_STREAM_SPLIT"}
     if name == "records":
-        encodings["previous_step"] = "DELTA_BINARY_PACKED"
+        dictionaries += ["step", "previous_step"]
     if encoding == "dictionary":
         dictionaries.append("value")
-    elif encoding == "split":
+    else:
         encodings["value"] = "BYTE_STREAM_SPLIT"
     return {
         "compression": "zstd",
         "compression_level": 1,
         "use_dictionary": dictionaries,
         "column_encoding": encodings,
+        "write_statistics": ["metric"],
         "store_schema": False,
     }
 
@@ -180,9 +181,8 @@ def _new_path(lake: Path, name: str, folder: str) -> str:
 
 
 def _seal(lake: Path, path: str, name: str, study: Study | None, rows: int) -> DataFile:
-    """Bring a finished file to the disk and describe it."""
+    """Describe a finished file."""
     with (lake / path).open("rb") as file:
-        os.fsync(file.fileno())
         size = os.fstat(file.fileno()).st_size
         sha256 = hashlib.file_digest(file, "sha256").hexdigest()
     if study is None:
