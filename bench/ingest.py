@@ -1,7 +1,7 @@
 """Ingest against its two floors, in one run: `python -m bench.ingest [--archive FILE] [--rounds 3]`.
 
-Floors: decompressing the archive on all cores, and parsing the same CSV bytes with pyarrow on all cores. Ingest runs from
-the archive to a verified release. Every part runs in a process of its own, the parts taking turns; medians are shown.
+Floors: decompressing the archive on all cores, and parsing the same CSV bytes with pyarrow on all cores. Ingest runs
+from the archive to a verified release. Every part runs in a process of its own, taking turns; medians are shown.
 """
 
 from __future__ import annotations
@@ -17,6 +17,7 @@ from pathlib import Path
 import pyarrow as pa
 import pyarrow.csv
 import rapidgzip
+from schema.verification import verify
 
 from bench.archive import Scale, write_archive
 from bench.measure import Measured, in_own_process, machine
@@ -24,7 +25,6 @@ from ingest.report import Summary
 from ingest.run import ingest
 from ingest.sources.open import open_source
 from schema.lake import Lake
-from schema.verification import verify
 
 _CHUNK = 1 << 22
 
@@ -102,12 +102,12 @@ def _report(
     ratios = [m.wall_s / (d + p) for m, d, p in zip(ingests, decompressions, parses, strict=True)]
     lines = [
         machine(),
-        f"archive: {archive.stat().st_size:,} bytes, {summary.trials_ingested:,} trials, "
-        f"{summary.evaluations:,} evaluations, {summary.measurements:,} values; {len(ingests)} rounds, medians",
+        f"archive: {archive.stat().st_size:,} bytes, {summary.trials_ingested:,} trials",
+        f"{summary.evaluations:,} evaluations, {summary.measurements:,} values; medians of {len(ingests)} rounds",
         f"floor, decompression on all cores   {decompression:8.2f} s",
         f"floor, CSV parse on all cores       {parse_s:8.2f} s",
-        f"ingest to a verified release        {wall:8.2f} s = {statistics.median(ratios):.2f} x the floors' sum "
-        f"(by round: {', '.join(f'{ratio:.2f}' for ratio in ratios)})",
+        f"ingest to a verified release        {wall:8.2f} s = {statistics.median(ratios):.2f} x the floors' sum",
+        f"  that ratio by round               {', '.join(f'{ratio:.2f}' for ratio in ratios)}",
         f"evaluations/s                       {summary.evaluations / wall:12,.0f}",
         f"values/s                            {summary.measurements / wall:12,.0f}",
         f"CPU                                 {statistics.median(m.cpu_s for m in ingests):8.2f} s",

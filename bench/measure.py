@@ -11,6 +11,7 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from importlib.metadata import version
 from multiprocessing.connection import Connection
+from pathlib import Path
 from typing import Any
 
 
@@ -48,8 +49,8 @@ def _run(sending: Connection, function: Callable[..., Any], arguments: tuple[obj
 
 def machine() -> str:
     """One line on the machine and the versions that matter."""
-    with open("/proc/cpuinfo") as file:
-        cpu = next((line.partition(":")[2].strip() for line in file if line.startswith("model name")), "unknown CPU")
+    lines = Path("/proc/cpuinfo").read_text().splitlines()
+    cpu = next((line.partition(":")[2].strip() for line in lines if line.startswith("model name")), "unknown CPU")
     libraries = ", ".join(
         f"{name} {version(name)}" for name in ("duckdb", "pyarrow", "polars", "pyiceberg", "rapidgzip")
     )

@@ -27,6 +27,12 @@ from schema.tables import NAMESPACE, PARTITIONED, STUDY_KEYS, TABLES
 
 LAYOUT_VERSION = 1
 SECONDS_TO_WAIT_FOR_THE_DATABASE = 60
+_TABLE_PROPERTIES = {
+    # Only the metric tells data files apart; the ingest retries by itself, from the newest release.
+    "write.metadata.metrics.default": "none",
+    "write.metadata.metrics.column.metric": "full",
+    "commit.retry.num-retries": "0",
+}
 _MARKER = "lake.toml"
 _MARKER_TEXT = f"""# A LossLake lake: data files in warehouse/, catalog, releases and ledger in catalog.db.
 layout_version = {LAYOUT_VERSION}
@@ -163,7 +169,7 @@ class Lake:
                     schema,
                     location=f"file://{self.warehouse / NAMESPACE / name}",
                     partition_spec=PartitionSpec(*fields),
-                    properties={"write.metadata.metrics.default": "full", "commit.retry.num-retries": "0"},
+                    properties=_TABLE_PROPERTIES,
                 )
                 # A first, empty snapshot: PyIceberg can branch only from a snapshot, and ingests commit to branches.
                 with table.transaction() as transaction:

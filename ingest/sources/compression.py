@@ -6,6 +6,7 @@ import bz2
 import gzip
 import lzma
 import os
+import zlib
 from collections.abc import Iterator
 from contextlib import ExitStack, contextmanager
 from pathlib import Path
@@ -24,6 +25,17 @@ _MAGIC = {
     b"PK\x03\x04": "zip",
     b"PK\x05\x06": "zip",
 }
+_DAMAGE = (
+    RuntimeError,
+    ValueError,
+    IndexError,
+    OverflowError,
+    EOFError,
+    OSError,
+    lzma.LZMAError,
+    zstandard.ZstdError,
+    zlib.error,
+)
 _SMALL_READ = 1 << 16
 _LARGEST_ZSTANDARD_WINDOW = 2**27
 
@@ -53,7 +65,7 @@ class Decompressed:
         self._file = file
         self._stack = stack
         self._delivered = 0
-        self._largest_read: int | None = None
+        self._is_slow = False
         self._stream = self._opened(stack)
 
     def _opened(self, stack: ExitStack) -> Any:
@@ -70,7 +82,7 @@ class Decompressed:
 
     def position(self) -> int:
         """Bytes of the compressed file read so far, about."""
-        if self._largest_read is None and self._kind in ("bzip2", "gzip"):
+        if not self._is_slow and self._kind in ("bzip2", "gzip"):
             try:
                 return int(self._stream.tell_compressed()) // 8
             except (RuntimeError, ValueError):
@@ -80,9 +92,9 @@ class Decompressed:
     def read(self, size: int) -> bytes:
         """The next bytes, at most `size`; empty at the end. Raises SourceBroken where the stream is damaged or cut."""
         try:
-            data: bytes = self._stream.read(min(size, self._largest_read or size))
-        except Exception as error:
-            if self._largest_read is not None or self._kind == "plain":
+            data: bytes = self._stream.read1(_SMALL_READ) if self._is_slow else self._stream.read(size)
+        except _DAMAGE as error:
+            if self._is_slow or self._kind == "plain":
                 raise SourceBroken(f"the {self._kind} stream is damaged or cut short ({error})") from None
             data = self._read_slowly(size)
         self._delivered += len(data)
@@ -90,7 +102,7 @@ class Decompressed:
 
     def _read_slowly(self, size: int) -> bytes:
         """Go on from the same place with the standard library, a little at a time."""
-        self._largest_read = _SMALL_READ
+        self._is_slow = True
         self._file.seek(0)
         if self._kind == "bzip2":
             self._stream = self._stack.enter_context(bz2.BZ2File(self._file))
@@ -98,11 +110,19 @@ class Decompressed:
             self._stream = self._stack.enter_context(gzip.GzipFile(fileobj=self._file))
         else:
             self._stream = self._opened(self._stack)
-        left = self._delivered
-        self._delivered = 0
-        while left > 0:
-            left -= len(self.read(left))
-        return self.read(size)
+        delivered, self._delivered = self._delivered, 0
+        passed = b""
+        while self._delivered < delivered:
+            passed = self.read(size)
+        surplus = self._delivered - delivered
+        self._delivered = delivered
+        return passed[-surplus:] if surplus else self._again()
+
+    def _again(self) -> bytes:
+        """The next bytes, whose count the caller adds up."""
+        data = self.read(_SMALL_READ)
+        self._delivered -= len(data)
+        return data
 
 
 @contextmanager

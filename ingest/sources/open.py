@@ -15,6 +15,9 @@ from ingest.sources.compression import Decompressed, decompressed, kind_of
 from ingest.sources.member import LARGEST_FILE, Member, Refused, Source, Wanted, path_trick, plain, too_large
 from ingest.sources.tar import read_tar
 
+_PADDING_READ = 1 << 20
+_LONGEST_PADDING = 1 << 26
+
 
 def open_source(path: Path) -> Source:
     """The source at a path; raises UnknownSource when there is nothing, or nothing that can be read."""
@@ -44,7 +47,14 @@ class TarSource:
     def members(self, wanted: Wanted) -> Iterator[Member | Refused]:
         with decompressed(self.path, kind_of(self.path)) as self._stream:
             yield from read_tar(self._stream.read, wanted)
+            self._check_the_rest(self._stream)
             self._stream = None
+
+    def _check_the_rest(self, stream: Decompressed) -> None:
+        """Read on to the end of the compressed stream, so that its checksum is checked; padding is never long."""
+        for _ in range(_LONGEST_PADDING // _PADDING_READ):
+            if not stream.read(_PADDING_READ):
+                return
 
 
 class ZipSource:

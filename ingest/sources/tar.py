@@ -81,7 +81,7 @@ def read_tar(read: Callable[[int], bytes], wanted: Wanted) -> Iterator[Member | 
         last = header.path
         entry = _examine(header, wanted)
         if isinstance(entry, _Header):
-            yield Member(header.path, _whole(stream, header, padded, last))
+            yield Member(plain(header.path), _whole(stream, header, padded, last))
             continue
         if entry is not None:
             yield entry

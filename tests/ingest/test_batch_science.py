@@ -1,0 +1,200 @@
+"""The published layout: where studies come from, and the fate of everything that breaks a rule."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+
+import pytest
+
+from ingest.report import Summary
+from ingest.rules import Rule
+from ingest.run import ingest
+from schema.lake import Lake
+from tests.ingest.offers import HEADER, Files, TrialOffer, study_files, tar_bytes, unpacked, written
+
+GOOD = {1: TrialOffer(), 2: TrialOffer(), 3: TrialOffer()}
+
+
+def offered(tmp_path: Path, files: Files) -> tuple[Lake, Summary]:
+    lake = Lake.create(tmp_path / "lake")
+    return lake, ingest(lake, [written(tmp_path / "offer.tar", tar_bytes(files))])
+
+
+def stored_trials(lake: Lake) -> list[tuple[str, int, int]]:
+    rows = lake.table("trials").scan().to_arrow().to_pylist()
+    return sorted(
+        ("/".join(r[k] for k in ("collection", "dataset", "model", "optimizer")), r["batch_size"], r["trial_id"])
+        for r in rows
+    )
+
+
+@pytest.mark.parametrize(
+    ("trial", "rule", "file", "line"),
+    [
+        (TrialOffer(metadata={"trial_id": 7}), Rule.TRIAL_ID_DISAGREES, "metadata.json", None),
+        (TrialOffer(metadata={"trial_id": "2"}), Rule.BAD_FIELD, "metadata.json", None),
+        (TrialOffer(metadata={"trial_id": True}), Rule.BAD_FIELD, "metadata.json", None),
+        (TrialOffer(status="DONE"), Rule.UNKNOWN_STATUS, "metadata.json", None),
+        (TrialOffer(metadata={"steps": -1}), Rule.BAD_FIELD, "metadata.json", None),
+        (TrialOffer(metadata={"steps": 1e300}), Rule.BAD_FIELD, "metadata.json", None),
+        (TrialOffer(metadata={"parameters": [1]}), Rule.BAD_FIELD, "metadata.json", None),
+        (TrialOffer(rows=["0,0.5", "0,0.4"]), Rule.STEPS_NOT_ASCENDING, "measurements.csv", 3),
+        (TrialOffer(rows=["-5,0.5"]), Rule.NEGATIVE_STEP, "measurements.csv", 2),
+        (TrialOffer(rows=["0,half"]), Rule.NOT_A_NUMBER, "measurements.csv", 2),
+        (TrialOffer(header=f"{HEADER},val/loss", rows=["0,1,2"]), Rule.COLUMNS_DIFFER, "measurements.csv", 1),
+    ],
+)
+def test_a_bad_trial_is_quarantined_with_its_reason_and_the_others_are_stored(
+    tmp_path: Path, trial: TrialOffer, rule: Rule, file: str, line: int | None
+) -> None:
+    lake, summary = offered(tmp_path, study_files({**GOOD, 2: trial}))
+    (reason,) = summary.quarantined
+    assert (reason.rule, reason.path, reason.line) == (rule, f"root/mnist/cnn/sgd/8/2/{file}", line)
+    assert (reason.study, reason.trial_id) == ("root/mnist/cnn/sgd/8", 2)
+    assert reason.sha256 is not None
+    assert [trial_id for _, _, trial_id in stored_trials(lake)] == [1, 3]
+    entry = lake.ledger("quarantined")[0]
+    assert (entry.rule, entry.path, entry.line, entry.reason) == (rule, reason.path, line, reason.message)
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        b"{",
+        b"[]",
+        b"null",
+        b'{"a": "\xff"}',
+        b'{"a": "\\ud800"}',
+        b"[" * 100_000,
+        b'{"steps": 1' + b"0" * 5000 + b"}",
+        b"",
+    ],
+    ids=["cut", "list", "null", "no-utf8", "surrogate", "deep", "long-number", "empty"],
+)
+def test_bad_json_quarantines_the_trial(tmp_path: Path, text: bytes) -> None:
+    files = study_files(GOOD) | {"root/mnist/cnn/sgd/8/2/metadata.json": text}
+    lake, summary = offered(tmp_path, files)
+    assert [reason.rule for reason in summary.quarantined] == [Rule.BAD_JSON]
+    assert len(stored_trials(lake)) == 2
+
+
+@pytest.mark.parametrize(
+    ("study_json", "rule"),
+    [
+        (b"{", Rule.BAD_JSON),
+        ({"batch_size": 16}, Rule.BATCH_SIZE_DISAGREES),
+        ({"batch_size": "8"}, Rule.BAD_FIELD),
+        ({"dataset": "cifar"}, Rule.WORKLOAD_DISAGREES),
+        ({"optimizer": None}, Rule.WORKLOAD_DISAGREES),
+        ({"train_steps": None}, Rule.BAD_FIELD),
+        ({"early_stopping": "no"}, Rule.BAD_FIELD),
+        ({"parameter_configs": 3}, Rule.BAD_FIELD),
+    ],
+)
+def test_a_bad_study_file_quarantines_its_study_and_no_other(
+    tmp_path: Path, study_json: bytes | dict[str, object], rule: Rule
+) -> None:
+    bad = study_files(GOOD)
+    path = "root/mnist/cnn/sgd/8/study.json"
+    bad[path] = json.dumps(json.loads(bad[path]) | study_json).encode() if isinstance(study_json, dict) else study_json
+    lake, summary = offered(tmp_path, bad | study_files(GOOD, batch_size=16))
+    assert [(q.rule, q.path) for q in summary.quarantined] == [(rule, "root/mnist/cnn/sgd/8/study.json")]
+    assert {batch_size for _, batch_size, _ in stored_trials(lake)} == {16}
+
+
+@pytest.mark.parametrize("missing", ["study.json", "2/metadata.json", "2/measurements.csv"])
+def test_a_missing_file_is_named(tmp_path: Path, missing: str) -> None:
+    files = study_files(GOOD)
+    del files[f"root/mnist/cnn/sgd/8/{missing}"]
+    lake, summary = offered(tmp_path, files | study_files(GOOD, batch_size=16))
+    assert [(q.rule, q.path) for q in summary.quarantined] == [(Rule.MISSING_FILE, f"root/mnist/cnn/sgd/8/{missing}")]
+    assert len(stored_trials(lake)) == (3 if missing == "study.json" else 5)
+
+
+def test_the_files_of_a_study_may_lie_scattered(tmp_path: Path) -> None:
+    one, two = study_files(GOOD, 8), study_files(GOOD, 16)
+    names = sorted(one | two, key=lambda path: (path.endswith("study.json"), path.rsplit("/", 1)[1], path[::-1]))
+    lake, summary = offered(tmp_path, {name: (one | two)[name] for name in names})
+    assert not summary.quarantined
+    assert len(stored_trials(lake)) == 6
+    together = Lake.create(tmp_path / "together")
+    ingest(together, [written(tmp_path / "sorted.tar", tar_bytes(one | two))])
+    assert lake.release().content_digest == together.release().content_digest
+
+
+def test_a_file_that_comes_twice_counts_once_and_is_reported(tmp_path: Path) -> None:
+    files = study_files(GOOD)
+    again = {f"./{path}": b"else" for path in files if path.endswith("/2/measurements.csv")}
+    lake, summary = offered(tmp_path, files | again)
+    assert [q.rule for q in summary.quarantined] == [Rule.DUPLICATE_FILE]
+    assert len(stored_trials(lake)) == 3
+
+
+@pytest.mark.parametrize(
+    ("workload", "collection"),
+    [
+        ("batch_science/mnist/cnn/sgd", "shallue2018"),
+        ("batch_science/mnist_subsets/mnist_55000/cnn/sgd", "shallue2018/mnist_subsets"),
+        ("losslake_bundled/digits/softmax/sgd", "bundled"),
+        ("elsewhere/a/b/mnist/cnn/sgd", "elsewhere/a/b"),
+        ("mnist/cnn/sgd", "offer"),
+    ],
+)
+def test_base_folders_name_the_collection(tmp_path: Path, workload: str, collection: str) -> None:
+    lake, _ = offered(tmp_path, study_files(GOOD, workload=workload))
+    assert stored_trials(lake)[0][0].startswith(f"{collection}/")
+    (row,) = lake.table("collections").scan().to_arrow().to_pylist()
+    assert row["collection"] == collection
+
+
+def test_a_given_collection_replaces_the_first_folder(tmp_path: Path) -> None:
+    lake = Lake.create(tmp_path / "lake")
+    folder = unpacked(tmp_path / "logs", study_files(GOOD, workload="root/sub/mnist/cnn/sgd"))
+    ingest(lake, [folder], collection="mine")
+    assert stored_trials(lake)[0][0] == "mine/sub/mnist/cnn/sgd"
+
+
+@pytest.mark.parametrize("name", ["a\tb", "x" * 201])
+def test_names_that_can_not_be_shown_are_refused(tmp_path: Path, name: str) -> None:
+    lake, summary = offered(
+        tmp_path, study_files({1: TrialOffer()}, workload=f"root/{name}/cnn/sgd") | study_files(GOOD)
+    )
+    assert {q.rule for q in summary.quarantined} == {Rule.BAD_NAME}
+    assert len(stored_trials(lake)) == 3
+
+
+def test_hostile_but_printable_names_are_only_names(tmp_path: Path) -> None:
+    name = "<script>'; DROP TABLE x; -- %2F..#é"
+    lake, summary = offered(tmp_path, study_files(GOOD, workload=f"root/{name}/cnn/sgd"))
+    assert not summary.quarantined
+    assert stored_trials(lake)[0][0] == f"root/{name}/cnn/sgd"
+
+
+def test_metaparameters_are_numbers_where_float64_holds_them_and_json_text_else(tmp_path: Path) -> None:
+    parameters = {"learning_rate": 0.1, "n": 3, "seed": 2**63 + 1, "flag": True, "name": "x", "null": None, "list": [1]}
+    lake, _ = offered(tmp_path, study_files({1: TrialOffer(metadata={"parameters": parameters})}))
+    (row,) = lake.table("trials").scan().to_arrow().to_pylist()
+    assert dict(row["parameters"]) == {"learning_rate": 0.1, "n": 3.0}
+    assert {key: json.loads(text) for key, text in row["attributes"]} == {
+        "seed": 2**63 + 1, "flag": True, "name": "x", "null": None, "list": [1]
+    }  # fmt: skip
+
+
+def test_trials_without_rows_are_stored_and_never_reach(tmp_path: Path) -> None:
+    lake, summary = offered(tmp_path, study_files({**GOOD, 2: TrialOffer(rows=[], status="INFEASIBLE")}))
+    assert not summary.quarantined
+    rows = {r["trial_id"]: r for r in lake.table("trials").scan().to_arrow().to_pylist()}
+    assert (rows[2]["n_evaluations"], rows[2]["last_step"], rows[1]["last_step"]) == (0, None, 20)
+
+
+def test_files_outside_the_layout_are_refused_and_others_passed_over(tmp_path: Path) -> None:
+    files = study_files(GOOD) | {
+        "root/README.md": b"hi",
+        "root/measurements.csv": b"x",
+        "root/mnist/cnn/sgd/b8/study.json": b"{}",
+    }
+    _, summary = offered(tmp_path, files)
+    assert {(q.rule, q.path) for q in summary.quarantined} == {
+        (Rule.BAD_NAME, "root/measurements.csv"), (Rule.BAD_NAME, "root/mnist/cnn/sgd/b8/study.json")
+    }  # fmt: skip
