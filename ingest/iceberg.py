@@ -106,15 +106,16 @@ def _statistics(table: Table, added: Sequence[Written]) -> Iterator[tuple[DataFi
 
 def _iceberg_file(lake: Lake, table: Table, file: DataFile, facts: dict[str, Any]) -> IcebergFile:
     keys = (file.collection, file.dataset, file.model, file.optimizer, file.batch_size)
-    return IcebergFile.from_args(
+    described = IcebergFile.from_args(
         content=DataFileContent.DATA,
         file_path=f"file://{lake.folder / file.path}",
         file_format=FileFormat.PARQUET,
         partition=Record(*keys) if file.table in PARTITIONED else Record(),
         file_size_in_bytes=file.bytes,
         sort_order_id=None,
-        spec_id=table.metadata.default_spec_id,
         equality_ids=None,
         key_metadata=None,
         **facts,
     )
+    described.spec_id = table.metadata.default_spec_id
+    return described

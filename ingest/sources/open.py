@@ -45,10 +45,13 @@ class TarSource:
         return self._stream.position() if self._stream else 0
 
     def members(self, wanted: Wanted) -> Iterator[Member | Refused]:
-        with decompressed(self.path, kind_of(self.path)) as self._stream:
-            yield from read_tar(self._stream.read, wanted)
-            self._check_the_rest(self._stream)
-            self._stream = None
+        with decompressed(self.path, kind_of(self.path)) as stream:
+            self._stream = stream
+            try:
+                yield from read_tar(stream.read, wanted)
+                self._check_the_rest(stream)
+            finally:
+                self._stream = None
 
     def _check_the_rest(self, stream: Decompressed) -> None:
         """Read on to the end of the compressed stream, so that its checksum is checked; padding is never long."""
