@@ -1,0 +1,74 @@
+"""What every command shares: where the lake is, and how text gets to the terminal."""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Iterable, Sequence
+from typing import TYPE_CHECKING, Annotated
+
+import typer
+
+if TYPE_CHECKING:
+    from rich.console import Console
+
+LakeOption = Annotated[
+    str | None,
+    typer.Option(
+        "--lake", metavar="DIR-or-URL", help="The lake. Default: $LOSSLAKE_LAKE, else ./lake.", show_default=False
+    ),
+]
+ReleaseOption = Annotated[
+    int | None,
+    typer.Option("--release", metavar="N", help="Number of the release. Default: the newest.", show_default=False),
+]
+
+
+def shown(text: object) -> str:
+    """Text as a terminal may show it: what a log contains can't send control sequences."""
+    return "".join(c if c.isprintable() else f"\\x{ord(c):02x}" for c in str(text))
+
+
+def complain(message: str) -> None:
+    """One line on standard error."""
+    print(f"losslake: {shown(message)}", file=sys.stderr)  # noqa: T201
+
+
+def say(message: str) -> None:
+    """One line on standard output."""
+    print(shown(message))  # noqa: T201
+
+
+def console() -> Console:
+    """A console on standard output that takes text as it is."""
+    from rich.console import Console
+
+    return Console(markup=False, highlight=False, emoji=False, soft_wrap=True)
+
+
+def show_table(columns: Sequence[str], rows: Iterable[Sequence[object]]) -> None:
+    """Rows under headings; numbers to the right, nothing for None."""
+    from rich import box
+    from rich.table import Table
+
+    kept = [list(row) for row in rows]
+    table = Table(box=box.SIMPLE_HEAD, pad_edge=False, show_edge=False)
+    for at, name in enumerate(columns):
+        values = [row[at] for row in kept if row[at] is not None]
+        is_number = bool(values) and all(isinstance(v, (int, float)) and not isinstance(v, bool) for v in values)
+        table.add_column(name, justify="right" if is_number else "left", no_wrap=True)
+    for row in kept:
+        table.add_row(*(_cell(value) for value in row))
+    out = console()
+    if not out.is_terminal:
+        out.width = 10_000
+    out.print(table)
+
+
+def _cell(value: object) -> str:
+    if value is None:
+        return ""
+    if isinstance(value, bool):
+        return str(value).lower()
+    if isinstance(value, int):
+        return f"{value:,}"
+    return f"{value:.6g}" if isinstance(value, float) else shown(value)

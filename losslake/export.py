@@ -1,0 +1,26 @@
+"""`losslake export`."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+from losslake.console import LakeOption, ReleaseOption, say
+
+
+def export(
+    folder: Annotated[Path, typer.Argument(metavar="FOLDER", help="A new or empty folder.")],
+    lake: LakeOption = None,
+    release: ReleaseOption = None,
+    link: Annotated[bool, typer.Option("--link", help="Hard links instead of copies.")] = False,
+) -> None:
+    """Write a release as a plain Hive-partitioned folder of Parquet files with SHA256SUMS."""
+    from schema.export import export as write
+    from schema.lake import Lake
+
+    opened = Lake.open(lake)
+    chosen = opened.release(release)
+    count = write(opened, chosen, folder.expanduser().absolute(), link)
+    say(f"release {chosen.number}: {count:,} files in {folder}; check them there with: sha256sum -c SHA256SUMS")

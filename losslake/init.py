@@ -1,0 +1,14 @@
+"""`losslake init`."""
+
+from __future__ import annotations
+
+from losslake.console import LakeOption, say
+
+
+def init(lake: LakeOption = None) -> None:
+    """Make an empty lake. ('losslake ingest' also makes one if there is none.)"""
+    from schema.lake import Lake
+
+    made = Lake.create(lake)
+    say(f"the lake is in {made.folder}")
+    say(f"next: losslake ingest PATH --lake {made.folder}")

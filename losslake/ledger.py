@@ -1,0 +1,50 @@
+"""`losslake ledger`."""
+
+from __future__ import annotations
+
+import csv
+import json
+import sys
+from enum import StrEnum
+from typing import Annotated
+
+import typer
+
+from losslake.console import LakeOption, say, show_table
+
+
+class Outcome(StrEnum):
+    ingested = "ingested"
+    unchanged = "unchanged"
+    quarantined = "quarantined"
+
+
+class Format(StrEnum):
+    table = "table"
+    csv = "csv"
+    json = "json"
+
+
+COLUMNS = ("offered_at", "outcome", "source", "path", "line", "rule", "reason", "study", "release", "sha256", "format")
+_IN_TABLE = COLUMNS[:9]
+
+
+def ledger(
+    lake: LakeOption = None,
+    outcome: Annotated[Outcome | None, typer.Option(help="Only these.", show_default=False)] = None,
+    limit: Annotated[int, typer.Option(min=1, help="At most so many, newest first.")] = 100,
+    format: Annotated[Format, typer.Option(help="How to print.")] = Format.table,  # noqa: A002
+) -> None:
+    """List what was ever offered, and what became of it: sources, their studies, quarantined files with the reason."""
+    from schema.lake import Lake
+
+    found = Lake.open(lake).ledger(outcome.value if outcome else None, limit)
+    rows = [[e.offered_at.isoformat(timespec="seconds"), *(getattr(e, name) for name in COLUMNS[1:])] for e in found]
+    if format is Format.json:
+        typer.echo(json.dumps([dict(zip(COLUMNS, row, strict=True)) for row in rows], indent=2))
+    elif format is Format.csv:
+        csv.writer(sys.stdout).writerows([COLUMNS, *rows])
+    elif not rows:
+        say("the ledger has no such entry")
+    else:
+        show_table(_IN_TABLE, [row[: len(_IN_TABLE)] for row in rows])

@@ -1,0 +1,155 @@
+"""The SQL shell: history, completion, statements over several lines; and scripts without it."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Iterable, Iterator
+from contextlib import contextmanager
+from pathlib import Path
+
+import duckdb
+from prompt_toolkit import PromptSession
+from prompt_toolkit.completion import CompleteEvent, Completer, Completion
+from prompt_toolkit.document import Document
+from prompt_toolkit.filters import Condition
+from prompt_toolkit.history import FileHistory, InMemoryHistory
+from prompt_toolkit.lexers import PygmentsLexer
+from pygments.lexers.sql import SqlLexer
+
+from losslake.console import complain, say
+from losslake.output import Format, Output
+from schema.errors import LossLakeError
+from schema.serving import MACROS, VIEWS
+
+HELP = """\
+Statements end with ';' and may take several lines. Tab completes, the up arrow goes back, Ctrl-C stops, Ctrl-D leaves.
+.tables          the tables and macros
+.schema NAME     the columns of a table
+.format FORMAT   table, csv, json or parquet
+.help            this
+.quit            leave"""
+KEYWORDS = (
+    "SELECT", "FROM", "WHERE", "GROUP BY", "ORDER BY", "LIMIT", "JOIN", "USING", "ON", "AS", "AND", "OR", "NOT", "NULL",
+    "WITH", "HAVING", "DISTINCT", "COUNT", "MIN", "MAX", "AVG", "SUM", "CASE", "WHEN", "THEN", "ELSE", "END",
+    "DESCRIBE", "SUMMARIZE", "QUALIFY", "OVER", "PARTITION BY", "BETWEEN", "IN", "LIKE", "DESC",
+)  # fmt: skip
+
+
+def run_script(connection: duckdb.DuckDBPyConnection, text: str, output: Output) -> None:
+    """Run statements one after the other; raises LossLakeError at the first that fails."""
+    with _one_line_errors():
+        statements = connection.extract_statements(text)
+    for statement in statements:
+        with _one_line_errors(), _stopped_by_interrupt(connection):
+            output.write(connection.execute(statement))
+
+
+def run_shell(connection: duckdb.DuckDBPyConnection, output: Output, title: str) -> None:
+    """Read statements from the terminal until Ctrl-D or .quit."""
+    say(f"{title}; .help for help")
+    session: PromptSession[str] = PromptSession(
+        "losslake> ",
+        multiline=Condition(lambda: not _is_complete(session.default_buffer.text)),
+        prompt_continuation="      ... ",
+        history=_history(),
+        completer=_Words(_names(connection)),
+        lexer=PygmentsLexer(SqlLexer),
+        complete_while_typing=False,
+    )
+    while True:
+        try:
+            text = session.prompt().strip()
+            if text in (".quit", ".exit"):
+                return
+            if text.startswith("."):
+                _dot_command(connection, output, text)
+            elif text:
+                run_script(connection, text, output)
+        except LossLakeError as error:
+            complain(str(error))
+        except KeyboardInterrupt:
+            continue
+        except EOFError:
+            return
+
+
+def _is_complete(text: str) -> bool:
+    stripped = text.strip()
+    return not stripped or stripped.startswith(".") or stripped.endswith(";")
+
+
+def _dot_command(connection: duckdb.DuckDBPyConnection, output: Output, text: str) -> None:
+    command, _, argument = text.rstrip(";").partition(" ")
+    argument = argument.strip()
+    if command == ".help":
+        for line in HELP.splitlines():
+            say(line)
+    elif command == ".tables":
+        say("  ".join((*VIEWS, *(f"{macro}(metric, target)" for macro in MACROS))))
+    elif command == ".schema" and argument in VIEWS:
+        for name, kind, *_ in connection.execute(f"DESCRIBE {argument}").fetchall():
+            say(f"  {name}  {kind}")
+    elif command == ".schema":
+        raise LossLakeError(f".schema takes one of: {', '.join(VIEWS)}")
+    elif command == ".format" and argument in list(Format):
+        changed = Output(Format(argument), output.path, output.max_rows)
+        changed.check_target()
+        output.format = changed.format
+    elif command == ".format":
+        raise LossLakeError(f".format takes one of: {', '.join(Format)}")
+    else:
+        raise LossLakeError(f"there is no command {command}: .help lists them")
+
+
+@contextmanager
+def _one_line_errors() -> Iterator[None]:
+    """Turn what DuckDB complains of into one line."""
+    try:
+        yield
+    except duckdb.InterruptException:
+        raise LossLakeError("stopped") from None
+    except (duckdb.Error, RuntimeError, UnicodeError, OverflowError) as error:
+        lines = [line.strip() for line in str(error).splitlines() if line.strip()]
+        raise LossLakeError(" ".join(line for line in lines[:3] if not set(line) <= set("^ ~"))) from None
+
+
+@contextmanager
+def _stopped_by_interrupt(connection: duckdb.DuckDBPyConnection) -> Iterator[None]:
+    """Let Ctrl-C stop the running statement, and no more than that."""
+    try:
+        yield
+    except KeyboardInterrupt:
+        connection.interrupt()
+        raise LossLakeError("stopped") from None
+
+
+def _history() -> FileHistory | InMemoryHistory:
+    folder = Path(os.environ.get("XDG_STATE_HOME") or Path.home() / ".local" / "state") / "losslake"
+    try:
+        folder.mkdir(parents=True, exist_ok=True)
+        (folder / "sql_history").touch(0o600)
+    except OSError:
+        return InMemoryHistory()
+    return FileHistory(str(folder / "sql_history"))
+
+
+def _names(connection: duckdb.DuckDBPyConnection) -> list[str]:
+    """Tables, macros, columns and metrics of the release."""
+    columns = connection.execute(
+        "SELECT DISTINCT column_name FROM information_schema.columns WHERE table_schema = 'main' ORDER BY 1"
+    ).fetchall()
+    metrics = connection.execute("SELECT metric FROM metrics").fetchall()
+    return [*VIEWS, *MACROS, *(name for (name,) in columns), *(f"'{name}'" for (name,) in metrics)]
+
+
+class _Words(Completer):
+    """Completes the word before the cursor."""
+
+    def __init__(self, names: Iterable[str]) -> None:
+        self._words = list(dict.fromkeys([*names, *KEYWORDS]))
+
+    def get_completions(self, document: Document, complete_event: CompleteEvent) -> Iterator[Completion]:
+        typed = document.get_word_before_cursor(pattern=None, WORD=True).rpartition("(")[2].rpartition(",")[2]
+        for word in self._words:
+            if typed and word.lower().startswith(typed.lower()):
+                yield Completion(word, start_position=-len(typed))

@@ -1,0 +1,49 @@
+"""`losslake sql`."""
+
+from __future__ import annotations
+
+import sys
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+from losslake.console import LakeOption, ReleaseOption
+from losslake.output import Format, Output
+from schema.errors import LossLakeError
+
+
+def sql(
+    lake: LakeOption = None,
+    release: ReleaseOption = None,
+    command: Annotated[
+        str | None, typer.Option("-c", "--command", metavar="SQL", help="Run this and leave.", show_default=False)
+    ] = None,
+    format: Annotated[Format, typer.Option(help="How to print results.")] = Format.table,  # noqa: A002
+    output: Annotated[
+        Path | None, typer.Option(metavar="FILE", help="Write the result there, not to the screen.", show_default=False)
+    ] = None,
+    max_rows: Annotated[int, typer.Option(min=1, help="Most rows that a table on the screen shows.")] = 40,
+) -> None:
+    """Ask a release in SQL: an interactive shell, one statement with -c, or a script from standard input.
+
+    Tables: collections, workloads, studies, trials, measurements, records, metrics, goals, steps_to_target,
+    steps_to_result. For any target: FROM steps_to('val/classification_error', 0.05) by trial, result_at(…) by study.
+    In JSON, NaN and infinities are the strings "NaN", "Infinity" and "-Infinity".
+    """
+    from losslake.shell import run_script, run_shell
+    from schema.lake import Lake
+    from schema.serving import open_release
+
+    opened = Lake.open(lake)
+    chosen = opened.release(release)
+    connection = open_release(opened, chosen)
+    printed = Output(format, output, max_rows)
+    if command is None and sys.stdin.isatty():
+        run_shell(connection, printed, f"release {chosen.number} of {opened.folder}")
+        return
+    printed.check_target()
+    text = command if command is not None else sys.stdin.read()
+    if not text.strip():
+        raise LossLakeError("there is no statement: give one with -c, or a script on standard input")
+    run_script(connection, text, printed)

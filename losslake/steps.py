@@ -1,0 +1,125 @@
+"""`losslake steps`."""
+
+from __future__ import annotations
+
+import csv
+import json
+import sys
+from dataclasses import asdict, fields
+from enum import StrEnum
+from typing import TYPE_CHECKING, Annotated
+
+import typer
+
+from losslake.console import LakeOption, ReleaseOption, say, show_table
+
+if TYPE_CHECKING:
+    from service.answers.scaling import Scaling
+    from service.release_view import ReleaseView
+
+
+class Format(StrEnum):
+    table = "table"
+    csv = "csv"
+    json = "json"
+
+
+class Direction(StrEnum):
+    minimize = "minimize"
+    maximize = "maximize"
+
+
+class Status(StrEnum):
+    COMPLETE = "COMPLETE"
+    INCOMPLETE = "INCOMPLETE"
+    INFEASIBLE = "INFEASIBLE"
+
+
+def steps(
+    workload: Annotated[
+        str | None, typer.Argument(metavar="[WORKLOAD]", help="collection/dataset/model/optimizer. Default: list them.")
+    ] = None,
+    metric: Annotated[
+        str | None, typer.Option(help="Default: that of the workload's goal.", show_default=False)
+    ] = None,
+    target: Annotated[
+        float | None, typer.Option(help="Default: that of the workload's goal.", show_default=False)
+    ] = None,
+    direction: Annotated[Direction | None, typer.Option(help="Default: the metric's own.", show_default=False)] = None,
+    step_budget: Annotated[
+        int | None, typer.Option(help="Only evaluations up to this step.", show_default=False)
+    ] = None,
+    example_budget: Annotated[
+        int | None,
+        typer.Option(help="Only evaluations up to so many examples (step x batch size).", show_default=False),
+    ] = None,
+    trials: Annotated[int | None, typer.Option(help="Only the first so many trials by id.", show_default=False)] = None,
+    status: Annotated[
+        list[Status] | None, typer.Option(help="Repeatable. Default: COMPLETE.", show_default=False)
+    ] = None,
+    lake: LakeOption = None,
+    release: ReleaseOption = None,
+    format: Annotated[Format, typer.Option(help="How to print.")] = Format.table,  # noqa: A002
+) -> None:
+    """Print how many steps each batch size needs to reach a target: the scaling table of a workload."""
+    from schema.lake import Lake
+    from service.answers.goal import GoalQuestion
+    from service.answers.scaling import scaling
+    from service.release_view import ReleaseView, named_workload
+
+    opened = Lake.open(lake)
+    view = ReleaseView.open(opened, opened.release(release))
+    if workload is None:
+        _list_workloads(view)
+        return
+    named = view.workload(named_workload(workload)).workload
+    metric, target = _goal(view, str(named), metric, target)
+    question = GoalQuestion(
+        workload=named,
+        metric=metric,
+        target=target,
+        direction=direction.value if direction else None,
+        step_budget=step_budget,
+        example_budget=example_budget,
+        trials=trials,
+        statuses=tuple(s.value for s in status) if status else ("COMPLETE",),
+    )
+    _print(scaling(view, question), format)
+
+
+def _goal(view: ReleaseView, workload: str, metric: str | None, target: float | None) -> tuple[str, float]:
+    """The metric and target asked for; what is missing comes from the workload's goals."""
+    if metric is not None and target is not None:
+        return metric, target
+    known = [g for g in view.goals if str(g.workload) == workload and metric in (None, g.metric)]
+    if not known or (target is not None and metric is None):
+        raise typer.BadParameter(f"give --metric and --target: {workload} has no goal that fills them in")
+    return known[0].metric, known[0].target if target is None else target
+
+
+def _list_workloads(view: ReleaseView) -> None:
+    rows = [
+        (str(w), len(f.batch_sizes), f.batch_sizes[0], f.batch_sizes[-1], len(f.trials.trial_id))
+        for w, f in sorted(view.workloads.items())
+    ]
+    show_table(("workload", "batch sizes", "smallest", "largest", "trials"), rows)
+
+
+def _print(answer: Scaling, format: Format) -> None:  # noqa: A002
+    names = list(asdict(answer.rows[0])) if answer.rows else []
+    rows = [[getattr(row, name) for name in names] for row in answer.rows]
+    if format is Format.json:
+        typer.echo(
+            json.dumps(
+                {f.name: getattr(answer, f.name) for f in fields(answer)} | {"rows": [asdict(r) for r in answer.rows]}
+            )
+        )
+        return
+    if format is Format.csv:
+        csv.writer(sys.stdout).writerows([names, *rows])
+        return
+    sign = "<" if answer.direction == "minimize" else ">"
+    say(f"{answer.workload}: steps to {answer.metric} {sign} {answer.target!r}, release {answer.release}")
+    show_table(names, rows)
+    reached = sum(row.steps is not None for row in answer.rows)
+    say(f"reached at {reached} of {len(rows)} batch sizes; the crossing lies in (previous_step, steps]")

@@ -1,0 +1,31 @@
+"""`losslake verify`."""
+
+from __future__ import annotations
+
+from typing import Annotated
+
+import typer
+
+from losslake.console import LakeOption, ReleaseOption, complain, say
+
+
+def verify(
+    lake: LakeOption = None,
+    release: ReleaseOption = None,
+    every: Annotated[bool, typer.Option("--all", help="Every release, not only one.")] = False,
+) -> None:
+    """Re-read every data file of a release against its size, digest and row count; exit with 1 if anything differs."""
+    from schema.lake import Lake
+    from schema.verification import verify as check
+
+    opened = Lake.open(lake)
+    is_whole = True
+    for number in [r.number for r in opened.releases()] if every else [opened.release(release).number]:
+        found = check(opened, opened.release(number))
+        is_whole &= not found.problems
+        for problem in found.problems:
+            complain(problem)
+        verdict = "is whole" if not found.problems else f"has {len(found.problems)} problems"
+        say(f"release {number} {verdict}: {found.files:,} files, {found.bytes:,} bytes, {found.rows:,} rows read")
+    if not is_whole:
+        raise typer.Exit(1)

@@ -1,0 +1,101 @@
+"""Re-reading every data file of a release: does the lake still hold what was published?"""
+
+from __future__ import annotations
+
+import hashlib
+from collections.abc import Callable, Iterator
+from concurrent.futures import ThreadPoolExecutor
+from dataclasses import dataclass
+from pathlib import Path
+
+import pyarrow as pa
+import pyarrow.parquet as pq
+
+from schema.database import Release
+from schema.errors import LakeBroken
+from schema.lake import Lake
+from schema.manifest import DataFile
+from schema.tables import PARTITIONED
+
+_READERS = 4
+
+
+@dataclass(frozen=True)
+class Verification:
+    """What was checked, and each problem in one line; no problem means that the release is whole."""
+
+    release: int
+    files: int
+    bytes: int
+    rows: int
+    problems: tuple[str, ...]
+
+
+def verify(lake: Lake, release: Release, progress: Callable[[int, int], None] | None = None) -> Verification:
+    """Check a release's file list, each file's size, sha256 and row count, and what Iceberg says of them.
+
+    progress hears how many files of how many are done.
+    """
+    try:
+        files = lake.files(release)
+    except LakeBroken as error:
+        return Verification(release.number, 0, 0, 0, (str(error),))
+    problems: list[str] = []
+    with ThreadPoolExecutor(_READERS) as pool:
+        for done, problem in enumerate(pool.map(lambda file: _problem_of(lake.folder, file), files), start=1):
+            if problem:
+                problems.append(problem)
+            if progress:
+                progress(done, len(files))
+    problems += _wrong_counts(release, files)
+    if not problems:
+        problems += _iceberg_differs(lake, release, files)
+    return Verification(
+        release.number, len(files), sum(f.bytes for f in files), sum(f.rows for f in files), tuple(problems)
+    )
+
+
+def _problem_of(lake: Path, file: DataFile) -> str | None:
+    path = lake / file.path
+    try:
+        with path.open("rb") as opened:
+            size = opened.seek(0, 2)
+            if size != file.bytes:
+                return f"{file.path}: {size:,} bytes, published with {file.bytes:,}: restore the file"
+            opened.seek(0)
+            if hashlib.file_digest(opened, "sha256").hexdigest() != file.sha256:
+                return f"{file.path}: its bytes were altered (sha256 differs): restore the file"
+        rows = pq.read_metadata(path).num_rows
+    except FileNotFoundError:
+        return f"{file.path}: the file is missing: restore it"
+    except (OSError, pa.ArrowException) as error:
+        return f"{file.path}: it can't be read ({str(error).splitlines()[0]}): restore the file"
+    if rows != file.rows:
+        return f"{file.path}: {rows:,} rows, the release says {file.rows:,}"
+    if file.study is not None and f"/{file.study.folder()}/" not in f"/{file.path}":
+        return f"{file.path}: lies in the partition of another study than {file.study}"
+    return None
+
+
+def _wrong_counts(release: Release, files: list[DataFile]) -> Iterator[str]:
+    """The release's own counts against the rows of its files."""
+    for table, expected in (
+        ("measurements", release.n_measurements),
+        ("trials", release.n_trials),
+        ("studies", release.n_studies),
+    ):
+        counted = sum(file.rows for file in files if file.table == table)
+        if counted != expected:
+            yield f"release {release.number} says {expected:,} rows of {table}, its files hold {counted:,}"
+
+
+def _iceberg_differs(lake: Lake, release: Release, files: list[DataFile]) -> Iterator[str]:
+    """Whether another engine, which asks Iceberg, would read the same files."""
+    for table in sorted({*PARTITIONED, *(file.table for file in files)}):
+        snapshot = release.snapshot_of(table)
+        listed = lake.table(table).scan(snapshot_id=snapshot).plan_files() if snapshot is not None else []
+        by_iceberg = {task.file.file_path.removeprefix(f"file://{lake.folder}/") for task in listed}
+        by_us = {file.path for file in files if file.table == table}
+        for path in sorted(by_iceberg ^ by_us)[:1]:
+            who = "Iceberg" if path in by_iceberg else "the file list"
+            yield f"{table}: {path} is known to {who} only ({len(by_iceberg ^ by_us)} such files)"
