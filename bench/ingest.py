@@ -17,7 +17,6 @@ from pathlib import Path
 import pyarrow as pa
 import pyarrow.csv
 import rapidgzip
-from schema.verification import verify
 
 from bench.archive import Scale, write_archive
 from bench.measure import Measured, in_own_process, machine
@@ -25,6 +24,7 @@ from ingest.report import Summary
 from ingest.run import ingest
 from ingest.sources.open import open_source
 from schema.lake import Lake
+from schema.verification import verify
 
 _CHUNK = 1 << 22
 
