@@ -41,7 +41,7 @@ def losslake(lake: Lake, tmp_path: Path) -> Run:
             "COLUMNS": "200",
         }
         command = [sys.executable, "-m", "losslake", *map(str, arguments)]
-        done = subprocess.run(command, capture_output=True, text=True, input=stdin, env=os.environ | own, timeout=120)
+        done = subprocess.run(command, capture_output=True, text=True, input=stdin, env=environment, timeout=120)
         assert "Traceback" not in done.stderr
         return done
 

@@ -26,7 +26,7 @@ class Terminal:
             "COLUMNS": "120",
         }
         command = [sys.executable, "-m", "losslake", *arguments]
-        self.process = subprocess.Popen(command, stdin=theirs, stdout=theirs, stderr=theirs, env=os.environ | own)
+        self.process = subprocess.Popen(command, stdin=theirs, stdout=theirs, stderr=theirs, env=environment)
         os.close(theirs)
         self.seen = ""
 

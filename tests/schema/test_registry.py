@@ -1,0 +1,59 @@
+"""The metric registry, the collections and the goals are complete and agree with each other."""
+
+from __future__ import annotations
+
+import math
+
+import pytest
+
+from schema.errors import LossLakeError
+from schema.registry import DIRECTIONS, collections, goals, metric_named, metrics
+
+
+def test_every_registered_metric_has_direction_unit_and_description() -> None:
+    for metric in metrics().values():
+        assert metric.direction in DIRECTIONS
+        assert metric.unit
+        assert metric.description.endswith(".")
+
+
+def test_the_published_metrics_have_their_known_direction() -> None:
+    assert metric_named("val/classification_error").direction == "minimize"
+    assert metric_named("test/cross_entropy_error").direction == "minimize"
+    assert metric_named("val/average_precision").direction == "maximize"
+
+
+def test_an_unregistered_metric_has_no_direction() -> None:
+    assert metric_named("val/surprise").direction is None
+
+
+@pytest.mark.parametrize("name", ["", "loss", "/loss", "val/", "a/b/c"])
+def test_a_metric_is_split_slash_quantity(name: str) -> None:
+    with pytest.raises(LossLakeError, match="give split/quantity"):
+        metric_named(name)
+
+
+def test_every_goal_is_of_a_known_collection_and_metric_and_says_where_it_is_from() -> None:
+    known = {collection.collection for collection in collections()}
+    for goal in goals():
+        assert goal.workload.collection.split("/")[0] in known
+        assert goal.metric in metrics()
+        assert math.isfinite(goal.target)
+        assert goal.source
+
+
+def test_the_goals_of_figure_1_are_there() -> None:
+    published = {
+        (g.workload.dataset, g.workload.model): g.target for g in goals() if g.workload.collection == "shallue2018"
+    }
+    assert published == {
+        ("mnist", "simple_cnn_base"): 0.01,
+        ("fashion_mnist", "simple_cnn_base"): 0.1,
+        ("cifar_10", "resnet_8"): 0.3,
+        ("imagenet", "resnet_50"): 0.25,
+        ("open_images_v4", "resnet_50"): 0.31,
+        ("lm1b", "transformer_base"): 3.9,
+        ("common_crawl", "transformer_base"): 3.9,
+        ("imagenet", "vgg_11"): 0.35,
+        ("lm1b", "lstm"): 3.9,
+    }

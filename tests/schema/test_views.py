@@ -1,0 +1,86 @@
+"""The views and macros answer as METHODS 1.1 says: strictly better, fewest steps, ties to the lower trial."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import duckdb
+import pytest
+
+from ingest.run import ingest
+from schema.lake import Lake
+from schema.serving import MACROS, VIEWS, open_release, sql
+from tests.ingest.offers import TrialOffer, study_files, unpacked
+
+METRIC = "val/cross_entropy_error"
+HEADER = f"step,{METRIC},val/average_precision,val/unregistered"
+
+
+def trial(*rows: tuple[int, str]) -> TrialOffer:
+    """A trial whose value is the same in every metric."""
+    return TrialOffer(header=HEADER, rows=[f"{step},{value},{value},{value}" for step, value in rows])
+
+
+@pytest.fixture(scope="module")
+def release(tmp_path_factory: pytest.TempPathFactory) -> duckdb.DuckDBPyConnection:
+    """The golden micro-example of METHODS 1.1."""
+    folder: Path = tmp_path_factory.mktemp("golden")
+    files = study_files(
+        {1: trial((100, ".4"), (200, ".28")), 2: trial((100, ".5"), (200, ".29")), 3: trial((50, "nan"), (100, "inf"))},
+        64,
+        "shallue2018/mnist/simple_cnn_base/nesterov_momentum",
+    ) | study_files({1: trial((50, ".30"), (100, ".31"))}, 128, "shallue2018/mnist/simple_cnn_base/nesterov_momentum")
+    lake = Lake.create(folder / "lake")
+    summary = ingest(lake, [unpacked(folder / "logs", files)])
+    assert summary.nonfinite == 6
+    return open_release(lake, lake.release())
+
+
+def results(release: duckdb.DuckDBPyConnection, metric: str, target: float) -> list[tuple[object, ...]]:
+    return release.execute(
+        "SELECT batch_size, trial_id, steps, value, previous_step, examples, n_trials, n_reached "
+        "FROM result_at($metric, $target) ORDER BY batch_size",
+        {"metric": metric, "target": target},
+    ).fetchall()
+
+
+def test_to_minimize_the_target_itself_is_not_reached(release: duckdb.DuckDBPyConnection) -> None:
+    assert results(release, METRIC, 0.3) == [(64, 1, 200, 0.28, 100, 12_800, 3, 2), (128, None, None, None, None, None, 1, 0)]
+
+
+def test_just_above_it_is(release: duckdb.DuckDBPyConnection) -> None:
+    assert results(release, METRIC, 0.30000001)[1] == (128, 1, 50, 0.3, None, 6_400, 1, 1)
+
+
+def test_to_maximize_infinity_and_nan_do_not_reach(release: duckdb.DuckDBPyConnection) -> None:
+    found = results(release, "val/average_precision", 0.3)
+    assert found == [(64, 1, 100, 0.4, None, 6_400, 3, 2), (128, 1, 100, 0.31, 50, 12_800, 1, 1)]
+
+
+def test_steps_to_has_a_row_per_trial_reached_or_not(release: duckdb.DuckDBPyConnection) -> None:
+    rows = release.execute(
+        f"SELECT batch_size, trial_id, steps, last_step FROM steps_to('{METRIC}', 0.29) ORDER BY ALL"
+    ).fetchall()
+    assert rows == [(64, 1, 200, 200), (64, 2, None, 200), (64, 3, None, 100), (128, 1, None, 100)]
+
+
+def test_a_metric_without_direction_is_measured_but_has_no_records(release: duckdb.DuckDBPyConnection) -> None:
+    count = "SELECT count(*) FROM {} WHERE metric = 'val/unregistered'"
+    assert release.execute(count.format("measurements")).fetchone() == (8,)
+    assert release.execute(count.format("records")).fetchone() == (0,)
+
+
+def test_goals_of_the_workload_appear_by_themselves(release: duckdb.DuckDBPyConnection) -> None:
+    assert release.execute("SELECT metric, target FROM goals").fetchall() == [("val/classification_error", 0.01)]
+    assert release.execute("SELECT count(*), count(steps) FROM steps_to_target").fetchone() == (4, 0)
+    assert release.execute("SELECT batch_size, steps FROM steps_to_result ORDER BY 1").fetchall() == [(64, None), (128, None)]
+
+
+def test_a_release_can_not_be_written_to(release: duckdb.DuckDBPyConnection) -> None:
+    with pytest.raises(duckdb.Error, match="read-only"):
+        release.execute("DELETE FROM base.trials")
+
+
+@pytest.mark.parametrize("name", [*VIEWS, *MACROS])
+def test_every_view_says_what_a_row_is(name: str) -> None:
+    assert sql(name).startswith("-- One row per ")
