@@ -9,7 +9,7 @@ WORKDIR /src
 COPY requirements.lock ./
 RUN pip install --require-hashes -r requirements.lock
 
-COPY pyproject.toml LICENSE ./
+COPY pyproject.toml README.md LICENSE ./
 COPY losslake losslake/
 COPY schema schema/
 COPY ingest ingest/

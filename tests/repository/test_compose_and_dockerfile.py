@@ -92,7 +92,7 @@ def test_every_package_of_the_wheel_is_copied_into_the_build_and_let_through_by_
         for source in shlex.split(arguments)[:-1]
     }
     let_through = {line[1:] for line in (ROOT / ".dockerignore").read_text().splitlines() if line.startswith("!")}
-    assert copied == {*INSTALLED, "LICENSE", "pyproject.toml", "requirements.lock"} == let_through
+    assert copied == {*INSTALLED, "LICENSE", "README.md", "pyproject.toml", "requirements.lock"} == let_through
     assert set(project()["tool"]["hatch"]["build"]["targets"]["wheel"]["packages"]) == set(INSTALLED)
 
 
