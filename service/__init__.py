@@ -1,0 +1,1 @@
+"""Answers out: the questions that a release can be asked, as functions and over HTTP."""

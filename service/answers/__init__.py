@@ -1,0 +1,1 @@
+"""One module per question: a frozen question in, a frozen answer or an Arrow table out; nothing of HTTP."""

@@ -1,0 +1,214 @@
+"""A release opened for questions: its DuckDB file, and in memory the names and trials that every question needs."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from itertools import groupby
+from typing import Any
+
+import duckdb
+import numpy as np
+import numpy.typing as npt
+import pyarrow as pa
+
+from schema.database import Release
+from schema.errors import BadName
+from schema.lake import Lake
+from schema.names import Study, Trial, Workload
+from schema.registry import Goal
+from schema.serving import open_release
+from schema.tables import STATUSES
+from service.errors import BadParameter, UnknownName, near_names, near_numbers
+from service.sql import sql
+
+Integers = npt.NDArray[np.int64]
+Flags = npt.NDArray[np.bool_]
+
+
+@dataclass(frozen=True)
+class Metric:
+    """A metric of the release; direction is None when nobody has said which way is better."""
+
+    name: str
+    metric_id: int
+    direction: str | None
+
+
+@dataclass(frozen=True)
+class Trials:
+    """Trials in the order of study and trial_id.
+
+    status: index into STATUSES. last_step: -1 for a trial that was never evaluated.
+    """
+
+    trial_id: Integers
+    status: Integers
+    last_step: Integers
+
+    def __getitem__(self, rows: slice) -> Trials:
+        return Trials(self.trial_id[rows], self.status[rows], self.last_step[rows])
+
+
+@dataclass(frozen=True)
+class WorkloadFacts:
+    """A workload: its studies by ascending batch size, with consecutive study_id, and its trials.
+
+    offsets: trials of study i are rows offsets[i]:offsets[i+1] of trials.
+    """
+
+    workload: Workload
+    first_study: int
+    batch_sizes: tuple[int, ...]
+    metrics: tuple[tuple[str, ...], ...]
+    offsets: tuple[int, ...]
+    trials: Trials
+
+    @property
+    def last_study(self) -> int:
+        return self.first_study + len(self.batch_sizes) - 1
+
+    @property
+    def measured(self) -> tuple[str, ...]:
+        """The metrics that any of its studies measures."""
+        return tuple(sorted({metric for names in self.metrics for metric in names}))
+
+    def rows_of(self, study: int) -> slice:
+        """The rows of trials that belong to the study of that index."""
+        return slice(self.offsets[study], self.offsets[study + 1])
+
+
+class ReleaseView:
+    """An open release, to be shared by threads: each query runs on a cursor of its own."""
+
+    def __init__(
+        self,
+        number: int,
+        connection: duckdb.DuckDBPyConnection,
+        files: Mapping[Study, Sequence[str]],
+    ) -> None:
+        """
+        Args:
+            number: of the release.
+            connection: to its serving file; kept.
+            files: where the measurements of each study are.
+        """
+        self.number = number
+        self._connection = connection
+        self._files = files
+        self.metrics = {
+            name: Metric(name, metric_id, direction) for name, metric_id, direction in self.rows("metric_facts")
+        }
+        self.workloads = self._load_workloads()
+        self.goals = tuple(
+            Goal(Workload(*keys), metric, target, source) for *keys, metric, target, source in self.rows("goals")
+        )
+
+    @staticmethod
+    def open(lake: Lake, release: Release) -> ReleaseView:
+        """Open a release, building its serving file first if need be; raises LakeBroken."""
+        files: dict[Study, list[str]] = {}
+        for file in lake.files(release):
+            if file.table == "measurements" and file.study is not None:
+                files.setdefault(file.study, []).append(str(lake.folder / file.path))
+        return ReleaseView(release.number, open_release(lake, release), files)
+
+    def query(self, name: str, parameters: Mapping[str, Any] | None = None) -> duckdb.DuckDBPyConnection:
+        """Run the statement `service/queries/<name>.sql`; the result is to be fetched by the same thread."""
+        return self._connection.cursor().execute(sql(name), parameters or {})
+
+    def rows(self, name: str, parameters: Mapping[str, Any] | None = None) -> list[tuple[Any, ...]]:
+        """The rows of a statement's result."""
+        return self.query(name, parameters).fetchall()
+
+    def table(self, name: str, parameters: Mapping[str, Any]) -> pa.Table:
+        """A statement's result as an Arrow table."""
+        return self._connection.cursor().sql(sql(name), params=dict(parameters)).to_arrow_table()
+
+    def workload(self, workload: Workload) -> WorkloadFacts:
+        """What is known of a workload; raises UnknownName."""
+        found = self.workloads.get(workload)
+        if found is None:
+            near = near_names(str(workload), map(str, self.workloads))
+            raise UnknownName("workload", str(workload), near, f"release {self.number}")
+        return found
+
+    def study(self, study: Study) -> tuple[WorkloadFacts, int]:
+        """The workload of a study and the study's index in it; raises UnknownName."""
+        facts = self.workload(study.workload)
+        if study.batch_size not in facts.batch_sizes:
+            near = near_numbers(study.batch_size, facts.batch_sizes)
+            names = [str(Study(study.workload, batch_size)) for batch_size in near]
+            raise UnknownName("study", str(study), names, f"release {self.number}")
+        return facts, facts.batch_sizes.index(study.batch_size)
+
+    def trial(self, trial: Trial) -> None:
+        """Check that there is such a trial; raises UnknownName."""
+        facts, study = self.study(trial.study)
+        known = facts.trials[facts.rows_of(study)].trial_id.tolist()
+        if trial.trial_id not in known:
+            near = [str(Trial(trial.study, number)) for number in near_numbers(trial.trial_id, known)]
+            raise UnknownName("trial", str(trial), near, f"release {self.number}")
+
+    def metric(self, facts: WorkloadFacts, name: str, study: int | None = None) -> Metric:
+        """A metric that the workload, or its study of that index, measures; raises UnknownName."""
+        measured = facts.measured if study is None else facts.metrics[study]
+        if name not in measured:
+            near = near_names(name, measured)
+            where = (
+                f"workload {facts.workload}" if study is None else f"study {facts.workload}/{facts.batch_sizes[study]}"
+            )
+            raise UnknownName("metric", name, near, where)
+        return self.metrics[name]
+
+    def measurement_files(self, facts: WorkloadFacts, study: int | None = None) -> list[str]:
+        """The Parquet files with the measurements of a workload, or of its study of that index."""
+        batch_sizes = facts.batch_sizes if study is None else facts.batch_sizes[study : study + 1]
+        return [path for b in batch_sizes for path in self._files.get(Study(facts.workload, b), ())]
+
+    def _load_workloads(self) -> dict[Workload, WorkloadFacts]:
+        columns = self.query("trial_facts", {"statuses": STATUSES}).fetchnumpy()
+        trials = Trials(*(_integers(columns[name]) for name in ("trial_id", "status", "last_step")))
+        study_ids = _integers(columns["study_id"])
+        found = {}
+        for keys, rows in groupby(self.rows("study_facts"), key=lambda row: row[1:5]):
+            studies = list(rows)
+            first = studies[0][0]
+            bounds = np.searchsorted(study_ids, np.arange(first, first + len(studies) + 1)).tolist()
+            found[Workload(*keys)] = WorkloadFacts(
+                workload=Workload(*keys),
+                first_study=first,
+                batch_sizes=tuple(row[5] for row in studies),
+                metrics=tuple(tuple(sorted(row[6])) for row in studies),
+                offsets=tuple(bound - bounds[0] for bound in bounds),
+                trials=trials[bounds[0] : bounds[-1]],
+            )
+        return found
+
+
+def named_workload(path: str) -> Workload:
+    """The workload that a parameter names; raises BadParameter."""
+    try:
+        return Workload.parse(path)
+    except BadName as error:
+        raise BadParameter("workload", str(error)) from None
+
+
+def named_study(path: str) -> Study:
+    """The study that a parameter names; raises BadParameter."""
+    try:
+        return Study.parse(path)
+    except BadName as error:
+        raise BadParameter("study", str(error)) from None
+
+
+def named_trial(path: str) -> Trial:
+    """The trial that a parameter names; raises BadParameter."""
+    try:
+        return Trial.parse(path)
+    except BadName as error:
+        raise BadParameter("trial", str(error)) from None
+
+
+def _integers(values: npt.ArrayLike) -> Integers:
+    return np.asarray(values, np.int64)
