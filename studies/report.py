@@ -3,6 +3,7 @@
 import argparse
 import math
 import tomllib
+from collections import Counter
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -12,6 +13,7 @@ ARCHIVE_FILE = Path(__file__).with_name("data") / "bundled.tar.bz2"
 GOALS_FILE = Path(__file__).with_name("goals.toml")
 PERFECT_END_TAU = 0.2
 MAX_USEFUL_TAU = 0.1
+SPANS = ((1, 16), (16, 128), (128, 1024))
 
 
 @dataclass(frozen=True)
@@ -64,35 +66,70 @@ def max_useful(steps: dict[int, int], tau: float = MAX_USEFUL_TAU) -> int | None
     return None
 
 
+def hyperbola_knee(steps: dict[int, int]) -> float:
+    """The batch size B_c of S(B) = S_min (1 + B_c / B), by least squares in log S on a fine grid of B_c."""
+
+    def misfit(knee: float) -> float:
+        residuals = [math.log(needed / (1 + knee / batch_size)) for batch_size, needed in steps.items()]
+        mean = sum(residuals) / len(residuals)
+        return sum((residual - mean) ** 2 for residual in residuals)
+
+    return min((2 ** (power / 32) for power in range(-64, 32 * 14)), key=misfit)
+
+
+def knee_interval(steps: dict[int, int]) -> str:
+    """The knee, and the range that it takes when any one batch size is left out."""
+    knees = [hyperbola_knee({size: steps[size] for size in steps if size != left_out}) for left_out in steps]
+    return f"{hyperbola_knee(steps):.0f} ({min(knees):.0f} to {max(knees):.0f})"
+
+
+def speed_up(steps: dict[int, int], first: int, last: int) -> str:
+    """How many times fewer steps batch size `last` needs than `first`; perfect scaling gives last / first."""
+    return f"{steps[first] / steps[last]:.1f}" if first in steps and last in steps else "-"
+
+
 def goal_table(studies: dict[str, dict[int, StoredStudy]], goals: list[Goal]) -> str:
-    """Markdown: a row per goal, a column per batch size, then both ends of the regime of diminishing returns."""
+    """Markdown: a row per goal, and per batch size the steps to result."""
     batch_sizes = sorted({size for by_size in studies.values() for size in by_size})
-    titles = ["workload", "goal", *map(str, batch_sizes), "perfect until", "useful until"]
-    lines = [titles, ["---", "---", *["--:"] * (len(titles) - 2)]]
+    titles = ["workload", "goal", *map(str, batch_sizes)]
+    lines = [titles, ["---", *["--:"] * (len(titles) - 1)]]
     for goal in goals:
         steps = steps_to_result(studies[goal.workload], goal)
-        cells = [str(steps.get(size, "never")) for size in batch_sizes]
-        name = goal.workload.partition("/")[2].replace("/", " ")
-        lines.append([name, f"{goal.target:g}", *cells, str(perfect_end(steps)), str(max_useful(steps))])
+        lines.append([short_name(goal), f"{goal.target:g}", *[str(steps.get(size, "never")) for size in batch_sizes]])
+    return markdown(lines)
+
+
+def regime_table(studies: dict[str, dict[int, StoredStudy]], goals: list[Goal]) -> str:
+    """Markdown: a row per goal; where the regimes end, the knee, and what each of three spans of batch sizes saves."""
+    titles = ["workload", "goal", "perfect until", "useful until", "knee", *(f"{a} to {b}" for a, b in SPANS)]
+    lines = [titles, ["---", *["--:"] * (len(titles) - 1)]]
+    for goal in goals:
+        steps = steps_to_result(studies[goal.workload], goal)
+        ends = [str(perfect_end(steps)), str(max_useful(steps)), knee_interval(steps)]
+        lines.append([short_name(goal), f"{goal.target:g}", *ends, *(speed_up(steps, *span) for span in SPANS)])
+    return markdown(lines)
+
+
+def short_name(goal: Goal) -> str:
+    """Model and optimizer."""
+    return f"{goal.model} {goal.optimizer}"
+
+
+def markdown(lines: list[list[str]]) -> str:
+    """A table of cells."""
     return "\n".join(f"| {' | '.join(line)} |" for line in lines)
 
 
-def report(archive: Path, goals: list[Goal]) -> str:
+def report(studies: dict[str, dict[int, StoredStudy]], goals: list[Goal]) -> str:
     """All tables: one per metric and kind of goal (common to all workloads, or a workload's own)."""
-    studies = read_archive(archive)
-    uses = {(goal.metric, goal.target): 0 for goal in goals}
-    for goal in goals:
-        uses[goal.metric, goal.target] += 1
+    uses = Counter((goal.metric, goal.target) for goal in goals)
     sections = []
     for metric in sorted({goal.metric for goal in goals}):
-        for kind in ("common goal", "own goals"):
-            rows = [
-                goal
-                for goal in goals
-                if goal.metric == metric and (uses[metric, goal.target] == len(studies)) == (kind == "common goal")
-            ]
+        of_metric = [goal for goal in goals if goal.metric == metric]
+        common = [goal for goal in of_metric if uses[metric, goal.target] == len(studies)]
+        for kind, rows in (("common goal", common), ("own goals", [goal for goal in of_metric if goal not in common])):
             if rows:
-                sections.append(f"{metric}, {kind}\n\n{goal_table(studies, rows)}")
+                sections += [f"### {metric}, {kind}", goal_table(studies, rows), regime_table(studies, rows)]
     return "\n\n".join(sections)
 
 
@@ -101,4 +138,4 @@ if __name__ == "__main__":
     flags.add_argument("--archive", type=Path, default=ARCHIVE_FILE)
     flags.add_argument("--goals", type=Path, default=GOALS_FILE)
     options = flags.parse_args()
-    print(report(options.archive, load_goals(options.goals)))
+    print(report(read_archive(options.archive), load_goals(options.goals)))

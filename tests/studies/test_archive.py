@@ -125,9 +125,9 @@ def test_the_command_trains_what_its_flags_ask_for() -> None:
         chosen_tasks(parser().parse_args(["--output", "x", "--workload", "digits/softmax/adam"]))
 
 
-def test_without_flags_the_command_trains_ten_workloads_at_eleven_batch_sizes() -> None:
+def test_without_flags_the_command_trains_eleven_workloads_at_eleven_batch_sizes() -> None:
     tasks = chosen_tasks(parser().parse_args(["--output", "x"]))
-    assert len({workload.path for workload, _, _ in tasks}) == 10
-    assert len(tasks) == 110
+    assert len({workload.path for workload, _, _ in tasks}) == 11
+    assert len(tasks) == 121
     assert {workload.trials for workload, _, _ in tasks} == {64}
     assert json.dumps(sorted({size for _, size, _ in tasks})) == json.dumps([2**power for power in range(11)])
