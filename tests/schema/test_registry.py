@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import math
+import tomllib
+from pathlib import Path
 
 import pytest
 
@@ -57,3 +59,13 @@ def test_the_goals_of_figure_1_are_there() -> None:
         ("imagenet", "vgg_11"): 0.35,
         ("lm1b", "lstm"): 3.9,
     }
+
+
+def test_the_goals_of_the_bundled_studies_are_those_that_the_studies_state() -> None:
+    stated = tomllib.loads((Path(__file__).parents[2] / "studies" / "goals.toml").read_text("utf-8"))["goal"]
+    keys = ("dataset", "model", "optimizer", "metric", "target", "source")
+    registered = [g for g in goals() if g.workload.collection == "bundled"]
+    known = {
+        (g.workload.dataset, g.workload.model, g.workload.optimizer, g.metric, g.target, g.source) for g in registered
+    }
+    assert known == {tuple(goal[key] for key in keys) for goal in stated}

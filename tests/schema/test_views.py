@@ -45,7 +45,10 @@ def results(release: duckdb.DuckDBPyConnection, metric: str, target: float) -> l
 
 
 def test_to_minimize_the_target_itself_is_not_reached(release: duckdb.DuckDBPyConnection) -> None:
-    assert results(release, METRIC, 0.3) == [(64, 1, 200, 0.28, 100, 12_800, 3, 2), (128, None, None, None, None, None, 1, 0)]
+    assert results(release, METRIC, 0.3) == [
+        (64, 1, 200, 0.28, 100, 12_800, 3, 2),
+        (128, None, None, None, None, None, 1, 0),
+    ]
 
 
 def test_just_above_it_is(release: duckdb.DuckDBPyConnection) -> None:
@@ -73,7 +76,10 @@ def test_a_metric_without_direction_is_measured_but_has_no_records(release: duck
 def test_goals_of_the_workload_appear_by_themselves(release: duckdb.DuckDBPyConnection) -> None:
     assert release.execute("SELECT metric, target FROM goals").fetchall() == [("val/classification_error", 0.01)]
     assert release.execute("SELECT count(*), count(steps) FROM steps_to_target").fetchone() == (4, 0)
-    assert release.execute("SELECT batch_size, steps FROM steps_to_result ORDER BY 1").fetchall() == [(64, None), (128, None)]
+    assert release.execute("SELECT batch_size, steps FROM steps_to_result ORDER BY 1").fetchall() == [
+        (64, None),
+        (128, None),
+    ]
 
 
 def test_a_release_can_not_be_written_to(release: duckdb.DuckDBPyConnection) -> None:

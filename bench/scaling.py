@@ -1,0 +1,132 @@
+"""The scaling query of a workload, in-process and over HTTP: `python -m bench.scaling [--lake DIR] [--questions 400]`.
+
+Every question has another target, so nothing can be answered from a cache. Over HTTP one client asks one question after
+the other on one connection; beside it, the same connection asks for /healthz, which is the floor of the HTTP stack.
+"""
+
+from __future__ import annotations
+
+import argparse
+import http.client
+import random
+import statistics
+import subprocess
+import sys
+import tempfile
+import time
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
+from pathlib import Path
+from urllib.parse import urlencode
+
+from bench.archive import Scale, write_archive
+from bench.measure import machine
+from ingest.run import ingest
+from schema.lake import Lake
+from schema.serving import open_release
+from service.answers.goal import GoalQuestion
+from service.answers.scaling import scaling
+from service.release_view import ReleaseView
+
+METRICS = (("val/classification_error", 0.02, 0.5), ("val/cross_entropy_error", 0.05, 1.5))
+SECONDS_TO_START = 60
+
+
+def questions(view: ReleaseView, count: int, seed: int = 1) -> list[GoalQuestion]:
+    """Random workloads, metrics and targets; the same for every way of asking."""
+    chance = random.Random(seed)
+    workloads = sorted(view.workloads)
+    asked = []
+    for _ in range(count):
+        metric, lowest, highest = chance.choice(METRICS)
+        asked.append(GoalQuestion(chance.choice(workloads), metric, chance.uniform(lowest, highest)))
+    return asked
+
+
+def milliseconds(function: Callable[[], object]) -> float:
+    """How long one call takes."""
+    started = time.perf_counter()
+    function()
+    return (time.perf_counter() - started) * 1000
+
+
+@contextmanager
+def served(lake: Lake) -> Iterator[http.client.HTTPConnection]:
+    """A connection to a server process over the lake."""
+    command = [sys.executable, "-m", "losslake", "serve", "--lake", str(lake.folder), "--port", "0"]
+    with subprocess.Popen(command, stdout=subprocess.PIPE, text=True) as process:
+        assert process.stdout is not None
+        port = int(process.stdout.readline().split("http://127.0.0.1:")[1].split()[0])
+        connection = http.client.HTTPConnection("127.0.0.1", port, timeout=SECONDS_TO_START)
+        try:
+            get(connection, "/healthz")
+            yield connection
+        finally:
+            connection.close()
+            process.terminate()
+
+
+def get(connection: http.client.HTTPConnection, path: str) -> bytes:
+    """The body of a successful answer."""
+    connection.request("GET", path)
+    response = connection.getresponse()
+    body = response.read()
+    assert response.status == 200, body
+    return body
+
+
+def path_of(question: GoalQuestion) -> str:
+    """The address of a question."""
+    asked = {"workload": question.workload, "metric": question.metric, "target": repr(question.target)}
+    return f"/v1/scaling?{urlencode(asked)}"
+
+
+def line(name: str, times: Sequence[float]) -> str:
+    """One line of the report."""
+    ordered = sorted(times)
+    tail = ordered[int(len(ordered) * 0.99)]
+    return f"{name:36s} median {statistics.median(times):7.2f} ms   p99 {tail:7.2f} ms   n {len(times)}"
+
+
+def run(lake: Lake, count: int) -> str:
+    """The report on a lake."""
+    release = lake.release()
+    first = milliseconds(lambda: ReleaseView.open(lake, release))
+    again = milliseconds(lambda: ReleaseView.open(lake, release))
+    view = ReleaseView.open(lake, release)
+    asked = questions(view, count)
+    inside = [milliseconds(lambda q=question: scaling(view, q)) for question in asked]  # type: ignore[misc]
+    with served(lake) as connection:
+        over_http = [milliseconds(lambda q=q: get(connection, path_of(q))) for q in asked]  # type: ignore[misc]
+        floor = [milliseconds(lambda: get(connection, "/healthz")) for _ in asked]
+    (records,) = open_release(lake, release).execute("SELECT count(*) FROM base.records").fetchall()[0]
+    return "\n".join(
+        [
+            machine(),
+            f"lake: {release.n_trials:,} trials, {release.n_measurements:,} measurements, {records:,} records",
+            f"opening the release: {first:,.0f} ms with its serving file to be built, {again:,.0f} ms after",
+            line("scaling, in-process, uncached", inside),
+            line("scaling, over HTTP, uncached", over_http),
+            line("floor: /healthz over HTTP", floor),
+        ]
+    )
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("--lake", type=Path, help="an existing lake; by default one of 16,800 trials is made")
+    parser.add_argument("--questions", type=int, default=400)
+    options = parser.parse_args()
+    if options.lake:
+        print(run(Lake.open(options.lake), options.questions))
+        return
+    with tempfile.TemporaryDirectory(prefix="losslake-bench-") as folder:
+        archive = Path(folder) / "archive.tar.bz2"
+        write_archive(archive, Scale())
+        lake = Lake.create(Path(folder) / "lake")
+        ingest(lake, [archive])
+        print(run(lake, options.questions))
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,126 @@
+"""Over HTTP, every workload of the bundled data is answered as plain Python answers from the archive's CSV."""
+
+from __future__ import annotations
+
+import csv
+import io
+import json
+import random
+import tarfile
+from collections import defaultdict
+from collections.abc import Iterator
+from dataclasses import dataclass, field
+from pathlib import Path
+
+import pytest
+from fastapi.testclient import TestClient
+
+from ingest.run import ingest
+from schema.lake import Lake
+from service.app import create_app
+
+ARCHIVE = Path(__file__).parents[2] / "studies" / "data" / "bundled.tar.bz2"
+TARGETS = 50
+METRICS = (
+    "val/classification_error",
+    "val/cross_entropy_error",
+    "test/classification_error",
+    "train/cross_entropy_error",
+)
+
+
+@dataclass
+class PlainTrial:
+    """A trial as its two files say."""
+
+    status: str = ""
+    rows: list[dict[str, float]] = field(default_factory=list)
+
+
+Workloads = dict[str, dict[int, dict[int, PlainTrial]]]
+
+
+def read_archive() -> Workloads:
+    """Workload -> batch size -> trial id -> trial, with nothing but the standard library."""
+    found: Workloads = defaultdict(lambda: defaultdict(lambda: defaultdict(PlainTrial)))
+    with tarfile.open(ARCHIVE) as archive:
+        for entry in archive:
+            content = archive.extractfile(entry)
+            if content is None or entry.name.endswith("study.json"):
+                continue
+            _, dataset, model, optimizer, batch_size, trial_id, name = entry.name.split("/")
+            trial = found[f"bundled/{dataset}/{model}/{optimizer}"][int(batch_size)][int(trial_id)]
+            text = content.read().decode()
+            if name == "metadata.json":
+                trial.status = json.loads(text)["status"]
+            else:
+                trial.rows = [{k: float(v) for k, v in row.items()} for row in csv.DictReader(io.StringIO(text))]
+    return found
+
+
+def plain_scaling(studies: dict[int, dict[int, PlainTrial]], metric: str, target: float) -> list[dict[str, object]]:
+    """The rows of /v1/scaling, by brute force: METHODS 1.1."""
+    rows: list[dict[str, object]] = []
+    for batch_size in sorted(studies):
+        complete = {i: t for i, t in sorted(studies[batch_size].items()) if t.status == "COMPLETE"}
+        hits = []
+        for trial_id, trial in complete.items():
+            for at, row in enumerate(trial.rows):
+                if row[metric] < target:
+                    previous = int(trial.rows[at - 1]["step"]) if at else None
+                    hits.append((int(row["step"]), trial_id, row[metric], previous))
+                    break
+        steps, trial_id, value, previous = min(hits) if hits else (None, None, None, None)  # type: ignore[assignment]
+        rows.append(
+            {
+                "batch_size": batch_size,
+                "steps": steps,
+                "trial_id": trial_id,
+                "value": value,
+                "examples": steps * batch_size if steps is not None else None,
+                "previous_step": previous,
+                "n_trials": len(complete),
+                "n_reached": len(hits),
+                "best_value": min((row[metric] for t in complete.values() for row in t.rows), default=None),
+                "perfect_scaling_steps": None,
+            }
+        )
+    first = next((row for row in rows if row["steps"] is not None), None)
+    for row in rows:
+        if first is not None:
+            row["perfect_scaling_steps"] = first["steps"] * first["batch_size"] / row["batch_size"]  # type: ignore[operator]
+    return rows
+
+
+@pytest.fixture(scope="module")
+def archive() -> Workloads:
+    return read_archive()
+
+
+@pytest.fixture(scope="module")
+def client(tmp_path_factory: pytest.TempPathFactory) -> Iterator[TestClient]:
+    lake = Lake.create(tmp_path_factory.mktemp("bundled") / "lake")
+    summary = ingest(lake, [ARCHIVE])
+    assert not summary.quarantined
+    with TestClient(create_app(lake)) as opened:
+        yield opened
+
+
+def test_scaling_equals_brute_force_for_every_workload_and_fifty_random_targets(
+    archive: Workloads, client: TestClient
+) -> None:
+    chance = random.Random(20190807)
+    assert len(archive) >= 8
+    reached = unreached = 0
+    for workload, studies in archive.items():
+        for _ in range(TARGETS):
+            metric = chance.choice(METRICS)
+            target = chance.uniform(0.005, 0.4) if chance.random() < 0.7 else chance.choice([0.05, 0.1, 0.2])
+            answer = client.get("/v1/scaling", params={"workload": workload, "metric": metric, "target": repr(target)})
+            assert answer.status_code == 200
+            rows = answer.json()["rows"]
+            assert rows == plain_scaling(studies, metric, target), (workload, metric, target)
+            reached += sum(row["steps"] is not None for row in rows)
+            unreached += sum(row["steps"] is None for row in rows)
+    assert reached > 1000
+    assert unreached > 100
