@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass, field
 
+import numpy as np
 import pyarrow as pa
 
 from ingest.report import Quarantined
@@ -96,25 +97,23 @@ def study_key(study: Study) -> dict[str, str | int]:
 
 def trial_rows(part: StudyPart, loaded: LoadedPart, nonfinite: Sequence[int]) -> pa.Table:
     """The rows of `trials` for a loaded part; nonfinite: its measurements that are NaN or infinite, by trial."""
-    key = study_key(part.study)
-    offsets, steps = loaded.curves.offsets.tolist(), loaded.curves.steps
-    rows = []
-    for row, (trial, digest) in enumerate(zip(loaded.trials, trial_digests(loaded), strict=True)):
-        start, stop = offsets[row], offsets[row + 1]
-        rows.append(
-            key
-            | {
-                "trial_id": trial.trial_id,
-                "status": trial.status,
-                "steps": trial.steps,
-                "parameters": sorted(trial.parameters.items()),
-                "attributes": sorted(trial.attributes.items()),
-                "n_evaluations": stop - start,
-                "n_nonfinite": nonfinite[row],
-                "last_step": int(steps[stop - 1]) if stop > start else None,
-                "source": trial.source,
-                "source_sha256": trial.source_sha256,
-                "content_digest": digest,
-            }
-        )
-    return pa.Table.from_pylist(rows, TRIALS)
+    trials = loaded.trials
+    offsets = loaded.curves.offsets
+    counts = np.diff(offsets)
+    last_rows = np.maximum(offsets[1:] - 1, 0)
+    last_steps = loaded.curves.steps[last_rows] if len(loaded.curves.steps) else np.zeros(len(trials), np.int64)
+    columns: dict[str, object] = {key: [value] * len(trials) for key, value in study_key(part.study).items()}
+    columns |= {
+        "trial_id": [trial.trial_id for trial in trials],
+        "status": [trial.status for trial in trials],
+        "steps": [trial.steps for trial in trials],
+        "parameters": [sorted(trial.parameters.items()) for trial in trials],
+        "attributes": [sorted(trial.attributes.items()) for trial in trials],
+        "n_evaluations": counts,
+        "n_nonfinite": nonfinite,
+        "last_step": pa.array(last_steps, pa.int64(), mask=counts == 0),
+        "source": [trial.source for trial in trials],
+        "source_sha256": [trial.source_sha256 for trial in trials],
+        "content_digest": trial_digests(loaded),
+    }
+    return pa.Table.from_arrays([pa.array(columns[field.name], field.type) for field in TRIALS], schema=TRIALS)

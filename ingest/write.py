@@ -10,7 +10,6 @@ from __future__ import annotations
 
 import hashlib
 import math
-import os
 import uuid
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
@@ -31,6 +30,7 @@ from schema.tables import NAMESPACE, PARTITIONED, STUDY_KEYS, TABLES
 LARGEST_ROW_GROUP = 1 << 20
 _SAMPLE = 2048
 _BYTES_SPLIT = 6.0
+_VALUES_AT_ONCE = 1 << 15
 
 
 def _file_schema(name: str) -> pa.Schema:
@@ -64,9 +64,10 @@ def write_curves(lake: Path, study: Study, trial_ids: Sequence[int], curves: Cur
 
 def write_small_table(lake: Path, name: str, table: pa.Table) -> Written:
     """Write a table that is one file per release."""
-    path = _new_path(lake, name, "")
-    pq.write_table(table, lake / path, compression="zstd", store_schema=False)
-    return Written(_seal(lake, path, name, None, table.num_rows), pq.read_metadata(lake / path))
+    buffer = pa.BufferOutputStream()
+    pq.write_table(table, buffer, compression="zstd", store_schema=False)
+    data = buffer.getvalue()
+    return Written(_keep(lake, name, None, data, table.num_rows), pq.read_metadata(pa.BufferReader(data)))
 
 
 def _measurements(metrics: Sequence[str], trials: Integers, curves: Curves) -> Iterator[pa.Table]:
@@ -143,15 +144,15 @@ def _array(column: Integers | Floats | pa.Array | None, field: pa.Field, n_rows:
 
 
 def _write(lake: Path, name: str, study: Study, encoding: str, tables: Iterator[pa.Table]) -> Written:
-    path = _new_path(lake, name, study.folder())
     n_rows = 0
-    with pq.ParquetWriter(lake / path, _SCHEMAS[name], **_options(name, encoding)) as writer:
+    buffer = pa.BufferOutputStream()
+    with pq.ParquetWriter(buffer, _SCHEMAS[name], **_options(name, encoding)) as writer:
         for table in tables:
             n_rows += table.num_rows
             if table.num_rows:
                 writer.write_table(table, row_group_size=LARGEST_ROW_GROUP)
     metadata = writer.writer.metadata
-    return Written(_seal(lake, path, name, study, n_rows), metadata)
+    return Written(_keep(lake, name, study, buffer.getvalue(), n_rows), metadata)
 
 
 def _options(name: str, encoding: str) -> dict[str, Any]:
@@ -169,23 +170,19 @@ def _options(name: str, encoding: str) -> dict[str, Any]:
         "use_dictionary": dictionaries,
         "column_encoding": encodings,
         "write_statistics": ["metric"],
+        "write_batch_size": _VALUES_AT_ONCE,
         "store_schema": False,
     }
 
 
-def _new_path(lake: Path, name: str, folder: str) -> str:
-    """A fresh path for a data file, relative to the lake; its folder is made."""
-    path = Path("warehouse", NAMESPACE, name, "data", folder, f"{uuid.uuid4().hex}.parquet")
-    (lake / path).parent.mkdir(parents=True, exist_ok=True)
-    return path.as_posix()
-
-
-def _seal(lake: Path, path: str, name: str, study: Study | None, rows: int) -> DataFile:
-    """Describe a finished file."""
-    with (lake / path).open("rb") as file:
-        size = os.fstat(file.fileno()).st_size
-        sha256 = hashlib.file_digest(file, "sha256").hexdigest()
+def _keep(lake: Path, name: str, study: Study | None, data: pa.Buffer, rows: int) -> DataFile:
+    """Write a finished file under a fresh name and describe it; its path is relative to the lake."""
+    folder = Path("warehouse", NAMESPACE, name, "data", study.folder() if study is not None else "")
+    path = folder / f"{uuid.uuid4().hex}.parquet"
+    (lake / folder).mkdir(parents=True, exist_ok=True)
+    (lake / path).write_bytes(data)
+    found = (name, path.as_posix(), data.size, hashlib.sha256(data).hexdigest(), rows)
     if study is None:
-        return DataFile(name, path, size, sha256, rows)
+        return DataFile(*found)
     w = study.workload
-    return DataFile(name, path, size, sha256, rows, w.collection, w.dataset, w.model, w.optimizer, study.batch_size)
+    return DataFile(*found, w.collection, w.dataset, w.model, w.optimizer, study.batch_size)

@@ -62,6 +62,8 @@ class _Reader:
         self._name = str(source.path)
         self._roots = {known.root: known.collection for known in collections()}
         self._collection = collection
+        self._last_folder: str | None = None
+        self._last_study: Study | str = ""
         self._studies: dict[Study, _Pending] = {}
         self._pending_size = 0
 
@@ -101,24 +103,33 @@ class _Reader:
 
     def _place(self, path: str) -> _Place | Quarantined:
         """Where a file belongs, by its path."""
-        parts = path.split("/")
+        folder, _, name = path.rpartition("/")
         trial_id = None
-        if parts[-1] != _STUDY_FILE:
-            if len(parts) < 6 or (trial_id := natural_number(parts[-2])) is None:
-                return self._quarantined(
-                    path, Rule.BAD_NAME, "no …/batch_size/trial_id/ folder holds it: see the layout"
-                )
-            del parts[-2]
-        if len(parts) < 5 or (batch_size := natural_number(parts[-2])) is None or batch_size == 0:
-            return self._quarantined(path, Rule.BAD_NAME, "no dataset/model/optimizer/batch_size/ folder holds it")
-        base, (dataset, model, optimizer) = parts[:-5], parts[-5:-2]
+        if name != _STUDY_FILE:
+            folder, _, last = folder.rpartition("/")
+            trial_id = natural_number(last)
+            if trial_id is None:
+                why = "no …/batch_size/trial_id/ folder holds it: see the layout"
+                return self._quarantined(path, Rule.BAD_NAME, why)
+        if folder != self._last_folder:
+            self._last_folder, self._last_study = folder, self._study_at(folder)
+        if isinstance(self._last_study, str):
+            return self._quarantined(path, Rule.BAD_NAME, self._last_study)
+        return _Place(self._last_study, trial_id)
+
+    def _study_at(self, folder: str) -> Study | str:
+        """The study whose folder this is, or why it is none."""
+        parts = folder.split("/")
+        if len(parts) < 4 or (batch_size := natural_number(parts[-1])) is None or batch_size == 0:
+            return "no dataset/model/optimizer/batch_size/ folder holds it"
+        base, (dataset, model, optimizer) = parts[:-4], parts[-4:-1]
         root = base[0] if base else self._root_name()
         first = self._collection or self._roots.get(root, root)
         for name in (*first.split("/"), *base[1:], dataset, model, optimizer):
             why = why_bad_name(name)
             if why:
-                return self._quarantined(path, Rule.BAD_NAME, f"the name {name!r} {why}: rename the folder")
-        return _Place(Study(Workload("/".join([first, *base[1:]]), dataset, model, optimizer), batch_size), trial_id)
+                return f"the name {name!r} {why}: rename the folder"
+        return Study(Workload("/".join([first, *base[1:]]), dataset, model, optimizer), batch_size)
 
     def _root_name(self) -> str:
         """The collection's root when the studies lie at the very top: the name of the folder or archive."""

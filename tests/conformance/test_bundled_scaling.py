@@ -86,9 +86,9 @@ def plain_scaling(studies: dict[int, dict[int, PlainTrial]], metric: str, target
             }
         )
     first = next((row for row in rows if row["steps"] is not None), None)
-    for row in rows:
+    for answered in rows:
         if first is not None:
-            row["perfect_scaling_steps"] = first["steps"] * first["batch_size"] / row["batch_size"]  # type: ignore[operator]
+            answered["perfect_scaling_steps"] = first["steps"] * first["batch_size"] / answered["batch_size"]  # type: ignore[operator]
     return rows
 
 
