@@ -16,8 +16,7 @@ def serve(
     workers: Annotated[int, typer.Option(min=1, max=64, help="Number of processes.")] = 1,
 ) -> None:
     """Answer questions over HTTP until Ctrl-C."""
-    from service.serve import serve as run
-
     from schema.lake import Lake
+    from service.serve import serve as run
 
     run(Lake.open(lake), host, port, workers)

@@ -61,7 +61,8 @@ def _listen(host: str, port: int) -> socket.socket:
         family, _, _, _, address = socket.getaddrinfo(host, port, type=socket.SOCK_STREAM)[0]
         return socket.create_server(address[:2], family=family, backlog=_WAITING_CONNECTIONS)
     except OSError as error:
-        reason = error.strerror or str(error)
+        is_unknown_host = isinstance(error, socket.gaierror)
+        reason = error.strerror if is_unknown_host or error.errno is None else os.strerror(error.errno)
         raise LossLakeError(f"can't listen on {host}:{port} ({reason}): give another --host or --port") from None
 
 
