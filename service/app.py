@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from functools import partial
 from importlib.metadata import PackageNotFoundError, version
 from typing import Annotated, Any
 
@@ -24,7 +25,7 @@ from service.parameters import (
     TrialsParameters,
     only,
 )
-from service.problems import RESPONSES, answer_with_problems
+from service.problems import RESPONSES, answer_with_problems, describe
 from service.release_view import named_workload
 from service.releases import Releases
 from service.root_page import root_page
@@ -60,6 +61,7 @@ def create_app(lake: Lake) -> FastAPI:
     app.state.releases = Releases(lake)
     app.include_router(_router)
     answer_with_problems(app)
+    app.openapi = partial(describe, app)  # type: ignore[method-assign]
     return app
 
 

@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+import math
+from collections.abc import Iterator
 from urllib.parse import quote, urlencode
 
 from schema.names import Workload
 from service.answers.goal import GoalQuestion
-from service.answers.scaling import Scaling, scaling
-from service.release_view import ReleaseView, WorkloadFacts
+from service.answers.scaling import scaling
+from service.release_view import ReleaseView
 
 
 def example_paths(view: ReleaseView) -> list[str]:
@@ -22,25 +24,25 @@ def example_paths(view: ReleaseView) -> list[str]:
     return ["/v1/workloads", "/v1/studies", "/v1/releases"]
 
 
-def _candidates(view: ReleaseView) -> list[tuple[Workload, str, float]]:
-    """The goals that are measured, then the hardest target that most studies of a workload reach."""
-    known = [
-        (goal.workload, goal.metric, goal.target)
-        for goal in view.goals
-        if goal.metric in view.workloads[goal.workload].measured and view.metrics[goal.metric].direction
-    ]
-    return known or [found for facts in view.workloads.values() if (found := _made_up(view, facts))][:1]
+def _candidates(view: ReleaseView) -> Iterator[tuple[Workload, str, float]]:
+    """The goals that are measured; without any, targets that workloads come near to."""
+    for goal in view.goals:
+        if goal.metric in view.workloads[goal.workload].measured and view.metrics[goal.metric].direction:
+            yield goal.workload, goal.metric, goal.target
+    for facts in view.workloads.values():
+        metric = next((name for name in reversed(facts.measured) if view.metrics[name].direction), None)
+        if metric is not None:
+            yield from ((facts.workload, metric, target) for target in _targets(view, facts.workload, metric))
 
 
-def _made_up(view: ReleaseView, facts: WorkloadFacts) -> tuple[Workload, str, float] | None:
-    metric = next((name for name in reversed(facts.measured) if view.metrics[name].direction), None)
-    if metric is None:
-        return None
-    answer: Scaling = scaling(view, GoalQuestion(facts.workload, metric, 0.0))
+def _targets(view: ReleaseView, workload: Workload, metric: str) -> list[float]:
+    """The best value at the batch size that is worst off, then the number next to it, which all get past."""
+    answer = scaling(view, GoalQuestion(workload, metric, 0.0))
     best = sorted(row.best_value for row in answer.rows if row.best_value is not None)
     if not best:
-        return None
-    return facts.workload, metric, best[-1] if answer.direction == "minimize" else best[0]
+        return []
+    worst, easier = (best[-1], math.inf) if answer.direction == "minimize" else (best[0], -math.inf)
+    return [worst, math.nextafter(worst, easier)]
 
 
 def _query(**parameters: str) -> str:

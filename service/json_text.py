@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 from collections.abc import Iterator
 from dataclasses import asdict
-from itertools import chain
+from itertools import chain, islice
 from typing import Any
 
 import orjson
@@ -26,7 +26,11 @@ def json_text(answer: Any) -> bytes:
 
 
 def curve_text(release: int, study: str, parts: Iterator[pa.Table]) -> Iterator[bytes]:
-    """The answer `Curves` as JSON, piece by piece."""
+    """The answer `Curves` as JSON, piece by piece; the first part is asked for at once, so that its errors are told."""
+    return _curve_text(release, study, chain(list(islice(parts, 1)), parts))
+
+
+def _curve_text(release: int, study: str, parts: Iterator[pa.Table]) -> Iterator[bytes]:
     yield b'{"release":%d,"study":%b,"rows":[' % (release, orjson.dumps(study))
     comma = b""
     for piece in chain.from_iterable(_pieces(part) for part in parts):

@@ -4,20 +4,19 @@ from __future__ import annotations
 
 import logging
 from collections.abc import Sequence
-from dataclasses import dataclass
 from http import HTTPStatus
 from typing import Any
 
 import duckdb
 from fastapi import FastAPI, Request
 from fastapi.exceptions import RequestValidationError
+from fastapi.openapi.utils import get_openapi
 from fastapi.responses import Response
+from pydantic import BaseModel, ConfigDict
 from starlette.exceptions import HTTPException
 
 from schema.errors import LakeBroken, UnknownRelease
-from service.answers.described import DESCRIBED
 from service.errors import BadParameter, UnknownName, near_names
-from service.json_text import json_text
 
 MEDIA_TYPE = "application/problem+json"
 _TYPE = "urn:losslake:problem:"
@@ -41,11 +40,10 @@ KINDS = {
 _log = logging.getLogger(__name__)
 
 
-@dataclass(frozen=True, slots=True)
-class ProblemDocument:
+class ProblemDocument(BaseModel):
     """Why a request was not answered."""
 
-    __pydantic_config__ = DESCRIBED
+    model_config = ConfigDict(use_attribute_docstrings=True)
 
     type: str
     """The kind of problem, stable: urn:losslake:problem: and its name."""
@@ -57,34 +55,25 @@ class ProblemDocument:
     """What is wrong with this request and what to do."""
 
 
-@dataclass(frozen=True, slots=True)
 class NotFoundDocument(ProblemDocument):
     """Why a name or a path was not found."""
 
-    __pydantic_config__ = DESCRIBED
-
-    near_matches: Sequence[str] = ()
+    near_matches: Sequence[str]
     """What may have been meant, likeliest first."""
 
 
-@dataclass(frozen=True, slots=True)
 class ParameterDocument(ProblemDocument):
     """What is wrong with a parameter."""
 
-    __pydantic_config__ = DESCRIBED
-
-    parameter: str = ""
+    parameter: str
     """The name of the parameter."""
 
 
 RESPONSES: dict[int | str, dict[str, Any]] = {
-    status: {"model": document, "description": description, "content": {MEDIA_TYPE: {}}}
-    for status, document, description in (
-        (404, NotFoundDocument, "A name is unknown; near matches are listed."),
-        (422, ParameterDocument, "A parameter is missing, unknown or has a bad value."),
-        (500, ProblemDocument, "The service failed."),
-        (503, ProblemDocument, "The lake has no release, or can't be read."),
-    )
+    404: {"model": NotFoundDocument, "description": "A name is unknown; near matches are listed."},
+    422: {"model": ParameterDocument, "description": "A parameter is missing, unknown or has a bad value."},
+    500: {"model": ProblemDocument, "description": "The service failed."},
+    503: {"model": ProblemDocument, "description": "The lake has no release, or can't be read."},
 }
 
 
@@ -109,12 +98,28 @@ def answer_with_problems(app: FastAPI) -> None:
     app.add_exception_handler(Exception, _internal)
 
 
+def describe(app: FastAPI) -> dict[str, Any]:
+    """The OpenAPI document, made once; FastAPI itself would give problem documents the media type of answers."""
+    if app.openapi_schema is None:
+        document = get_openapi(title=app.title, version=app.version, description=app.description, routes=app.routes)
+        for path in document["paths"].values():
+            for status in map(str, RESPONSES):
+                response = path["get"]["responses"][status]
+                response["content"] = {MEDIA_TYPE: next(iter(response["content"].values()))}
+        app.openapi_schema = document
+    return app.openapi_schema
+
+
 def _document(
-    kind: str, detail: str, headers: dict[str, str] | None = None, shape: type = ProblemDocument, **more: Any
+    kind: str,
+    detail: str,
+    headers: dict[str, str] | None = None,
+    shape: type[ProblemDocument] = ProblemDocument,
+    **more: Any,
 ) -> Response:
     status, title = KINDS[kind]
-    body = json_text(shape(type=_TYPE + kind, title=title, status=status, detail=detail, **more))
-    return Response(body, status, headers, MEDIA_TYPE)
+    document = shape(type=_TYPE + kind, title=title, status=status, detail=detail, **more)
+    return Response(document.model_dump_json(), status, headers, MEDIA_TYPE)
 
 
 async def _parameter_problem(_: Request, error: Exception) -> Response:
@@ -152,7 +157,7 @@ async def _http(request: Request, error: Exception) -> Response:
         allowed = headers.get("Allow", "GET")
         return _document("wrong-method", f"{request.method} is not allowed here: use {allowed}", headers)
     detail = f"there is nothing at {request.url.path}: GET / has examples, GET /openapi.json describes every path"
-    near = near_names(request.url.path, (route.path for route in request.app.routes))
+    near = near_names(request.url.path, request.app.openapi()["paths"])
     return _document("unknown-path", detail, headers, NotFoundDocument, near_matches=near)
 
 

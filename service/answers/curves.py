@@ -9,10 +9,12 @@ from typing import Any, Literal
 import pyarrow as pa
 
 from schema.names import LARGEST_INTEGER, Study, Trial
+from schema.tables import MEASUREMENTS
 from service.answers.described import DESCRIBED
 from service.release_view import ReleaseView
 
 CURVE_COLUMNS = ("batch_size", "trial_id", "step", "metric", "value", "elapsed_s")
+_NONE = pa.schema([(name, MEASUREMENTS.field(name).type) for name in CURVE_COLUMNS]).empty_table()
 
 
 @dataclass(frozen=True)
@@ -63,11 +65,11 @@ class Curves:
 
 def curves(view: ReleaseView, question: CurveQuestion) -> pa.Table:
     """The measurements asked for, in CURVE_COLUMNS, by metric, trial_id and step; raises UnknownName."""
-    return pa.concat_tables(curve_parts(view, question))
+    return pa.concat_tables([_NONE, *curve_parts(view, question)])
 
 
 def curve_parts(view: ReleaseView, question: CurveQuestion) -> Iterator[pa.Table]:
-    """The measurements asked for, one metric at a time, at least one part; raises UnknownName before the first."""
+    """The measurements asked for, one metric at a time; raises UnknownName before the first."""
     facts, study = view.study(question.study)
     if question.trial_id is not None:
         view.trial(Trial(question.study, question.trial_id))

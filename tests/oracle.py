@@ -1,0 +1,110 @@
+"""Steps to target by brute force in plain Python: what the service has to answer, from METHODS section 1."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any
+
+
+@dataclass(frozen=True)
+class Row:
+    """One evaluation; step and value are None for a trial that was never evaluated."""
+
+    batch_size: int
+    trial_id: int
+    status: str
+    step: int | None
+    value: float | None
+
+
+@dataclass(frozen=True)
+class Goal:
+    """The question, without the workload and the metric."""
+
+    target: float
+    direction: str = "minimize"
+    step_budget: int | None = None
+    example_budget: int | None = None
+    trials: int | None = None
+    statuses: tuple[str, ...] = ("COMPLETE",)
+
+
+def steps_to_target_rows(rows: Sequence[Row], goal: Goal) -> list[dict[str, Any]]:
+    """One row per admitted trial, by batch size and trial_id, as /v1/steps-to-target has them."""
+    result = []
+    for batch_size in sorted({row.batch_size for row in rows}):
+        for trial_id in _admitted(rows, goal, batch_size):
+            curve = _curve(rows, batch_size, trial_id)
+            row: dict[str, Any] = {"steps": None, "value": None, "previous_step": None}
+            for index, (step, value) in enumerate(curve):
+                if _within(goal, batch_size, step) and _better(value, goal.target, goal.direction):
+                    previous = curve[index - 1][0] if index else None
+                    row = {"steps": step, "value": value, "previous_step": previous}
+                    break
+            status = next(r.status for r in rows if (r.batch_size, r.trial_id) == (batch_size, trial_id))
+            last = curve[-1][0] if curve else None
+            result.append({"batch_size": batch_size, "trial_id": trial_id, "status": status, **row, "last_step": last})
+    return result
+
+
+def scaling_rows(rows: Sequence[Row], goal: Goal) -> list[dict[str, Any]]:
+    """One row per batch size, ascending, as /v1/scaling has them."""
+    trials = steps_to_target_rows(rows, goal)
+    result: list[dict[str, Any]] = []
+    for batch_size in sorted({row.batch_size for row in rows}):
+        study = [trial for trial in trials if trial["batch_size"] == batch_size]
+        hits = sorted(
+            (trial for trial in study if trial["steps"] is not None), key=lambda t: (t["steps"], t["trial_id"])
+        )
+        first: dict[str, Any] = (
+            hits[0] if hits else {"steps": None, "trial_id": None, "value": None, "previous_step": None}
+        )
+        result.append(
+            {
+                "batch_size": batch_size,
+                "steps": first["steps"],
+                "trial_id": first["trial_id"],
+                "value": first["value"],
+                "examples": first["steps"] * batch_size if hits else None,
+                "previous_step": first["previous_step"],
+                "n_trials": len(study),
+                "n_reached": len(hits),
+                "best_value": _best(rows, goal, batch_size, [trial["trial_id"] for trial in study]),
+            }
+        )
+    reached = [row for row in result if row["steps"] is not None]
+    for row in result:
+        perfect = reached[0]["steps"] * reached[0]["batch_size"] / row["batch_size"] if reached else None
+        row["perfect_scaling_steps"] = perfect
+    return result
+
+
+def _admitted(rows: Sequence[Row], goal: Goal, batch_size: int) -> list[int]:
+    found = sorted({r.trial_id for r in rows if r.batch_size == batch_size and r.status in goal.statuses})
+    return found if goal.trials is None else found[: goal.trials]
+
+
+def _curve(rows: Sequence[Row], batch_size: int, trial_id: int) -> list[tuple[int, float]]:
+    own = [r for r in rows if (r.batch_size, r.trial_id) == (batch_size, trial_id)]
+    return sorted((r.step, r.value) for r in own if r.step is not None and r.value is not None)
+
+
+def _within(goal: Goal, batch_size: int, step: int) -> bool:
+    in_steps = goal.step_budget is None or step <= goal.step_budget
+    return in_steps and (goal.example_budget is None or step * batch_size <= goal.example_budget)
+
+
+def _better(value: float, than: float, direction: str) -> bool:
+    return math.isfinite(value) and (value < than if direction == "minimize" else value > than)
+
+
+def _best(rows: Sequence[Row], goal: Goal, batch_size: int, trial_ids: Sequence[int]) -> float | None:
+    best = None
+    for trial_id in trial_ids:
+        for step, value in _curve(rows, batch_size, trial_id):
+            is_measured = _within(goal, batch_size, step) and math.isfinite(value)
+            if is_measured and (best is None or _better(value, best, goal.direction)):
+                best = value
+    return best

@@ -1,0 +1,70 @@
+"""A lake of a few small workloads, ingested as users do it, and a client of the service over it."""
+
+from __future__ import annotations
+
+import random
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+from fastapi.testclient import TestClient
+
+from ingest.run import ingest
+from schema.lake import Lake
+from schema.tables import STATUSES
+from service.app import create_app
+from tests.archives import write_workload
+from tests.oracle import Row
+
+ERROR, PRECISION, ODD = "val/classification_error", "val/average_precision", "val/odd_thing"
+METRICS = (ERROR, PRECISION, ODD)
+VALUES = (0.1, 0.2, 0.3, 0.30000000000000004, 0.9, float("nan"), float("inf"), float("-inf"))
+Curves = dict[str, dict[str, list[Row]]]
+
+
+def made_up_curves() -> Curves:
+    """Workload -> metric -> rows; in the collection `shelf/deep`, and with a trial that was never evaluated."""
+    rng = random.Random(20)
+    found: Curves = {}
+    for workload in ("shelf/mnist/cnn/sgd", "shelf/deep/mnist/cnn/sgd"):
+        curves: dict[str, list[Row]] = {metric: [] for metric in METRICS}
+        for batch_size in (1, 8, 64, 512):
+            for trial_id in rng.sample(range(1, 40), 6):
+                status = rng.choice((*STATUSES, "COMPLETE"))
+                steps: list[int | None] = [*sorted(rng.sample(range(60), rng.randint(1, 30)))]
+                for metric in METRICS:
+                    curves[metric] += [Row(batch_size, trial_id, status, s, rng.choice(VALUES)) for s in steps]
+        for metric in METRICS:
+            curves[metric].append(Row(64, 40, "COMPLETE", None, None))
+        found[workload] = curves
+    return found
+
+
+@pytest.fixture(scope="session")
+def curves() -> Curves:
+    return made_up_curves()
+
+
+@pytest.fixture(scope="session")
+def lake(tmp_path_factory: pytest.TempPathFactory, curves: Curves) -> Lake:
+    folder = tmp_path_factory.mktemp("service")
+    for path, its_curves in curves.items():
+        *collection, dataset, model, optimizer = path.split("/")
+        write_workload(folder.joinpath("archive", *collection), f"{dataset}/{model}/{optimizer}", its_curves)
+    lake = Lake.create(folder / "lake")
+    summary = ingest(lake, [folder / "archive"])
+    assert not summary.quarantined, summary.quarantined
+    return lake
+
+
+@pytest.fixture(scope="session")
+def client(lake: Lake) -> Iterator[TestClient]:
+    with TestClient(create_app(lake), raise_server_exceptions=False) as client:
+        yield client
+
+
+@pytest.fixture
+def small_archive(tmp_path: Path) -> Path:
+    """One workload, `small/mnist/cnn/sgd`, of one trial that reaches 0.3 at step 10."""
+    rows = [Row(8, 1, "COMPLETE", 0, 0.9), Row(8, 1, "COMPLETE", 10, 0.2)]
+    return write_workload(tmp_path / "small", "mnist/cnn/sgd", {ERROR: rows})

@@ -1,0 +1,111 @@
+"""A new release is answered from without a restart; old ones stay; threads share them."""
+
+from __future__ import annotations
+
+import threading
+import time
+from concurrent.futures import ThreadPoolExecutor
+from pathlib import Path
+
+import pytest
+from fastapi.testclient import TestClient
+
+from ingest.run import ingest
+from schema.lake import Lake
+from schema.names import Workload
+from service.answers.goal import GoalQuestion
+from service.answers.scaling import scaling
+from service.app import create_app
+from service.errors import UnknownName
+from service.releases import Releases
+from tests.archives import write_workload
+from tests.oracle import Row
+from tests.service.conftest import ERROR
+
+SMALL = Workload("small", "mnist", "cnn", "sgd")
+
+
+@pytest.fixture
+def growing(tmp_path: Path, small_archive: Path) -> Lake:
+    lake = Lake.create(tmp_path / "lake")
+    ingest(lake, [small_archive])
+    return lake
+
+
+def publish_a_better_trial(lake: Lake, folder: Path, name: str = "next", steps: int = 5) -> None:
+    rows = [Row(8, 1, "COMPLETE", 0, 0.9), Row(8, 1, "COMPLETE", steps, 0.2)]
+    ingest(lake, [write_workload(folder / name, "mnist/cnn/sgd", {ERROR: rows})], collection="small")
+
+
+def wait_for(releases: Releases, number: int) -> None:
+    """Ask until the newest release has this number: whoever asks while it is being opened gets the one before."""
+    end = time.monotonic() + 30
+    while releases.view().number != number:
+        assert time.monotonic() < end
+        time.sleep(0.01)
+
+
+def test_a_new_release_is_answered_from_without_a_restart_and_the_old_one_stays(growing: Lake, tmp_path: Path) -> None:
+    app = create_app(growing)
+    app.state.releases = Releases(growing, seconds_between_looks=0)
+    client = TestClient(app)
+    url = f"/v1/scaling?workload={SMALL}&metric={ERROR}&target=0.3"
+    before = client.get(url).json()
+    assert (before["release"], before["rows"][0]["steps"]) == (1, 10)
+    publish_a_better_trial(growing, tmp_path)
+    after = client.get(url).json()
+    assert (after["release"], after["rows"][0]["steps"]) == (2, 5)
+    assert client.get(f"{url}&release=1").json() == before
+    assert client.get(f"{url}&release=2").json() == after
+
+
+def test_the_catalog_is_looked_at_only_so_often(growing: Lake, tmp_path: Path) -> None:
+    releases = Releases(growing, seconds_between_looks=3600)
+    assert releases.view().number == 1
+    publish_a_better_trial(growing, tmp_path)
+    assert releases.view().number == 1
+    assert releases.view(2).number == 2
+
+
+def test_only_the_last_used_releases_stay_open(growing: Lake, tmp_path: Path) -> None:
+    publish_a_better_trial(growing, tmp_path)
+    publish_a_better_trial(growing, tmp_path, "third", 3)
+    releases = Releases(growing, most_open=2)
+    first, second = releases.view(1), releases.view(2)
+    assert releases.view(1) is first
+    releases.view(3)
+    assert releases.view(1) is first
+    assert releases.view(2) is not second
+    assert scaling(second, GoalQuestion(SMALL, ERROR, 0.3)).rows[0].steps == 5
+
+
+def test_an_unknown_release_has_the_nearest_as_near_matches(growing: Lake) -> None:
+    with pytest.raises(UnknownName) as caught:
+        Releases(growing).view(12)
+    assert caught.value.near_matches == ("1",)
+
+
+def test_threads_get_whole_answers_while_releases_appear(growing: Lake, tmp_path: Path) -> None:
+    releases = Releases(growing, seconds_between_looks=0)
+    question = GoalQuestion(SMALL, ERROR, 0.3)
+    expected = {1: 10, 2: 5, 3: 3}
+    done = threading.Event()
+
+    def ask() -> set[int]:
+        seen = set()
+        while not done.is_set():
+            answer = scaling(releases.view(), question)
+            assert answer.rows[0].steps == expected[answer.release]
+            seen.add(answer.release)
+        return seen
+
+    with ThreadPoolExecutor(4) as pool:
+        asking = [pool.submit(ask) for _ in range(4)]
+        try:
+            publish_a_better_trial(growing, tmp_path)
+            publish_a_better_trial(growing, tmp_path, "third", 3)
+            wait_for(releases, 3)
+        finally:
+            done.set()
+        seen = set.union(*(future.result() for future in asking))
+    assert seen <= {1, 2, 3}

@@ -1,0 +1,201 @@
+"""Scaling and steps to target over any rows are what brute force finds, from records and from measurements."""
+
+from __future__ import annotations
+
+import math
+import tempfile
+from dataclasses import asdict
+from pathlib import Path
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from schema.tables import STATUSES
+from service.answers.goal import GoalQuestion
+from service.answers.scaling import Scaling, scaling
+from service.answers.steps import steps_to_target
+from service.errors import BadParameter, UnknownName
+from service.release_view import ReleaseView
+from tests.oracle import Goal, Row, scaling_rows, steps_to_target_rows
+from tests.service.views import METRIC, OTHER, WORKLOAD, view_of
+
+NAN, INF = math.nan, math.inf
+# METHODS 1.1, computed with the scripts of the paper.
+GOLDEN = [
+    Row(64, 2, "COMPLETE", 100, 0.5),
+    Row(64, 2, "COMPLETE", 200, 0.29),
+    Row(64, 1, "COMPLETE", 100, 0.4),
+    Row(64, 1, "COMPLETE", 200, 0.28),
+    Row(64, 3, "COMPLETE", 50, NAN),
+    Row(64, 3, "COMPLETE", 100, INF),
+    Row(128, 1, "COMPLETE", 50, 0.30),
+    Row(128, 1, "COMPLETE", 100, 0.31),
+]
+FEW_VALUES = st.sampled_from([0.0, -0.0, 0.1, 0.3, 0.30000000000000004, 5e-324, -1.0, 1e308, NAN, INF, -INF])
+VALUES = FEW_VALUES | st.floats(allow_nan=True, allow_infinity=True)
+TARGETS = st.sampled_from([0.0, 0.1, 0.3, -1.0, 1e308]) | st.floats(allow_nan=False, allow_infinity=False)
+STEPS = st.integers(0, 12) | st.sampled_from([2**40, 2**63 - 1])
+
+
+@st.composite
+def rows_of_trials(draw: st.DrawFn) -> list[Row]:
+    """Some studies of some trials; a trial without evaluations is one row without step."""
+    rows = []
+    for batch_size in draw(st.sets(st.sampled_from([1, 2, 3, 8, 2**33]), min_size=1, max_size=3)):
+        for trial_id in draw(st.sets(st.integers(0, 5) | st.just(2**63 - 1), min_size=1, max_size=4)):
+            status = draw(st.sampled_from(STATUSES))
+            curve = draw(st.dictionaries(STEPS, VALUES, max_size=5))
+            rows += [Row(batch_size, trial_id, status, step, curve[step]) for step in sorted(curve)] or [
+                Row(batch_size, trial_id, status, None, None)
+            ]
+    return rows
+
+
+GOALS = st.builds(
+    Goal,
+    target=TARGETS,
+    direction=st.sampled_from(["minimize", "maximize"]),
+    step_budget=st.none() | STEPS,
+    example_budget=st.none() | st.integers(0, 40) | STEPS,
+    trials=st.none() | st.integers(1, 4),
+    statuses=st.sets(st.sampled_from(STATUSES), min_size=1).map(tuple),
+)
+
+
+def question(goal: Goal, direction: str | None) -> GoalQuestion:
+    return GoalQuestion(
+        WORKLOAD, METRIC, goal.target, direction, goal.step_budget, goal.example_budget, goal.trials, goal.statuses
+    )
+
+
+def assert_answers(view: ReleaseView, rows: list[Row], goal: Goal, direction: str | None) -> None:
+    asked = question(goal, direction)
+    assert [asdict(row) for row in scaling(view, asked).rows] == scaling_rows(rows, goal)
+    assert [asdict(row) for row in steps_to_target(view, asked).rows] == steps_to_target_rows(rows, goal)
+
+
+def asked(rows: list[Row], goal: Goal, own: str | None = "minimize", folder: Path | None = None) -> Scaling:
+    return scaling(view_of(rows, own, folder), question(goal, goal.direction))
+
+
+@given(rows_of_trials(), GOALS)
+@settings(max_examples=150, deadline=None)
+def test_records_answer_as_brute_force_does(rows: list[Row], goal: Goal) -> None:
+    assert_answers(view_of(rows, goal.direction), rows, goal, None)
+
+
+@given(rows_of_trials(), GOALS, st.booleans())
+@settings(max_examples=60, deadline=None)
+def test_measurements_answer_as_brute_force_does_for_a_direction_without_records(
+    rows: list[Row], goal: Goal, has_other_direction: bool
+) -> None:
+    other = "maximize" if goal.direction == "minimize" else "minimize"
+    with tempfile.TemporaryDirectory() as folder:
+        view = view_of(rows, other if has_other_direction else None, Path(folder))
+        assert_answers(view, rows, goal, goal.direction)
+
+
+@pytest.mark.parametrize("own", ["minimize", "maximize", None])
+@pytest.mark.parametrize(
+    ("direction", "target", "expected"),
+    [
+        ("minimize", 0.3, {64: (1, 200, 0.28), 128: (None, None, None)}),
+        ("minimize", 0.30000001, {64: (1, 200, 0.28), 128: (1, 50, 0.30)}),
+        ("maximize", 0.3, {64: (1, 100, 0.4), 128: (1, 100, 0.31)}),
+    ],
+)
+def test_the_golden_rows_of_the_paper_s_scripts(
+    tmp_path: Path, own: str | None, direction: str, target: float, expected: dict[int, tuple[object, ...]]
+) -> None:
+    answer = asked(GOLDEN, Goal(target, direction), own, tmp_path)
+    assert {row.batch_size: (row.trial_id, row.steps, row.value) for row in answer.rows} == expected
+    assert answer.direction == direction
+
+
+def test_a_tie_in_step_goes_to_the_lower_trial_id_and_not_to_the_better_value() -> None:
+    rows = [Row(8, 9, "COMPLETE", 5, 0.1), Row(8, 3, "COMPLETE", 5, 0.2)]
+    assert (asked(rows, Goal(0.3)).rows[0].trial_id, asked(rows, Goal(0.3)).rows[0].value) == (3, 0.2)
+
+
+def test_equality_does_not_reach_the_target() -> None:
+    assert asked([Row(8, 1, "COMPLETE", 5, 0.3)], Goal(0.3)).rows[0].steps is None
+
+
+def test_a_value_that_only_float32_would_call_equal_reaches_the_target() -> None:
+    just_below = math.nextafter(0.3, 0)
+    assert asked([Row(8, 1, "COMPLETE", 5, just_below)], Goal(0.3)).rows[0].steps == 5
+
+
+def test_budgets_are_inclusive() -> None:
+    rows = [Row(8, 1, "COMPLETE", 5, 0.1)]
+    assert asked(rows, Goal(0.3, step_budget=5, example_budget=40)).rows[0].steps == 5
+    assert asked(rows, Goal(0.3, step_budget=4)).rows[0].steps is None
+    assert asked(rows, Goal(0.3, example_budget=39)).rows[0].steps is None
+    assert asked(rows, Goal(0.3, example_budget=39)).rows[0].best_value is None
+
+
+def test_the_first_trials_are_counted_among_those_of_an_admitted_status() -> None:
+    rows = [Row(8, 1, "INFEASIBLE", 5, 0.1), Row(8, 2, "COMPLETE", 9, 0.1), Row(8, 3, "COMPLETE", 7, 0.1)]
+    assert asked(rows, Goal(0.3, trials=1)).rows[0].trial_id == 2
+    assert asked(rows, Goal(0.3, trials=1, statuses=("COMPLETE", "INFEASIBLE"))).rows[0].trial_id == 1
+    assert asked(rows, Goal(0.3, trials=9)).rows[0].n_trials == 2
+
+
+def test_perfect_scaling_starts_from_the_smallest_batch_size_that_reached_the_target() -> None:
+    rows = [Row(1, 1, "COMPLETE", 5, 0.9), Row(2, 1, "COMPLETE", 12, 0.1), Row(8, 1, "COMPLETE", 6, 0.1)]
+    assert [row.perfect_scaling_steps for row in asked(rows, Goal(0.3)).rows] == [24.0, 12.0, 3.0]
+    assert [row.perfect_scaling_steps for row in asked(rows, Goal(-1)).rows] == [None, None, None]
+
+
+def test_a_previous_step_of_zero_is_not_taken_for_none() -> None:
+    rows = [Row(8, 1, "COMPLETE", 0, 0.9), Row(8, 1, "COMPLETE", 4, 0.1), Row(8, 2, "COMPLETE", 4, 0.1)]
+    found = steps_to_target(view_of(rows), question(Goal(0.3), None))
+    assert [row.previous_step for row in found.rows] == [0, None]
+
+
+def test_an_evaluation_that_is_no_number_still_counts_as_the_previous_one() -> None:
+    rows = [Row(8, 1, "COMPLETE", 0, 0.9), Row(8, 1, "COMPLETE", 3, NAN), Row(8, 1, "COMPLETE", 4, 0.1)]
+    assert asked(rows, Goal(0.3)).rows[0].previous_step == 3
+
+
+def test_examples_are_exact_beyond_64_bits() -> None:
+    rows = [Row(2**62, 1, "COMPLETE", 2**62, 0.1)]
+    assert asked(rows, Goal(0.3)).rows[0].examples == 2**124
+
+
+def test_a_metric_without_direction_needs_one_in_the_question() -> None:
+    with pytest.raises(BadParameter, match="which way") as caught:
+        scaling(view_of(GOLDEN, None), question(Goal(0.3), None))
+    assert caught.value.parameter == "direction"
+
+
+@pytest.mark.parametrize("target", [NAN, INF, -INF])
+def test_a_target_that_is_not_finite_is_refused(target: float) -> None:
+    with pytest.raises(BadParameter, match="not finite"):
+        GoalQuestion(WORKLOAD, METRIC, target)
+
+
+@pytest.mark.parametrize(
+    ("parameter", "value"), [("trials", 0), ("step_budget", -1), ("example_budget", 2**63), ("direction", "up")]
+)
+def test_a_question_out_of_range_names_its_parameter(parameter: str, value: object) -> None:
+    with pytest.raises(BadParameter) as caught:
+        GoalQuestion(WORKLOAD, METRIC, 0.3, **{parameter: value})  # type: ignore[arg-type]
+    assert caught.value.parameter == parameter
+
+
+@pytest.mark.parametrize("statuses", [(), ("DONE",)])
+def test_a_status_that_does_not_exist_is_refused(statuses: tuple[str, ...]) -> None:
+    with pytest.raises(BadParameter, match="COMPLETE, INCOMPLETE, INFEASIBLE"):
+        GoalQuestion(WORKLOAD, METRIC, 0.3, statuses=statuses)
+
+
+def test_unknown_names_come_with_near_matches() -> None:
+    view = view_of(GOLDEN)
+    with pytest.raises(UnknownName) as caught:
+        scaling(view, GoalQuestion(WORKLOAD, "val/clasification_error", 0.3))
+    assert caught.value.near_matches == (METRIC,)
+    with pytest.raises(UnknownName) as caught:
+        scaling(view, GoalQuestion(type(WORKLOAD)("tests/rows", "mnist", "cnn", "adm"), METRIC, 0.3))
+    assert caught.value.near_matches[0] == str(OTHER)

@@ -1,0 +1,118 @@
+"""Releases to ask, built straight from rows: the tables of schema `base` from Arrow, no ingest."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from itertools import groupby
+from pathlib import Path
+
+import duckdb
+import pyarrow as pa
+import pyarrow.parquet as pq
+
+from schema.names import Study, Workload
+from schema.tables import MEASUREMENTS
+from service.release_view import ReleaseView
+from tests.oracle import Row
+
+WORKLOAD = Workload("tests/rows", "mnist", "cnn", "sgd")
+METRIC = "val/classification_error"
+OTHER = Workload("tests/rows", "mnist", "cnn", "adam")
+
+
+def view_of(rows: Sequence[Row], direction: str | None = "minimize", folder: Path | None = None) -> ReleaseView:
+    """A release whose workload WORKLOAD has these rows of METRIC, between two other workloads with hits everywhere.
+
+    direction: the metric's own, for which the records are made. folder: where to write measurements, if needed.
+    """
+    decoy = [Row(b, t, "COMPLETE", 0, 0.0) for b in (1, 7) for t in (1, 2, 3)]
+    workloads = {
+        OTHER: decoy,
+        WORKLOAD: list(rows),
+        Workload("tests/rows", "mnist", "cnn", "zeta"): decoy,
+    }
+    studies: list[dict[str, object]] = []
+    trials: list[dict[str, object]] = []
+    records: list[dict[str, object]] = []
+    files: dict[Study, list[str]] = {}
+    for workload, its_rows in workloads.items():
+        ordered = sorted(its_rows, key=lambda r: (r.batch_size, r.trial_id, -1 if r.step is None else r.step))
+        for batch_size, of_study in groupby(ordered, key=lambda r: r.batch_size):
+            study = list(of_study)
+            keys = dict(zip(("collection", "dataset", "model", "optimizer"), _keys(workload), strict=True))
+            studies.append({"study_id": len(studies) + 1, **keys, "batch_size": batch_size, "metrics": [METRIC]})
+            for trial_id, of_trial in groupby(study, key=lambda r: r.trial_id):
+                curve = list(of_trial)
+                ids = {"study_id": len(studies), "trial_id": trial_id}
+                trials.append({**ids, "status": curve[0].status, "last_step": curve[-1].step})
+                records += [{"metric_id": 1, **ids, **record} for record in _records(curve, direction)]
+            if folder is not None:
+                name = Study(workload, batch_size)
+                files[name] = [_write(folder, name, study)]
+    connection = duckdb.connect(":memory:")
+    connection.execute("CREATE SCHEMA base")
+    _table(connection, "studies", studies, _STUDIES)
+    _table(connection, "trials", trials, _TRIALS)
+    _table(connection, "records", records, _RECORDS)
+    _table(connection, "metrics", [{"metric_id": 1, "metric": METRIC, "direction": direction}], _METRICS)
+    _table(connection, "goals", [], _GOALS)
+    return ReleaseView(1, connection, files)
+
+
+_NAMES = [(name, pa.string()) for name in ("collection", "dataset", "model", "optimizer")]
+_STUDIES = pa.schema(
+    [("study_id", pa.int32()), *_NAMES, ("batch_size", pa.int64()), ("metrics", pa.list_(pa.string()))]
+)
+_TRIALS = pa.schema(
+    [("study_id", pa.int32()), ("trial_id", pa.int64()), ("status", pa.string()), ("last_step", pa.int64())]
+)
+_RECORDS = pa.schema(
+    [("metric_id", pa.int16()), ("study_id", pa.int32())]
+    + [(name, pa.int64()) for name in ("trial_id", "step", "previous_step")]
+    + [("value", pa.float64())]
+)
+_METRICS = pa.schema([("metric_id", pa.int16()), ("metric", pa.string()), ("direction", pa.string())])
+_GOALS = pa.schema([*_NAMES, ("metric", pa.string()), ("target", pa.float64()), ("source", pa.string())])
+_MEASUREMENTS = pa.schema(
+    [(name, MEASUREMENTS.field(name).type) for name in ("metric", "trial_id", "step", "value", "elapsed_s")]
+)
+
+
+def _keys(workload: Workload) -> tuple[str, str, str, str]:
+    return workload.collection, workload.dataset, workload.model, workload.optimizer
+
+
+def _records(curve: Sequence[Row], direction: str | None) -> list[dict[str, object]]:
+    """The rows of a trial that are strictly better than all before."""
+    found: list[dict[str, object]] = []
+    best = math.inf
+    previous = None
+    for row in curve:
+        if row.value is not None and direction is not None:
+            loss = row.value if direction == "minimize" else -row.value
+            if math.isfinite(loss) and loss < best:
+                best = loss
+                found.append({"step": row.step, "previous_step": previous, "value": row.value})
+        previous = row.step
+    return found
+
+
+def _write(folder: Path, study: Study, rows: Sequence[Row]) -> str:
+    """A data file of measurements in its Hive folder, with rows of another metric that nobody should read."""
+    path = folder / study.folder() / "part.parquet"
+    path.parent.mkdir(parents=True, exist_ok=True)
+    columns = [
+        {"metric": metric, "trial_id": row.trial_id, "step": row.step, "value": row.value}
+        for metric in (METRIC, "val/decoy")
+        for row in rows
+        if row.step is not None
+    ]
+    pq.write_table(pa.Table.from_pylist(columns, _MEASUREMENTS), path)
+    return str(path)
+
+
+def _table(connection: duckdb.DuckDBPyConnection, name: str, rows: Sequence[object], schema: pa.Schema) -> None:
+    connection.register("given", pa.Table.from_pylist(rows, schema))
+    connection.execute(f"CREATE TABLE base.{name} AS FROM given")
+    connection.unregister("given")
