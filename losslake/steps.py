@@ -37,7 +37,7 @@ class Status(StrEnum):
 
 def steps(
     workload: Annotated[
-        str | None, typer.Argument(metavar="[WORKLOAD]", help="collection/dataset/model/optimizer. Default: list them.")
+        str | None, typer.Argument(metavar="WORKLOAD", help="collection/dataset/model/optimizer. Default: list them.")
     ] = None,
     metric: Annotated[
         str | None, typer.Option(help="Default: that of the workload's goal.", show_default=False)
