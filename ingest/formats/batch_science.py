@@ -123,7 +123,10 @@ class _Reader:
         if len(parts) < 4 or (batch_size := natural_number(parts[-1])) is None or batch_size == 0:
             return "no dataset/model/optimizer/batch_size/ folder holds it"
         base, (dataset, model, optimizer) = parts[:-4], parts[-4:-1]
-        root = base[0] if base else self._root_name()
+        own = self._root_name()
+        if not base or (own in self._roots and base[0] not in self._roots):
+            base = [own, *base]
+        root = base[0]
         first = self._collection or self._roots.get(root, root)
         for name in (*first.split("/"), *base[1:], dataset, model, optimizer):
             why = why_bad_name(name)
@@ -132,7 +135,7 @@ class _Reader:
         return Study(Workload("/".join([first, *base[1:]]), dataset, model, optimizer), batch_size)
 
     def _root_name(self) -> str:
-        """The collection's root when the studies lie at the very top: the name of the folder or archive."""
+        """The name of the folder or archive itself, which is the root when that was offered without its parent."""
         return self._source.path.resolve().name.split(".")[0]
 
     def _take(self, place: _Place, path: str, data: bytes) -> Quarantined | None:

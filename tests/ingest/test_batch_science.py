@@ -148,6 +148,14 @@ def test_base_folders_name_the_collection(tmp_path: Path, workload: str, collect
     assert row["collection"] == collection
 
 
+@pytest.mark.parametrize("inside", ["", "mnist_subsets/"])
+def test_an_unpacked_archive_may_be_offered_by_its_root_folder(tmp_path: Path, inside: str) -> None:
+    lake = Lake.create(tmp_path / "lake")
+    folder = unpacked(tmp_path / "batch_science", study_files(GOOD, workload=f"{inside}mnist/cnn/sgd"))
+    ingest(lake, [folder])
+    assert stored_trials(lake)[0][0] == f"shallue2018/{inside}mnist/cnn/sgd"
+
+
 def test_a_given_collection_replaces_the_first_folder(tmp_path: Path) -> None:
     lake = Lake.create(tmp_path / "lake")
     folder = unpacked(tmp_path / "logs", study_files(GOOD, workload="root/sub/mnist/cnn/sgd"))

@@ -82,6 +82,15 @@ def test_goals_of_the_workload_appear_by_themselves(release: duckdb.DuckDBPyConn
     ]
 
 
+def test_examples_beyond_64_bits_are_null_and_hurt_no_other_study(tmp_path: Path) -> None:
+    late = {1: trial((2**62, "0.1"))}
+    files = study_files(late, 2**40) | study_files(late, 1)
+    lake = Lake.create(tmp_path / "lake")
+    ingest(lake, [unpacked(tmp_path / "logs", files)])
+    found = results(open_release(lake, lake.release()), METRIC, 0.3)
+    assert [(row[2], row[5]) for row in found] == [(2**62, 2**62), (2**62, None)]
+
+
 def test_a_release_can_not_be_written_to(release: duckdb.DuckDBPyConnection) -> None:
     with pytest.raises(duckdb.Error, match="read-only"):
         release.execute("DELETE FROM base.trials")
