@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import sys
+from io import TextIOWrapper
 from typing import Annotated
 
 import typer
@@ -11,6 +12,7 @@ import typer
 from losslake import __version__
 from losslake.console import complain
 from losslake.export import export
+from losslake.failures import in_one_line
 from losslake.ingest import ingest
 from losslake.init import init
 from losslake.ledger import ledger
@@ -20,6 +22,8 @@ from losslake.sql import sql
 from losslake.steps import steps
 from losslake.verify import verify
 from schema.errors import LossLakeError
+
+STOPPED = 130  # the exit status into which Typer turns Ctrl-C
 
 app = typer.Typer(
     name="losslake",
@@ -51,21 +55,22 @@ def _options(
 
 def main() -> None:
     """Run the command line; whatever goes wrong is one line on standard error."""
+    for stream in (sys.stdout, sys.stderr):
+        if isinstance(stream, TextIOWrapper):
+            stream.reconfigure(errors="backslashreplace")
     try:
         app()
+    except SystemExit as leaving:
+        if leaving.code == STOPPED:
+            complain("stopped")
+        raise
     except LossLakeError as error:
         complain(str(error))
         sys.exit(1)
-    except KeyboardInterrupt:
-        complain("stopped")
-        sys.exit(130)
-    except BrokenPipeError:
-        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
-        sys.exit(141)
     except Exception as error:
         if os.environ.get("LOSSLAKE_DEBUG"):
             raise
-        complain(f"internal error: {type(error).__name__}: {error}; set LOSSLAKE_DEBUG=1 to see where, and report it")
+        complain(in_one_line(error))
         sys.exit(1)
 
 

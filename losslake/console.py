@@ -2,9 +2,12 @@
 
 from __future__ import annotations
 
+import csv
+import os
 import sys
 from collections.abc import Iterable, Sequence
-from typing import TYPE_CHECKING, Annotated
+from itertools import chain
+from typing import IO, TYPE_CHECKING, Annotated
 
 import typer
 
@@ -29,13 +32,30 @@ def shown(text: object) -> str:
 
 
 def complain(message: str) -> None:
-    """One line on standard error."""
-    print(f"losslake: {shown(message)}", file=sys.stderr)  # noqa: T201
+    """One line on standard error, red on a terminal unless NO_COLOR is set."""
+    line = f"losslake: {shown(message)}"
+    is_red = sys.stderr.isatty() and not os.environ.get("NO_COLOR")
+    print(f"\x1b[31m{line}\x1b[0m" if is_red else line, file=sys.stderr)  # noqa: T201
 
 
 def say(message: str) -> None:
     """One line on standard output."""
     print(shown(message))  # noqa: T201
+
+
+def counted(count: int, noun: str) -> str:
+    """A count and its noun: `1 trial`, `2,000 trials`, `3 studies`."""
+    if count == 1:
+        return f"1 {noun}"
+    return f"{count:,} {noun.removesuffix('y')}ies" if noun.endswith("y") else f"{count:,} {noun}s"
+
+
+def write_csv(file: IO[str], columns: Sequence[str], rows: Iterable[Sequence[object]]) -> None:
+    """Rows as CSV, exactly as they are; only on a terminal, control sequences in them are made visible."""
+    writer = csv.writer(file, lineterminator="\n")
+    is_seen = file.isatty()
+    for row in chain([columns], rows):
+        writer.writerow([shown(cell) if is_seen and isinstance(cell, str) else cell for cell in row])
 
 
 def console() -> Console:
@@ -55,7 +75,7 @@ def show_table(columns: Sequence[str], rows: Iterable[Sequence[object]]) -> None
     for at, name in enumerate(columns):
         values = [row[at] for row in kept if row[at] is not None]
         is_number = bool(values) and all(isinstance(v, (int, float)) and not isinstance(v, bool) for v in values)
-        table.add_column(name, justify="right" if is_number else "left", no_wrap=True)
+        table.add_column(shown(name), justify="right" if is_number else "left", no_wrap=True)
     for row in kept:
         table.add_row(*(_cell(value) for value in row))
     out = console()

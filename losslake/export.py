@@ -14,13 +14,15 @@ def export(
     folder: Annotated[Path, typer.Argument(metavar="FOLDER", help="A new or empty folder.")],
     lake: LakeOption = None,
     release: ReleaseOption = None,
-    link: Annotated[bool, typer.Option("--link", help="Hard links instead of copies.")] = False,
+    link: Annotated[bool, typer.Option("--link", help="Hard links, no copies: then never edit them.")] = False,
 ) -> None:
     """Write a release as a plain Hive-partitioned folder of Parquet files with SHA256SUMS."""
+    from losslake.progress import counting
     from schema.export import export as write
     from schema.lake import Lake
 
     opened = Lake.open(lake)
     chosen = opened.release(release)
-    count = write(opened, chosen, folder.expanduser().absolute(), link)
+    with counting(f"release {chosen.number}") as heard:
+        count = write(opened, chosen, folder.expanduser().absolute(), link, heard)
     say(f"release {chosen.number}: {count:,} files in {folder}; check them there with: sha256sum -c SHA256SUMS")

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from losslake.console import LakeOption, complain, say
+from losslake.console import LakeOption, complain, counted, say
 
 if TYPE_CHECKING:
     from ingest.report import Summary
@@ -30,11 +30,15 @@ def ingest(
 
     Bad trials are quarantined with a reason and never block the good ones. The same bytes again change nothing.
     """
+    from ingest.errors import UnknownSource
     from ingest.report import Silence
     from ingest.run import ingest as run
     from losslake.progress import progress
     from schema.lake import Lake
 
+    for path in paths:
+        if not path.exists():  # said before a lake is made in vain
+            raise UnknownSource(f"there is nothing at {path}: give a folder or an archive")
     opened = Lake.create(lake)
     with progress() as heard:
         summary = run(opened, paths, collection, notes, Silence() if quiet else heard)
@@ -44,11 +48,11 @@ def ingest(
 
 
 def _report(summary: Summary) -> None:
-    say(f"ingested     {summary.trials_ingested:,} trials in {summary.studies_ingested:,} studies")
-    say(f"             {summary.evaluations:,} evaluations, {summary.measurements:,} measurements")
+    say(f"ingested     {counted(summary.trials_ingested, 'trial')} in {counted(summary.studies_ingested, 'study')}")
+    say(f"             {counted(summary.evaluations, 'evaluation')}, {counted(summary.measurements, 'measurement')}")
     if summary.nonfinite:
         say(f"             {summary.nonfinite:,} of them NaN or infinite: kept, they never reach a target")
-    say(f"unchanged    {summary.trials_unchanged:,} trials in {summary.studies_unchanged:,} studies")
+    say(f"unchanged    {counted(summary.trials_unchanged, 'trial')} in {counted(summary.studies_unchanged, 'study')}")
     say(f"quarantined  {len(summary.quarantined):,}")
     for reason in summary.quarantined[:MOST_REASONS]:
         say(f"  {reason}")

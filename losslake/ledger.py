@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import csv
 import json
 import sys
 from enum import StrEnum
@@ -10,7 +9,7 @@ from typing import Annotated
 
 import typer
 
-from losslake.console import LakeOption, say, show_table
+from losslake.console import LakeOption, say, show_table, write_csv
 
 
 class Outcome(StrEnum):
@@ -43,7 +42,7 @@ def ledger(
     if format is Format.json:
         typer.echo(json.dumps([dict(zip(COLUMNS, row, strict=True)) for row in rows], indent=2))
     elif format is Format.csv:
-        csv.writer(sys.stdout).writerows([COLUMNS, *rows])
+        write_csv(sys.stdout, COLUMNS, rows)
     elif not rows:
         say("the ledger has no such entry")
     else:

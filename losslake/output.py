@@ -3,15 +3,15 @@
 from __future__ import annotations
 
 import base64
-import csv
 import datetime
 import decimal
 import io
 import json
 import math
+import os
 import sys
 import uuid
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
 from enum import StrEnum
@@ -20,7 +20,7 @@ from typing import IO, Any
 
 import duckdb
 
-from losslake.console import say, show_table
+from losslake.console import counted, say, show_table, write_csv
 from schema.errors import LossLakeError
 
 BATCH = 10_000
@@ -35,49 +35,64 @@ class Format(StrEnum):
 
 @dataclass
 class Output:
-    """Where results go and how they look; max_rows only limits tables on a screen."""
+    """Where results go and how they look; max_rows only limits tables on a screen.
+
+    lake: the folder into which nothing may be written.
+    """
 
     format: Format
     path: Path | None
     max_rows: int
+    lake: Path
+    _is_taken: bool = False
 
-    def check_target(self) -> None:
-        """Raise LossLakeError when the format can't go where it is to go."""
-        if self.format is Format.parquet and self.path is None and sys.stdout.isatty():
+    def send(self, format: Format, path: Path | None) -> None:  # noqa: A002
+        """Change where results go and how they look; raises LossLakeError when that format can't go there."""
+        if format is Format.parquet and path is None and sys.stdout.isatty():
             raise LossLakeError("Parquet is not for a terminal: give --output FILE, or send standard output to a file")
+        if format is Format.table and path is not None:
+            raise LossLakeError("a table is for the screen: give --format csv, json or parquet with --output")
+        if path is not None and path.resolve().is_relative_to(self.lake.resolve()):
+            raise LossLakeError(f"{path} is in the lake, which is only read: give another --output")
+        self.format, self.path, self._is_taken = format, path, False
 
-    def write(self, result: duckdb.DuckDBPyConnection) -> None:
-        """Print the result of a statement that was executed; a statement without one prints nothing."""
-        if not result.description:
+    def write(self, connection: duckdb.DuckDBPyConnection, statement: duckdb.Statement) -> None:
+        """Run a statement and print its result; one without a result, such as SET, prints nothing."""
+        if self.format is Format.parquet:
+            relation = connection.sql(statement)
+            if relation is not None and _has_rows(statement, relation.columns):
+                self._write_parquet(relation)
             return
-        names = [column[0] for column in result.description]
+        result = connection.execute(statement)
+        names = [column[0] for column in result.description or ()]
+        if not _has_rows(statement, names):
+            return
         if self.format is Format.table:
             self._write_table(names, result)
-        elif self.format is Format.parquet:
-            self._write_parquet(result)
-        else:
-            with self._opened() as file:
-                (_write_csv if self.format is Format.csv else _write_json)(file, names, result)
+            return
+        with self._opened() as file:
+            (_write_csv if self.format is Format.csv else _write_json)(file, names, result)
 
     def _write_table(self, names: list[str], result: duckdb.DuckDBPyConnection) -> None:
+        if names == ["explain_key", "explain_value"]:
+            for line in "".join(value for _, value in result.fetchall()).splitlines():
+                say(line)
+            return
         limit = self.max_rows
         rows = result.fetchmany(limit + 1)
-        if self.path is not None:
-            raise LossLakeError("a table is for the screen: give --format csv, json or parquet with --output")
         show_table(names, [[_in_table(value) for value in row] for row in rows[:limit]])
         if len(rows) <= limit:
-            say(f"({len(rows)} row{'' if len(rows) == 1 else 's'})")
+            say(f"({counted(len(rows), 'row')})")
             return
         total = len(rows)
         while batch := result.fetchmany(BATCH):
             total += len(batch)
         say(f"(the first {limit:,} of {total:,} rows: --max-rows shows more, --format csv all)")
 
-    def _write_parquet(self, result: duckdb.DuckDBPyConnection) -> None:
+    def _write_parquet(self, relation: duckdb.DuckDBPyRelation) -> None:
         import pyarrow.parquet as pq
 
-        reader = result.to_arrow_reader(BATCH)
-        assert reader is not None
+        reader = relation.to_arrow_reader(BATCH)
         with self._opened_binary() as file, pq.ParquetWriter(file, reader.schema, compression="zstd") as writer:
             for batch in reader:
                 writer.write_batch(batch)
@@ -94,17 +109,35 @@ class Output:
 
     @contextmanager
     def _opened_binary(self) -> Iterator[IO[bytes]]:
+        """Standard output, or the file, which appears only when it is whole; a file takes one result."""
+        if self._is_taken and (self.path is not None or self.format is Format.parquet):
+            raise LossLakeError("one file takes one result, and this is the second: run the statements one by one")
+        self._is_taken = True
         if self.path is None:
             sys.stdout.flush()
             yield sys.stdout.buffer
             sys.stdout.buffer.flush()
             return
+        # What is no plain file, such as /dev/stdout or a named pipe, is written to as it is.
+        is_plain = not self.path.is_symlink() and (self.path.is_file() or not self.path.exists())
+        unfinished = self.path.with_name(f".{self.path.name}.{os.getpid()}") if is_plain else self.path
         try:
-            file = self.path.open("wb")
+            with unfinished.open("wb") as file:
+                yield file
+            if is_plain:
+                unfinished.replace(self.path)
         except OSError as error:
             raise LossLakeError(f"can't write {self.path}: {error.strerror}") from None
-        with file:
-            yield file
+        finally:
+            if is_plain:
+                unfinished.unlink(missing_ok=True)
+
+
+def _has_rows(statement: duckdb.Statement, names: Sequence[str]) -> bool:
+    """Whether a statement answers with rows of its own, not only with DuckDB's Count or Success."""
+    return statement.expected_result_type == [duckdb.ExpectedResultType.QUERY_RESULT] or (
+        list(names) not in (["Count"], ["Success"], [])
+    )
 
 
 def _rows(result: duckdb.DuckDBPyConnection) -> Iterator[tuple[Any, ...]]:
@@ -113,16 +146,15 @@ def _rows(result: duckdb.DuckDBPyConnection) -> Iterator[tuple[Any, ...]]:
 
 
 def _write_csv(file: IO[str], names: list[str], result: duckdb.DuckDBPyConnection) -> None:
-    writer = csv.writer(file, lineterminator="\n")
-    writer.writerow(names)
-    writer.writerows([_in_csv(value) for value in row] for row in _rows(result))
+    write_csv(file, names, ([_in_csv(value) for value in row] for row in _rows(result)))
 
 
 def _write_json(file: IO[str], names: list[str], result: duckdb.DuckDBPyConnection) -> None:
+    is_ascii = file.isatty()  # so that no control character gets through, C1 included
     file.write("[")
     for number, row in enumerate(_rows(result)):
         record = {name: in_json(value) for name, value in zip(names, row, strict=True)}
-        file.write(("," if number else "") + "\n" + json.dumps(record, ensure_ascii=False))
+        file.write(("," if number else "") + "\n" + json.dumps(record, ensure_ascii=is_ascii))
     file.write("\n]\n")
 
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import sys
 import time
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 
 from rich.console import Console
@@ -30,6 +30,23 @@ def progress() -> Iterator[Hears]:
     )
     with Progress(*columns, console=Console(stderr=True), transient=True) as bars:
         yield LiveBar(bars)
+
+
+@contextmanager
+def counting(what: str) -> Iterator[Callable[[int, int], None] | None]:
+    """A bar that hears how many files of how many are done; none where nobody looks."""
+    if not sys.stderr.isatty():
+        yield None
+        return
+    columns = (
+        TextColumn("{task.description}", markup=False),
+        BarColumn(),
+        TextColumn("{task.completed:,} of {task.total:,} files", markup=False),
+        TimeRemainingColumn(),
+    )
+    with Progress(*columns, console=Console(stderr=True), transient=True) as bars:
+        task = bars.add_task(what, total=0)
+        yield lambda done, total: bars.update(task, completed=done, total=total)
 
 
 class LiveBar:

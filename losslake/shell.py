@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Iterable, Iterator
+import re
+from collections.abc import Iterable, Iterator, Sequence
 from contextlib import contextmanager
 from pathlib import Path
 
@@ -18,6 +19,7 @@ from pygments.lexers.sql import SqlLexer
 
 from losslake.console import complain, say
 from losslake.output import Format, Output
+from losslake.statements import check_writes_no_file, is_complete, one_line_errors, statements_of
 from schema.errors import LossLakeError
 from schema.serving import MACROS, VIEWS
 
@@ -26,22 +28,26 @@ Statements end with ';' and may take several lines. Tab completes, the up arrow 
 .tables          the tables and macros
 .schema NAME     the columns of a table
 .format FORMAT   table, csv, json or parquet
+.output FILE     the next result goes to this file, in the format chosen before; without FILE: to the screen again
 .help            this
 .quit            leave"""
+DOT_COMMANDS = (".tables", ".schema", ".format", ".output", ".help", ".quit")
 KEYWORDS = (
     "SELECT", "FROM", "WHERE", "GROUP BY", "ORDER BY", "LIMIT", "JOIN", "USING", "ON", "AS", "AND", "OR", "NOT", "NULL",
     "WITH", "HAVING", "DISTINCT", "COUNT", "MIN", "MAX", "AVG", "SUM", "CASE", "WHEN", "THEN", "ELSE", "END",
     "DESCRIBE", "SUMMARIZE", "QUALIFY", "OVER", "PARTITION BY", "BETWEEN", "IN", "LIKE", "DESC",
 )  # fmt: skip
+_LAST_WORD = re.compile(r"(?:'[^']*|[.\w]+)$")
 
 
 def run_script(connection: duckdb.DuckDBPyConnection, text: str, output: Output) -> None:
     """Run statements one after the other; raises LossLakeError at the first that fails."""
-    with _one_line_errors():
-        statements = connection.extract_statements(text)
+    statements = statements_of(connection, text)
     for statement in statements:
-        with _one_line_errors(), _stopped_by_interrupt(connection):
-            output.write(connection.execute(statement))
+        check_writes_no_file(statement)
+    for statement in statements:
+        with one_line_errors(), _stopped_by_interrupt(connection):
+            output.write(connection, statement)
 
 
 def run_shell(connection: duckdb.DuckDBPyConnection, output: Output, title: str) -> None:
@@ -49,7 +55,7 @@ def run_shell(connection: duckdb.DuckDBPyConnection, output: Output, title: str)
     say(f"{title}; .help for help")
     session: PromptSession[str] = PromptSession(
         "losslake> ",
-        multiline=Condition(lambda: not _is_complete(session.default_buffer.text)),
+        multiline=Condition(lambda: not is_complete(connection, session.default_buffer.text)),
         prompt_continuation="      ... ",
         history=_history(),
         completer=_Words(_names(connection)),
@@ -73,11 +79,6 @@ def run_shell(connection: duckdb.DuckDBPyConnection, output: Output, title: str)
             return
 
 
-def _is_complete(text: str) -> bool:
-    stripped = text.strip()
-    return not stripped or stripped.startswith(".") or stripped.endswith(";")
-
-
 def _dot_command(connection: duckdb.DuckDBPyConnection, output: Output, text: str) -> None:
     command, _, argument = text.rstrip(";").partition(" ")
     argument = argument.strip()
@@ -92,25 +93,13 @@ def _dot_command(connection: duckdb.DuckDBPyConnection, output: Output, text: st
     elif command == ".schema":
         raise LossLakeError(f".schema takes one of: {', '.join(VIEWS)}")
     elif command == ".format" and argument in list(Format):
-        changed = Output(Format(argument), output.path, output.max_rows)
-        changed.check_target()
-        output.format = changed.format
+        output.send(Format(argument), output.path)
     elif command == ".format":
         raise LossLakeError(f".format takes one of: {', '.join(Format)}")
+    elif command == ".output":
+        output.send(output.format, Path(argument).expanduser() if argument else None)
     else:
         raise LossLakeError(f"there is no command {command}: .help lists them")
-
-
-@contextmanager
-def _one_line_errors() -> Iterator[None]:
-    """Turn what DuckDB complains of into one line."""
-    try:
-        yield
-    except duckdb.InterruptException:
-        raise LossLakeError("stopped") from None
-    except (duckdb.Error, RuntimeError, UnicodeError, OverflowError) as error:
-        lines = [line.strip() for line in str(error).splitlines() if line.strip()]
-        raise LossLakeError(" ".join(line for line in lines[:3] if not set(line) <= set("^ ~"))) from None
 
 
 @contextmanager
@@ -143,13 +132,22 @@ def _names(connection: duckdb.DuckDBPyConnection) -> list[str]:
 
 
 class _Words(Completer):
-    """Completes the word before the cursor."""
+    """Completes the dot command, or the word or quoted metric, before the cursor."""
 
     def __init__(self, names: Iterable[str]) -> None:
         self._words = list(dict.fromkeys([*names, *KEYWORDS]))
 
     def get_completions(self, document: Document, complete_event: CompleteEvent) -> Iterator[Completion]:
-        typed = document.get_word_before_cursor(pattern=None, WORD=True).rpartition("(")[2].rpartition(",")[2]
-        for word in self._words:
-            if typed and word.lower().startswith(typed.lower()):
-                yield Completion(word, start_position=-len(typed))
+        before = document.text_before_cursor.lstrip()
+        words = _dot_words(before) if before.startswith(".") else self._words
+        typed = _LAST_WORD.search(before)
+        for word in words if typed else ():
+            if typed and word.lower().startswith(typed[0].lower()):
+                yield Completion(word, start_position=-len(typed[0]))
+
+
+def _dot_words(before: str) -> Sequence[str]:
+    """What may come next in a dot command."""
+    following = {".schema": VIEWS, ".format": tuple(Format)}
+    command, space, _ = before.partition(" ")
+    return following.get(command, ()) if space else DOT_COMMANDS

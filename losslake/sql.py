@@ -29,7 +29,8 @@ def sql(
 
     Tables: collections, workloads, studies, trials, measurements, records, metrics, goals, steps_to_target,
     steps_to_result. For any target: FROM steps_to('val/classification_error', 0.05) by trial, result_at(…) by study.
-    In JSON, NaN and infinities are the strings "NaN", "Infinity" and "-Infinity".
+    In JSON, NaN and infinities are the strings "NaN", "Infinity" and "-Infinity"; tables round to six digits, the other
+    formats are exact. The lake is only read: COPY, EXPORT and ATTACH are off, --output writes results to a file.
     """
     from losslake.shell import run_script, run_shell
     from schema.lake import Lake
@@ -38,11 +39,11 @@ def sql(
     opened = Lake.open(lake)
     chosen = opened.release(release)
     connection = open_release(opened, chosen)
-    printed = Output(format, output, max_rows)
+    printed = Output(Format.table, None, max_rows, opened.folder)
+    printed.send(format, output)
     if command is None and sys.stdin.isatty():
         run_shell(connection, printed, f"release {chosen.number} of {opened.folder}")
         return
-    printed.check_target()
     text = command if command is not None else sys.stdin.read()
     if not text.strip():
         raise LossLakeError("there is no statement: give one with -c, or a script on standard input")

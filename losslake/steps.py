@@ -2,16 +2,16 @@
 
 from __future__ import annotations
 
-import csv
 import json
 import sys
-from dataclasses import asdict, fields
+from dataclasses import fields
 from enum import StrEnum
 from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from losslake.console import LakeOption, ReleaseOption, say, show_table
+from losslake.console import LakeOption, ReleaseOption, say, show_table, write_csv
+from schema.errors import LossLakeError
 
 if TYPE_CHECKING:
     from service.answers.scaling import Scaling
@@ -70,7 +70,7 @@ def steps(
     opened = Lake.open(lake)
     view = ReleaseView.open(opened, opened.release(release))
     if workload is None:
-        _list_workloads(view)
+        _list_workloads(view, format)
         return
     named = view.workload(named_workload(workload)).workload
     metric, target = _goal(view, str(named), metric, target)
@@ -88,35 +88,40 @@ def steps(
 
 
 def _goal(view: ReleaseView, workload: str, metric: str | None, target: float | None) -> tuple[str, float]:
-    """The metric and target asked for; what is missing comes from the workload's goals."""
+    """The metric and target asked for; what is missing comes from the workload's first goal of that metric."""
     if metric is not None and target is not None:
         return metric, target
-    known = [g for g in view.goals if str(g.workload) == workload and metric in (None, g.metric)]
-    if not known or (target is not None and metric is None):
-        raise typer.BadParameter(f"give --metric and --target: {workload} has no goal that fills them in")
-    return known[0].metric, known[0].target if target is None else target
+    goal = next((g for g in view.goals if str(g.workload) == workload and metric in (None, g.metric)), None)
+    if goal is None:
+        raise LossLakeError(f"give --metric and --target: {workload} has no goal that fills them in")
+    return goal.metric, goal.target if target is None else target
 
 
-def _list_workloads(view: ReleaseView) -> None:
+def _list_workloads(view: ReleaseView, format: Format) -> None:  # noqa: A002
+    columns = ("workload", "batch_sizes", "smallest", "largest", "trials")
     rows = [
         (str(w), len(f.batch_sizes), f.batch_sizes[0], f.batch_sizes[-1], len(f.trials.trial_id))
         for w, f in sorted(view.workloads.items())
     ]
-    show_table(("workload", "batch sizes", "smallest", "largest", "trials"), rows)
+    if format is Format.json:
+        typer.echo(json.dumps([dict(zip(columns, row, strict=True)) for row in rows], indent=2))
+    elif format is Format.csv:
+        write_csv(sys.stdout, columns, rows)
+    else:
+        show_table(columns, rows)
 
 
 def _print(answer: Scaling, format: Format) -> None:  # noqa: A002
-    names = list(asdict(answer.rows[0])) if answer.rows else []
+    from service.answers.scaling import ScalingRow
+    from service.json_text import json_text
+
+    names = [field.name for field in fields(ScalingRow)]
     rows = [[getattr(row, name) for name in names] for row in answer.rows]
     if format is Format.json:
-        typer.echo(
-            json.dumps(
-                {f.name: getattr(answer, f.name) for f in fields(answer)} | {"rows": [asdict(r) for r in answer.rows]}
-            )
-        )
+        typer.echo(json_text(answer).decode())
         return
     if format is Format.csv:
-        csv.writer(sys.stdout).writerows([names, *rows])
+        write_csv(sys.stdout, names, rows)
         return
     sign = "<" if answer.direction == "minimize" else ">"
     say(f"{answer.workload}: steps to {answer.metric} {sign} {answer.target!r}, release {answer.release}")

@@ -6,7 +6,7 @@ from typing import Annotated
 
 import typer
 
-from losslake.console import LakeOption, ReleaseOption, complain, say
+from losslake.console import LakeOption, ReleaseOption, complain, counted, say
 
 
 def verify(
@@ -15,17 +15,20 @@ def verify(
     every: Annotated[bool, typer.Option("--all", help="Every release, not only one.")] = False,
 ) -> None:
     """Re-read every data file of a release against its size, digest and row count; exit with 1 if anything differs."""
+    from losslake.progress import counting
     from schema.lake import Lake
     from schema.verification import verify as check
 
     opened = Lake.open(lake)
     is_whole = True
     for number in [r.number for r in opened.releases()] if every else [opened.release(release).number]:
-        found = check(opened, opened.release(number))
+        with counting(f"release {number}") as heard:
+            found = check(opened, opened.release(number), heard)
         is_whole &= not found.problems
         for problem in found.problems:
             complain(problem)
-        verdict = "is whole" if not found.problems else f"has {len(found.problems)} problems"
-        say(f"release {number} {verdict}: {found.files:,} files, {found.bytes:,} bytes, {found.rows:,} rows read")
+        verdict = "is whole" if not found.problems else f"has {counted(len(found.problems), 'problem')}"
+        read = f"{counted(found.files, 'file')}, {found.bytes:,} bytes, {counted(found.rows, 'row')}"
+        say(f"release {number} {verdict}: {read}")
     if not is_whole:
         raise typer.Exit(1)

@@ -27,8 +27,12 @@ def export(
     all of them in the form of sha256sum, `README.md` says how to read them. link: hard links instead of copies.
     Raises LossLakeError when the folder holds something, LakeBroken when a copied file is not what was published.
     """
-    if folder.exists() and (not folder.is_dir() or any(folder.iterdir())):
+    if os.path.lexists(folder) and not folder.is_dir():
+        raise LossLakeError(f"{folder} is no folder: give a new one")
+    if folder.is_dir() and any(folder.iterdir()):
         raise LossLakeError(f"{folder} is not empty: give a new folder")
+    if folder.resolve().is_relative_to(lake.folder.resolve()):
+        raise LossLakeError(f"{folder} is in the lake itself: give a folder elsewhere")
     files = lake.files(release)
     places = _places(files)
     unfinished = folder.with_name(f".{folder.name}.{os.getpid()}")

@@ -17,7 +17,7 @@ from schema.lake import Lake
 from schema.manifest import DataFile
 from schema.tables import PARTITIONED
 
-_READERS = 4
+_READERS = 2
 
 
 @dataclass(frozen=True)
@@ -48,8 +48,7 @@ def verify(lake: Lake, release: Release, progress: Callable[[int, int], None] | 
             if progress:
                 progress(done, len(files))
     problems += _wrong_counts(release, files)
-    if not problems:
-        problems += _iceberg_differs(lake, release, files)
+    problems += _iceberg_differs(lake, release, files)
     return Verification(
         release.number, len(files), sum(f.bytes for f in files), sum(f.rows for f in files), tuple(problems)
     )
@@ -92,10 +91,37 @@ def _wrong_counts(release: Release, files: list[DataFile]) -> Iterator[str]:
 def _iceberg_differs(lake: Lake, release: Release, files: list[DataFile]) -> Iterator[str]:
     """Whether another engine, which asks Iceberg, would read the same files."""
     for table in sorted({*PARTITIONED, *(file.table for file in files)}):
-        snapshot = release.snapshot_of(table)
-        listed = lake.table(table).scan(snapshot_id=snapshot).plan_files() if snapshot is not None else []
-        by_iceberg = {task.file.file_path.removeprefix(f"file://{lake.folder}/") for task in listed}
+        try:
+            by_iceberg = _listed_by_iceberg(lake, release, table)
+        except Exception as error:  # noqa: BLE001 - whatever damaged metadata makes PyIceberg raise
+            reason = next(iter(str(error).splitlines()), type(error).__name__)
+            yield f"{table}: Iceberg's metadata can't be read ({reason}): restore it, other engines need it"
+            continue
+        outside = sorted(path for path in by_iceberg if Path(path).is_absolute())
+        if outside:
+            yield (
+                f"Iceberg names files outside of the lake, such as {outside[0]}: the lake was moved or copied, "
+                "other engines can read it only where it was made"
+            )
+            return
         by_us = {file.path for file in files if file.table == table}
         for path in sorted(by_iceberg ^ by_us)[:1]:
             who = "Iceberg" if path in by_iceberg else "the file list"
             yield f"{table}: {path} is known to {who} only ({len(by_iceberg ^ by_us)} such files)"
+
+
+def _listed_by_iceberg(lake: Lake, release: Release, table: str) -> set[str]:
+    """The files of a table's snapshot, relative to the lake where they are in it."""
+    snapshot = release.snapshot_of(table)
+    if snapshot is None:
+        return set()
+    tasks = lake.table(table).scan(snapshot_id=snapshot).plan_files()
+    return {_within(lake.folder, task.file.file_path.removeprefix("file://")) for task in tasks}
+
+
+def _within(lake: Path, path: str) -> str:
+    """A path relative to the lake, also through symbolic links; as it is when it lies elsewhere."""
+    if path.startswith(f"{lake}/"):
+        return path.removeprefix(f"{lake}/")
+    resolved = Path(path).resolve()
+    return str(resolved.relative_to(lake.resolve())) if resolved.is_relative_to(lake.resolve()) else path

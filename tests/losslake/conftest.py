@@ -1,14 +1,15 @@
 from __future__ import annotations
 
-import os
 import subprocess
 import sys
 from collections.abc import Callable
+from io import BytesIO, TextIOWrapper
 from pathlib import Path
 
 import pytest
 
 from ingest.run import ingest
+from losslake.__main__ import main
 from schema.lake import Lake
 from tests.ingest.offers import TrialOffer, study_files, unpacked
 
@@ -31,18 +32,31 @@ def lake(tmp_path_factory: pytest.TempPathFactory) -> Lake:
 
 
 @pytest.fixture
-def losslake(lake: Lake, tmp_path: Path) -> Run:
-    """Runs the command in a process of its own, on the session's lake unless --lake is given."""
+def losslake(lake: Lake, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Run:
+    """Runs the command as a process would, on the session's lake unless --lake is given, without a process's start."""
+    monkeypatch.setenv("LOSSLAKE_LAKE", str(lake.folder))
+    monkeypatch.setenv("XDG_STATE_HOME", str(tmp_path))
+    monkeypatch.setenv("COLUMNS", "200")
 
     def run(*arguments: object, stdin: str = "") -> subprocess.CompletedProcess[str]:
-        environment = os.environ | {
-            "LOSSLAKE_LAKE": str(lake.folder),
-            "XDG_STATE_HOME": str(tmp_path),
-            "COLUMNS": "200",
-        }
-        command = [sys.executable, "-m", "losslake", *map(str, arguments)]
-        done = subprocess.run(command, capture_output=True, text=True, input=stdin, env=environment, timeout=120)
-        assert "Traceback" not in done.stderr
-        return done
+        command = ["losslake", *map(str, arguments)]
+        out, err = BytesIO(), BytesIO()
+        status: object = 0
+        with pytest.MonkeyPatch.context() as patch:
+            patch.setattr(sys, "argv", command)
+            patch.setattr(sys, "stdin", TextIOWrapper(BytesIO(stdin.encode()), "utf-8"))
+            patch.setattr(sys, "stdout", TextIOWrapper(out, "utf-8", newline=""))
+            patch.setattr(sys, "stderr", TextIOWrapper(err, "utf-8", newline=""))
+            try:
+                main()
+            except SystemExit as leaving:
+                status = leaving.code
+            sys.stdout.flush()
+            sys.stderr.flush()
+            said, complained = out.getvalue().decode(errors="replace"), err.getvalue().decode(errors="replace")
+        assert "Traceback" not in complained
+        assert "internal error" not in complained
+        assert isinstance(status, int)
+        return subprocess.CompletedProcess(command, status, said, complained)
 
     return run

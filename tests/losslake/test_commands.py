@@ -110,7 +110,7 @@ def test_ingest_makes_the_lake_and_sums_up(losslake: Run, tmp_path: Path) -> Non
     offer = written(tmp_path / "a.tar", tar_bytes(files))
     done = losslake("ingest", offer, "--lake", tmp_path / "new", "--notes", "first")
     assert done.returncode == 0
-    assert "ingested     2 trials in 1 studies" in done.stdout
+    assert "ingested     2 trials in 1 study\n" in done.stdout
     assert "1 of them NaN or infinite" in done.stdout
     assert "not_a_number: root/mnist/cnn/sgd/8/2/measurements.csv:2: val/classification_error is 'x'" in done.stdout
     assert "reading" in done.stderr
