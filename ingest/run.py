@@ -42,10 +42,10 @@ def ingest(
     stored = studies_in(studies, "source_digest")
     with _no_garbage_collection():
         offers = [take_in(lake.folder, source, collection, stored, heard) for source in sources]
-    changes = bring_together(lake, files, offers, stored)
-    heard.stage("publishing")
-    at = datetime.now(UTC)
-    published = publish(lake, changes, lambda new: ledger_entries(offers, at, new), notes)
+        changes = bring_together(lake, files, offers, stored)
+        heard.stage("publishing")
+        at = datetime.now(UTC)
+        published = publish(lake, changes, lambda new: ledger_entries(offers, at, new), notes)
     for study, change in changes.items():
         if study not in published.studies:
             discard(lake.folder, change.written)

@@ -31,6 +31,9 @@ LARGEST_ROW_GROUP = 1 << 20
 _SAMPLE = 2048
 _BYTES_SPLIT = 6.0
 _VALUES_AT_ONCE = 1 << 15
+_WORTH_COMPRESSING = ("step", "previous_step", "value")
+_LEVEL = 1
+_LEVEL_OF_SPLIT = -5  # the low bytes of a loss are noise: a higher level takes 1.6 times as long to save 1.5 %
 
 
 def _file_schema(name: str) -> pa.Schema:
@@ -165,8 +168,9 @@ def _options(name: str, encoding: str) -> dict[str, Any]:
     else:
         encodings["value"] = "BYTE_STREAM_SPLIT"
     return {
-        "compression": "zstd",
-        "compression_level": 1,
+        "compression": {field.name: "zstd" if field.name in _WORTH_COMPRESSING else "none" for field in _SCHEMAS[name]},
+        "compression_level": {column: _LEVEL for column in _WORTH_COMPRESSING if column in _SCHEMAS[name].names}
+        | ({"value": _LEVEL_OF_SPLIT} if encoding == "split" else {}),
         "use_dictionary": dictionaries,
         "column_encoding": encodings,
         "write_statistics": ["metric"],

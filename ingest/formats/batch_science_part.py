@@ -156,7 +156,8 @@ def _json_object(data: bytes) -> dict[str, Any]:
         raise _Refusal(Rule.FILE_TOO_LARGE, f"{len(data):,} bytes of JSON; at most {_LARGEST_JSON:,} are read")
     try:
         document = json.loads(data)
-        json.dumps(document, ensure_ascii=False).encode()
+        if b"\\u" in data:
+            json.dumps(document, ensure_ascii=False).encode()  # a lone surrogate is no text that could be stored
     except (ValueError, RecursionError) as error:
         raise _Refusal(Rule.BAD_JSON, f"this is no JSON ({_shown(str(error))})") from None
     if not isinstance(document, dict):
