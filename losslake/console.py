@@ -12,7 +12,10 @@ from typing import IO, TYPE_CHECKING, Annotated
 import typer
 
 if TYPE_CHECKING:
-    from rich.console import Console
+    from rich.box import Box
+    from rich.table import Table
+
+_ENDLESS = 100_000
 
 LakeOption = Annotated[
     str | None,
@@ -58,30 +61,43 @@ def write_csv(file: IO[str], columns: Sequence[str], rows: Iterable[Sequence[obj
         writer.writerow([shown(cell) if is_seen and isinstance(cell, str) else cell for cell in row])
 
 
-def console() -> Console:
-    """A console on standard output that takes text as it is."""
+def show_table(columns: Sequence[str], rows: Iterable[Sequence[object]]) -> None:
+    """Rows under headings; numbers to the right, nothing for None.
+
+    A table that is too wide for the terminal gets its headings broken at underscores; if that isn't enough, each row is
+    shown as lines of name and value. So every column is always there, whole.
+    """
+    from rich import box
     from rich.console import Console
 
-    return Console(markup=False, highlight=False, emoji=False, soft_wrap=True)
+    kept = [list(row) for row in rows]
+    out = Console(markup=False, highlight=False, emoji=False)
+    space = out.width if out.is_terminal else _ENDLESS
+    out.width = _ENDLESS
+    headings = [shown(name) for name in columns]
+    broken = [name.replace("_", "_\n") for name in headings]
+    for layout in (_table(headings, kept, box.SIMPLE_HEAD), _table(broken, kept, None)):
+        if out.measure(layout).maximum <= space:
+            out.print(layout, soft_wrap=True)
+            return
+    widest = max(map(len, headings))
+    for number, row in enumerate(kept, start=1):
+        say(f"row {number:,}")
+        for name, value in zip(headings, row, strict=True):
+            say(f"  {name:{widest}}  {_cell(value)}".rstrip())
 
 
-def show_table(columns: Sequence[str], rows: Iterable[Sequence[object]]) -> None:
-    """Rows under headings; numbers to the right, nothing for None."""
-    from rich import box
+def _table(headings: Sequence[str], rows: Sequence[Sequence[object]], lines: Box | None) -> Table:
     from rich.table import Table
 
-    kept = [list(row) for row in rows]
-    table = Table(box=box.SIMPLE_HEAD, pad_edge=False, show_edge=False)
-    for at, name in enumerate(columns):
-        values = [row[at] for row in kept if row[at] is not None]
+    table = Table(box=lines, pad_edge=False, show_edge=False, collapse_padding=lines is None)
+    for at, heading in enumerate(headings):
+        values = [row[at] for row in rows if row[at] is not None]
         is_number = bool(values) and all(isinstance(v, (int, float)) and not isinstance(v, bool) for v in values)
-        table.add_column(shown(name), justify="right" if is_number else "left", no_wrap=True)
-    for row in kept:
+        table.add_column(heading, justify="right" if is_number else "left", no_wrap=True)
+    for row in rows:
         table.add_row(*(_cell(value) for value in row))
-    out = console()
-    if not out.is_terminal:
-        out.width = 10_000
-    out.print(table)
+    return table
 
 
 def _cell(value: object) -> str:

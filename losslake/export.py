@@ -16,7 +16,10 @@ def export(
     release: ReleaseOption = None,
     link: Annotated[bool, typer.Option("--link", help="Hard links, no copies: then never edit them.")] = False,
 ) -> None:
-    """Write a release as a plain Hive-partitioned folder of Parquet files with SHA256SUMS."""
+    """Write a release as a plain folder.
+
+    It holds Hive-partitioned Parquet files for any tool, SHA256SUMS, and a README.md that says how to read them.
+    """
     from losslake.progress import counting
     from schema.export import export as write
     from schema.lake import Lake

@@ -26,9 +26,10 @@ def ingest(
     quiet: Annotated[bool, typer.Option("--quiet", help="No progress, only the summary.")] = False,
     strict: Annotated[bool, typer.Option("--strict", help="Exit with 1 also when something was quarantined.")] = False,
 ) -> None:
-    """Take in training logs and publish them as a new release; makes the lake if there is none.
+    """Take in training logs and publish a release.
 
-    Bad trials are quarantined with a reason and never block the good ones. The same bytes again change nothing.
+    Makes the lake if there is none. Bad trials are quarantined with a reason and never block the good ones. The same
+    bytes again change nothing.
     """
     from ingest.errors import UnknownSource
     from ingest.report import Silence

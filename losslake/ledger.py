@@ -34,7 +34,10 @@ def ledger(
     limit: Annotated[int, typer.Option(min=1, help="At most so many, newest first.")] = 100,
     format: Annotated[Format, typer.Option(help="How to print.")] = Format.table,  # noqa: A002
 ) -> None:
-    """List what was ever offered, and what became of it: sources, their studies, quarantined files with the reason."""
+    """List what was ever offered and its fate.
+
+    That is every source, its studies, and each quarantined file with the reason.
+    """
     from schema.lake import Lake
 
     found = Lake.open(lake).ledger(outcome.value if outcome else None, limit)

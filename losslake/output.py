@@ -11,10 +11,11 @@ import math
 import os
 import sys
 import uuid
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
 from enum import StrEnum
+from itertools import chain
 from pathlib import Path
 from typing import IO, Any
 
@@ -23,6 +24,7 @@ import duckdb
 from losslake.console import counted, say, show_table, write_csv
 from schema.errors import LossLakeError
 
+Row = tuple[Any, ...]
 BATCH = 10_000
 
 
@@ -45,6 +47,7 @@ class Output:
     max_rows: int
     lake: Path
     _is_taken: bool = False
+    _is_stopped: bool = False
 
     def send(self, format: Format, path: Path | None) -> None:  # noqa: A002
         """Change where results go and how they look; raises LossLakeError when that format can't go there."""
@@ -58,6 +61,7 @@ class Output:
 
     def write(self, connection: duckdb.DuckDBPyConnection, statement: duckdb.Statement) -> None:
         """Run a statement and print its result; one without a result, such as SET, prints nothing."""
+        self._is_stopped = False
         if self.format is Format.parquet:
             relation = connection.sql(statement)
             if relation is not None and _has_rows(statement, relation.columns):
@@ -71,7 +75,18 @@ class Output:
             self._write_table(names, result)
             return
         with self._opened() as file:
-            (_write_csv if self.format is Format.csv else _write_json)(file, names, result)
+            rows = chain.from_iterable(self._batches(result))
+            (_write_csv if self.format is Format.csv else _write_json)(file, names, rows)
+
+    def stop(self) -> None:
+        """Write no more of the result that is being written; callable from another thread."""
+        self._is_stopped = True
+
+    def _batches(self, result: duckdb.DuckDBPyConnection) -> Iterator[list[Row]]:
+        while batch := result.fetchmany(BATCH):
+            yield batch
+            if self._is_stopped:
+                raise LossLakeError("stopped")
 
     def _write_table(self, names: list[str], result: duckdb.DuckDBPyConnection) -> None:
         if names == ["explain_key", "explain_value"]:
@@ -84,9 +99,7 @@ class Output:
         if len(rows) <= limit:
             say(f"({counted(len(rows), 'row')})")
             return
-        total = len(rows)
-        while batch := result.fetchmany(BATCH):
-            total += len(batch)
+        total = len(rows) + sum(map(len, self._batches(result)))
         say(f"(the first {limit:,} of {total:,} rows: --max-rows shows more, --format csv all)")
 
     def _write_parquet(self, relation: duckdb.DuckDBPyRelation) -> None:
@@ -96,6 +109,8 @@ class Output:
         with self._opened_binary() as file, pq.ParquetWriter(file, reader.schema, compression="zstd") as writer:
             for batch in reader:
                 writer.write_batch(batch)
+                if self._is_stopped:
+                    raise LossLakeError("stopped")
 
     @contextmanager
     def _opened(self) -> Iterator[IO[str]]:
@@ -140,19 +155,14 @@ def _has_rows(statement: duckdb.Statement, names: Sequence[str]) -> bool:
     )
 
 
-def _rows(result: duckdb.DuckDBPyConnection) -> Iterator[tuple[Any, ...]]:
-    while batch := result.fetchmany(BATCH):
-        yield from batch
+def _write_csv(file: IO[str], names: list[str], rows: Iterable[Row]) -> None:
+    write_csv(file, names, ([_in_csv(value) for value in row] for row in rows))
 
 
-def _write_csv(file: IO[str], names: list[str], result: duckdb.DuckDBPyConnection) -> None:
-    write_csv(file, names, ([_in_csv(value) for value in row] for row in _rows(result)))
-
-
-def _write_json(file: IO[str], names: list[str], result: duckdb.DuckDBPyConnection) -> None:
+def _write_json(file: IO[str], names: list[str], rows: Iterable[Row]) -> None:
     is_ascii = file.isatty()  # so that no control character gets through, C1 included
     file.write("[")
-    for number, row in enumerate(_rows(result)):
+    for number, row in enumerate(rows):
         record = {name: in_json(value) for name, value in zip(names, row, strict=True)}
         file.write(("," if number else "") + "\n" + json.dumps(record, ensure_ascii=is_ascii))
     file.write("\n]\n")

@@ -5,7 +5,7 @@ from __future__ import annotations
 import os
 import re
 from collections.abc import Iterable, Iterator, Sequence
-from contextlib import contextmanager
+from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
 import duckdb
@@ -41,13 +41,25 @@ _LAST_WORD = re.compile(r"(?:'[^']*|[.\w]+)$")
 
 
 def run_script(connection: duckdb.DuckDBPyConnection, text: str, output: Output) -> None:
-    """Run statements one after the other; raises LossLakeError at the first that fails."""
+    """Run statements one after the other; raises LossLakeError at the first that fails, KeyboardInterrupt on Ctrl-C."""
     statements = statements_of(connection, text)
     for statement in statements:
         check_writes_no_file(statement)
     for statement in statements:
-        with one_line_errors(), _stopped_by_interrupt(connection):
-            output.write(connection, statement)
+        with one_line_errors():
+            _run(connection, statement, output)
+
+
+def _run(connection: duckdb.DuckDBPyConnection, statement: duckdb.Statement, output: Output) -> None:
+    """Run a statement in a thread of its own: DuckDB does not always hear Ctrl-C in the main one."""
+    with ThreadPoolExecutor(1, "query") as pool:
+        running = pool.submit(output.write, connection, statement)
+        try:
+            running.result()
+        except KeyboardInterrupt:
+            output.stop()
+            connection.interrupt()
+            raise
 
 
 def run_shell(connection: duckdb.DuckDBPyConnection, output: Output, title: str) -> None:
@@ -70,13 +82,20 @@ def run_shell(connection: duckdb.DuckDBPyConnection, output: Output, title: str)
             if text.startswith("."):
                 _dot_command(connection, output, text)
             elif text:
-                run_script(connection, text, output)
+                _run_typed(connection, text, output)
         except LossLakeError as error:
             complain(str(error))
         except KeyboardInterrupt:
             continue
         except EOFError:
             return
+
+
+def _run_typed(connection: duckdb.DuckDBPyConnection, text: str, output: Output) -> None:
+    try:
+        run_script(connection, text, output)
+    except KeyboardInterrupt:
+        raise LossLakeError("stopped") from None
 
 
 def _dot_command(connection: duckdb.DuckDBPyConnection, output: Output, text: str) -> None:
@@ -100,16 +119,6 @@ def _dot_command(connection: duckdb.DuckDBPyConnection, output: Output, text: st
         output.send(output.format, Path(argument).expanduser() if argument else None)
     else:
         raise LossLakeError(f"there is no command {command}: .help lists them")
-
-
-@contextmanager
-def _stopped_by_interrupt(connection: duckdb.DuckDBPyConnection) -> Iterator[None]:
-    """Let Ctrl-C stop the running statement, and no more than that."""
-    try:
-        yield
-    except KeyboardInterrupt:
-        connection.interrupt()
-        raise LossLakeError("stopped") from None
 
 
 def _history() -> FileHistory | InMemoryHistory:

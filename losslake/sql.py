@@ -25,7 +25,9 @@ def sql(
     ] = None,
     max_rows: Annotated[int, typer.Option(min=1, help="Most rows that a table on the screen shows.")] = 40,
 ) -> None:
-    """Ask a release in SQL: an interactive shell, one statement with -c, or a script from standard input.
+    """Ask a release in SQL.
+
+    In an interactive shell, by one statement with -c, or by a script from standard input.
 
     Tables: collections, workloads, studies, trials, measurements, records, metrics, goals, steps_to_target,
     steps_to_result. For any target: FROM steps_to('val/classification_error', 0.05) by trial, result_at(…) by study.

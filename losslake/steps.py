@@ -61,7 +61,10 @@ def steps(
     release: ReleaseOption = None,
     format: Annotated[Format, typer.Option(help="How to print.")] = Format.table,  # noqa: A002
 ) -> None:
-    """Print how many steps each batch size needs to reach a target: the scaling table of a workload."""
+    """Print steps to a target by batch size.
+
+    This is the scaling table of a workload; without WORKLOAD, the list of workloads.
+    """
     from schema.lake import Lake
     from service.answers.goal import GoalQuestion
     from service.answers.scaling import scaling

@@ -14,7 +14,11 @@ def verify(
     release: ReleaseOption = None,
     every: Annotated[bool, typer.Option("--all", help="Every release, not only one.")] = False,
 ) -> None:
-    """Re-read every data file of a release against its size, digest and row count; exit with 1 if anything differs."""
+    """Check every file of a release again.
+
+    Each data file is re-read against its size, digest and row count, and Iceberg's list of files against the release's.
+    Exits with 1 if anything differs.
+    """
     from losslake.progress import counting
     from schema.lake import Lake
     from schema.verification import verify as check

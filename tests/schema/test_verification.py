@@ -1,0 +1,124 @@
+"""What verify finds, and that it calls a release whole only when it is, for us and for other engines."""
+
+from __future__ import annotations
+
+import shutil
+from pathlib import Path
+
+import pyarrow.parquet as pq
+import pytest
+from sqlalchemy import update
+from sqlalchemy.orm import Session
+
+from ingest.run import ingest
+from schema.database import Release
+from schema.lake import Lake
+from schema.verification import Verification, verify
+from tests.ingest.offers import TrialOffer, study_files, unpacked
+
+
+@pytest.fixture(scope="module")
+def made(tmp_path_factory: pytest.TempPathFactory) -> Lake:
+    folder = tmp_path_factory.mktemp("verified")
+    files = study_files({1: TrialOffer(), 2: TrialOffer()}, 64, "root/sub/mnist 100%/cnn/sgd")
+    lake = Lake.create(folder / "lake")
+    ingest(lake, [unpacked(folder / "logs", files | study_files({1: TrialOffer()}))])
+    return lake
+
+
+@pytest.fixture
+def lake(made: Lake, tmp_path: Path) -> Lake:
+    """A lake to harm: the one that was made, put back in its place after the test by the next copy."""
+    kept = made.folder.with_name("kept")
+    if not kept.exists():
+        shutil.copytree(made.folder, kept)
+    shutil.rmtree(made.folder)
+    shutil.copytree(kept, made.folder)
+    return Lake.open(made.folder)
+
+
+def found(lake: Lake) -> Verification:
+    return verify(lake, lake.release())
+
+
+def one_file(lake: Lake, table: str) -> Path:
+    return lake.folder / next(file.path for file in lake.files(lake.release()) if file.table == table)
+
+
+def test_a_release_as_published_is_whole_and_every_file_counts(lake: Lake) -> None:
+    heard: list[tuple[int, int]] = []
+    release = lake.release()
+    result = verify(lake, release, lambda done, total: heard.append((done, total)))
+    files = lake.files(release)
+    assert result.problems == ()
+    assert (result.files, result.bytes) == (len(files), sum((lake.folder / f.path).stat().st_size for f in files))
+    assert result.rows == sum(pq.read_metadata(lake.folder / f.path).num_rows for f in files)
+    assert heard == [(done, len(files)) for done in range(1, len(files) + 1)]
+
+
+@pytest.mark.parametrize("table", ["measurements", "records", "trials", "studies", "goals"])
+def test_one_changed_bit_of_any_table_is_found(lake: Lake, table: str) -> None:
+    path = one_file(lake, table)
+    data = bytearray(path.read_bytes())
+    data[len(data) // 3] ^= 4
+    path.write_bytes(data)
+    (problem,) = found(lake).problems
+    assert str(path.relative_to(lake.folder)) in problem
+    assert "altered" in problem
+
+
+def test_every_harmed_file_is_named(lake: Lake) -> None:
+    cut, gone = one_file(lake, "measurements"), one_file(lake, "records")
+    cut.write_bytes(cut.read_bytes()[:-1])
+    gone.unlink()
+    problems = found(lake).problems
+    assert [str(cut.relative_to(lake.folder)) in problems[0], str(gone.relative_to(lake.folder)) in problems[1]]
+    assert "published with" in problems[0]
+    assert "missing" in problems[1]
+
+
+@pytest.mark.parametrize("count", ["n_measurements", "n_trials", "n_studies", "n_evaluations"])
+def test_a_release_that_says_other_counts_than_its_files_is_found(lake: Lake, count: str) -> None:
+    with Session(lake.engine) as session:
+        session.execute(update(Release).values({count: 77}))
+        session.commit()
+    (problem,) = found(lake).problems
+    assert "says 77" in problem
+
+
+def test_an_altered_or_missing_file_list_is_one_problem(lake: Lake) -> None:
+    manifest = lake.folder / lake.release().manifest
+    manifest.write_bytes(manifest.read_bytes() + b"x")
+    assert "altered" in found(lake).problems[0]
+    manifest.unlink()
+    assert "missing" in found(lake).problems[0]
+
+
+@pytest.mark.parametrize("pattern", ["*.avro", "*.metadata.json"])
+@pytest.mark.parametrize("harm", ["missing", "junk"])
+def test_metadata_that_other_engines_need_is_checked(lake: Lake, pattern: str, harm: str) -> None:
+    for path in lake.warehouse.rglob(pattern):
+        if harm == "missing":
+            path.unlink()
+        else:
+            path.write_bytes(b"junk")
+    problems = found(lake).problems
+    assert problems
+    assert all("Iceberg's metadata can't be read" in problem and "\n" not in problem for problem in problems)
+
+
+def test_a_snapshot_of_another_release_is_found(lake: Lake, tmp_path: Path) -> None:
+    first = lake.release()
+    ingest(lake, [unpacked(tmp_path / "more", study_files({5: TrialOffer()}, 128))])
+    second = lake.release()
+    assert verify(lake, first).problems == verify(lake, second).problems == ()
+    first.snapshots = second.snapshots
+    assert any("known to Iceberg only" in problem for problem in verify(lake, first).problems)
+
+
+def test_a_lake_through_a_link_is_whole_and_a_moved_one_says_what_is_wrong(lake: Lake, tmp_path: Path) -> None:
+    (tmp_path / "link").symlink_to(lake.folder)
+    assert found(Lake.open(tmp_path / "link")).problems == ()
+    shutil.copytree(lake.folder, tmp_path / "copy")
+    (problem,) = found(Lake.open(tmp_path / "copy")).problems
+    assert "moved or copied" in problem
