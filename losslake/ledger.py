@@ -10,18 +10,13 @@ from typing import Annotated
 import typer
 
 from losslake.console import LakeOption, say, show_table, write_csv
+from losslake.formats import TextFormat
 
 
 class Outcome(StrEnum):
     ingested = "ingested"
     unchanged = "unchanged"
     quarantined = "quarantined"
-
-
-class Format(StrEnum):
-    table = "table"
-    csv = "csv"
-    json = "json"
 
 
 COLUMNS = ("offered_at", "outcome", "source", "path", "line", "rule", "reason", "study", "release", "sha256", "format")
@@ -32,7 +27,7 @@ def ledger(
     lake: LakeOption = None,
     outcome: Annotated[Outcome | None, typer.Option(help="Only these.", show_default=False)] = None,
     limit: Annotated[int, typer.Option(min=1, help="At most so many, newest first.")] = 100,
-    format: Annotated[Format, typer.Option(help="How to print.")] = Format.table,  # noqa: A002
+    format: Annotated[TextFormat, typer.Option(help="How to print.")] = TextFormat.table,  # noqa: A002
 ) -> None:
     """List what was ever offered and its fate.
 
@@ -42,9 +37,9 @@ def ledger(
 
     found = Lake.open(lake).ledger(outcome.value if outcome else None, limit)
     rows = [[e.offered_at.isoformat(timespec="seconds"), *(getattr(e, name) for name in COLUMNS[1:])] for e in found]
-    if format is Format.json:
+    if format is TextFormat.json:
         typer.echo(json.dumps([dict(zip(COLUMNS, row, strict=True)) for row in rows], indent=2))
-    elif format is Format.csv:
+    elif format is TextFormat.csv:
         write_csv(sys.stdout, COLUMNS, rows)
     elif not rows:
         say("the ledger has no such entry")

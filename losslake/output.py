@@ -14,7 +14,6 @@ import uuid
 from collections.abc import Iterable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
-from enum import StrEnum
 from itertools import chain
 from pathlib import Path
 from typing import IO, Any
@@ -22,17 +21,11 @@ from typing import IO, Any
 import duckdb
 
 from losslake.console import counted, say, show_table, write_csv
+from losslake.formats import Format
 from schema.errors import LossLakeError
 
 Row = tuple[Any, ...]
 BATCH = 10_000
-
-
-class Format(StrEnum):
-    table = "table"
-    csv = "csv"
-    json = "json"
-    parquet = "parquet"
 
 
 @dataclass

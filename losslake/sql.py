@@ -9,7 +9,7 @@ from typing import Annotated
 import typer
 
 from losslake.console import LakeOption, ReleaseOption
-from losslake.output import Format, Output
+from losslake.formats import Format
 from schema.errors import LossLakeError
 
 
@@ -34,6 +34,7 @@ def sql(
     In JSON, NaN and infinities are the strings "NaN", "Infinity" and "-Infinity"; tables round to six digits, the other
     formats are exact. The lake is only read: COPY, EXPORT and ATTACH are off, --output writes results to a file.
     """
+    from losslake.output import Output
     from losslake.shell import run_script, run_shell
     from schema.lake import Lake
     from schema.serving import open_release

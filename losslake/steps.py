@@ -11,17 +11,12 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from losslake.console import LakeOption, ReleaseOption, say, show_table, write_csv
+from losslake.formats import TextFormat
 from schema.errors import LossLakeError
 
 if TYPE_CHECKING:
     from service.answers.scaling import Scaling
     from service.release_view import ReleaseView
-
-
-class Format(StrEnum):
-    table = "table"
-    csv = "csv"
-    json = "json"
 
 
 class Direction(StrEnum):
@@ -59,7 +54,7 @@ def steps(
     ] = None,
     lake: LakeOption = None,
     release: ReleaseOption = None,
-    format: Annotated[Format, typer.Option(help="How to print.")] = Format.table,  # noqa: A002
+    format: Annotated[TextFormat, typer.Option(help="How to print.")] = TextFormat.table,  # noqa: A002
 ) -> None:
     """Print steps to a target by batch size.
 
@@ -100,30 +95,30 @@ def _goal(view: ReleaseView, workload: str, metric: str | None, target: float | 
     return goal.metric, goal.target if target is None else target
 
 
-def _list_workloads(view: ReleaseView, format: Format) -> None:  # noqa: A002
+def _list_workloads(view: ReleaseView, format: TextFormat) -> None:  # noqa: A002
     columns = ("workload", "batch_sizes", "smallest", "largest", "trials")
     rows = [
         (str(w), len(f.batch_sizes), f.batch_sizes[0], f.batch_sizes[-1], len(f.trials.trial_id))
         for w, f in sorted(view.workloads.items())
     ]
-    if format is Format.json:
+    if format is TextFormat.json:
         typer.echo(json.dumps([dict(zip(columns, row, strict=True)) for row in rows], indent=2))
-    elif format is Format.csv:
+    elif format is TextFormat.csv:
         write_csv(sys.stdout, columns, rows)
     else:
         show_table(columns, rows)
 
 
-def _print(answer: Scaling, format: Format) -> None:  # noqa: A002
+def _print(answer: Scaling, format: TextFormat) -> None:  # noqa: A002
     from service.answers.scaling import ScalingRow
     from service.json_text import json_text
 
     names = [field.name for field in fields(ScalingRow)]
     rows = [[getattr(row, name) for name in names] for row in answer.rows]
-    if format is Format.json:
+    if format is TextFormat.json:
         typer.echo(json_text(answer).decode())
         return
-    if format is Format.csv:
+    if format is TextFormat.csv:
         write_csv(sys.stdout, names, rows)
         return
     sign = "<" if answer.direction == "minimize" else ">"

@@ -10,8 +10,10 @@ from pathlib import Path
 
 import pyarrow.parquet as pq
 import pytest
+from fastapi.testclient import TestClient
 
 from schema.lake import Lake
+from service.app import create_app
 from tests.ingest.offers import TrialOffer, study_files, tar_bytes, unpacked, written
 from tests.losslake.conftest import Run
 
@@ -52,6 +54,31 @@ def test_steps_in_json_is_the_answer_of_the_service(losslake: Run) -> None:
 
 def test_steps_without_a_workload_lists_them(losslake: Run) -> None:
     assert WORKLOAD in losslake("steps").stdout
+    (workload,) = json.loads(losslake("steps", "--format", "json").stdout)
+    assert workload == {"workload": WORKLOAD, "batch_sizes": 2, "smallest": 8, "largest": 16, "trials": 4}
+    assert rows_of(losslake("steps", "--format", "csv").stdout)[0]["trials"] == "4"
+
+
+@pytest.mark.parametrize("more", [(), ("--status", "INFEASIBLE", "--step-budget", "10"), ("--direction", "maximize")])
+def test_steps_and_the_service_give_the_same_answer(losslake: Run, lake: Lake, more: tuple[str, ...]) -> None:
+    answer = json.loads(losslake("steps", WORKLOAD, *ASKED, *more, "--format", "json").stdout)
+    asked = zip((*ASKED, *more)[::2], (*ASKED, *more)[1::2], strict=True)
+    parameters = {name.removeprefix("--").replace("-", "_"): value for name, value in asked}
+    with TestClient(create_app(lake)) as client:
+        served = client.get("/v1/scaling", params={"workload": WORKLOAD} | parameters)
+    assert served.status_code == 200
+    assert served.json() == answer
+
+
+def test_steps_takes_what_is_missing_from_the_goal(losslake: Run, tmp_path: Path) -> None:
+    files = study_files({1: TrialOffer(rows=["0,0.9", "10,0.0001"])}, 8, "bundled/digits/softmax/sgd")
+    at = ("--lake", tmp_path / "new")
+    losslake("ingest", unpacked(tmp_path / "logs", files), *at)
+    workload = "bundled/digits/softmax/sgd"
+    goal = json.loads(losslake("steps", workload, *at, "--format", "json").stdout)
+    assert (goal["metric"], goal["rows"][0]["steps"]) == ("val/classification_error", 10)
+    own = losslake("steps", workload, *at, "--target", "0.95")
+    assert "steps to val/classification_error < 0.95" in own.stdout
 
 
 def test_sql_prints_what_is_asked_for_in_each_format(losslake: Run, tmp_path: Path) -> None:

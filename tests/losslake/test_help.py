@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import inspect
+import subprocess
+import sys
 
 import pytest
 import typer.main
@@ -28,3 +30,23 @@ def test_every_command_and_option_says_what_it_does(name: str) -> None:
 @pytest.mark.parametrize("name", COMMANDS)
 def test_every_command_takes_a_lake(name: str) -> None:
     assert any("--lake" in parameter.opts for parameter in COMMANDS[name].params)
+
+
+@pytest.mark.parametrize("name", COMMANDS)
+def test_the_list_of_commands_shows_each_whole(name: str) -> None:
+    assert not COMMANDS[name].get_short_help_str(limit=60).endswith("...")
+
+
+def test_help_loads_nothing_heavy() -> None:
+    code = (
+        "import sys, losslake.__main__\n"
+        "print([name for name in ('duckdb', 'pyarrow', 'numpy', 'pyiceberg', 'sqlalchemy', 'fastapi', 'prompt_toolkit')"
+        " if name in sys.modules])"
+    )
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
+    assert done.stdout.strip() == "[]"
+
+
+def test_the_version_is_told() -> None:
+    done = subprocess.run([sys.executable, "-m", "losslake", "--version"], capture_output=True, text=True, check=True)
+    assert done.stdout.startswith("losslake 0.")
