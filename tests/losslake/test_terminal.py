@@ -2,13 +2,18 @@
 
 from __future__ import annotations
 
+import fcntl
 import os
 import pty
 import select
 import subprocess
 import sys
+import termios
 import time
+from collections.abc import Callable, Iterator
 from pathlib import Path
+
+import pytest
 
 from schema.lake import Lake
 from tests.ingest.offers import TrialOffer, study_files, tar_bytes, written
@@ -17,16 +22,19 @@ from tests.ingest.offers import TrialOffer, study_files, tar_bytes, written
 class Terminal:
     """A command on a pseudo-terminal, typed to and read from."""
 
-    def __init__(self, arguments: list[str], lake: Path, state: Path) -> None:
+    def __init__(self, arguments: list[str], lake: Path, state: Path, columns: int = 120) -> None:
         self._ours, theirs = pty.openpty()
         environment = os.environ | {
             "LOSSLAKE_LAKE": str(lake),
             "XDG_STATE_HOME": str(state),
             "TERM": "xterm",
-            "COLUMNS": "120",
+            "COLUMNS": str(columns),
         }
         command = [sys.executable, "-m", "losslake", *arguments]
-        self.process = subprocess.Popen(command, stdin=theirs, stdout=theirs, stderr=theirs, env=environment)
+        self.process = subprocess.Popen(
+            command, stdin=theirs, stdout=theirs, stderr=theirs, env=environment, start_new_session=True,
+            preexec_fn=lambda: fcntl.ioctl(0, termios.TIOCSCTTY, 0),
+        )  # fmt: skip
         os.close(theirs)
         self.seen = ""
 
@@ -45,12 +53,41 @@ class Terminal:
                     self.type("\x1b[1;1R")
                 self.seen += data
 
+    def ends(self, seconds: float = 30) -> int:
+        """Read what is left, and the exit status."""
+        until = time.monotonic() + seconds
+        while time.monotonic() < until:
+            try:
+                data = os.read(self._ours, 65536) if select.select([self._ours], [], [], 0.1)[0] else b""
+            except OSError:
+                break
+            self.seen += data.decode(errors="replace")
+        return self.process.wait(5)
+
     def type(self, text: str) -> None:
         os.write(self._ours, text.encode())
 
 
-def test_the_shell_answers_completes_and_survives_errors(lake: Lake, tmp_path: Path) -> None:
-    shell = Terminal(["sql"], lake.folder, tmp_path)
+Start = Callable[..., Terminal]
+
+
+@pytest.fixture
+def start(lake: Lake, tmp_path: Path) -> Iterator[Start]:
+    """Starts commands on terminals of their own, on the session's lake; none outlives its test."""
+    started: list[Terminal] = []
+
+    def run(*arguments: object, columns: int = 120) -> Terminal:
+        started.append(Terminal([str(argument) for argument in arguments], lake.folder, tmp_path, columns))
+        return started[-1]
+
+    yield run
+    for terminal in started:
+        terminal.process.kill()
+        terminal.process.wait()
+
+
+def test_the_shell_answers_completes_and_survives_errors(start: Start, tmp_path: Path) -> None:
+    shell = start("sql")
     shell.wait_for("losslake>")
     shell.type("SELECT 40 + 2\r")
     shell.wait_for("...")
@@ -74,13 +111,110 @@ def test_the_shell_answers_completes_and_survives_errors(lake: Lake, tmp_path: P
     assert "AS answer" in (tmp_path / "losslake/sql_history").read_text()
 
 
-def test_ingest_draws_a_bar(tmp_path: Path) -> None:
+def test_ingest_draws_a_bar(start: Start, tmp_path: Path) -> None:
     rows = [f"{step},0.5" for step in range(2000)]
     files = {
         p: d for b in range(6) for p, d in study_files({t: TrialOffer(rows=rows) for t in range(1, 30)}, 2**b).items()
     }
     offer = written(tmp_path / "offer.tar.bz2", tar_bytes(files, "w:bz2"))
-    terminal = Terminal(["ingest", str(offer)], tmp_path / "lake", tmp_path)
+    terminal = start("ingest", offer, "--lake", tmp_path / "lake")
     terminal.wait_for("rows/s", 60)
     terminal.wait_for("published release 1", 60)
     assert terminal.process.wait(20) == 0
+
+
+def test_ctrl_c_stops_a_running_query_and_the_shell_goes_on(start: Start) -> None:
+    shell = start("sql")
+    shell.wait_for("losslake>")
+    for query in (
+        "SELECT count(*) FROM range(1000000) a, range(10000000) b;",
+        "FROM range(1000000) a, range(99999) b;",
+    ):
+        shell.type(query + "\r")
+        time.sleep(1)
+        shell.type("\x03")
+        shell.wait_for("losslake: stopped", 10)
+        shell.wait_for("losslake>")
+    shell.type("SELECT 40 + 2 AS answer;\r")
+    shell.wait_for("42")
+    shell.type(".quit\r")
+    assert shell.ends() == 0
+
+
+def test_a_semicolon_within_a_string_does_not_end_the_statement(start: Start) -> None:
+    shell = start("sql")
+    shell.wait_for("losslake>")
+    shell.type("SELECT 'a;\r")
+    shell.wait_for("...")
+    shell.type("b' AS both;\r")
+    shell.wait_for("a;\\x0ab")
+    shell.wait_for("losslake>")
+    shell.type("\x04")
+    assert shell.ends() == 0
+
+
+def test_dot_commands_complete_and_send_results_to_a_file(start: Start, tmp_path: Path) -> None:
+    shell = start("sql")
+    shell.wait_for("losslake>")
+    shell.type(".schema stu\t")
+    shell.wait_for("dies")
+    shell.type("\r")
+    shell.wait_for("batch_unit")
+    shell.wait_for("losslake>")
+    for line in (".nonsense", ".schema nowhere", ".format xml", ".format parquet"):
+        shell.type(line + "\r")
+        shell.wait_for("losslake: ")
+        shell.wait_for("losslake>")
+    for line in (".format csv", f".output {tmp_path}/r.csv", "SELECT 5 AS five;", ".output", "SELECT 6 AS six;"):
+        shell.type(line + "\r")
+        shell.wait_for("losslake>")
+    shell.type("\x04")
+    assert shell.ends() == 0
+    assert (tmp_path / "r.csv").read_text() == "five\n5\n"
+
+
+def test_ctrl_c_stops_an_ingest_in_one_line(start: Start, tmp_path: Path) -> None:
+    rows = [f"{step},0.5" for step in range(3000)]
+    files = {
+        p: d for b in range(8) for p, d in study_files({t: TrialOffer(rows=rows) for t in range(1, 40)}, 2**b).items()
+    }
+    offer = written(tmp_path / "offer.tar", tar_bytes(files))
+    terminal = start("ingest", offer, "--lake", tmp_path / "lake")
+    terminal.wait_for("rows/s", 60)
+    terminal.type("\x03")
+    assert terminal.ends() == 130
+    assert "losslake: stopped" in terminal.seen
+    assert "Traceback" not in terminal.seen
+    assert Lake.open(tmp_path / "lake").releases() == []
+
+
+@pytest.mark.parametrize("columns", [60, 90, 200])
+def test_every_column_is_shown_whole_at_any_width(start: Start, columns: int) -> None:
+    asked = ("root/mnist/cnn/sgd", "--metric", "val/classification_error", "--target", 0.3)
+    terminal = start("steps", *asked, columns=columns)
+    assert terminal.ends() == 0
+    for word in ("batch_", "previous_", "scaling_", "best_", "reached"):
+        assert word in terminal.seen
+    assert "…" not in terminal.seen
+
+
+@pytest.mark.parametrize("format_", ["table", "csv", "json"])
+def test_control_characters_in_data_reach_no_terminal(start: Start, format_: str) -> None:
+    query = "SELECT chr(27) || ']0;owned' || chr(7) || chr(155) AS a, 1 AS \"\x1b[31mname\""
+    terminal = start("sql", "-c", query, "--format", format_)
+    assert terminal.ends() == 0
+    assert "owned" in terminal.seen
+    assert not [bad for bad in ("\x1b]", "\x07", "\x9b", "\x1b[31m") if bad in terminal.seen]
+
+
+def test_parquet_to_a_terminal_is_refused_and_errors_are_red(start: Start) -> None:
+    terminal = start("sql", "-c", "SELECT 1", "--format", "parquet")
+    assert terminal.ends() == 1
+    assert "\x1b[31mlosslake: Parquet is not for a terminal" in terminal.seen
+
+
+def test_verify_draws_a_bar_of_files(start: Start) -> None:
+    terminal = start("verify")
+    assert terminal.ends() == 0
+    assert " files" in terminal.seen
+    assert "is whole" in terminal.seen
