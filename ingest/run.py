@@ -31,9 +31,11 @@ def ingest(
     """Take in everything at the paths and publish it as one release; what is stored already is left alone.
 
     collection: the name to give to the first folder of each source, instead of the folder's own.
-    Raises UnknownSource, before anything is read, when a path holds nothing that can be read.
+    Raises, before anything is read, UnknownSource when a path holds nothing that can be read, and LakeBroken when the
+    lake is not in the place that its catalog names.
     """
     started = time.monotonic()
+    lake.check_place()
     heard = progress or Silence()
     sources = [open_source(path) for path in paths]
     base = lake.newest_release()

@@ -114,6 +114,18 @@ class Lake:
         """The folder below which the data files of a table lie."""
         return self.warehouse / NAMESPACE / name / "data"
 
+    def check_place(self) -> None:
+        """Raise LakeBroken when the catalog's absolute paths are not this folder's: the lake was moved or copied."""
+        with self.engine.connect() as connection:
+            query = "SELECT metadata_location FROM iceberg_tables LIMIT 1"
+            location = str(connection.exec_driver_sql(query).scalar())
+        if not location.startswith(f"file://{self.warehouse}/"):
+            was = location.removeprefix("file://").partition("/warehouse/")[0]
+            raise LakeBroken(
+                f"the lake in {self.folder} was moved or copied from {was}: it can be read here, "
+                f"but to take in more put it back there, or ingest into a new lake"
+            )
+
     def releases(self) -> Sequence[Release]:
         """Every release, newest first."""
         with Session(self.engine) as session:

@@ -4,13 +4,16 @@ from __future__ import annotations
 
 import bz2
 import math
+import shutil
 import struct
 from pathlib import Path
 
+import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from ingest.run import ingest
+from schema.errors import LakeBroken
 from schema.lake import Lake
 from schema.serving import open_release
 from tests.ingest.offers import METRIC, TrialOffer, study_files, tar_bytes, unpacked, written, zip_bytes
@@ -102,6 +105,18 @@ def test_a_broken_archive_adds_what_was_whole_and_takes_nothing_away(tmp_path: P
     fresh = Lake.create(tmp_path / "fresh")
     ingest(fresh, [tmp_path / "whole.tar"])
     assert lake.release().content_digest == fresh.release().content_digest
+
+
+def test_a_copied_lake_takes_in_nothing_and_leaves_the_original_alone(tmp_path: Path) -> None:
+    lake = Lake.create(tmp_path / "lake")
+    ingest(lake, [unpacked(tmp_path / "one", study_files(GOOD))])
+    shutil.copytree(lake.folder, tmp_path / "copy")
+    before = sorted(lake.folder.rglob("*.*"))
+    copy = Lake.open(tmp_path / "copy")
+    with pytest.raises(LakeBroken, match="was moved or copied from"):
+        ingest(copy, [unpacked(tmp_path / "two", study_files(GOOD, 16))])
+    assert sorted(lake.folder.rglob("*.*")) == before
+    assert curves(copy) == curves(lake)
 
 
 def test_the_last_of_several_sources_counts(tmp_path: Path) -> None:
