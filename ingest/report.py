@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from typing import Protocol
 
 
@@ -71,4 +71,3 @@ class Summary:
     seconds: float
     quarantined: tuple[Quarantined, ...] = ()
     broken: tuple[str, ...] = ()
-    remarks: tuple[str, ...] = field(default=())

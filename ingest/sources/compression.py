@@ -92,15 +92,22 @@ class Decompressed:
     def read(self, size: int) -> bytes:
         """The next bytes, at most `size`; empty at the end. Raises SourceBroken where the stream is damaged or cut."""
         try:
-            data: bytes = self._stream.read1(_SMALL_READ) if self._is_slow else self._stream.read(size)
-        except _DAMAGE as error:
+            data = self._next(size)
+        except SourceBroken:
             if self._is_slow or self._kind == "plain":
-                raise SourceBroken(f"the {self._kind} stream is damaged or cut short ({error})") from None
-            data = self._read_slowly(size)
+                raise
+            data = self._read_slowly()
         self._delivered += len(data)
         return data
 
-    def _read_slowly(self, size: int) -> bytes:
+    def _next(self, size: int) -> bytes:
+        try:
+            data: bytes = self._stream.read1(_SMALL_READ) if self._is_slow else self._stream.read(size)
+        except _DAMAGE as error:
+            raise SourceBroken(f"the {self._kind} stream is damaged or cut short ({error})") from None
+        return data
+
+    def _read_slowly(self) -> bytes:
         """Go on from the same place with the standard library, a little at a time."""
         self._is_slow = True
         self._file.seek(0)
@@ -110,19 +117,10 @@ class Decompressed:
             self._stream = self._stack.enter_context(gzip.GzipFile(fileobj=self._file))
         else:
             self._stream = self._opened(self._stack)
-        delivered, self._delivered = self._delivered, 0
-        passed = b""
-        while self._delivered < delivered:
-            passed = self.read(size)
-        surplus = self._delivered - delivered
-        self._delivered = delivered
-        return passed[-surplus:] if surplus else self._again()
-
-    def _again(self) -> bytes:
-        """The next bytes, whose count the caller adds up."""
-        data = self.read(_SMALL_READ)
-        self._delivered -= len(data)
-        return data
+        left = self._delivered
+        while left > 0 and (passed := self._next(_SMALL_READ)):
+            left -= len(passed)
+        return passed[left:] if left < 0 else self._next(_SMALL_READ)
 
 
 @contextmanager
