@@ -56,5 +56,6 @@ def _curves(rows: pl.DataFrame, trial_ids: Collection[int]) -> Curves:
         if absent.any():
             missing[metric] = absent
     offsets = np.concatenate([np.zeros(1, np.int64), np.cumsum([counts.get(t, 0) for t in trial_ids], dtype=np.int64)])
-    timed = index["elapsed_s"].null_count() == 0 and len(index) > 0
-    return Curves(offsets, index["step"].to_numpy(), values, missing, index["elapsed_s"].to_numpy() if timed else None)
+    elapsed = index["elapsed_s"].fill_null(np.nan).to_numpy()
+    is_timed = not np.isnan(elapsed).all()
+    return Curves(offsets, index["step"].to_numpy(), values, missing, elapsed if is_timed else None)

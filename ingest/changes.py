@@ -28,12 +28,13 @@ class WrittenPart:
 
 @dataclass
 class StudyChange:
-    """All that one ingest brought of a study."""
+    """All that one ingest brought of a study. adds: its trials come beside the stored ones, they are not the whole."""
 
     study: Study
     source: str
     format: str
     reader_version: str
+    adds: bool = False
     parts: list[WrittenPart] = field(default_factory=list)
     source_files: dict[str, str] = field(default_factory=dict)
     n_quarantined: int = 0

@@ -11,3 +11,11 @@ class SourceBroken(LossLakeError):
 
 class UnknownSource(LossLakeError):
     """Nothing that LossLake can read is at the offered path."""
+
+
+class BadMapping(LossLakeError):
+    """A mapping file that can't be used."""
+
+
+class UnknownFormat(LossLakeError):
+    """A log format that is asked for is not there, or none fits."""

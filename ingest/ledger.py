@@ -5,10 +5,11 @@ from __future__ import annotations
 from collections.abc import Collection, Sequence
 from datetime import datetime
 
-from ingest.formats.batch_science import FORMAT
 from ingest.offer import Offer
 from schema.database import LedgerEntry
 from schema.names import Study
+
+LONGEST_FORMAT = 64
 
 
 def ledger_entries(offers: Sequence[Offer], at: datetime, published: Collection[Study]) -> list[LedgerEntry]:
@@ -18,16 +19,19 @@ def ledger_entries(offers: Sequence[Offer], at: datetime, published: Collection[
 
 def _entries(offer: Offer, at: datetime, published: Collection[Study]) -> list[LedgerEntry]:
     source = str(offer.source)
+    names = ("+".join(offer.reading.detected.files) or "unknown")[:LONGEST_FORMAT]
 
     def entry(path: str, outcome: str, study: str | None, sha256: str | None) -> LedgerEntry:
         return LedgerEntry(
-            offered_at=at, source=source, path=path, sha256=sha256, format=FORMAT, study=study, outcome=outcome
+            offered_at=at, source=source, path=path, sha256=sha256, format=names, study=study, outcome=outcome
         )
 
     studies = []
     for study, change in offer.changes.items():
         outcome = "ingested" if study in published else "unchanged" if change.trial_ids else "quarantined"
-        studies.append(entry(str(study), outcome, str(study), change.source_digest))
+        one = entry(str(study), outcome, str(study), change.source_digest)
+        one.format = change.format
+        studies.append(one)
     studies += [
         entry(str(s), "unchanged", str(s), digest) for s, digest in offer.unchanged.items() if s not in offer.changes
     ]

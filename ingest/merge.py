@@ -19,22 +19,30 @@ def bring_together(
     """The changes of all offers; of a study that several offer, the last counts.
 
     A study that is offered anew replaces the stored one. But a stored trial stays when its new version is quarantined,
-    and all stored trials stay that a broken source did not get to.
+    and all stored trials stay that a broken source did not get to. Single runs come beside the stored ones.
     """
     changes: dict[Study, StudyChange] = {}
+    may_be_incomplete: dict[Study, bool] = {}
+    refusals: dict[Study, set[int]] = {}
     for offer in offers:
         for study, change in offer.changes.items():
-            if study in changes:
-                discard(lake.folder, changes[study].written)
+            earlier = changes.get(study)
+            if earlier is not None and earlier.adds and change.adds:
+                change.parts[:0] = earlier.parts
+                change.source_files = {**earlier.source_files, **change.source_files}
+            elif earlier is not None:
+                discard(lake.folder, earlier.written)
             refused = {q.trial_id for q in offer.quarantined if q.study == str(study) and q.trial_id is not None}
-            offered = change.trial_ids
-            change.n_quarantined = len(refused - offered)
-            if study in stored:
-                may_be_incomplete = offer.broken is not None or study in offer.unchanged
-                _keep_stored(lake, files, change, offered, None if may_be_incomplete else refused)
-                if offer.broken is not None:
-                    change.source_files["(the source broke off)"] = ""
+            change.n_quarantined = len(refused - change.trial_ids)
+            if offer.broken is not None and study in stored:
+                change.source_files["(the source broke off)"] = ""
+            may_be_incomplete[study] = change.adds or offer.broken is not None or study in offer.unchanged
+            refusals[study] = refused
             changes[study] = change
+    for study, change in changes.items():
+        if study in stored:
+            refused_ids = None if may_be_incomplete[study] else refusals[study]
+            _keep_stored(lake, files, change, change.trial_ids, refused_ids)
     for study in [study for study, change in changes.items() if not change.trial_ids]:
         discard(lake.folder, changes.pop(study).written)
     return changes

@@ -12,11 +12,13 @@ from pathlib import Path
 from ingest.changes import StudyChange, WrittenPart
 from ingest.convert import convert
 from ingest.errors import SourceBroken
-from ingest.formats import batch_science
+from ingest.gather import RunsPart
+from ingest.numbers import TrialNumbers
+from ingest.reading import SourceReading
 from ingest.report import Progress, Quarantined
 from ingest.sources.compression import cores
 from ingest.sources.member import Source
-from ingest.study import StudyPart, StudyRejected, source_digest
+from ingest.study import StudyPart, StudyRejected, source_digest, trial_digests
 from schema.manifest import sha256_of
 from schema.names import Study
 
@@ -27,12 +29,16 @@ SECONDS_BETWEEN_REPORTS = 0.1
 class Offer:
     """What one source brought: changes by study, studies that are stored already, what was quarantined."""
 
-    source: Path
+    reading: SourceReading
     sha256: str | None = None
     changes: dict[Study, StudyChange] = field(default_factory=dict)
     unchanged: dict[Study, str] = field(default_factory=dict)
     quarantined: list[Quarantined] = field(default_factory=list)
     broken: str | None = None
+
+    @property
+    def source(self) -> Path:
+        return self.reading.source.path
 
 
 @dataclass(frozen=True)
@@ -45,18 +51,18 @@ class _Converted:
 
 
 def take_in(
-    lake: Path, source: Source, collection: str | None, stored: Mapping[Study, str], progress: Progress
+    lake: Path, reading: SourceReading, stored: Mapping[Study, str], numbers: TrialNumbers, progress: Progress
 ) -> Offer:
     """Read a source to its end, or to where it breaks.
 
     stored: the source digest of every stored study; a study offered with the same bytes again is not converted.
     """
-    offer = Offer(source.path)
+    offer, source = Offer(reading), reading.source
     progress.begin(str(source.path), source.total_bytes)
     meter = _Meter(source, progress)
     with ThreadPoolExecutor(cores() + 1, "convert") as pool:
         fingerprint = pool.submit(sha256_of, source.path) if source.path.is_file() else None
-        for done in _converted(lake, source, collection, stored, offer, pool):
+        for done in _converted(lake, offer, _Stored(stored, numbers), pool):
             _add(offer, done)
             meter.add(done)
         offer.sha256 = fingerprint.result() if fingerprint else None
@@ -64,18 +70,11 @@ def take_in(
     return offer
 
 
-def _converted(
-    lake: Path,
-    source: Source,
-    collection: str | None,
-    stored: Mapping[Study, str],
-    offer: Offer,
-    pool: ThreadPoolExecutor,
-) -> Iterator[_Converted]:
+def _converted(lake: Path, offer: Offer, stored: _Stored, pool: ThreadPoolExecutor) -> Iterator[_Converted]:
     """The parts of a source in their order, converted by the pool; only a few are under way, so memory is bounded."""
     under_way: deque[Future[_Converted]] = deque()
     try:
-        for item in batch_science.read(source, collection):
+        for item in offer.reading.items():
             if isinstance(item, Quarantined):
                 offer.quarantined.append(item)
                 continue
@@ -83,19 +82,36 @@ def _converted(
             if len(under_way) > cores() + 1:
                 yield under_way.popleft().result()
     except SourceBroken as error:
-        offer.broken = f"{source.path}: {error}"
+        offer.broken = f"{offer.source}: {error}"
     while under_way:
         yield under_way.popleft().result()
 
 
-def _convert(lake: Path, part: StudyPart, stored: Mapping[Study, str]) -> _Converted:
+def _convert(lake: Path, part: StudyPart, stored: _Stored) -> _Converted:
     files = part.file_digests()
-    if stored.get(part.study) == source_digest(part.reader_version, files):
+    if stored.has(part, files):
         return _Converted(part, files, None)
     try:
         return _Converted(part, files, convert(lake, part))
     except StudyRejected as rejection:
         return _Converted(part, files, rejection.reason)
+
+
+@dataclass(frozen=True)
+class _Stored:
+    """What the newest release holds, as far as it tells whether a part brings anything new."""
+
+    source_digests: Mapping[Study, str]
+    numbers: TrialNumbers
+
+    def has(self, part: StudyPart, files: Mapping[str, str]) -> bool:
+        """Whether all of a part is stored already: by its files, or for single runs by what each trial says."""
+        if part.study not in self.source_digests:
+            return False
+        if not isinstance(part, RunsPart):
+            return self.source_digests[part.study] == source_digest(part.reader_version, files)
+        content = self.numbers.content(part.study)
+        return all(content.get(t) == digest for t, digest in zip(part.runs, trial_digests(part.load()), strict=True))
 
 
 def _add(offer: Offer, done: _Converted) -> None:
@@ -107,7 +123,8 @@ def _add(offer: Offer, done: _Converted) -> None:
         offer.unchanged[part.study] = source_digest(part.reader_version, done.files)
         return
     change = offer.changes.setdefault(
-        part.study, StudyChange(part.study, str(offer.source), part.format, part.reader_version)
+        part.study,
+        StudyChange(part.study, str(offer.source), part.format, part.reader_version, isinstance(part, RunsPart)),
     )
     change.parts.append(done.result)
     change.source_files.update(done.files)

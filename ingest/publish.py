@@ -7,7 +7,7 @@ import json
 import os
 import uuid
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from datetime import UTC, datetime
 from pathlib import Path
 
@@ -24,6 +24,7 @@ from schema.errors import LossLakeError
 from schema.lake import Lake
 from schema.manifest import DataFile, write_manifest
 from schema.names import Study
+from schema.registry import CollectionFacts, Goal
 from schema.tables import PARTITIONED, TABLES
 
 ATTEMPTS = 50
@@ -37,21 +38,35 @@ class Published:
     studies: frozenset[Study]
 
 
+@dataclass(frozen=True)
+class News:
+    """What is to be published, and the content digests that the studies had when it was put together."""
+
+    changes: Mapping[Study, StudyChange]
+    based_on: Mapping[Study, str] = field(default_factory=dict)
+    collections: Mapping[str, CollectionFacts] = field(default_factory=dict)
+    goals: Sequence[Goal] = ()
+
+
+class Overtaken(Exception):
+    """Another ingest has changed a study to which this one adds: what it adds to has to be read again."""
+
+
 Ledger = Callable[[frozenset[Study]], Sequence[LedgerEntry]]
 
 
-def publish(lake: Lake, changes: Mapping[Study, StudyChange], ledger: Ledger, notes: str) -> Published:
+def publish(lake: Lake, news: News, ledger: Ledger, notes: str) -> Published:
     """Publish the changes on top of the newest release, as far as they change anything.
 
     When another ingest publishes first, the changes are put on top of its release: both land. ledger: the entries for
-    the studies that get published; they are stored in the same transaction as the release.
+    the studies that get published; they are stored in the same transaction as the release. Raises Overtaken.
     """
     branch = f"ingest-{uuid.uuid4().hex}"
     for _ in range(ATTEMPTS):
         base = lake.newest_release()
-        draft = _Draft(lake, base, changes)
+        draft = _Draft(lake, base, news)
         studies = frozenset(draft.changes)
-        if not studies:
+        if not draft.is_new:
             _store(lake, None, ledger(studies))
             return Published(None, studies)
         release = draft.commit(branch, notes)
@@ -70,7 +85,7 @@ def publish(lake: Lake, changes: Mapping[Study, StudyChange], ledger: Ledger, no
 class _Draft:
     """What the next release would be: the files that go, those that come, and the small tables written anew."""
 
-    def __init__(self, lake: Lake, base: Release | None, changes: Mapping[Study, StudyChange]) -> None:
+    def __init__(self, lake: Lake, base: Release | None, news: News) -> None:
         self.lake = lake
         self.base = base
         self.kept = lake.files(base) if base is not None else []
@@ -78,18 +93,26 @@ class _Draft:
         self.added: dict[str, list[Written]] = {}
         tables = {name: self._stored(name) for name in TABLES if name not in PARTITIONED}
         stored_digests = studies_in(tables["studies"], "content_digest")
+        changes = news.changes
+        for study, change in changes.items():
+            if change.adds and stored_digests.get(study) != news.based_on.get(study):
+                raise Overtaken(str(study))
         rows = {study: (change.trials(), change) for study, change in changes.items()}
         studies = {study: change.study_row(trials) for study, (trials, change) in rows.items()}
         new = {study: row["content_digest"][0].as_py() for study, row in studies.items()}
         self.changes = {s: changes[s] for s, digest in new.items() if stored_digests.get(s) != digest}
-        if self.changes:
-            replaced = set(self.changes)
-            self._swap_data_files(replaced)
+        replaced = set(self.changes)
+        if replaced:
             tables["studies"] = without_studies(tables["studies"], replaced, [studies[s] for s in self.changes])
             tables["trials"] = without_studies(tables["trials"], replaced, [rows[s][0] for s in self.changes])
-            tables["collections"] = collection_rows(tables["collections"], tables["studies"])
+        said = {name: tables[name] for name in ("collections", "goals")}
+        if base is not None or replaced:
+            tables["collections"] = collection_rows(tables["collections"], tables["studies"], news.collections)
+            tables["goals"] = goal_rows(tables["goals"], tables["studies"], news.goals)
+        self.is_new = bool(replaced) or any(not said[name].equals(tables[name]) for name in said)
+        if self.is_new:
+            self._swap_data_files(replaced)
             tables["metrics"] = metric_rows(tables["studies"])
-            tables["goals"] = goal_rows()
             self.tables = tables
 
     def _stored(self, name: str) -> pa.Table:
@@ -109,6 +132,8 @@ class _Draft:
         snapshots = {s.table: s.snapshot_id for s in self.base.snapshots} if self.base is not None else {}
         for name, written in self.added.items():
             removed = self.removed.get(name, [])
+            if name in snapshots and not (written or removed):
+                continue
             snapshots[name] = iceberg.commit(self.lake, name, snapshots.get(name), branch, removed, written)
         files = [*self.kept, *(w.file for added in self.added.values() for w in added)]
         manifest = f"releases/{uuid.uuid4().hex}.parquet"

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Protocol
 
@@ -52,6 +53,25 @@ class Silence:
 
 
 @dataclass(frozen=True)
+class SourceReport:
+    """How a source was read: the files that begin a run by format, other files, and the mapping that was used.
+
+    is_whole: whether the counts are of all files; of a large archive only the first thousand are looked at.
+    remarks: short sentences about single cases of what the readers had to decide, and how many cases there were.
+    left_out: columns of which nothing says what they are, and of how many runs.
+    """
+
+    source: str
+    files: Mapping[str, int]
+    other_files: int
+    excluded_files: int
+    is_whole: bool
+    mapping: str | None
+    remarks: tuple[tuple[str, int], ...] = ()
+    left_out: tuple[tuple[str, int], ...] = ()
+
+
+@dataclass(frozen=True)
 class Summary:
     """What became of everything that was offered in one ingest.
 
@@ -71,3 +91,4 @@ class Summary:
     seconds: float
     quarantined: tuple[Quarantined, ...] = ()
     broken: tuple[str, ...] = ()
+    sources: tuple[SourceReport, ...] = ()

@@ -12,49 +12,80 @@ from pathlib import Path
 from ingest.changes import StudyChange
 from ingest.ledger import ledger_entries
 from ingest.merge import bring_together
+from ingest.numbers import TrialNumbers
 from ingest.offer import Offer, take_in
-from ingest.publish import discard, publish
+from ingest.publish import News, Overtaken, Published, discard, publish
+from ingest.reading import SourceReading, source_report
 from ingest.report import Progress, Silence, Summary
+from ingest.request import Request
 from ingest.small_tables import stored_table, studies_in
 from ingest.sources.open import open_source
+from schema.database import Release
+from schema.errors import LossLakeError
 from schema.lake import Lake
 from schema.names import Study
+
+ATTEMPTS = 10
+PLAIN = Request()
 
 
 def ingest(
     lake: Lake,
-    paths: Sequence[Path],
-    collection: str | None = None,
+    paths: Sequence[Path | str],
+    request: Request = PLAIN,
     notes: str = "",
     progress: Progress | None = None,
 ) -> Summary:
     """Take in everything at the paths and publish it as one release; what is stored already is left alone.
 
-    collection: the name to give to the first folder of each source, instead of the folder's own.
-    Raises, before anything is read, UnknownSource when a path holds nothing that can be read, and LakeBroken when the
+    paths: folders, archives, single logs, or the URL of a database. When another ingest adds to the same study first,
+    everything is read again on top of its release. Raises, before anything is read, UnknownSource when a path holds
+    nothing that can be read, BadMapping or UnknownFormat when the request can't be followed, and LakeBroken when the
     lake is not in the place that its catalog names.
     """
+    for _ in range(ATTEMPTS):
+        try:
+            return _once(lake, paths, request, notes, progress or Silence())
+        except Overtaken:
+            continue
+    raise LossLakeError("other ingests kept changing the same studies: run the same command again")
+
+
+def _once(lake: Lake, paths: Sequence[Path | str], request: Request, notes: str, heard: Progress) -> Summary:
     started = time.monotonic()
     lake.check_place()
-    heard = progress or Silence()
     sources = [open_source(path) for path in paths]
     base = lake.newest_release()
     files = lake.files(base) if base is not None else []
     studies = stored_table(lake.folder, files, "studies")
     stored = studies_in(studies, "source_digest")
+    numbers = TrialNumbers(lake.folder, files)
+    units = studies_in(studies, "batch_unit")
     with _no_garbage_collection():
-        offers = [take_in(lake.folder, source, collection, stored, heard) for source in sources]
+        readings = [SourceReading(source, request, numbers, units) for source in sources]
+        offers = [take_in(lake.folder, reading, stored, numbers, heard) for reading in readings]
         changes = bring_together(lake, files, offers, stored)
         heard.stage("publishing")
         at = datetime.now(UTC)
-        published = publish(lake, changes, lambda new: ledger_entries(offers, at, new), notes)
+        news = News(
+            changes,
+            studies_in(studies, "content_digest"),
+            {name: facts for offer in offers for name, facts in offer.reading.collections.items()},
+            list(dict.fromkeys(goal for offer in offers for goal in offer.reading.goals)),
+        )
+        try:
+            published = publish(lake, news, lambda new: ledger_entries(offers, at, new), notes)
+        except Overtaken:
+            discard(lake.folder, [written for change in changes.values() for written in change.written])
+            raise
     for study, change in changes.items():
         if study not in published.studies:
             discard(lake.folder, change.written)
     trials = studies_in(studies, "n_trials")
     newest = published.release or lake.newest_release()
     return _summary(
-        newest.number if newest is not None else None,
+        newest,
+        published,
         {study: changes[study] for study in published.studies},
         {study: int(trials.get(study, 0)) for study in _unchanged(offers, changes, published.studies)},
         offers,
@@ -83,7 +114,8 @@ def _unchanged(
 
 
 def _summary(
-    release: int | None,
+    newest: Release | None,
+    published: Published,
     new: Mapping[Study, StudyChange],
     unchanged: Mapping[Study, int],
     offers: Sequence[Offer],
@@ -92,8 +124,8 @@ def _summary(
     trials = [part.trials for change in new.values() for part in change.parts]
     written = [w.file for change in new.values() for w in change.written]
     return Summary(
-        release=release,
-        published=bool(new),
+        release=newest.number if newest is not None else None,
+        published=published.release is not None,
         studies_ingested=len(new),
         studies_unchanged=len(unchanged),
         trials_ingested=sum(table.num_rows for table in trials),
@@ -104,4 +136,5 @@ def _summary(
         seconds=seconds,
         quarantined=tuple(q for offer in offers for q in offer.quarantined),
         broken=tuple(offer.broken for offer in offers if offer.broken is not None),
+        sources=tuple(source_report(offer.reading) for offer in offers),
     )

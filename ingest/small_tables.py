@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from pathlib import Path
 
 import pyarrow as pa
@@ -11,7 +11,7 @@ import pyarrow.parquet as pq
 
 from schema.manifest import DataFile
 from schema.names import Study, Workload
-from schema.registry import collections, goals, metric_named, metrics
+from schema.registry import CollectionFacts, Goal, collections, goals, metric_named, metrics
 from schema.tables import COLLECTIONS, GOALS, METRICS, STUDY_KEYS, TABLES
 
 _ORDER = [(key, "ascending") for key in STUDY_KEYS]
@@ -41,22 +41,30 @@ def without_studies(table: pa.Table, replaced: Collection[Study], new: Sequence[
     return combined.take(pc.sort_indices(combined.select([name for name, _ in order]), order)).combine_chunks()
 
 
-def collection_rows(stored: pa.Table, studies: pa.Table) -> pa.Table:
-    """A row for each collection that has studies: what is stored of it, else what is known, else its name alone."""
+def collection_rows(stored: pa.Table, studies: pa.Table, said: Mapping[str, CollectionFacts]) -> pa.Table:
+    """A row for each collection that has studies: what was said of it now, else what is stored, else what is known.
+
+    What nobody says now stays as it was, field by field.
+    """
     rows = {row["collection"]: row for row in stored.to_pylist()}
-    known = {c.collection: c for c in collections()}
     result = []
     for name in sorted(set(studies["collection"].to_pylist())):
-        parent = known.get(name) or known.get(name.split("/")[0])
-        fresh = {
-            "collection": name,
-            "title": parent.title if parent else "",
-            "licence": parent.licence if parent else "not stated",
-            "citation": parent.citation if parent else "",
-            "source_url": parent.source_url if parent else "",
-        }
-        result.append(fresh if parent else rows.get(name, fresh))
+        row = rows.get(name) or _known_collection(name)
+        new = {key: text for key, text in vars(said.get(name, CollectionFacts(name))).items() if text}
+        result.append({**row, **new})
     return pa.Table.from_pylist(result, COLLECTIONS)
+
+
+def _known_collection(name: str) -> dict[str, str]:
+    known = {c.collection: c for c in collections()}
+    parent = known.get(name) or known.get(name.split("/")[0])
+    return {
+        "collection": name,
+        "title": parent.title if parent else "",
+        "licence": parent.licence if parent else "not stated",
+        "citation": parent.citation if parent else "",
+        "source_url": parent.source_url if parent else "",
+    }
 
 
 def metric_rows(studies: pa.Table) -> pa.Table:
@@ -77,8 +85,26 @@ def metric_rows(studies: pa.Table) -> pa.Table:
     return pa.Table.from_pylist(rows, METRICS)
 
 
-def goal_rows() -> pa.Table:
-    """A row for each known goal."""
+def goal_rows(stored: pa.Table, studies: pa.Table, said: Sequence[Goal]) -> pa.Table:
+    """A row for each goal: those that LossLake knows, those said now, and the stored ones of workloads that are there.
+
+    A goal is told by its workload, metric and target; said again, it takes the new source.
+    """
+    workloads = {Workload(*row) for row in zip(*(studies[key].to_pylist() for key in STUDY_KEYS[:4]), strict=True)}
+    kept = [
+        Goal(
+            Workload(row["collection"], row["dataset"], row["model"], row["optimizer"]),
+            row["metric"],
+            row["target"],
+            row["source"],
+        )
+        for row in stored.to_pylist()
+    ]
+    known = {(goal.workload, goal.metric, goal.target): goal for goal in goals()}
+    for goal in kept:
+        if goal.workload in workloads:
+            known.setdefault((goal.workload, goal.metric, goal.target), goal)
+    known |= {(goal.workload, goal.metric, goal.target): goal for goal in said if goal.workload in workloads}
     rows = [
         {
             "collection": goal.workload.collection,
@@ -89,6 +115,6 @@ def goal_rows() -> pa.Table:
             "target": goal.target,
             "source": goal.source,
         }
-        for goal in goals()
+        for goal in known.values()
     ]
     return pa.Table.from_pylist(rows, GOALS)

@@ -49,7 +49,7 @@ class Curves:
 
     offsets: n_trials + 1; evaluations of the i-th trial are rows offsets[i]:offsets[i+1]. steps: n_rows, strictly
     ascending within a trial. values: n_rows by metric. missing: rows at which a metric was not measured, by metric;
-    metrics measured everywhere are absent from it. elapsed_s: n_rows, or None.
+    metrics measured everywhere are absent from it. elapsed_s: n_rows, NaN where unknown, or None.
     """
 
     offsets: Integers
@@ -128,7 +128,7 @@ def _trial_digest(trial: TrialFacts, curves: Curves, row: int) -> str:
             digest.update(np.packbits(absent).data)
             values = np.where(absent, 0.0, values)
         digest.update(values.data)
-    if curves.elapsed_s is not None:
+    if curves.elapsed_s is not None and not np.isnan(curves.elapsed_s[start:stop]).all():
         digest.update(curves.elapsed_s[start:stop].data)
     return digest.hexdigest()
 

@@ -81,7 +81,7 @@ def _measurements(metrics: Sequence[str], trials: Integers, curves: Curves) -> I
             "trial_id": trials[rows],
             "step": curves.steps[rows],
             "value": curves.values[metric][rows],
-            "elapsed_s": curves.elapsed_s[rows] if curves.elapsed_s is not None else None,
+            "elapsed_s": _elapsed(curves, rows),
         }
         yield _table("measurements", metric, columns)
 
@@ -104,7 +104,7 @@ def _records(trials: Integers, curves: Curves) -> Iterator[pa.Table]:
             "step": here.steps[rows],
             "previous_step": pa.array(own_previous[rows], mask=own_first[rows]),
             "value": here.values[metric][rows],
-            "elapsed_s": here.elapsed_s[rows] if here.elapsed_s is not None else None,
+            "elapsed_s": _elapsed(here, rows),
         }
         yield _table("records", metric, columns)
 
@@ -116,6 +116,14 @@ def _measured_only(curves: Curves, metric: str, trials: Integers) -> tuple[Curve
     elapsed = curves.elapsed_s[keep] if curves.elapsed_s is not None else None
     values = {metric: curves.values[metric][keep]}
     return Curves(before[curves.offsets], curves.steps[keep], values, {}, elapsed), trials[keep]
+
+
+def _elapsed(curves: Curves, rows: Flags | Integers | slice) -> pa.Array | None:
+    """The elapsed seconds of some rows, null where unknown; None where none is known."""
+    if curves.elapsed_s is None:
+        return None
+    elapsed = curves.elapsed_s[rows]
+    return pa.array(elapsed, mask=np.isnan(elapsed))
 
 
 def _pays_as_dictionary(values: Floats) -> bool:

@@ -13,9 +13,11 @@ from losslake import __version__
 from losslake.console import complain
 from losslake.export import export
 from losslake.failures import in_one_line
+from losslake.formats import formats
 from losslake.ingest import ingest
 from losslake.init import init
 from losslake.ledger import ledger
+from losslake.map import map_logs
 from losslake.releases import releases
 from losslake.serve import serve
 from losslake.sql import sql
@@ -34,8 +36,8 @@ app = typer.Typer(
     pretty_exceptions_enable=False,
     rich_markup_mode=None,
 )
-for command in (init, ingest, releases, ledger, steps, sql, serve, verify, export):
-    app.command()(command)
+for command in (init, ingest, formats, map_logs, releases, ledger, steps, sql, serve, verify, export):
+    app.command(command.__name__.removesuffix("_logs"))(command)
 
 
 def _show_version(wanted: bool) -> None:

@@ -1,18 +1,35 @@
-"""The forms in which a command can print."""
+"""`losslake formats`."""
 
 from __future__ import annotations
 
-from enum import StrEnum
+import json
+import sys
+from typing import Annotated
+
+import typer
+
+from losslake.console import say, write_csv
+from losslake.print_formats import TextFormat
+
+COLUMNS = ("format", "reads", "needs")
 
 
-class TextFormat(StrEnum):
-    table = "table"
-    csv = "csv"
-    json = "json"
+def formats(
+    format: Annotated[TextFormat, typer.Option(help="How to print.")] = TextFormat.table,  # noqa: A002
+) -> None:
+    """List the log formats that can be read.
 
+    Each with its files and with what a mapping has to say.
+    """
+    from ingest.formats.registry import formats as installed
 
-class Format(StrEnum):
-    table = "table"
-    csv = "csv"
-    json = "json"
-    parquet = "parquet"
+    rows = [(one.name, one.reads, one.needs) for one in installed().values()]
+    if format is TextFormat.json:
+        typer.echo(json.dumps([dict(zip(COLUMNS, row, strict=True)) for row in rows], indent=2))
+    elif format is TextFormat.csv:
+        write_csv(sys.stdout, COLUMNS, rows)
+    else:
+        for name, reads, needs in rows:
+            say(name)
+            say(f"  reads  {reads}")
+            say(f"  needs  {needs}")

@@ -10,7 +10,7 @@ from typing import Annotated
 import typer
 
 from losslake.console import LakeOption, say, show_table, write_csv
-from losslake.formats import TextFormat
+from losslake.print_formats import TextFormat
 
 
 class Outcome(StrEnum):

@@ -21,7 +21,7 @@ from typing import IO, Any
 import duckdb
 
 from losslake.console import counted, say, show_table, write_csv
-from losslake.formats import Format
+from losslake.print_formats import Format
 from schema.errors import LossLakeError
 
 Row = tuple[Any, ...]

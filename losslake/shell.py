@@ -18,8 +18,8 @@ from prompt_toolkit.lexers import PygmentsLexer
 from pygments.lexers.sql import SqlLexer
 
 from losslake.console import complain, say
-from losslake.formats import Format
 from losslake.output import Output
+from losslake.print_formats import Format
 from losslake.statements import check_writes_no_file, is_complete, one_line_errors, statements_of
 from schema.errors import LossLakeError
 from schema.serving import MACROS, VIEWS

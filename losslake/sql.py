@@ -9,7 +9,7 @@ from typing import Annotated
 import typer
 
 from losslake.console import LakeOption, ReleaseOption
-from losslake.formats import Format
+from losslake.print_formats import Format
 from schema.errors import LossLakeError
 
 

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from losslake.console import LakeOption, ReleaseOption, say, show_table, write_csv
-from losslake.formats import TextFormat
+from losslake.print_formats import TextFormat
 from schema.errors import LossLakeError
 
 if TYPE_CHECKING:

@@ -42,6 +42,17 @@ class Collection:
 
 
 @dataclass(frozen=True)
+class CollectionFacts:
+    """What a release says of a collection; empty text where nothing is known."""
+
+    collection: str
+    title: str = ""
+    licence: str = ""
+    citation: str = ""
+    source_url: str = ""
+
+
+@dataclass(frozen=True)
 class Goal:
     """A metric and the target that a workload has to beat."""
 

@@ -11,14 +11,14 @@ from collections.abc import Iterator
 from dataclasses import dataclass, field
 
 from ingest.errors import SourceBroken
-from ingest.formats.batch_science_part import FORMAT, BatchSciencePart, TrialFiles
+from ingest.formats.batch_science_part import NAME, BatchSciencePart, TrialFiles
+from ingest.formats.format import Glimpse
+from ingest.mapping.mapping import LogMapping
 from ingest.report import Quarantined
 from ingest.rules import Rule
 from ingest.sources.member import Refused, Source
 from schema.names import Study, Workload, natural_number, why_bad_name
 from schema.registry import collections
-
-__all__ = ["FORMAT", "read"]
 
 LARGEST_PART = 64 * 2**20
 LARGEST_PENDING = 512 * 2**20
@@ -47,13 +47,30 @@ class _Pending:
         return [trial_id for trial_id, files in self.new_trials.items() if files.is_whole]
 
 
-def read(source: Source, collection: str | None = None) -> Iterator[BatchSciencePart | Quarantined]:
-    """The parts of the studies in a source, each study's trials together as far as they lie together.
+class BatchScience:
+    """Whole studies, as published; they say everything themselves."""
 
-    A study is handed on when files of another one begin, once its study.json is there. Raises SourceBroken at the end
-    if the source broke; everything before the break has been handed on.
-    """
-    return _Reader(source, collection).read()
+    name = NAME
+    reads = "study.json, and metadata.json and measurements.csv per trial: the archive of Shallue et al. 2019"
+    needs = "nothing"
+    defaults = ""
+
+    def detect(self, file: Glimpse) -> float:
+        sure = {
+            _STUDY_FILE: b'"train_steps"' in file.start or b'"batch_size"' in file.start,
+            _METADATA_FILE: b'"trial_id"' in file.start,
+            _CURVE_FILE: file.start.startswith((b"step,", b'"step",', b"\xef\xbb\xbfstep,")),
+        }
+        return 0.0 if file.name not in sure else 0.9 if sure[file.name] else 0.4
+
+    def read(self, source: Source, mapping: LogMapping) -> Iterator[BatchSciencePart | Quarantined]:
+        """The parts of the studies in a source, each study's trials together as far as they lie together.
+
+        A study is handed on when files of another one begin, once its study.json is there. Raises SourceBroken at the
+        end if the source broke; everything before the break has been handed on.
+        """
+        name = mapping.collection.name
+        return _Reader(source, str(name.text) if name is not None and not name.names else None).read()
 
 
 class _Reader:
@@ -200,3 +217,6 @@ class _Reader:
 
 def _is_wanted(path: str) -> bool:
     return path.rpartition("/")[2] in (_STUDY_FILE, _METADATA_FILE, _CURVE_FILE)
+
+
+FORMAT = BatchScience()

@@ -15,8 +15,8 @@ from ingest.study import LoadedPart, StudyFacts, StudyRejected, TrialFacts
 from schema.names import LARGEST_INTEGER, Study
 from schema.tables import STATUSES
 
-FORMAT = "batch_science"
-READER_VERSION = f"{FORMAT}/1"
+NAME = "batch_science"
+READER_VERSION = f"{NAME}/1"
 LARGEST_EXACT_INTEGER = 2**53
 _LARGEST_JSON = 1 << 20
 
@@ -58,7 +58,7 @@ class BatchSciencePart:
     trials: Mapping[int, TrialFiles]
     _sha256: dict[str, str] = field(default_factory=dict)
 
-    format = FORMAT
+    format = NAME
     reader_version = READER_VERSION
 
     @property

@@ -37,8 +37,8 @@ class Source(Protocol):
     def position(self) -> int:
         """Bytes read so far, of total_bytes."""
 
-    def members(self, wanted: Wanted) -> Iterator[Member | Refused]:
-        """The files whose path is wanted; others are passed over unread."""
+    def members(self, wanted: Wanted, first: int | None = None) -> Iterator[Member | Refused]:
+        """The files whose path is wanted; others are passed over unread. first: only so many bytes of each."""
 
 
 def path_trick(path: str) -> str | None:

@@ -1,4 +1,4 @@
-"""Opening what a path names: a folder, a tar in any compression, or a zip."""
+"""Opening what a path names: a folder, a tar in any compression, a zip, or a single log."""
 
 from __future__ import annotations
 
@@ -12,15 +12,24 @@ from typing import IO
 from ingest.errors import SourceBroken, UnknownSource
 from ingest.rules import Rule
 from ingest.sources.compression import Decompressed, decompressed, kind_of
+from ingest.sources.database import DatabaseSource, is_database_url
 from ingest.sources.member import LARGEST_FILE, Member, Refused, Source, Wanted, path_trick, plain, too_large
-from ingest.sources.tar import read_tar
+from ingest.sources.tar import is_tar, read_tar
 
 _PADDING_READ = 1 << 20
 _LONGEST_PADDING = 1 << 26
 
 
-def open_source(path: Path) -> Source:
-    """The source at a path; raises UnknownSource when there is nothing, or nothing that can be read."""
+def open_source(place: Path | str) -> Source:
+    """The source at a path or URL; raises UnknownSource when there is nothing, or nothing that can be read."""
+    if is_database_url(str(place)):
+        return DatabaseSource(str(place))
+    if "://" in str(place):
+        scheme = str(place).partition("://")[0]
+        raise UnknownSource(
+            f"a {scheme}:// URL can't be read, only postgresql:// ones: give a folder, an archive or a log"
+        )
+    path = Path(place)
     try:
         if path.is_dir():
             return FolderSource(path)
@@ -28,7 +37,10 @@ def open_source(path: Path) -> Source:
             raise UnknownSource(f"there is nothing at {path}: give a folder or an archive")
         if not path.is_file():
             raise UnknownSource(f"{path} is neither a folder nor a file: give a folder or an archive")
-        return ZipSource(path) if kind_of(path) == "zip" else TarSource(path)
+        kind = kind_of(path)
+        if kind == "plain" and path.suffix != ".tar" and not is_tar(path):
+            return FileSource(path)
+        return ZipSource(path) if kind == "zip" else TarSource(path)
     except OSError as error:
         raise UnknownSource(f"can't read {path}: {error.strerror}") from None
 
@@ -44,11 +56,11 @@ class TarSource:
     def position(self) -> int:
         return self._stream.position() if self._stream else 0
 
-    def members(self, wanted: Wanted) -> Iterator[Member | Refused]:
+    def members(self, wanted: Wanted, first: int | None = None) -> Iterator[Member | Refused]:
         with decompressed(self.path, kind_of(self.path)) as stream:
             self._stream = stream
             try:
-                yield from read_tar(stream.read, wanted)
+                yield from read_tar(stream.read, wanted, first)
                 self._check_the_rest(stream)
             finally:
                 self._stream = None
@@ -71,7 +83,7 @@ class ZipSource:
     def position(self) -> int:
         return self._read
 
-    def members(self, wanted: Wanted) -> Iterator[Member | Refused]:
+    def members(self, wanted: Wanted, first: int | None = None) -> Iterator[Member | Refused]:
         try:
             archive = zipfile.ZipFile(self.path)
         except (zipfile.BadZipFile, OSError, ValueError, NotImplementedError) as error:
@@ -85,14 +97,14 @@ class ZipSource:
                 elif (entry.external_attr >> 28) == 0xA:
                     yield Refused(entry.filename, Rule.NOT_A_FILE, "the entry is a symbolic link: pack the file itself")
                 elif not entry.is_dir() and wanted(plain(entry.filename)):
-                    yield self._member(archive, entry)
+                    yield self._member(archive, entry, first)
 
-    def _member(self, archive: zipfile.ZipFile, entry: zipfile.ZipInfo) -> Member | Refused:
+    def _member(self, archive: zipfile.ZipFile, entry: zipfile.ZipInfo, first: int | None) -> Member | Refused:
         """The file of an entry; no more is decompressed than the largest file allowed, whatever the entry claims."""
         path = plain(entry.filename)
         try:
             with archive.open(entry) as file:
-                data = _at_most(file, LARGEST_FILE)
+                data = _at_most(file, LARGEST_FILE) if first is None else file.read(first)
         except (
             zipfile.BadZipFile,
             zlib.error,
@@ -117,10 +129,10 @@ class FolderSource:
     def position(self) -> int:
         return self._read
 
-    def members(self, wanted: Wanted) -> Iterator[Member | Refused]:
-        yield from self._walk(self.path, "", wanted)
+    def members(self, wanted: Wanted, first: int | None = None) -> Iterator[Member | Refused]:
+        yield from self._walk(self.path, "", wanted, first)
 
-    def _walk(self, folder: Path, prefix: str, wanted: Wanted) -> Iterator[Member | Refused]:
+    def _walk(self, folder: Path, prefix: str, wanted: Wanted, first: int | None) -> Iterator[Member | Refused]:
         try:
             entries = sorted(os.scandir(folder), key=lambda entry: entry.name)
         except OSError as error:
@@ -132,20 +144,42 @@ class FolderSource:
                 if wanted(path) or entry.is_dir():
                     yield Refused(path, Rule.NOT_A_FILE, "a symbolic link is not followed: put the file itself there")
             elif entry.is_dir(follow_symlinks=False):
-                yield from self._walk(Path(entry.path), f"{path}/", wanted)
+                yield from self._walk(Path(entry.path), f"{path}/", wanted, first)
             elif entry.is_file(follow_symlinks=False) and wanted(path):
-                yield self._member(Path(entry.path), path)
+                yield self._member(Path(entry.path), path, first)
 
-    def _member(self, file: Path, path: str) -> Member | Refused:
-        try:
-            with file.open("rb") as opened:
-                data = _at_most(opened, LARGEST_FILE)
-            if data is None:
-                return too_large(path, file.stat().st_size)
-        except OSError as error:
-            return Refused(path, Rule.DAMAGED_FILE, f"can't be read: {error.strerror}")
-        self._read += len(data)
-        return Member(path, data)
+    def _member(self, file: Path, path: str, first: int | None) -> Member | Refused:
+        member = _file_member(file, path, first)
+        self._read += len(member.data) if isinstance(member, Member) else 0
+        return member
+
+
+class FileSource:
+    """One file that is no archive."""
+
+    def __init__(self, path: Path) -> None:
+        self.path = path
+        self.total_bytes: int | None = path.stat().st_size
+        self._read = 0
+
+    def position(self) -> int:
+        return self._read
+
+    def members(self, wanted: Wanted, first: int | None = None) -> Iterator[Member | Refused]:
+        if wanted(self.path.name):
+            yield _file_member(self.path, self.path.name, first)
+        self._read = self.total_bytes or 0
+
+
+def _file_member(file: Path, path: str, first: int | None) -> Member | Refused:
+    try:
+        with file.open("rb") as opened:
+            data = _at_most(opened, LARGEST_FILE) if first is None else opened.read(first)
+        if data is None:
+            return too_large(path, file.stat().st_size)
+    except OSError as error:
+        return Refused(path, Rule.DAMAGED_FILE, f"can't be read: {error.strerror}")
+    return Member(path, data)
 
 
 def _at_most(file: IO[bytes], limit: int) -> bytes | None:

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
+from pathlib import Path
 
 from ingest.errors import SourceBroken
 from ingest.rules import Rule
@@ -61,8 +62,21 @@ class _Bytes:
         return size - left
 
 
-def read_tar(read: Callable[[int], bytes], wanted: Wanted) -> Iterator[Member | Refused]:
-    """The wanted files of the tar that `read(size)` delivers; raises SourceBroken where it is cut or damaged."""
+def is_tar(path: Path) -> bool:
+    """Whether a file begins with a tar header."""
+    with path.open("rb") as file:
+        block = file.read(BLOCK)
+    try:
+        return len(block) == BLOCK and _parse(block, {}, "its start") is not None
+    except SourceBroken:
+        return False
+
+
+def read_tar(read: Callable[[int], bytes], wanted: Wanted, first: int | None = None) -> Iterator[Member | Refused]:
+    """The wanted files of the tar that `read(size)` delivers; raises SourceBroken where it is cut or damaged.
+
+    first: only so many bytes of each file, the rest passed over.
+    """
     stream = _Bytes(read)
     extended: dict[str, str] = {}
     last = "its start"
@@ -80,18 +94,19 @@ def read_tar(read: Callable[[int], bytes], wanted: Wanted) -> Iterator[Member | 
         extended = {}
         last = header.path
         entry = _examine(header, wanted)
+        taken = 0
         if isinstance(entry, _Header):
-            yield Member(plain(header.path), _whole(stream, header, padded, last))
-            continue
-        if entry is not None:
+            taken = padded if first is None else min(padded, first)
+            yield Member(plain(header.path), _whole(stream, header, taken, last))
+        elif entry is not None:
             yield entry
-        if stream.skip(padded) < header.size:
+        if taken + stream.skip(padded - taken) < header.size:
             raise SourceBroken(f"the archive is cut short in {last}")
 
 
 def _whole(stream: _Bytes, header: _Header, padded: int, last: str) -> bytes:
     data = stream.take(padded)
-    if len(data) < header.size:
+    if len(data) < min(header.size, padded):
         raise SourceBroken(f"the archive is cut short in {last}")
     return data[: header.size]
 

@@ -8,6 +8,7 @@ from pathlib import Path
 import pytest
 
 from ingest.report import Summary
+from ingest.request import Request
 from ingest.rules import Rule
 from ingest.run import ingest
 from schema.lake import Lake
@@ -159,7 +160,7 @@ def test_an_unpacked_archive_may_be_offered_by_its_root_folder(tmp_path: Path, i
 def test_a_given_collection_replaces_the_first_folder(tmp_path: Path) -> None:
     lake = Lake.create(tmp_path / "lake")
     folder = unpacked(tmp_path / "logs", study_files(GOOD, workload="root/sub/mnist/cnn/sgd"))
-    ingest(lake, [folder], collection="mine")
+    ingest(lake, [folder], Request(collection="mine"))
     assert stored_trials(lake)[0][0] == "mine/sub/mnist/cnn/sgd"
 
 

@@ -15,7 +15,8 @@ from hypothesis import strategies as st
 
 from ingest.csv_curves import read_curves
 from ingest.errors import SourceBroken
-from ingest.formats.batch_science import read
+from ingest.formats.batch_science import FORMAT
+from ingest.mapping.mapping import LogMapping
 from ingest.report import Quarantined
 from ingest.sources.open import open_source
 from ingest.study import StudyRejected
@@ -47,7 +48,7 @@ def test_spoiled_archives(
     path: Path = tmp_path_factory.getbasetemp() / "spoiled"
     path.write_bytes(container[:position] + noise + rest)
     try:
-        for part in read(open_source(path)):
+        for part in FORMAT.read(open_source(path), LogMapping()):
             if not isinstance(part, Quarantined):
                 loaded = part.load()
                 assert len(loaded.trials) + len(loaded.quarantined) == part.n_trials
@@ -69,10 +70,10 @@ def test_any_text_as_csv(texts: list[str], with_header: bool) -> None:
 @MANY
 @given(st.binary(max_size=400))
 def test_any_bytes_as_an_archive(tmp_path_factory: pytest.TempPathFactory, data: bytes) -> None:
-    path: Path = tmp_path_factory.getbasetemp() / "anything"
+    path: Path = tmp_path_factory.getbasetemp() / "anything.tar"
     path.write_bytes(data)
     try:
-        list(read(open_source(path)))
+        list(FORMAT.read(open_source(path), LogMapping()))
     except SourceBroken as error:
         assert "\n" not in str(error)  # noqa: PT017
 
@@ -87,6 +88,6 @@ def test_a_zip_bomb_is_refused_in_bounded_memory(tmp_path: Path) -> None:
         for _ in range(600):
             file.write(bytes(1 << 20))
     (tmp_path / "bomb.zip").write_bytes(buffer.getvalue())
-    (refused,) = read(open_source(tmp_path / "bomb.zip"))
+    (refused,) = FORMAT.read(open_source(tmp_path / "bomb.zip"), LogMapping())
     assert isinstance(refused, Quarantined)
     assert refused.rule == "file_too_large"

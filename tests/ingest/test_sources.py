@@ -233,4 +233,4 @@ def test_nothing_at_the_path_is_a_clear_error(tmp_path: Path) -> None:
     with pytest.raises(UnknownSource, match="there is nothing at"):
         open_source(tmp_path / "absent")
     with pytest.raises(SourceBroken, match="cut short"):
-        members_of(written(tmp_path / "empty", b""))
+        members_of(written(tmp_path / "empty.tar", b""))

@@ -10,6 +10,7 @@ from pathlib import Path
 import pytest
 from fastapi.testclient import TestClient
 
+from ingest.request import Request
 from ingest.run import ingest
 from schema.lake import Lake
 from schema.names import Workload
@@ -34,7 +35,7 @@ def growing(tmp_path: Path, small_archive: Path) -> Lake:
 
 def publish_a_better_trial(lake: Lake, folder: Path, name: str = "next", steps: int = 5) -> None:
     rows = [Row(8, 1, "COMPLETE", 0, 0.9), Row(8, 1, "COMPLETE", steps, 0.2)]
-    ingest(lake, [write_workload(folder / name, "mnist/cnn/sgd", {ERROR: rows})], collection="small")
+    ingest(lake, [write_workload(folder / name, "mnist/cnn/sgd", {ERROR: rows})], Request(collection="small"))
 
 
 def wait_for(releases: Releases, number: int) -> None:

@@ -1,0 +1,1 @@
+"""What each format itself says, as mappings."""

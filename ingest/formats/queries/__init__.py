@@ -1,0 +1,1 @@
+"""SQL statements, one per file, each headed by what one of its rows is."""

@@ -1,0 +1,1 @@
+"""What a log doesn't say: the mapping file that names its study, its trial, its metrics and its steps."""

@@ -1,0 +1,1 @@
+"""Mappings for published logs, to be used by `losslake ingest --map`."""

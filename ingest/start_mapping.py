@@ -1,0 +1,58 @@
+"""Sampling a source for a starting mapping."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+from ingest.errors import BadMapping, SourceBroken, UnknownFormat
+from ingest.formats.format import Format
+from ingest.mapping.load import MAPPING_NAME
+from ingest.mapping.mapping import LogMapping
+from ingest.mapping.side_files import SideFiles
+from ingest.mapping.starting import Sample, starting_mapping
+from ingest.numbers import TrialNumbers
+from ingest.reading import SourceReading
+from ingest.request import Request, with_defaults
+from ingest.run_log import RunLog
+from ingest.sources.member import Source
+from ingest.sources.open import open_source
+
+MOST_RUNS = 50
+
+
+def start_mapping(place: Path | str, formats: tuple[str, ...] = (), output: Path | None = None) -> Path:
+    """Write a starting mapping for the logs at a place, by default beside them; returns where it is.
+
+    Raises BadMapping when there is a file already, UnknownFormat when no format fits, UnknownSource.
+    """
+    source = open_source(place)
+    request = Request(formats=formats)
+    folder = source.path if source.path.is_dir() else source.path.parent
+    target = output or folder / MAPPING_NAME
+    if target.exists():
+        raise BadMapping(f"{target} is there already: change it, or name another file with --output")
+    reading = SourceReading(source, request, TrialNumbers(Path(), []), {}, LogMapping())
+    samples = [_sample(reading.part(name), reading.formats[name]) for name in reading.detected.files]
+    samples = [sample for sample in samples if sample.runs]
+    if not samples:
+        raise UnknownFormat(f"{source.path} holds no run that needs a mapping: see 'losslake formats'")
+    try:
+        target.write_text(starting_mapping(samples), "utf-8")
+    except OSError as error:
+        raise BadMapping(f"can't write {target}: {error.strerror}") from None
+    return target
+
+
+def _sample(source: Source, log_format: Format) -> Sample:
+    defaults = with_defaults(LogMapping(), log_format)
+    side = SideFiles.read(source, defaults.side_files)
+    runs: list[RunLog] = []
+    try:
+        for item in log_format.read(source, defaults):
+            if isinstance(item, RunLog):
+                runs.append(item)
+            if len(runs) >= MOST_RUNS:
+                break
+    except SourceBroken:
+        pass  # what came before the break is sample enough
+    return Sample(log_format.name, defaults, runs, [side.beside(run.run) for run in runs])

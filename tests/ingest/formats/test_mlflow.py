@@ -1,0 +1,181 @@
+from __future__ import annotations
+
+import math
+from collections.abc import Iterator
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from ingest.errors import SourceBroken, UnknownSource
+from ingest.formats.format import Glimpse
+from ingest.formats.mlflow import CHUNK, FORMAT, rows_in_chunks
+from ingest.mapping.mapping import LogMapping
+from ingest.report import Quarantined
+from ingest.rules import Rule
+from ingest.run_log import RunLog
+from ingest.sources.database import DatabaseSource
+from ingest.sources.member import Source
+from ingest.sources.open import open_source
+from tests.ingest.formats.mlflow_stores import HISTORIES, Filled, file_store_allowed, fill
+from tests.ingest.formats.postgres import PASSWORD, postgres_server
+
+Store = tuple[Source, Filled]
+STORES = ("file_store", "sqlite_store", "postgres_store")
+
+
+@pytest.fixture(scope="module")
+def file_store(tmp_path_factory: pytest.TempPathFactory) -> Store:
+    folder: Path = tmp_path_factory.mktemp("files")
+    with file_store_allowed():
+        return open_source(folder), fill((folder / "mlruns").as_uri())
+
+
+@pytest.fixture(scope="module")
+def sqlite_store(tmp_path_factory: pytest.TempPathFactory) -> Store:
+    folder: Path = tmp_path_factory.mktemp("sqlite")
+    return open_source(folder), fill(f"sqlite:///{folder}/mlflow.db")
+
+
+@pytest.fixture(scope="module")
+def postgres_url() -> Iterator[str]:
+    with postgres_server() as url:
+        yield url
+
+
+@pytest.fixture(scope="module")
+def postgres_store(postgres_url: str) -> Store:
+    return DatabaseSource(postgres_url), fill(postgres_url.replace("postgresql", "postgresql+psycopg", 1))
+
+
+@pytest.fixture
+def store(request: pytest.FixtureRequest) -> Store:
+    found: Store = request.getfixturevalue(request.param)
+    return found
+
+
+def found_in(store: Store) -> list[RunLog | Quarantined]:
+    with file_store_allowed():
+        return [item for item in FORMAT.read(store[0], LogMapping()) if isinstance(item, RunLog | Quarantined)]
+
+
+def run_in(store: Store, run_id: str) -> RunLog:
+    (run,) = (item for item in found_in(store) if isinstance(item, RunLog) and item.fields["run_id"] == run_id)
+    return run
+
+
+@pytest.mark.parametrize("store", STORES, indirect=True)
+def test_every_metric_is_what_mlflow_itself_reads_back(store: Store) -> None:
+    run = run_in(store, store[1].finished)
+    found = {next(name for name in rows.columns if name in HISTORIES): rows for rows in run.rows}
+    assert sorted(found) == sorted(HISTORIES)
+    for name, rows in found.items():
+        with file_store_allowed():
+            history = store[1].client.get_metric_history(store[1].finished, name)
+        history = sorted(history, key=lambda metric: metric.timestamp)
+        assert rows.columns["step"].tolist() == [metric.step for metric in history]
+        assert rows.columns["timestamp"].tolist() == [metric.timestamp / 1000 for metric in history]
+        infinities = {1.7976931348623157e308: math.inf, -1.7976931348623157e308: -math.inf}
+        expected = [infinities.get(metric.value, metric.value) for metric in history]
+        assert np.array_equal(rows.columns[name], expected, equal_nan=True)
+        assert np.array_equal(rows.columns[name], [value for value, _, _ in HISTORIES[name]], equal_nan=True)
+        assert not rows.missing
+
+
+@pytest.mark.parametrize("store", STORES, indirect=True)
+def test_a_run_has_its_params_as_numbers_or_text_and_its_tags_and_experiment_as_fields(store: Store) -> None:
+    run = run_in(store, store[1].finished)
+    params = {"lr": 0.1, "layers": 12, "name": "007", "opt/name": "sgd", "nothing": "nan", "text": "a\nb ä"}
+    assert run.parameters == params
+    own = {"run_id": store[1].finished, "run_name": "nice", "experiment": "lr sweep: ü", "note": "hello"}
+    assert own.items() <= run.fields.items()
+    assert params.items() <= run.fields.items()
+    assert run.started_at == 1_700_000_000.0
+
+
+@pytest.mark.parametrize("store", STORES, indirect=True)
+def test_who_ran_what_and_where_is_left_out_and_said_so(store: Store) -> None:
+    run = run_in(store, store[1].finished)
+    assert "someone" not in repr(run)
+    assert not any(name.startswith("mlflow.") for name in run.fields)
+    assert {"user name", "code and command line", "paths of the machine"} == set(run.private)
+
+
+@pytest.mark.parametrize("store", STORES, indirect=True)
+def test_deleted_runs_are_left_out_and_those_without_metrics_quarantined(store: Store) -> None:
+    filled = store[1]
+    found = found_in(store)
+    runs = [item for item in found if isinstance(item, RunLog)]
+    (refused,) = (item for item in found if isinstance(item, Quarantined))
+    assert {run.fields["run_id"] for run in runs} == {filled.finished, filled.failed}
+    assert [run.run for run in runs] == sorted(run.run for run in runs)
+    assert (refused.rule, filled.empty in refused.path) == (Rule.NO_MEASUREMENTS, True)
+    # The folder of a deleted run may come after the last one that there is to tell of it.
+    told = sum(run.remarks.get("deleted run before this one left out", 0) for run in runs)
+    assert told == 1 or (told == 0 and filled.deleted > max(filled.finished, filled.failed))
+    assert {run.fields["run_id"]: run.status for run in runs} == {filled.finished: "FINISHED", filled.failed: "FAILED"}
+
+
+@pytest.mark.parametrize("store", STORES, indirect=True)
+def test_a_tag_never_stands_for_a_fact_of_the_run(store: Store) -> None:
+    run = run_in(store, store[1].failed)
+    assert run.fields["run_id"] == store[1].failed
+    assert run.remarks["param or tag passed over as a field, which has another meaning already"] == 1
+
+
+@pytest.mark.parametrize("store", STORES, indirect=True)
+def test_reading_twice_gives_the_same(store: Store) -> None:
+    assert repr(found_in(store)) == repr(found_in(store))
+
+
+def test_a_database_s_errors_are_one_line_without_the_password(postgres_url: str) -> None:
+    wrong = postgres_url.replace("s3cret", "wrong")
+    with pytest.raises(SourceBroken) as caught:
+        list(FORMAT.read(DatabaseSource(wrong), LogMapping()))
+    assert "password authentication failed" in str(caught.value)
+    assert "wrong word" not in str(caught.value)
+    assert "\n" not in str(caught.value)
+
+
+def test_a_database_without_mlflow_s_tables_is_a_broken_source(postgres_url: str) -> None:
+    with pytest.raises(SourceBroken, match=r'relation "\w+" does not exist') as caught:
+        list(FORMAT.read(DatabaseSource(postgres_url.replace("/postgres?", "/template1?")), LogMapping()))
+    assert PASSWORD not in str(caught.value)
+    assert "\n" not in str(caught.value)
+
+
+def test_a_database_s_rows_come_in_chunks_of_bounded_size(postgres_url: str) -> None:
+    with DatabaseSource(postgres_url).connect() as connection:
+        chunks = rows_in_chunks(connection, f"SELECT i FROM generate_series(1, {2 * CHUNK + 1}) AS i")
+        assert [len(chunk) for chunk in chunks] == [CHUNK, CHUNK, 1]
+
+
+def test_a_server_that_is_not_there_is_a_broken_source() -> None:
+    source = DatabaseSource("postgresql://someone:hidden@127.0.0.1:1/runs?sslpassword=other")
+    assert str(source.path) == "postgresql:127.0.0.1:1/runs"
+    assert list(source.members(lambda _path: True)) == []
+    with pytest.raises(SourceBroken, match="Connection refused"):
+        list(FORMAT.read(source, LogMapping()))
+
+
+@pytest.mark.parametrize("url", ["sqlite:///x.db", "mysql://u:hidden@h/d", "postgresql://u:hidden@h:port/d", "runs"])
+def test_what_is_no_postgresql_url_is_no_source(url: str) -> None:
+    with pytest.raises(UnknownSource) as caught:
+        DatabaseSource(url)
+    assert "hidden" not in str(caught.value)
+
+
+@pytest.mark.parametrize(
+    ("path", "start", "sureness"),
+    [
+        ("mlruns/0/abc/meta.yaml", b"artifact_uri: x\nrun_id: abc\n", 0.95),
+        ("mlruns/0/abc/meta.yaml", b"run_uuid: abc\n", 0.95),
+        ("mlruns/0/meta.yaml", b"experiment_id: '0'\nname: Default\n", 0.0),
+        ("mlflow.db", b"SQLite format 3\0", 0.9),
+        ("runs.db", b"SQLite format 3\0...CREATE TABLE latest_metrics", 0.9),
+        ("runs.db", b"SQLite format 3\0", 0.4),
+        ("runs.csv", b"run_id: abc", 0.0),
+    ],
+)
+def test_stores_are_told_by_their_bytes(path: str, start: bytes, sureness: float) -> None:
+    assert FORMAT.detect(Glimpse(path, start)) == sureness

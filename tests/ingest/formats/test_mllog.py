@@ -1,0 +1,232 @@
+"""MLPerf's three dialects, and the traps of real submissions."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+
+import numpy as np
+import pytest
+from hypothesis import HealthCheck, given, settings
+from hypothesis import strategies as st
+
+from ingest.formats.format import Glimpse
+from ingest.formats.mllog import FORMAT
+from ingest.mapping.load import parse_mapping
+from ingest.mapping.mapping import LogMapping
+from ingest.report import Quarantined
+from ingest.rules import Rule
+from ingest.run_log import RunLog
+from tests.ingest.formats.reading import cells, read, runs
+
+DEFAULTS = parse_mapping(FORMAT.defaults.encode(), "defaults")
+QUICK = settings(max_examples=300, deadline=None, suppress_health_check=list(HealthCheck))
+LONG = settings(QUICK, max_examples=20_000)
+
+
+def line(key: str, value: object = None, time_ms: int = 1000, **metadata: object) -> str:
+    document = {"namespace": "", "time_ms": time_ms, "key": key, "value": value, "metadata": {"lineno": 1, **metadata}}
+    return f":::MLLOG {json.dumps(document)}"
+
+
+START = [line("global_batch_size", 64), line("opt_name", "lars"), line("seed", 7), line("run_start", time_ms=5000)]
+EVALUATIONS = [line("eval_accuracy", 0.5, 6000, epoch_num=1), line("eval_accuracy", 0.75, 7500, epoch_num=2)]
+STOP = [line("run_stop", time_ms=8000, status="success")]
+
+
+def one(folder: Path, *lines: str, end: str = "\n") -> RunLog:
+    (run,) = runs(FORMAT, folder, {"result_0.txt": end.join([*lines, ""]).encode()}, DEFAULTS)
+    return run
+
+
+def quarantined(folder: Path, *lines: str, mapping: LogMapping = DEFAULTS) -> Quarantined:
+    (reason,) = read(FORMAT, folder, {"result_0.txt": "\n".join([*lines, ""]).encode()}, mapping)
+    assert isinstance(reason, Quarantined)
+    return reason
+
+
+def test_a_run_has_its_facts_its_evaluations_and_its_end(tmp_path: Path) -> None:
+    run = one(tmp_path, *START, *EVALUATIONS, *STOP)
+    assert run.fields == {"global_batch_size": 64, "opt_name": "lars", "seed": 7}
+    assert run.parameters == {"opt_name": "lars", "seed": 7}
+    assert (run.status, run.started_at) == ("success", 5.0)
+    (rows,) = run.rows
+    assert cells(rows, "eval_accuracy") == [0.5, 0.75]
+    assert cells(rows, "epoch_num") == [1.0, 2.0]
+    assert cells(rows, "time") == [6.0, 7.5]
+
+
+def test_the_dialect_of_v0_6(tmp_path: Path) -> None:
+    text = [
+        ':::MLL 0.0 submission_benchmark: {"value": "resnet", "metadata": {"lineno": 0, "file": "N/A"}}',
+        ':::MLL 10.5 global_batch_size: {"value": 4096, "metadata": {"lineno": 608}}',
+        ':::MLL 11.0 run_start: {"value": null, "metadata": {"lineno": 1}}',
+        ':::MLL 12.25 eval_accuracy: {"value": "20.5", "metadata": {"epoch_num": 4}}',
+        ':::MLL 13.0 run_stop: {"value": null, "metadata": {"status": "abort"}}',
+    ]
+    run = one(tmp_path, *text)
+    assert (run.fields["global_batch_size"], run.status, run.started_at) == (4096, "abort", 11.0)
+    assert (cells(run.rows[0], "eval_accuracy"), cells(run.rows[0], "time")) == ([20.5], [12.25])
+
+
+def test_the_dialect_of_v0_5_never_takes_the_batch_of_one_worker_for_the_batch(tmp_path: Path) -> None:
+    text = [
+        ":::MLPv0.5.0 resnet 1541635000.5 (/root/main.py:10) input_batch_size: 128",
+        ":::MLPv0.5.0 resnet 1541635001.0 (/root/main.py:11) run_start",
+        ':::MLPv0.5.0 resnet 1541635002.0 (/root/main.py:12) eval_accuracy: {"epoch": 3, "value": 0.25}',
+        ":::MLPv0.5.0 resnet 1541635002.0 (/root/main.py:12) eval_target: 0.749",
+        ':::MLPv0.5.0 resnet 1541635003.0 (/root/main.py:13) run_stop: {"success": true}',
+    ]
+    run = one(tmp_path, *text)
+    assert "global_batch_size" not in run.fields
+    assert run.fields["input_batch_size"] == 128
+    assert (cells(run.rows[0], "eval_accuracy"), cells(run.rows[0], "epoch_num")) == ([0.25], [3.0])
+    assert run.status == "success"
+    assert [(goal.column, goal.target) for goal in run.goals] == [("eval_accuracy", 0.749)]
+
+
+def test_text_before_the_marker_and_carriage_returns_are_no_part_of_a_line(tmp_path: Path) -> None:
+    plain = one(tmp_path / "a", *START, *EVALUATIONS, *STOP)
+    odd = one(tmp_path / "b", *(f"0: worker-3 | {text}" for text in [*START, *EVALUATIONS, *STOP]), end="\r\n")
+    assert cells(odd.rows[0], "eval_accuracy") == cells(plain.rows[0], "eval_accuracy")
+    assert (odd.fields, odd.status) == (plain.fields, plain.status)
+
+
+@pytest.mark.parametrize(
+    ("value", "columns"),
+    [
+        (0.5, {"eval_accuracy": [0.5]}),
+        ("0.5", {"eval_accuracy": [0.5]}),
+        ([0.5], {"eval_accuracy": [0.5]}),
+        ({"DICE": 0.9, "loss": 0.5}, {"eval_accuracy.DICE": [0.9], "eval_accuracy.loss": [0.5]}),
+    ],
+)
+def test_a_value_is_a_number_a_text_a_list_or_a_dict(
+    tmp_path: Path, value: object, columns: dict[str, list[float]]
+) -> None:
+    run = one(tmp_path, *START, line("eval_accuracy", value, epoch_num=1), *STOP)
+    assert {name: cells(rows, name) for rows in run.rows for name in rows.columns if name in columns} == columns
+
+
+@pytest.mark.parametrize("value", ["high", [0.5, 0.6], True, {"a": {"b": "c"}}])
+def test_a_value_that_is_no_number_is_left_out_and_counted(tmp_path: Path, value: object) -> None:
+    run = one(tmp_path, *START, line("eval_accuracy", value, epoch_num=1), *EVALUATIONS, *STOP)
+    assert list(run.remarks.values()) == [1]
+    assert cells(run.rows[0], "eval_accuracy") == [0.5, 0.75]
+
+
+def test_samples_and_epochs_are_both_kept_for_the_mapping_to_choose(tmp_path: Path) -> None:
+    both = line("eval_accuracy", 3.5, epoch_num=12256, samples_count=12256)
+    run = one(tmp_path, *START, both, line("eval_accuracy", 3.25, samples_count=24544), *STOP)
+    assert cells(run.rows[0], "samples_count") == [12256.0, 24544.0]
+    assert cells(run.rows[0], "epoch_num") == [12256.0, None]
+
+
+def test_epochs_beyond_belief_are_quarantined_until_a_mapping_says_what_they_are(tmp_path: Path) -> None:
+    text = [*START, line("eval_accuracy", 3.5, epoch_num=122_560), *STOP]
+    assert quarantined(tmp_path / "a", *text).rule == Rule.STEP_UNKNOWN
+    mapping = parse_mapping(b"[[axis]]\ncolumn = 'epoch_num'\ncounts = 'examples'", "m")
+    (run,) = runs(FORMAT, tmp_path / "b", {"result_0.txt": "\n".join(text).encode()}, mapping)
+    assert cells(run.rows[0], "epoch_num") == [122_560.0]
+
+
+def test_two_equal_run_stops_are_one_and_two_different_ones_undecided(tmp_path: Path) -> None:
+    assert one(tmp_path / "a", *START, *EVALUATIONS, *STOP, *STOP).status == "success"
+    reason = quarantined(tmp_path / "b", *START, *EVALUATIONS, *STOP, line("run_stop", status="aborted"))
+    assert reason.rule == Rule.STATUS_UNDECIDED
+
+
+def test_a_log_without_run_stop_says_so(tmp_path: Path) -> None:
+    assert one(tmp_path, *START, *EVALUATIONS).status == "no run_stop"
+    assert DEFAULTS.statuses["no run_stop"] == "INCOMPLETE"
+
+
+def test_two_batch_sizes_in_one_log_are_undecided(tmp_path: Path) -> None:
+    assert quarantined(tmp_path, *START, line("global_batch_size", 128), *STOP).rule == Rule.FACTS_DISAGREE
+
+
+def test_a_fact_that_changes_is_no_fact(tmp_path: Path) -> None:
+    run = one(tmp_path, *START, line("seed", 8), *EVALUATIONS, *STOP)
+    assert "seed" not in run.fields
+
+
+def test_personal_data_is_left_out_and_said_to_be(tmp_path: Path) -> None:
+    text = [
+        line("submission_poc_email", "a@b.org"),
+        line("note", "ask jane.doe@example.org"),
+        line("submission_poc_name", "Jane"),
+    ]
+    run = one(tmp_path, *START, *text, *EVALUATIONS, *STOP)
+    assert "jane" not in repr(run).lower()
+    assert "a@b.org" not in repr(run)
+    assert len(run.private) == 1
+
+
+def test_lines_that_cant_be_read_are_passed_over_and_counted(tmp_path: Path) -> None:
+    bad = [':::MLLOG {"key": ', ":::MLL x", ':::MLLOG {"key": 3}', f":::MLLOG {'[' * 5000}"]
+    run = one(tmp_path, *START, *bad, *EVALUATIONS, *STOP)
+    assert run.remarks == {"MLPerf line that can't be read passed over": 4}
+
+
+def test_a_result_file_without_mlperf_lines_is_quarantined_and_another_text_is_none_of_ours(tmp_path: Path) -> None:
+    assert quarantined(tmp_path / "a", "nothing").rule == Rule.UNREADABLE_LOG
+    assert read(FORMAT, tmp_path / "b", {"notes.txt": b"about :::MLLOG lines"}) == []
+
+
+def test_detection_goes_by_the_marker_and_by_the_name() -> None:
+    assert FORMAT.detect(Glimpse("a/result_3.txt", START[0].encode())) == 1.0
+    assert FORMAT.detect(Glimpse("a/train.log", f"noise\n{START[0]}".encode())) == 1.0
+    assert 0 < FORMAT.detect(Glimpse("a/result_3.txt", b"a long preamble")) < 1
+    assert FORMAT.detect(Glimpse("SOURCE.txt", b"dialects: ':::MLL <epoch_s> key', ':::MLLOG {json}'")) == 0
+    assert FORMAT.detect(Glimpse("a/b.csv", START[0].encode())) == 0
+
+
+json_values = st.recursive(
+    st.none() | st.booleans() | st.floats() | st.integers() | st.text(max_size=5),
+    lambda inner: st.lists(inner, max_size=2) | st.dictionaries(st.text(max_size=5), inner, max_size=2),
+    max_leaves=5,
+)
+keys = st.sampled_from(
+    ["eval_accuracy", "tracked_stats", "run_stop", "run_start", "global_batch_size", "seed", "target_accuracy"]
+)
+metadata = st.dictionaries(st.sampled_from(["epoch_num", "samples_count", "step", "status"]), json_values, max_size=3)
+entries = st.builds(
+    lambda key, value, time, more: (
+        f":::MLLOG {json.dumps({'key': key, 'value': value, 'time_ms': time, 'metadata': more})}"
+    ),
+    keys,
+    json_values,
+    json_values,
+    metadata,
+)
+anything = st.lists(
+    entries.map(str.encode) | st.binary(max_size=60) | st.binary(max_size=60).map(b":::MLL ".__add__), max_size=8
+).map(b"\n".join)
+
+
+def check(tmp_path_factory: pytest.TempPathFactory, data: bytes) -> None:
+    (item,) = read(FORMAT, tmp_path_factory.getbasetemp() / "mllog", {"result_0.txt": data}, DEFAULTS)
+    if isinstance(item, Quarantined):
+        assert "\n" not in item.message
+    else:
+        assert isinstance(item, RunLog)
+        assert all(
+            len(column) == len(rows.columns["time"])
+            for rows in item.rows
+            if "time" in rows.columns
+            for column in rows.columns.values()
+        )
+        assert all(column.dtype == np.float64 for rows in item.rows for column in rows.columns.values())
+
+
+@QUICK
+@given(anything)
+def test_any_bytes_are_a_run_or_a_reason(tmp_path_factory: pytest.TempPathFactory, data: bytes) -> None:
+    check(tmp_path_factory, data)
+
+
+@pytest.mark.fuzz
+@LONG
+@given(anything)
+def test_many_bytes_are_a_run_or_a_reason(tmp_path_factory: pytest.TempPathFactory, data: bytes) -> None:
+    check(tmp_path_factory, data)

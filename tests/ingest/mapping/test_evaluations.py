@@ -1,0 +1,177 @@
+"""From rows to a curve, against a plain reading of the rule: the last word of the log on each metric and step."""
+
+from __future__ import annotations
+
+import math
+from dataclasses import replace
+
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from ingest.mapping.evaluations import NO_STEP, OVERWRITTEN, curve_of
+from ingest.mapping.mapping import Axis, LogMapping
+from ingest.mapping.refusal import Refusal
+from ingest.mapping.template import Template
+from ingest.rules import Rule
+from ingest.run_log import LoggedRows, RunLog
+from ingest.study import Curves
+
+MAPPING = LogMapping(
+    metrics={"a": Template("val/loss"), "b": Template("val/accuracy")}, axes=[Axis("step")], elapsed_column="time"
+)
+Cell = float | None
+Written = list[tuple[Cell, dict[str, Cell]]]
+cell = st.none() | st.floats(width=16)
+row = st.tuples(
+    st.none() | st.integers(0, 6).map(float),
+    st.fixed_dictionaries({"a": cell, "b": cell, "time": st.none() | st.floats(0, 9)}),
+)
+tables = st.lists(st.lists(row, min_size=1, max_size=8), min_size=1, max_size=4)
+
+
+def logged(rows: Written) -> LoggedRows:
+    cells = {"step": [step for step, _ in rows], **{name: [values[name] for _, values in rows] for name in rows[0][1]}}
+    columns = {name: np.array([math.nan if c is None else c for c in column]) for name, column in cells.items()}
+    missing = {name: np.array([c is None for c in column]) for name, column in cells.items() if None in column}
+    return LoggedRows(columns, missing)
+
+
+def run_of(*pieces: Written) -> RunLog:
+    return RunLog("run", {}, [logged(rows) for rows in pieces])
+
+
+def plain(curve: Curves) -> dict[str, list[tuple[int, str]]]:
+    found: dict[str, list[tuple[int, str]]] = {}
+    for metric, values in curve.values.items():
+        absent = curve.missing.get(metric, np.zeros(len(values), bool))
+        found[metric] = [
+            (int(step), repr(float(value)))
+            for step, value, gone in zip(curve.steps, values, absent, strict=True)
+            if not gone
+        ]
+    return found
+
+
+@given(tables)
+def test_the_curve_is_the_last_word_on_each_metric_and_step(pieces: list[Written]) -> None:
+    expected: dict[str, dict[int, str]] = {}
+    overwritten = without_step = 0
+    for column, metric in (("a", "val/loss"), ("b", "val/accuracy")):
+        for rows in pieces:
+            for step, values in rows:
+                value = values[column]
+                if value is not None and step is None:
+                    without_step += 1
+                elif value is not None and step is not None:
+                    own = expected.setdefault(metric, {})
+                    overwritten += int(step) in own
+                    own[int(step)] = repr(float(value))
+    if not expected:
+        with pytest.raises(Refusal):
+            curve_of(run_of(*pieces), MAPPING, 8, {})
+        return
+    found = curve_of(run_of(*pieces), MAPPING, 8, {})
+    assert plain(found.curve) == {metric: sorted(own.items()) for metric, own in expected.items()}
+    assert found.remarks.get(OVERWRITTEN, 0) == overwritten
+    assert found.remarks.get(NO_STEP, 0) == without_step
+    assert (np.diff(found.curve.steps) > 0).all()
+
+
+POSITIONS = np.array([0.0, 0.5, 1.0, 2.0])
+RUN = RunLog("run", {}, [LoggedRows({"epoch": POSITIONS, "a": np.arange(4.0), "lr": np.arange(4.0)})])
+
+
+def by(axis: Axis) -> LogMapping:
+    return replace(MAPPING, axes=[axis])
+
+
+def test_steps_from_epochs_are_epochs_times_examples_by_batch_size_to_the_nearest() -> None:
+    found = curve_of(RUN, by(Axis("epoch", "epochs", Template("{n}"))), 64, {"n": 1000})
+    assert found.curve.steps.tolist() == [0, 8, 16, 31]
+    assert found.computed_steps == ["epoch x 1000 / 64"]
+
+
+def test_steps_from_examples_are_examples_by_batch_size() -> None:
+    run = RunLog("run", {}, [LoggedRows({"samples": np.array([0.0, 12288.0, 24544.0]), "a": np.arange(3.0)})])
+    found = curve_of(run, by(Axis("samples", "examples")), 32, {})
+    assert found.curve.steps.tolist() == [0, 384, 767]
+    assert found.computed_steps == ["samples / 32"]
+
+
+def test_logged_steps_are_taken_as_they_are_and_said_to_be() -> None:
+    run = RunLog("run", {}, [LoggedRows({"step": np.array([3.0, 1.0]), "a": np.array([0.3, 0.1])})])
+    found = curve_of(run, MAPPING, 32, {})
+    assert (found.curve.steps.tolist(), found.computed_steps) == ([1, 3], [])
+
+
+def test_columns_that_nothing_names_are_left_out_and_listed() -> None:
+    assert curve_of(RUN, by(Axis("epoch", "epochs", Template(1))), 1, {}).left_out == ["lr"]
+
+
+def test_an_axis_can_hold_for_some_columns_only() -> None:
+    rows = LoggedRows({"step": np.array([10.0]), "epoch": np.array([1.0]), "a": np.array([0.5]), "b": np.array([0.5])})
+    axes = [Axis("epoch", "epochs", Template(100), ["b"]), Axis("step")]
+    found = curve_of(RunLog("run", {}, [rows]), replace(MAPPING, axes=axes), 1, {})
+    assert plain(found.curve) == {"val/loss": [(10, "0.5")], "val/accuracy": [(100, "0.5")]}
+
+
+def test_one_column_can_be_two_axes() -> None:
+    rows = LoggedRows({"x": np.array([1.0]), "a": np.array([0.5]), "b": np.array([0.5])})
+    axes = [Axis("x", "epochs", Template(100), ["b"]), Axis("x")]
+    found = curve_of(RunLog("run", {}, [rows]), replace(MAPPING, axes=axes), 1, {})
+    assert plain(found.curve) == {"val/loss": [(1, "0.5")], "val/accuracy": [(100, "0.5")]}
+
+
+def test_a_metric_without_an_axis_is_left_out_and_counted() -> None:
+    rows = LoggedRows({"step": np.array([1.0]), "a": np.array([0.5])})
+    other = LoggedRows({"time": np.array([1.0]), "b": np.array([0.5])})
+    found = curve_of(RunLog("run", {}, [rows, other]), MAPPING, 1, {})
+    assert list(found.curve.values) == ["val/loss"]
+    assert found.remarks == {"column 'b' left out: no [[axis]] holds for it": 1}
+
+
+def test_wall_time_counts_from_the_start_of_the_run_and_never_below_zero() -> None:
+    rows = LoggedRows({"step": np.array([0.0, 1.0, 2.0]), "t": np.array([90.0, 105.0, 130.5]), "a": np.arange(3.0)})
+    mapping = replace(MAPPING, elapsed_column=None, wall_time_column="t")
+    found = curve_of(RunLog("run", {}, [rows], started_at=100.0), mapping, 1, {})
+    assert found.curve.elapsed_s is not None
+    assert np.isnan(found.curve.elapsed_s[0])
+    assert found.curve.elapsed_s[1:].tolist() == [5.0, 30.5]
+
+
+@pytest.mark.parametrize(
+    ("positions", "axis", "rule"),
+    [
+        ([-1.0], Axis("step"), Rule.NEGATIVE_STEP),
+        ([0.5], Axis("step"), Rule.BAD_STEP),
+        ([math.nan], Axis("step"), Rule.BAD_STEP),
+        ([math.inf], Axis("step"), Rule.BAD_STEP),
+        ([2.0**53], Axis("step"), Rule.BAD_STEP),
+        ([1e300], Axis("step", "epochs", Template(1e9)), Rule.BAD_STEP),
+        ([1.0], Axis("step", "epochs", Template("{unsaid}")), Rule.STEP_UNKNOWN),
+        ([1.0], Axis("step", "epochs", Template("none")), Rule.BAD_FACT),
+        ([1.0], Axis("step", "epochs", Template(0)), Rule.BAD_FACT),
+        ([1.0], Axis("other"), Rule.STEP_UNKNOWN),
+    ],
+)
+def test_a_position_that_is_no_step_refuses_the_run(positions: list[float], axis: Axis, rule: Rule) -> None:
+    run = RunLog("run", {}, [LoggedRows({"step": np.array(positions), "a": np.zeros(len(positions))})])
+    with pytest.raises(Refusal) as refusal:
+        curve_of(run, by(axis), 1, {})
+    assert refusal.value.rule == rule
+
+
+def test_a_run_without_a_known_column_says_which_line_to_add() -> None:
+    run = RunLog("run", {}, [LoggedRows({"step": np.array([1.0]), "eval_wer": np.array([0.5])})])
+    with pytest.raises(Refusal) as refusal:
+        curve_of(run, MAPPING, 1, {})
+    assert refusal.value.lacks[0].add.startswith('eval_wer = "val/word_error_rate"')
+
+
+def test_a_run_without_measurements_is_refused() -> None:
+    run = RunLog("run", {}, [LoggedRows({"step": np.zeros(0), "a": np.zeros(0)})])
+    with pytest.raises(Refusal) as refusal:
+        curve_of(run, MAPPING, 1, {})
+    assert refusal.value.rule == Rule.NO_MEASUREMENTS

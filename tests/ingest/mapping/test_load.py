@@ -1,0 +1,124 @@
+"""The mapping file: what it may say, and one line for whatever is wrong with it."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from ingest.errors import BadMapping
+from ingest.formats.registry import formats
+from ingest.mapping.load import load_mapping, overlaid, parse_mapping
+from ingest.mapping.template import Template
+
+WHOLE = """
+[collection]
+name = "mine"
+licence = "CC-BY-4.0"
+[run]
+dataset = "mnist"
+batch_size = 64
+column = "run"
+[path]
+patterns = ["s{seed:int}/*"]
+[files]
+formats = ["csv"]
+include = ["*.csv"]
+side = ["hparams.yaml"]
+[[lookup]]
+file = "table.csv"
+keys = ["arch"]
+[fields]
+epoch_examples = 50000
+[parameters]
+learning_rate = "{lr}"
+[metrics]
+eval_loss = "val/loss"
+lr = ""
+[status]
+done = "COMPLETE"
+[[axis]]
+column = "epoch"
+counts = "epochs"
+epoch_size = "{epoch_examples}"
+metrics = ["eval_*"]
+[time]
+wall_time = "time"
+[[goal]]
+metric = "val/loss"
+target = 0.5
+source = "a paper"
+"""
+
+
+def test_every_section_is_read(tmp_path: Path) -> None:
+    (tmp_path / "table.csv").write_text("arch,model,size\ncnn,simple_cnn,\nmlp,fully_connected,3\n")
+    (tmp_path / "losslake.toml").write_text(WHOLE)
+    mapping = load_mapping(tmp_path / "losslake.toml")
+    assert mapping.collection.name == Template("mine")
+    assert mapping.run.batch_size == Template(64)
+    assert mapping.run_column == "run"
+    assert mapping.lookups[0].rows == {
+        ("cnn",): {"model": "simple_cnn"},
+        ("mlp",): {"model": "fully_connected", "size": "3"},
+    }
+    assert mapping.metrics == {"eval_loss": Template("val/loss"), "lr": None}
+    assert (mapping.axes[0].counts, mapping.axes[0].metrics) == ("epochs", ["eval_*"])
+    assert mapping.goals[0].target == Template(0.5)
+
+
+@pytest.mark.parametrize(
+    ("text", "message"),
+    [
+        ("[run]\nbatchsize = 3", r"\[run\] batchsize: no such key"),
+        ("[runs]\nx = 3", r"\[runs\] : no such section|\[runs\]: no such section"),
+        ("[run]\nbatch_size = [3]", r"\[run\] batch_size"),
+        ("[run]\ndataset = 3", r"\[run\] dataset"),
+        ("[status]\nx = 'GOOD'", r"\[status\] x"),
+        ("[[axis]]\ncolumn = 'e'\ncounts = 'epochs'", "add epoch_size"),
+        ("[[axis]]\ncolumn = 'e'\ncounts = 'hours'", r"\[axis\]"),
+        ("[path]\npatterns = ['{a']", "a stray"),
+        ("[[lookup]]\nfile = '../secret.csv'\nkeys = ['a']", "beside the mapping, without folders"),
+        ("[[lookup]]\nfile = '/etc/passwd'\nkeys = ['a']", "beside the mapping, without folders"),
+        ("[[lookup]]\nfile = 'absent.csv'\nkeys = ['a']", "there is no readable absent.csv"),
+        ("[[lookup]]\nfile = 'table.csv'\nkeys = ['z']", "has no column 'z'"),
+        ("[[lookup]]\nfile = 'table.csv'\nkeys = ['a']", "two rows for 1"),
+        ("run = ", "not a TOML file"),
+        ("a = " + "[" * 5000, "not a TOML file"),
+    ],
+)
+def test_what_is_wrong_with_a_mapping_is_one_line(text: str, message: str) -> None:
+    with pytest.raises(BadMapping, match=message) as error:
+        parse_mapping(text.encode(), "losslake.toml", {"table.csv": b"a,b\n1,2\n1,3\n"}.get)
+    assert "\n" not in str(error.value)
+    assert str(error.value).startswith("losslake.toml: ")
+
+
+def test_no_mapping_at_the_path_is_a_clear_error(tmp_path: Path) -> None:
+    with pytest.raises(BadMapping, match="can't read the mapping"):
+        load_mapping(tmp_path / "losslake.toml")
+
+
+@pytest.mark.parametrize("name", sorted(formats()))
+def test_the_defaults_of_every_format_are_a_mapping(name: str) -> None:
+    parse_mapping(formats()[name].defaults.encode(), name)
+
+
+@pytest.mark.parametrize(
+    "path", sorted(Path("ingest/mappings").glob("*/losslake.toml")), ids=lambda path: path.parent.name
+)
+def test_the_mappings_in_the_repository_load(path: Path) -> None:
+    mapping = load_mapping(path)
+    assert mapping.collection.licence is not None
+    assert mapping.collection.source_url is not None
+
+
+def test_the_users_mapping_goes_before_the_defaults() -> None:
+    own = parse_mapping(b"[metrics]\na = 'val/loss'\n[run]\nmodel = 'mine'\n[[axis]]\ncolumn = 'x'", "own")
+    default = parse_mapping(
+        b"[metrics]\na = 'train/loss'\nb = ''\n[run]\nmodel = 'd'\ndataset = 'd'\n[[axis]]\ncolumn = 'y'", "d"
+    )
+    both = overlaid(own, default)
+    assert both.metrics == {"a": Template("val/loss"), "b": None}
+    assert (both.run.model, both.run.dataset) == (Template("mine"), Template("d"))
+    assert [axis.column for axis in both.axes] == ["x", "y"]

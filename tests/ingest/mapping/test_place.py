@@ -1,0 +1,124 @@
+"""The place of a run: its study, trial, status, goals and collection, or everything that is lacking at once."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+
+from ingest.mapping.load import parse_mapping
+from ingest.mapping.place import STATUS_ASSUMED, PlacedRun, place
+from ingest.mapping.refusal import Refusal
+from ingest.rules import Rule
+from ingest.run_log import LoggedGoal, LoggedRows, RunLog
+
+ROWS = [LoggedRows({"step": np.array([0.0, 10.0]), "val/loss": np.array([2.0, 1.0])})]
+BASE = """
+[collection]
+name = "mine"
+licence = "CC0"
+[run]
+dataset = "mnist"
+model = "{arch}"
+optimizer = "{optim}"
+batch_size = "{bs}"
+[path]
+patterns = ["{arch}/b{bs:int}/{name}"]
+[fields]
+optim = "sgd"
+[[axis]]
+column = "step"
+"""
+
+
+def placed(text: str = "", base: str = BASE, **log: object) -> PlacedRun:
+    run = RunLog(**{"run": "cnn/b64/log.csv", "files": {"cnn/b64/log.csv": "0" * 64}, "rows": ROWS} | log)  # type: ignore[arg-type]
+    return place(run, parse_mapping((base + text).encode(), "losslake.toml"), "home/me/runs", {})
+
+
+def refused(text: str = "", base: str = BASE, **log: object) -> Refusal:
+    with pytest.raises(Refusal) as refusal:
+        placed(text, base, **log)
+    return refusal.value
+
+
+def test_the_study_comes_from_constants_fields_and_the_path() -> None:
+    run = placed()
+    assert str(run.study) == "mine/mnist/cnn/sgd/64"
+    assert (run.collection.collection, run.collection.licence) == ("mine", "CC0")
+    assert run.facts.batch_unit == "examples"
+    assert run.attributes == {"arch": '"cnn"', "bs": "64", "name": '"log.csv"'}
+
+
+def test_what_the_log_says_goes_before_a_constant_and_the_path_before_the_log() -> None:
+    run = placed(fields={"optim": "adam", "arch": "mlp"})
+    assert str(run.study) == "mine/mnist/cnn/adam/64"
+
+
+def test_a_lookup_fills_in_what_nothing_else_says() -> None:
+    text = "[[lookup]]\nfile = 't.csv'\nkeys = ['arch', 'bs']\n[parameters]\nlearning_rate = '{lr}'"
+    mapping = parse_mapping((BASE + text).encode(), "m", {"t.csv": b"arch,bs,lr,optim\ncnn,64,0.5,lion\n"}.get)
+    run = place(RunLog("cnn/b64/x", {}, ROWS), mapping, "s", {})
+    assert run.study.workload.optimizer == "lion"
+    assert run.attributes["learning_rate"] == '"0.5"'
+
+
+def test_everything_that_is_lacking_is_named_at_once_with_the_lines_to_add() -> None:
+    refusal = refused(base="[run]\nmodel = '{net}'")
+    assert refusal.rule == Rule.MISSING_FACT
+    assert [lack.add.partition("   #")[0] for lack in refusal.lacks] == [
+        'name = "…"',
+        'dataset = "…"',
+        'net = "…"',
+        'optimizer = "…"',
+        "batch_size = 64",
+    ]
+    assert "\n" not in refusal.message
+
+
+@pytest.mark.parametrize("size", ["0", "-1", "6.5", "'many'", "true", "1e300", "9223372036854775808"])
+def test_a_batch_size_is_an_integer_above_zero(size: str) -> None:
+    refusal = refused(base=BASE.replace('"{bs}"', size))
+    assert refusal.rule == Rule.BAD_FACT
+    assert "batch size" in refusal.message
+
+
+def test_a_name_that_is_a_path_trick_is_refused() -> None:
+    assert refused(fields={"optim": "../../etc"}).rule == Rule.BAD_NAME
+    assert refused(base=BASE.replace('"mine"', '"a//b"')).rule == Rule.BAD_NAME
+
+
+def test_a_status_is_translated_by_the_mapping_and_an_unknown_one_is_refused() -> None:
+    text = "[status]\nfinished = 'COMPLETE'\ncrashed = 'INFEASIBLE'"
+    assert placed(text, status="crashed").status == "INFEASIBLE"
+    assert placed(text, status="INCOMPLETE").status == "INCOMPLETE"
+    assert refused(text, status="odd").rule == Rule.UNKNOWN_STATUS
+
+
+def test_a_run_that_does_not_say_how_it_ended_is_complete_and_counted() -> None:
+    run = placed()
+    assert (run.status, run.remarks[STATUS_ASSUMED]) == ("COMPLETE", 1)
+    assert STATUS_ASSUMED not in placed(status="COMPLETE").remarks
+
+
+def test_numbers_that_float64_holds_are_parameters_and_everything_else_is_an_attribute() -> None:
+    run = placed(parameters={"lr": 0.1, "layers": 3, "seed": 2**60, "name": "x", "amp": True})
+    assert run.parameters == {"lr": 0.1, "layers": 3.0}
+    assert {key: run.attributes[key] for key in ("seed", "amp")} == {"seed": str(2**60), "amp": "true"}
+
+
+def test_goals_of_the_log_and_of_the_mapping_come_with_their_source() -> None:
+    text = "[[goal]]\nmetric = 'val/loss'\ntarget = '{target}'\nsource = 'table 3'"
+    logged = [LoggedGoal("val/loss", 0.5, "the log"), LoggedGoal("unknown", 0.5, "the log")]
+    run = placed(text, goals=logged, fields={"target": 0.25})
+    assert [(goal.metric, goal.target, goal.source) for goal in run.goals] == [
+        ("val/loss", 0.5, "the log"),
+        ("val/loss", 0.25, "table 3"),
+    ]
+    assert placed(text).goals == ()
+    assert refused(text, fields={"target": "low"}).rule == Rule.BAD_FACT
+
+
+def test_a_trial_id_of_the_mapping_is_an_integer() -> None:
+    assert placed("", BASE.replace("[run]", "[run]\ntrial_id = '{bs}'")).trial_id == 64
+    assert refused("", BASE.replace("[run]", "[run]\ntrial_id = '{name}'")).rule == Rule.BAD_FACT
+    assert refused("", BASE.replace("[run]", "[run]\ntrial_id = '{seed}'")).rule == Rule.MISSING_FACT

@@ -1,0 +1,83 @@
+"""Telling the formats of a source: file by file, folder by folder the surest one."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from ingest.detect import detect
+from ingest.errors import UnknownFormat
+from ingest.formats.registry import formats
+from ingest.sources.open import open_source
+from tests.ingest.offers import Files, TrialOffer, study_files, tar_bytes, unpacked, written
+
+CSV = {"a/log.csv": b"step,loss\n1,2\n"}
+MLLOG = {"b/result_0.txt": b':::MLLOG {"key": "run_start", "value": null}\n'}
+ALGOPERF = {
+    "c/wmt_jax/trial_1/measurements.csv": b"global_step,loss\n1,2\n",
+    "c/wmt_jax/trial_1/other.csv": b"step,loss\n1,2\n",
+}
+
+
+def found(tmp_path: Path, files: Files) -> dict[str, int]:
+    source = open_source(unpacked(tmp_path / "logs", files))
+    return dict(detect(source, list(formats().values()), lambda _: True).files)
+
+
+def test_a_mixture_is_told_apart_by_folder(tmp_path: Path) -> None:
+    assert found(tmp_path, CSV | MLLOG | {"d/e.bin": b"\0"}) == {"csv": 1, "mllog": 1}
+
+
+def test_a_format_that_is_sure_of_its_folder_reads_it_alone(tmp_path: Path) -> None:
+    assert found(tmp_path, ALGOPERF) == {"algoperf": 1}
+
+
+def test_the_published_layout_is_not_taken_for_tables(tmp_path: Path) -> None:
+    assert found(tmp_path, study_files({1: TrialOffer(), 2: TrialOffer()})) == {"batch_science": 5}
+
+
+def test_each_format_gets_the_files_of_its_folders_and_those_below(tmp_path: Path) -> None:
+    source = open_source(unpacked(tmp_path / "logs", CSV | MLLOG))
+    detected = detect(source, list(formats().values()), lambda _: True)
+    assert detected.belongs("csv")("a/log.csv")
+    assert detected.belongs("csv")("a/deeper/more.csv")
+    assert not detected.belongs("csv")("b/more.csv")
+    assert detected.belongs("mllog")("unclaimed/file.txt")
+
+
+def test_files_that_no_format_wants_and_those_left_out_are_counted(tmp_path: Path) -> None:
+    source = open_source(unpacked(tmp_path / "logs", CSV | MLLOG | {"readme.md": b"#"}))
+    detected = detect(source, list(formats().values()), lambda path: not path.startswith("b/"))
+    assert (detected.files, detected.others, detected.excluded) == ({"csv": 1}, 1, 1)
+
+
+def test_of_an_archive_the_first_files_decide(tmp_path: Path) -> None:
+    files = {f"a/{number:04}.csv": b"step,loss\n1,2\n" for number in range(1_200)}
+    source = open_source(written(tmp_path / "logs.tar", tar_bytes(files)))
+    detected = detect(source, list(formats().values()), lambda _: True)
+    assert (detected.files, detected.is_whole) == ({"csv": 1_000}, False)
+
+
+def test_an_archive_that_breaks_off_is_told_as_far_as_it_goes(tmp_path: Path) -> None:
+    data = tar_bytes(CSV | MLLOG)
+    source = open_source(written(tmp_path / "logs.tar", data[:1100]))
+    detected = detect(source, list(formats().values()), lambda _: True)
+    assert detected.files == {"csv": 1}
+    assert detected.broken is not None
+
+
+def test_a_format_of_another_package_that_cant_be_loaded_is_one_line(monkeypatch: pytest.MonkeyPatch) -> None:
+    class Point:
+        name, value, dist = "odd", "nowhere:FORMAT", None
+
+        def load(self) -> object:
+            raise ImportError("no module named nowhere")
+
+    monkeypatch.setattr("ingest.formats.registry.entry_points", lambda **_: [Point()])
+    formats.cache_clear()
+    try:
+        with pytest.raises(UnknownFormat, match="the format 'odd' of nowhere:FORMAT can't be loaded"):
+            formats()
+    finally:
+        formats.cache_clear()

@@ -1,0 +1,35 @@
+"""Documents that name every one of something, checked against the code."""
+
+from __future__ import annotations
+
+import re
+from pathlib import Path
+
+import pytest
+from pydantic import BaseModel
+
+from ingest.formats.registry import formats
+from ingest.mapping.load import MAPPING_SECTIONS, parse_mapping
+
+DOCS = Path(__file__).parents[2] / "docs"
+MAPPING = (DOCS / "mapping.md").read_text("utf-8")
+
+
+def test_every_format_has_its_section() -> None:
+    sections = re.findall(r"^## (\w+)$", (DOCS / "formats.md").read_text("utf-8"), re.MULTILINE)
+    assert sections == sorted(formats())
+
+
+@pytest.mark.parametrize("name", MAPPING_SECTIONS)
+def test_every_section_and_key_of_a_mapping_is_documented(name: str) -> None:
+    heading = re.search(rf"^### `\[{{1,2}}{name}\]{{1,2}}`$(.*?)(?=^##|\Z)", MAPPING, re.MULTILINE | re.DOTALL)
+    assert heading is not None
+    section = MAPPING_SECTIONS[name]
+    if section is not None:
+        assert issubclass(section, BaseModel)
+        assert [key for key in section.model_fields if f"`{key}`" not in heading[1]] == []
+
+
+def test_the_examples_are_mappings() -> None:
+    for example in re.findall(r"```toml\n(.*?)```", MAPPING, re.DOTALL):
+        parse_mapping(example.encode(), "example", lambda _: b"submission,workload,batch_size\na,b,64\n")
