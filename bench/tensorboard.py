@@ -20,8 +20,8 @@ from tensorboard.compat.proto.summary_pb2 import Summary
 from tensorboard.summary.writer.record_writer import RecordWriter
 
 from bench.measure import machine
+from ingest.event_files.file import read_event_file
 from ingest.formats.tensorboard import FORMAT
-from ingest.formats.tensorboard_file import read_event_file
 from ingest.mapping.mapping import LogMapping
 from ingest.run_log import RunLog
 from ingest.sources.open import open_source

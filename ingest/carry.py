@@ -29,7 +29,7 @@ def carry_over(lake: Path, stored: Collection[DataFile], facts: StudyFacts, tria
     ids: list[int] = trials["trial_id"].to_pylist()
     curves = _curves(rows, ids)
     written = write_curves(lake, facts.study, ids, curves)
-    return WrittenPart(facts, trials, written, frozenset(curves.values), ())
+    return WrittenPart(facts, trials, written, frozenset(curves.values), (), is_carried=True)
 
 
 def stored_trials(lake: Path, stored: Collection[DataFile], study: Study) -> pa.Table:

@@ -17,13 +17,14 @@ from schema.tables import STUDIES, TRIALS
 
 @dataclass(frozen=True)
 class WrittenPart:
-    """A part of a study whose curves are in data files now."""
+    """A part of a study whose curves are in data files now. is_carried: it was stored before and only stays."""
 
     facts: StudyFacts
     trials: pa.Table
     written: Sequence[Written]
     metrics: frozenset[str]
     quarantined: Sequence[Quarantined]
+    is_carried: bool = False
 
 
 @dataclass

@@ -121,15 +121,17 @@ def _summary(
     offers: Sequence[Offer],
     seconds: float,
 ) -> Summary:
-    trials = [part.trials for change in new.values() for part in change.parts]
-    written = [w.file for change in new.values() for w in change.written]
+    parts = [part for change in new.values() for part in change.parts]
+    trials = [part.trials for part in parts if not part.is_carried]
+    carried = sum(part.trials.num_rows for part in parts if part.is_carried)
+    written = [w.file for part in parts if not part.is_carried for w in part.written]
     return Summary(
         release=newest.number if newest is not None else None,
         published=published.release is not None,
         studies_ingested=len(new),
         studies_unchanged=len(unchanged),
         trials_ingested=sum(table.num_rows for table in trials),
-        trials_unchanged=sum(unchanged.values()),
+        trials_unchanged=sum(unchanged.values()) + carried,
         evaluations=sum(sum(table["n_evaluations"].to_pylist()) for table in trials),
         measurements=sum(file.rows for file in written if file.table == "measurements"),
         nonfinite=sum(sum(table["n_nonfinite"].to_pylist()) for table in trials),

@@ -9,10 +9,10 @@ from sqlalchemy import Connection, text
 from ingest.errors import SourceBroken
 from ingest.formats.defaults_of import defaults_of
 from ingest.formats.format import Glimpse
-from ingest.formats.mlflow_files import META, FileStoreReader, is_of_file_store
-from ingest.formats.mlflow_sql import Row, read_tables
-from ingest.formats.mlflow_sqlite import MAGIC, SUFFIXES, read_sqlite
 from ingest.mapping.mapping import LogMapping
+from ingest.mlflow_stores.files import META, FileStoreReader, is_of_file_store
+from ingest.mlflow_stores.sql import Row, read_tables
+from ingest.mlflow_stores.sqlite import MAGIC, SUFFIXES, read_sqlite
 from ingest.report import Quarantined
 from ingest.run_log import RunLog
 from ingest.sources.database import DatabaseSource

@@ -12,12 +12,12 @@ import hashlib
 from collections.abc import Iterator
 
 from ingest.errors import SourceBroken
+from ingest.event_files.file import EventFile, read_event_file
+from ingest.event_files.hparams import Session
+from ingest.event_files.records import HEADER, length_at
+from ingest.event_files.run import ReadFile, Unusable, run_log, session_of
 from ingest.formats.defaults_of import defaults_of
 from ingest.formats.format import Glimpse
-from ingest.formats.tensorboard_file import EventFile, read_event_file
-from ingest.formats.tensorboard_hparams import Session
-from ingest.formats.tensorboard_records import HEADER, length_at
-from ingest.formats.tensorboard_run import ReadFile, Unusable, run_log, session_of
 from ingest.mapping.mapping import LogMapping
 from ingest.report import Quarantined
 from ingest.rules import Rule

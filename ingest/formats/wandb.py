@@ -12,16 +12,16 @@ from collections.abc import Iterator
 from ingest.errors import SourceBroken
 from ingest.formats.defaults_of import defaults_of
 from ingest.formats.format import GLIMPSE, Glimpse
-from ingest.formats.wandb_config import BadConfig, Config, read_config_yaml
-from ingest.formats.wandb_history import History, NoHistory, Unreadable, read_json_lines, read_parquet
-from ingest.formats.wandb_offline import HEADER, OfflineRun
-from ingest.formats.wandb_panel_runs import PanelFile, panel_runs
-from ingest.formats.wandb_panels import BadPanel, NoPanel, how_surely_a_panel, read_panel
 from ingest.mapping.mapping import LogMapping
 from ingest.report import Quarantined
 from ingest.rules import Rule
 from ingest.run_log import RunLog
 from ingest.sources.member import Member, Refused, Source
+from ingest.wandb_files.config import BadConfig, Config, read_config_yaml
+from ingest.wandb_files.history import History, NoHistory, Unreadable, read_json_lines, read_parquet
+from ingest.wandb_files.offline import HEADER, OfflineRun
+from ingest.wandb_files.panel_runs import PanelFile, panel_runs
+from ingest.wandb_files.panels import BadPanel, NoPanel, how_surely_a_panel, read_panel
 
 _CONFIG = "config.yaml"
 _EVENTS = "wandb-events.jsonl"

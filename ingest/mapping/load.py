@@ -164,7 +164,7 @@ def parse_mapping(text: bytes, where: str, beside: ReadBeside = lambda _: None) 
         lookups=lookups,
         fields=document.fields,
         parameters={name: Template(value) for name, value in document.parameters.items()},
-        metrics={column: Template(metric) if metric else None for column, metric in document.metrics.items()},
+        metrics=_metrics(document.metrics, where),
         statuses=document.status,
         axes=[_axis(axis, where) for axis in document.axis],
         elapsed_column=document.time.elapsed_s,
@@ -207,6 +207,13 @@ def _axis(axis: _Axis, where: str) -> Axis:
     assert axis.counts in AXIS_COUNTS
     size = Template(axis.epoch_size) if axis.epoch_size is not None else None
     return Axis(axis.column, axis.counts, size, axis.metrics)
+
+
+def _metrics(lines: Mapping[str, str], where: str) -> dict[str, Template | None]:
+    several = next((column for column in lines if column.count("*") > 1), None)
+    if several is not None:
+        raise BadMapping(f"{where}: [metrics] {several!r}: one * can stand in a column, not more")
+    return {column: Template(metric) if metric else None for column, metric in lines.items()}
 
 
 def _pattern(text: str, where: str) -> PathPattern:

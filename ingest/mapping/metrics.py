@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import re
 from collections.abc import Iterable, Mapping
 
 from ingest.mapping.refusal import Refusal
@@ -60,9 +59,7 @@ def is_metric_name(name: str) -> bool:
 
 
 def _star(pattern: str, column: str) -> str | None:
-    """The text that a pattern's first `*` stands for in a column; None where the pattern doesn't fit."""
-    if "*" not in pattern:
-        return None
-    expression = ".*".join(re.escape(part) for part in pattern.split("*")).replace(".*", "(.*)", 1)
-    found = re.fullmatch(expression, column, re.DOTALL)
-    return found[1] if found else None
+    """The text that a pattern's `*` stands for in a column; None where the pattern doesn't fit."""
+    head, star, tail = pattern.partition("*")
+    fits = star and len(column) >= len(head) + len(tail) and column.startswith(head) and column.endswith(tail)
+    return column[len(head) : len(column) - len(tail)] if fits else None

@@ -4,10 +4,12 @@ from __future__ import annotations
 
 import json
 from collections.abc import Iterator, Mapping, Sequence
+from contextlib import suppress
 from typing import Any
 
 import yaml
 
+from ingest.errors import SourceBroken
 from ingest.run_log import Scalar
 from ingest.sources.member import Member, Source
 
@@ -25,15 +27,19 @@ class SideFiles:
 
     @staticmethod
     def read(source: Source, names: Sequence[str]) -> SideFiles:
-        """Read every file of these names; one that is too large, or can't be read, says nothing."""
+        """Read every file of these names; one that is too large, or can't be read, says nothing.
+
+        Of a source that breaks off, what came before counts: reading its runs will tell of the break.
+        """
         wanted = frozenset(names)
         folders: dict[str, dict[str, Scalar]] = {}
         if wanted:
             members = source.members(lambda path: path.rpartition("/")[2] in wanted, LARGEST_SIDE_FILE + 1)
-            for member in members:
-                if isinstance(member, Member) and len(member.data) <= LARGEST_SIDE_FILE:
-                    folder, _, name = member.path.rpartition("/")
-                    folders.setdefault(folder, {}).update(fields_in(member.data, name))
+            with suppress(SourceBroken):
+                for member in members:
+                    if isinstance(member, Member) and len(member.data) <= LARGEST_SIDE_FILE:
+                        folder, _, name = member.path.rpartition("/")
+                        folders.setdefault(folder, {}).update(fields_in(member.data, name))
         return SideFiles(folders)
 
     def beside(self, run: str) -> dict[str, Scalar]:

@@ -75,7 +75,8 @@ def test_offering_the_same_runs_again_changes_nothing(lake: Lake, tmp_path: Path
 
 def test_new_runs_come_beside_the_stored_ones_and_get_the_next_numbers(lake: Lake, tmp_path: Path) -> None:
     offer(lake, tmp_path / "one", run_files("m", "0,1"))
-    offer(lake, tmp_path / "two", run_files("a", "0,2", "1,nan"))
+    summary = offer(lake, tmp_path / "two", run_files("a", "0,2", "1,nan"))
+    assert (summary.trials_ingested, summary.trials_unchanged, summary.evaluations) == (1, 1, 2)
     assert trials(lake) == [(8, 1, "b8/m/metrics.csv"), (8, 2, "b8/a/metrics.csv")]
     assert curve(lake, 8, 1) == [(0, 1.0)]
 
@@ -142,6 +143,14 @@ def test_runs_in_an_archive_are_read_with_a_mapping_beside_it(lake: Lake, tmp_pa
     written(tmp_path / "runs.tar", tar_bytes(run_files("a") | run_files("b", "0,1")))
     (tmp_path / "losslake.toml").write_bytes(MAPPING)
     assert ingest(lake, [tmp_path / "runs.tar"]).trials_ingested == 2
+
+
+def test_of_an_archive_that_breaks_off_the_whole_runs_are_stored(lake: Lake, tmp_path: Path) -> None:
+    data = tar_bytes(run_files("a") | run_files("b", "0,1"))
+    written(tmp_path / "runs.tar", data[:1100])
+    (tmp_path / "losslake.toml").write_bytes(MAPPING)
+    summary = ingest(lake, [tmp_path / "runs.tar"])
+    assert (summary.trials_ingested, len(summary.broken)) == (1, 1)
 
 
 def test_the_elapsed_time_is_stored_where_it_is_known(lake: Lake, tmp_path: Path) -> None:

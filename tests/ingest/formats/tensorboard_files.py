@@ -17,11 +17,11 @@ from tensorboard.plugins.hparams import plugin_data_pb2
 from tensorboard.summary.writer.record_writer import RecordWriter
 from tensorboard.util import tensor_util
 
+from ingest.event_files.data import Data
+from ingest.event_files.events import parse_event
+from ingest.event_files.file import EventFile, in_order
+from ingest.event_files.records import Break, records
 from ingest.formats.tensorboard import FORMAT
-from ingest.formats.tensorboard_data import Data
-from ingest.formats.tensorboard_events import parse_event
-from ingest.formats.tensorboard_file import EventFile, in_order
-from ingest.formats.tensorboard_records import Break, records
 from ingest.mapping.mapping import LogMapping
 from ingest.report import Quarantined
 from ingest.run_log import RunLog

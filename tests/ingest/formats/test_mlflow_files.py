@@ -10,11 +10,11 @@ from mlflow.exceptions import MlflowException
 from mlflow.store.tracking.file_store import FileStore
 
 from ingest.errors import SourceBroken
-from ingest.formats import mlflow_files
 from ingest.formats.mlflow import FORMAT
-from ingest.formats.mlflow_files import is_of_file_store, place_of
-from ingest.formats.mlflow_meta import flat_yaml
 from ingest.mapping.mapping import LogMapping
+from ingest.mlflow_stores import files as mlflow_files
+from ingest.mlflow_stores.files import is_of_file_store, place_of
+from ingest.mlflow_stores.meta import flat_yaml
 from ingest.report import Quarantined
 from ingest.rules import Rule
 from ingest.run_log import RunLog

@@ -12,12 +12,12 @@ from hypothesis import strategies as st
 
 import ingest.formats.tensorboard
 from ingest.errors import SourceBroken
+from ingest.event_files.crc import crc32c, masked
+from ingest.event_files.data import Data
+from ingest.event_files.file import CUT_SHORT, DAMAGED, NO_EVENT, read_event_file
+from ingest.event_files.records import Break, Records, records
+from ingest.event_files.run import WRITTEN_TWICE
 from ingest.formats.tensorboard import FORMAT
-from ingest.formats.tensorboard_crc import crc32c, masked
-from ingest.formats.tensorboard_data import Data
-from ingest.formats.tensorboard_file import CUT_SHORT, DAMAGED, NO_EVENT, read_event_file
-from ingest.formats.tensorboard_records import Break, Records, records
-from ingest.formats.tensorboard_run import WRITTEN_TWICE
 from ingest.mapping.mapping import LogMapping
 from ingest.report import Quarantined
 from ingest.run_log import RunLog

@@ -14,10 +14,10 @@ from hypothesis import strategies as st
 
 from ingest.formats.format import Glimpse
 from ingest.formats.wandb import FORMAT
-from ingest.formats.wandb_history import BAD_LINE, read_json_lines
-from ingest.formats.wandb_table import MEDIA, HistoryTable
 from ingest.report import Quarantined
 from ingest.run_log import LoggedRows
+from ingest.wandb_files.history import BAD_LINE, read_json_lines
+from ingest.wandb_files.table import MEDIA, HistoryTable
 from tests.ingest.formats.reading import cells, read, runs
 
 

@@ -11,12 +11,12 @@ from hypothesis import strategies as st
 
 from ingest.formats.format import Glimpse
 from ingest.formats.wandb import FORMAT
-from ingest.formats.wandb_offline import OfflineRun
-from ingest.formats.wandb_records import RecordLog
-from ingest.formats.wandb_table import MEDIA
-from ingest.formats.wandb_wire import Malformed, fields, signed
 from ingest.report import Quarantined
 from ingest.run_log import RunLog
+from ingest.wandb_files.offline import OfflineRun
+from ingest.wandb_files.records import RecordLog
+from ingest.wandb_files.table import MEDIA
+from ingest.wandb_files.wire import Malformed, fields, signed
 from tests.ingest.formats.reading import cells, read, runs
 from tests.ingest.formats.wandb_files import exit_record, framed, history_record, offline_run, pb, run_record
 

@@ -11,10 +11,10 @@ from hypothesis import strategies as st
 
 from ingest.formats.format import GLIMPSE, Glimpse
 from ingest.formats.wandb import FORMAT
-from ingest.formats.wandb_panels import BAD_CELL, BAD_ROW, BOUND
-from ingest.formats.wandb_private import private_text
 from ingest.report import Quarantined
 from ingest.run_log import LoggedRows, RunLog
+from ingest.wandb_files.panels import BAD_CELL, BAD_ROW, BOUND
+from ingest.wandb_files.private import private_text
 from tests.ingest.formats.reading import cells, read, runs
 from tests.ingest.formats.wandb_files import panel
 

@@ -75,6 +75,7 @@ def test_every_section_is_read(tmp_path: Path) -> None:
         ("[run]\nbatch_size = [3]", r"\[run\] batch_size"),
         ("[run]\ndataset = 3", r"\[run\] dataset"),
         ("[status]\nx = 'GOOD'", r"\[status\] x"),
+        ("[metrics]\n'*/*' = 'val/loss'", "one \\* can stand in a column"),
         ("[[axis]]\ncolumn = 'e'\ncounts = 'epochs'", "add epoch_size"),
         ("[[axis]]\ncolumn = 'e'\ncounts = 'hours'", r"\[axis\]"),
         ("[path]\npatterns = ['{a']", "a stray"),

@@ -8,13 +8,13 @@ from dataclasses import dataclass, field
 
 import numpy as np
 
-from ingest.formats.tensorboard_crc import Offsets, checksums, masked_all
-from ingest.formats.tensorboard_data import Data
-from ingest.formats.tensorboard_events import Event, Value, parse_event
-from ingest.formats.tensorboard_hparams import PLUGIN, Session
-from ingest.formats.tensorboard_layouts import take_alike
-from ingest.formats.tensorboard_records import HEADER, Break, Records, records
-from ingest.formats.tensorboard_wire import NotAMessage
+from ingest.event_files.crc import Offsets, checksums, masked_all
+from ingest.event_files.data import Data
+from ingest.event_files.events import Event, Value, parse_event
+from ingest.event_files.hparams import PLUGIN, Session
+from ingest.event_files.layouts import take_alike
+from ingest.event_files.records import HEADER, Break, Records, records
+from ingest.event_files.wire import NotAMessage
 from ingest.study import Floats
 
 SCALARS = b"scalars"

@@ -15,7 +15,7 @@ from typing import TypeGuard
 import numpy as np
 import numpy.typing as npt
 
-from ingest.formats.tensorboard_crc import (
+from ingest.event_files.crc import (
     LONGEST_TABLE,
     Offsets,
     Words32,
@@ -24,9 +24,9 @@ from ingest.formats.tensorboard_crc import (
     of_zeros,
     table_size,
 )
-from ingest.formats.tensorboard_data import Data, Words
-from ingest.formats.tensorboard_events import Event, Value, parse_event
-from ingest.formats.tensorboard_wire import NotAMessage
+from ingest.event_files.data import Data, Words
+from ingest.event_files.events import Event, Value, parse_event
+from ingest.event_files.wire import NotAMessage
 from ingest.study import Flags, Floats
 
 _WALL_TIME_KEY, _STEP_KEY, _SUMMARY_KEY, _VALUE_KEY, _TAG_KEY = 0x09, 0x10, 0x2A, 0x0A, 0x0A

@@ -8,10 +8,10 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from ingest.formats.wandb_panels import BETWEEN, BOUND, Panel
-from ingest.formats.wandb_private import private_text
 from ingest.run_log import LoggedRows, RunLog
 from ingest.study import Flags, Floats, Integers
+from ingest.wandb_files.panels import BETWEEN, BOUND, Panel
+from ingest.wandb_files.private import private_text
 
 _MOST_SPLITS = 16
 

@@ -19,9 +19,9 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.csv as pa_csv
 
-from ingest.formats.wandb_private import clean_text
 from ingest.rules import Rule
 from ingest.study import Flags, Floats, Integers
+from ingest.wandb_files.private import clean_text
 
 BETWEEN = " - "
 _BOUNDS = ("__MIN", "__MAX")

@@ -12,8 +12,8 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from ingest.formats.tensorboard_crc import Offsets, crc32c, masked
-from ingest.formats.tensorboard_data import Data
+from ingest.event_files.crc import Offsets, crc32c, masked
+from ingest.event_files.data import Data
 
 HEADER, FOOTER = 12, 4
 _BYTES_AT_ONCE = 1 << 22

@@ -17,7 +17,7 @@ from typing import Any
 
 import numpy as np
 
-from ingest.formats.mlflow_run import DELETED, Told, as_floats
+from ingest.mlflow_stores.run import DELETED, Told, as_floats
 from ingest.report import Quarantined
 from ingest.rules import Rule
 from ingest.run_log import LoggedRows, RunLog
@@ -34,7 +34,7 @@ _NUMBERS = {int, float, bool}
 
 def statement(name: str) -> str:
     """One of the SQL statements beside this module."""
-    return resources.files("ingest.formats.queries").joinpath(f"mlflow_{name}.sql").read_text("utf-8")
+    return resources.files("ingest.mlflow_stores.queries").joinpath(f"{name}.sql").read_text("utf-8")
 
 
 def read_tables(

@@ -10,7 +10,7 @@ import math
 import struct
 from dataclasses import dataclass, field
 
-from ingest.formats.tensorboard_wire import BYTES, FIXED64, VARINT, Field, fields, varint
+from ingest.event_files.wire import BYTES, FIXED64, VARINT, Field, fields, varint
 from ingest.run_log import Scalar
 
 PLUGIN = b"hparams"

@@ -10,7 +10,7 @@ import sqlite3
 from collections.abc import Iterator, Sequence
 from contextlib import closing
 
-from ingest.formats.mlflow_sql import TABLES, Row, read_tables, statement
+from ingest.mlflow_stores.sql import TABLES, Row, read_tables, statement
 from ingest.report import Quarantined
 from ingest.rules import Rule
 from ingest.run_log import RunLog

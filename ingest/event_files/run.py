@@ -10,7 +10,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from ingest.formats.tensorboard_file import (
+from ingest.event_files.file import (
     LARGEST_TAGS,
     NO_SCALAR,
     NOT_A_PARAMETER,
@@ -20,7 +20,7 @@ from ingest.formats.tensorboard_file import (
     in_order,
     joined,
 )
-from ingest.formats.tensorboard_hparams import Session, text
+from ingest.event_files.hparams import Session, text
 from ingest.rules import Rule
 from ingest.run_log import LoggedRows, RunLog, Scalar
 from ingest.study import Integers

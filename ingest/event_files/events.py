@@ -8,7 +8,7 @@ from __future__ import annotations
 import struct
 from dataclasses import dataclass, field
 
-from ingest.formats.tensorboard_wire import (
+from ingest.event_files.wire import (
     BYTES,
     FIXED32,
     FIXED64,

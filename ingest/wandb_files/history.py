@@ -17,10 +17,10 @@ import orjson
 import pyarrow as pa
 import pyarrow.parquet as pq
 
-from ingest.formats.wandb_private import private_text
-from ingest.formats.wandb_table import MEDIA, MOST_COLUMNS, TOO_MANY, HistoryTable
 from ingest.run_log import LoggedRows
 from ingest.study import Flags, Floats
+from ingest.wandb_files.private import private_text
+from ingest.wandb_files.table import MEDIA, MOST_COLUMNS, TOO_MANY, HistoryTable
 
 _CHUNK = 1 << 20
 _LONGEST_LINE = 1 << 24

@@ -12,9 +12,9 @@ from dataclasses import dataclass, field
 from typing import NamedTuple
 
 from ingest.errors import SourceBroken
-from ingest.formats.mlflow_meta import flat_yaml
-from ingest.formats.mlflow_metric_file import parse_metric_files
-from ingest.formats.mlflow_run import DELETED, Told, is_kept_tag, private_kind
+from ingest.mlflow_stores.meta import flat_yaml
+from ingest.mlflow_stores.metric_file import parse_metric_files
+from ingest.mlflow_stores.run import DELETED, Told, is_kept_tag, private_kind
 from ingest.report import Quarantined
 from ingest.rules import Rule
 from ingest.run_log import RunLog

@@ -14,14 +14,14 @@ from typing import Any
 
 import orjson
 
-from ingest.formats import wandb_private as private
-from ingest.formats.wandb_config import Config
-from ingest.formats.wandb_history import python_json
-from ingest.formats.wandb_private import without_words
-from ingest.formats.wandb_records import HEADER, RecordLog
-from ingest.formats.wandb_table import MEDIA, MOST_COLUMNS, HistoryTable, Row
-from ingest.formats.wandb_wire import Malformed, double, fields, signed, varint, zigzag
 from ingest.run_log import RunLog, Scalar
+from ingest.wandb_files import private
+from ingest.wandb_files.config import Config
+from ingest.wandb_files.history import python_json
+from ingest.wandb_files.private import without_words
+from ingest.wandb_files.records import HEADER, RecordLog
+from ingest.wandb_files.table import MEDIA, MOST_COLUMNS, HistoryTable, Row
+from ingest.wandb_files.wire import Malformed, double, fields, signed, varint, zigzag
 
 __all__ = ["HEADER", "OfflineRun"]
 

@@ -16,8 +16,8 @@ from typing import Any
 import orjson
 import yaml
 
-from ingest.formats.wandb_private import LONGEST_TEXT, clean_text, private_key, private_text
 from ingest.run_log import Scalar
+from ingest.wandb_files.private import LONGEST_TEXT, clean_text, private_key, private_text
 
 LARGEST_CONFIG = 2**18
 MOST_FIELDS = 10_000

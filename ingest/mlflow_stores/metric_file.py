@@ -16,7 +16,7 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.csv as pa_csv
 
-from ingest.formats.mlflow_run import as_floats
+from ingest.mlflow_stores.run import as_floats
 from ingest.study import Flags, Floats
 
 CUT = "last line of a metric file left out: it has no end"

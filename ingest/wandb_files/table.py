@@ -9,9 +9,9 @@ from typing import Any
 
 import numpy as np
 
-from ingest.formats.wandb_private import clean_text, private_text
 from ingest.run_log import LoggedRows
 from ingest.study import Flags, Floats
+from ingest.wandb_files.private import clean_text, private_text
 
 MOST_COLUMNS = 10_000
 DEEPEST = 32

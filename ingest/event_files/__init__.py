@@ -1,0 +1,1 @@
+"""TensorBoard event files: records with checksums, events on the wire, many of them at a time."""

@@ -1,0 +1,1 @@
+"""Stores of MLflow: folders of files, SQLite files, and databases behind a URL."""
