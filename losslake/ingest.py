@@ -70,6 +70,7 @@ def ingest(
     with progress() as heard:
         summary = run(opened, paths, request, notes, Silence() if quiet else heard)
     report(summary)
+    hint_at_mapping(paths, summary)
     if summary.broken or (strict and summary.quarantined):
         raise typer.Exit(1)
 
@@ -91,6 +92,17 @@ def report(summary: Summary) -> None:
     what = "published" if summary.published else "nothing new, still at"
     release = "no release" if summary.release is None else f"release {summary.release}"
     say(f"{what} {release} in {summary.seconds:.1f} s")
+
+
+def hint_at_mapping(paths: Sequence[str], summary: Summary) -> None:
+    """Where runs lack facts: how to get a mapping, or to see what the one there lacks."""
+    from ingest.rules import Rule
+
+    if any(reason.rule in (Rule.MISSING_FACT, Rule.STEP_UNKNOWN) for reason in summary.quarantined):
+        if any(source.mapping for source in summary.sources):
+            say(f"hint         'losslake ingest {paths[0]} --dry-run' shows every line that the mapping lacks")
+        else:
+            say(f"hint         'losslake map --init {paths[0]}' writes a mapping to start from")
 
 
 def say_quarantined(quarantined: Sequence[Quarantined]) -> None:

@@ -20,6 +20,7 @@ from ingest.run_log import RunLog, Scalar
 
 MOST_SHOWN = 200
 LONGEST_VALUE = 60
+LONGEST_PATH = 400
 
 
 @dataclass(frozen=True)
@@ -63,7 +64,7 @@ def _lines(samples: Sequence[Sample]) -> Iterator[str]:
 
 def _collection() -> Iterator[str]:
     yield "[collection]"
-    yield '# name = "my-runs"           # where these studies come from'
+    yield '# name = "my-runs"   # needed: where these studies come from'
     for key in ("title", "licence", "citation", "source_url"):
         yield f'# {key} = "…"'
     yield ""
@@ -73,9 +74,9 @@ def _path(samples: Sequence[Sample]) -> Iterator[str]:
     paths = [run.run for sample in samples for run in sample.runs]
     patterns = list(dict.fromkeys(filter(None, (guessed_pattern(path) for path in paths))))
     yield "[path]"
-    yield '# Facts in the paths, e.g. patterns = ["{optimizer}/b{batch_size:int}/seed{seed:int}/*"]'
+    yield '# Facts in the paths, e.g. patterns = ["{optimizer}/b{batch_size:int}/seed{seed:int}/*"]. These logs:'
     for path in paths[:3]:
-        yield f"# {_shown(path)}"
+        yield f"#   {_shown(path, LONGEST_PATH)}"
     if patterns:
         yield f"# patterns = [{', '.join(toml_string(pattern) for pattern in patterns[:3])}]"
     yield ""
@@ -93,7 +94,7 @@ def _run(fields: Mapping[str, Scalar], samples: Sequence[Sample]) -> Iterator[st
         elif samples and all(given):
             yield f"# {fact} is what the format says: {given[0].text}"
         else:
-            yield f"# {fact} = " + ("64" if fact == "batch_size" else '"…"')
+            yield f"# {fact} = " + ("64" if fact == "batch_size" else '"…"') + "   # needed"
     yield '# batch_unit = "examples"     # or tokens, sequences …'
     yield '# trial_id = "{seed}"         # without it trials are numbered in order of their paths'
     if names:
@@ -105,7 +106,7 @@ def _run(fields: Mapping[str, Scalar], samples: Sequence[Sample]) -> Iterator[st
 
 def _metrics(samples: Sequence[Sample]) -> Iterator[str]:
     yield "[metrics]"
-    yield '# logged column = metric "split/quantity"; "" leaves a column out. Known without a line:'
+    yield '# logged column = metric "split/quantity"; "" leaves a column out'
     unknown: list[str] = []
     for sample in samples:
         axes = {axis.column for axis in sample.defaults.axes}
@@ -116,14 +117,14 @@ def _metrics(samples: Sequence[Sample]) -> Iterator[str]:
                 if column not in axes:
                     unknown.append(column)
             elif known:
-                yield f"#   {toml_key(column)} = {toml_string(known)}"
+                yield f"# {toml_key(column)} = {toml_string(known)}   # known without this line"
     axis = guessed_axis(unknown)
     for column in dict.fromkeys(unknown):
         guess = guessed_metric(column)
         if guess:
             yield f"{toml_key(column)} = {toml_string(guess)}   # a guess by its name: check it"
         elif axis is None or column != axis[0]:
-            yield f'# {toml_key(column)} = "val/…"'
+            yield f'# {toml_key(column)} = ""'
     yield ""
 
 
@@ -156,7 +157,7 @@ def _axes(samples: Sequence[Sample]) -> Iterator[str]:
             yield 'epoch_size = "{epoch_examples}"   # examples in an epoch: a number, or a field that says it'
 
 
-def _shown(value: Scalar) -> str:
+def _shown(value: Scalar, at_most: int = LONGEST_VALUE) -> str:
     text = str(value)
-    text = text if len(text) <= LONGEST_VALUE else f"{text[:LONGEST_VALUE]}…"
+    text = text if len(text) <= at_most else f"{text[:at_most]}…"
     return "".join(c if c.isprintable() else "?" for c in text)
