@@ -13,7 +13,7 @@ from ingest.sources.member import Member, Source, Wanted
 from ingest.sources.open import FolderSource
 
 MOST_FILES = 200_000
-MOST_ARCHIVED = 1_000
+MOST_ARCHIVED = 200
 SURE = 0.85
 
 
@@ -48,7 +48,7 @@ class Detected:
 
 
 def detect(source: Source, formats: Sequence[Format], wanted: Wanted) -> Detected:
-    """Look at the start of each file (in an archive, of the first thousand) and decide folder by folder.
+    """Look at the start of each file (in an archive, of the first two hundred) and decide folder by folder.
 
     A format that is sure of a file by its bytes has its folder alone, the surest of several: event files beside
     AlgoPerf's CSVs are the same run again.

@@ -105,7 +105,8 @@ class SourceReading:
 
     def part(self, name: str) -> Source:
         """The part of the source that is for a format."""
-        if isinstance(self.source, DatabaseSource):
+        is_whole = len(self.detected.files) == 1 and not (self.mapping.include or self.mapping.exclude)
+        if is_whole or isinstance(self.source, DatabaseSource):
             return self.source
         belongs = self.detected.belongs(name)
         return PartOfSource(self.source, lambda path: self._is_wanted(path) and belongs(path))

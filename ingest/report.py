@@ -56,7 +56,7 @@ class Silence:
 class SourceReport:
     """How a source was read: the files that begin a run by format, other files, and the mapping that was used.
 
-    is_whole: whether the counts are of all files; of a large archive only the first thousand are looked at.
+    is_whole: whether the counts are of all files; of a large archive only the first two hundred are looked at.
     remarks: short sentences about single cases of what the readers had to decide, and how many cases there were.
     left_out: columns of which nothing says what they are, and of how many runs.
     """

@@ -21,9 +21,9 @@ from ingest.sources.member import Member, Refused, Source
 
 STEP = "s"
 MOST_KEYS = 100
-LONGEST_LINE = 1000
 _ENDINGS = (".log", ".txt")
 _LINE = re.compile(rb"^s:([0-9]{1,18})((?: [A-Za-z_][\w/.-]{0,40}:\S{1,40}){1,20})[ \t]*\r?$", re.MULTILINE)
+_PAIR = re.compile(rb"([A-Za-z_][\w/.-]{0,40}):(\S+)")
 _FIRST = re.compile(rb"(?:[^\n]{0,400}\n){0,3}s:[0-9]+ (tel|trl|eval):")
 
 
@@ -48,30 +48,46 @@ class LlmC:
 
 def _run(member: Member, source: str) -> RunLog | Quarantined:
     sha256 = hashlib.sha256(member.data).hexdigest()
-    steps: dict[str, list[float]] = {}
-    values: dict[str, list[float]] = {}
-    remarks: dict[str, int] = {}
+    steps: dict[bytes, list[int]] = {}
+    texts: dict[bytes, list[bytes]] = {}
     n_lines = 0
-    for match in _LINE.finditer(member.data):
+    for step, pairs in _LINE.findall(member.data):
         n_lines += 1
-        step = float(match[1])
-        for pair in match[2].split():
-            key, _, text = pair.decode("utf-8", "replace").partition(":")
-            try:
-                value = float(text)
-            except ValueError:
-                remarks["value that is no number left out"] = remarks.get("value that is no number left out", 0) + 1
-                continue
-            steps.setdefault(key, []).append(step)
-            values.setdefault(key, []).append(value)
-        if len(steps) > MOST_KEYS:
-            message = f"more than {MOST_KEYS} different keys stand in its lines: this is no log of llm.c"
-            return Quarantined(source, member.path, Rule.UNREADABLE_LOG, message, sha256=sha256)
-    others = len(member.data.splitlines()) - n_lines
+        at = int(step)
+        for key, text in _PAIR.findall(pairs):
+            if key not in steps:
+                if len(steps) == MOST_KEYS:
+                    message = f"more than {MOST_KEYS} different keys stand in its lines: this is no log of llm.c"
+                    return Quarantined(source, member.path, Rule.UNREADABLE_LOG, message, sha256=sha256)
+                steps[key], texts[key] = [], []
+            steps[key].append(at)
+            texts[key].append(text)
+    remarks: dict[str, int] = {}
+    others = member.data.count(b"\n") + (not member.data.endswith(b"\n")) - n_lines
     if others:
         remarks["line that is no 's:STEP key:value' passed over"] = others
-    rows = [LoggedRows({STEP: np.array(steps[key]), key: np.array(values[key])}) for key in steps]
+    rows = [_rows(key.decode(), steps[key], texts[key], remarks) for key in steps]
     return RunLog(member.path, {member.path: sha256}, rows, remarks=remarks)
+
+
+def _rows(key: str, steps: list[int], texts: list[bytes], remarks: dict[str, int]) -> LoggedRows:
+    """The values of a key; those that are no numbers are left out."""
+    try:
+        if any(b"_" in text for text in texts):
+            raise ValueError  # 1_000 is a number to Python alone
+        return LoggedRows({STEP: np.array(steps, np.float64), key: np.array(list(map(float, texts)))})
+    except ValueError:
+        pairs = [(step, value) for step, text in zip(steps, texts, strict=True) if (value := _number(text)) is not None]
+    bad = "value that is no number left out"
+    remarks[bad] = remarks.get(bad, 0) + len(steps) - len(pairs)
+    return LoggedRows({STEP: np.array([s for s, _ in pairs], np.float64), key: np.array([v for _, v in pairs])})
+
+
+def _number(text: bytes) -> float | None:
+    try:
+        return float(text) if b"_" not in text else None
+    except ValueError:
+        return None
 
 
 FORMAT = LlmC()

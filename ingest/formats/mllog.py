@@ -210,6 +210,8 @@ def _value(value: object) -> float | None:
         return value
     if isinstance(value, bool) or not isinstance(value, (int, float, str)):
         return None
+    if isinstance(value, str) and "_" in value:
+        return None  # 1_000 is a number to Python alone
     try:
         return float(value)
     except (ValueError, OverflowError):

@@ -32,8 +32,8 @@ def test_other_lines_are_passed_over_and_counted(tmp_path: Path) -> None:
 
 
 def test_a_value_that_is_no_number_is_left_out_and_counted(tmp_path: Path) -> None:
-    (run,) = runs(FORMAT, tmp_path, {"main.log": LOG + b"s:2 tel:none\n"})
-    assert run.remarks == {"value that is no number left out": 1}
+    (run,) = runs(FORMAT, tmp_path, {"main.log": LOG + b"s:2 tel:none\ns:3 tel:1_0\n"})
+    assert run.remarks == {"value that is no number left out": 2}
 
 
 def test_detection_goes_by_the_first_lines() -> None:

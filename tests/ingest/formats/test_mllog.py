@@ -108,7 +108,7 @@ def test_a_value_is_a_number_a_text_a_list_or_a_dict(
     assert {name: cells(rows, name) for rows in run.rows for name in rows.columns if name in columns} == columns
 
 
-@pytest.mark.parametrize("value", ["high", [0.5, 0.6], True, {"a": {"b": "c"}}])
+@pytest.mark.parametrize("value", ["high", "1_0", [0.5, 0.6], True, {"a": {"b": "c"}}])
 def test_a_value_that_is_no_number_is_left_out_and_counted(tmp_path: Path, value: object) -> None:
     run = one(tmp_path, *START, line("eval_accuracy", value, epoch_num=1), *EVALUATIONS, *STOP)
     assert list(run.remarks.values()) == [1]
