@@ -61,9 +61,11 @@ fuzz: setup ## Look for new failing inputs, for minutes
 	@$(VENV)/bin/python -m pytest -m fuzz $(PYTEST)
 
 .PHONY: bench
-bench: setup ## Measure ingest and the scaling query against their floors
+bench: setup ## Measure ingest, the scaling query and the log formats against their floors
 	@$(VENV)/bin/python -m bench.ingest
 	@$(VENV)/bin/python -m bench.scaling
+	@$(VENV)/bin/python -m bench.formats
+	@$(VENV)/bin/python -m bench.tensorboard
 
 # The tool that resolves has an environment of its own: a broken lock file can still be made again.
 # What only developers need is resolved first, so that both files agree on every version.
