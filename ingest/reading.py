@@ -58,13 +58,15 @@ class SourceReading:
 
     def _detect(self, is_forced: bool) -> Detected:
         if isinstance(self.source, DatabaseSource):
-            return Detected({}, {"mlflow": 1})
+            return Detected({}, {name: 1 for name in self.formats if name == "mlflow"})
         if is_forced:
             return Detected({}, dict.fromkeys(self.formats, 0))
         return detect(self.source, list(self.formats.values()), self._is_wanted)
 
     def _is_wanted(self, path: str) -> bool:
         mapping = self.mapping
+        if any(path == table.file for table in mapping.lookups):
+            return False
         is_included = not mapping.include or any(fnmatch.fnmatchcase(path, pattern) for pattern in mapping.include)
         return is_included and not any(fnmatch.fnmatchcase(path, pattern) for pattern in mapping.exclude)
 
@@ -75,8 +77,14 @@ class SourceReading:
         """
         if not self.detected.files:
             raise SourceBroken(self.detected.broken or UNKNOWN)
+        broken: SourceBroken | None = None
         for name in self.detected.files:
-            yield from self._items(self.formats[name])
+            try:
+                yield from self._items(self.formats[name])
+            except SourceBroken as error:
+                broken = error
+        if broken is not None:
+            raise broken
 
     def _items(self, log_format: Format) -> Iterator[StudyPart | Quarantined]:
         mapping = with_defaults(self.mapping, log_format)
@@ -105,7 +113,8 @@ class SourceReading:
 
     def part(self, name: str) -> Source:
         """The part of the source that is for a format."""
-        is_whole = len(self.detected.files) == 1 and not (self.mapping.include or self.mapping.exclude)
+        mapping = self.mapping
+        is_whole = len(self.detected.files) == 1 and not (mapping.include or mapping.exclude or mapping.lookups)
         if is_whole or isinstance(self.source, DatabaseSource):
             return self.source
         belongs = self.detected.belongs(name)

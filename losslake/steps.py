@@ -86,7 +86,7 @@ def steps(
 
 
 def _goal(view: ReleaseView, workload: str, metric: str | None, target: float | None) -> tuple[str, float]:
-    """The metric and target asked for; what is missing comes from the workload's first goal of that metric."""
+    """The metric and target asked for; what is missing comes from the workload's first goal, val before test."""
     if metric is not None and target is not None:
         return metric, target
     goal = next((g for g in view.goals if str(g.workload) == workload and metric in (None, g.metric)), None)

@@ -9,7 +9,9 @@ import pytest
 from ingest.detect import detect
 from ingest.errors import UnknownFormat
 from ingest.formats.registry import formats
+from ingest.run import ingest
 from ingest.sources.open import open_source
+from schema.lake import Lake
 from tests.ingest.offers import Files, TrialOffer, study_files, tar_bytes, unpacked, written
 
 CSV = {"a/log.csv": b"step,loss\n1,2\n"}
@@ -81,3 +83,33 @@ def test_a_format_of_another_package_that_cant_be_loaded_is_one_line(monkeypatch
             formats()
     finally:
         formats.cache_clear()
+
+
+def test_a_lookup_table_beside_the_mapping_is_no_log(tmp_path: Path) -> None:
+    mapping = b"""
+[collection]
+name = "mine"
+[run]
+dataset = "d"
+model = "m"
+optimizer = "sgd"
+[path]
+patterns = ["{run}.csv"]
+[[lookup]]
+file = "sizes.csv"
+keys = ["run"]
+"""
+    files = {"losslake.toml": mapping, "sizes.csv": b"run,batch_size\na,8\nb,16\n", "a.csv": b"step,val/loss\n0,1\n"}
+    summary = ingest(Lake.create(tmp_path / "lake"), [unpacked(tmp_path / "logs", files)])
+    assert (summary.trials_ingested, summary.quarantined) == (1, ())
+    assert summary.sources[0].files == {"csv": 1}
+
+
+def test_every_format_of_a_broken_archive_is_read_as_far_as_it_goes(tmp_path: Path) -> None:
+    csv = {"a/log.csv": b"step,val/loss\n0,1\n"}
+    llmc = {"b/main.log": b"s:0 tel:3\ns:1 tel:2\n"}
+    mapping = '[collection]\nname="c"\n[run]\ndataset="d"\nmodel="m"\noptimizer="o"\nbatch_size=8\n'
+    (tmp_path / "losslake.toml").write_text(mapping)
+    data = tar_bytes(csv | llmc | {"c/more.csv": b"step,val/loss\n0,1\n"})
+    summary = ingest(Lake.create(tmp_path / "lake"), [written(tmp_path / "logs.tar", data[:2100])])
+    assert (summary.trials_ingested, len(summary.broken)) == (2, 1)

@@ -75,6 +75,14 @@ def test_a_dry_run_names_every_line_that_is_missing(losslake: Run, tmp_path: Pat
     assert '\n      val_wer = "val/word_error_rate"' in done.stdout
 
 
+def test_the_default_goal_is_one_on_validation_data(losslake: Run, tmp_path: Path, logs: Path) -> None:
+    goal = '[[goal]]\nmetric = "test/accuracy"\ntarget = 0.5\nsource = "a paper"\n'
+    (logs / "losslake.toml").write_text(MAPPING.decode() + goal)
+    losslake("ingest", logs, "--lake", tmp_path / "lake")
+    done = losslake("steps", "mine/mnist/cnn/sgd", "--lake", tmp_path / "lake")
+    assert "steps to val/word_error_rate < 0.5" in done.stdout
+
+
 def test_a_starting_mapping_loads_and_knows_what_the_logs_say(losslake: Run, tmp_path: Path, logs: Path) -> None:
     (logs / "losslake.toml").unlink()
     done = losslake("map", "--init", logs)

@@ -12,11 +12,14 @@ from ingest.formats.format import Glimpse
 from ingest.formats.mlflow import CHUNK, FORMAT, rows_in_chunks
 from ingest.mapping.mapping import LogMapping
 from ingest.report import Quarantined
+from ingest.request import Request
 from ingest.rules import Rule
+from ingest.run import ingest
 from ingest.run_log import RunLog
 from ingest.sources.database import DatabaseSource
 from ingest.sources.member import Source
 from ingest.sources.open import open_source
+from schema.lake import Lake
 from tests.ingest.formats.mlflow_stores import HISTORIES, Filled, file_store_allowed, fill
 from tests.ingest.formats.postgres import PASSWORD, postgres_server
 
@@ -179,3 +182,16 @@ def test_what_is_no_postgresql_url_is_no_source(url: str) -> None:
 )
 def test_stores_are_told_by_their_bytes(path: str, start: bytes, sureness: float) -> None:
     assert FORMAT.detect(Glimpse(path, start)) == sureness
+
+
+def test_a_database_is_ingested_by_its_url(postgres_store: Store, postgres_url: str, tmp_path: Path) -> None:
+    mapping = '[collection]\nname = "mine"\n[run]\ndataset = "d"\nmodel = "m"\noptimizer = "sgd"\nbatch_size = 8\n'
+    (tmp_path / "map.toml").write_text(mapping + '[metrics]\n"val accuracy" = ""\n')
+    lake = Lake.create(tmp_path / "lake")
+    request = Request(mapping=tmp_path / "map.toml")
+    summary = ingest(lake, [postgres_url], request)
+    assert (summary.trials_ingested, summary.sources[0].files) == (1, {"mlflow": 1})
+    (trial,) = lake.table("trials").scan().to_arrow().to_pylist()
+    assert (trial["status"], dict(trial["parameters"])["lr"]) == ("COMPLETE", 0.1)
+    assert not ingest(lake, [postgres_url], request).published
+    assert all("@" not in entry.source for entry in lake.ledger(None, 100))
