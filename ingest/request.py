@@ -10,6 +10,7 @@ from ingest.formats.registry import format_named, formats
 from ingest.mapping.load import MAPPING_NAME, load_mapping, overlaid, parse_mapping
 from ingest.mapping.mapping import LogMapping
 from ingest.mapping.template import Template
+from ingest.mappings.shipped import mapping_file
 
 
 @dataclass(frozen=True)
@@ -17,7 +18,8 @@ class Request:
     """How to read the sources.
 
     collection: the name of the collection, whatever a mapping or a folder says. mapping: the file that holds for every
-    source; without it each source may have its own beside it. formats: read these, and detect nothing.
+    source, or the name of one that LossLake brings along; without it each source may have its own beside it. formats:
+    read these, and detect nothing.
     """
 
     collection: str | None = None
@@ -26,8 +28,11 @@ class Request:
 
     def mapping_for(self, source: Path) -> LogMapping:
         """The mapping for a source: the one asked for, else `losslake.toml` in the folder or beside the file."""
-        file = self.mapping or (source if source.is_dir() else source.parent) / MAPPING_NAME
-        mapping = load_mapping(file) if self.mapping is not None or file.is_file() else LogMapping()
+        beside = (source if source.is_dir() else source.parent) / MAPPING_NAME
+        if self.mapping is not None:
+            mapping = load_mapping(mapping_file(self.mapping))
+        else:
+            mapping = load_mapping(beside) if beside.is_file() else LogMapping()
         if self.collection is not None:
             mapping = replace(mapping, collection=replace(mapping.collection, name=Template(self.collection)))
         return mapping

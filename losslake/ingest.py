@@ -33,7 +33,10 @@ def ingest(
     mapping: Annotated[
         Path | None,
         typer.Option(
-            "--map", metavar="FILE", help="The mapping. Default: losslake.toml beside the logs.", show_default=False
+            "--map",
+            metavar="FILE|NAME",
+            help="The mapping. Default: losslake.toml beside the logs.",
+            show_default=False,
         ),
     ] = None,
     format: Annotated[  # noqa: A002

@@ -8,7 +8,6 @@ import pytest
 
 ROOT = Path(__file__).parents[2]
 CORPORA = ROOT.parent / "shared" / "corpora"
-MAPPINGS = ROOT / "ingest" / "mappings"
 
 
 def corpus(name: str) -> Path:

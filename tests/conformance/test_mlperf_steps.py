@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from pathlib import Path
+
 import pytest
 
 from ingest.request import Request
@@ -10,13 +12,13 @@ from schema.lake import Lake
 from service.answers.goal import GoalQuestion
 from service.answers.scaling import Scaling, scaling
 from service.release_view import ReleaseView, named_workload
-from tests.conformance.corpora import MAPPINGS, corpus
+from tests.conformance.corpora import corpus
 
 
 @pytest.fixture(scope="module")
 def lake(tmp_path_factory: pytest.TempPathFactory) -> Lake:
     made = Lake.create(tmp_path_factory.mktemp("mlperf") / "lake")
-    ingest(made, [corpus("mlperf") / "training_results_v0.7"], Request(mapping=MAPPINGS / "mlperf" / "losslake.toml"))
+    ingest(made, [corpus("mlperf") / "training_results_v0.7"], Request(mapping=Path("mlperf")))
     return made
 
 

@@ -11,12 +11,12 @@ from ingest.report import Summary
 from ingest.request import Request
 from ingest.run import ingest
 from schema.lake import Lake
-from tests.conformance.corpora import MAPPINGS, corpus
+from tests.conformance.corpora import corpus
 
 
 def ingested(tmp_path: Path, name: str, mapping: str) -> tuple[Lake, Summary]:
     lake = Lake.create(tmp_path / "lake")
-    return lake, ingest(lake, [corpus(name)], Request(mapping=MAPPINGS / mapping / "losslake.toml"))
+    return lake, ingest(lake, [corpus(name)], Request(mapping=Path(mapping)))
 
 
 @pytest.mark.parametrize(
@@ -43,7 +43,7 @@ def test_a_corpus_is_ingested_and_every_run_of_it_is_accounted_for(
     assert (summary.trials_ingested, summary.evaluations) == (trials, evaluations)
     assert Counter(reason.rule for reason in summary.quarantined) == quarantined
     assert summary.sources[0].left_out == ()
-    again = ingest(lake, [corpus(name)], Request(mapping=MAPPINGS / mapping / "losslake.toml"))
+    again = ingest(lake, [corpus(name)], Request(mapping=Path(mapping)))
     assert (again.published, again.trials_unchanged) == (False, trials)
 
 

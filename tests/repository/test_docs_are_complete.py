@@ -10,6 +10,7 @@ from pydantic import BaseModel
 
 from ingest.formats.registry import formats
 from ingest.mapping.load import MAPPING_SECTIONS, parse_mapping
+from ingest.mappings.shipped import shipped_mappings
 
 DOCS = Path(__file__).parents[2] / "docs"
 MAPPING = (DOCS / "mapping.md").read_text("utf-8")
@@ -28,6 +29,11 @@ def test_every_section_and_key_of_a_mapping_is_documented(name: str) -> None:
     if section is not None:
         assert issubclass(section, BaseModel)
         assert [key for key in section.model_fields if f"`{key}`" not in heading[1]] == []
+
+
+def test_every_mapping_that_comes_along_is_listed() -> None:
+    table = MAPPING[MAPPING.index("## Mappings that come with LossLake") :]
+    assert re.findall(r"^\| `(\w+)` \|", table, re.MULTILINE) == sorted(shipped_mappings())
 
 
 def test_the_examples_are_mappings() -> None:

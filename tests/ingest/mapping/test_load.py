@@ -10,6 +10,7 @@ from ingest.errors import BadMapping
 from ingest.formats.registry import formats
 from ingest.mapping.load import load_mapping, overlaid, parse_mapping
 from ingest.mapping.template import Template
+from ingest.mappings.shipped import mapping_file, shipped_mappings
 
 WHOLE = """
 [collection]
@@ -105,9 +106,7 @@ def test_the_defaults_of_every_format_are_a_mapping(name: str) -> None:
     parse_mapping(formats()[name].defaults.encode(), name)
 
 
-@pytest.mark.parametrize(
-    "path", sorted(Path("ingest/mappings").glob("*/losslake.toml")), ids=lambda path: path.parent.name
-)
+@pytest.mark.parametrize("path", shipped_mappings().values(), ids=lambda path: path.parent.name)
 def test_the_mappings_in_the_repository_load(path: Path) -> None:
     mapping = load_mapping(path)
     assert mapping.collection.licence is not None
@@ -123,3 +122,13 @@ def test_the_users_mapping_goes_before_the_defaults() -> None:
     assert both.metrics == {"a": Template("val/loss"), "b": None}
     assert (both.run.model, both.run.dataset) == (Template("mine"), Template("d"))
     assert [axis.column for axis in both.axes] == ["x", "y"]
+
+
+def test_a_mapping_that_comes_along_is_meant_by_its_name_unless_a_file_is_called_so(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    assert mapping_file(Path("mlperf")) == shipped_mappings()["mlperf"]
+    Path("mlperf").touch()
+    assert mapping_file(Path("mlperf")) == Path("mlperf")
+    assert mapping_file(Path("absent")) == Path("absent")
