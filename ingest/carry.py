@@ -11,7 +11,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 import pyarrow.parquet as pq
 
-from ingest.changes import WrittenPart, study_key
+from ingest.changes import WrittenPart
 from ingest.study import Curves, StudyFacts
 from ingest.write import write_curves
 from schema.manifest import DataFile
@@ -36,7 +36,7 @@ def stored_trials(lake: Path, stored: Collection[DataFile], study: Study) -> pa.
     """The rows of `trials` that a release holds of a study."""
     table = pa.concat_tables([pq.read_table(lake / file.path) for file in stored if file.table == "trials"])
     condition = pc.scalar(True)
-    for key, value in study_key(study).items():
+    for key, value in study.key().items():
         condition = condition & (pc.field(key) == value)
     return table.filter(condition)
 

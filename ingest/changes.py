@@ -63,7 +63,7 @@ class StudyChange:
         digests = dict(zip(trials["trial_id"].to_pylist(), trials["content_digest"].to_pylist(), strict=True))
         measurements = sum(w.file.rows for w in self.written if w.file.table == "measurements")
         row = {
-            **study_key(self.study),
+            **self.study.key(),
             "batch_unit": facts.batch_unit,
             "train_steps": facts.train_steps,
             "early_stopping": facts.early_stopping,
@@ -85,18 +85,6 @@ class StudyChange:
         return pa.Table.from_pylist([row], STUDIES)
 
 
-def study_key(study: Study) -> dict[str, str | int]:
-    """The key columns of a study."""
-    w = study.workload
-    return {
-        "collection": w.collection,
-        "dataset": w.dataset,
-        "model": w.model,
-        "optimizer": w.optimizer,
-        "batch_size": study.batch_size,
-    }
-
-
 def trial_rows(part: StudyPart, loaded: LoadedPart, nonfinite: Sequence[int]) -> pa.Table:
     """The rows of `trials` for a loaded part; nonfinite: its measurements that are NaN or infinite, by trial."""
     trials = loaded.trials
@@ -104,7 +92,7 @@ def trial_rows(part: StudyPart, loaded: LoadedPart, nonfinite: Sequence[int]) ->
     counts = np.diff(offsets)
     last_rows = np.maximum(offsets[1:] - 1, 0)
     last_steps = loaded.curves.steps[last_rows] if len(loaded.curves.steps) else np.zeros(len(trials), np.int64)
-    columns: dict[str, object] = {key: [value] * len(trials) for key, value in study_key(part.study).items()}
+    columns: dict[str, object] = {key: [value] * len(trials) for key, value in part.study.key().items()}
     columns |= {
         "trial_id": [trial.trial_id for trial in trials],
         "status": [trial.status for trial in trials],

@@ -10,7 +10,6 @@ from pathlib import Path
 
 import polars as pl
 
-from ingest.changes import study_key
 from ingest.mapping.place import PlacedRun
 from ingest.small_tables import stored_table
 from schema.manifest import DataFile
@@ -77,7 +76,7 @@ class TrialNumbers:
 
     def _of(self, study: Study) -> _Numbers:
         if study not in self._studies:
-            condition = [pl.col(key) == value for key, value in study_key(study).items()]
+            condition = [pl.col(key) == value for key, value in study.key().items()]
             numbers = self._studies[study] = _Numbers()
             rows = self._stored.filter(*condition).select("trial_id", "source", "source_sha256", "content_digest")
             for trial_id, source, sha256, content in rows.iter_rows():

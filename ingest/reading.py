@@ -21,6 +21,7 @@ from ingest.run_log import RunLog
 from ingest.sources.database import DatabaseSource
 from ingest.sources.member import Source
 from ingest.sources.part import PartOfSource
+from ingest.sources.until_break import UntilBreak
 from ingest.study import StudyPart
 from schema.names import Study
 from schema.registry import CollectionFacts, Goal
@@ -77,30 +78,19 @@ class SourceReading:
         """
         if not self.detected.files:
             raise SourceBroken(self.detected.broken or UNKNOWN)
-        broken: SourceBroken | None = None
-        for name in self.detected.files:
-            try:
-                yield from self._items(self.formats[name])
-            except SourceBroken as error:
-                broken = error
-        if broken is not None:
-            raise broken
+        readings = [UntilBreak(self._items(self.formats[name])) for name in self.detected.files]
+        for items in readings:
+            yield from items
+        for items in readings:
+            items.tell()
 
     def _items(self, log_format: Format) -> Iterator[StudyPart | Quarantined]:
         mapping = with_defaults(self.mapping, log_format)
         source = self.part(log_format.name)
         gatherer = Gatherer(str(self.source.path), log_format.name, self._numbers, self._units)
         side = SideFiles.read(source, mapping.side_files)
-        broken: SourceBroken | None = None
-        found = log_format.read(source, mapping)
-        while True:
-            try:
-                item = next(found, None)
-            except SourceBroken as error:
-                broken = error
-                break
-            if item is None:
-                break
+        found = UntilBreak(log_format.read(source, mapping))
+        for item in found:
             if isinstance(item, RunLog):
                 placed = self.placed(item, mapping, side)
                 yield from gatherer.add(placed) if isinstance(placed, PlacedRun) else [placed]
@@ -108,8 +98,7 @@ class SourceReading:
                 self._note(item, mapping)
                 yield item
         yield from gatherer.rest()
-        if broken is not None:
-            raise broken
+        found.tell()
 
     def part(self, name: str) -> Source:
         """The part of the source that is for a format."""

@@ -14,6 +14,8 @@ import numpy.typing as npt
 from ingest.report import Quarantined
 from schema.names import Study
 
+LARGEST_EXACT_INTEGER = 2**53
+
 Integers = npt.NDArray[np.int64]
 Floats = npt.NDArray[np.float64]
 Flags = npt.NDArray[np.bool_]
@@ -99,6 +101,13 @@ class StudyRejected(Exception):
     def __init__(self, reason: Quarantined) -> None:
         super().__init__(str(reason))
         self.reason = reason
+
+
+def is_exact_float(value: object) -> bool:
+    """Whether a value is a number that float64 holds exactly."""
+    if isinstance(value, bool) or not isinstance(value, (int, float)):
+        return False
+    return isinstance(value, float) or abs(value) <= LARGEST_EXACT_INTEGER
 
 
 def source_digest(reader_version: str, files: Mapping[str, str]) -> str:

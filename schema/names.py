@@ -51,12 +51,20 @@ class Study:
             raise BadName(f"'{path}' is not a study: give collection/dataset/model/optimizer/batch_size")
         return Study(Workload.parse(head), batch_size)
 
+    def key(self) -> dict[str, str | int]:
+        """The key columns of this study with their values."""
+        w = self.workload
+        return {
+            "collection": w.collection,
+            "dataset": w.dataset,
+            "model": w.model,
+            "optimizer": w.optimizer,
+            "batch_size": self.batch_size,
+        }
+
     def folder(self) -> str:
         """The Hive-style folder of this study's partition, with every part percent-encoded."""
-        w = self.workload
-        parts = {"collection": w.collection, "dataset": w.dataset, "model": w.model, "optimizer": w.optimizer}
-        encoded = [f"{key}={quote(value, safe='')}" for key, value in parts.items()]
-        return "/".join([*encoded, f"batch_size={self.batch_size}"])
+        return "/".join(f"{name}={quote(str(value), safe='')}" for name, value in self.key().items())
 
 
 @dataclass(frozen=True, order=True)

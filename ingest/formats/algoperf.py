@@ -15,7 +15,6 @@ from typing import Any
 
 import numpy as np
 
-from ingest.errors import SourceBroken
 from ingest.formats.defaults_of import defaults_of
 from ingest.formats.format import Glimpse
 from ingest.mapping.mapping import LogMapping
@@ -23,6 +22,7 @@ from ingest.report import Quarantined
 from ingest.rules import Rule
 from ingest.run_log import LoggedGoal, LoggedRows, RunLog, Scalar
 from ingest.sources.member import Refused, Source
+from ingest.sources.until_break import UntilBreak
 from ingest.study import Flags
 from ingest.tables.csv_table import read_csv
 from ingest.tables.table import BadTable
@@ -58,18 +58,11 @@ class AlgoPerf:
     def read(self, source: Source, mapping: LogMapping) -> Iterator[RunLog | Quarantined]:
         trial: _TrialFiles | None = None
         seen: set[str] = set()
-        members = source.members(_is_wanted)
-        broken: SourceBroken | None = None
-        while True:
-            try:
-                member = next(members, None)
-            except SourceBroken as error:
-                broken, member = error, None
-            if trial is not None and (member is None or _folder_of(member.path) != trial.folder):
+        members = UntilBreak(source.members(_is_wanted))
+        for member in members:
+            if trial is not None and _folder_of(member.path) != trial.folder:
                 yield trial.run(str(source.path))
                 trial = None
-            if member is None:
-                break
             if isinstance(member, Refused):
                 yield Quarantined(str(source.path), member.path, member.rule, member.message)
                 continue
@@ -81,8 +74,9 @@ class AlgoPerf:
             seen.add(folder)
             trial = trial or _TrialFiles(folder)
             trial.files[member.path.rpartition("/")[2]] = member.data
-        if broken is not None:
-            raise broken
+        if trial is not None:
+            yield trial.run(str(source.path))
+        members.tell()
 
 
 @dataclass

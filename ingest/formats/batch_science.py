@@ -10,13 +10,13 @@ from __future__ import annotations
 from collections.abc import Iterator
 from dataclasses import dataclass, field
 
-from ingest.errors import SourceBroken
 from ingest.formats.batch_science_part import NAME, BatchSciencePart, TrialFiles
 from ingest.formats.format import Glimpse
 from ingest.mapping.mapping import LogMapping
 from ingest.report import Quarantined
 from ingest.rules import Rule
 from ingest.sources.member import Refused, Source
+from ingest.sources.until_break import UntilBreak
 from schema.names import Study, Workload, natural_number, why_bad_name
 from schema.registry import collections
 
@@ -86,16 +86,8 @@ class _Reader:
 
     def read(self) -> Iterator[BatchSciencePart | Quarantined]:
         current: Study | None = None
-        broken: SourceBroken | None = None
-        members = self._source.members(_is_wanted)
-        while True:
-            try:
-                member = next(members, None)
-            except SourceBroken as error:
-                broken = error
-                break
-            if member is None:
-                break
+        members = UntilBreak(self._source.members(_is_wanted))
+        for member in members:
             if isinstance(member, Refused):
                 yield self._quarantined(member.path, member.rule, member.message)
                 continue
@@ -114,9 +106,8 @@ class _Reader:
             if self._pending_size > LARGEST_PENDING:
                 yield from self._give_up_the_scattered()
         for study in list(self._studies):
-            yield from self._hand_on(study, at_end=True, is_broken=broken is not None)
-        if broken is not None:
-            raise broken
+            yield from self._hand_on(study, at_end=True, is_broken=members.broken is not None)
+        members.tell()
 
     def _place(self, path: str) -> _Place | Quarantined:
         """Where a file belongs, by its path."""

@@ -9,15 +9,14 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from ingest.csv_curves import read_curves
-from ingest.report import Quarantined
+from ingest.report import Quarantined, shown
 from ingest.rules import Rule
-from ingest.study import LoadedPart, StudyFacts, StudyRejected, TrialFacts
+from ingest.study import LoadedPart, StudyFacts, StudyRejected, TrialFacts, is_exact_float
 from schema.names import LARGEST_INTEGER, Study
 from schema.tables import STATUSES
 
 NAME = "batch_science"
 READER_VERSION = f"{NAME}/1"
-LARGEST_EXACT_INTEGER = 2**53
 _LARGEST_JSON = 1 << 20
 
 
@@ -120,7 +119,7 @@ class BatchSciencePart:
         for name in ("dataset", "model", "optimizer"):
             stated, expected = document.get(name), getattr(self.study.workload, name)
             if stated != expected:
-                message = f"{name} is {_shown(stated)}, its folder says {expected!r}: correct one of them"
+                message = f"{name} is {shown(stated)}, its folder says {expected!r}: correct one of them"
                 raise _Refusal(Rule.WORKLOAD_DISAGREES, message)
 
     def _trial_facts(self, files: TrialFiles) -> TrialFacts:
@@ -131,11 +130,11 @@ class BatchSciencePart:
             raise _Refusal(Rule.TRIAL_ID_DISAGREES, message)
         status = document.get("status")
         if status not in STATUSES:
-            raise _Refusal(Rule.UNKNOWN_STATUS, f"status is {_shown(status)}, not one of {', '.join(STATUSES)}")
+            raise _Refusal(Rule.UNKNOWN_STATUS, f"status is {shown(status)}, not one of {', '.join(STATUSES)}")
         given = document.get("parameters", {})
         if not isinstance(given, dict):
             raise _Refusal(Rule.BAD_FIELD, "parameters is not an object")
-        numbers = {name: float(value) for name, value in given.items() if _is_exact_float(value)}
+        numbers = {name: float(value) for name, value in given.items() if is_exact_float(value)}
         others = {name: json.dumps(value, sort_keys=True) for name, value in given.items() if name not in numbers}
         sha256 = self.file_digests()[f"{trial_id}/measurements.csv"]
         source = f"{files.folder}/measurements.csv"
@@ -159,7 +158,7 @@ def _json_object(data: bytes) -> dict[str, Any]:
         if b"\\u" in data:
             json.dumps(document, ensure_ascii=False).encode()  # a lone surrogate is no text that could be stored
     except (ValueError, RecursionError) as error:
-        raise _Refusal(Rule.BAD_JSON, f"this is no JSON ({_shown(str(error))})") from None
+        raise _Refusal(Rule.BAD_JSON, f"this is no JSON ({shown(str(error))})") from None
     if not isinstance(document, dict):
         raise _Refusal(Rule.BAD_JSON, "the JSON is not an object")
     return document
@@ -168,17 +167,5 @@ def _json_object(data: bytes) -> dict[str, Any]:
 def _integer(document: Mapping[str, Any], name: str) -> int:
     value = document.get(name)
     if isinstance(value, bool) or not isinstance(value, int) or not 0 <= value <= LARGEST_INTEGER:
-        raise _Refusal(Rule.BAD_FIELD, f"{name} is {_shown(value)}, not an integer from 0 to 2^63 - 1")
+        raise _Refusal(Rule.BAD_FIELD, f"{name} is {shown(value)}, not an integer from 0 to 2^63 - 1")
     return value
-
-
-def _is_exact_float(value: object) -> bool:
-    """Whether a JSON value is a number that float64 holds exactly."""
-    if isinstance(value, bool) or not isinstance(value, (int, float)):
-        return False
-    return isinstance(value, float) or abs(value) <= LARGEST_EXACT_INTEGER
-
-
-def _shown(value: object) -> str:
-    text = repr(value)
-    return text if len(text) <= 80 else text[:80] + "…"

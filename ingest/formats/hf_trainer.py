@@ -11,7 +11,6 @@ import re
 from collections import Counter
 from collections.abc import Iterator
 
-from ingest.errors import SourceBroken
 from ingest.formats.defaults_of import defaults_of
 from ingest.formats.format import Glimpse
 from ingest.formats.hf_trainer_state import LARGEST_STATE, BadState, State, parse_state
@@ -20,6 +19,7 @@ from ingest.report import Quarantined
 from ingest.rules import Rule
 from ingest.run_log import RunLog
 from ingest.sources.member import Member, Refused, Source
+from ingest.sources.until_break import UntilBreak
 
 LARGEST_PENDING = 64 * 2**20
 _FILE = "trainer_state.json"
@@ -55,17 +55,15 @@ class _Reader:
         self._handed_on: set[str] = set()
 
     def read(self) -> Iterator[RunLog | Quarantined]:
-        try:
-            for member in self._source.members(lambda path: path.rpartition("/")[2] == _FILE):
-                refusal = self._take(member)
-                if refusal:
-                    yield refusal
-                if self._size > LARGEST_PENDING:
-                    yield from self._hand_on(f"{_run_of(member.path)}/")
-        except SourceBroken:
-            yield from self._hand_on()
-            raise
+        members = UntilBreak(self._source.members(lambda path: path.rpartition("/")[2] == _FILE))
+        for member in members:
+            refusal = self._take(member)
+            if refusal:
+                yield refusal
+            if self._size > LARGEST_PENDING:
+                yield from self._hand_on(f"{_run_of(member.path)}/")
         yield from self._hand_on()
+        members.tell()
 
     def _take(self, member: Member | Refused) -> Quarantined | None:
         """Keep a file's state until its run is whole."""

@@ -11,7 +11,6 @@ from __future__ import annotations
 import hashlib
 from collections.abc import Iterator
 
-from ingest.errors import SourceBroken
 from ingest.event_files.file import EventFile, read_event_file
 from ingest.event_files.hparams import Session
 from ingest.event_files.records import HEADER, length_at
@@ -23,6 +22,7 @@ from ingest.report import Quarantined
 from ingest.rules import Rule
 from ingest.run_log import RunLog
 from ingest.sources.member import Member, Refused, Source
+from ingest.sources.until_break import UntilBreak
 
 LARGEST_PENDING = 1 << 30
 _MARK = "tfevents"
@@ -78,16 +78,8 @@ class _Reader:
         self._pending = 0
 
     def read(self) -> Iterator[RunLog | Quarantined]:
-        members = self._source.members(_is_wanted)
-        broken: SourceBroken | None = None
-        while True:
-            try:
-                member = next(members, None)
-            except SourceBroken as error:
-                broken = error
-                break
-            if member is None:
-                break
+        members = UntilBreak(self._source.members(_is_wanted))
+        for member in members:
             if isinstance(member, Refused):
                 yield Quarantined(self._name, member.path, member.rule, member.message)
                 continue
@@ -97,8 +89,7 @@ class _Reader:
             if self._pending > LARGEST_PENDING:
                 yield from self._hand_on(except_for=member.path)
         yield from self._hand_on()
-        if broken is not None:
-            raise broken
+        members.tell()
 
     def _take(self, member: Member) -> Quarantined | None:
         """Read a file into its run, or say why not."""

@@ -9,7 +9,6 @@ from __future__ import annotations
 import hashlib
 from collections.abc import Iterator
 
-from ingest.errors import SourceBroken
 from ingest.formats.defaults_of import defaults_of
 from ingest.formats.format import GLIMPSE, Glimpse
 from ingest.mapping.mapping import LogMapping
@@ -17,6 +16,7 @@ from ingest.report import Quarantined
 from ingest.rules import Rule
 from ingest.run_log import RunLog
 from ingest.sources.member import Member, Refused, Source
+from ingest.sources.until_break import UntilBreak
 from ingest.wandb_files.config import BadConfig, Config, read_config_yaml
 from ingest.wandb_files.history import History, NoHistory, Unreadable, read_json_lines, read_parquet
 from ingest.wandb_files.offline import HEADER, OfflineRun
@@ -74,16 +74,8 @@ class _Reader:
         self._offline: list[RunLog] = []
 
     def read(self) -> Iterator[RunLog | Quarantined]:
-        broken: SourceBroken | None = None
-        members = self._source.members(_is_wanted)
-        while True:
-            try:
-                member = next(members, None)
-            except SourceBroken as error:
-                broken = error
-                break
-            if member is None:
-                break
+        members = UntilBreak(self._source.members(_is_wanted))
+        for member in members:
             if isinstance(member, Refused):
                 yield self._quarantined(member.path, member.rule, member.message)
             elif member.path in self._seen:
@@ -97,8 +89,7 @@ class _Reader:
         for folder, histories in self._histories.items():
             yield from self._finish(folder, histories, runs)
         yield from sorted(runs, key=lambda run: run.run)
-        if broken is not None:
-            raise broken
+        members.tell()
 
     def _take(self, member: Member) -> Iterator[Quarantined]:
         """Read a file; what can't be read is quarantined, and what is no log of W&B's passed over."""

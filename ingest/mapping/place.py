@@ -14,15 +14,15 @@ from ingest.mapping.mapping import LogMapping
 from ingest.mapping.metrics import checked_metric
 from ingest.mapping.refusal import Lack, Refusal
 from ingest.mapping.template import Template, UnknownField
+from ingest.report import shown
 from ingest.rules import Rule
 from ingest.run_log import RunLog, Scalar
-from ingest.study import Curves, StudyFacts
+from ingest.study import LARGEST_EXACT_INTEGER, Curves, StudyFacts, is_exact_float
 from schema.names import Study, Workload, natural_number, why_bad_name
 from schema.registry import CollectionFacts, Goal
 from schema.tables import STATUSES
 
 STATUS_ASSUMED = "run whose log doesn't say how it ended: taken as COMPLETE"
-LARGEST_EXACT_INTEGER = 2**53
 
 
 @dataclass(frozen=True)
@@ -55,7 +55,7 @@ def place(log: RunLog, mapping: LogMapping, source: str, side: Mapping[str, Scal
     """The place of a run. Raises Refusal with everything that is lacking at once, or with the rule that it breaks."""
     facts = _Facts(fields_of(log, mapping, source, side))
     study = _study(facts, mapping)
-    facts.fields.update(study_fields(study))
+    facts.fields.update(study.key())
     trial_id = _whole(facts, "trial_id", mapping.run.trial_id)
     found = curve_of(log, mapping, study.batch_size, facts.fields)
     status, remarks = _status(log, mapping, facts)
@@ -66,7 +66,7 @@ def place(log: RunLog, mapping: LogMapping, source: str, side: Mapping[str, Scal
         axes = sorted({formula.partition(" ")[0] for formula in found.computed_steps})
         remarks[f"run whose steps are computed from {', '.join(axes)}: the formula is its attribute step"] = 1
     parameters = {**log.parameters, **facts.known(mapping.parameters)}
-    numbers = {name: float(value) for name, value in parameters.items() if _is_exact(value)}
+    numbers = {name: float(value) for name, value in parameters.items() if is_exact_float(value)}
     attributes |= {name: json.dumps(value) for name, value in parameters.items() if name not in numbers}
     unit = facts.text("batch_unit", mapping.run.batch_unit, "examples")
     train_steps = _whole(facts, "train_steps", mapping.run.train_steps) or 0
@@ -89,24 +89,12 @@ def place(log: RunLog, mapping: LogMapping, source: str, side: Mapping[str, Scal
 
 def collection_facts(mapping: LogMapping, study: Study) -> CollectionFacts:
     """What a mapping says of the collection of a study."""
-    return _collection(mapping, _Facts(study_fields(study)), study)
+    return _collection(mapping, _Facts({**study.key()}), study)
 
 
 def goals_of_study(mapping: LogMapping, study: Study) -> list[Goal]:
     """The goals that a mapping names for a study, whatever its runs say."""
-    return _said_goals(mapping, _Facts(study_fields(study)), study.workload)
-
-
-def study_fields(study: Study) -> dict[str, Scalar]:
-    """A study's own fields."""
-    w = study.workload
-    return {
-        "collection": w.collection,
-        "dataset": w.dataset,
-        "model": w.model,
-        "optimizer": w.optimizer,
-        "batch_size": study.batch_size,
-    }
+    return _said_goals(mapping, _Facts({**study.key()}), study.workload)
 
 
 class _Facts:
@@ -163,12 +151,12 @@ def _study(facts: _Facts, mapping: LogMapping) -> Study:
     batch_size = names.pop("batch_size")
     whole = _natural(batch_size)
     if not whole:
-        raise Refusal(Rule.BAD_FACT, f"the batch size is {_shown(batch_size)}, not an integer above 0")
+        raise Refusal(Rule.BAD_FACT, f"the batch size is {shown(batch_size)}, not an integer above 0")
     for name, text in names.items():
         for part in str(text).split("/") if name == "collection" else (str(text),):
             why = why_bad_name(part)
             if why:
-                raise Refusal(Rule.BAD_NAME, f"the {name} {_shown(text)} {why}: choose another in the mapping")
+                raise Refusal(Rule.BAD_NAME, f"the {name} {shown(text)} {why}: choose another in the mapping")
     return Study(Workload(*(str(names[key]) for key in ("collection", "dataset", "model", "optimizer"))), whole)
 
 
@@ -200,7 +188,7 @@ def _whole(facts: _Facts, name: str, template: Template | None) -> int | None:
         raise _lacking(((name, unknown),)) from None
     whole = _natural(value)
     if whole is None:
-        raise Refusal(Rule.BAD_FACT, f"the {name} is {_shown(value)}, not an integer from 0 to 2^63 - 1")
+        raise Refusal(Rule.BAD_FACT, f"the {name} is {shown(value)}, not an integer from 0 to 2^63 - 1")
     return whole
 
 
@@ -221,10 +209,8 @@ def _status(log: RunLog, mapping: LogMapping, facts: _Facts) -> tuple[str, dict[
     status = mapping.statuses.get(said, said)
     if status not in STATUSES:
         add = f'"{said}" = "COMPLETE"   # or INCOMPLETE or INFEASIBLE, under [status]'
-        message = (
-            f"the run ended with {_shown(said)}, which is none of {', '.join(STATUSES)}: add to the mapping: {add}"
-        )
-        raise Refusal(Rule.UNKNOWN_STATUS, message, (Lack(f"the status {_shown(said)} is not known", add),))
+        message = f"the run ended with {shown(said)}, which is none of {', '.join(STATUSES)}: add to the mapping: {add}"
+        raise Refusal(Rule.UNKNOWN_STATUS, message, (Lack(f"the status {shown(said)} is not known", add),))
     return status, {}
 
 
@@ -266,17 +252,5 @@ def _target(value: Scalar) -> float:
     except ValueError:
         target = math.nan
     if not math.isfinite(target):
-        raise Refusal(Rule.BAD_FACT, f"the goal's target is {_shown(value)}, not a finite number")
+        raise Refusal(Rule.BAD_FACT, f"the goal's target is {shown(value)}, not a finite number")
     return target
-
-
-def _is_exact(value: Scalar) -> bool:
-    """Whether a value is a number that float64 holds exactly."""
-    if isinstance(value, bool) or not isinstance(value, (int, float)):
-        return False
-    return isinstance(value, float) or abs(value) <= LARGEST_EXACT_INTEGER
-
-
-def _shown(value: Scalar) -> str:
-    text = repr(value)
-    return text if len(text) <= 80 else text[:80] + "…"
