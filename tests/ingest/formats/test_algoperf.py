@@ -126,7 +126,7 @@ def test_any_bytes_in_any_file_are_a_run_or_a_reason(
 
 
 @pytest.mark.fuzz
-@settings(max_examples=8_000, deadline=None, suppress_health_check=list(HealthCheck))
+@settings(max_examples=16_000, deadline=None, suppress_health_check=list(HealthCheck))
 @given(st.sampled_from(sorted(trial())), st.binary(max_size=80), st.integers(0, 60))
 def test_many_bytes_in_any_file_are_a_run_or_a_reason(
     tmp_path_factory: pytest.TempPathFactory, path: str, noise: bytes, at: int

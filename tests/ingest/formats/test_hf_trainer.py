@@ -264,7 +264,7 @@ def test_any_bytes_end_in_runs_or_reasons(tmp_path: Path, first: bytes, second: 
 
 
 @pytest.mark.fuzz
-@settings(max_examples=8000, deadline=None, suppress_health_check=list(HealthCheck))
+@settings(max_examples=15_000, deadline=None, suppress_health_check=list(HealthCheck))
 @given(**offered)
 def test_many_bytes_end_in_runs_or_reasons(
     tmp_path: Path, first: bytes, second: bytes, at: float, noise: bytes

@@ -236,7 +236,7 @@ def test_any_files_end_in_runs_or_reasons(
 
 
 @pytest.mark.fuzz
-@settings(max_examples=6000, deadline=None, suppress_health_check=list(HealthCheck))
+@settings(max_examples=15_000, deadline=None, suppress_health_check=list(HealthCheck))
 @given(offered=offers)
 def test_many_files_end_in_runs_or_reasons(
     tmp_path_factory: pytest.TempPathFactory, offered: dict[tuple[str, str], bytes]

@@ -166,7 +166,7 @@ def test_flipped_bytes_end_in_runs_or_reasons(tmp_path: Path, small: bytes, flip
 
 
 @pytest.mark.fuzz
-@settings(max_examples=8000, deadline=None, suppress_health_check=list(HealthCheck))
+@settings(max_examples=25_000, deadline=None, suppress_health_check=list(HealthCheck))
 @given(flips=flips)
 def test_many_flipped_bytes_end_in_runs_or_reasons(
     tmp_path: Path, small: bytes, flips: list[tuple[float, int]]

@@ -21,7 +21,7 @@ from tests.ingest.formats.reading import cells, read, runs
 
 DEFAULTS = parse_mapping(FORMAT.defaults.encode(), "defaults")
 QUICK = settings(max_examples=300, deadline=None, suppress_health_check=list(HealthCheck))
-LONG = settings(QUICK, max_examples=20_000)
+LONG = settings(QUICK, max_examples=14_000)
 
 
 def line(key: str, value: object = None, time_ms: int = 1000, **metadata: object) -> str:
