@@ -103,7 +103,7 @@ def hint_at_mapping(paths: Sequence[str], summary: Summary) -> None:
 
     if any(reason.rule in (Rule.MISSING_FACT, Rule.STEP_UNKNOWN) for reason in summary.quarantined):
         if any(source.mapping for source in summary.sources):
-            say(f"hint         'losslake ingest {paths[0]} --dry-run' shows every line that the mapping lacks")
+            say("hint         the same command with --dry-run shows every line that the mapping lacks")
         else:
             say(f"hint         'losslake map --init {paths[0]}' writes a mapping to start from")
 
