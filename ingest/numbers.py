@@ -10,6 +10,7 @@ from pathlib import Path
 
 import polars as pl
 
+from ingest.join import joined_run
 from ingest.mapping.place import PlacedRun
 from ingest.small_tables import stored_table
 from schema.manifest import DataFile
@@ -49,7 +50,10 @@ class TrialNumbers:
         self._studies: dict[Study, _Numbers] = {}
 
     def number(self, study: Study, runs: Sequence[PlacedRun]) -> tuple[dict[int, PlacedRun], list[PlacedRun]]:
-        """The runs of a study by their numbers, ascending, and those whose own number another run has already."""
+        """The runs of a study by their numbers, ascending, and those whose own number another run has already.
+
+        Runs of one number that can be logs of one trial become one.
+        """
         known = self._of(study)
         numbered: dict[int, PlacedRun] = {}
         twice: list[PlacedRun] = []
@@ -59,7 +63,11 @@ class TrialNumbers:
             if number is None:
                 new.append(run)
             elif number in known.offered:
-                twice.append(run)
+                together = joined_run(numbered[number], run) if number in numbered else None
+                if together is None:
+                    twice.append(run)
+                else:
+                    numbered[number] = together
             else:
                 known.offer(number)
                 numbered[number] = run

@@ -122,6 +122,30 @@ def test_two_runs_with_the_same_trial_id_are_not_both_stored(lake: Lake, tmp_pat
     assert trials(lake) == [(8, 7, "b8/a/metrics.csv")]
 
 
+def test_logs_of_one_trial_with_different_metrics_are_one_trial(lake: Lake, tmp_path: Path) -> None:
+    mapping = MAPPING.replace(b"[run]", b'[run]\ntrial_id = "{trial}"').replace(b"{run}/", b"t{trial:int}_{part}/")
+    files = run_files("t7_train", "0,3,0", "5,2,5", "10,1,", header="step,train/loss,seconds")
+    files |= run_files("t7_val", "0,4,1", "10,2,12", header="step,val/loss,seconds") | run_files("t8_val", "0,9")
+    summary = offer(lake, tmp_path / "logs", files, mapping + b'[time]\nelapsed_s = "seconds"\n')
+    assert (summary.trials_ingested, summary.quarantined) == (2, ())
+    rows = lake.table("measurements").scan().to_arrow().to_pylist()
+    found = sorted((r["metric"], r["step"], r["value"], r["elapsed_s"]) for r in rows if r["trial_id"] == 7)
+    assert found == [
+        ("train/loss", 0, 3.0, 1.0),
+        ("train/loss", 5, 2.0, 5.0),
+        ("train/loss", 10, 1.0, 12.0),
+        ("val/loss", 0, 4.0, 1.0),
+        ("val/loss", 10, 2.0, 12.0),
+    ]
+    assert trials(lake) == [(8, 7, "b8/t7_train/metrics.csv"), (8, 8, "b8/t8_val/metrics.csv")]
+    (attributes,) = [
+        dict(row["attributes"]) for row in lake.table("trials").scan().to_arrow().to_pylist() if row["trial_id"] == 7
+    ]
+    assert "part" not in attributes
+    assert attributes["trial"] == "7"
+    assert not offer(lake, tmp_path / "logs", files, mapping + b'[time]\nelapsed_s = "seconds"\n').published
+
+
 def test_a_study_keeps_one_batch_unit(lake: Lake, tmp_path: Path) -> None:
     offer(lake, tmp_path / "logs", run_files("a", "0,1"))
     tokens = MAPPING.replace(b"[run]", b'[run]\nbatch_unit = "tokens"')
