@@ -30,6 +30,7 @@ def in_own_process(function: Callable[..., Any], *arguments: object) -> Measured
     receiving, sending = multiprocessing.get_context("spawn").Pipe(duplex=False)
     process = multiprocessing.get_context("spawn").Process(target=_run, args=(sending, function, arguments))
     process.start()
+    sending.close()  # else a child that fails would be waited for without end
     try:
         measured: Measured = receiving.recv()
     except EOFError:

@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import hashlib
 import re
+from array import array
 from collections.abc import Iterator
 
 import numpy as np
@@ -48,44 +49,33 @@ class LlmC:
 
 def _run(member: Member, source: str) -> RunLog | Quarantined:
     sha256 = hashlib.sha256(member.data).hexdigest()
-    steps: dict[bytes, list[int]] = {}
-    texts: dict[bytes, list[bytes]] = {}
-    n_lines = 0
-    for step, pairs in _LINE.findall(member.data):
+    steps: dict[bytes, array[float]] = {}
+    values: dict[bytes, array[float]] = {}
+    n_lines = n_bad = 0
+    for line in _LINE.finditer(member.data):
         n_lines += 1
-        at = int(step)
-        for key, text in _PAIR.findall(pairs):
+        step = float(line[1])
+        for key, text in _PAIR.findall(line[2]):
+            value = _number(text)
+            if value is None:
+                n_bad += 1
+                continue
             if key not in steps:
                 if len(steps) == MOST_KEYS:
                     message = f"more than {MOST_KEYS} different keys stand in its lines: this is no log of llm.c"
                     return Quarantined(source, member.path, Rule.UNREADABLE_LOG, message, sha256=sha256)
-                steps[key], texts[key] = [], []
-            steps[key].append(at)
-            texts[key].append(text)
-    remarks: dict[str, int] = {}
+                steps[key], values[key] = array("d"), array("d")
+            steps[key].append(step)
+            values[key].append(value)
     others = member.data.count(b"\n") + (not member.data.endswith(b"\n")) - n_lines
-    if others:
-        remarks["line that is no 's:STEP key:value' passed over"] = others
-    rows = [_rows(key.decode(), steps[key], texts[key], remarks) for key in steps]
-    return RunLog(member.path, {member.path: sha256}, rows, remarks=remarks)
-
-
-def _rows(key: str, steps: list[int], texts: list[bytes], remarks: dict[str, int]) -> LoggedRows:
-    """The values of a key; those that are no numbers are left out."""
-    try:
-        if any(b"_" in text for text in texts):
-            raise ValueError  # 1_000 is a number to Python alone
-        return LoggedRows({STEP: np.array(steps, np.float64), key: np.array(list(map(float, texts)))})
-    except ValueError:
-        pairs = [(step, value) for step, text in zip(steps, texts, strict=True) if (value := _number(text)) is not None]
-    bad = "value that is no number left out"
-    remarks[bad] = remarks.get(bad, 0) + len(steps) - len(pairs)
-    return LoggedRows({STEP: np.array([s for s, _ in pairs], np.float64), key: np.array([v for _, v in pairs])})
+    remarks = {"line that is no 's:STEP key:value' passed over": others, "value that is no number left out": n_bad}
+    rows = [LoggedRows({STEP: np.frombuffer(steps[key]), key.decode(): np.frombuffer(values[key])}) for key in steps]
+    return RunLog(member.path, {member.path: sha256}, rows, remarks={what: n for what, n in remarks.items() if n})
 
 
 def _number(text: bytes) -> float | None:
     try:
-        return float(text) if b"_" not in text else None
+        return float(text) if b"_" not in text else None  # 1_000 is a number to Python alone
     except ValueError:
         return None
 

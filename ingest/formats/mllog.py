@@ -8,6 +8,7 @@ from __future__ import annotations
 import hashlib
 import math
 import re
+from array import array
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
 
@@ -63,19 +64,26 @@ class Mllog:
 class _Column:
     """The values of one key in the order logged, each with its time and its place on every axis (NaN where none)."""
 
-    entries: list[tuple[float, ...]] = field(default_factory=list)
+    entries: array[float] = field(default_factory=lambda: array("d"))
 
     def add(self, value: float, line: LogLine) -> None:
         places = line.metadata
-        self.entries.append(
-            (value, line.time, *[_number(places[axis]) if axis in places else math.nan for axis in AXES])
-        )
+        self.entries.append(value)
+        self.entries.append(line.time)
+        for axis in AXES:
+            self.entries.append(_number(places[axis]) if axis in places else math.nan)
 
     def axis(self, name: str) -> Floats:
-        return np.array(self.entries)[:, 2 + AXES.index(name)]
+        column: Floats = self.table()[2 + AXES.index(name)]
+        return column
+
+    def table(self) -> Floats:
+        """A row each for the values, the times and every axis."""
+        table: Floats = np.frombuffer(self.entries).reshape(-1, 2 + len(AXES)).T.copy()
+        return table
 
     def rows(self, name: str) -> LoggedRows:
-        table = np.array(self.entries).T.copy()
+        table = self.table()
         columns: dict[str, Floats] = {name: table[0]}
         missing: dict[str, Flags] = {}
         for axis, positions in zip((TIME, *AXES), table[1:], strict=True):
@@ -120,7 +128,7 @@ class _Log:
             self._measured(key, value[0], line)
         elif value is not None:
             number = _value(value)
-            if number is None or len(self.columns) >= MOST_COLUMNS:
+            if number is None or (key not in self.columns and len(self.columns) >= MOST_COLUMNS):
                 self.remark(f"value of {key} that is no number left out")
             else:
                 self.columns.setdefault(key, _Column()).add(number, line)
