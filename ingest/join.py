@@ -6,8 +6,9 @@ from dataclasses import replace
 
 import numpy as np
 
+from ingest.mapping.evaluations import Measured, on_common_steps
 from ingest.mapping.place import PlacedRun
-from ingest.study import Curves, Flags, Floats, Integers
+from ingest.study import Curves
 
 
 def joined_run(first: PlacedRun, second: PlacedRun) -> PlacedRun | None:
@@ -16,52 +17,25 @@ def joined_run(first: PlacedRun, second: PlacedRun) -> PlacedRun | None:
     They can't when a metric is in both, when they end differently, or when they differ in a metaparameter that both
     name. Attributes in which they differ belong to the logs and not to the trial: they are dropped.
     """
-    one, other = first.curve, second.curve
-    clash = {
-        name
-        for name in first.parameters
-        if second.parameters.get(name, first.parameters[name]) != first.parameters[name]
-    }
-    if clash or one.values.keys() & other.values.keys() or first.status != second.status:
+    differ = any(second.parameters.get(name, value) != value for name, value in first.parameters.items())
+    if differ or first.curve.values.keys() & second.curve.values.keys() or first.status != second.status:
         return None
     attributes = {**second.attributes, **first.attributes}
-    kept = {name: text for name, text in attributes.items() if _agrees(name, first, second)}
     return replace(
         first,
         parameters={**second.parameters, **first.parameters},
-        attributes=kept,
-        curve=_joined_curves(one, other),
+        attributes={name: text for name, text in attributes.items() if second.attributes.get(name, text) == text},
+        curve=on_common_steps(_measured(first.curve) | _measured(second.curve)),
         files={**second.files, **first.files},
     )
 
 
-def _agrees(name: str, first: PlacedRun, second: PlacedRun) -> bool:
-    return (
-        name not in second.attributes or first.attributes.get(name, second.attributes[name]) == second.attributes[name]
-    )
-
-
-def _joined_curves(one: Curves, other: Curves) -> Curves:
-    steps = np.union1d(one.steps, other.steps)
-    values: dict[str, Floats] = {}
-    missing: dict[str, Flags] = {}
-    elapsed = np.full(len(steps), np.nan)
-    for curve in (one, other):
-        at = np.searchsorted(steps, curve.steps)
-        if curve.elapsed_s is not None:
-            elapsed[at] = np.fmax(elapsed[at], curve.elapsed_s)
-        for metric in curve.values:
-            values[metric], absent = _spread(curve, metric, at, len(steps))
-            if absent.any():
-                missing[metric] = absent
-    offsets = np.array([0, len(steps)], np.int64)
-    return Curves(offsets, steps, values, missing, elapsed if np.isfinite(elapsed).any() else None)
-
-
-def _spread(curve: Curves, metric: str, at: Integers, length: int) -> tuple[Floats, Flags]:
-    """A metric's values and gaps on the steps of both curves."""
-    values, absent = np.full(length, np.nan), np.ones(length, np.bool_)
-    values[at] = curve.values[metric]
-    own = curve.missing.get(metric)
-    absent[at] = own if own is not None else False
-    return values, absent
+def _measured(curve: Curves) -> dict[str, Measured]:
+    """Each metric of a curve at the steps at which it was measured."""
+    elapsed = curve.elapsed_s if curve.elapsed_s is not None else np.full(len(curve.steps), np.nan)
+    found: dict[str, Measured] = {}
+    for metric, values in curve.values.items():
+        absent = curve.missing.get(metric)
+        rows = ~absent if absent is not None else slice(None)
+        found[metric] = (curve.steps[rows], values[rows], elapsed[rows])
+    return found

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from pathlib import Path
 
-from ingest.errors import BadMapping, SourceBroken, UnknownFormat
+from ingest.errors import BadMapping, UnknownFormat
 from ingest.formats.format import Format
 from ingest.mapping.load import MAPPING_NAME
 from ingest.mapping.mapping import LogMapping
@@ -16,6 +16,7 @@ from ingest.request import Request, with_defaults
 from ingest.run_log import RunLog
 from ingest.sources.member import Source
 from ingest.sources.open import open_source
+from ingest.sources.until_break import UntilBreak
 
 MOST_RUNS = 50
 
@@ -47,12 +48,9 @@ def _sample(source: Source, log_format: Format) -> Sample:
     defaults = with_defaults(LogMapping(), log_format)
     side = SideFiles.read(source, defaults.side_files)
     runs: list[RunLog] = []
-    try:
-        for item in log_format.read(source, defaults):
-            if isinstance(item, RunLog):
-                runs.append(item)
-            if len(runs) >= MOST_RUNS:
-                break
-    except SourceBroken:
-        pass  # what came before the break is sample enough
+    for item in UntilBreak(log_format.read(source, defaults)):  # what comes before a break is sample enough
+        if isinstance(item, RunLog):
+            runs.append(item)
+        if len(runs) >= MOST_RUNS:
+            break
     return Sample(log_format.name, defaults, runs, [side.beside(run.run) for run in runs])

@@ -12,10 +12,10 @@ from dataclasses import dataclass, field
 
 from ingest.event_files.wire import BYTES, FIXED64, VARINT, Field, fields, varint
 from ingest.run_log import Scalar
+from ingest.study import LARGEST_EXACT_INTEGER
 
 PLUGIN = b"hparams"
 _STATUSES = {1: "success", 2: "failure", 3: "running"}
-_LARGEST_EXACT = 2**53
 
 
 @dataclass
@@ -78,7 +78,7 @@ def _scalar(data: bytes, start: int, stop: int) -> Scalar | None:
     for part in fields(data, start, stop):
         if part.number == 2 and part.kind == FIXED64:
             number: float = struct.unpack_from("<d", data, part.start)[0]
-            whole = math.isfinite(number) and number.is_integer() and abs(number) < _LARGEST_EXACT
+            whole = math.isfinite(number) and number.is_integer() and abs(number) < LARGEST_EXACT_INTEGER
             value = int(number) if whole else number
         elif part.number == 3 and part.kind == BYTES:
             value = text(data[part.start : part.stop])

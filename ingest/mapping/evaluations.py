@@ -18,6 +18,8 @@ from ingest.rules import Rule
 from ingest.run_log import LoggedRows, RunLog, Scalar
 from ingest.study import Curves, Flags, Floats, Integers
 
+Measured = tuple[Integers, Floats, Floats]
+"""Of one metric: steps, strictly ascending; values; seconds since the start, NaN where unknown."""
 _Placed = dict[int, tuple[Steps, Floats]]
 Array = TypeVar("Array", Integers, Floats)
 OVERWRITTEN = "measurement written again for the same step: the last one counts"
@@ -80,7 +82,7 @@ class _Reading:
         if not any(len(steps) for series in self._series.values() for steps in series.steps):
             raise self._nothing()
         columns = {column: metric for column, metric in self._metrics.items() if metric is not None}
-        curve = self._merged()
+        curve = on_common_steps({metric: self._last_words(parts) for metric, parts in sorted(self._series.items())})
         return TrialCurve(curve, list(self._computed), columns, sorted(self._left_out), self._remarks)
 
     def _metric(self, column: str) -> str | None:
@@ -143,28 +145,7 @@ class _Reading:
         unknown = times < 0 if missing is None else missing | (times < 0)
         return np.where(unknown, np.nan, times)
 
-    def _merged(self) -> Curves:
-        series = {metric: self._last_words(parts) for metric, parts in sorted(self._series.items())}
-        series = {metric: words for metric, words in series.items() if len(words[0])}
-        steps = _union([own_steps for own_steps, _, _ in series.values()])
-        elapsed = np.full(len(steps), np.nan)
-        values: dict[str, Floats] = {}
-        missing: dict[str, Flags] = {}
-        for metric, (own_steps, own_values, own_elapsed) in series.items():
-            if len(own_steps) == len(steps):
-                values[metric] = own_values
-                elapsed = np.fmax(elapsed, own_elapsed)
-            else:
-                at = np.searchsorted(steps, own_steps)
-                elapsed[at] = np.fmax(elapsed[at], own_elapsed)
-                values[metric] = np.full(len(steps), np.nan)
-                values[metric][at] = own_values
-                missing[metric] = np.ones(len(steps), np.bool_)
-                missing[metric][at] = False
-        offsets = np.array([0, len(steps)], np.int64)
-        return Curves(offsets, steps, values, missing, elapsed if np.isfinite(elapsed).any() else None)
-
-    def _last_words(self, series: _Series) -> tuple[Integers, Floats, Floats]:
+    def _last_words(self, series: _Series) -> Measured:
         """A metric's measurements by ascending step; of several at one step the one written last."""
         steps, values, elapsed = _one(series.steps), _one(series.values), _one(series.elapsed)
         if len(steps) < 2 or (steps[1:] > steps[:-1]).all():
@@ -195,6 +176,31 @@ class _Reading:
         what = f"none of its columns ({_shown(unmapped)}) is known as a metric"
         lacks = tuple(Lack(what, metric_line(column)) for column in unmapped[:20])
         return Refusal(Rule.MISSING_FACT, f"{what}: add to the mapping: {lacks[0].add}", lacks)
+
+
+def on_common_steps(series: Mapping[str, Measured]) -> Curves:
+    """The curve of one trial from its metrics, each measured at steps of its own; one of them at least is measured.
+
+    A step's time is the latest that any metric has there.
+    """
+    measured = {metric: own for metric, own in series.items() if len(own[0])}
+    steps = _union([own_steps for own_steps, _, _ in measured.values()])
+    elapsed = np.full(len(steps), np.nan)
+    values: dict[str, Floats] = {}
+    missing: dict[str, Flags] = {}
+    for metric, (own_steps, own_values, own_elapsed) in measured.items():
+        if len(own_steps) == len(steps):
+            values[metric] = own_values
+            elapsed = np.fmax(elapsed, own_elapsed)
+        else:
+            at = np.searchsorted(steps, own_steps)
+            elapsed[at] = np.fmax(elapsed[at], own_elapsed)
+            values[metric] = np.full(len(steps), np.nan)
+            values[metric][at] = own_values
+            missing[metric] = np.ones(len(steps), np.bool_)
+            missing[metric][at] = False
+    offsets = np.array([0, len(steps)], np.int64)
+    return Curves(offsets, steps, values, missing, elapsed if np.isfinite(elapsed).any() else None)
 
 
 def _one(pieces: Sequence[Array]) -> Array:

@@ -4,14 +4,13 @@ from __future__ import annotations
 
 import json
 from collections.abc import Iterator, Mapping, Sequence
-from contextlib import suppress
 from typing import Any
 
 import yaml
 
-from ingest.errors import SourceBroken
 from ingest.run_log import Scalar
 from ingest.sources.member import Member, Source
+from ingest.sources.until_break import UntilBreak
 
 LARGEST_SIDE_FILE = 1 << 20
 LARGEST_YAML = 1 << 17
@@ -35,11 +34,10 @@ class SideFiles:
         folders: dict[str, dict[str, Scalar]] = {}
         if wanted:
             members = source.members(lambda path: path.rpartition("/")[2] in wanted, LARGEST_SIDE_FILE + 1)
-            with suppress(SourceBroken):
-                for member in members:
-                    if isinstance(member, Member) and len(member.data) <= LARGEST_SIDE_FILE:
-                        folder, _, name = member.path.rpartition("/")
-                        folders.setdefault(folder, {}).update(fields_in(member.data, name))
+            for member in UntilBreak(members):
+                if isinstance(member, Member) and len(member.data) <= LARGEST_SIDE_FILE:
+                    folder, _, name = member.path.rpartition("/")
+                    folders.setdefault(folder, {}).update(fields_in(member.data, name))
         return SideFiles(folders)
 
     def beside(self, run: str) -> dict[str, Scalar]:

@@ -17,9 +17,7 @@ from ingest.mapping.refusal import Lack, Refusal
 from ingest.mapping.template import UnknownField
 from ingest.rules import Rule
 from ingest.run_log import LoggedRows, Scalar
-from ingest.study import Flags, Floats, Integers
-
-LARGEST_EXACT_STEP = 2.0**53
+from ingest.study import LARGEST_EXACT_INTEGER, Flags, Floats, Integers
 
 
 @dataclass(frozen=True)
@@ -60,7 +58,7 @@ def steps_of(rows: LoggedRows, axis: Axis, batch_size: int, fields: Mapping[str,
 
 
 def _checked(steps: Floats, positions: Floats, known: Flags, axis: Axis) -> Integers:
-    good = (steps >= 0) & (steps < LARGEST_EXACT_STEP) & (steps == np.floor(steps))
+    good = (steps >= 0) & (steps < LARGEST_EXACT_INTEGER) & (steps == np.floor(steps))
     bad = np.flatnonzero(known & ~good)
     if len(bad):
         row = int(bad[0])

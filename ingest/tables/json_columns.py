@@ -10,7 +10,7 @@ from typing import Any, TypeVar
 import numpy as np
 
 from ingest.rules import Rule
-from ingest.study import Floats
+from ingest.study import LARGEST_EXACT_INTEGER, Floats
 from ingest.tables.table import (
     CHANGING_TEXT,
     LARGEST_COLUMNS,
@@ -25,7 +25,6 @@ from ingest.tables.table import (
     shown,
 )
 
-_EXACT = 2**53
 _NO_NAME = "a value without a name is left out"
 _INEXACT = "an integer beyond 2^53 is rounded to float64"
 _LIST = "a column of lists is left out: {name}"
@@ -139,7 +138,7 @@ class JsonColumns:
             cells: Floats = np.fromiter(values, np.float64, len(values))
         except OverflowError:
             cells = np.fromiter(map(_as_float, values), np.float64, len(values))
-        if with_integers and (np.abs(cells) > _EXACT).any():
+        if with_integers and (np.abs(cells) > LARGEST_EXACT_INTEGER).any():
             inexact = sum(type(value) is int and value != _as_float(value) for value in values)
             self._remarks += Counter({_INEXACT: inexact})
         self._column(name).numbers.append((self._places(rows), cells))

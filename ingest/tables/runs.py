@@ -11,12 +11,11 @@ import numpy.typing as npt
 from ingest.report import Quarantined
 from ingest.rules import Rule
 from ingest.run_log import LoggedRows, RunLog, Scalar
-from ingest.study import Floats, Integers
+from ingest.study import LARGEST_EXACT_INTEGER, Floats, Integers
 from ingest.tables.csv_layout import is_number
 from ingest.tables.table import CHANGING_TEXT, Codes, Numbers, Table, Words, shown
 
 LONGEST_RUN_NAME = 200
-_LARGEST_EXACT = 2**53
 _LARGEST_BATCH = 1 << 20
 _LONGEST_INTEGER = 18
 _NO_NUMBER = "no column of it holds a number"
@@ -175,7 +174,7 @@ def _word_facts(codes: Codes, starts: Integers, stop: int) -> tuple[Codes, Codes
 
 def _scalar(value: float) -> Scalar:
     """An int for a whole number that float64 holds exactly, since tables with empty cells often write 128 as 128.0."""
-    return int(value) if value.is_integer() and abs(value) <= _LARGEST_EXACT else value
+    return int(value) if value.is_integer() and abs(value) <= LARGEST_EXACT_INTEGER else value
 
 
 def _run_value(name: str) -> Scalar:
