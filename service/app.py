@@ -17,6 +17,7 @@ from service.answers.described import DESCRIBED
 from service.answers.scaling import Scaling, scaling
 from service.answers.steps import StepsToTarget, steps_to_target
 from service.json_text import curve_text, json_text
+from service.operating.operate import operate
 from service.parameters import (
     CurvesParameters,
     GoalParameters,
@@ -29,6 +30,7 @@ from service.problems import RESPONSES, answer_with_problems, describe
 from service.release_view import named_workload
 from service.releases import Releases
 from service.root_page import root_page
+from service.settings import Settings
 
 _DESCRIPTION = """Training-curve measurements, and what they say about batch sizes.
 
@@ -48,8 +50,9 @@ class Health:
     """The release that is answered from by default."""
 
 
-def create_app(lake: Lake) -> FastAPI:
-    """The application that answers questions about a lake."""
+def create_app(lake: Lake, settings: Settings | None = None) -> FastAPI:
+    """The application that answers questions about a lake; without settings by the defaults, and without log lines."""
+    settings = settings or Settings.model_construct(log_format="off")
     app = FastAPI(
         title="LossLake",
         description=_DESCRIPTION,
@@ -58,9 +61,10 @@ def create_app(lake: Lake) -> FastAPI:
         redoc_url=None,
         redirect_slashes=False,
     )
-    app.state.releases = Releases(lake)
+    app.state.releases = Releases(lake, settings.seconds_between_looks, settings.releases_open)
     app.include_router(_router)
     answer_with_problems(app)
+    operate(app, settings, app.state.releases)
     app.openapi = partial(describe, app)  # type: ignore[method-assign]
     return app
 
