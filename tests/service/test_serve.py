@@ -76,14 +76,16 @@ def test_on_sigterm_nothing_new_is_taken_and_what_runs_is_finished(lake: Lake, t
 
 
 def test_what_takes_longer_than_it_may_is_cut_off(lake: Lake, tmp_path: Path) -> None:
-    with served(tmp_path, lake=str(lake.folder), shutdown_seconds=1, request_seconds=60) as running:
-        with socket.create_connection(("127.0.0.1", running.port)) as waiting:
-            waiting.sendall(b"POST /v1/scaling HTTP/1.1\r\nHost: a\r\nContent-Length: 5\r\n\r\n")
-            time.sleep(0.3)
-            began = time.monotonic()
-            running.process.terminate()
-            assert running.process.wait(SECONDS) == 0
-            assert time.monotonic() - began < 10
+    with (
+        served(tmp_path, lake=str(lake.folder), shutdown_seconds=1, request_seconds=60) as running,
+        socket.create_connection(("127.0.0.1", running.port)) as waiting,
+    ):
+        waiting.sendall(b"POST /v1/scaling HTTP/1.1\r\nHost: a\r\nContent-Length: 5\r\n\r\n")
+        time.sleep(0.3)
+        began = time.monotonic()
+        running.process.terminate()
+        assert running.process.wait(SECONDS) == 0
+        assert time.monotonic() - began < 10
 
 
 def test_a_worker_that_is_killed_is_replaced_and_what_it_counted_stays(lake: Lake, tmp_path: Path) -> None:
