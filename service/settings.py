@@ -63,7 +63,7 @@ class Settings(BaseSettings):
 
     request_head_bytes: Annotated[int, Field(ge=1024, le=1_048_576)] = 32_768
     """Most bytes of a request's path, query and headers; more is answered with 431."""
-    request_body_bytes: Annotated[int, Field(ge=1024, le=104_857_600)] = 1_000_000
+    request_body_bytes: Annotated[int, Field(ge=1024, le=104_857_600)] = 2_000_000
     """Most bytes of a request's body; more is answered with 413."""
     request_seconds: Seconds = 20.0
     """Most seconds for a request's headers, and again for its body, to arrive."""
@@ -93,7 +93,7 @@ class Settings(BaseSettings):
     """Most seconds for a statement."""
     sql_memory_mb: Annotated[int, Field(ge=64, le=1_048_576)] = 1024
     """Most megabytes of memory for a statement."""
-    sql_result_mb: Annotated[int, Field(ge=1, le=1_048_576)] = 256
+    sql_result_mb: Annotated[int, Field(ge=1, le=1_048_576)] = 64
     """Most megabytes of a statement's result; a longer one is cut, and says so."""
     sql_result_rows: Annotated[int, Field(ge=1, le=1_000_000_000)] = 1_000_000
     """Most rows of a statement's result; a longer one is cut, and says so."""

@@ -52,7 +52,8 @@ class Compress:
                 is_part = True
         coding = preferred(b",".join(accepted)) if accepted else None
         if asked:
-            scope = {**scope, "headers": _known(scope["headers"])}
+            # Not in a copy of the scope: the route that the application finds must be seen by who counts it.
+            scope["headers"] = _known(scope["headers"])
         is_whole = scope["method"] != "HEAD" and not is_part
         answer = _Answer(send, coding if is_whole else None, asked, self._least_bytes)
         await self._app(scope, receive, answer.send)

@@ -10,9 +10,12 @@ from dataclasses import dataclass
 
 from service.operating.logs import Format, json_line, printable, timestamp
 
-# A line of at most 4,096 bytes is written whole beside those of other workers; a character may take six bytes in JSON.
+# A line of at most 4,096 bytes is written whole beside those of other workers (PIPE_BUF).
+_MOST_OF_A_LINE = 4095
 _MOST_OF_A_PATH = 256
 _MOST_OF_A_QUERY = 1000
+_MOST_OF_A_TARGET = 1500
+_MOST_OF_A_CLIENT = 64
 _SERVER_ERRORS = 500
 _CLIENT_ERRORS = 400
 _STANDARD_ERROR = 2
@@ -64,13 +67,18 @@ def _json(answered: Answered) -> bytes:
         "status": answered.status,
         "bytes": answered.bytes,
         "seconds": round(answered.seconds, 6),
-        "client": answered.client,
+        "client": answered.client and _cut(answered.client, _MOST_OF_A_CLIENT),
     }
     if answered.release is not None:
         line["release"] = answered.release
     if answered.problem is not None:
         line["problem"] = answered.problem
-    return json_line(line)
+    text = json_line(line)
+    if len(text) > _MOST_OF_A_LINE:
+        # What has many characters that JSON writes with six: nothing that someone asked in earnest.
+        line["path"], line["query"] = answered.path[:100], answered.query[:200].decode("latin-1")
+        text = json_line(line)
+    return text
 
 
 def _text(answered: Answered) -> bytes:
@@ -79,9 +87,9 @@ def _text(answered: Answered) -> bytes:
         timestamp(time.time()),
         _level(answered.status),
         f"{answered.status} {answered.method}",
-        printable(_cut(answered.path, _MOST_OF_A_PATH) + _cut(query, _MOST_OF_A_QUERY)),
+        _cut(printable(_cut(answered.path, _MOST_OF_A_PATH) + _cut(query, _MOST_OF_A_QUERY)), _MOST_OF_A_TARGET),
         f"{answered.bytes:,} bytes {answered.seconds * 1000:.1f} ms",
-        answered.client or "-",
+        _cut(printable(answered.client or "-"), _MOST_OF_A_CLIENT),
         f"[{answered.request_id}]",
     ]
     return " ".join(words).encode("utf-8", "backslashreplace")

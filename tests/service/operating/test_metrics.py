@@ -29,7 +29,7 @@ def value(found: Sample, name: str, **labels: str) -> float:
 def test_requests_are_counted_by_template_method_and_status(operated: Make) -> None:
     service = operated(compression=False)
     for name in ("a", "b", "a%2Fb"):
-        service.client.get(f"/studies/{name}")
+        service.client.get(f"/studies/{name}", headers={"If-None-Match": '"x"'})
     service.client.get("/broken")
     service.client.head("/constant")
     sent = len(service.client.get("/constant").content)

@@ -10,7 +10,7 @@ import time
 from http.client import HTTPConnection
 
 import pytest
-from hypothesis import given
+from hypothesis import example, given
 from hypothesis import strategies as st
 
 from service.operating.logs import JsonLines, TextLines, timestamp
@@ -20,9 +20,9 @@ from tests.service.operating.conftest import BODY, Make
 from tests.service.running import Running
 
 
-def line_of(form: str, path: str = "/", query: bytes = b"") -> bytes:
+def line_of(form: str, path: str, query: bytes, client: str) -> bytes:
     written: list[bytes] = []
-    answered = Answered("id", "GET", path, query, 200, 1, 0.1, "192.0.2.7", None, None)
+    answered = Answered("id", "GET", path, query, 200, 1, 0.1, client, None, None)
     RequestLines(form, written.append).log(answered)  # type: ignore[arg-type]
     (line,) = written
     return line
@@ -113,15 +113,18 @@ def test_a_message_with_line_ends_stays_one_message(formatter: logging.Formatter
         assert all(line.startswith("    ") for line in lines[1:])
 
 
-@given(st.text(max_size=2000), st.binary(max_size=5000))
-def test_whatever_is_asked_for_is_one_line_of_bounded_length(path: str, query: bytes) -> None:
+@example("\0" * 1000, b"\0" * 5000, "\0" * 100)
+@example("\U000e0001" * 1000, b"\xff" * 5000, "\U0001f600" * 100)
+@example("\U0001f600" * 1000, b"\xff" * 5000, "\U0001f600" * 100)
+@given(st.text(max_size=2000), st.binary(max_size=5000), st.text(max_size=200))
+def test_whatever_is_asked_for_is_one_line_of_bounded_length(path: str, query: bytes, client: str) -> None:
     for form in ("json", "text"):
-        line = line_of(form, path, query)
+        line = line_of(form, path, query, client)
         assert line.count(b"\n") == 1
         assert line.endswith(b"\n")
         assert len(line) <= 4096
-    assert len(json.loads(line_of("json", path, query))["path"]) <= 257
-    assert line_of("text", path, query).decode()[:-1].isprintable()
+    assert len(json.loads(line_of("json", path, query, client))["path"]) <= 257
+    assert line_of("text", path, query, client).decode()[:-1].isprintable()
 
 
 def test_nothing_is_written_when_lines_are_off() -> None:
