@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import logging
 import os
 import signal
 import socket
@@ -26,6 +27,8 @@ from service.operating.http_protocol import bound_http
 from service.operating.logs import log_to_standard_error
 from service.release_view import ReleaseView
 from service.settings import Settings
+
+_log = logging.getLogger(__name__)
 
 
 def serve(settings: Settings) -> None:
@@ -59,6 +62,14 @@ class Workers(Multiprocess):
         for held in self.sockets:
             held.close()
         super().terminate_all()
+
+    def keep_subprocess_alive(self) -> None:
+        """Replace workers that died or hang, and say so."""
+        before = [process.pid for process in self.processes]
+        super().keep_subprocess_alive()
+        for old, new in zip(before, self.processes, strict=True):
+            if old != new.pid:
+                _log.warning("worker %s died or hung: %s takes its place", old, new.pid)
 
 
 def application(settings: Settings) -> FastAPI:

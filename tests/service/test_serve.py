@@ -108,6 +108,9 @@ def test_a_worker_that_is_killed_is_replaced_and_what_it_counted_stays(lake: Lak
         assert counted(running, "/process") == len(seen)
         with urlopen(f"{running.url}/metrics", timeout=SECONDS) as response:
             assert b"losslake_workers 2.0" in response.read()
+    assert [line["message"].split(":")[0] for line in running.lines if line["level"] == "warning"] == [
+        f"worker {victim} died or hung"
+    ]
 
 
 def test_workers_end_when_the_process_that_started_them_is_killed(lake: Lake, tmp_path: Path) -> None:
