@@ -49,20 +49,17 @@ def _statement(found: Example | None) -> Mapping[str, Any]:
 
 
 def problem_rows() -> Html:
-    """A table row for each kind of problem, by status."""
+    """An entry for each kind of problem, by status."""
     advice = problem_advice()
     return joined(
-        element(
-            "tr",
-            joined(
-                [
-                    element("td", element("code", kind)),
-                    element("td", status, class_="number"),
-                    element("td", joined([f"{title}. ", prose(advice.get(kind, ""))], "")),
-                ],
-                "",
-            ),
-            id=f"problem:{kind}",
+        fill(
+            "field.html",
+            anchor=f"problem:{kind}",
+            name=kind,
+            needed="",
+            facts=f"status {status}",
+            text=joined([f"{title}. ", prose(advice.get(kind, ""))], ""),
+            example="",
         )
         for kind, (status, title) in sorted(KINDS.items(), key=lambda entry: entry[1][0])
     )
@@ -80,7 +77,7 @@ def _formats() -> Html:
             "tr",
             joined(
                 element("td", element("code", text))
-                for text in (f"format={found.name}", f".{found.name}", found.media_type.partition(";")[0])
+                for text in (found.name, f".{found.name}", found.media_type.partition(";")[0])
             ),
         )
         for found in FORMATS.values()

@@ -25,26 +25,28 @@ def example_query(path: str, operation: Mapping[str, Any], example: Example | No
     parameters = {each["name"]: each for each in operation.get("parameters", ()) if each["in"] == "query"}
     names = _TELLING.get(path) or tuple(name for name, each in parameters.items() if each.get("required"))
     values = example.values() if example is not None else {}
-    return [(name, values.get(name) or _documented(parameters[name])) for name in names if name in parameters]
+    return [(name, values.get(name) or documented_example(parameters[name])) for name in names if name in parameters]
 
 
 def example_path(path: str, operation: Mapping[str, Any], release: int) -> str:
     """The path with its own parameters filled in."""
     for parameter in operation.get("parameters", ()):
         if parameter["in"] == "path":
-            text = str(release) if parameter["name"] in ("release", "n") else _documented(parameter)
+            text = str(release) if parameter["name"] in ("release", "n") else documented_example(parameter)
             path = path.replace("{" + parameter["name"] + "}", text)
             path = path.replace("{" + parameter["name"] + ":path}", text)
     return path
 
 
-def _documented(parameter: Mapping[str, Any]) -> str:
+def documented_example(parameter: Mapping[str, Any]) -> str:
+    """OpenAPI's example of a parameter as it stands in a URL, of a list its first; empty without any."""
     for place in (parameter, parameter["schema"]):
-        for example in (place["example"] if "example" in place else None, *_listed(place.get("examples"))):
+        for example in (place.get("example"), *_listed(place.get("examples"))):
+            if isinstance(example, dict):
+                return "&".join(f"{name}={value}" for name, value in example.items())
             if example is not None:
-                first = example[0] if isinstance(example, list) and example else example
-                return str(first)
-    return "…"
+                return str(example[0]) if isinstance(example, list) and example else str(example)
+    return ""
 
 
 def _listed(examples: Any) -> list[Any]:

@@ -7,10 +7,10 @@ from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
 from service.examples import Example
-from service.web.example_queries import example_path, example_query
+from service.web.example_queries import documented_example, example_path, example_query
 from service.web.fields import Field, fields_of
-from service.web.html import Html, element, fill, html, joined, prose
-from service.web.schema_words import Schema, bound_words, kind_words, unit_words
+from service.web.html import Html, element, fill, joined, prose
+from service.web.schema_words import Schema, asked_words, bound_words, kind_words, unit_words
 from service.web.snippets import snippets
 
 _HOW_WRITTEN = ("release", "format")
@@ -140,33 +140,37 @@ def _filters_by_column(parameter: Mapping[str, Any], given: Sequence[Mapping[str
 
 
 def _parameter(place: str, parameter: Mapping[str, Any]) -> Html:
-    schema = parameter["schema"]
-    examples = parameter.get("examples", schema.get("examples"))
-    where = {"query": "", "path": "in the path"}.get(parameter["in"], f"in the {parameter['in']}")
-    needed = element("span", "required", class_="needed") if parameter.get("required") else Html("")
-    return _described(
-        f"{place}?{parameter['name']}", parameter["name"], needed, schema, parameter.get("description", ""),
-        examples if isinstance(examples, list) else [parameter["example"]] if "example" in parameter else [], where,
-    )  # fmt: skip
+    name, schema = parameter["name"], parameter["schema"]
+    where = "" if parameter["in"] == "query" else f"in the {parameter['in']}"
+    facts = (asked_words(schema), unit_words(schema), bound_words(schema), where)
+    given = documented_example(parameter)
+    return fill(
+        "field.html",
+        anchor=f"{place}?{name}",
+        name=name,
+        needed=element("span", "required", class_="needed") if parameter.get("required") else "",
+        facts=", ".join(filter(None, facts)),
+        text=prose(parameter.get("description", "")),
+        example=_example(given),
+    )
 
 
 def _field(place: str, field: Field) -> Html:
     schema = field.schema
-    return _described(
-        f"{place}:{field.place}", field.place, Html(""), schema, schema.get("description", ""),
-        schema.get("examples", []), "",
-    )  # fmt: skip
-
-
-def _described(
-    name: str, shown: str, needed: Html, schema: Schema, text: str, examples: Sequence[Any], where: str
-) -> Html:
-    facts = ", ".join(filter(None, (kind_words(schema), unit_words(schema), bound_words(schema), where)))
-    given = [json.dumps(each, ensure_ascii=False) if not isinstance(each, str) else each for each in examples]
-    example = joined([" For example ", element("code", given[0])], "") if given and given[0] else html("")
+    given = next(iter(schema.get("examples", ())), None)
     return fill(
-        "field.html", anchor=name, name=shown, needed=needed, facts=facts, text=prose(text), example=example
-    )  # fmt: skip
+        "field.html",
+        anchor=f"{place}:{field.place}",
+        name=field.place,
+        needed="",
+        facts=", ".join(filter(None, (kind_words(schema), unit_words(schema), bound_words(schema)))),
+        text=prose(schema.get("description", "")),
+        example=_example(given if isinstance(given, str) else json.dumps(given, ensure_ascii=False)),
+    )
+
+
+def _example(text: str | None) -> Html:
+    return joined([" Example: ", element("code", text)], "") if text not in (None, "", "[]", "null") else Html("")
 
 
 def _list(entries: Iterator[Html]) -> Html:

@@ -21,7 +21,7 @@ def root_page(view: ReleaseView, releases: Sequence[Release], address: str, json
     release = next(each for each in releases if each.number == view.number)
     paths = example_paths(view)
     found = example(view)
-    goal = ("val/classification_error", 0.05) if found is None else (found.metric, found.target)
+    values = found.values() if found else {"metric": "val/classification_error", "target": "0.05", "dataset": "mnist"}
     main = fill(
         "root.html",
         address=address,
@@ -30,8 +30,9 @@ def root_page(view: ReleaseView, releases: Sequence[Release], address: str, json
         counts=_counts(view, release),
         examples=joined(element("li", element("a", element("code", path), href=path)) for path in paths),
         first=paths[0],
-        metric=goal[0],
-        target=goal[1],
+        metric=values["metric"],
+        target=values["target"],
+        dataset=values["dataset"],
         releases=joined(_row(each) for each in releases[:_RECENT]),
     )
     return page("LossLake", main, json_ld)

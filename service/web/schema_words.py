@@ -12,8 +12,6 @@ _BOUNDS = (
     ("ge", "at least"),
     ("maximum", "at most"),
     ("le", "at most"),
-    ("minItems", "at least"),
-    ("maxItems", "at most"),
 )
 
 
@@ -34,6 +32,16 @@ def kind_words(schema: Schema) -> str:
     return {"object": "object", "null": "null", None: "any JSON"}.get(kind, str(kind))
 
 
+def asked_words(schema: Schema) -> str:
+    """What a parameter takes: one value or several; null is to leave it out."""
+    alternatives = [part for part in schema.get("anyOf", ()) if part.get("type") != "null"]
+    if len(alternatives) == 1:
+        return asked_words(alternatives[0])
+    if schema.get("type") == "array":
+        return f"{kind_words(schema.get('items', {}))}, repeatable"
+    return kind_words(schema)
+
+
 def unit_words(schema: Schema) -> str:
     """Its unit; empty for what has none."""
     unit = str(schema.get("x-unit", "none"))
@@ -46,7 +54,9 @@ def bound_words(schema: Schema) -> str:
     for part in (schema, *schema.get("anyOf", ())):
         for key, text in _BOUNDS:
             if key in part and part[key] != 2**63 - 1:
-                words.append(f"{text} {part[key]:,}" + (" times" if "Items" in key else ""))
+                words.append(f"{text} {part[key]:,}")
+    if "maxItems" in schema:
+        words.append(f"at most {schema['maxItems']:,} times")
     default = schema.get("default")
     if default not in (None, "", 2**63 - 1):
         words.append(f"default {default}")
