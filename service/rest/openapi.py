@@ -46,7 +46,9 @@ def _describe_question(document: Document, question: Question) -> None:
     for parameter in parameters:
         _lift(parameter)
     if question.listing is not None:
-        parameters += _filters(question.listing)
+        # A parameter of every path goes before the column of its name: releases have a column `release`.
+        taken = {parameter["name"] for parameter in parameters}
+        parameters += [each for each in _filters(question.listing) if each["name"] not in taken]
     schemas = document["components"]["schemas"]
     schemas[f"{name}Row"] = _row(question)
     schemas[name] = _answer(question, name)

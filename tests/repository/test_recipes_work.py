@@ -66,7 +66,7 @@ def test_the_recipes_in_python_work_one_after_the_other(address: str, tmp_path: 
 @pytest.mark.parametrize("recipe", blocks("sh"))
 def test_a_recipe_for_the_shell_works(address: str, tmp_path: Path, recipe: str) -> None:
     # curl answers with success whatever the status is, unless told to fail.
-    strict = "set -euo pipefail\ncurl() { command curl -fsS \"$@\"; }\n"
+    strict = 'set -euo pipefail\ncurl() { command curl -fsS "$@"; }\n'
     said = run(["bash", "-c", strict + recipe.replace(ADDRESS, address)], tmp_path)
     if "If-None-Match" in recipe:
         assert said == "304\n"
