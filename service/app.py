@@ -5,11 +5,14 @@ from __future__ import annotations
 from functools import partial
 
 from fastapi import FastAPI, Request
+from starlette.middleware import Middleware
 
 from schema.lake import Lake
+from service.operating.metrics import Metrics
 from service.operating.operate import operate
 from service.problems import answer_with_problems
 from service.releases import Releases
+from service.rest.answer_cache import AnswerCache
 from service.rest.openapi import describe
 from service.rest.questions import questions
 from service.rest.route import add_question
@@ -17,6 +20,7 @@ from service.settings import Settings
 from service.version import VERSION
 from service.web.paths import pages
 
+BYTES_IN_A_MEGABYTE = 1024 * 1024
 _DESCRIPTION = """Training-curve measurements, and what they say about batch sizes.
 
 Every answer is of one release, and says of which. It comes as JSON, CSV, Arrow IPC stream or Parquet: by the header
@@ -36,15 +40,20 @@ def create_app(lake: Lake, settings: Settings | None = None) -> FastAPI:
         redoc_url=None,
         redirect_slashes=False,
     )
-    app.state.releases = Releases(lake, settings.seconds_between_looks, settings.releases_open)
+    releases = app.state.releases = Releases(lake, settings.seconds_between_looks, settings.releases_open)
     asked = tuple(questions())
     for question in asked:
         add_question(app.router, open_releases, question)
     app.include_router(pages)
     answer_with_problems(app)
-    operate(app, settings, app.state.releases)
+    operate(app, settings, releases, inner=lambda metrics: _answer_cache(settings, releases, metrics))
     app.openapi = partial(describe, app, asked)  # type: ignore[method-assign]
     return app
+
+
+def _answer_cache(settings: Settings, releases: Releases, metrics: Metrics) -> list[Middleware]:
+    most_bytes = settings.answer_cache_mb * BYTES_IN_A_MEGABYTE
+    return [Middleware(AnswerCache, releases, most_bytes, metrics.answer_cache)] if most_bytes else []
 
 
 def open_releases(request: Request) -> Releases:

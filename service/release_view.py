@@ -16,7 +16,7 @@ import pyarrow as pa
 from schema.database import Release
 from schema.errors import BadName
 from schema.lake import Lake
-from schema.names import Study, Trial, Workload
+from schema.names import LARGEST_INTEGER, Study, Trial, Workload
 from schema.record_curves import RecordCurves, TrialRecords
 from schema.registry import Goal
 from schema.serving import record_curves_file, serving_file
@@ -91,11 +91,18 @@ class WorkloadFacts:
     def first_least_by_study(self, candidates: Flags, *keys: npt.NDArray[Any]) -> Integers:
         """By study, the row of the candidate with the least keys, of equal ones the first; -1 without a candidate."""
         found = np.full(len(self.batch_sizes), -1, np.int64)
-        rows = np.flatnonzero(candidates)
-        studies = self.study_of_trial[rows]
-        order = np.lexsort((rows, *(key[rows] for key in reversed(keys)), studies))
-        studies, first = np.unique(studies[order], return_index=True)
-        found[studies] = rows[order][first]
+        sizes = np.diff(self.offsets)
+        studies = np.flatnonzero(sizes)
+        if not len(studies):
+            return found
+        starts, sizes = np.asarray(self.offsets)[studies], sizes[studies]
+        for key in keys:
+            most = np.inf if key.dtype.kind == "f" else LARGEST_INTEGER
+            left = np.where(candidates, key, most)
+            candidates = candidates & (left == np.repeat(np.minimum.reduceat(left, starts), sizes))
+        n = len(candidates)
+        rows = np.minimum.reduceat(np.where(candidates, np.arange(n), n), starts)
+        found[studies] = np.where(rows < n, rows, -1)
         return found
 
     def rows_of_trials(self, study: Integers, trial_id: Integers) -> Integers:
