@@ -16,6 +16,8 @@ from service.rest.answer_cache import AnswerCache
 from service.rest.openapi import describe
 from service.rest.questions import questions
 from service.rest.route import add_question
+from service.rest.sandboxing import KeptSandbox
+from service.rest.sql_paths import sql_paths
 from service.settings import Settings
 from service.version import VERSION
 from service.web.paths import pages
@@ -32,6 +34,8 @@ never changes, byte for byte. Errors are problem documents (RFC 9457) whose type
 def create_app(lake: Lake, settings: Settings | None = None) -> FastAPI:
     """The application that answers questions about a lake; without settings by the defaults, and without log lines."""
     settings = settings or Settings.model_construct(log_format="off")
+    releases = Releases(lake, settings.seconds_between_looks, settings.releases_open)
+    sandbox = KeptSandbox(settings, releases) if settings.sql_enabled else None
     app = FastAPI(
         title="LossLake",
         description=_DESCRIPTION,
@@ -39,14 +43,19 @@ def create_app(lake: Lake, settings: Settings | None = None) -> FastAPI:
         docs_url=None,
         redoc_url=None,
         redirect_slashes=False,
+        lifespan=sandbox.while_running if sandbox is not None else None,
     )
-    releases = app.state.releases = Releases(lake, settings.seconds_between_looks, settings.releases_open)
+    app.state.releases = releases
     asked = tuple(questions())
     for question in asked:
         add_question(app.router, open_releases, question)
     app.include_router(pages)
     answer_with_problems(app)
-    operate(app, settings, releases, inner=lambda metrics: _answer_cache(settings, releases, metrics))
+    checks = {"sql": sandbox.check} if sandbox is not None else {}
+    cache = partial(_answer_cache, settings, releases)
+    metrics = operate(app, settings, releases, checks=checks, inner=cache)
+    if sandbox is not None:
+        app.include_router(sql_paths(sandbox.sandbox, releases, metrics))
     app.openapi = partial(describe, app, asked)  # type: ignore[method-assign]
     return app
 

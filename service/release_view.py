@@ -6,6 +6,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from itertools import groupby
+from pathlib import Path
 from typing import Any
 
 import duckdb
@@ -134,6 +135,7 @@ class ReleaseView:
         records: RecordCurves,
         files: Mapping[Study, Sequence[str]],
         digest: str = "",
+        serving_file: Path = Path(),
     ) -> None:
         """
         Args:
@@ -142,9 +144,11 @@ class ReleaseView:
             records: those of the release, in the numbering of the connection's `base` tables.
             files: where the measurements of each study are.
             digest: tells the bytes of this release from any other's.
+            serving_file: what the connection is to.
         """
         self.number = number
         self.digest = digest
+        self.serving_file = serving_file
         self._connection = connection
         self._records = records
         self._placed: dict[tuple[int, int], PlacedRecords] = {}
@@ -168,7 +172,7 @@ class ReleaseView:
         database = serving_file(lake, release)
         connection = duckdb.connect(str(database), read_only=True)
         records = RecordCurves.open(record_curves_file(database))
-        return ReleaseView(release.number, connection, records, files, release.manifest_sha256)
+        return ReleaseView(release.number, connection, records, files, release.manifest_sha256, database)
 
     def cursor(self) -> duckdb.DuckDBPyConnection:
         """A connection of one's own to the release, for one thread."""

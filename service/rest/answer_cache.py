@@ -104,7 +104,7 @@ class AnswerCache:
     def _keep(self, key: Key, start: Message, body: Message) -> None:
         headers: Headers = start["headers"]
         etag = _header(headers, b"etag")
-        is_of_release = _header(headers, b"cache-control") is not None
+        is_of_release = (_header(headers, b"cache-control") or "").startswith("public")
         if start["status"] != 200 or etag is None or not is_of_release or len(body.get("body", b"")) > LARGEST_AT_ONCE:
             return
         about = [(name, value) for name, value in headers if name not in (b"content-length", b"content-type")]
