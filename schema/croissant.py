@@ -113,7 +113,8 @@ def _record_set(table: str, place: str | None) -> _JsonObject:
         "@type": "cr:RecordSet",
         "@id": table,
         "name": table,
-        "field": [_field(table, column, place) for column in TABLES[table]],
+        # A map's columns have no type in Croissant.
+        "field": [_field(table, column, place) for column in TABLES[table] if not pa.types.is_map(column.type)],
     }
 
 

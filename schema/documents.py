@@ -43,8 +43,8 @@ def documents(release: Release, collections: Sequence[Collection]) -> dict[str, 
 
 
 def licence_place(collection: str) -> str:
-    """Where the licence of a collection lies."""
-    return f"LICENSES/{quote(collection, safe='')}.txt"
+    """Where the licence of a collection lies: the name is that of a folder, since wget decodes names of files twice."""
+    return f"LICENSES/collection={quote(collection, safe='')}/LICENSE.txt"
 
 
 @cache

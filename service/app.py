@@ -16,6 +16,7 @@ from service.answers.curves import Curves, curve_parts
 from service.answers.described import DESCRIBED
 from service.answers.scaling import Scaling, scaling
 from service.answers.steps import StepsToTarget, steps_to_target
+from service.bulk.paths import add_bulk_download
 from service.json_text import curve_text, json_text
 from service.parameters import (
     CurvesParameters,
@@ -60,6 +61,7 @@ def create_app(lake: Lake) -> FastAPI:
     )
     app.state.releases = Releases(lake)
     app.include_router(_router)
+    add_bulk_download(app, lake)
     answer_with_problems(app)
     app.openapi = partial(describe, app)  # type: ignore[method-assign]
     return app

@@ -30,6 +30,8 @@ KINDS = {
     "unknown-path": (404, "There is nothing at this path"),
     "wrong-method": (405, "The method is not allowed here"),
     "bad-parameter": (422, "A parameter has a bad value"),
+    "precondition-failed": (412, "The file is another version"),
+    "unsatisfiable-range": (416, "The range has no byte of the file"),
     "missing-parameter": (422, "A parameter is missing"),
     "unknown-parameter": (422, "There is no such parameter"),
     "internal-error": (500, "The service failed"),
@@ -156,6 +158,9 @@ async def _http(request: Request, error: Exception) -> Response:
     if error.status_code == HTTPStatus.METHOD_NOT_ALLOWED:
         allowed = headers.get("Allow", "GET")
         return _document("wrong-method", f"{request.method} is not allowed here: use {allowed}", headers)
+    for kind in ("precondition-failed", "unsatisfiable-range"):
+        if error.status_code == KINDS[kind][0]:
+            return _document(kind, error.detail, headers)
     detail = f"there is nothing at {request.url.path}: GET / has examples, GET /openapi.json describes every path"
     near = near_names(request.url.path, request.app.openapi()["paths"])
     return _document("unknown-path", detail, headers, NotFoundDocument, near_matches=near)

@@ -38,6 +38,7 @@ class ServedFile:
     size: int
     version: Version
     media_type: str
+    cache_control: str = FOREVER
 
 
 class FileAnswer(Response):
@@ -56,7 +57,7 @@ class FileAnswer(Response):
     def _decide(self, file: ServedFile, asked: Mapping[str, str]) -> None:
         headers = {
             "accept-ranges": "bytes",
-            "cache-control": FOREVER,
+            "cache-control": file.cache_control,
             "etag": file.version.etag,
             "last-modified": file.version.last_modified,
         }

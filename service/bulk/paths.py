@@ -1,0 +1,227 @@
+"""The paths of bulk download: the files of a release, the documents beside them, and a DuckDB file that reads them."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Annotated, Any
+from urllib.parse import quote, unquote_to_bytes
+
+import anyio.to_thread
+from fastapi import APIRouter, FastAPI, Path, Request
+from fastapi.responses import HTMLResponse, RedirectResponse, Response
+
+from schema.croissant import CROISSANT_PLACE
+from schema.lake import Lake
+from schema.names import natural_number
+from schema.places import url_path
+from service.bulk.base_url import base_url
+from service.bulk.conditions import not_modified
+from service.bulk.file_response import FileAnswer
+from service.bulk.listing import listing
+from service.bulk.release_files import CHECKSUMS_PLACE, PARQUET, BulkReleases, Document, Entry, ReleaseFiles
+from service.bulk.remote_database import DUCKDB, RemoteDatabases
+from service.errors import UnknownName
+from service.problems import MEDIA_TYPE, RESPONSES, ParameterProblem, ProblemDocument
+
+_AN_HOUR = "public, max-age=3600"
+_LONGEST_NAMED = 200
+
+router = APIRouter()
+_Release = Annotated[str, Path(description="The release's number.", examples=["1"])]
+_Place = Annotated[
+    str,
+    Path(
+        description="A file's path as `/v1/releases/{release}/files` lists it, percent-encoded once more, so that its "
+        "own percent signs become %25; or a folder's path with a slash at the end.",
+        examples=["studies.parquet"],
+    ),
+]
+
+
+def add_bulk_download(app: FastAPI, lake: Lake, public_url: str | None = None) -> None:
+    """Have an application serve the files of a lake; public_url: of the service, by default as requests name it."""
+    app.state.bulk = BulkReleases(lake)
+    app.state.remote_databases = RemoteDatabases(lake)
+    app.state.public_url = public_url
+    app.include_router(router)
+
+
+def _gives(description: str, *media_types: str, is_file: bool = False) -> dict[str, Any]:
+    """What OpenAPI says of a path that doesn't answer in JSON."""
+    shape = {"schema": {"type": "string", "format": "binary"}}
+    content = dict.fromkeys(media_types, shape)
+    responses: dict[int | str, dict[str, Any]] = {200: {"description": description, "content": content}}
+    if is_file:
+        responses[206] = {"description": "The range that was asked for.", "content": content}
+        for status, why in ((412, "It is another version."), (416, "The range has no byte of the file.")):
+            responses[status] = {"model": ProblemDocument, "description": why}
+    responses[304] = {"description": "It is as the requester knows it."}
+    return {"response_class": Response, "responses": RESPONSES | responses}
+
+
+def _both(path: str, **described: Any) -> Callable[[Callable[..., Any]], Callable[..., Any]]:
+    """A path for GET and HEAD; OpenAPI tells of GET."""
+
+    def add(endpoint: Callable[..., Any]) -> Callable[..., Any]:
+        router.add_api_route(path, endpoint, methods=["GET"], **described)
+        router.add_api_route(path, endpoint, methods=["HEAD"], **described | {"include_in_schema": False})
+        return endpoint
+
+    return add
+
+
+@_both("/data/", **_gives("A page of links.", "text/html"))
+async def get_releases_folder(request: Request) -> Response:
+    """The releases as folders."""
+    _refuse_parameters(request)
+    bulk: BulkReleases = request.app.state.bulk
+    releases = await anyio.to_thread.run_sync(bulk.lake.releases)
+    entries = [Entry(f"{release.number}/", None) for release in releases]
+    return HTMLResponse(listing("LossLake: releases", entries, has_parent=False))
+
+
+@_both("/data", include_in_schema=False)
+async def get_releases_folder_redirect(request: Request) -> Response:
+    """To the folder's own path, from which its links work."""
+    return RedirectResponse("./data/", 308)
+
+
+@_both("/data/{release}", include_in_schema=False)
+async def get_release_folder_redirect(request: Request, release: str) -> Response:
+    """To the folder's own path."""
+    files = await _files(request, release)
+    return RedirectResponse(f"./{files.release.number}/", 308)
+
+
+@_both(
+    "/data/{release}/{place:path}",
+    **_gives("The file, or a page of links.", PARQUET, "text/html", "text/plain", is_file=True),
+)
+async def get_data(request: Request, release: _Release, place: _Place) -> Response:
+    """A file of a release, whole or a range of it, or a folder as a page of links; for any tool that reads Parquet.
+
+    Files never change: ETag is their sha256. One range at a time; several are answered with the whole file.
+    """
+    files = await _files(request, release)
+    wanted = _asked_place(request)
+    served = files.files.get(wanted)
+    if served is not None:
+        return FileAnswer(served, request.headers)
+    if wanted in files.folders:
+        title = f"LossLake: release {files.release.number}/{wanted}"
+        return HTMLResponse(listing(title, files.folders[wanted], has_parent=True))
+    if f"{wanted}/" in files.folders:
+        name = wanted.rpartition("/")[2]
+        return RedirectResponse(f"./{quote(name, safe='=')}/", 308)
+    return await _document(request, files, wanted)
+
+
+@_both(
+    "/hive/{release}/{place:path}",
+    **_gives("The file.", PARQUET, is_file=True),
+)
+async def get_hive(request: Request, release: _Release, place: _Place) -> Response:
+    """The data files once more, for readers that take the values of partitions from the URL, as DuckDB does.
+
+    Here the path of a file stands in the URL as it is, its percent signs not encoded again.
+    """
+    files = await _files(request, release)
+    wanted = _raw_place(request).decode("ascii", "replace")
+    served = files.files.get(wanted)
+    if served is None:
+        raise _nothing(files, wanted)
+    return FileAnswer(served, request.headers)
+
+
+@_both(f"/v1/releases/{{release}}/{CHECKSUMS_PLACE}", **_gives("A line per file.", "text/plain"))
+async def get_checksums(request: Request, release: _Release) -> Response:
+    """The sha256 of every file of a release, as `sha256sum --check` reads it in a folder of them."""
+    return await _document(request, await _files(request, release), CHECKSUMS_PLACE)
+
+
+@_both("/v1/releases/{release}/README.md", **_gives("The text.", "text/markdown"))
+async def get_readme(request: Request, release: _Release) -> Response:
+    """How to read the files of a release, and where they come from."""
+    return await _document(request, await _files(request, release), "README.md")
+
+
+@_both("/v1/releases/{release}/CITATION.cff", **_gives("The citation.", "application/yaml"))
+async def get_citation(request: Request, release: _Release) -> Response:
+    """How to cite a release and its collections, in the Citation File Format 1.2.0."""
+    return await _document(request, await _files(request, release), "CITATION.cff")
+
+
+@_both(f"/v1/releases/{{release}}/{CROISSANT_PLACE}", **_gives("The description.", "application/ld+json"))
+async def get_croissant(request: Request, release: _Release) -> Response:
+    """A release described to machines, in MLCommons Croissant 1.0."""
+    return await _document(request, await _files(request, release), CROISSANT_PLACE)
+
+
+@_both("/v1/releases/{release}/losslake.duckdb", **_gives("The DuckDB database.", DUCKDB, is_file=True))
+async def get_losslake_duckdb(request: Request, release: _Release) -> Response:
+    """A small DuckDB database with the views and macros of `losslake sql`, which read this release's files over HTTP.
+
+    Open it with DuckDB 1.5 or newer, or ATTACH its URL as losslake and USE losslake.
+    """
+    files = await _files(request, release)
+    databases: RemoteDatabases = request.app.state.remote_databases
+    address = base_url(request, request.app.state.public_url)
+    served = await anyio.to_thread.run_sync(databases.served, files.release, address)
+    return FileAnswer(served, request.headers)
+
+
+async def _files(request: Request, number: str) -> ReleaseFiles:
+    """The files of the release of that number; raises UnknownName and LakeBroken."""
+    _refuse_parameters(request)
+    bulk: BulkReleases = request.app.state.bulk
+    release = natural_number(number)
+    if release is None or str(release) != number:
+        raise UnknownName("release", number[:_LONGEST_NAMED], [], "the lake")
+    return bulk.kept(release) or await anyio.to_thread.run_sync(bulk.open, release)
+
+
+async def _document(request: Request, files: ReleaseFiles, place: str) -> Response:
+    address = base_url(request, request.app.state.public_url) if place == CROISSANT_PLACE else ""
+    found = await anyio.to_thread.run_sync(files.document, place, address)
+    if found is None:
+        raise _nothing(files, place)
+    return _answer(found, request)
+
+
+def _answer(document: Document, request: Request) -> Response:
+    headers = {
+        "etag": document.version.etag,
+        "last-modified": document.version.last_modified,
+        "cache-control": _AN_HOUR,
+    }
+    if not_modified(request.headers, document.version):
+        return Response(status_code=304, headers=headers)
+    return Response(document.content, headers=headers, media_type=document.media_type)
+
+
+def _refuse_parameters(request: Request) -> None:
+    name = next(iter(request.query_params), None) if request.scope["query_string"] else None
+    if name is not None:
+        raise ParameterProblem("unknown-parameter", name, f"there is no parameter '{name}'; there are: none")
+
+
+def _raw_place(request: Request) -> bytes:
+    """What stands in the URL behind the release, as it stands there."""
+    raw: bytes = request.scope["raw_path"].removeprefix(request.scope.get("root_path", "").encode())
+    return raw.split(b"/", 3)[3]
+
+
+def _asked_place(request: Request) -> str:
+    """The place that the URL names, empty where an encoded slash or bytes that are no UTF-8 make it none at all."""
+    parts = [unquote_to_bytes(part) for part in _raw_place(request).split(b"/")]
+    return "/".join("\0" if b"/" in part else part.decode("utf-8", "replace") for part in parts)
+
+
+def _nothing(files: ReleaseFiles, place: str) -> UnknownName:
+    """That there is no such place, with the folder nearest to it."""
+    folder = f"{place}/"
+    while folder not in files.folders:
+        folder = folder[:-1].rpartition("/")[0]
+        folder = f"{folder}/" if folder else ""
+    near = f"/data/{files.release.number}/{url_path(folder)}"
+    return UnknownName("path", place[:_LONGEST_NAMED], [near], f"release {files.release.number}")
