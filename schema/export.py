@@ -43,7 +43,7 @@ def export(
                 progress(done, len(files))
         texts = _documents(lake, release, files)
         for place, text in texts.items():
-            (unfinished / place).parent.mkdir(exist_ok=True)
+            (unfinished / place).parent.mkdir(parents=True, exist_ok=True)
             (unfinished / place).write_text(text, "utf-8")
         sums = {place_of[file.path]: file.sha256 for file in files}
         sums |= {place: sha256_of(unfinished / place) for place in texts}

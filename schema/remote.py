@@ -1,8 +1,8 @@
 """A release as a small DuckDB database whose views read its Parquet files over HTTP.
 
 It holds the small tables; trials, records and measurements stay with the service. Views and macros are those of the
-serving file (`schema/views`), but for a few in `schema/views/remote` that join by the keys of a study, so that a query for
-one study fetches only its files.
+serving file (`schema/views`), but for a few in `schema/views/remote` that join by the keys of a study, so that a query
+for one study fetches only its files.
 """
 
 from __future__ import annotations
@@ -33,7 +33,7 @@ _OVER_HTTP = ("trials", "records", "measurements")
 def remote_file(lake: Lake, release: Release, files_url: str) -> Path:
     """The DuckDB file of a release for clients of this service, built now if it isn't there.
 
-    files_url: where the files are, under their places as they are. The last 16 built are kept, for all releases and URLs.
+    files_url: where the files are, under their places as they are. The last 16 built are kept, of all releases.
     Raises LakeBroken when a data file is missing.
     """
     folder = lake.folder / "serving"

@@ -126,9 +126,9 @@ def open_unchanged(file: ServedFile) -> int:
 
 async def _read(file: int, position: int, count: int) -> bytes | bytearray:
     """At most so many bytes and at least one; raises LakeBroken where the file ends, which ends the connection."""
-    chunk: bytes | bytearray = _read_cached(file, position, count) or await anyio.to_thread.run_sync(
-        os.pread, file, count, position
-    )
+    chunk: bytes | bytearray | None = _read_cached(file, position, count)
+    if not chunk:
+        chunk = await anyio.to_thread.run_sync(os.pread, file, count, position)
     if not chunk:
         raise LakeBroken(f"a data file was cut to {position} bytes while it was sent: restore it")
     return chunk

@@ -18,7 +18,7 @@ from service.bulk.base_url import base_url
 from service.bulk.conditions import not_modified
 from service.bulk.file_response import FileAnswer
 from service.bulk.listing import listing
-from service.bulk.release_files import CHECKSUMS_PLACE, PARQUET, BulkReleases, Document, Entry, ReleaseFiles
+from service.bulk.release_files import CHECKSUMS_PLACE, PARQUET, BulkReleases, Entry, ReleaseFiles
 from service.bulk.remote_database import DUCKDB, RemoteDatabases
 from service.errors import UnknownName
 from service.problems import MEDIA_TYPE, RESPONSES, ParameterProblem, ProblemDocument
@@ -54,7 +54,8 @@ def _gives(description: str, *media_types: str, is_file: bool = False) -> dict[s
     if is_file:
         responses[206] = {"description": "The range that was asked for.", "content": content}
         for status, why in ((412, "It is another version."), (416, "The range has no byte of the file.")):
-            responses[status] = {"model": ProblemDocument, "description": why}
+            problem = {MEDIA_TYPE: {"schema": ProblemDocument.model_json_schema()}}
+            responses[status] = {"description": why, "content": problem}
     responses[304] = {"description": "It is as the requester knows it."}
     return {"response_class": Response, "responses": RESPONSES | responses}
 
@@ -81,7 +82,7 @@ async def get_releases_folder(request: Request) -> Response:
 
 
 @_both("/data", include_in_schema=False)
-async def get_releases_folder_redirect(request: Request) -> Response:
+async def get_releases_folder_redirect() -> Response:
     """To the folder's own path, from which its links work."""
     return RedirectResponse("./data/", 308)
 
@@ -103,7 +104,7 @@ async def get_data(request: Request, release: _Release, place: _Place) -> Respon
     Files never change: ETag is their sha256. One range at a time; several are answered with the whole file.
     """
     files = await _files(request, release)
-    wanted = _asked_place(request)
+    wanted = _asked_place(_raw_place(request, files, "/data/"))
     served = files.files.get(wanted)
     if served is not None:
         return FileAnswer(served, request.headers)
@@ -113,7 +114,9 @@ async def get_data(request: Request, release: _Release, place: _Place) -> Respon
     if f"{wanted}/" in files.folders:
         name = wanted.rpartition("/")[2]
         return RedirectResponse(f"./{quote(name, safe='=')}/", 308)
-    return await _document(request, files, wanted)
+    if (document := await _document(request, files, wanted)) is None:
+        raise _nothing(files, place)
+    return document
 
 
 @_both(
@@ -126,35 +129,30 @@ async def get_hive(request: Request, release: _Release, place: _Place) -> Respon
     Here the path of a file stands in the URL as it is, its percent signs not encoded again.
     """
     files = await _files(request, release)
-    wanted = _raw_place(request).decode("ascii", "replace")
+    wanted = _raw_place(request, files, "/hive/").decode("ascii", "replace")
     served = files.files.get(wanted)
     if served is None:
-        raise _nothing(files, wanted)
+        raise _nothing(files, place)
     return FileAnswer(served, request.headers)
 
 
-@_both(f"/v1/releases/{{release}}/{CHECKSUMS_PLACE}", **_gives("A line per file.", "text/plain"))
-async def get_checksums(request: Request, release: _Release) -> Response:
-    """The sha256 of every file of a release, as `sha256sum --check` reads it in a folder of them."""
-    return await _document(request, await _files(request, release), CHECKSUMS_PLACE)
+def _add_document(place: str, description: str, media_type: str) -> None:
+    """A path beside the release's other facts for a document that lies in its folder."""
+
+    async def get_document(request: Request, release: _Release) -> Response:
+        document = await _document(request, await _files(request, release), place)
+        assert document is not None, place
+        return document
+
+    name = f"get_{place.lower().replace('.', '_')}"
+    described = {"name": name, "description": description, "summary": f"{place} of a release"}
+    _both(f"/v1/releases/{{release}}/{place}", **described, **_gives("The text.", media_type))(get_document)
 
 
-@_both("/v1/releases/{release}/README.md", **_gives("The text.", "text/markdown"))
-async def get_readme(request: Request, release: _Release) -> Response:
-    """How to read the files of a release, and where they come from."""
-    return await _document(request, await _files(request, release), "README.md")
-
-
-@_both("/v1/releases/{release}/CITATION.cff", **_gives("The citation.", "application/yaml"))
-async def get_citation(request: Request, release: _Release) -> Response:
-    """How to cite a release and its collections, in the Citation File Format 1.2.0."""
-    return await _document(request, await _files(request, release), "CITATION.cff")
-
-
-@_both(f"/v1/releases/{{release}}/{CROISSANT_PLACE}", **_gives("The description.", "application/ld+json"))
-async def get_croissant(request: Request, release: _Release) -> Response:
-    """A release described to machines, in MLCommons Croissant 1.0."""
-    return await _document(request, await _files(request, release), CROISSANT_PLACE)
+_add_document(CHECKSUMS_PLACE, "The sha256 of every file, for `sha256sum --check` in a folder of them.", "text/plain")
+_add_document("README.md", "How to read the files of a release, and where they come from.", "text/markdown")
+_add_document("CITATION.cff", "How to cite a release, in the Citation File Format 1.2.0.", "application/yaml")
+_add_document(CROISSANT_PLACE, "A release described to machines, in MLCommons Croissant 1.0.", "application/ld+json")
 
 
 @_both("/v1/releases/{release}/losslake.duckdb", **_gives("The DuckDB database.", DUCKDB, is_file=True))
@@ -176,27 +174,21 @@ async def _files(request: Request, number: str) -> ReleaseFiles:
     bulk: BulkReleases = request.app.state.bulk
     release = natural_number(number)
     if release is None or str(release) != number:
-        raise UnknownName("release", number[:_LONGEST_NAMED], [], "the lake")
-    return bulk.kept(release) or await anyio.to_thread.run_sync(bulk.open, release)
+        raise await anyio.to_thread.run_sync(bulk.unknown, number[:_LONGEST_NAMED])
+    kept = bulk.kept(release)
+    return kept if kept is not None else await anyio.to_thread.run_sync(bulk.open, release)
 
 
-async def _document(request: Request, files: ReleaseFiles, place: str) -> Response:
+async def _document(request: Request, files: ReleaseFiles, place: str) -> Response | None:
+    """The document at a place, or that the requester knows it; None where there is none."""
     address = base_url(request, request.app.state.public_url) if place == CROISSANT_PLACE else ""
     found = await anyio.to_thread.run_sync(files.document, place, address)
     if found is None:
-        raise _nothing(files, place)
-    return _answer(found, request)
-
-
-def _answer(document: Document, request: Request) -> Response:
-    headers = {
-        "etag": document.version.etag,
-        "last-modified": document.version.last_modified,
-        "cache-control": _AN_HOUR,
-    }
-    if not_modified(request.headers, document.version):
+        return None
+    headers = {"etag": found.version.etag, "last-modified": found.version.last_modified, "cache-control": _AN_HOUR}
+    if not_modified(request.headers, found.version):
         return Response(status_code=304, headers=headers)
-    return Response(document.content, headers=headers, media_type=document.media_type)
+    return Response(found.content, headers=headers, media_type=found.media_type)
 
 
 def _refuse_parameters(request: Request) -> None:
@@ -205,15 +197,18 @@ def _refuse_parameters(request: Request) -> None:
         raise ParameterProblem("unknown-parameter", name, f"there is no parameter '{name}'; there are: none")
 
 
-def _raw_place(request: Request) -> bytes:
-    """What stands in the URL behind the release, as it stands there."""
+def _raw_place(request: Request, files: ReleaseFiles, below: str) -> bytes:
+    """What stands in the URL behind the release, as it stands there; raises UnknownName."""
     raw: bytes = request.scope["raw_path"].removeprefix(request.scope.get("root_path", "").encode())
-    return raw.split(b"/", 3)[3]
+    folder = f"{below}{files.release.number}/".encode()
+    if not raw.startswith(folder):
+        raise _nothing(files, "")
+    return raw.removeprefix(folder)
 
 
-def _asked_place(request: Request) -> str:
-    """The place that the URL names, empty where an encoded slash or bytes that are no UTF-8 make it none at all."""
-    parts = [unquote_to_bytes(part) for part in _raw_place(request).split(b"/")]
+def _asked_place(raw_place: bytes) -> str:
+    """The place that is asked for; one that is nowhere if an encoded slash or bytes that are no UTF-8 are in it."""
+    parts = [unquote_to_bytes(part) for part in raw_place.split(b"/")]
     return "/".join("\0" if b"/" in part else part.decode("utf-8", "replace") for part in parts)
 
 

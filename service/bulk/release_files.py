@@ -25,6 +25,7 @@ from service.errors import UnknownName, near_numbers
 CHECKSUMS_PLACE = "SHA256SUMS"
 PARQUET = "application/vnd.apache.parquet"
 MOST_KEPT = 8
+URL = pa.field("url", pa.string(), metadata={b"doc": b"where the file is served"})
 _MEDIA_TYPES = {
     "README.md": "text/markdown; charset=utf-8",
     "CITATION.cff": "application/yaml",
@@ -43,7 +44,7 @@ class Document:
 
 @dataclass(frozen=True, slots=True)
 class Entry:
-    """A line of a folder's listing: a file of so many bytes, or a folder, whose size is None and name ends in a slash."""
+    """A line of a listing: a file of so many bytes (None: not known yet), or a folder, whose name ends in a slash."""
 
     name: str
     size: int | None
@@ -79,9 +80,15 @@ class ReleaseFiles:
             return document(self._croissant(base_url), place, self.modified)
         return self._documents.get(place)
 
-    def table(self) -> pa.Table:
-        """A row per data file, with the columns of `schema.file_list.FILES`; raises LakeBroken."""
-        return file_list(self.lake, self.release)
+    def table(self, base_url: str) -> pa.Table:
+        """A row per data file: the columns of `schema.file_list.FILES`, and after path its url; raises LakeBroken.
+
+        url: readers that take the values of partitions from it, as DuckDB and Polars do, get the right ones.
+        """
+        listed = file_list(self.lake, self.release)
+        urls = [f"{base_url}/hive/{self.release.number}/{path}" for path in listed["path"].to_pylist()]
+        position = listed.schema.get_field_index("path") + 1
+        return listed.add_column(position, URL, pa.array(urls, pa.string()))
 
     def json_ld(self, base_url: str) -> str:
         """A short Croissant description, without the files of partitions, to stand in a page's script element."""
@@ -114,14 +121,18 @@ class BulkReleases:
             try:
                 release = self.lake.release(number)
             except UnknownRelease:
-                known = near_numbers(number, (release.number for release in self.lake.releases()))
-                raise UnknownName("release", str(number), [str(other) for other in known], "the lake") from None
+                raise self.unknown(str(number), number) from None
             found = ReleaseFiles(self.lake, release)
             with self._changing:
                 found = self._kept.setdefault(number, found)
                 while len(self._kept) > MOST_KEPT:
                     self._kept.popitem(last=False)
         return found
+
+    def unknown(self, text: str, number: int = 0) -> UnknownName:
+        """That there is no such release, with the numbers that are nearest."""
+        known = near_numbers(number, (release.number for release in self.lake.releases()))
+        return UnknownName("release", text, [str(other) for other in known], "the lake")
 
 
 def document(text: str, place: str, modified: datetime) -> Document:
@@ -133,7 +144,7 @@ def document(text: str, place: str, modified: datetime) -> Document:
 
 def _folders(sizes: Mapping[str, int], texts: Mapping[str, Document]) -> Mapping[str, Sequence[Entry]]:
     """The entries of each folder, folders first; a folder's place ends in a slash, that of the release is empty."""
-    every: dict[str, int | None] = sizes | {place: len(text.content) for place, text in texts.items()}
+    every: dict[str, int | None] = {**sizes, **{place: len(text.content) for place, text in texts.items()}}
     every[CROISSANT_PLACE] = None
     found: dict[str, dict[str, Entry]] = {"": {}}
     for place, size in every.items():
