@@ -21,32 +21,30 @@ FILE_LIST_VERSION = 1
 _RANGED = ("metric", "trial_id", "step", "value")
 
 
-def _field(name: str, kind: pa.DataType, doc: str) -> pa.Field:
-    return pa.field(name, kind, metadata={b"doc": doc.encode()})
-
-
 FILES = pa.schema(
     [
-        _field("table", pa.string(), "table that the rows belong to"),
-        _field("path", pa.string(), "path in an export and below /data/{release}/"),
-        _field("bytes", pa.int64(), "size"),
-        _field("sha256", pa.string(), "sha256 of the bytes, in hexadecimal"),
-        _field("rows", pa.int64(), "number of rows"),
-        _field("collection", pa.string(), "of the partition; null in a table of one file, like the next four"),
-        _field("dataset", pa.string(), "of the partition"),
-        _field("model", pa.string(), "of the partition"),
-        _field("optimizer", pa.string(), "of the partition"),
-        _field("batch_size", pa.int64(), "of the partition"),
-        _field("metric_min", pa.string(), "least metric by name; null where the table has no such column"),
-        _field("metric_max", pa.string(), "greatest metric by name"),
-        _field("trial_id_min", pa.int64(), "least trial_id; null where the table has no such column"),
-        _field("trial_id_max", pa.int64(), "greatest trial_id"),
-        _field("step_min", pa.int64(), "least step; null where the table has no such column"),
-        _field("step_max", pa.int64(), "greatest step"),
-        _field("value_min", pa.float64(), "least value, NaN left out; null where there is none"),
-        _field("value_max", pa.float64(), "greatest value, NaN left out; null where there is none"),
+        ("table", pa.string()),
+        ("path", pa.string()),
+        ("bytes", pa.int64()),
+        ("sha256", pa.string()),
+        ("rows", pa.int64()),
+        ("collection", pa.string()),
+        ("dataset", pa.string()),
+        ("model", pa.string()),
+        ("optimizer", pa.string()),
+        ("batch_size", pa.int64()),
+        ("metric_min", pa.string()),
+        ("metric_max", pa.string()),
+        ("trial_id_min", pa.int64()),
+        ("trial_id_max", pa.int64()),
+        ("step_min", pa.int64()),
+        ("step_max", pa.int64()),
+        ("value_min", pa.float64()),
+        ("value_max", pa.float64()),
     ]
 )
+"""path: in an export, and below /data/N/. The keys of the study are null in a table of one file, and so are the least
+and greatest of a column that the table doesn't have; NaN is neither."""
 
 
 def file_list(lake: Lake, release: Release) -> pa.Table:

@@ -15,7 +15,6 @@ from dataclasses import dataclass
 from pathlib import Path
 
 import anyio.to_thread
-from starlette.datastructures import Headers
 from starlette.exceptions import HTTPException
 from starlette.responses import Response
 from starlette.types import Receive, Scope, Send
@@ -44,7 +43,7 @@ class ServedFile:
 class FileAnswer(Response):
     """Sends a file, the range of it that is asked for, or 304."""
 
-    def __init__(self, file: ServedFile, request_headers: Headers) -> None:
+    def __init__(self, file: ServedFile, request_headers: Mapping[str, str]) -> None:
         """Open the file and settle what to send; raises LakeBroken, and HTTPException for 412 and 416."""
         self.background = None
         self._file = open_unchanged(file)

@@ -12,19 +12,15 @@ from fastapi.responses import HTMLResponse, RedirectResponse, Response
 
 from schema.croissant import CROISSANT_PLACE
 from schema.lake import Lake
-from schema.names import natural_number
-from schema.places import url_path
+from service.bulk import file_list_path
 from service.bulk.base_url import base_url
-from service.bulk.conditions import not_modified
+from service.bulk.document_response import document_response, nothing_at
 from service.bulk.file_response import FileAnswer
 from service.bulk.listing import listing
+from service.bulk.opened import opened
 from service.bulk.release_files import CHECKSUMS_PLACE, PARQUET, BulkReleases, Entry, ReleaseFiles
 from service.bulk.remote_database import DUCKDB, RemoteDatabases
-from service.errors import UnknownName
-from service.problems import MEDIA_TYPE, RESPONSES, ParameterProblem, ProblemDocument
-
-_AN_HOUR = "public, max-age=3600"
-_LONGEST_NAMED = 200
+from service.problems import ParameterProblem, problem_responses
 
 router = APIRouter()
 _Release = Annotated[str, Path(description="The release's number.", examples=["1"])]
@@ -44,6 +40,7 @@ def add_bulk_download(app: FastAPI, lake: Lake, public_url: str | None = None) -
     app.state.remote_databases = RemoteDatabases(lake)
     app.state.public_url = public_url
     app.include_router(router)
+    app.include_router(file_list_path.router)
 
 
 def _gives(description: str, *media_types: str, is_file: bool = False) -> dict[str, Any]:
@@ -53,11 +50,9 @@ def _gives(description: str, *media_types: str, is_file: bool = False) -> dict[s
     responses: dict[int | str, dict[str, Any]] = {200: {"description": description, "content": content}}
     if is_file:
         responses[206] = {"description": "The range that was asked for.", "content": content}
-        for status, why in ((412, "It is another version."), (416, "The range has no byte of the file.")):
-            problem = {MEDIA_TYPE: {"schema": ProblemDocument.model_json_schema()}}
-            responses[status] = {"description": why, "content": problem}
+        responses |= problem_responses(412, 416)
     responses[304] = {"description": "It is as the requester knows it."}
-    return {"response_class": Response, "responses": RESPONSES | responses}
+    return {"response_class": Response, "responses": responses | problem_responses(404, 422, 500, 503)}
 
 
 def _both(path: str, **described: Any) -> Callable[[Callable[..., Any]], Callable[..., Any]]:
@@ -98,7 +93,11 @@ async def get_release_folder_redirect(request: Request, release: str) -> Respons
     "/data/{release}/{place:path}",
     **_gives("The file, or a page of links.", PARQUET, "text/html", "text/plain", is_file=True),
 )
-async def get_data(request: Request, release: _Release, place: _Place) -> Response:
+async def get_data(
+    request: Request,
+    release: _Release,
+    place: _Place,  # noqa: ARG001 - described only; the path is read as it stands in the URL
+) -> Response:
     """A file of a release, whole or a range of it, or a folder as a page of links; for any tool that reads Parquet.
 
     Files never change: ETag is their sha256. One range at a time; several are answered with the whole file.
@@ -114,9 +113,7 @@ async def get_data(request: Request, release: _Release, place: _Place) -> Respon
     if f"{wanted}/" in files.folders:
         name = wanted.rpartition("/")[2]
         return RedirectResponse(f"./{quote(name, safe='=')}/", 308)
-    if (document := await _document(request, files, wanted)) is None:
-        raise _nothing(files, place)
-    return document
+    return await document_response(request, files, wanted)
 
 
 @_both(
@@ -132,7 +129,7 @@ async def get_hive(request: Request, release: _Release, place: _Place) -> Respon
     wanted = _raw_place(request, files, "/hive/").decode("ascii", "replace")
     served = files.files.get(wanted)
     if served is None:
-        raise _nothing(files, place)
+        raise nothing_at(files, place)
     return FileAnswer(served, request.headers)
 
 
@@ -140,9 +137,7 @@ def _add_document(place: str, description: str, media_type: str) -> None:
     """A path beside the release's other facts for a document that lies in its folder."""
 
     async def get_document(request: Request, release: _Release) -> Response:
-        document = await _document(request, await _files(request, release), place)
-        assert document is not None, place
-        return document
+        return await document_response(request, await _files(request, release), place)
 
     name = f"get_{place.lower().replace('.', '_')}"
     described = {"name": name, "description": description, "summary": f"{place} of a release"}
@@ -169,26 +164,8 @@ async def get_losslake_duckdb(request: Request, release: _Release) -> Response:
 
 
 async def _files(request: Request, number: str) -> ReleaseFiles:
-    """The files of the release of that number; raises UnknownName and LakeBroken."""
     _refuse_parameters(request)
-    bulk: BulkReleases = request.app.state.bulk
-    release = natural_number(number)
-    if release is None or str(release) != number:
-        raise await anyio.to_thread.run_sync(bulk.unknown, number[:_LONGEST_NAMED])
-    kept = bulk.kept(release)
-    return kept if kept is not None else await anyio.to_thread.run_sync(bulk.open, release)
-
-
-async def _document(request: Request, files: ReleaseFiles, place: str) -> Response | None:
-    """The document at a place, or that the requester knows it; None where there is none."""
-    address = base_url(request, request.app.state.public_url) if place == CROISSANT_PLACE else ""
-    found = await anyio.to_thread.run_sync(files.document, place, address)
-    if found is None:
-        return None
-    headers = {"etag": found.version.etag, "last-modified": found.version.last_modified, "cache-control": _AN_HOUR}
-    if not_modified(request.headers, found.version):
-        return Response(status_code=304, headers=headers)
-    return Response(found.content, headers=headers, media_type=found.media_type)
+    return await opened(request, number)
 
 
 def _refuse_parameters(request: Request) -> None:
@@ -202,7 +179,7 @@ def _raw_place(request: Request, files: ReleaseFiles, below: str) -> bytes:
     raw: bytes = request.scope["raw_path"].removeprefix(request.scope.get("root_path", "").encode())
     folder = f"{below}{files.release.number}/".encode()
     if not raw.startswith(folder):
-        raise _nothing(files, "")
+        raise nothing_at(files, "")
     return raw.removeprefix(folder)
 
 
@@ -210,13 +187,3 @@ def _asked_place(raw_place: bytes) -> str:
     """The place that is asked for; one that is nowhere if an encoded slash or bytes that are no UTF-8 are in it."""
     parts = [unquote_to_bytes(part) for part in raw_place.split(b"/")]
     return "/".join("\0" if b"/" in part else part.decode("utf-8", "replace") for part in parts)
-
-
-def _nothing(files: ReleaseFiles, place: str) -> UnknownName:
-    """That there is no such place, with the folder nearest to it."""
-    folder = f"{place}/"
-    while folder not in files.folders:
-        folder = folder[:-1].rpartition("/")[0]
-        folder = f"{folder}/" if folder else ""
-    near = f"/data/{files.release.number}/{url_path(folder)}"
-    return UnknownName("path", place[:_LONGEST_NAMED], [near], f"release {files.release.number}")

@@ -25,7 +25,6 @@ from service.errors import UnknownName, near_numbers
 CHECKSUMS_PLACE = "SHA256SUMS"
 PARQUET = "application/vnd.apache.parquet"
 MOST_KEPT = 8
-URL = pa.field("url", pa.string(), metadata={b"doc": b"where the file is served"})
 _MEDIA_TYPES = {
     "README.md": "text/markdown; charset=utf-8",
     "CITATION.cff": "application/yaml",
@@ -81,14 +80,10 @@ class ReleaseFiles:
         return self._documents.get(place)
 
     def table(self, base_url: str) -> pa.Table:
-        """A row per data file: the columns of `schema.file_list.FILES`, and after path its url; raises LakeBroken.
-
-        url: readers that take the values of partitions from it, as DuckDB and Polars do, get the right ones.
-        """
+        """A row per data file: the columns of `schema.file_list.FILES`, and its url; raises LakeBroken."""
         listed = file_list(self.lake, self.release)
         urls = [f"{base_url}/hive/{self.release.number}/{path}" for path in listed["path"].to_pylist()]
-        position = listed.schema.get_field_index("path") + 1
-        return listed.add_column(position, URL, pa.array(urls, pa.string()))
+        return listed.append_column("url", pa.array(urls, pa.string()))
 
     def json_ld(self, base_url: str) -> str:
         """A short Croissant description, without the files of partitions, to stand in a page's script element."""
