@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-import anyio.to_thread
 from fastapi import Request
 from fastapi.responses import Response
+from starlette.concurrency import run_in_threadpool
 
 from schema.croissant import CROISSANT_PLACE
 from schema.places import url_path
@@ -20,7 +20,7 @@ _LONGEST_NAMED = 200
 async def document_response(request: Request, files: ReleaseFiles, place: str) -> Response:
     """The document at a place, or that the requester knows it; raises UnknownName where there is none."""
     address = base_url(request, request.app.state.public_url) if place == CROISSANT_PLACE else ""
-    found = await anyio.to_thread.run_sync(files.document, place, address)
+    found = await run_in_threadpool(files.document, place, address)
     if found is None:
         raise nothing_at(files, place)
     headers = {"etag": found.version.etag, "last-modified": found.version.last_modified, "cache-control": _AN_HOUR}

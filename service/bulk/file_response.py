@@ -14,7 +14,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
 
-import anyio.to_thread
+from starlette.concurrency import run_in_threadpool
 from starlette.exceptions import HTTPException
 from starlette.responses import Response
 from starlette.types import Receive, Scope, Send
@@ -127,7 +127,7 @@ async def _read(file: int, position: int, count: int) -> bytes | bytearray:
     """At most so many bytes and at least one; raises LakeBroken where the file ends, which ends the connection."""
     chunk: bytes | bytearray | None = _read_cached(file, position, count)
     if not chunk:
-        chunk = await anyio.to_thread.run_sync(os.pread, file, count, position)
+        chunk = await run_in_threadpool(os.pread, file, count, position)
     if not chunk:
         raise LakeBroken(f"a data file was cut to {position} bytes while it was sent: restore it")
     return chunk

@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-import anyio.to_thread
 from fastapi import Request
+from starlette.concurrency import run_in_threadpool
 
 from schema.names import natural_number
 from service.bulk.release_files import BulkReleases, ReleaseFiles
@@ -16,6 +16,6 @@ async def opened(request: Request, number: str) -> ReleaseFiles:
     bulk: BulkReleases = request.app.state.bulk
     release = natural_number(number)
     if release is None or str(release) != number:
-        raise await anyio.to_thread.run_sync(bulk.unknown, number[:_LONGEST_NAMED])
+        raise await run_in_threadpool(bulk.unknown, number[:_LONGEST_NAMED])
     kept = bulk.kept(release)
-    return kept if kept is not None else await anyio.to_thread.run_sync(bulk.open, release)
+    return kept if kept is not None else await run_in_threadpool(bulk.open, release)

@@ -6,9 +6,9 @@ from collections.abc import Callable
 from typing import Annotated, Any
 from urllib.parse import quote, unquote_to_bytes
 
-import anyio.to_thread
 from fastapi import APIRouter, FastAPI, Path, Request
 from fastapi.responses import HTMLResponse, RedirectResponse, Response
+from starlette.concurrency import run_in_threadpool
 
 from schema.croissant import CROISSANT_PLACE
 from schema.lake import Lake
@@ -71,7 +71,7 @@ async def get_releases_folder(request: Request) -> Response:
     """The releases as folders."""
     _refuse_parameters(request)
     bulk: BulkReleases = request.app.state.bulk
-    releases = await anyio.to_thread.run_sync(bulk.lake.releases)
+    releases = await run_in_threadpool(bulk.lake.releases)
     entries = [Entry(f"{release.number}/", None) for release in releases]
     return HTMLResponse(listing("LossLake: releases", entries, has_parent=False))
 
@@ -159,7 +159,7 @@ async def get_losslake_duckdb(request: Request, release: _Release) -> Response:
     files = await _files(request, release)
     databases: RemoteDatabases = request.app.state.remote_databases
     address = base_url(request, request.app.state.public_url)
-    served = await anyio.to_thread.run_sync(databases.served, files.release, address)
+    served = await run_in_threadpool(databases.served, files.release, address)
     return FileAnswer(served, request.headers)
 
 
