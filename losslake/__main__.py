@@ -10,6 +10,7 @@ from typing import Annotated
 import typer
 
 from losslake import __version__
+from losslake.config import config
 from losslake.console import complain
 from losslake.export import export
 from losslake.failures import in_one_line
@@ -36,7 +37,7 @@ app = typer.Typer(
     pretty_exceptions_enable=False,
     rich_markup_mode=None,
 )
-for command in (init, ingest, formats, map_logs, releases, ledger, steps, sql, serve, verify, export):
+for command in (init, ingest, formats, map_logs, releases, ledger, steps, sql, serve, config, verify, export):
     app.command(command.__name__.removesuffix("_logs"))(command)
 
 

@@ -9,11 +9,13 @@ from fastapi import FastAPI, Request
 from schema.lake import Lake
 from service.bulk.file_list_path import FILES
 from service.bulk.paths import add_bulk_download
+from service.operating.operate import operate
 from service.problems import answer_with_problems
 from service.releases import Releases
 from service.rest.openapi import describe
 from service.rest.questions import questions
 from service.rest.route import add_question
+from service.settings import Settings
 from service.version import VERSION
 from service.web.paths import pages
 
@@ -25,8 +27,9 @@ be NaN or infinite it is the string NaN, Infinity or -Infinity; in CSV it is NaN
 never changes, byte for byte. Errors are problem documents (RFC 9457) whose type is stable."""
 
 
-def create_app(lake: Lake) -> FastAPI:
-    """The application that answers questions about a lake."""
+def create_app(lake: Lake, settings: Settings | None = None) -> FastAPI:
+    """The application that answers questions about a lake; without settings by the defaults, and without log lines."""
+    settings = settings or Settings.model_construct(log_format="off")
     app = FastAPI(
         title="LossLake",
         description=_DESCRIPTION,
@@ -35,13 +38,14 @@ def create_app(lake: Lake) -> FastAPI:
         redoc_url=None,
         redirect_slashes=False,
     )
-    app.state.releases = Releases(lake)
+    app.state.releases = Releases(lake, settings.seconds_between_looks, settings.releases_open)
     asked = tuple(questions())
     for question in asked:
         add_question(app.router, open_releases, question)
     app.include_router(pages)
-    add_bulk_download(app, lake)
+    add_bulk_download(app, lake, settings.public_url)
     answer_with_problems(app)
+    operate(app, settings, app.state.releases)
     app.openapi = partial(describe, app, (*asked, FILES))  # type: ignore[method-assign]
     return app
 

@@ -25,6 +25,7 @@ def test_the_promised_commands_are_there() -> None:
         "steps",
         "sql",
         "serve",
+        "config",
         "verify",
         "export",
     ]
@@ -39,7 +40,7 @@ def test_every_command_and_option_says_what_it_does(name: str) -> None:
             assert getattr(parameter, "help", None), f"{name} {parameter.name}"
 
 
-@pytest.mark.parametrize("name", [name for name in COMMANDS if name not in ("formats", "map")])
+@pytest.mark.parametrize("name", [name for name in COMMANDS if name not in ("formats", "map", "config")])
 def test_every_command_that_needs_one_takes_a_lake(name: str) -> None:
     assert any("--lake" in parameter.opts for parameter in COMMANDS[name].params)
 
