@@ -71,7 +71,8 @@ def test_a_file_says_what_it_is(odd_client: TestClient, odd_lake: Lake, sums: di
 def test_head_tells_the_same_without_the_bytes(odd_client: TestClient) -> None:
     told, given = odd_client.head("/data/1/studies.parquet"), odd_client.get("/data/1/studies.parquet")
     assert told.content == b""
-    assert told.headers == given.headers
+    names = ("etag", "last-modified", "content-type", "content-length", "accept-ranges", "cache-control")
+    assert [told.headers[name] for name in names] == [given.headers[name] for name in names]
 
 
 def test_a_range_is_a_part_of_the_file(odd_client: TestClient) -> None:
