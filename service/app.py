@@ -39,11 +39,11 @@ def create_app(lake: Lake, settings: Settings | None = None) -> FastAPI:
         redirect_slashes=False,
     )
     app.state.releases = Releases(lake, settings.seconds_between_looks, settings.releases_open)
+    add_bulk_download(app, lake, settings.public_url)
     asked = tuple(questions())
     for question in asked:
         add_question(app.router, open_releases, question)
     app.include_router(pages)
-    add_bulk_download(app, lake, settings.public_url)
     answer_with_problems(app)
     operate(app, settings, app.state.releases)
     app.openapi = partial(describe, app, (*asked, FILES))  # type: ignore[method-assign]

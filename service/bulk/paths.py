@@ -16,6 +16,7 @@ from service.bulk import file_list_path
 from service.bulk.base_url import base_url
 from service.bulk.document_response import document_response, nothing_at
 from service.bulk.file_response import FileAnswer
+from service.bulk.file_route import FileRoute
 from service.bulk.listing import listing
 from service.bulk.opened import opened
 from service.bulk.release_files import CHECKSUMS_PLACE, PARQUET, BulkReleases, Entry, ReleaseFiles
@@ -39,6 +40,12 @@ def add_bulk_download(app: FastAPI, lake: Lake, public_url: str | None = None) -
     app.state.bulk = BulkReleases(lake)
     app.state.remote_databases = RemoteDatabases(lake)
     app.state.public_url = public_url
+    for path, endpoint, media_types in (
+        ("/data/{release}/{place:path}", get_data, (PARQUET, "text/html", "text/plain")),
+        ("/hive/{release}/{place:path}", get_hive, (PARQUET,)),
+    ):
+        described = _gives("The file, or a folder as a page of links.", *media_types, is_file=True)
+        app.router.add_api_route(path, endpoint, methods=["GET"], route_class_override=FileRoute, **described)
     app.include_router(router)
     app.include_router(file_list_path.router)
 
@@ -89,10 +96,6 @@ async def get_release_folder_redirect(request: Request, release: str) -> Respons
     return RedirectResponse(f"./{files.release.number}/", 308)
 
 
-@_both(
-    "/data/{release}/{place:path}",
-    **_gives("The file, or a page of links.", PARQUET, "text/html", "text/plain", is_file=True),
-)
 async def get_data(
     request: Request,
     release: _Release,
@@ -116,10 +119,6 @@ async def get_data(
     return await document_response(request, files, wanted)
 
 
-@_both(
-    "/hive/{release}/{place:path}",
-    **_gives("The file.", PARQUET, is_file=True),
-)
 async def get_hive(request: Request, release: _Release, place: _Place) -> Response:
     """The data files once more, for readers that take the values of partitions from the URL, as DuckDB does.
 
