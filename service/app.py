@@ -8,6 +8,8 @@ from fastapi import FastAPI, Request
 from starlette.middleware import Middleware
 
 from schema.lake import Lake
+from service.bulk.file_list_path import FILES
+from service.bulk.paths import add_bulk_download
 from service.operating.metrics import Metrics
 from service.operating.operate import operate
 from service.problems import answer_with_problems
@@ -46,6 +48,7 @@ def create_app(lake: Lake, settings: Settings | None = None) -> FastAPI:
         lifespan=sandbox.while_running if sandbox is not None else None,
     )
     app.state.releases = releases
+    add_bulk_download(app, lake, settings.public_url)
     asked = tuple(questions())
     for question in asked:
         add_question(app.router, open_releases, question)
@@ -56,7 +59,7 @@ def create_app(lake: Lake, settings: Settings | None = None) -> FastAPI:
     metrics = operate(app, settings, releases, checks=checks, inner=cache)
     if sandbox is not None:
         app.include_router(sql_paths(sandbox.sandbox, releases, metrics))
-    app.openapi = partial(describe, app, asked)  # type: ignore[method-assign]
+    app.openapi = partial(describe, app, (*asked, FILES))  # type: ignore[method-assign]
     return app
 
 

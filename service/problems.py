@@ -33,6 +33,8 @@ KINDS = {
     "unknown-metaparameter": (404, "No trial has such a metaparameter"),
     "unknown-path": (404, "There is nothing at this path"),
     "wrong-method": (405, "The method is not allowed here"),
+    "precondition-failed": (412, "It is another version"),
+    "unsatisfiable-range": (416, "The range has no byte of it"),
     "bad-parameter": (422, "A parameter has a bad value"),
     "missing-parameter": (422, "A parameter is missing"),
     "unknown-parameter": (422, "There is no such parameter"),
@@ -80,7 +82,9 @@ _WHEN = {
     304: "The requester has this answer already.",
     404: "A name or a path is unknown; near matches are listed.",
     405: "The method is not allowed here.",
+    412: "It is another version than If-Match or If-Unmodified-Since names.",
     413: "The request's body is too large.",
+    416: "The range has no byte of it; Content-Range says how many there are.",
     422: "A parameter is missing, unknown or has a bad value.",
     429: "Too many requests; Retry-After says when to come again.",
     500: "The service failed.",
@@ -175,6 +179,9 @@ async def _http(request: Request, error: Exception) -> Response:
     if error.status_code == HTTPStatus.METHOD_NOT_ALLOWED:
         allowed = headers.get("Allow", "GET")
         return problem(request.scope, "wrong-method", f"{request.method} is not allowed here: use {allowed}", headers)
+    for kind in ("precondition-failed", "unsatisfiable-range"):
+        if error.status_code == KINDS[kind][0]:
+            return problem(request.scope, kind, error.detail, headers)
     detail = f"there is nothing at {request.url.path}: GET / has examples, GET /docs describes every path"
     near = near_names(request.url.path, request.app.openapi()["paths"])
     return problem(request.scope, "unknown-path", detail, headers, near_matches=near)
