@@ -18,6 +18,8 @@ from starlette.types import Scope
 
 from schema.errors import LakeBroken, UnknownRelease
 from service.errors import BadParameter, UnknownName, near_names
+from service.sandbox.errors import KINDS as SQL_KINDS
+from service.sandbox.errors import SqlProblem
 
 MEDIA_TYPE = "application/problem+json"
 TYPE = "urn:losslake:problem:"
@@ -44,6 +46,7 @@ KINDS = {
     "internal-error": (500, "The service failed"),
     "lake-unavailable": (503, "The lake can't be read"),
     "not-ready": (503, "The service is not ready to answer"),
+    **SQL_KINDS,
 }
 """By kind, the HTTP status and the title."""
 
@@ -69,6 +72,10 @@ class ProblemDocument(BaseModel):
     """Where a name is unknown: what may have been meant, likeliest first."""
     parameter: Annotated[str | None, Field(examples=["colour"])] = None
     """Where a parameter is wrong: its name."""
+    line: Annotated[int | None, Field(examples=[1], json_schema_extra={"x-unit": "lines"})] = None
+    """Where a statement has an error: its line, from 1."""
+    column: Annotated[int | None, Field(examples=[8], json_schema_extra={"x-unit": "characters"})] = None
+    """Where a statement has an error: its column, from 1."""
 
 
 _WHEN = {
@@ -114,6 +121,7 @@ def answer_with_problems(app: FastAPI) -> None:
     app.add_exception_handler(BadParameter, _bad_parameter)
     app.add_exception_handler(RequestValidationError, _invalid)
     app.add_exception_handler(UnknownName, _unknown_name)
+    app.add_exception_handler(SqlProblem, _sql)
     app.add_exception_handler(HTTPException, _http)
     for unavailable in (UnknownRelease, LakeBroken, duckdb.IOException):
         app.add_exception_handler(unavailable, _unavailable)
@@ -151,6 +159,13 @@ async def _invalid(request: Request, error: Exception) -> Response:
         why = str(fault["ctx"]["error"]) if fault["type"] == "value_error" else str(fault["msg"])
         kind, detail = "bad-parameter", f"{name}={fault['input']}: {why[:1].lower()}{why[1:]}"
     return problem(request.scope, kind, detail, parameter=name)
+
+
+async def _sql(request: Request, error: Exception) -> Response:
+    assert isinstance(error, SqlProblem)
+    headers = {"Retry-After": str(error.retry_after)} if error.retry_after is not None else None
+    place = {} if error.line is None else {"line": error.line, "column": error.column}
+    return problem(request.scope, error.kind, error.detail, headers, **place)
 
 
 async def _unknown_name(request: Request, error: Exception) -> Response:
