@@ -42,6 +42,7 @@ class Example:
             "target_max": repr(self.target + abs(self.target)),
             "n_targets": "5",
             "step_budget": str(self.steps),
+            "q": f"SELECT batch_size, steps FROM result_at('{self.metric}', {self.target!r}) ORDER BY ALL",
         }
 
 

@@ -9,6 +9,7 @@ from fastapi.responses import HTMLResponse
 from pydantic import BaseModel, ConfigDict, Field
 
 from service.bulk.base_url import base_url
+from service.bulk.release_files import BulkReleases
 from service.problems import problem_responses
 from service.releases import Releases
 from service.rest.reading import no_parameters
@@ -35,7 +36,7 @@ def _releases(request: Request) -> Releases:
 
 
 def _address(request: Request) -> str:
-    return base_url(request, getattr(request.app.state, "public_url", None))
+    return base_url(request, request.app.state.public_url)
 
 
 _Asked = Annotated[Releases, Depends(_releases)]
@@ -56,8 +57,10 @@ def get_health(asked: _Asked) -> Health:
 )
 def get_root(asked: _Asked, request: Request) -> HTMLResponse:
     """A page that says what this is and where to begin."""
-    view = asked.view()
-    return HTMLResponse(root_page(view, asked.lake.releases(), _address(request)))
+    view, address = asked.view(), _address(request)
+    bulk: BulkReleases = request.app.state.bulk
+    files = bulk.kept(view.number) or bulk.open(view.number)
+    return HTMLResponse(root_page(view, asked.lake.releases(), address, files.json_ld(address)))
 
 
 @pages.get(

@@ -39,7 +39,8 @@ class Reference:
         return joined(self._section(path, method, operation) for path, method, operation in self._operations())
 
     def _operations(self) -> Iterator[tuple[str, str, Operation]]:
-        for path, methods in self._paths.items():
+        for path in sorted(self._paths, key=_group):
+            methods = self._paths[path]
             for method, operation in methods.items():
                 yield path, method, operation
 
@@ -116,6 +117,13 @@ class Reference:
 def anchor(method: str, path: str) -> str:
     """The fragment that leads to a path's section."""
     return _verb(method).strip().lower() + path.replace("{", "").replace("}", "")
+
+
+def _group(path: str) -> int:
+    """Questions come first, then what there is of one release, then everything else."""
+    if path.startswith("/v1/"):
+        return int("{" in path)
+    return 2 if "{" in path or path.startswith("/data") else 3
 
 
 def _verb(method: str) -> str:

@@ -9,6 +9,7 @@ from urllib.parse import quote
 
 from service.web.example_queries import Query
 
+_SHOWN = ("application/json", "application/ld+json", "application/yaml", "text/")
 _TABULAR = {"application/json", "text/csv", "application/vnd.apache.parquet"}
 
 
@@ -16,7 +17,8 @@ def snippets(address: str, path: str, query: Query, media_types: set[str]) -> It
     """Tool and line, for a GET. address: of the service; media_types: in which the path answers."""
     url = f"{address}{path}{_text(query)}"
     if not media_types >= _TABULAR:
-        yield "curl", f"curl {shlex.quote(url)}"
+        save = "-O " if media_types and not any(kind.startswith(_SHOWN) for kind in media_types) else ""
+        yield "curl", f"curl {save}{shlex.quote(url)}"
         return
     parquet = f"{address}{path}.parquet{_text(query)}"
     csv = f"{address}{path}.csv{_text(query)}"

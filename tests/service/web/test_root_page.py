@@ -35,7 +35,7 @@ def test_it_shows_three_ways_in_at_this_address(page: Page) -> None:
 
 def test_it_loads_nothing_and_runs_nothing(page: Page) -> None:
     assert page.loads == ["data:,"]
-    assert page.scripts == []
+    assert page.scripts == ["application/ld+json"]
     assert [link for link in page.links if not link.startswith("/")] == []
 
 
@@ -55,12 +55,16 @@ def test_metadata_about_the_data_is_embedded_so_that_no_text_can_end_it(client: 
     app: Any = client.app
     releases = app.state.releases
     metadata = json.dumps({"@type": "Dataset", "name": "</script><script>alert(1)</script><!--"})
+    assert json.loads(embedded_in(client.get("/").text))["@type"] == "sc:Dataset"
     text = root_page(releases.view(), releases.lake.releases(), "http://testserver", metadata)
-    page = Page(text)
-    assert page.scripts == ["application/ld+json"]
-    embedded = re.search(r'<script type="application/ld\+json">(.*?)</script>', text, re.DOTALL)
-    assert embedded is not None
-    assert json.loads(embedded[1]) == json.loads(metadata)
+    assert Page(text).scripts == ["application/ld+json"]
+    assert json.loads(embedded_in(text)) == json.loads(metadata)
+
+
+def embedded_in(text: str) -> str:
+    found = re.search(r'<script type="application/ld\+json">(.*?)</script>', text, re.DOTALL)
+    assert found is not None
+    return found[1]
 
 
 def test_the_address_is_the_one_that_the_request_names(client: TestClient) -> None:
