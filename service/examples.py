@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import math
 from collections.abc import Iterator
 from dataclasses import dataclass
@@ -42,7 +43,8 @@ class Example:
             "target_max": repr(self.target + abs(self.target)),
             "n_targets": "5",
             "step_budget": str(self.steps),
-            "q": f"SELECT batch_size, steps FROM result_at('{self.metric}', {self.target!r}) ORDER BY ALL",
+            "q": "SELECT batch_size, steps FROM result_at($metric, $target) ORDER BY ALL",
+            "parameters": json.dumps({"metric": self.metric, "target": self.target}),
         }
 
 

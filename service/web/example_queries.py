@@ -16,6 +16,7 @@ _TELLING: Mapping[str, tuple[str, ...]] = {
     "/v1/studies": ("workload",),
     "/v1/trials": ("workload", "batch_size"),
     "/v1/goals": ("workload",),
+    "/v1/sql": ("q", "parameters"),
 }
 """Parameters that make a good example where the required ones alone don't."""
 

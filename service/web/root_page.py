@@ -2,14 +2,17 @@
 
 from __future__ import annotations
 
+import re
+import shlex
 from collections.abc import Sequence
 
 from schema.database import Release
-from service.examples import example, example_paths
+from service.examples import Example, example, example_paths
 from service.release_view import ReleaseView
 from service.web.html import Html, element, fill, joined, page
 
 _RECENT = 5
+_PLAIN = re.compile(r"[A-Za-z0-9_/.-]+")
 
 
 def root_page(view: ReleaseView, releases: Sequence[Release], address: str, json_ld: str = "") -> str:
@@ -21,7 +24,6 @@ def root_page(view: ReleaseView, releases: Sequence[Release], address: str, json
     release = next(each for each in releases if each.number == view.number)
     paths = example_paths(view)
     found = example(view)
-    values = found.values() if found else {"metric": "val/classification_error", "target": "0.05", "dataset": "mnist"}
     main = fill(
         "root.html",
         address=address,
@@ -30,12 +32,18 @@ def root_page(view: ReleaseView, releases: Sequence[Release], address: str, json
         counts=_counts(view, release),
         examples=joined(element("li", element("a", element("code", path), href=path)) for path in paths),
         first=paths[0],
-        metric=values["metric"],
-        target=values["target"],
-        dataset=values["dataset"],
+        statement=_statement(found),
+        dataset=shlex.quote(found.workload.dataset) if found else "mnist",
         releases=joined(_row(each) for each in releases[:_RECENT]),
     )
     return page("LossLake", main, json_ld)
+
+
+def _statement(found: Example | None) -> str:
+    """An SQL statement that can stand between double quotes in a shell, whatever the metric is called."""
+    if found is None or not _PLAIN.fullmatch(found.metric):
+        return "FROM workloads"
+    return f"FROM result_at('{found.metric}', {found.target!r})"
 
 
 def _counts(view: ReleaseView, release: Release) -> Html:

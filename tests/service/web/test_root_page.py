@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import re
+from dataclasses import replace
 from typing import Any
 
 import pytest
@@ -11,8 +12,10 @@ from fastapi.testclient import TestClient
 
 from ingest.run import ingest
 from schema.lake import Lake
+from schema.names import Workload
 from service.app import create_app
-from service.web.root_page import root_page
+from service.examples import Example
+from service.web.root_page import _statement, root_page
 from tests.service.web.reading import Page
 
 
@@ -31,6 +34,12 @@ def test_it_shows_three_ways_in_at_this_address(page: Page) -> None:
     starts = ("curl 'http", "losslake sql --url ", "duckdb -c ", "losslake download ", "wget ")
     assert [[line for line in page.lines if line.startswith(start)] != [] for start in starts] == [True] * 5
     assert [line for line in page.lines if "http://testserver" not in line] == []
+
+
+def test_no_name_in_the_data_can_break_out_of_a_line() -> None:
+    found = Example(Workload("c", "x; rm -rf ~", "m", "o"), "val/$(rm -rf ~)\"'", 0.1, 8, 1, 10)
+    assert _statement(found) == "FROM workloads"
+    assert _statement(replace(found, metric="val/error")) == "FROM result_at('val/error', 0.1)"
 
 
 def test_it_loads_nothing_and_runs_nothing(page: Page) -> None:
