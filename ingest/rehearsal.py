@@ -13,9 +13,9 @@ from ingest.numbers import TrialNumbers
 from ingest.reading import SourceReading, source_report
 from ingest.report import Quarantined, SourceReport
 from ingest.request import Request
-from ingest.small_tables import stored_table, studies_in
 from ingest.sources.open import open_source
 from ingest.study import LoadedPart, StudyRejected
+from schema.data_files import stored_table, studies_in
 from schema.lake import Lake
 from schema.names import Study
 from schema.registry import CollectionFacts, Goal

@@ -18,8 +18,8 @@ from ingest.publish import News, Overtaken, Published, discard, publish
 from ingest.reading import SourceReading, source_report
 from ingest.report import Progress, Silence, Summary
 from ingest.request import Request
-from ingest.small_tables import stored_table, studies_in
 from ingest.sources.open import open_source
+from schema.data_files import stored_table, studies_in
 from schema.database import Release
 from schema.errors import LossLakeError
 from schema.lake import Lake

@@ -22,7 +22,7 @@ from pyiceberg.table import Table
 from pyiceberg.table.update.snapshot import ManageSnapshots
 from pyiceberg.typedef import Record
 
-from ingest.write import Written
+from schema.data_files import Written
 from schema.database import Release
 from schema.lake import Lake
 from schema.manifest import DataFile
