@@ -16,6 +16,7 @@ import rapidgzip
 import zstandard
 
 from ingest.errors import SourceBroken
+from ingest.sources.source_file import SourceFile
 
 _MAGIC = {
     b"BZh": "bzip2",
@@ -40,10 +41,10 @@ _SMALL_READ = 1 << 16
 _LARGEST_ZSTANDARD_WINDOW = 2**27
 
 
-def kind_of(path: Path) -> str:
+def kind_of(file: SourceFile) -> str:
     """What the first bytes of a file say it is: bzip2, gzip, xz, zstandard, zip, or plain."""
-    with path.open("rb") as file:
-        start = file.read(8)
+    with file.open() as opened:
+        start = opened.read(8)
     return next((kind for magic, kind in _MAGIC.items() if start.startswith(magic)), "plain")
 
 
@@ -59,8 +60,9 @@ class Decompressed:
     small steps, so that every byte before the damage is delivered.
     """
 
-    def __init__(self, path: Path, kind: str, file: IO[bytes], stack: ExitStack) -> None:
-        self._path = path
+    def __init__(self, file: IO[bytes], kind: str, path: Path | None, stack: ExitStack) -> None:
+        # rapidgzip reads a file by its path without Python in between.
+        self._place = str(path) if path is not None else file
         self._kind = kind
         self._file = file
         self._stack = stack
@@ -70,9 +72,9 @@ class Decompressed:
 
     def _opened(self, stack: ExitStack) -> Any:
         if self._kind == "bzip2":
-            return stack.enter_context(rapidgzip.IndexedBzip2File(str(self._path), parallelization=cores()))
+            return stack.enter_context(rapidgzip.IndexedBzip2File(self._place, parallelization=cores()))
         if self._kind == "gzip":
-            return stack.enter_context(rapidgzip.RapidgzipFile(str(self._path), parallelization=cores()))
+            return stack.enter_context(rapidgzip.RapidgzipFile(self._place, parallelization=cores()))
         if self._kind == "xz":
             return stack.enter_context(lzma.LZMAFile(self._file))
         if self._kind == "zstandard":
@@ -124,8 +126,8 @@ class Decompressed:
 
 
 @contextmanager
-def decompressed(path: Path, kind: str) -> Iterator[Decompressed]:
+def decompressed(file: SourceFile, kind: str) -> Iterator[Decompressed]:
     """Open a file for decompressed reading."""
     with ExitStack() as stack:
-        file = stack.enter_context(path.open("rb"))
-        yield Decompressed(path, kind, file, stack)
+        opened = stack.enter_context(file.open())
+        yield Decompressed(opened, kind, None if file.is_streamed else file.path, stack)
