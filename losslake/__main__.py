@@ -11,8 +11,10 @@ import typer
 
 from losslake import __version__
 from losslake.console import complain
+from losslake.download import download
 from losslake.export import export
 from losslake.failures import in_one_line
+from losslake.fetch import fetch
 from losslake.formats import formats
 from losslake.ingest import ingest
 from losslake.init import init
@@ -36,7 +38,7 @@ app = typer.Typer(
     pretty_exceptions_enable=False,
     rich_markup_mode=None,
 )
-for command in (init, ingest, formats, map_logs, releases, ledger, steps, sql, serve, verify, export):
+for command in (init, ingest, formats, map_logs, releases, ledger, steps, sql, serve, verify, export, download, fetch):
     app.command(command.__name__.removesuffix("_logs"))(command)
 
 
