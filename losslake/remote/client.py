@@ -4,9 +4,10 @@ from __future__ import annotations
 
 import email.utils
 import json
+import socket
 import time
 from collections.abc import Iterator, Mapping
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from typing import Any
 
 import httpx
@@ -27,6 +28,8 @@ class Client:
 
     def __init__(self, connections: int = 1, read_timeout_s: float = 60) -> None:
         self.patience = Patience(connections)
+        self._sockets: list[socket.socket] = []
+        self._extensions = {"trace": self._trace}
         self._http = httpx.Client(
             headers={"User-Agent": f"losslake/{__version__}"},
             timeout=httpx.Timeout(15, read=read_timeout_s, pool=None),
@@ -42,6 +45,18 @@ class Client:
     def __exit__(self, *_: object) -> None:
         self._http.close()
 
+    def stop(self) -> None:
+        """End every request that is under way, and allow no other; callable from any thread."""
+        self.patience.stopped.set()
+        for opened in self._sockets:
+            with suppress(OSError):  # it was closed before
+                opened.shutdown(socket.SHUT_RDWR)
+
+    def _trace(self, event: str, facts: Mapping[str, Any]) -> None:
+        """Remember the sockets: httpx has no other way to break off a request that waits."""
+        if event in ("connection.connect_tcp.complete", "connection.start_tls.complete"):
+            self._sockets.append(facts["return_value"].get_extra_info("socket"))
+
     @contextmanager
     def answer(
         self, method: str, url: httpx.URL, headers: Mapping[str, str] | None = None, body: object = None
@@ -49,7 +64,7 @@ class Client:
         """One attempt at a request, its body not yet read; raises Interrupted where another attempt may do better."""
         self.patience.check()
         try:
-            with self._http.stream(method, url, headers=headers, json=body) as response:
+            with self._http.stream(method, url, headers=headers, json=body, extensions=self._extensions) as response:
                 if response.status_code >= 400:
                     raise _refusal(response)
                 yield response

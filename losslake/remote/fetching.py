@@ -42,7 +42,7 @@ def fetch_all(client: Client, wanted: Sequence[Wanted], unfinished: Path, jobs: 
             for future in done:
                 future.result()
         except BaseException:
-            client.patience.stopped.set()
+            client.stop()
             pool.shutdown(cancel_futures=True)
             raise
 
