@@ -27,6 +27,8 @@ def test_the_promised_commands_are_there() -> None:
         "serve",
         "verify",
         "export",
+        "download",
+        "fetch",
     ]
 
 
@@ -39,7 +41,7 @@ def test_every_command_and_option_says_what_it_does(name: str) -> None:
             assert getattr(parameter, "help", None), f"{name} {parameter.name}"
 
 
-@pytest.mark.parametrize("name", [name for name in COMMANDS if name not in ("formats", "map")])
+@pytest.mark.parametrize("name", [name for name in COMMANDS if name not in ("formats", "map", "download")])
 def test_every_command_that_needs_one_takes_a_lake(name: str) -> None:
     assert any("--lake" in parameter.opts for parameter in COMMANDS[name].params)
 

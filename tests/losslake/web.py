@@ -7,11 +7,12 @@ import re
 import socket
 import threading
 import time
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from pathlib import Path
+from typing import Any
 from urllib.parse import unquote, urlsplit
 
 import pyarrow.parquet as pq
@@ -60,6 +61,7 @@ class Web:
     def __init__(self) -> None:
         self.served: dict[str, bytes | Path] = {}
         self.faults: dict[str, Fault] = {}
+        self.posts: dict[str, Callable[[Any], Reply]] = {}
         self.asked: list[Asked] = []
         self.url = ""
         self.lock = threading.Lock()
@@ -110,6 +112,15 @@ def as_json(document: object) -> bytes:
     return json.dumps(document).encode()
 
 
+@dataclass
+class Reply:
+    """What a POST is answered with; the body may come piece by piece."""
+
+    body: Iterable[bytes]
+    status: int = 200
+    headers: Mapping[str, str] = field(default_factory=dict)
+
+
 class _Handler(BaseHTTPRequestHandler):
     protocol_version = "HTTP/1.1"
     web: Web
@@ -143,6 +154,31 @@ class _Handler(BaseHTTPRequestHandler):
             self._send(206, headers, whole[at:], fault.drop_after)
             return
         self._send(200, headers, whole, fault.drop_after)
+
+    def do_POST(self) -> None:
+        path = unquote(urlsplit(self.path).path)
+        self.web.asked.append(Asked("POST", path, dict(self.headers.items())))
+        asked = json.loads(self.rfile.read(int(self.headers["Content-Length"])))
+        fault = self.web.fault_of(path) or Fault()
+        time.sleep(fault.pause_s)
+        if fault.status is not None:
+            self._send(fault.status, fault.headers, fault.body)
+            return
+        reply = self.web.posts[path](asked)
+        self.send_response(reply.status)
+        for name, value in ({"Transfer-Encoding": "chunked"} | dict(reply.headers) | dict(fault.headers)).items():
+            self.send_header(name, value)
+        self.end_headers()
+        left = fault.drop_after if fault.drop_after is not None else 2**60
+        for piece in reply.body:
+            self.wfile.write(b"%x\r\n%b\r\n" % (len(piece), piece[:left]))
+            left -= len(piece)
+            if left < 0:
+                self.wfile.flush()
+                self.close_connection = True
+                self.connection.shutdown(socket.SHUT_RDWR)
+                return
+        self.wfile.write(b"0\r\n\r\n")
 
     def _send(self, status: int, headers: Mapping[str, str], body: bytes, drop_after: int | None = None) -> None:
         self.send_response(status)
