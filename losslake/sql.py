@@ -74,10 +74,12 @@ def _local(lake: str | None, release: int | None) -> Iterator[tuple[Session, Pat
 
 @contextmanager
 def _remote(url: str, release: int | None) -> Iterator[tuple[Session, Path | None]]:
+    import duckdb
+
     from losslake.remote.client import Client
     from losslake.remote.service import Service
     from losslake.remote.session import SECONDS_TO_WAIT, RemoteSession
 
-    with Client(read_timeout_s=SECONDS_TO_WAIT) as client:
+    with Client(read_timeout_s=SECONDS_TO_WAIT) as client, duckdb.connect() as parser:
         service = Service(client, url)
-        yield RemoteSession(client, service, service.release(release).release), None
+        yield RemoteSession(client, service, service.release(release).release, parser), None

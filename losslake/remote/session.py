@@ -27,13 +27,13 @@ _TRUNCATED = "losslake-truncated"
 
 
 class RemoteSession:
-    """Asks a service about one release. DuckDB here only tells where a statement ends: the service judges it."""
+    """Asks a service about one release; parser only tells where a statement ends, the service judges it."""
 
-    def __init__(self, client: Client, service: Service, release: int) -> None:
+    def __init__(self, client: Client, service: Service, release: int, parser: duckdb.DuckDBPyConnection) -> None:
         self._client = client
         self._service = service
         self._release = release
-        self._parser = duckdb.connect()
+        self._parser = parser
         self.title = f"release {release} of {service.name}"
 
     def questions(self, text: str) -> Sequence[Question]:
@@ -121,6 +121,8 @@ def rows_of(batch: pa.RecordBatch) -> list[Row]:
 
 
 def _values(column: pa.Array) -> list[Any]:
+    if column.null_count == 0 and (pa.types.is_floating(column.type) or pa.types.is_integer(column.type)):
+        return cast(list[Any], column.to_numpy().tolist())
     values = cast(list[Any], column.to_pylist(maps_as_pydicts="lossy"))
     if pa.types.is_decimal(column.type) and column.type.scale == 0:
         return [int(value) if isinstance(value, decimal.Decimal) else value for value in values]

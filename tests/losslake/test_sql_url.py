@@ -48,6 +48,7 @@ def service(lake: Lake, tmp_path_factory: pytest.TempPathFactory) -> Iterator[We
         web.serve_release(lake, tmp_path_factory.mktemp("served") / "1")
         web.posts["/v1/sql"] = answer
         yield web
+    connection.close()
 
 
 @pytest.fixture

@@ -6,7 +6,6 @@ import json
 import re
 import socket
 import threading
-import time
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass, field
@@ -65,6 +64,7 @@ class Web:
         self.asked: list[Asked] = []
         self.url = ""
         self.lock = threading.Lock()
+        self.over = threading.Event()
 
     def fault_of(self, path: str) -> Fault | None:
         with self.lock:
@@ -132,7 +132,7 @@ class _Handler(BaseHTTPRequestHandler):
         path = unquote(urlsplit(self.path).path)
         self.web.asked.append(Asked("GET", path, dict(self.headers.items())))
         fault = self.web.fault_of(path) or Fault()
-        time.sleep(fault.pause_s)
+        self.web.over.wait(fault.pause_s)
         if fault.status is not None:
             self._send(fault.status, fault.headers, fault.body)
             return
@@ -160,7 +160,7 @@ class _Handler(BaseHTTPRequestHandler):
         self.web.asked.append(Asked("POST", path, dict(self.headers.items())))
         asked = json.loads(self.rfile.read(int(self.headers["Content-Length"])))
         fault = self.web.fault_of(path) or Fault()
-        time.sleep(fault.pause_s)
+        self.web.over.wait(fault.pause_s)
         if fault.status is not None:
             self._send(fault.status, fault.headers, fault.body)
             return
@@ -211,5 +211,6 @@ def running() -> Iterator[Web]:
     try:
         yield web
     finally:
+        web.over.set()
         server.shutdown()
         server.server_close()
