@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import hashlib
 import json
+import resource
 import signal
 import subprocess
 import sys
@@ -10,9 +12,13 @@ import time
 from collections.abc import Iterator
 from pathlib import Path
 
+import httpx
 import pytest
 
 from ingest.run import ingest
+from losslake.remote.client import Client
+from losslake.remote.errors import RemoteError
+from losslake.remote.fetching import Wanted, fetch_all
 from schema.lake import Lake
 from schema.serving import open_release
 from schema.verification import verify
@@ -284,8 +290,6 @@ def test_a_list_that_lacks_a_file_is_refused(losslake: Run, web: Web, tmp_path: 
 
 
 def test_bytes_that_are_as_listed_but_no_data_file_are_refused(losslake: Run, web: Web, tmp_path: Path) -> None:
-    import hashlib
-
     def swap(rows: list[dict[str, object]]) -> None:
         row = next(r for r in rows if r["table"] == "records")
         row |= {"bytes": 4, "sha256": hashlib.sha256(b"evil").hexdigest()}
@@ -354,3 +358,24 @@ def test_a_password_in_the_url_is_not_shown(losslake: Run, web: Web, tmp_path: P
     ledger = losslake("ledger", "--format", "json", "--lake", tmp_path / "lake").stdout
     assert "hidden" not in ledger
     assert json.loads(ledger)[0]["source"] == web.url
+
+
+def test_a_full_disk_is_named_and_what_came_is_kept(losslake: Run, web: Web, tmp_path: Path) -> None:
+    data = next(data for path, data in web.served.items() if path.startswith("/data/2/measurements"))
+    assert isinstance(data, Path)
+    size = data.stat().st_size
+    wanted = Wanted(
+        httpx.URL(web.url + "/file"), size, hashlib.sha256(data.read_bytes()).hexdigest(), tmp_path / "file"
+    )
+    web.served["/file"] = data
+    before = resource.getrlimit(resource.RLIMIT_FSIZE)
+    resource.setrlimit(resource.RLIMIT_FSIZE, (size - 100, before[1]))
+    try:
+        with Client() as client, pytest.raises(RemoteError, match=r"can't write .*/file \(File too large\)"):
+            fetch_all(client, [wanted], tmp_path, 1, lambda _size, _files: None)
+    finally:
+        resource.setrlimit(resource.RLIMIT_FSIZE, before)
+    with Client() as client:
+        fetch_all(client, [wanted], tmp_path, 1, lambda _size, _files: None)
+    assert (tmp_path / "file").read_bytes() == data.read_bytes()
+    assert web.asked[-1].headers["Range"].startswith("bytes=")
