@@ -16,6 +16,7 @@ import tempfile
 import time
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
+from dataclasses import dataclass
 from pathlib import Path
 from urllib.parse import urlencode
 
@@ -23,23 +24,45 @@ from bench.archive import Scale, write_archive
 from bench.measure import machine
 from ingest.run import ingest
 from schema.lake import Lake
+from schema.names import Workload
 from schema.serving import open_release
-from service.answers.goal import GoalQuestion
 from service.answers.scaling import scaling
+from service.answers.selection import Selection
 from service.release_view import ReleaseView
+from service.tabular.formats import json_pieces
 
 METRICS = (("val/classification_error", 0.02, 0.5), ("val/cross_entropy_error", 0.05, 1.5))
 SECONDS_TO_START = 60
 
 
-def questions(view: ReleaseView, count: int, seed: int = 1) -> list[GoalQuestion]:
+@dataclass(frozen=True)
+class Asked:
+    """A scaling question."""
+
+    workload: Workload
+    metric: str
+    target: float
+
+    def answered(self, view: ReleaseView) -> bytes:
+        """The answer as JSON."""
+        answer = scaling(view, Selection((self.workload,), self.metric), self.target)
+        return b"".join(json_pieces(answer))
+
+    @property
+    def path(self) -> str:
+        """Its address."""
+        asked = {"workload": self.workload, "metric": self.metric, "target": repr(self.target)}
+        return f"/v1/scaling?{urlencode(asked)}"
+
+
+def questions(view: ReleaseView, count: int, seed: int = 1) -> list[Asked]:
     """Random workloads, metrics and targets; the same for every way of asking."""
     chance = random.Random(seed)
     workloads = sorted(view.workloads)
     asked = []
     for _ in range(count):
         metric, lowest, highest = chance.choice(METRICS)
-        asked.append(GoalQuestion(chance.choice(workloads), metric, chance.uniform(lowest, highest)))
+        asked.append(Asked(chance.choice(workloads), metric, chance.uniform(lowest, highest)))
     return asked
 
 
@@ -75,12 +98,6 @@ def get(connection: http.client.HTTPConnection, path: str) -> bytes:
     return body
 
 
-def path_of(question: GoalQuestion) -> str:
-    """The address of a question."""
-    asked = {"workload": question.workload, "metric": question.metric, "target": repr(question.target)}
-    return f"/v1/scaling?{urlencode(asked)}"
-
-
 def line(name: str, times: Sequence[float]) -> str:
     """One line of the report."""
     ordered = sorted(times)
@@ -95,9 +112,9 @@ def run(lake: Lake, count: int) -> str:
     again = milliseconds(lambda: ReleaseView.open(lake, release))
     view = ReleaseView.open(lake, release)
     asked = questions(view, count)
-    inside = [milliseconds(lambda q=question: scaling(view, q)) for question in asked]  # type: ignore[misc]
+    inside = [milliseconds(lambda q=question: q.answered(view)) for question in asked]  # type: ignore[misc]
     with served(lake) as connection:
-        over_http = [milliseconds(lambda q=q: get(connection, path_of(q))) for q in asked]  # type: ignore[misc]
+        over_http = [milliseconds(lambda q=q: get(connection, q.path)) for q in asked]  # type: ignore[misc]
         floor = [milliseconds(lambda: get(connection, "/healthz")) for _ in asked]
     (records,) = open_release(lake, release).execute("SELECT count(*) FROM base.records").fetchall()[0]
     return "\n".join(

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import json
 import sys
-from dataclasses import fields
 from enum import StrEnum
 from typing import TYPE_CHECKING, Annotated
 
@@ -15,8 +14,8 @@ from losslake.print_formats import TextFormat
 from schema.errors import LossLakeError
 
 if TYPE_CHECKING:
-    from service.answers.scaling import Scaling
     from service.release_view import ReleaseView
+    from service.tabular.answer import Answer
 
 
 class Direction(StrEnum):
@@ -61,8 +60,8 @@ def steps(
     This is the scaling table of a workload; without WORKLOAD, the list of workloads.
     """
     from schema.lake import Lake
-    from service.answers.goal import GoalQuestion
     from service.answers.scaling import scaling
+    from service.answers.selection import Selection
     from service.release_view import ReleaseView, named_workload
 
     opened = Lake.open(lake)
@@ -72,17 +71,16 @@ def steps(
         return
     named = view.workload(named_workload(workload)).workload
     metric, target = _goal(view, str(named), metric, target)
-    question = GoalQuestion(
-        workload=named,
+    selection = Selection(
+        workloads=(named,),
         metric=metric,
-        target=target,
         direction=direction.value if direction else None,
         step_budget=step_budget,
         example_budget=example_budget,
         trials=trials,
         statuses=tuple(s.value for s in status) if status else ("COMPLETE",),
     )
-    _print(scaling(view, question), format)
+    _print(scaling(view, selection, target), format)
 
 
 def _goal(view: ReleaseView, workload: str, metric: str | None, target: float | None) -> tuple[str, float]:
@@ -109,20 +107,16 @@ def _list_workloads(view: ReleaseView, format: TextFormat) -> None:  # noqa: A00
         show_table(columns, rows)
 
 
-def _print(answer: Scaling, format: TextFormat) -> None:  # noqa: A002
-    from service.answers.scaling import ScalingRow
-    from service.json_text import json_text
+def _print(answer: Answer, format: TextFormat) -> None:  # noqa: A002
+    from service.tabular.formats import FORMATS
 
-    names = [field.name for field in fields(ScalingRow)]
-    rows = [[getattr(row, name) for name in names] for row in answer.rows]
-    if format is TextFormat.json:
-        typer.echo(json_text(answer).decode())
+    if format is not TextFormat.table:
+        text = b"".join(FORMATS[format.value].encode(answer)).decode()
+        typer.echo(text, nl=format is TextFormat.json)
         return
-    if format is TextFormat.csv:
-        write_csv(sys.stdout, names, rows)
-        return
-    sign = "<" if answer.direction == "minimize" else ">"
-    say(f"{answer.workload}: steps to {answer.metric} {sign} {answer.target!r}, release {answer.release}")
-    show_table(names, rows)
-    reached = sum(row.steps is not None for row in answer.rows)
+    facts, rows = answer.facts, answer.table().drop_columns(["workload", "normalized_steps"]).to_pylist()
+    sign = "<" if facts["direction"] == "minimize" else ">"
+    say(f"{facts['workloads'][0]}: steps to {facts['metric']} {sign} {facts['target']!r}, release {facts['release']}")
+    show_table(list(rows[0]), [list(row.values()) for row in rows])
+    reached = sum(row["steps"] is not None for row in rows)
     say(f"reached at {reached} of {len(rows)} batch sizes; the crossing lies in (previous_step, steps]")

@@ -1,4 +1,4 @@
-"""A release as a read-only DuckDB database: built once, then shared by every process that answers questions.
+"""A release as a read-only DuckDB database, and its records beside it: built once, shared by all who answer questions.
 
 Schema `base` holds native sorted tables with integer keys, for speed; the views and macros over them, and over the
 release's Parquet files, are what users see. Each is a file in `schema/views/` with a comment that says what a row is.
@@ -20,9 +20,10 @@ from schema.database import Release
 from schema.errors import LakeBroken
 from schema.lake import Lake
 from schema.manifest import DataFile
+from schema.record_curves import write_record_curves
 from schema.tables import TABLES
 
-SERVING_VERSION = 1
+SERVING_VERSION = 2
 BASE_TABLES = ("studies", "trials", "metrics", "collections", "goals", "records")
 VIEWS = (
     "collections", "studies", "workloads", "trials", "metrics", "goals", "records", "measurements",
@@ -51,10 +52,18 @@ def serving_file(lake: Lake, release: Release) -> Path:
                 unfinished = path.with_suffix(f".{os.getpid()}")
                 try:
                     _build(unfinished, lake, lake.files(release))
+                    # The records go first: who sees the database also finds them.
+                    record_curves_file(unfinished).replace(record_curves_file(path))
                     unfinished.replace(path)
                 finally:
                     unfinished.unlink(missing_ok=True)
+                    record_curves_file(unfinished).unlink(missing_ok=True)
     return path
+
+
+def record_curves_file(database: Path) -> Path:
+    """The file of `schema.record_curves` that belongs to a release's DuckDB file."""
+    return database.with_name(f"{database.name}.records.arrow")
 
 
 def open_release(lake: Lake, release: Release) -> duckdb.DuckDBPyConnection:
@@ -87,6 +96,7 @@ def _build(path: Path, lake: Lake, files: list[DataFile]) -> None:
         _make_base(connection)
         for name in (*VIEWS, *MACROS):
             _make_view(connection, name, [str(lake.folder / f.path) for f in ordered if f.table == "measurements"])
+        write_record_curves(connection, str(record_curves_file(path)))
         connection.execute("CHECKPOINT")
     finally:
         connection.close()

@@ -7,19 +7,20 @@ from collections.abc import Iterator
 from urllib.parse import quote, urlencode
 
 from schema.names import Workload
-from service.answers.goal import GoalQuestion
+from service.answers.best import best
 from service.answers.scaling import scaling
+from service.answers.selection import Selection
 from service.release_view import ReleaseView
 
 
 def example_paths(view: ReleaseView) -> list[str]:
     """Scaling of a workload with a goal, a curve of the best trial there, the workloads; without data, three lists."""
     for workload, metric, target in _candidates(view):
-        answer = scaling(view, GoalQuestion(workload, metric, target))
-        best = next((row for row in answer.rows if row.trial_id is not None), None)
-        if best is not None:
+        rows = scaling(view, Selection((workload,), metric), target).table().to_pylist()
+        reached = next((row for row in rows if row["trial_id"] is not None), None)
+        if reached is not None:
             goal = _query(workload=str(workload), metric=metric, target=repr(target))
-            trial = _query(trial=f"{workload}/{best.batch_size}/{best.trial_id}", metric=metric)
+            trial = _query(trial=f"{workload}/{reached['batch_size']}/{reached['trial_id']}", metric=metric)
             return [f"/v1/scaling?{goal}", f"/v1/curves?{trial}", "/v1/workloads"]
     return ["/v1/workloads", "/v1/studies", "/v1/releases"]
 
@@ -37,11 +38,12 @@ def _candidates(view: ReleaseView) -> Iterator[tuple[Workload, str, float]]:
 
 def _targets(view: ReleaseView, workload: Workload, metric: str) -> list[float]:
     """The best value at the batch size that is worst off, then the number next to it, which all get past."""
-    answer = scaling(view, GoalQuestion(workload, metric, 0.0))
-    best = sorted(row.best_value for row in answer.rows if row.best_value is not None)
-    if not best:
+    rows = best(view, Selection((workload,), metric)).table()
+    values = sorted(value for value in rows["best_value"].to_pylist() if value is not None)
+    if not values:
         return []
-    worst, easier = (best[-1], math.inf) if answer.direction == "minimize" else (best[0], -math.inf)
+    is_minimized = view.metrics[metric].direction == "minimize"
+    worst, easier = (values[-1], math.inf) if is_minimized else (values[0], -math.inf)
     return [worst, math.nextafter(worst, easier)]
 
 

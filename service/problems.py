@@ -3,23 +3,22 @@
 from __future__ import annotations
 
 import logging
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from http import HTTPStatus
-from typing import Any
+from typing import Annotated, Any
 
 import duckdb
 from fastapi import FastAPI, Request
 from fastapi.exceptions import RequestValidationError
-from fastapi.openapi.utils import get_openapi
 from fastapi.responses import Response
-from pydantic import BaseModel, ConfigDict
+from pydantic import BaseModel, ConfigDict, Field
 from starlette.exceptions import HTTPException
 
 from schema.errors import LakeBroken, UnknownRelease
 from service.errors import BadParameter, UnknownName, near_names
 
 MEDIA_TYPE = "application/problem+json"
-_TYPE = "urn:losslake:problem:"
+TYPE = "urn:losslake:problem:"
 
 KINDS = {
     "unknown-workload": (404, "There is no such workload"),
@@ -27,6 +26,7 @@ KINDS = {
     "unknown-trial": (404, "There is no such trial"),
     "unknown-metric": (404, "The metric is not measured here"),
     "unknown-release": (404, "There is no such release"),
+    "unknown-metaparameter": (404, "No trial has such a metaparameter"),
     "unknown-path": (404, "There is nothing at this path"),
     "wrong-method": (405, "The method is not allowed here"),
     "bad-parameter": (422, "A parameter has a bad value"),
@@ -43,38 +43,48 @@ _log = logging.getLogger(__name__)
 class ProblemDocument(BaseModel):
     """Why a request was not answered."""
 
-    model_config = ConfigDict(use_attribute_docstrings=True)
+    model_config = ConfigDict(use_attribute_docstrings=True, json_schema_extra={"additionalProperties": True})
 
-    type: str
+    type: Annotated[str, Field(examples=["urn:losslake:problem:unknown-parameter"])]
     """The kind of problem, stable: urn:losslake:problem: and its name."""
-    title: str
+    title: Annotated[str, Field(examples=["There is no such parameter"])]
     """The kind of problem in words."""
-    status: int
+    status: Annotated[int, Field(examples=[422])]
     """The HTTP status, again."""
-    detail: str
+    detail: Annotated[str, Field(examples=["there is no parameter 'colour' here"])]
     """What is wrong with this request and what to do."""
+    request_id: Annotated[str | None, Field(examples=["0f8c3a"])] = None
+    """The request's X-Request-ID, as the service's log has it."""
+    near_matches: Annotated[Sequence[str] | None, Field(examples=[["val/classification_error"]])] = None
+    """Where a name is unknown: what may have been meant, likeliest first."""
+    parameter: Annotated[str | None, Field(examples=["colour"])] = None
+    """Where a parameter is wrong: its name."""
 
 
-class NotFoundDocument(ProblemDocument):
-    """Why a name or a path was not found."""
-
-    near_matches: Sequence[str]
-    """What may have been meant, likeliest first."""
-
-
-class ParameterDocument(ProblemDocument):
-    """What is wrong with a parameter."""
-
-    parameter: str
-    """The name of the parameter."""
-
-
-RESPONSES: dict[int | str, dict[str, Any]] = {
-    404: {"model": NotFoundDocument, "description": "A name is unknown; near matches are listed."},
-    422: {"model": ParameterDocument, "description": "A parameter is missing, unknown or has a bad value."},
-    500: {"model": ProblemDocument, "description": "The service failed."},
-    503: {"model": ProblemDocument, "description": "The lake has no release, or can't be read."},
+_WHEN = {
+    304: "The requester has this answer already.",
+    404: "A name or a path is unknown; near matches are listed.",
+    405: "The method is not allowed here.",
+    413: "The request's body is too large.",
+    422: "A parameter is missing, unknown or has a bad value.",
+    429: "Too many requests; Retry-After says when to come again.",
+    500: "The service failed.",
+    503: "The lake has no release, or can't be read.",
 }
+
+
+def problem_responses(*statuses: int) -> dict[int | str, dict[str, Any]]:
+    """What OpenAPI says of errors with these statuses."""
+    content = {MEDIA_TYPE: {"schema": {"$ref": "#/components/schemas/ProblemDocument"}}}
+    return {str(status): {"description": _WHEN[status], "content": content} for status in statuses}
+
+
+def problem_schemas() -> dict[str, Any]:
+    """The schema that those refer to."""
+    schema = ProblemDocument.model_json_schema()
+    for shape in schema["properties"].values():
+        shape.setdefault("x-unit", "none")
+    return {"ProblemDocument": schema}
 
 
 class ParameterProblem(Exception):
@@ -98,41 +108,39 @@ def answer_with_problems(app: FastAPI) -> None:
     app.add_exception_handler(Exception, _internal)
 
 
-def describe(app: FastAPI) -> dict[str, Any]:
-    """The OpenAPI document, made once; FastAPI itself would give problem documents the media type of answers."""
-    if app.openapi_schema is None:
-        document = get_openapi(title=app.title, version=app.version, description=app.description, routes=app.routes)
-        for path in document["paths"].values():
-            for status in map(str, RESPONSES):
-                response = path["get"]["responses"][status]
-                response["content"] = {MEDIA_TYPE: next(iter(response["content"].values()))}
-        app.openapi_schema = document
-    return app.openapi_schema
-
-
-def _document(
+def problem(
+    request: Request,
     kind: str,
     detail: str,
-    headers: dict[str, str] | None = None,
-    shape: type[ProblemDocument] = ProblemDocument,
-    **more: Any,
+    headers: Mapping[str, str] | None = None,
+    near_matches: Sequence[str] | None = None,
+    parameter: str | None = None,
 ) -> Response:
+    """The answer to a request that can't be answered otherwise. kind: a key of KINDS."""
     status, title = KINDS[kind]
-    document = shape(type=_TYPE + kind, title=title, status=status, detail=detail, **more)
-    return Response(document.model_dump_json(), status, headers, MEDIA_TYPE)
+    document = ProblemDocument(
+        type=TYPE + kind,
+        title=title,
+        status=status,
+        detail=detail,
+        request_id=getattr(request.state, "request_id", None),
+        near_matches=near_matches,
+        parameter=parameter,
+    )
+    return Response(document.model_dump_json(exclude_none=True), status, headers, MEDIA_TYPE)
 
 
-async def _parameter_problem(_: Request, error: Exception) -> Response:
+async def _parameter_problem(request: Request, error: Exception) -> Response:
     assert isinstance(error, ParameterProblem)
-    return _document(error.kind, str(error), shape=ParameterDocument, parameter=error.parameter)
+    return problem(request, error.kind, str(error), parameter=error.parameter)
 
 
-async def _bad_parameter(_: Request, error: Exception) -> Response:
+async def _bad_parameter(request: Request, error: Exception) -> Response:
     assert isinstance(error, BadParameter)
-    return _document("bad-parameter", str(error), shape=ParameterDocument, parameter=error.parameter)
+    return problem(request, "bad-parameter", str(error), parameter=error.parameter)
 
 
-async def _invalid(_: Request, error: Exception) -> Response:
+async def _invalid(request: Request, error: Exception) -> Response:
     """The first fault that pydantic found, in our words as far as they go."""
     assert isinstance(error, RequestValidationError)
     fault = error.errors()[0]
@@ -142,12 +150,12 @@ async def _invalid(_: Request, error: Exception) -> Response:
     else:
         why = str(fault["ctx"]["error"]) if fault["type"] == "value_error" else str(fault["msg"])
         kind, detail = "bad-parameter", f"{name}={fault['input']}: {why[:1].lower()}{why[1:]}"
-    return _document(kind, detail, shape=ParameterDocument, parameter=name)
+    return problem(request, kind, detail, parameter=name)
 
 
-async def _unknown_name(_: Request, error: Exception) -> Response:
+async def _unknown_name(request: Request, error: Exception) -> Response:
     assert isinstance(error, UnknownName)
-    return _document(f"unknown-{error.what}", str(error), shape=NotFoundDocument, near_matches=error.near_matches)
+    return problem(request, f"unknown-{error.what}", str(error), near_matches=error.near_matches)
 
 
 async def _http(request: Request, error: Exception) -> Response:
@@ -155,20 +163,20 @@ async def _http(request: Request, error: Exception) -> Response:
     headers = dict(error.headers or {})
     if error.status_code == HTTPStatus.METHOD_NOT_ALLOWED:
         allowed = headers.get("Allow", "GET")
-        return _document("wrong-method", f"{request.method} is not allowed here: use {allowed}", headers)
-    detail = f"there is nothing at {request.url.path}: GET / has examples, GET /openapi.json describes every path"
+        return problem(request, "wrong-method", f"{request.method} is not allowed here: use {allowed}", headers)
+    detail = f"there is nothing at {request.url.path}: GET / has examples, GET /docs describes every path"
     near = near_names(request.url.path, request.app.openapi()["paths"])
-    return _document("unknown-path", detail, headers, NotFoundDocument, near_matches=near)
+    return problem(request, "unknown-path", detail, headers, near_matches=near)
 
 
-async def _unavailable(_: Request, error: Exception) -> Response:
+async def _unavailable(request: Request, error: Exception) -> Response:
     _log.error("the lake can't be read: %s", error)
     if isinstance(error, UnknownRelease):
-        return _document("lake-unavailable", "the lake has no release yet: ingest something, then ask again")
-    return _document(
-        "lake-unavailable", "a file of this release can't be read: ask its operator, or name another release"
+        return problem(request, "lake-unavailable", "the lake has no release yet: ingest something, then ask again")
+    return problem(
+        request, "lake-unavailable", "a file of this release can't be read: ask its operator, or name another release"
     )
 
 
-async def _internal(_: Request, __: Exception) -> Response:
-    return _document("internal-error", "the fault is ours and has been logged: report the request that led to it")
+async def _internal(request: Request, _: Exception) -> Response:
+    return problem(request, "internal-error", "the fault is ours and has been logged: report what led to it")

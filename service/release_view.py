@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from functools import cached_property
 from itertools import groupby
 from typing import Any
 
@@ -16,8 +17,9 @@ from schema.database import Release
 from schema.errors import BadName
 from schema.lake import Lake
 from schema.names import Study, Trial, Workload
+from schema.record_curves import RecordCurves, TrialRecords
 from schema.registry import Goal
-from schema.serving import open_release
+from schema.serving import record_curves_file, serving_file
 from schema.tables import STATUSES
 from service.errors import BadParameter, UnknownName, near_names, near_numbers
 from service.sql import sql
@@ -68,7 +70,7 @@ class WorkloadFacts:
     def last_study(self) -> int:
         return self.first_study + len(self.batch_sizes) - 1
 
-    @property
+    @cached_property
     def measured(self) -> tuple[str, ...]:
         """The metrics that any of its studies measures."""
         return tuple(sorted({metric for names in self.metrics for metric in names}))
@@ -76,6 +78,43 @@ class WorkloadFacts:
     def rows_of(self, study: int) -> slice:
         """The rows of trials that belong to the study of that index."""
         return slice(self.offsets[study], self.offsets[study + 1])
+
+    @cached_property
+    def study_of_trial(self) -> Integers:
+        """By trial, the index of its study."""
+        return np.repeat(np.arange(len(self.batch_sizes)), np.diff(self.offsets))
+
+    def sums_by_study(self, counts: Flags | Integers) -> Integers:
+        """By study, the sum over its trials."""
+        return np.bincount(self.study_of_trial, weights=counts, minlength=len(self.batch_sizes)).astype(np.int64)
+
+    def first_least_by_study(self, candidates: Flags, *keys: npt.NDArray[Any]) -> Integers:
+        """By study, the row of the candidate with the least keys, of equal ones the first; -1 without a candidate."""
+        found = np.full(len(self.batch_sizes), -1, np.int64)
+        rows = np.flatnonzero(candidates)
+        studies = self.study_of_trial[rows]
+        order = np.lexsort((rows, *(key[rows] for key in reversed(keys)), studies))
+        studies, first = np.unique(studies[order], return_index=True)
+        found[studies] = rows[order][first]
+        return found
+
+    def rows_of_trials(self, study: Integers, trial_id: Integers) -> Integers:
+        """The row in trials of each of these trials, which are given by the index of their study and their number."""
+        rows = np.empty(len(study), np.int64)
+        order = np.argsort(study, kind="stable")
+        parts = np.split(order, np.searchsorted(study[order], np.arange(1, len(self.batch_sizes))))
+        for index, part in enumerate(parts):
+            own = self.rows_of(index)
+            rows[part] = own.start + np.searchsorted(self.trials.trial_id[own], trial_id[part])
+        return rows
+
+
+@dataclass(frozen=True)
+class PlacedRecords:
+    """The records of one metric in one workload; rows: where in WorkloadFacts.trials each of their trials is."""
+
+    rows: Integers
+    records: TrialRecords
 
 
 class ReleaseView:
@@ -85,17 +124,25 @@ class ReleaseView:
         self,
         number: int,
         connection: duckdb.DuckDBPyConnection,
+        records: RecordCurves,
         files: Mapping[Study, Sequence[str]],
+        digest: str = "",
     ) -> None:
         """
         Args:
             number: of the release.
             connection: to its serving file; kept.
+            records: those of the release, in the numbering of the connection's `base` tables.
             files: where the measurements of each study are.
+            digest: tells the bytes of this release from any other's.
         """
         self.number = number
+        self.digest = digest
         self._connection = connection
+        self._records = records
+        self._placed: dict[tuple[int, int], PlacedRecords] = {}
         self._files = files
+        self._metaparameters: dict[str, bool] | None = None
         self.metrics = {
             name: Metric(name, metric_id, direction) for name, metric_id, direction in self.rows("metric_facts")
         }
@@ -111,7 +158,14 @@ class ReleaseView:
         for file in lake.files(release):
             if file.table == "measurements" and file.study is not None:
                 files.setdefault(file.study, []).append(str(lake.folder / file.path))
-        return ReleaseView(release.number, open_release(lake, release), files)
+        database = serving_file(lake, release)
+        connection = duckdb.connect(str(database), read_only=True)
+        records = RecordCurves.open(record_curves_file(database))
+        return ReleaseView(release.number, connection, records, files, release.manifest_sha256)
+
+    def cursor(self) -> duckdb.DuckDBPyConnection:
+        """A connection of one's own to the release, for one thread."""
+        return self._connection.cursor()
 
     def query(self, name: str, parameters: Mapping[str, Any] | None = None) -> duckdb.DuckDBPyConnection:
         """Run the statement `service/queries/<name>.sql`; the result is to be fetched by the same thread."""
@@ -124,6 +178,24 @@ class ReleaseView:
     def table(self, name: str, parameters: Mapping[str, Any]) -> pa.Table:
         """A statement's result as an Arrow table."""
         return self._connection.cursor().sql(sql(name), params=dict(parameters)).to_arrow_table()
+
+    def placed_records(self, facts: WorkloadFacts, metric: Metric) -> PlacedRecords:
+        """The records of a metric in a workload; found once, then kept."""
+        key = (metric.metric_id, facts.first_study)
+        found = self._placed.get(key)
+        if found is None:
+            records = self._records.of(*key)
+            rows = facts.rows_of_trials(records.study_id - facts.first_study, records.trial_id)
+            found = self._placed[key] = PlacedRecords(rows, records)
+        return found
+
+    def metaparameters(self) -> Mapping[str, bool]:
+        """The metaparameters of any trial by name, and whether each is a number; found once, then kept."""
+        if self._metaparameters is None:
+            # A name that is a number in some trials and something else in others filters as the number.
+            rows = sorted(self.rows("metaparameter_names"), key=lambda row: bool(row[1]))
+            self._metaparameters = dict(rows)
+        return self._metaparameters
 
     def workload(self, workload: Workload) -> WorkloadFacts:
         """What is known of a workload; raises UnknownName."""

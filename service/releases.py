@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
+import logging
 import threading
-import time
 from collections import OrderedDict
 
 from schema.database import Release
@@ -14,13 +14,16 @@ from service.release_view import ReleaseView
 
 SECONDS_BETWEEN_LOOKS = 1.0
 MOST_OPEN = 4
+_SECONDS_TO_STOP = 1.0
+
+_log = logging.getLogger(__name__)
 
 
 class Releases:
     """Gives the view of a release, keeping the last used ones open.
 
-    The catalog is looked at for a newer release at most once a second. Who asks while one is being opened is answered
-    from the one before.
+    Between `start` and `stop` a thread looks for a newer release and opens it; until it is open, questions are answered
+    from the one before, and asking for the newest never waits and never touches the catalog.
     """
 
     def __init__(
@@ -31,31 +34,53 @@ class Releases:
         self._most_open = most_open
         self._open: OrderedDict[int, ReleaseView] = OrderedDict()
         self._newest: ReleaseView | None = None
-        self._looked_at = float("-inf")
         self._changing = threading.Lock()
         self._looking = threading.Lock()
+        self._opening: dict[int, threading.Lock] = {}
+        self._thread: threading.Thread | None = None
+        self._is_stopped = threading.Event()
+        self._trouble = ""
+
+    @property
+    def newest(self) -> int | None:
+        """The number of the newest open release; None before there is one."""
+        return self._newest.number if self._newest is not None else None
+
+    @property
+    def n_open(self) -> int:
+        """How many releases are open."""
+        return len(self._open)
+
+    def start(self) -> None:
+        """Open the newest release, if it can be, and begin to look for newer ones."""
+        self._look_and_log()
+        self._is_stopped.clear()
+        self._thread = threading.Thread(target=self._keep_looking, name="looks for releases", daemon=True)
+        self._thread.start()
+
+    def stop(self) -> None:
+        """Look no more; a release that is being opened may still be."""
+        self._is_stopped.set()
+        if self._thread is not None:
+            self._thread.join(_SECONDS_TO_STOP)
+            self._thread = None
+
+    def look(self) -> ReleaseView:
+        """Look into the catalog and open its newest release unless it is; raises UnknownRelease and LakeBroken."""
+        with self._looking:
+            self._newest = self._opened(self.lake.release())
+            return self._newest
 
     def view(self, number: int | None = None) -> ReleaseView:
-        """The release of that number, by default the newest; raises UnknownName, UnknownRelease and LakeBroken."""
-        return self._view_of_newest() if number is None else self._view_numbered(number)
+        """The release of that number, by default the newest; raises UnknownName, UnknownRelease and LakeBroken.
 
-    def _view_of_newest(self) -> ReleaseView:
-        newest = self._newest
-        is_due = newest is None or time.monotonic() - self._looked_at >= self._seconds_between_looks
-        if is_due and self._looking.acquire(blocking=newest is None):
-            try:
-                if self._newest is newest:
-                    self._newest = self._opened(self.lake.release())
-                    self._looked_at = time.monotonic()
-            finally:
-                self._looking.release()
-        assert self._newest is not None
-        return self._newest
-
-    def _view_numbered(self, number: int) -> ReleaseView:
-        found = self._recall(number)
+        May take long where `recall` gives None: then not to be called from an event loop.
+        """
+        found = self.recall(number)
         if found is not None:
             return found
+        if number is None:
+            return self.look()
         try:
             release = self.lake.release(number)
         except UnknownRelease:
@@ -63,20 +88,51 @@ class Releases:
             raise UnknownName("release", str(number), [str(other) for other in known], "the lake") from None
         return self._opened(release)
 
-    def _opened(self, release: Release) -> ReleaseView:
-        """The view of a release, opened unless it is; the least recently used one beyond the limit is dropped."""
-        found = self._recall(release.number)
-        if found is None:
-            found = ReleaseView.open(self.lake, release)
-            with self._changing:
-                found = self._open.setdefault(release.number, found)
-                while len(self._open) > self._most_open:
-                    self._open.popitem(last=False)
+    def recall(self, number: int | None = None) -> ReleaseView | None:
+        """The release of that number, by default the newest, if it is open: at once, from memory."""
+        newest = self._newest
+        if newest is not None and number in (None, newest.number):
+            return newest
+        with self._changing:
+            found = self._open.get(number) if number is not None else None
+            if found is not None:
+                self._open.move_to_end(found.number)
         return found
 
-    def _recall(self, number: int) -> ReleaseView | None:
+    def _opened(self, release: Release) -> ReleaseView:
+        """The view of a release, opened once however many ask; beyond the limit the least recently used is dropped."""
         with self._changing:
-            found = self._open.get(number)
+            opening = self._opening.setdefault(release.number, threading.Lock())
+        with opening:
+            found = self.recall(release.number)
             if found is not None:
-                self._open.move_to_end(number)
-        return found
+                return found
+            try:
+                opened = ReleaseView.open(self.lake, release)
+                with self._changing:
+                    self._open[release.number] = opened
+                    while len(self._open) > self._most_open:
+                        self._open.popitem(last=False)
+            finally:
+                with self._changing:
+                    self._opening.pop(release.number, None)
+            return opened
+
+    def _keep_looking(self) -> None:
+        while not self._is_stopped.wait(self._seconds_between_looks):
+            self._look_and_log()
+
+    def _look_and_log(self) -> None:
+        """Look; trouble is logged once, as long as it stays the same, and ends when the lake can be read again."""
+        before = self.newest
+        try:
+            now = self.look().number
+        except Exception as error:  # noqa: BLE001 whatever it is, the open releases still answer
+            trouble = f"can't look for a new release: {error}"
+            if trouble != self._trouble:
+                _log.error("%s", trouble)
+            self._trouble = trouble
+            return
+        self._trouble = ""
+        if now != before:
+            _log.info("answering from release %d", now)

@@ -67,7 +67,7 @@ def scaling_rows(rows: Sequence[Row], goal: Goal) -> list[dict[str, Any]]:
                 "steps": first["steps"],
                 "trial_id": first["trial_id"],
                 "value": first["value"],
-                "examples": first["steps"] * batch_size if hits else None,
+                "examples": _examples(first["steps"], batch_size) if hits else None,
                 "previous_step": first["previous_step"],
                 "n_trials": len(study),
                 "n_reached": len(hits),
@@ -79,6 +79,50 @@ def scaling_rows(rows: Sequence[Row], goal: Goal) -> list[dict[str, Any]]:
         perfect = reached[0]["steps"] * reached[0]["batch_size"] / row["batch_size"] if reached else None
         row["perfect_scaling_steps"] = perfect
     return result
+
+
+def best_rows(rows: Sequence[Row], goal: Goal) -> list[dict[str, Any]]:
+    """One row per batch size, as /v1/best has them: ties to the lesser step, then to the lower trial_id."""
+    result: list[dict[str, Any]] = []
+    for batch_size in sorted({row.batch_size for row in rows}):
+        admitted = _admitted(rows, goal, batch_size)
+        values = [
+            (value if goal.direction == "minimize" else -value, step, trial_id, value)
+            for trial_id in admitted
+            for step, value in _curve(rows, batch_size, trial_id)
+            if _within(goal, batch_size, step) and math.isfinite(value)
+        ]
+        _, step, trial_id, value = min(values, default=(None, None, None, None))
+        result.append(
+            {
+                "batch_size": batch_size,
+                "best_value": value,
+                "trial_id": trial_id,
+                "step": step,
+                "n_trials": len(admitted),
+                "n_measured": len({found[2] for found in values}),
+            }
+        )
+    return result
+
+
+def near_optimal_trials(rows: Sequence[Row], goal: Goal, within: float) -> list[tuple[Any, ...]]:
+    """Batch size, trial_id and steps of the near-optimal trials; nulls where none reached the target."""
+    result: list[tuple[Any, ...]] = []
+    trials = steps_to_target_rows(rows, goal)
+    for batch_size in sorted({row.batch_size for row in rows}):
+        hits = sorted(
+            (trial["steps"], trial["trial_id"])
+            for trial in trials
+            if trial["batch_size"] == batch_size and trial["steps"] is not None
+        )
+        near = [(batch_size, trial_id, steps) for steps, trial_id in hits if steps <= (1 + within) * hits[0][0]]
+        result += near or [(batch_size, None, None)]
+    return result
+
+
+def _examples(steps: int, batch_size: int) -> int | None:
+    return steps * batch_size if steps * batch_size < 2**63 else None
 
 
 def _admitted(rows: Sequence[Row], goal: Goal, batch_size: int) -> list[int]:

@@ -1,5 +1,5 @@
--- Appends the records of one metric. Files hold one study each, in the order of study_id, and are sorted within, so the
--- table comes out ordered by (metric_id, study_id, trial_id, step) without a sort, and its zone maps prune to a study.
+-- Appends the records of one metric, so that the table comes out ordered by (metric_id, study_id, trial_id, step) and its
+-- zone maps prune to a study. Files hold one study each, sorted within, so there is little left to sort.
 INSERT INTO base.records
 SELECT m.metric_id, s.study_id, r.trial_id, r.step, r.previous_step, r.value, r.elapsed_s
 FROM read_parquet(getvariable('records_files'), hive_partitioning = true, hive_types = {
@@ -7,4 +7,5 @@ FROM read_parquet(getvariable('records_files'), hive_partitioning = true, hive_t
 }) AS r
 JOIN base.studies AS s USING (collection, dataset, model, optimizer, batch_size)
 JOIN base.metrics AS m ON m.metric = r.metric
-WHERE r.metric = $metric;
+WHERE r.metric = $metric
+ORDER BY s.study_id, r.trial_id, r.step;

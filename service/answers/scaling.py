@@ -1,110 +1,162 @@
-"""Scaling: how many steps the best trial takes to a target, by batch size."""
+"""Scaling: how many steps the best trial takes to a target, by batch size; for one target or a whole grid of them."""
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 
 import numpy as np
+import pyarrow as pa
 
-from service.answers.described import DESCRIBED
-from service.answers.goal import GoalQuestion, TrialResults, trial_results
-from service.release_view import ReleaseView
+from schema.names import LARGEST_INTEGER
+from service.answers.facts import facts_of
+from service.answers.search import NEVER, Floats, Search, at, search
+from service.answers.selection import Selection
+from service.errors import BadParameter
+from service.release_view import Integers, ReleaseView
+from service.tabular.answer import Answer, begun
+from service.tabular.column import row_shape
 
-
-@dataclass(frozen=True, slots=True)
-class ScalingRow:
-    """The result of one study: the least steps to target over its admitted trials, ties to the lower trial_id."""
-
-    __pydantic_config__ = DESCRIBED
-
-    batch_size: int
-    """Batch size of the study, in the workload's batch unit."""
-    steps: int | None
-    """Steps to result: the first step at which any admitted trial is strictly better than the target; null if none."""
-    trial_id: int | None
-    """The trial that took these steps; null if none reached the target."""
-    value: float | None
-    """The metric of that trial at that step; null if none reached the target."""
-    examples: int | None
-    """steps times batch_size; null if none reached the target."""
-    previous_step: int | None
-    """That trial's evaluation before, the true crossing lies in (previous_step, steps]; null if there is none."""
-    n_trials: int
-    """Trials admitted: of an admitted status, and among the first `trials` of those by trial_id."""
-    n_reached: int
-    """Of these, the trials that reached the target within the budgets."""
-    best_value: float | None
-    """Best finite value of the metric over the admitted trials within the budgets; null if there is none."""
-    perfect_scaling_steps: float | None
-    """Steps if doubling the batch size halved them, from the smallest batch size with a result; null without any."""
+SCALING = row_shape(
+    "scaling", "workload", "batch_size", "steps", "trial_id", "value", "examples", "previous_step", "n_trials",
+    "n_reached", "best_value", "perfect_scaling_steps", "normalized_steps",
+)  # fmt: skip
+TARGETS = row_shape(
+    "targets", "workload", "target", "batch_size", "steps", "trial_id", "value", "examples", "previous_step",
+    "n_trials", "n_reached",
+)  # fmt: skip
+MOST_TARGETS = 1000
 
 
-@dataclass(frozen=True, slots=True)
-class Scaling:
-    """Steps to result of a workload by batch size."""
+@dataclass(frozen=True)
+class StudyResults:
+    """By study of a workload: the trial with the fewest steps to a target.
 
-    __pydantic_config__ = DESCRIBED
+    row: its row in facts.trials; NEVER where no trial reached the target, and then the others mean nothing.
+    """
 
-    release: int
-    """The release that answered."""
-    workload: str
-    """The workload asked for: collection/dataset/model/optimizer."""
-    metric: str
-    """The metric asked for: split/quantity."""
-    target: float
-    """The target asked for; reached means strictly better."""
-    direction: str
-    """minimize or maximize: as asked for, else the metric's own."""
-    rows: tuple[ScalingRow, ...]
-    """One row per batch size, ascending; a study in which no trial reached the target has null steps."""
+    row: Integers
+    steps: Integers
+    value: Floats
+    previous_step: Integers
+    n_reached: Integers
+
+    @property
+    def reached(self) -> list[bool]:
+        found: list[bool] = (self.row != NEVER).tolist()
+        return found
 
 
-def scaling(view: ReleaseView, question: GoalQuestion) -> Scaling:
-    """Steps to result by batch size; raises UnknownName and BadParameter."""
-    results = trial_results(view, question)
-    found = [_best_trial(results, index) for index in range(len(results.facts.batch_sizes))]
-    sizes = results.facts.batch_sizes
-    base = next(((size, int(results.steps[row])) for size, row in zip(sizes, found, strict=True) if row >= 0), None)
-    return Scaling(
-        release=view.number,
-        workload=str(question.workload),
-        metric=question.metric,
-        target=question.target,
-        direction=results.direction,
-        rows=tuple(_row(results, index, row, base) for index, row in enumerate(found)),
+def study_results(found: Search, target: float) -> StudyResults:
+    """Search a workload for a target."""
+    hits = found.first_hits(target)
+    rows = found.fewest_steps(hits)
+    first, records = at(hits, rows), found.records
+    return StudyResults(
+        row=rows,
+        steps=at(records.step, first),
+        value=at(records.value, first),
+        previous_step=at(records.previous_step, first),
+        n_reached=found.facts.sums_by_study(hits != NEVER),
     )
 
 
-def _best_trial(results: TrialResults, study: int) -> int:
-    """The row of the trial with the least steps, of several the one with the lowest trial_id; -1 for none."""
-    own = results.facts.rows_of(study)
-    hits = np.flatnonzero(results.admitted[own] & results.reached[own])
-    if not len(hits):
-        return -1
-    return int(own.start + hits[np.argmin(results.steps[own][hits])])
+def scaling(view: ReleaseView, selection: Selection, target: float, normalize_to: int | None = None) -> Answer:
+    """Steps to result by workload and batch size; raises UnknownName and BadParameter.
+
+    normalize_to: the batch size from which perfect scaling starts, and at which normalized_steps is 1. Default: the
+    smallest with a result, without normalized_steps.
+    """
+    searches = [search(view, selection, workload) for workload in selection.workloads]
+    _check_batch_size(searches, normalize_to)
+    batches = [_scaling_rows(found, study_results(found, target), normalize_to) for found in searches]
+    facts = facts_of(view, selection, searches[0].direction) | {"target": target, "normalize_to": normalize_to}
+    return Answer(facts, SCALING.schema, iter(batches))
 
 
-def _row(results: TrialResults, study: int, row: int, base: tuple[int, int] | None) -> ScalingRow:
-    own = results.facts.rows_of(study)
-    admitted = results.admitted[own]
-    batch_size = results.facts.batch_sizes[study]
-    steps = int(results.steps[row]) if row >= 0 else None
-    return ScalingRow(
-        batch_size=batch_size,
-        steps=steps,
-        trial_id=int(results.facts.trials.trial_id[row]) if row >= 0 else None,
-        value=float(results.value[row]) if row >= 0 else None,
-        examples=steps * batch_size if steps is not None else None,
-        previous_step=int(results.previous_step[row]) if row >= 0 and results.previous_step[row] >= 0 else None,
-        n_trials=int(np.count_nonzero(admitted)),
-        n_reached=int(np.count_nonzero(admitted & results.reached[own])),
-        best_value=_best_value(results.best_value[own][admitted].tolist(), results.direction),
-        perfect_scaling_steps=base[1] * base[0] / batch_size if base is not None else None,
-    )
+def targets(view: ReleaseView, selection: Selection, grid: Sequence[float]) -> Answer:
+    """Steps to result by workload, target in the order given, and batch size; raises UnknownName and BadParameter."""
+    if not 1 <= len(grid) <= MOST_TARGETS:
+        raise BadParameter("target", f"there are {len(grid):,} targets: give 1 to {MOST_TARGETS:,}")
+    searches = [search(view, selection, workload) for workload in selection.workloads]
+    facts = facts_of(view, selection, searches[0].direction)
+    rows = (_target_rows(found, study_results(found, target), target) for found in searches for target in grid)
+    return Answer(facts, TARGETS.schema, begun(rows))
 
 
-def _best_value(values: list[float], direction: str) -> float | None:
-    measured = [value for value in values if value == value]
-    if not measured:
-        return None
-    return min(measured) if direction == "minimize" else max(measured)
+def target_grid(lowest: float, highest: float, count: int, is_log: bool) -> list[float]:
+    """So many targets from lowest to highest, both included, evenly or by even ratios; raises BadParameter."""
+    if not np.isfinite([lowest, highest]).all() or lowest > highest:
+        raise BadParameter("target_min", "give finite target_min and target_max, the lower one first")
+    if is_log and lowest <= 0:
+        raise BadParameter("spacing", "spacing=log needs targets above 0: give another target_min, or spacing=linear")
+    if not 1 <= count <= MOST_TARGETS:
+        raise BadParameter("n_targets", f"n_targets is {count:,}: give 1 to {MOST_TARGETS:,}")
+    grid = np.geomspace(lowest, highest, count) if is_log else np.linspace(lowest, highest, count)
+    return [float(target) for target in grid]
+
+
+def _check_batch_size(searches: Sequence[Search], batch_size: int | None) -> None:
+    known = sorted({size for found in searches for size in found.facts.batch_sizes})
+    if batch_size is not None and batch_size not in known:
+        listed = ", ".join(map(str, known))
+        raise BadParameter("normalize_to", f"normalize_to={batch_size} is no batch size here: give one of {listed}")
+
+
+def _common_columns(found: Search, results: StudyResults) -> dict[str, list[object]]:
+    sizes = found.facts.batch_sizes
+    reached = results.reached
+    trial_ids = at(found.facts.trials.trial_id, results.row).tolist()
+    steps: list[int] = results.steps.tolist()
+    previous: list[int] = results.previous_step.tolist()
+
+    def where_reached(values: Sequence[object]) -> list[object]:
+        return [value if is_reached else None for value, is_reached in zip(values, reached, strict=True)]
+
+    return {
+        "workload": [str(found.facts.workload)] * len(sizes),
+        "batch_size": list(sizes),
+        "steps": where_reached(steps),
+        "trial_id": where_reached(trial_ids),
+        "value": where_reached(results.value.tolist()),
+        "examples": where_reached([examples_of(s, size) for s, size in zip(steps, sizes, strict=True)]),
+        "previous_step": where_reached([step if step >= 0 else None for step in previous]),
+        "n_trials": found.n_admitted.tolist(),
+        "n_reached": results.n_reached.tolist(),
+    }
+
+
+def examples_of(steps: int, batch_size: int) -> int | None:
+    """How many examples so many steps take; None where that exceeds 64 bits."""
+    examples = steps * batch_size
+    return examples if examples <= LARGEST_INTEGER else None
+
+
+def _scaling_rows(found: Search, results: StudyResults, normalize_to: int | None) -> pa.RecordBatch:
+    sizes, steps = found.facts.batch_sizes, results.steps.tolist()
+    known = [
+        (size, own)
+        for size, own, is_reached in zip(sizes, steps, results.reached, strict=True)
+        if is_reached and normalize_to in (None, size)
+    ]
+    base = known[0] if known else None
+    best_rows = found.best_trials()
+    best: list[float] = at(found.records.value, at(found.best_records, best_rows)).tolist()
+    columns = _common_columns(found, results) | {
+        "best_value": [own if row != NEVER else None for own, row in zip(best, best_rows.tolist(), strict=True)],
+        "perfect_scaling_steps": [base[1] * base[0] / size if base and size else None for size in sizes],
+        "normalized_steps": [
+            own / base[1] if base and base[1] and normalize_to is not None and is_reached else None
+            for own, is_reached in zip(steps, results.reached, strict=True)
+        ],
+    }
+    return _batch(columns, SCALING.schema)
+
+
+def _target_rows(found: Search, results: StudyResults, target: float) -> pa.RecordBatch:
+    columns = _common_columns(found, results) | {"target": [target] * len(results.row)}
+    return _batch(columns, TARGETS.schema)
+
+
+def _batch(columns: dict[str, list[object]], schema: pa.Schema) -> pa.RecordBatch:
+    return pa.RecordBatch.from_arrays([pa.array(columns[f.name], f.type) for f in schema], schema=schema)

@@ -3,14 +3,15 @@
 from __future__ import annotations
 
 from pathlib import Path
+from typing import Any
 
 import pytest
 
 from ingest.request import Request
 from ingest.run import ingest
 from schema.lake import Lake
-from service.answers.goal import GoalQuestion
-from service.answers.scaling import Scaling, scaling
+from service.answers.scaling import scaling
+from service.answers.selection import Selection
 from service.release_view import ReleaseView, named_workload
 from tests.conformance.corpora import corpus
 
@@ -27,8 +28,10 @@ def view(lake: Lake) -> ReleaseView:
     return ReleaseView.open(lake, lake.release())
 
 
-def answer(view: ReleaseView, workload: str, metric: str, target: float) -> Scaling:
-    return scaling(view, GoalQuestion(named_workload(workload), metric, target))
+def answer(view: ReleaseView, workload: str, metric: str, target: float) -> list[dict[str, Any]]:
+    found = scaling(view, Selection((named_workload(workload),), metric), target)
+    rows: list[dict[str, Any]] = found.table().to_pylist()
+    return rows
 
 
 def source_of(lake: Lake, dataset: str, batch_size: int, trial_id: int) -> str:
@@ -91,10 +94,10 @@ def test_steps_to_the_quality_target_are_those_of_the_logs(
     reached: int,
 ) -> None:
     named = f"mlperf-v0.7/{workload}/as_submitted"
-    (row,) = [row for row in answer(view, named, metric, target).rows if row.batch_size == batch_size]
-    assert (row.steps, row.value, row.n_reached) == (round(steps), value, reached)
-    assert row.trial_id is not None
-    assert source_of(lake, workload.split("/")[0], batch_size, row.trial_id) == source
+    (row,) = [row for row in answer(view, named, metric, target) if row["batch_size"] == batch_size]
+    assert (row["steps"], row["value"], row["n_reached"]) == (round(steps), value, reached)
+    assert row["trial_id"] is not None
+    assert source_of(lake, workload.split("/")[0], batch_size, row["trial_id"]) == source
 
 
 def test_every_batch_size_of_both_benchmarks_reaches_its_target(view: ReleaseView) -> None:
@@ -102,11 +105,11 @@ def test_every_batch_size_of_both_benchmarks_reaches_its_target(view: ReleaseVie
         ("imagenet/resnet", "val/accuracy", 0.759, 10),
         ("coco2017/ssd", "val/mean_average_precision", 0.23, 8),
     ):
-        rows = answer(view, f"mlperf-v0.7/{workload}/as_submitted", metric, target).rows
+        rows = answer(view, f"mlperf-v0.7/{workload}/as_submitted", metric, target)
         assert len(rows) == sizes
-        assert all(row.steps is not None for row in rows)
+        assert all(row["steps"] is not None for row in rows)
 
 
 def test_the_open_division_is_a_collection_of_its_own(view: ReleaseView) -> None:
-    rows = answer(view, "mlperf-v0.7-open/imagenet/resnet/as_submitted", "val/accuracy", 0.759).rows
-    assert [row.batch_size for row in rows] == [4_096, 8_192, 16_384, 32_768]
+    rows = answer(view, "mlperf-v0.7-open/imagenet/resnet/as_submitted", "val/accuracy", 0.759)
+    assert [row["batch_size"] for row in rows] == [4_096, 8_192, 16_384, 32_768]

@@ -47,7 +47,7 @@ def test_steps_takes_status_budgets_and_direction(losslake: Run) -> None:
 
 def test_steps_in_json_is_the_answer_of_the_service(losslake: Run) -> None:
     answer = json.loads(losslake("steps", WORKLOAD, *ASKED, "--format", "json").stdout)
-    assert answer["workload"] == WORKLOAD
+    assert answer["workloads"] == [WORKLOAD]
     assert answer["rows"][1]["steps"] is None
     assert answer["rows"][1]["best_value"] == 0.4
 

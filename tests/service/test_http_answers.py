@@ -60,11 +60,14 @@ def test_scaling_and_steps_to_target_answer_as_brute_force_does(
             "trials": goal.trials,
             "status": goal.statuses,
         }
-        head = {"release": 1, "workload": workload, "metric": metric, "target": goal.target}
+        head = {"release": 1, "workloads": [workload], "metric": metric, "target": goal.target}
         head["direction"] = goal.direction
         rows = curves[workload][metric]
-        assert get(client, "/v1/scaling", **asked) == head | {"rows": scaling_rows(rows, goal)}
-        assert get(client, "/v1/steps-to-target", **asked) == head | {"rows": steps_to_target_rows(rows, goal)}
+        for path, expected in (("scaling", scaling_rows), ("steps-to-target", steps_to_target_rows)):
+            answer = get(client, f"/v1/{path}", **asked)
+            assert {name: answer[name] for name in head} == head
+            expected_rows = expected(rows, goal)
+            assert [{name: row[name] for name in expected_rows[0]} for row in answer["rows"]] == expected_rows
 
 
 def test_scaling_says_what_the_sql_macro_says(client: TestClient, lake: Lake) -> None:
@@ -97,9 +100,10 @@ def test_curves_of_a_study_are_its_measurements_as_logged(
             key=lambda r: (r.trial_id, r.step or 0),
         )
     ]
-    assert [list(row.values()) for row in answer["rows"]] == expected
-    assert list(answer["rows"][0]) == ["batch_size", "trial_id", "step", "metric", "value", "elapsed_s"]
-    assert (answer["release"], answer["study"]) == (1, f"{DEEP}/64")
+    assert list(answer["rows"][0]) == ["workload", "batch_size", "trial_id", "step", "metric", "value", "elapsed_s"]
+    assert [list(row.values())[1:] for row in answer["rows"]] == expected
+    assert {row["workload"] for row in answer["rows"]} == {DEEP}
+    assert (answer["release"], answer["studies"], answer["thinned"]) == (1, [f"{DEEP}/64"], None)
 
 
 def as_json(value: float | None) -> float | str | None:
@@ -126,8 +130,8 @@ def test_the_curve_of_a_trial_that_was_never_evaluated_is_empty(client: TestClie
 
 def test_workloads_have_batch_sizes_metrics_and_counts(client: TestClient) -> None:
     rows = get(client, "/v1/workloads")["rows"]
-    assert [row["workload"] for row in rows] == ["shelf/mnist/cnn/sgd", DEEP]
-    deep = rows[1]
+    assert {row["workload"] for row in rows} == {"shelf/mnist/cnn/sgd", DEEP}
+    (deep,) = (row for row in rows if row["workload"] == DEEP)
     assert (deep["collection"], deep["dataset"], deep["model"], deep["optimizer"]) == tuple(DEEP.rsplit("/", 3))
     assert deep["batch_sizes"] == [1, 8, 64, 512]
     assert deep["metrics"] == sorted(METRICS)

@@ -42,7 +42,6 @@ def problem(client: TestClient, url: str, kind: str, method: str = "GET") -> dic
         (f"workload={DEEP}&metric={ERROR}&target=1e999", "target"),
         (f"workload={DEEP}&metric={ERROR}&target=", "target"),
         (f"{GOAL}&target=0.4", "target"),
-        (f"{GOAL}&workload={DEEP}", "workload"),
         (f"{GOAL}&trials=0", "trials"),
         (f"{GOAL}&trials=-1", "trials"),
         (f"{GOAL}&trials=1_0", "trials"),
@@ -83,8 +82,29 @@ def test_an_unknown_parameter_is_an_error_and_not_ignored(client: TestClient, pa
 @pytest.mark.parametrize(
     ("query", "parameter"),
     [
-        ("trials", "workload"),
-        (f"trials?workload={DEEP}&study={DEEP}/8", "workload"),
+        ("trials?sort=colour", "sort"),
+        ("trials?fields=trial,colour", "fields"),
+        ("trials?limit=0", "limit"),
+        ("trials?cursor=WzEs", "cursor"),
+        ("trials?batch_size=many", "batch_size"),
+        ("trials?steps_min=1e3", "steps_min"),
+        ("trials?steps_min=1&steps_min=2", "steps_min"),
+        ("trials?parameter.learning_rate=nan", "parameter.learning_rate"),
+        ("studies?early_stopping=yes", "early_stopping"),
+        ("goals?target_min=low", "target_min"),
+        ("releases?created_at_min=yesterday", "created_at_min"),
+        (f"curves?study={DEEP}/8&points=3", "points"),
+        (f"curves?study={DEEP}/8&points=8&every=2", "every"),
+        (f"curves?study={DEEP}/8&step_min=9&step_max=8", "step_min"),
+        (f"scaling.csv?{GOAL}&format=json", "format"),
+        (f"scaling?{GOAL}&format=xml", "format"),
+        (f"scaling?{GOAL}&normalize_to=7", "normalize_to"),
+        (f"metaparameters?{GOAL}&within=-1", "within"),
+        (f"targets?workload={DEEP}&metric={ERROR}", "target"),
+        (f"targets?{GOAL}&target_min=0.1&target_max=0.2", "target"),
+        (f"targets?workload={DEEP}&metric={ERROR}&target_min=0.1", "target_min"),
+        (f"targets?workload={DEEP}&metric={ERROR}&target_min=0.3&target_max=0.2", "target_min"),
+        (f"targets?workload={DEEP}&metric={ERROR}&target_min=0&target_max=0.2&spacing=log", "spacing"),
         (f"trials?study={DEEP}", "study"),
         ("curves", "trial"),
         (f"curves?trial={DEEP}/8/1&study={DEEP}/8", "trial"),
@@ -128,7 +148,9 @@ def test_an_unknown_release_comes_with_the_nearest(client: TestClient) -> None:
         assert document["near_matches"] == ["1"]
 
 
-@pytest.mark.parametrize("path", ["/v1", "/v1/scalings", "/v1/scaling/", "/docs", "/redoc", "/v1/%00", "/../etc"])
+@pytest.mark.parametrize(
+    "path", ["/v1", "/v1/scalings", "/v1/scaling/", "/v1/scaling.xml", "/redoc", "/v1/%00", "/../etc"]
+)
 def test_an_unknown_path_is_not_found(client: TestClient, path: str) -> None:
     near = problem(client, path, "unknown-path")["near_matches"]
     assert len(near) == 5
@@ -139,7 +161,7 @@ def test_an_unknown_path_is_not_found(client: TestClient, path: str) -> None:
 @pytest.mark.parametrize("method", ["POST", "PUT", "DELETE", "PATCH"])
 def test_a_wrong_method_is_told_which_to_use(client: TestClient, method: str) -> None:
     assert "GET" in problem(client, f"/v1/scaling?{GOAL}", "wrong-method", method)["detail"]
-    assert client.request(method, "/v1/scaling").headers["allow"] == "GET"
+    assert client.request(method, "/v1/scaling").headers["allow"] == "GET, HEAD"
 
 
 def test_a_fault_of_ours_is_a_problem_without_its_inside(lake: Lake) -> None:
@@ -155,6 +177,7 @@ def test_a_fault_of_ours_is_a_problem_without_its_inside(lake: Lake) -> None:
 
 def test_a_lake_without_a_release_is_unavailable(tmp_path: Path) -> None:
     client = TestClient(create_app(Lake.create(tmp_path / "empty")), raise_server_exceptions=False)
+    assert client.get("/v1/releases").json()["rows"] == []
     for path in ("/healthz", "/", "/v1/workloads"):
         assert "ingest" in problem(client, path, "lake-unavailable")["detail"]
 

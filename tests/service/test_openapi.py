@@ -1,16 +1,16 @@
-"""The OpenAPI document describes every path, parameter and field."""
+"""The OpenAPI document describes every path, parameter and field: what it means, its unit, and an example."""
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from typing import Any
 
 import pytest
 from fastapi.testclient import TestClient
 
-PATHS = (
-    "/v1/workloads", "/v1/studies", "/v1/trials", "/v1/curves", "/v1/steps-to-target", "/v1/scaling", "/v1/releases",
-    "/healthz",
-)  # fmt: skip
+from service.rest.questions import questions
+
+PATHS = {question.path for question in questions()}
 
 
 @pytest.fixture(scope="module")
@@ -19,34 +19,72 @@ def document(client: TestClient) -> dict[str, Any]:
     return found
 
 
-def test_every_path_is_there_with_a_description(document: dict[str, Any]) -> None:
-    assert set(PATHS) <= set(document["paths"])
-    for path in document["paths"].values():
-        assert path["get"]["description"]
+def operations(document: dict[str, Any]) -> Iterator[tuple[str, dict[str, Any]]]:
+    for path, methods in document["paths"].items():
+        for method, operation in methods.items():
+            yield f"{method} {path}", operation
 
 
-def test_every_parameter_is_described(document: dict[str, Any]) -> None:
-    described = {
-        (path, parameter["name"]): parameter.get("description")
-        for path, operations in document["paths"].items()
-        for parameter in operations["get"].get("parameters", ())
+def parameters(document: dict[str, Any]) -> dict[tuple[str, str], dict[str, Any]]:
+    return {
+        (name, parameter["name"]): parameter
+        for name, operation in operations(document)
+        for parameter in operation.get("parameters", ())
     }
-    assert ("/v1/scaling", "example_budget") in described
-    assert [name for name, description in described.items() if not description] == []
 
 
-def test_every_field_is_described(document: dict[str, Any]) -> None:
-    schemas = document["components"]["schemas"]
-    for name in ("ScalingRow", "StepsRow", "CurveRow", "ParameterDocument", "NotFoundDocument"):
-        assert schemas[name]["description"]
-    ours = {name: schema for name, schema in schemas.items() if name not in ("HTTPValidationError", "ValidationError")}
-    lacking = [
-        (name, field)
-        for name, schema in ours.items()
-        for field, facts in schema.get("properties", {}).items()
-        if not facts.get("description")
-    ]
-    assert lacking == []
+def fields(document: dict[str, Any]) -> dict[tuple[str, str], dict[str, Any]]:
+    return {
+        (name, field): shape
+        for name, schema in document["components"]["schemas"].items()
+        for field, shape in schema.get("properties", {}).items()
+    }
+
+
+def test_every_path_is_there_with_a_description(document: dict[str, Any]) -> None:
+    assert PATHS | {"/healthz"} <= set(document["paths"])
+    assert [name for name, operation in operations(document) if not operation.get("description")] == []
+
+
+def test_every_operation_has_an_id_of_its_own(document: dict[str, Any]) -> None:
+    ids = [operation["operationId"] for _, operation in operations(document)]
+    assert len(ids) == len(set(ids))
+
+
+def test_every_parameter_has_a_description_an_example_and_a_unit(document: dict[str, Any]) -> None:
+    found = parameters(document)
+    assert ("get /v1/scaling", "example_budget") in found
+    assert ("get /v1/trials", "batch_size_min") in found
+    assert [name for name, parameter in found.items() if not parameter.get("description")] == []
+    assert [name for name, parameter in found.items() if not has_example(parameter)] == []
+    of_ours = {name: parameter for name, parameter in found.items() if name[0].removeprefix("get ") in PATHS}
+    assert [name for name, parameter in of_ours.items() if "x-unit" not in parameter["schema"]] == []
+
+
+def has_example(parameter: dict[str, Any]) -> bool:
+    return any(name in place for place in (parameter, parameter["schema"]) for name in ("example", "examples"))
+
+
+def test_every_field_has_a_description_an_example_and_a_unit(document: dict[str, Any]) -> None:
+    found = fields(document)
+    assert {("ScalingRow", "steps"), ("Trials", "next_cursor"), ("ProblemDocument", "parameter")} <= set(found)
+    for wanted in ("description", "examples", "x-unit"):
+        assert [name for name, shape in found.items() if wanted not in shape] == []
+
+
+def test_answers_have_the_columns_that_are_described(client: TestClient, document: dict[str, Any]) -> None:
+    for name in ("workloads", "studies", "trials", "metrics", "releases"):
+        (row,) = client.get(f"/v1/{name}?limit=1").json()["rows"]
+        described = document["components"]["schemas"][f"{name.capitalize()}Row"]["properties"]
+        assert list(row) == list(described)
+
+
+@pytest.mark.parametrize("path", sorted(PATHS))
+def test_every_format_is_there(document: dict[str, Any], path: str) -> None:
+    content = document["paths"][path]["get"]["responses"]["200"]["content"]
+    assert set(content) == {
+        "application/json", "text/csv", "application/vnd.apache.arrow.stream", "application/vnd.apache.parquet",
+    }  # fmt: skip
 
 
 def test_errors_are_documented_as_problem_documents(document: dict[str, Any]) -> None:

@@ -14,8 +14,8 @@ from ingest.request import Request
 from ingest.run import ingest
 from schema.lake import Lake
 from schema.names import Workload
-from service.answers.goal import GoalQuestion
 from service.answers.scaling import scaling
+from service.answers.selection import Selection
 from service.app import create_app
 from service.errors import UnknownName
 from service.releases import Releases
@@ -77,7 +77,7 @@ def test_only_the_last_used_releases_stay_open(growing: Lake, tmp_path: Path) ->
     releases.view(3)
     assert releases.view(1) is first
     assert releases.view(2) is not second
-    assert scaling(second, GoalQuestion(SMALL, ERROR, 0.3)).rows[0].steps == 5
+    assert scaling(second, Selection((SMALL,), ERROR), 0.3).table()["steps"].to_pylist() == [5]
 
 
 def test_an_unknown_release_has_the_nearest_as_near_matches(growing: Lake) -> None:
@@ -88,16 +88,17 @@ def test_an_unknown_release_has_the_nearest_as_near_matches(growing: Lake) -> No
 
 def test_threads_get_whole_answers_while_releases_appear(growing: Lake, tmp_path: Path) -> None:
     releases = Releases(growing, seconds_between_looks=0)
-    question = GoalQuestion(SMALL, ERROR, 0.3)
+    selection = Selection((SMALL,), ERROR)
     expected = {1: 10, 2: 5, 3: 3}
     done = threading.Event()
 
     def ask() -> set[int]:
         seen = set()
         while not done.is_set():
-            answer = scaling(releases.view(), question)
-            assert answer.rows[0].steps == expected[answer.release]
-            seen.add(answer.release)
+            answer = scaling(releases.view(), selection, 0.3)
+            release = answer.facts["release"]
+            assert answer.table()["steps"].to_pylist() == [expected[release]]
+            seen.add(release)
         return seen
 
     with ThreadPoolExecutor(4) as pool:

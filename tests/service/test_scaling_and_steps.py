@@ -4,20 +4,24 @@ from __future__ import annotations
 
 import math
 import tempfile
-from dataclasses import asdict
+from dataclasses import replace
 from pathlib import Path
+from typing import Any
 
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from schema.tables import STATUSES
-from service.answers.goal import GoalQuestion
-from service.answers.scaling import Scaling, scaling
+from service.answers.best import best
+from service.answers.metaparameters import effective_learning_rate, metaparameters
+from service.answers.scaling import scaling, target_grid, targets
+from service.answers.selection import Selection
 from service.answers.steps import steps_to_target
 from service.errors import BadParameter, UnknownName
 from service.release_view import ReleaseView
-from tests.oracle import Goal, Row, scaling_rows, steps_to_target_rows
+from service.tabular.answer import Answer
+from tests.oracle import Goal, Row, best_rows, near_optimal_trials, scaling_rows, steps_to_target_rows
 from tests.service.views import METRIC, OTHER, WORKLOAD, view_of
 
 NAN, INF = math.nan, math.inf
@@ -63,20 +67,52 @@ GOALS = st.builds(
 )
 
 
-def question(goal: Goal, direction: str | None) -> GoalQuestion:
-    return GoalQuestion(
-        WORKLOAD, METRIC, goal.target, direction, goal.step_budget, goal.example_budget, goal.trials, goal.statuses
-    )
+def selection(goal: Goal, direction: str | None) -> Selection:
+    return Selection((WORKLOAD,), METRIC, direction, goal.step_budget, goal.example_budget, goal.trials, goal.statuses)
 
 
 def assert_answers(view: ReleaseView, rows: list[Row], goal: Goal, direction: str | None) -> None:
-    asked = question(goal, direction)
-    assert [asdict(row) for row in scaling(view, asked).rows] == scaling_rows(rows, goal)
-    assert [asdict(row) for row in steps_to_target(view, asked).rows] == steps_to_target_rows(rows, goal)
+    """Every answer, compared with brute force."""
+    selected = selection(goal, direction)
+    reached = scaling_rows(rows, goal)
+    assert known(scaling(view, selected, goal.target), reached) == reached
+    of_trials = steps_to_target_rows(rows, goal)
+    assert known(steps_to_target(view, selected, goal.target), of_trials) == of_trials
+    of_studies = best_rows(rows, goal)
+    assert known(best(view, selected), of_studies) == of_studies
+    grid = [goal.target, 0.2, goal.target / 2]
+    of_grid = [
+        {"target": target} | {name: row[name] for name in ("batch_size", "steps", "trial_id", "n_reached")}
+        for target in grid
+        for row in scaling_rows(rows, replace(goal, target=target))
+    ]
+    assert known(targets(view, selected, grid), of_grid) == of_grid
+    near = [
+        (row["batch_size"], row["trial_id"], row["steps"])
+        for row in rows_of(metaparameters(view, selected, goal.target))
+    ]
+    assert near == near_optimal_trials(rows, goal, 0.1)
 
 
-def asked(rows: list[Row], goal: Goal, own: str | None = "minimize", folder: Path | None = None) -> Scaling:
-    return scaling(view_of(rows, own, folder), question(goal, goal.direction))
+def rows_of(answer: Answer) -> list[dict[str, Any]]:
+    found: list[dict[str, Any]] = answer.table().to_pylist()
+    return found
+
+
+def known(answer: Answer, expected: list[dict[str, Any]]) -> list[dict[str, Any]]:
+    """The answer's rows in the columns that the expected ones have."""
+    names = list(expected[0]) if expected else []
+    return [{name: row[name] for name in names} for row in rows_of(answer)]
+
+
+def asked(
+    rows: list[Row],
+    goal: Goal,
+    own: str | None = "minimize",
+    folder: Path | None = None,
+    normalize_to: int | None = None,
+) -> list[dict[str, Any]]:
+    return rows_of(scaling(view_of(rows, own, folder), selection(goal, goal.direction), goal.target, normalize_to))
 
 
 @given(rows_of_trials(), GOALS)
@@ -109,71 +145,138 @@ def test_the_golden_rows_of_the_paper_s_scripts(
     tmp_path: Path, own: str | None, direction: str, target: float, expected: dict[int, tuple[object, ...]]
 ) -> None:
     answer = asked(GOLDEN, Goal(target, direction), own, tmp_path)
-    assert {row.batch_size: (row.trial_id, row.steps, row.value) for row in answer.rows} == expected
-    assert answer.direction == direction
+    assert {row["batch_size"]: (row["trial_id"], row["steps"], row["value"]) for row in answer} == expected
 
 
 def test_a_tie_in_step_goes_to_the_lower_trial_id_and_not_to_the_better_value() -> None:
     rows = [Row(8, 9, "COMPLETE", 5, 0.1), Row(8, 3, "COMPLETE", 5, 0.2)]
-    assert (asked(rows, Goal(0.3)).rows[0].trial_id, asked(rows, Goal(0.3)).rows[0].value) == (3, 0.2)
+    assert (asked(rows, Goal(0.3))[0]["trial_id"], asked(rows, Goal(0.3))[0]["value"]) == (3, 0.2)
 
 
 def test_equality_does_not_reach_the_target() -> None:
-    assert asked([Row(8, 1, "COMPLETE", 5, 0.3)], Goal(0.3)).rows[0].steps is None
+    assert asked([Row(8, 1, "COMPLETE", 5, 0.3)], Goal(0.3))[0]["steps"] is None
 
 
 def test_a_value_that_only_float32_would_call_equal_reaches_the_target() -> None:
     just_below = math.nextafter(0.3, 0)
-    assert asked([Row(8, 1, "COMPLETE", 5, just_below)], Goal(0.3)).rows[0].steps == 5
+    assert asked([Row(8, 1, "COMPLETE", 5, just_below)], Goal(0.3))[0]["steps"] == 5
 
 
 def test_budgets_are_inclusive() -> None:
     rows = [Row(8, 1, "COMPLETE", 5, 0.1)]
-    assert asked(rows, Goal(0.3, step_budget=5, example_budget=40)).rows[0].steps == 5
-    assert asked(rows, Goal(0.3, step_budget=4)).rows[0].steps is None
-    assert asked(rows, Goal(0.3, example_budget=39)).rows[0].steps is None
-    assert asked(rows, Goal(0.3, example_budget=39)).rows[0].best_value is None
+    assert asked(rows, Goal(0.3, step_budget=5, example_budget=40))[0]["steps"] == 5
+    assert asked(rows, Goal(0.3, step_budget=4))[0]["steps"] is None
+    assert asked(rows, Goal(0.3, example_budget=39))[0]["steps"] is None
+    assert asked(rows, Goal(0.3, example_budget=39))[0]["best_value"] is None
 
 
 def test_the_first_trials_are_counted_among_those_of_an_admitted_status() -> None:
     rows = [Row(8, 1, "INFEASIBLE", 5, 0.1), Row(8, 2, "COMPLETE", 9, 0.1), Row(8, 3, "COMPLETE", 7, 0.1)]
-    assert asked(rows, Goal(0.3, trials=1)).rows[0].trial_id == 2
-    assert asked(rows, Goal(0.3, trials=1, statuses=("COMPLETE", "INFEASIBLE"))).rows[0].trial_id == 1
-    assert asked(rows, Goal(0.3, trials=9)).rows[0].n_trials == 2
+    assert asked(rows, Goal(0.3, trials=1))[0]["trial_id"] == 2
+    assert asked(rows, Goal(0.3, trials=1, statuses=("COMPLETE", "INFEASIBLE")))[0]["trial_id"] == 1
+    assert asked(rows, Goal(0.3, trials=9))[0]["n_trials"] == 2
 
 
 def test_perfect_scaling_starts_from_the_smallest_batch_size_that_reached_the_target() -> None:
     rows = [Row(1, 1, "COMPLETE", 5, 0.9), Row(2, 1, "COMPLETE", 12, 0.1), Row(8, 1, "COMPLETE", 6, 0.1)]
-    assert [row.perfect_scaling_steps for row in asked(rows, Goal(0.3)).rows] == [24.0, 12.0, 3.0]
-    assert [row.perfect_scaling_steps for row in asked(rows, Goal(-1)).rows] == [None, None, None]
+    assert [row["perfect_scaling_steps"] for row in asked(rows, Goal(0.3))] == [24.0, 12.0, 3.0]
+    assert [row["perfect_scaling_steps"] for row in asked(rows, Goal(-1))] == [None, None, None]
 
 
 def test_a_previous_step_of_zero_is_not_taken_for_none() -> None:
     rows = [Row(8, 1, "COMPLETE", 0, 0.9), Row(8, 1, "COMPLETE", 4, 0.1), Row(8, 2, "COMPLETE", 4, 0.1)]
-    found = steps_to_target(view_of(rows), question(Goal(0.3), None))
-    assert [row.previous_step for row in found.rows] == [0, None]
+    found = steps_to_target(view_of(rows), selection(Goal(0.3), None), 0.3)
+    assert [row["previous_step"] for row in rows_of(found)] == [0, None]
 
 
 def test_an_evaluation_that_is_no_number_still_counts_as_the_previous_one() -> None:
     rows = [Row(8, 1, "COMPLETE", 0, 0.9), Row(8, 1, "COMPLETE", 3, NAN), Row(8, 1, "COMPLETE", 4, 0.1)]
-    assert asked(rows, Goal(0.3)).rows[0].previous_step == 3
+    assert asked(rows, Goal(0.3))[0]["previous_step"] == 3
 
 
-def test_examples_are_exact_beyond_64_bits() -> None:
-    rows = [Row(2**62, 1, "COMPLETE", 2**62, 0.1)]
-    assert asked(rows, Goal(0.3)).rows[0].examples == 2**124
+def test_examples_beyond_64_bits_are_null_as_in_sql() -> None:
+    rows = [Row(2**62, 1, "COMPLETE", 1, 0.1), Row(2**62 + 1, 1, "COMPLETE", 2, 0.1)]
+    assert [row["examples"] for row in asked(rows, Goal(0.3))] == [2**62, None]
+
+
+def test_perfect_scaling_starts_at_the_batch_size_normalized_to() -> None:
+    rows = [Row(1, 1, "COMPLETE", 12, 0.1), Row(2, 1, "COMPLETE", 8, 0.1), Row(8, 1, "COMPLETE", 4, 0.9)]
+    found = asked(rows, Goal(0.3), normalize_to=2)
+    assert [row["perfect_scaling_steps"] for row in found] == [16.0, 8.0, 2.0]
+    assert [row["normalized_steps"] for row in found] == [1.5, 1.0, None]
+    assert [row["normalized_steps"] for row in asked(rows, Goal(0.3))] == [None, None, None]
+    with pytest.raises(BadParameter, match="1, 2, 8"):
+        asked(rows, Goal(0.3), normalize_to=4)
+
+
+def test_a_study_normalized_to_a_batch_size_that_never_reached_has_no_ratio() -> None:
+    rows = [Row(1, 1, "COMPLETE", 12, 0.1), Row(2, 1, "COMPLETE", 8, 0.9)]
+    found = asked(rows, Goal(0.3), normalize_to=2)
+    assert [(row["perfect_scaling_steps"], row["normalized_steps"]) for row in found] == [(None, None)] * 2
+
+
+def test_several_workloads_come_in_the_order_asked_for() -> None:
+    view = view_of([Row(8, 1, "COMPLETE", 5, 0.1)])
+    found = rows_of(scaling(view, Selection((WORKLOAD, OTHER), METRIC), 0.3))
+    assert [(row["workload"], row["batch_size"], row["steps"]) for row in found] == [
+        (str(WORKLOAD), 8, 5), (str(OTHER), 1, 0), (str(OTHER), 7, 0),
+    ]  # fmt: skip
+
+
+def test_the_best_value_is_told_with_the_step_at_which_it_was_first_reached() -> None:
+    rows = [Row(8, 2, "COMPLETE", 5, 0.1), Row(8, 2, "COMPLETE", 9, 0.1), Row(8, 1, "COMPLETE", 7, 0.1)]
+    (row,) = rows_of(best(view_of(rows), selection(Goal(0.0), None)))
+    assert (row["trial_id"], row["step"], row["examples"], row["best_value"]) == (2, 5, 40, 0.1)
+
+
+def test_the_near_optimal_set_is_those_within_a_tenth_of_the_best() -> None:
+    rows = [Row(8, trial, "COMPLETE", step, 0.1) for trial, step in ((1, 111), (2, 110), (3, 100), (4, 100))]
+    answer = rows_of(metaparameters(view_of(rows), selection(Goal(0.3), None), 0.3))
+    assert [(row["rank"], row["trial_id"], row["steps_ratio"]) for row in answer] == [
+        (1, 3, 1.0),
+        (2, 4, 1.0),
+        (3, 2, 1.1),
+    ]
+    assert answer[0]["parameters"] == [("learning_rate", pytest.approx(0.3)), ("momentum", 0.5)]
+    assert answer[0]["effective_learning_rate"] == pytest.approx(0.6)
+    only_best = rows_of(metaparameters(view_of(rows), selection(Goal(0.3), None), 0.3, within=0))
+    assert [row["trial_id"] for row in only_best] == [3, 4]
+
+
+@pytest.mark.parametrize(
+    ("parameters", "expected"),
+    [
+        ({"learning_rate": 0.5}, 0.5),
+        ({"learning_rate": 0.5, "momentum": 0.75}, 2.0),
+        ({"learning_rate": 0.5, "momentum": 1.0}, None),
+        ({"momentum": 0.5}, None),
+        ({"learning_rate": INF}, None),
+        ({"learning_rate": NAN}, None),
+    ],
+)
+def test_the_effective_learning_rate(parameters: dict[str, float], expected: float | None) -> None:
+    assert effective_learning_rate(parameters) == expected
+
+
+def test_a_grid_of_targets_has_both_ends() -> None:
+    assert target_grid(0.1, 0.5, 3, is_log=False) == pytest.approx([0.1, 0.3, 0.5])
+    assert target_grid(0.01, 1, 3, is_log=True) == pytest.approx([0.01, 0.1, 1])
+    assert target_grid(0.2, 0.3, 2, is_log=False)[-1] == 0.3
+    for bad in ((0.5, 0.1, 3, False), (0.0, 1.0, 3, True), (0.1, NAN, 3, False), (0.1, 0.2, 0, False)):
+        with pytest.raises(BadParameter):
+            target_grid(*bad)
 
 
 def test_a_metric_without_direction_needs_one_in_the_question() -> None:
     with pytest.raises(BadParameter, match="which way") as caught:
-        scaling(view_of(GOLDEN, None), question(Goal(0.3), None))
+        scaling(view_of(GOLDEN, None), selection(Goal(0.3), None), 0.3)
     assert caught.value.parameter == "direction"
 
 
 @pytest.mark.parametrize("target", [NAN, INF, -INF])
 def test_a_target_that_is_not_finite_is_refused(target: float) -> None:
     with pytest.raises(BadParameter, match="not finite"):
-        GoalQuestion(WORKLOAD, METRIC, target)
+        scaling(view_of(GOLDEN), selection(Goal(0.3), None), target)
 
 
 @pytest.mark.parametrize(
@@ -181,21 +284,21 @@ def test_a_target_that_is_not_finite_is_refused(target: float) -> None:
 )
 def test_a_question_out_of_range_names_its_parameter(parameter: str, value: object) -> None:
     with pytest.raises(BadParameter) as caught:
-        GoalQuestion(WORKLOAD, METRIC, 0.3, **{parameter: value})  # type: ignore[arg-type]
+        Selection((WORKLOAD,), METRIC, **{parameter: value})  # type: ignore[arg-type]
     assert caught.value.parameter == parameter
 
 
 @pytest.mark.parametrize("statuses", [(), ("DONE",)])
 def test_a_status_that_does_not_exist_is_refused(statuses: tuple[str, ...]) -> None:
     with pytest.raises(BadParameter, match="COMPLETE, INCOMPLETE, INFEASIBLE"):
-        GoalQuestion(WORKLOAD, METRIC, 0.3, statuses=statuses)
+        Selection((WORKLOAD,), METRIC, statuses=statuses)
 
 
 def test_unknown_names_come_with_near_matches() -> None:
     view = view_of(GOLDEN)
     with pytest.raises(UnknownName) as caught:
-        scaling(view, GoalQuestion(WORKLOAD, "val/clasification_error", 0.3))
+        scaling(view, Selection((WORKLOAD,), "val/clasification_error"), 0.3)
     assert caught.value.near_matches == (METRIC,)
     with pytest.raises(UnknownName) as caught:
-        scaling(view, GoalQuestion(type(WORKLOAD)("tests/rows", "mnist", "cnn", "adm"), METRIC, 0.3))
+        scaling(view, Selection((type(WORKLOAD)("tests/rows", "mnist", "cnn", "adm"),), METRIC), 0.3)
     assert caught.value.near_matches[0] == str(OTHER)

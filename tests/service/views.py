@@ -12,6 +12,7 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 
 from schema.names import Study, Workload
+from schema.record_curves import RecordCurves, write_record_curves
 from schema.tables import MEASUREMENTS
 from service.release_view import ReleaseView
 from tests.oracle import Row
@@ -45,7 +46,8 @@ def view_of(rows: Sequence[Row], direction: str | None = "minimize", folder: Pat
             for trial_id, of_trial in groupby(study, key=lambda r: r.trial_id):
                 curve = list(of_trial)
                 ids = {"study_id": len(studies), "trial_id": trial_id}
-                trials.append({**ids, "status": curve[0].status, "last_step": curve[-1].step})
+                parameters = [("learning_rate", 0.1 * trial_id), ("momentum", 0.5)]
+                trials.append({**ids, "status": curve[0].status, "last_step": curve[-1].step, "parameters": parameters})
                 records += [{"metric_id": 1, **ids, **record} for record in _records(curve, direction)]
             if folder is not None:
                 name = Study(workload, batch_size)
@@ -57,7 +59,13 @@ def view_of(rows: Sequence[Row], direction: str | None = "minimize", folder: Pat
     _table(connection, "records", records, _RECORDS)
     _table(connection, "metrics", [{"metric_id": 1, "metric": METRIC, "direction": direction}], _METRICS)
     _table(connection, "goals", [], _GOALS)
-    return ReleaseView(1, connection, files)
+    return ReleaseView(1, connection, _record_curves(connection), files)
+
+
+def _record_curves(connection: duckdb.DuckDBPyConnection) -> RecordCurves:
+    sink = pa.BufferOutputStream()
+    write_record_curves(connection, sink)
+    return RecordCurves(pa.BufferReader(sink.getvalue()))
 
 
 _NAMES = [(name, pa.string()) for name in ("collection", "dataset", "model", "optimizer")]
@@ -65,7 +73,13 @@ _STUDIES = pa.schema(
     [("study_id", pa.int32()), *_NAMES, ("batch_size", pa.int64()), ("metrics", pa.list_(pa.string()))]
 )
 _TRIALS = pa.schema(
-    [("study_id", pa.int32()), ("trial_id", pa.int64()), ("status", pa.string()), ("last_step", pa.int64())]
+    [
+        ("study_id", pa.int32()),
+        ("trial_id", pa.int64()),
+        ("status", pa.string()),
+        ("last_step", pa.int64()),
+        ("parameters", pa.map_(pa.string(), pa.float64())),
+    ]
 )
 _RECORDS = pa.schema(
     [("metric_id", pa.int16()), ("study_id", pa.int32())]

@@ -1,0 +1,177 @@
+"""Searching the records of a workload's trials: first hits of a target, and best values.
+
+Records of a trial get strictly better step by step. So the first hit of a target is found by bisection, and the best
+value within a budget is the last record within it.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable
+from dataclasses import dataclass
+from functools import cached_property
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+
+from schema.names import LARGEST_INTEGER, Workload
+from schema.record_curves import TrialRecords
+from schema.tables import STATUSES
+from service.answers.selection import Selection
+from service.errors import BadParameter
+from service.release_view import Flags, Integers, Metric, PlacedRecords, ReleaseView, WorkloadFacts
+
+Floats = npt.NDArray[np.float64]
+NEVER = -1
+
+
+@dataclass(frozen=True)
+class Search:
+    """The trials of one workload, in the order of facts.trials, with those records that a selection admits.
+
+    admitted: of an admitted status, and among the first so many. sign: 1 to minimize, -1 to maximize.
+    rows: where in facts.trials each trial with records is. ends: of each of these, where records in the budgets end.
+    """
+
+    facts: WorkloadFacts
+    direction: str
+    admitted: Flags
+    rows: Integers
+    records: TrialRecords
+    ends: Integers
+
+    @property
+    def sign(self) -> float:
+        return 1.0 if self.direction == "minimize" else -1.0
+
+    def first_hits(self, target: float) -> Integers:
+        """By trial, which record is the first better than the target; NEVER for none, or for a trial not admitted."""
+        if not math.isfinite(target):
+            raise BadParameter("target", f"target {target} is not finite: give a number to be beaten")
+        loss, sign = target * self.sign, self.sign
+        values = self.records.value
+        first = _first_where(self.records.offsets[:-1], self.ends, lambda record: values[record] * sign < loss)
+        return self._of_all_trials(np.where(first < self.ends, first, NEVER))
+
+    @cached_property
+    def best_records(self) -> Integers:
+        """By trial, which record is its best; NEVER for none, or for a trial not admitted."""
+        return self._of_all_trials(np.where(self.ends > self.records.offsets[:-1], self.ends - 1, NEVER))
+
+    @cached_property
+    def n_admitted(self) -> Integers:
+        """By study, how many trials are admitted."""
+        return self.facts.sums_by_study(self.admitted)
+
+    def fewest_steps(self, hits: Integers) -> Integers:
+        """By study, the row of the trial with the least steps, ties to the lower number; NEVER for none."""
+        return self.facts.first_least_by_study(hits != NEVER, at(self.records.step, hits))
+
+    def best_trials(self) -> Integers:
+        """By study, the row of the trial with the best value, ties to the lesser step, then to the lower number."""
+        best = self.best_records
+        losses = at(self.records.value, best) * self.sign
+        return self.facts.first_least_by_study(best != NEVER, losses, at(self.records.step, best))
+
+    def _of_all_trials(self, found: Integers) -> Integers:
+        spread = np.full(len(self.admitted), NEVER, np.int64)
+        spread[self.rows] = found
+        spread[~self.admitted] = NEVER
+        return spread
+
+
+def at(values: npt.NDArray[Any], records: Integers) -> npt.NDArray[Any]:
+    """The values of these records; of NEVER whatever comes."""
+    return values[records] if len(values) else np.zeros(len(records), values.dtype)
+
+
+def search(view: ReleaseView, selection: Selection, workload: Workload) -> Search:
+    """Open the records that answer questions about a workload; raises UnknownName and BadParameter."""
+    facts = view.workload(workload)
+    metric = view.metric(facts, selection.metric)
+    direction = selection.direction or metric.direction
+    if direction is None:
+        why = f"nobody has said which way {metric.name} is better: give direction=minimize or direction=maximize"
+        raise BadParameter("direction", why)
+    placed = (
+        view.placed_records(facts, metric)
+        if direction == metric.direction
+        else _records_of_measurements(view, facts, metric, 1.0 if direction == "minimize" else -1.0)
+    )
+    limits = _step_limits(facts, selection)
+    return Search(
+        facts=facts,
+        direction=direction,
+        admitted=_admitted(facts, selection),
+        rows=placed.rows,
+        records=placed.records,
+        ends=placed.records.offsets[1:] if limits is None else _ends_within(placed, facts, limits),
+    )
+
+
+def _first_where(starts: Integers, ends: Integers, holds: Callable[[Integers], Flags]) -> Integers:
+    """In each range, the first index for which `holds`; its end if for none. From an index that holds on, all do."""
+    low, high = starts.copy(), ends.copy()
+    last = int(ends.max(initial=0)) - 1
+    for _ in range(int((ends - starts).max(initial=0)).bit_length()):
+        is_open = low < high
+        middle = np.minimum((low + high) >> 1, last)
+        held = holds(middle)
+        high = np.where(is_open & held, middle, high)
+        low = np.where(is_open & ~held, middle + 1, low)
+    return low
+
+
+def _records_of_measurements(view: ReleaseView, facts: WorkloadFacts, metric: Metric, sign: float) -> PlacedRecords:
+    """The records for the other direction, found in the measurements."""
+    asked = {
+        "files": view.measurement_files(facts),
+        "batch_sizes": facts.batch_sizes,
+        "metric": metric.name,
+        "sign": sign,
+    }
+    columns = view.query("records_of_measurements", asked).fetchnumpy()
+    study, trial_id, step, previous_step = (
+        np.asarray(columns[name], np.int64) for name in ("study", "trial_id", "step", "previous_step")
+    )
+    changes = (np.diff(study) != 0) | (np.diff(trial_id) != 0)
+    starts = np.flatnonzero(np.r_[True, changes]) if len(study) else np.zeros(0, np.int64)
+    records = TrialRecords(
+        study_id=study[starts] + facts.first_study,
+        trial_id=trial_id[starts],
+        offsets=np.r_[starts, len(study)],
+        step=step,
+        previous_step=previous_step,
+        value=np.asarray(columns["value"], np.float64),
+    )
+    return PlacedRecords(facts.rows_of_trials(study[starts], records.trial_id), records)
+
+
+def _ends_within(placed: PlacedRecords, facts: WorkloadFacts, limits: Integers) -> Integers:
+    """Of each trial with records, where those within the budgets end."""
+    offsets, steps = placed.records.offsets, placed.records.step
+    of_trial = limits[facts.study_of_trial[placed.rows]]
+    return _first_where(offsets[:-1], offsets[1:], lambda record: steps[record] > of_trial)
+
+
+def _step_limits(facts: WorkloadFacts, selection: Selection) -> Integers | None:
+    """By study, the last step within both budgets; None without a budget."""
+    if selection.step_budget is None and selection.example_budget is None:
+        return None
+    steps = LARGEST_INTEGER if selection.step_budget is None else selection.step_budget
+    if selection.example_budget is None:
+        return np.full(len(facts.batch_sizes), steps, np.int64)
+    # A batch size of 0 makes no examples.
+    limits = [min(steps, selection.example_budget // size) if size else steps for size in facts.batch_sizes]
+    return np.array(limits, np.int64)
+
+
+def _admitted(facts: WorkloadFacts, selection: Selection) -> Flags:
+    codes = [STATUSES.index(status) for status in selection.statuses]
+    admitted: Flags = np.isin(facts.trials.status, codes)
+    if selection.trials is not None:
+        for index in range(len(facts.batch_sizes)):
+            own = admitted[facts.rows_of(index)]
+            own &= np.cumsum(own) <= selection.trials
+    return admitted

@@ -1,0 +1,94 @@
+"""What a request's headers ask of a file that doesn't change: all of it, a part of it, or nothing if it is known already.
+
+RFC 9110, sections 13 (conditional requests) and 14 (ranges). One range at a time: a request for several is answered with
+the whole file, as the RFC allows.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Mapping
+from dataclasses import dataclass
+from datetime import UTC, datetime
+from email.utils import format_datetime, parsedate_to_datetime
+
+_RANGE = re.compile(r"bytes=(\d{0,20})-(\d{0,20})", re.ASCII | re.IGNORECASE)
+_ENTITY_TAG = re.compile(r'\s*(W/)?("[\x21\x23-\x7e\x80-\xff]*")\s*(?:,|$)')
+
+
+class UnsatisfiableRange(Exception):
+    """The range asked for has no byte of the file."""
+
+
+@dataclass(frozen=True)
+class Version:
+    """What tells one state of a file from another.
+
+    etag: strong, with its quotation marks. modified: to the second, in UTC.
+    """
+
+    etag: str
+    modified: datetime
+
+    @property
+    def last_modified(self) -> str:
+        """`modified` as a header says it."""
+        return format_datetime(self.modified, usegmt=True)
+
+
+def precondition_failed(headers: Mapping[str, str], version: Version) -> bool:
+    """Whether the request wants another version than there is."""
+    if (wanted := headers.get("if-match")) is not None:
+        return wanted.strip() != "*" and not _names(wanted, version.etag, strongly=True)
+    since = _moment(headers.get("if-unmodified-since"))
+    return since is not None and version.modified > since
+
+
+def not_modified(headers: Mapping[str, str], version: Version) -> bool:
+    """Whether the requester has this version already."""
+    if (known := headers.get("if-none-match")) is not None:
+        return known.strip() == "*" or _names(known, version.etag, strongly=False)
+    since = _moment(headers.get("if-modified-since"))
+    return since is not None and version.modified <= since
+
+
+def asked_range(headers: Mapping[str, str], version: Version, size: int) -> range | None:
+    """The bytes asked for, None for all of them; raises UnsatisfiableRange."""
+    asked = _RANGE.fullmatch(headers.get("range", "").strip())
+    if asked is None or not _still_valid(headers.get("if-range"), version):
+        return None
+    first, last = asked.groups()
+    if not first and not last:
+        return None
+    if not first:
+        start, stop = max(size - int(last), 0), size
+    else:
+        start, stop = int(first), min(int(last) + 1, size) if last else size
+        if last and int(last) < start:
+            return None
+    if start >= stop:
+        raise UnsatisfiableRange
+    return range(start, stop)
+
+
+def _still_valid(if_range: str | None, version: Version) -> bool:
+    if if_range is None:
+        return True
+    if if_range.strip().endswith('"'):
+        return if_range.strip() == version.etag
+    return _moment(if_range) == version.modified
+
+
+def _names(tags: str, etag: str, strongly: bool) -> bool:
+    return any(tag == etag and not (strongly and weak) for weak, tag in _ENTITY_TAG.findall(tags))
+
+
+def _moment(text: str | None) -> datetime | None:
+    """The moment that a header names, None where it names none, which is then to be ignored."""
+    if text is None:
+        return None
+    try:
+        moment = parsedate_to_datetime(text)
+    except (ValueError, OverflowError):
+        return None
+    return moment.replace(tzinfo=UTC) if moment.tzinfo is None else moment

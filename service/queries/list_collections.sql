@@ -1,0 +1,3 @@
+-- One row per collection.
+SELECT collection, title, licence, citation, source_url
+FROM base.collections;

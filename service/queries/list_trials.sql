@@ -1,0 +1,8 @@
+-- One row per trial.
+SELECT
+    concat_ws('/', s.collection, s.dataset, s.model, s.optimizer, s.batch_size, t.trial_id) AS trial,
+    s.collection, s.dataset, s.model, s.optimizer, s.batch_size,
+    t.trial_id, t.status, t.steps, t.last_step, t.n_evaluations, t.n_nonfinite, t.parameters, t.attributes,
+    t.source, t.source_sha256, t.content_digest
+FROM base.trials AS t
+JOIN base.studies AS s USING (study_id);

@@ -1,0 +1,164 @@
+"""The OpenAPI document: FastAPI's, with the columns, filters and formats of every question."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+from fastapi import FastAPI
+from fastapi.openapi.utils import get_openapi
+
+from service.lists.filters import METAPARAMETER, Filter, filters_of, has_metaparameters
+from service.lists.listing import Listing
+from service.problems import problem_responses, problem_schemas
+from service.rest.question import Question
+from service.tabular.formats import FORMATS
+
+Document = dict[str, Any]
+
+
+def describe(app: FastAPI, questions: Sequence[Question]) -> Document:
+    """The document, made once."""
+    if app.openapi_schema is None:
+        document = get_openapi(title=app.title, version=app.version, description=app.description, routes=app.routes)
+        schemas: Document = document.setdefault("components", {}).setdefault("schemas", {})
+        schemas |= problem_schemas()
+        for operations in document["paths"].values():
+            for operation in operations.values():
+                statuses = [int(status) for status in operation["responses"] if status.isdigit() and int(status) >= 400]
+                operation["responses"] |= problem_responses(*statuses)
+        for question in questions:
+            _describe_question(document, question)
+        for name in ("HTTPValidationError", "ValidationError"):
+            schemas.pop(name, None)
+        app.openapi_schema = document
+    return app.openapi_schema
+
+
+def _describe_question(document: Document, question: Question) -> None:
+    operations = document["paths"][question.path]
+    operations.pop("head", None)
+    operation = operations["get"]
+    name = _name(question)
+    operation["operationId"] = f"get{name}"
+    operation["summary"] = question.path.rpartition("/")[2]
+    parameters = operation.setdefault("parameters", [])
+    for parameter in parameters:
+        _lift(parameter)
+    if question.listing is not None:
+        parameters += _filters(question.listing)
+    schemas = document["components"]["schemas"]
+    schemas[f"{name}Row"] = _row(question)
+    schemas[name] = _answer(question, name)
+    operation["responses"] = {
+        "200": {
+            "description": f"{question.doc} In the other formats than JSON: its rows.",
+            "headers": _headers(question),
+            "content": {
+                output.media_type.partition(";")[0]: {
+                    "schema": {"$ref": f"#/components/schemas/{name}"}
+                    if output.name == "json"
+                    else {"type": "string"} | ({} if output.name == "csv" else {"format": "binary"})
+                }
+                for output in FORMATS.values()
+            },
+        },
+        "304": {"description": "The requester has this answer already: its ETag was in If-None-Match."},
+        **problem_responses(404, 422, 429, 500, 503),
+    }
+
+
+def _name(question: Question) -> str:
+    words = question.path.rpartition("/")[2].split("-")
+    return "".join(word.capitalize() for word in words)
+
+
+def _row(question: Question) -> Document:
+    return {
+        "type": "object",
+        "description": f"A row of {question.path}.",
+        "properties": {column.name: column.json_schema() for column in question.rows.columns},
+    } | ({} if question.listing else {"required": [column.name for column in question.rows.columns]})
+
+
+def _answer(question: Question, name: str) -> Document:
+    rows = {"type": "array", "items": {"$ref": f"#/components/schemas/{name}Row"}, "description": "The rows."}
+    facts: Mapping[str, Any] = {fact.name: dict(fact.shape) for fact in question.facts}
+    return {
+        "type": "object",
+        "description": question.doc,
+        "properties": {**facts, "rows": rows | {"x-unit": "none", "examples": [[]]}},
+        "required": [*facts, "rows"],
+    }
+
+
+def _headers(question: Question) -> Document:
+    found = {"LossLake-Release": _header("The release that answered.", "integer", 1)}
+    if question.is_of_release:
+        found["ETag"] = _header("Strong: the same tag is the same bytes.", "string", '"0d5a1c7e5b5e0f6d"')
+    if question.listing is not None:
+        found["LossLake-Total"] = _header("Rows that pass the filters, on all pages.", "integer", 64)
+        found["Link"] = _header(
+            "The next page, rel=next; absent on the last.", "string", '</v1/trials?cursor=…>; rel="next"'
+        )
+    return found
+
+
+def _header(description: str, kind: str, example: object) -> Document:
+    return {"description": description, "schema": {"type": kind, "examples": [example]}}
+
+
+def _filters(listing: Listing) -> list[Document]:
+    found = [_filter(each) for each in filters_of(listing).values()]
+    if has_metaparameters(listing):
+        found.append(
+            {
+                "name": "parameter",
+                "in": "query",
+                "description": f"Only rows with these metaparameters: {METAPARAMETER}NAME=value, which may be "
+                f"repeated, {METAPARAMETER}NAME_min=value and {METAPARAMETER}NAME_max=value, for any NAME in a trial's "
+                "parameters or attributes. Bounds are inclusive.",
+                "required": False,
+                "style": "form",
+                "explode": True,
+                "schema": {
+                    "type": "object",
+                    "propertyNames": {"pattern": f"^{METAPARAMETER.replace('.', '[.]')}.+$"},
+                    "additionalProperties": {"type": "string"},
+                    "examples": [{"parameter.learning_rate_min": "0.01"}],
+                    "x-unit": "each its own",
+                },
+            }
+        )
+    return found
+
+
+def _filter(filter: Filter) -> Document:  # noqa: A002
+    column = filter.column
+    shape = column.json_schema()
+    value: Document = {"type": "string"}
+    if column.kind in ("integer", "integers"):
+        value = {"type": "integer", "minimum": 0, "maximum": 2**63 - 1}
+    elif column.kind == "number":
+        value = {"type": "number"}
+    elif column.kind == "boolean":
+        value = {"type": "boolean"}
+    elif column.kind == "timestamp":
+        value = {"type": "string", "format": "date-time"}
+    example = column.example[0] if isinstance(column.example, list) else column.example
+    facts = {"x-unit": shape["x-unit"], "examples": [example if filter.bound else [example]]}
+    if filter.bound:
+        doc = f"Only rows whose {column.name} is {'at least' if filter.bound == '_min' else 'at most'} this."
+        schema = value | facts
+    else:
+        holds = "has this among its" if column.kind in ("strings", "integers") else "has this"
+        doc = f"Only rows that {holds} {column.name}; may be repeated, then any of them will do. {column.doc}"
+        schema = {"type": "array", "items": value} | facts
+    return {"name": filter.name, "in": "query", "description": doc, "required": False, "schema": schema}
+
+
+def _lift(parameter: Document) -> None:
+    """Examples and unit where tools look for them, whether or not null is allowed."""
+    schema = parameter["schema"]
+    schema.setdefault("x-unit", "none")
+    schema.pop("title", None)

@@ -1,0 +1,62 @@
+"""The questions that REST answers, as a table: path, parameters, what answers, and what the answer looks like."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field
+from typing import Any
+
+from service.lists.listing import Listing
+from service.release_view import ReleaseView
+from service.releases import Releases
+from service.rest.parameters import ReleaseParameters
+from service.tabular.answer import Answer
+from service.tabular.column import RowShape
+from service.tabular.formats import OutputFormat
+
+Filters = Mapping[str, list[str]]
+
+
+@dataclass(frozen=True)
+class Asked:
+    """One request for an answer. filters: texts by parameter, for lists."""
+
+    releases: Releases
+    opened: ReleaseView | None
+    parameters: Any
+    filters: Filters
+    output: OutputFormat
+
+    @property
+    def view(self) -> ReleaseView:
+        """The release asked; only for questions that are of a release."""
+        assert self.opened is not None
+        return self.opened
+
+
+@dataclass(frozen=True)
+class Fact:
+    """A field of a JSON answer beside its rows. shape: its JSON schema, with description and example."""
+
+    name: str
+    shape: Mapping[str, Any]
+
+
+@dataclass(frozen=True, eq=False)
+class Question:
+    """A path and what answers it.
+
+    facts: what JSON has beside the rows. listing: whose columns filter, if it is a list.
+    is_quick: answered from memory in well under a millisecond, so not worth a thread.
+    is_of_release: the answer depends on nothing but the release and the URL.
+    """
+
+    path: str
+    doc: str
+    parameters: type[ReleaseParameters]
+    answer: Callable[[Asked], Answer]
+    rows: RowShape
+    facts: tuple[Fact, ...]
+    listing: Listing | None = None
+    is_quick: Callable[[Any], bool] = field(default=lambda _: False)
+    is_of_release: bool = True

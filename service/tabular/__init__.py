@@ -1,0 +1,1 @@
+"""Answers as tables: named columns, Arrow batches, and the formats they are sent in."""

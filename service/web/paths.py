@@ -1,0 +1,59 @@
+"""The pages, and whether the service answers."""
+
+from __future__ import annotations
+
+from typing import Annotated
+
+from fastapi import APIRouter, Depends, Request
+from fastapi.responses import HTMLResponse
+from pydantic import BaseModel, ConfigDict, Field
+
+from service.problems import ParameterProblem, problem_responses
+from service.releases import Releases
+from service.web.root_page import root_page
+
+pages = APIRouter()
+
+
+class Health(BaseModel):
+    """The service answers."""
+
+    model_config = ConfigDict(use_attribute_docstrings=True)
+
+    status: Annotated[str, Field(examples=["ok"], json_schema_extra={"x-unit": "none"})]
+    """ok"""
+    release: Annotated[int, Field(examples=[1], json_schema_extra={"x-unit": "none"})]
+    """The release that is answered from by default."""
+
+
+async def no_parameters(request: Request) -> None:
+    """Refuse parameters where there are none."""
+    for name in request.query_params:
+        raise ParameterProblem("unknown-parameter", name, f"there is no parameter '{name}' here: leave it out")
+
+
+def _releases(request: Request) -> Releases:
+    releases: Releases = request.app.state.releases
+    return releases
+
+
+_Asked = Annotated[Releases, Depends(_releases)]
+_ERRORS = problem_responses(422, 500, 503)
+
+
+@pages.get("/healthz", dependencies=[Depends(no_parameters)], responses=_ERRORS)
+def get_health(asked: _Asked) -> Health:
+    """Whether questions can be answered."""
+    return Health(status="ok", release=asked.view().number)
+
+
+@pages.get(
+    "/",
+    response_class=HTMLResponse,
+    dependencies=[Depends(no_parameters)],
+    responses=_ERRORS,
+)
+def get_root(asked: _Asked) -> HTMLResponse:
+    """A page that says what this is and where to begin."""
+    view = asked.view()
+    return HTMLResponse(root_page(view, asked.lake.release(view.number)))
