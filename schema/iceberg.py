@@ -7,6 +7,7 @@ ingest left behind is never built upon. After the release, `main` moves to its s
 
 from __future__ import annotations
 
+import logging
 from collections.abc import Iterator, Sequence
 from typing import Any
 
@@ -29,6 +30,9 @@ from schema.manifest import DataFile
 from schema.tables import PARTITIONED
 
 ATTEMPTS = 20
+
+# It warns of columns without statistics, which those of a file without rows are.
+logging.getLogger("pyiceberg.io.pyarrow").setLevel(logging.ERROR)
 
 
 def commit(

@@ -47,8 +47,9 @@ SHA256 = hashlib.sha256(BZIP2).hexdigest()
 
 
 @pytest.fixture(autouse=True)
-def _small_chunks(monkeypatch: pytest.MonkeyPatch) -> None:
+def _small_chunks_and_short_waits(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(remote_archive, "CHUNK", 8000)
+    monkeypatch.setattr("losslake.remote.patience.FIRST_WAIT_S", 0.01)
 
 
 @pytest.fixture
@@ -136,10 +137,7 @@ def test_dropped_connections_are_gone_on_with(
     assert len([a for a in web.asked if "Range" in a.headers]) >= 2
 
 
-def test_a_connection_that_keeps_dropping_stores_nothing(
-    losslake: Run, web: Web, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.setattr("losslake.remote.patience.FIRST_WAIT_S", 0.001)
+def test_a_connection_that_keeps_dropping_stores_nothing(losslake: Run, web: Web, tmp_path: Path) -> None:
     web.faults["/a"] = Fault(times=1, drop_after=len(BZIP2) // 2)
     web.faults["a"] = Fault(times=99, drop_after=0)
     done = losslake(
