@@ -32,7 +32,7 @@ VOLUME /lake
 
 EXPOSE 8000
 HEALTHCHECK --interval=10s --timeout=5s --start-period=60s --retries=3 \
-    CMD ["python", "-c", "import urllib.request as r; r.urlopen('http://127.0.0.1:8000/healthz', timeout=4).close()"]
+    CMD ["python", "-c", "import urllib.request as r; r.urlopen('http://127.0.0.1:8000/readyz', timeout=4).close()"]
 
 ENTRYPOINT ["losslake"]
 CMD ["serve", "--host", "0.0.0.0"]

@@ -8,15 +8,29 @@ import typer
 
 from losslake.console import LakeOption
 
+ConfigOption = Annotated[
+    str | None,
+    typer.Option(
+        "--config",
+        metavar="FILE",
+        help="Settings in TOML; 'losslake config --format toml' prints one. Default: $LOSSLAKE_CONFIG, else none.",
+        show_default=False,
+    ),
+]
+
 
 def serve(
     lake: LakeOption = None,
-    host: Annotated[str, typer.Option(help="Address to listen on.")] = "127.0.0.1",
-    port: Annotated[int, typer.Option(min=0, max=65535, help="Port to listen on.")] = 8000,
-    workers: Annotated[int, typer.Option(min=1, max=64, help="Number of processes.")] = 1,
+    host: Annotated[
+        str | None, typer.Option(help="Address to listen on. Default: 127.0.0.1.", show_default=False)
+    ] = None,
+    port: Annotated[int | None, typer.Option(help="Port to listen on. Default: 8000.", show_default=False)] = None,
+    workers: Annotated[int | None, typer.Option(help="Number of processes. Default: 1.", show_default=False)] = None,
+    config: ConfigOption = None,
 ) -> None:
     """Answer questions over HTTP until Ctrl-C."""
-    from schema.lake import Lake
     from service.serve import serve as run
+    from service.settings import load_settings
 
-    run(Lake.open(lake), host, port, workers)
+    flags = {"lake": lake, "host": host, "port": port, "workers": workers}
+    run(load_settings(config, flags).settings)

@@ -8,14 +8,18 @@ from http import HTTPStatus
 from typing import Annotated, Any
 
 import duckdb
+import orjson
 from fastapi import FastAPI, Request
 from fastapi.exceptions import RequestValidationError
 from fastapi.responses import Response
 from pydantic import BaseModel, ConfigDict, Field
 from starlette.exceptions import HTTPException
+from starlette.types import Scope
 
 from schema.errors import LakeBroken, UnknownRelease
 from service.errors import BadParameter, UnknownName, near_names
+from service.sandbox.errors import KINDS as SQL_KINDS
+from service.sandbox.errors import SqlProblem
 
 MEDIA_TYPE = "application/problem+json"
 TYPE = "urn:losslake:problem:"
@@ -29,11 +33,20 @@ KINDS = {
     "unknown-metaparameter": (404, "No trial has such a metaparameter"),
     "unknown-path": (404, "There is nothing at this path"),
     "wrong-method": (405, "The method is not allowed here"),
+    "precondition-failed": (412, "It is another version"),
+    "unsatisfiable-range": (416, "The range has no byte of it"),
     "bad-parameter": (422, "A parameter has a bad value"),
     "missing-parameter": (422, "A parameter is missing"),
     "unknown-parameter": (422, "There is no such parameter"),
+    "bad-request": (400, "The request is not HTTP/1.1"),
+    "too-slow": (408, "The request took too long to arrive"),
+    "too-large": (413, "The request's body is too large"),
+    "rate-limited": (429, "Too many requests"),
+    "too-long": (431, "The request's path, query and headers are too long"),
     "internal-error": (500, "The service failed"),
     "lake-unavailable": (503, "The lake can't be read"),
+    "not-ready": (503, "The service is not ready to answer"),
+    **SQL_KINDS,
 }
 """By kind, the HTTP status and the title."""
 
@@ -59,13 +72,19 @@ class ProblemDocument(BaseModel):
     """Where a name is unknown: what may have been meant, likeliest first."""
     parameter: Annotated[str | None, Field(examples=["colour"])] = None
     """Where a parameter is wrong: its name."""
+    line: Annotated[int | None, Field(examples=[1], json_schema_extra={"x-unit": "lines"})] = None
+    """Where a statement has an error: its line, from 1."""
+    column: Annotated[int | None, Field(examples=[8], json_schema_extra={"x-unit": "characters"})] = None
+    """Where a statement has an error: its column, from 1."""
 
 
 _WHEN = {
     304: "The requester has this answer already.",
     404: "A name or a path is unknown; near matches are listed.",
     405: "The method is not allowed here.",
+    412: "It is another version than If-Match or If-Unmodified-Since names.",
     413: "The request's body is too large.",
+    416: "The range has no byte of it; Content-Range says how many there are.",
     422: "A parameter is missing, unknown or has a bad value.",
     429: "Too many requests; Retry-After says when to come again.",
     500: "The service failed.",
@@ -102,42 +121,31 @@ def answer_with_problems(app: FastAPI) -> None:
     app.add_exception_handler(BadParameter, _bad_parameter)
     app.add_exception_handler(RequestValidationError, _invalid)
     app.add_exception_handler(UnknownName, _unknown_name)
+    app.add_exception_handler(SqlProblem, _sql)
     app.add_exception_handler(HTTPException, _http)
     for unavailable in (UnknownRelease, LakeBroken, duckdb.IOException):
         app.add_exception_handler(unavailable, _unavailable)
     app.add_exception_handler(Exception, _internal)
 
 
-def problem(
-    request: Request,
-    kind: str,
-    detail: str,
-    headers: Mapping[str, str] | None = None,
-    near_matches: Sequence[str] | None = None,
-    parameter: str | None = None,
-) -> Response:
-    """The answer to a request that can't be answered otherwise. kind: a key of KINDS."""
+def problem(scope: Scope, kind: str, detail: str, headers: Mapping[str, str] | None = None, **more: object) -> Response:
+    """The problem document that answers the request of this scope. kind: a key of KINDS; more: further members."""
     status, title = KINDS[kind]
-    document = ProblemDocument(
-        type=TYPE + kind,
-        title=title,
-        status=status,
-        detail=detail,
-        request_id=getattr(request.state, "request_id", None),
-        near_matches=near_matches,
-        parameter=parameter,
-    )
-    return Response(document.model_dump_json(exclude_none=True), status, headers, MEDIA_TYPE)
+    document = {"type": TYPE + kind, "title": title, "status": status, "detail": detail, **more}
+    request_id = scope.get("state", {}).get("request_id")
+    if request_id is not None:
+        document["request_id"] = request_id
+    return Response(orjson.dumps(document), status, headers, MEDIA_TYPE)
 
 
 async def _parameter_problem(request: Request, error: Exception) -> Response:
     assert isinstance(error, ParameterProblem)
-    return problem(request, error.kind, str(error), parameter=error.parameter)
+    return problem(request.scope, error.kind, str(error), parameter=error.parameter)
 
 
 async def _bad_parameter(request: Request, error: Exception) -> Response:
     assert isinstance(error, BadParameter)
-    return problem(request, "bad-parameter", str(error), parameter=error.parameter)
+    return problem(request.scope, "bad-parameter", str(error), parameter=error.parameter)
 
 
 async def _invalid(request: Request, error: Exception) -> Response:
@@ -150,12 +158,19 @@ async def _invalid(request: Request, error: Exception) -> Response:
     else:
         why = str(fault["ctx"]["error"]) if fault["type"] == "value_error" else str(fault["msg"])
         kind, detail = "bad-parameter", f"{name}={fault['input']}: {why[:1].lower()}{why[1:]}"
-    return problem(request, kind, detail, parameter=name)
+    return problem(request.scope, kind, detail, parameter=name)
+
+
+async def _sql(request: Request, error: Exception) -> Response:
+    assert isinstance(error, SqlProblem)
+    headers = {"Retry-After": str(error.retry_after)} if error.retry_after is not None else None
+    place = {} if error.line is None else {"line": error.line, "column": error.column}
+    return problem(request.scope, error.kind, error.detail, headers, **place)
 
 
 async def _unknown_name(request: Request, error: Exception) -> Response:
     assert isinstance(error, UnknownName)
-    return problem(request, f"unknown-{error.what}", str(error), near_matches=error.near_matches)
+    return problem(request.scope, f"unknown-{error.what}", str(error), near_matches=error.near_matches)
 
 
 async def _http(request: Request, error: Exception) -> Response:
@@ -163,20 +178,22 @@ async def _http(request: Request, error: Exception) -> Response:
     headers = dict(error.headers or {})
     if error.status_code == HTTPStatus.METHOD_NOT_ALLOWED:
         allowed = headers.get("Allow", "GET")
-        return problem(request, "wrong-method", f"{request.method} is not allowed here: use {allowed}", headers)
+        return problem(request.scope, "wrong-method", f"{request.method} is not allowed here: use {allowed}", headers)
+    for kind in ("precondition-failed", "unsatisfiable-range"):
+        if error.status_code == KINDS[kind][0]:
+            return problem(request.scope, kind, error.detail, headers)
     detail = f"there is nothing at {request.url.path}: GET / has examples, GET /docs describes every path"
     near = near_names(request.url.path, request.app.openapi()["paths"])
-    return problem(request, "unknown-path", detail, headers, near_matches=near)
+    return problem(request.scope, "unknown-path", detail, headers, near_matches=near)
 
 
 async def _unavailable(request: Request, error: Exception) -> Response:
     _log.error("the lake can't be read: %s", error)
+    detail = "a file of this release can't be read: ask its operator, or name another release"
     if isinstance(error, UnknownRelease):
-        return problem(request, "lake-unavailable", "the lake has no release yet: ingest something, then ask again")
-    return problem(
-        request, "lake-unavailable", "a file of this release can't be read: ask its operator, or name another release"
-    )
+        detail = "the lake has no release yet: ingest something, then ask again"
+    return problem(request.scope, "lake-unavailable", detail)
 
 
 async def _internal(request: Request, _: Exception) -> Response:
-    return problem(request, "internal-error", "the fault is ours and has been logged: report what led to it")
+    return problem(request.scope, "internal-error", "the fault is ours and has been logged: report what led to it")

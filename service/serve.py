@@ -2,9 +2,17 @@
 
 from __future__ import annotations
 
+import logging
 import os
+import signal
 import socket
 import sys
+import tempfile
+import threading
+from collections.abc import Iterator
+from contextlib import contextmanager
+from functools import partial
+from multiprocessing import connection, parent_process
 
 import uvicorn
 from fastapi import FastAPI
@@ -14,52 +22,117 @@ from schema.errors import LossLakeError
 from schema.lake import Lake
 from service.app import create_app
 from service.examples import example_paths
+from service.operating import metrics
+from service.operating.http_protocol import bound_http
+from service.operating.logs import log_to_standard_error
 from service.release_view import ReleaseView
+from service.settings import Settings
 
-_LAKE = "LOSSLAKE_LAKE"
-_WAITING_CONNECTIONS = 2048
+_log = logging.getLogger(__name__)
 
 
-def serve(lake: Lake, host: str, port: int, workers: int) -> None:
+def serve(settings: Settings) -> None:
     """Answer questions about a lake until Ctrl-C or SIGTERM; raises LossLakeError if that can't begin.
 
-    The newest release is opened first, so that no worker has to build its file. port: 0 for any that is free.
+    The newest release is opened first, so that no worker has to build its file. On SIGTERM no more connections are
+    taken, requests that run may end within `shutdown_seconds`, and the process exits with 0.
     """
+    lake = Lake.open(settings.lake)
     view = ReleaseView.open(lake, lake.release())
-    listening = _listen(host, port)
-    with listening:
+    with _listen(settings) as listening:
         _greet(listening, view)
-        os.environ[_LAKE] = str(lake.folder)
-        config = uvicorn.Config(
-            "service.serve:application",
-            factory=True,
-            host=host,
-            port=port,
-            workers=workers,
-            log_level="warning",
-            access_log=False,
-            server_header=False,
-        )
+        log_to_standard_error(settings)
         try:
-            if workers > 1:
-                Multiprocess(config, sockets=[listening]).run()
+            if settings.workers > 1:
+                with _folder_for_metrics():
+                    Workers(_config(settings), sockets=[listening]).run()
             else:
-                uvicorn.Server(config).run(sockets=[listening])
+                # uvicorn, once it has closed down in good order, sends the process the signal that it caught.
+                signal.signal(signal.SIGTERM, lambda *_: None)
+                uvicorn.Server(_config(settings)).run(sockets=[listening])
         except KeyboardInterrupt:
-            # uvicorn has closed down in good order and then raises the Ctrl-C that it caught.
             return
 
 
-def application() -> FastAPI:
-    """The application for the lake that $LOSSLAKE_LAKE names, as each worker makes it."""
-    return create_app(Lake.open(os.environ[_LAKE]))
+class Workers(Multiprocess):
+    """The worker processes, which are replaced when they die."""
+
+    def terminate_all(self) -> None:
+        """Tell them to end; this process must not hold the socket, or connections would wait in it for nobody."""
+        for held in self.sockets:
+            held.close()
+        super().terminate_all()
+
+    def keep_subprocess_alive(self) -> None:
+        """Replace workers that died or hang, and say so."""
+        before = [process.pid for process in self.processes]
+        super().keep_subprocess_alive()
+        for old, new in zip(before, self.processes, strict=True):
+            if old != new.pid:
+                _log.warning("worker %s died or hung: %s takes its place", old, new.pid)
 
 
-def _listen(host: str, port: int) -> socket.socket:
+def application(settings: Settings) -> FastAPI:
+    """The application, as each worker makes it."""
+    log_to_standard_error(settings)
+    bound_http(settings)
+    _end_with_the_parent()
+    return create_app(Lake.open(settings.lake), settings)
+
+
+def _config(settings: Settings) -> uvicorn.Config:
+    return uvicorn.Config(
+        partial(application, settings),
+        factory=True,
+        host=settings.host,
+        port=settings.port,
+        workers=settings.workers,
+        loop="uvloop",
+        http="service.operating.http_protocol:BoundedHttp",
+        ws="none",
+        lifespan="on",
+        log_config=None,
+        # uvicorn tells of its own comings and goings at info, which are nobody's.
+        log_level="debug" if settings.log_level == "debug" else "warning",
+        access_log=False,
+        server_header=False,
+        proxy_headers=False,
+        backlog=settings.backlog,
+        timeout_keep_alive=settings.keep_alive_seconds,
+        timeout_graceful_shutdown=settings.shutdown_seconds,
+    )
+
+
+@contextmanager
+def _folder_for_metrics() -> Iterator[None]:
+    """A folder in which the workers that are started meanwhile count together."""
+    with tempfile.TemporaryDirectory(prefix="losslake-metrics-") as folder:
+        os.environ[metrics.FOLDER] = folder
+        try:
+            yield
+        finally:
+            del os.environ[metrics.FOLDER]
+
+
+def _end_with_the_parent() -> None:
+    """Have a worker end in good order when the process that started it is killed."""
+    parent = parent_process()
+    if parent is None:
+        return
+
+    def watch() -> None:
+        connection.wait([parent.sentinel])
+        os.kill(os.getpid(), signal.SIGTERM)
+
+    threading.Thread(target=watch, name="watches the parent", daemon=True).start()
+
+
+def _listen(settings: Settings) -> socket.socket:
     """A listening socket; connections wait in it until the workers are up."""
+    host, port = settings.host, settings.port
     try:
         family, _, _, _, address = socket.getaddrinfo(host, port, type=socket.SOCK_STREAM)[0]
-        return socket.create_server(address[:2], family=family, backlog=_WAITING_CONNECTIONS)
+        return socket.create_server(address[:2], family=family, backlog=settings.backlog)
     except OSError as error:
         is_unknown_host = isinstance(error, socket.gaierror)
         reason = error.strerror if is_unknown_host or error.errno is None else os.strerror(error.errno)

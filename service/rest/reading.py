@@ -6,6 +6,7 @@ from collections.abc import Callable, Mapping
 from typing import TypeVar, get_origin
 from urllib.parse import parse_qsl
 
+from fastapi import Request
 from fastapi.exceptions import RequestValidationError
 from pydantic import BaseModel, ValidationError
 
@@ -48,6 +49,12 @@ def read_query(
         return shape.model_validate(values), filters
     except ValidationError as error:
         raise RequestValidationError([{**e, "loc": ("query", *e["loc"])} for e in error.errors()]) from None
+
+
+async def no_parameters(request: Request) -> None:
+    """Refuse parameters where there are none."""
+    for name in request.query_params:
+        raise ParameterProblem("unknown-parameter", name, f"there is no parameter '{name}' here: leave it out")
 
 
 def _pairs(query: bytes) -> list[tuple[str, str]]:

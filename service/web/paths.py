@@ -8,8 +8,9 @@ from fastapi import APIRouter, Depends, Request
 from fastapi.responses import HTMLResponse
 from pydantic import BaseModel, ConfigDict, Field
 
-from service.problems import ParameterProblem, problem_responses
+from service.problems import problem_responses
 from service.releases import Releases
+from service.rest.reading import no_parameters
 from service.web.root_page import root_page
 
 pages = APIRouter()
@@ -24,12 +25,6 @@ class Health(BaseModel):
     """ok"""
     release: Annotated[int, Field(examples=[1], json_schema_extra={"x-unit": "none"})]
     """The release that is answered from by default."""
-
-
-async def no_parameters(request: Request) -> None:
-    """Refuse parameters where there are none."""
-    for name in request.query_params:
-        raise ParameterProblem("unknown-parameter", name, f"there is no parameter '{name}' here: leave it out")
 
 
 def _releases(request: Request) -> Releases:

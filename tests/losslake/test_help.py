@@ -18,6 +18,7 @@ def test_the_promised_commands_are_there() -> None:
     assert list(COMMANDS) == [
         "init",
         "ingest",
+        "fetch",
         "formats",
         "map",
         "releases",
@@ -25,10 +26,10 @@ def test_the_promised_commands_are_there() -> None:
         "steps",
         "sql",
         "serve",
+        "config",
         "verify",
         "export",
         "download",
-        "fetch",
     ]
 
 
@@ -41,7 +42,7 @@ def test_every_command_and_option_says_what_it_does(name: str) -> None:
             assert getattr(parameter, "help", None), f"{name} {parameter.name}"
 
 
-@pytest.mark.parametrize("name", [name for name in COMMANDS if name not in ("formats", "map", "download")])
+@pytest.mark.parametrize("name", [name for name in COMMANDS if name not in ("formats", "map", "config", "download")])
 def test_every_command_that_needs_one_takes_a_lake(name: str) -> None:
     assert any("--lake" in parameter.opts for parameter in COMMANDS[name].params)
 

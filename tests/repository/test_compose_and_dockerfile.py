@@ -9,6 +9,7 @@ from typing import Any
 import pytest
 import yaml
 
+from service.settings import Settings
 from tests.repository.checkout import INSTALLED, ROOT, project
 
 Instruction = tuple[str, str]
@@ -100,7 +101,7 @@ def test_image_and_compose_ask_the_same_health_question_with_pythons_own_library
     image = exec_form(last("HEALTHCHECK").partition("CMD ")[2])
     program, flag, code = image
     assert (program, flag) == ("python", "-c")
-    assert "http://127.0.0.1:8000/healthz" in code
+    assert "http://127.0.0.1:8000/readyz" in code
     modules = {alias.name for node in ast.walk(ast.parse(code)) if isinstance(node, ast.Import) for alias in node.names}
     assert {name.partition(".")[0] for name in modules} <= sys.stdlib_module_names
     assert services()["losslake"]["healthcheck"]["test"] == ["CMD", *image]
@@ -125,6 +126,13 @@ def test_compose_serves_to_this_machine_only_and_ingests_only_when_asked() -> No
     assert services()["losslake"]["ports"] == ["127.0.0.1:8000:8000"]
     assert [name for name, service in services().items() if "profiles" not in service] == ["losslake"]
     assert "ports" not in services()["ingest"]
+
+
+def test_compose_hands_on_settings_that_there_are_and_waits_for_a_graceful_end() -> None:
+    service = services()["losslake"]
+    fields = Settings.model_fields
+    assert {name.removeprefix("LOSSLAKE_").lower() for name in service["environment"]} <= set(fields)
+    assert int(service["stop_grace_period"].rstrip("s")) > fields["shutdown_seconds"].default
 
 
 def test_compose_builds_the_version_of_the_project() -> None:

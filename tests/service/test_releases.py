@@ -39,7 +39,7 @@ def publish_a_better_trial(lake: Lake, folder: Path, name: str = "next", steps: 
 
 
 def wait_for(releases: Releases, number: int) -> None:
-    """Ask until the newest release has this number: whoever asks while it is being opened gets the one before."""
+    """Ask until the newest release has this number, as it is answered from when it is open and not before."""
     end = time.monotonic() + 30
     while releases.view().number != number:
         assert time.monotonic() < end
@@ -48,24 +48,54 @@ def wait_for(releases: Releases, number: int) -> None:
 
 def test_a_new_release_is_answered_from_without_a_restart_and_the_old_one_stays(growing: Lake, tmp_path: Path) -> None:
     app = create_app(growing)
-    app.state.releases = Releases(growing, seconds_between_looks=0)
     client = TestClient(app)
     url = f"/v1/scaling?workload={SMALL}&metric={ERROR}&target=0.3"
     before = client.get(url).json()
     assert (before["release"], before["rows"][0]["steps"]) == (1, 10)
     publish_a_better_trial(growing, tmp_path)
+    app.state.releases.look()
     after = client.get(url).json()
     assert (after["release"], after["rows"][0]["steps"]) == (2, 5)
     assert client.get(f"{url}&release=1").json() == before
     assert client.get(f"{url}&release=2").json() == after
 
 
-def test_the_catalog_is_looked_at_only_so_often(growing: Lake, tmp_path: Path) -> None:
-    releases = Releases(growing, seconds_between_looks=3600)
+def test_asking_for_the_newest_never_looks_into_the_catalog(growing: Lake, tmp_path: Path) -> None:
+    releases = Releases(growing)
+    assert releases.recall() is None
     assert releases.view().number == 1
     publish_a_better_trial(growing, tmp_path)
     assert releases.view().number == 1
+    assert releases.recall(2) is None
     assert releases.view(2).number == 2
+    assert releases.recall(2) is releases.view(2)
+    assert releases.look().number == releases.view().number == 2
+
+
+def test_a_release_that_can_t_be_opened_is_told_once_while_the_one_before_answers(
+    growing: Lake, tmp_path: Path, caplog: pytest.LogCaptureFixture
+) -> None:
+    releases = Releases(growing, seconds_between_looks=0.02)
+    releases.start()
+    serving = growing.folder / "serving"
+    try:
+        serving.rename(tmp_path / "away")
+        serving.write_text("in the way")
+        publish_a_better_trial(growing, tmp_path)
+        time.sleep(0.3)
+        assert scaling(releases.view(), Selection((SMALL,), ERROR), 0.3).table()["steps"].to_pylist() == [10]
+        serving.unlink()
+        wait_for(releases, 2)
+    finally:
+        releases.stop()
+    assert len([line for line in caplog.messages if "can't look" in line]) == 1
+
+
+def test_a_release_is_opened_once_however_many_ask(growing: Lake) -> None:
+    releases = Releases(growing)
+    with ThreadPoolExecutor(8) as pool:
+        views = list(pool.map(releases.view, [1] * 32))
+    assert len(set(map(id, views))) == 1
 
 
 def test_only_the_last_used_releases_stay_open(growing: Lake, tmp_path: Path) -> None:
@@ -87,7 +117,8 @@ def test_an_unknown_release_has_the_nearest_as_near_matches(growing: Lake) -> No
 
 
 def test_threads_get_whole_answers_while_releases_appear(growing: Lake, tmp_path: Path) -> None:
-    releases = Releases(growing, seconds_between_looks=0)
+    releases = Releases(growing, seconds_between_looks=0.01)
+    releases.start()
     selection = Selection((SMALL,), ERROR)
     expected = {1: 10, 2: 5, 3: 3}
     done = threading.Event()
@@ -109,5 +140,6 @@ def test_threads_get_whole_answers_while_releases_appear(growing: Lake, tmp_path
             wait_for(releases, 3)
         finally:
             done.set()
+            releases.stop()
         seen = set.union(*(future.result() for future in asking))
     assert seen <= {1, 2, 3}

@@ -1,4 +1,4 @@
-"""`serve` prints questions that work, shares a port among workers, and ends and fails in one line."""
+"""`serve` prints questions that work, ends in good order, replaces workers that die, and fails in one line."""
 
 from __future__ import annotations
 
@@ -6,74 +6,165 @@ import json
 import os
 import signal
 import socket
-import subprocess
-import sys
-from collections.abc import Iterator
-from contextlib import contextmanager
+import threading
+import time
+from concurrent.futures import ThreadPoolExecutor
+from http.client import HTTPConnection
 from pathlib import Path
 from urllib.request import urlopen
 
 import pytest
 
+from ingest.run import ingest
 from schema.errors import LossLakeError, UnknownRelease
 from schema.lake import Lake
 from service.serve import serve
+from service.settings import Settings
+from tests.service.running import SECONDS, Running, served
+from tests.service.test_releases import publish_a_better_trial
 
-ROOT = Path(__file__).parents[2]
-SECONDS_TO_START = 60
-_PROGRAM = """
-import sys
-from schema.lake import Lake
-from service.serve import serve
-if __name__ == "__main__":
-    serve(Lake.open(sys.argv[1]), "127.0.0.1", 0, int(sys.argv[2]))
-"""
+SLOW_BYTES = 100
 
 
-@contextmanager
-def served(lake: Lake, workers: int, folder: Path) -> Iterator[tuple[subprocess.Popen[str], list[str]]]:
-    """A running service in processes of its own, and the URLs that it printed."""
-    program = folder / "program.py"
-    program.write_text(_PROGRAM)
-    environment = os.environ | {"PYTHONPATH": str(ROOT)}
-    process = subprocess.Popen(
-        [sys.executable, str(program), str(lake.folder), str(workers)],
-        stdout=subprocess.PIPE,
-        stderr=subprocess.STDOUT,
-        text=True,
-        env=environment,
-    )
-    try:
-        assert process.stdout is not None
-        lines = [process.stdout.readline() for _ in range(4)]
-        yield process, [line.strip() for line in lines if line.startswith("  http")]
-    finally:
-        if process.poll() is None:
-            process.terminate()
-        process.wait(SECONDS_TO_START)
+def wait_until_refused(port: int) -> None:
+    end = time.monotonic() + SECONDS
+    while time.monotonic() < end:
+        try:
+            socket.create_connection(("127.0.0.1", port), 1).close()
+        except ConnectionRefusedError:
+            return
+        time.sleep(0.02)
+    raise AssertionError("connections are still taken")
+
+
+def counted(running: Running, path: str) -> float:
+    with urlopen(f"{running.url}/metrics", timeout=SECONDS) as response:
+        lines = response.read().decode().splitlines()
+    wanted = f'losslake_requests_total{{method="GET",route="{path}",status="200"}} '
+    return sum(float(line.removeprefix(wanted)) for line in lines if line.startswith(wanted))
+
+
+@pytest.mark.parametrize(("workers", "end"), [(1, signal.SIGTERM), (2, signal.SIGINT)])
+def test_the_printed_questions_work_and_it_ends_in_good_order(
+    lake: Lake, tmp_path: Path, workers: int, end: signal.Signals
+) -> None:
+    with served(tmp_path, lake=str(lake.folder), workers=workers) as running:
+        assert len(running.urls) == 3
+        answers = [json.load(urlopen(url, timeout=SECONDS)) for url in running.urls]
+        assert all(answer["rows"] for answer in answers)
+        assert any(row["steps"] is not None for row in answers[0]["rows"])
+        running.process.send_signal(end)
+        assert running.process.wait(SECONDS) == 0
+    requests = [line for line in running.lines if "path" in line]
+    assert [line["status"] for line in requests] == [200] * 3
+    assert {line["level"] for line in running.lines} == {"info"}
+    assert not [line for line in running.lines if "traceback" in line]
 
 
 @pytest.mark.parametrize("workers", [1, 2])
-@pytest.mark.parametrize("end", [signal.SIGINT, signal.SIGTERM])
-def test_the_printed_questions_work_and_it_ends_without_a_traceback(
-    lake: Lake, tmp_path: Path, workers: int, end: signal.Signals
-) -> None:
-    with served(lake, workers, tmp_path) as (process, urls):
-        assert len(urls) == 3
-        answers = [json.load(urlopen(url, timeout=SECONDS_TO_START)) for url in urls]
-        assert all(answer["rows"] for answer in answers)
-        assert any(row["steps"] is not None for row in answers[0]["rows"])
-        process.send_signal(end)
-        output, _ = process.communicate(timeout=SECONDS_TO_START)
-        assert output == ""
-        assert process.returncode in (0, -end if end == signal.SIGTERM else 0)
+def test_on_sigterm_nothing_new_is_taken_and_what_runs_is_finished(lake: Lake, tmp_path: Path, workers: int) -> None:
+    with served(tmp_path, lake=str(lake.folder), workers=workers) as running:
+        slow = HTTPConnection("127.0.0.1", running.port, timeout=SECONDS)
+        slow.request("GET", "/slow")
+        response = slow.getresponse()
+        assert response.read(10) == b"        0\n"
+        running.process.terminate()
+        wait_until_refused(running.port)
+        assert len(response.read()) == SLOW_BYTES - 10
+        assert running.process.wait(SECONDS) == 0
+    assert [line["bytes"] for line in running.lines if line.get("path") == "/slow"] == [SLOW_BYTES]
+
+
+def test_what_takes_longer_than_it_may_is_cut_off(lake: Lake, tmp_path: Path) -> None:
+    with (
+        served(tmp_path, lake=str(lake.folder), shutdown_seconds=1, request_seconds=60) as running,
+        socket.create_connection(("127.0.0.1", running.port)) as waiting,
+    ):
+        waiting.sendall(b"POST /v1/scaling HTTP/1.1\r\nHost: a\r\nContent-Length: 5\r\n\r\n")
+        time.sleep(0.3)
+        began = time.monotonic()
+        running.process.terminate()
+        assert running.process.wait(SECONDS) == 0
+        assert time.monotonic() - began < 10
+
+
+def test_a_worker_that_is_killed_is_replaced_and_what_it_counted_stays(lake: Lake, tmp_path: Path) -> None:
+    with served(tmp_path, lake=str(lake.folder), workers=2) as running:
+
+        def process() -> int:
+            with urlopen(f"{running.url}/process", timeout=SECONDS) as response:
+                return int(response.read())
+
+        seen = [process() for _ in range(20)]
+        victim = seen[-1]
+        os.kill(victim, signal.SIGKILL)
+        end = time.monotonic() + SECONDS
+        while set(seen) <= {victim}:
+            seen.append(process())
+        while len(set(seen)) < 3:
+            assert time.monotonic() < end
+            seen.append(process())
+        assert victim not in seen[20:]
+        assert counted(running, "/process") == len(seen)
+        with urlopen(f"{running.url}/metrics", timeout=SECONDS) as response:
+            assert b"losslake_workers 2.0" in response.read()
+    assert [line["message"].split(":")[0] for line in running.lines if line["level"] == "warning"] == [
+        f"worker {victim} died or hung"
+    ]
+
+
+def test_workers_end_when_the_process_that_started_them_is_killed(lake: Lake, tmp_path: Path) -> None:
+    with served(tmp_path, lake=str(lake.folder), workers=2) as running:
+        urlopen(f"{running.url}/process", timeout=SECONDS).close()
+        running.process.kill()
+        running.process.wait(SECONDS)
+        wait_until_refused(running.port)
+
+
+def test_a_new_release_fails_no_request_and_no_connection_goes_back(tmp_path: Path, small_archive: Path) -> None:
+    lake = Lake.create(tmp_path / "lake")
+    ingest(lake, [small_archive])
+    done = threading.Event()
+    path = "/v1/scaling?workload=small/mnist/cnn/sgd&metric=val/classification_error&target=0.3"
+    steps = {1: 10, 2: 5}
+
+    begun = threading.Barrier(5)
+
+    def ask(port: int) -> list[int]:
+        connection = HTTPConnection("127.0.0.1", port, timeout=SECONDS)
+        releases = []
+        while not done.is_set():
+            connection.request("GET", path)
+            response = connection.getresponse()
+            answer = json.load(response)
+            assert response.status == 200
+            assert answer["rows"][0]["steps"] == steps[answer["release"]]
+            releases.append(answer["release"])
+            if len(releases) == 1:
+                begun.wait(SECONDS)
+        return releases
+
+    with (
+        served(tmp_path, lake=str(lake.folder), workers=2, seconds_between_looks=0.1) as running,
+        ThreadPoolExecutor(4) as pool,
+    ):
+        asking = [pool.submit(ask, running.port) for _ in range(4)]
+        begun.wait(SECONDS)
+        publish_a_better_trial(lake, tmp_path)
+        time.sleep(1)
+        done.set()
+        seen = [future.result(SECONDS) for future in asking]
+    for releases in seen:
+        assert releases == sorted(releases)
+        assert releases[0] == 1
+        assert releases[-1] == 2
 
 
 def test_a_taken_port_is_told_in_one_line(lake: Lake) -> None:
     with socket.create_server(("127.0.0.1", 0)) as taken:
         port = taken.getsockname()[1]
         with pytest.raises(LossLakeError) as caught:
-            serve(lake, "127.0.0.1", port, 1)
+            serve(Settings(lake=str(lake.folder), port=port))
     assert (
         str(caught.value) == f"can't listen on 127.0.0.1:{port} (Address already in use): give another --host or --port"
     )
@@ -81,9 +172,10 @@ def test_a_taken_port_is_told_in_one_line(lake: Lake) -> None:
 
 def test_an_unknown_host_is_told_in_one_line(lake: Lake) -> None:
     with pytest.raises(LossLakeError, match=r"can't listen on no\.such\.invalid:1 \("):
-        serve(lake, "no.such.invalid", 1, 1)
+        serve(Settings(lake=str(lake.folder), host="no.such.invalid", port=1))
 
 
 def test_a_lake_without_a_release_can_t_be_served(tmp_path: Path) -> None:
+    Lake.create(tmp_path / "empty")
     with pytest.raises(UnknownRelease, match="ingest something first"):
-        serve(Lake.create(tmp_path / "empty"), "127.0.0.1", 0, 1)
+        serve(Settings(lake=str(tmp_path / "empty"), port=0))

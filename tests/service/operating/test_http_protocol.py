@@ -1,0 +1,136 @@
+"""Heads of requests are bounded in size and time, on connections of a running service."""
+
+from __future__ import annotations
+
+import json
+import socket
+import time
+from http.client import HTTPResponse
+
+import pytest
+
+from tests.service.running import Running
+
+HEAD = b"GET /process HTTP/1.1\r\nHost: a\r\n"
+
+
+def connect(running: Running) -> socket.socket:
+    return socket.create_connection(("127.0.0.1", running.port), 10)
+
+
+def answer(connection: socket.socket) -> bytes:
+    """All that comes until the other side closes."""
+    found = bytearray()
+    while data := connection.recv(65536):
+        found += data
+    return bytes(found)
+
+
+def status_of_next(connection: socket.socket) -> int:
+    """The status of one answer, read to its end and no further."""
+    response = HTTPResponse(connection)
+    response.begin()
+    response.read()
+    return response.status
+
+
+def problem(data: bytes) -> dict[str, object]:
+    head, _, body = data.partition(b"\r\n\r\n")
+    assert b"content-type: application/problem+json" in head
+    assert b"connection: close" in head
+    found: dict[str, object] = json.loads(body)
+    return found
+
+
+@pytest.mark.parametrize(
+    "request_of_many_bytes",
+    [
+        b"GET /" + b"a" * 5000 + b" HTTP/1.1\r\nHost: a\r\n\r\n",
+        HEAD + b"X-Long: " + b"a" * 5000 + b"\r\n\r\n",
+        HEAD + b"X-Many: 1234567890\r\n" * 300 + b"\r\n",
+    ],
+)
+def test_a_long_head_is_refused(running: Running, request_of_many_bytes: bytes) -> None:
+    with connect(running) as connection:
+        connection.sendall(request_of_many_bytes)
+        document = problem(answer(connection))
+    assert (document["status"], document["type"]) == (431, "urn:losslake:problem:too-long")
+
+
+def test_a_head_that_goes_on_and_on_is_refused_before_its_end(running: Running) -> None:
+    with connect(running) as connection:
+        connection.sendall(HEAD + b"X-Endless: ")
+        time.sleep(0.05)
+        for _ in range(5):
+            connection.sendall(b"a" * 1000)
+            time.sleep(0.02)
+        assert problem(answer(connection))["status"] == 431
+
+
+def test_a_head_that_does_not_arrive_is_given_up(running: Running) -> None:
+    for sent in (b"", HEAD):
+        with connect(running) as connection:
+            connection.sendall(sent)
+            began = time.monotonic()
+            assert answer(connection) == b""
+            assert 0.3 < time.monotonic() - began < 5
+
+
+def test_the_next_head_on_a_connection_is_bounded_in_time_too(running: Running) -> None:
+    with connect(running) as connection:
+        connection.sendall(HEAD + b"\r\n")
+        assert status_of_next(connection) == 200
+        connection.sendall(HEAD)
+        began = time.monotonic()
+        assert answer(connection) == b""
+        assert 0.3 < time.monotonic() - began < 5
+
+
+def test_an_idle_connection_outlives_the_time_for_a_head(running: Running) -> None:
+    with connect(running) as connection:
+        for _ in range(2):
+            connection.sendall(HEAD + b"\r\n")
+            assert status_of_next(connection) == 200
+            time.sleep(0.7)
+
+
+def test_requests_in_one_packet_are_counted_each(running: Running) -> None:
+    whole = HEAD + b"X-Some: " + b"a" * 2000 + b"\r\n\r\n"
+    with connect(running) as connection:
+        connection.sendall(whole * 5 + HEAD)
+        time.sleep(0.1)
+        connection.sendall(b"Connection: close\r\n\r\n")
+        assert answer(connection).count(b"HTTP/1.1 200") == 6
+
+
+def test_what_is_no_http_is_refused(running: Running) -> None:
+    with connect(running) as connection:
+        connection.sendall(b"\x16\x03\x01 nonsense\r\n\r\n")
+        assert problem(answer(connection))["type"] == "urn:losslake:problem:bad-request"
+
+
+def test_no_more_than_so_many_connections_are_kept(running: Running) -> None:
+    kept = [connect(running) for _ in range(30)]
+    try:
+        time.sleep(0.2)
+        closed = 0
+        for connection in kept:
+            connection.settimeout(0.01)
+            try:
+                closed += connection.recv(1) == b""
+            except ConnectionResetError:
+                closed += 1
+            except TimeoutError:
+                pass
+        assert closed == 10
+    finally:
+        for connection in kept:
+            connection.close()
+
+
+def test_answers_name_no_server_software(running: Running) -> None:
+    with connect(running) as connection:
+        connection.sendall(HEAD + b"Connection: close\r\n\r\n")
+        head = answer(connection).lower()
+    assert b"\r\nserver:" not in head
+    assert b"uvicorn" not in head
