@@ -101,14 +101,13 @@ def ingest_url(
     """Ingest an archive from the web after what is at the paths; raises what `ingest_places` does, and RemoteError."""
     from losslake.remote.archive import RemoteArchive
     from losslake.remote.client import Client
-    from losslake.remote.interrupt import heard_elsewhere
 
     if sha256 is not None and not re.fullmatch(r"[0-9a-fA-F]{64}", sha256):
         raise LossLakeError("--sha256 takes the 64 hexadecimal digits that sha256sum prints")
     if sha256 is None:
         complain("warning: nothing vouches for the bytes that come: give --sha256 if their publisher names it")
     promised = sha256.lower() if sha256 is not None else None
-    with Client() as client, heard_elsewhere(client.stop), RemoteArchive(client, url, promised) as archive:
+    with Client() as client, RemoteArchive(client, url, promised) as archive:
         ingest_places([*paths, archive], lake, request, manner)
 
 

@@ -1,7 +1,7 @@
 """An archive on the web as a file that is read while it comes, without being stored.
 
 The first time through, its bytes come in one request, go into the sha256 of the whole, and the sha256 of each chunk is
-kept. Recent chunks are kept, too, so that a reader may go back a little, as parallel decompression does. What is read
+kept. Recent chunks are kept, too, since an ingest looks at the first files before it reads all of them. What is read
 once more later is asked for again and has to have the same sha256: so every byte that anybody saw is a byte that the
 sha256 of the whole vouches for. A zip, which is read from its end, and what a server can't give in parts, lie in a
 temporary file without a name meanwhile.
@@ -12,7 +12,6 @@ from __future__ import annotations
 import hashlib
 import io
 import tempfile
-import threading
 from collections import OrderedDict
 from collections.abc import Generator, Iterator
 from pathlib import Path
@@ -30,7 +29,7 @@ _ZIP = b"PK"
 
 
 class RemoteArchive:
-    """An archive or log by its URL, as an ingest's SourceFile; safe to read from several threads.
+    """An archive or log by its URL, as an ingest's SourceFile.
 
     promised: the sha256 of the whole, if somebody vouches for it. Raises RemoteError when it can't be had at all; what
     fails later ends the file early, and `sha256` raises it as SourceBroken.
@@ -44,7 +43,6 @@ class RemoteArchive:
         self.path = Path("/", where.host, *(part for part in where.path.split("/") if part not in ("", ".", "..")))
         self._promised = promised
         self._stream = _Stream(client, where)
-        self._lock = threading.Lock()
         self._whole = hashlib.sha256()
         self._digests: list[bytes] = []
         self._kept: OrderedDict[int, bytes] = OrderedDict()
@@ -82,14 +80,13 @@ class RemoteArchive:
 
     def chunk(self, index: int) -> bytes:
         """The bytes from index x CHUNK on, at most CHUNK of them; none from the first failure on."""
-        with self._lock:
-            if self._failure is not None or index * CHUNK >= self.size:
-                return b""
-            try:
-                return self._chunk(index)
-            except (RemoteError, OSError) as error:
-                self._failure = str(error)
-                return b""
+        if self._failure is not None or index * CHUNK >= self.size:
+            return b""
+        try:
+            return self._chunk(index)
+        except (RemoteError, OSError) as error:
+            self._failure = str(error)
+            return b""
 
     def _chunk(self, index: int) -> bytes:
         if self._stored is not None:
