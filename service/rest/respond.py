@@ -1,4 +1,4 @@
-"""An answer as a response: at once when it is small, else as a stream; Parquet, read from its end, from a file."""
+"""An answer as a response: at once when it is small, else as a stream; what is read by ranges, from a file."""
 
 from __future__ import annotations
 
@@ -29,10 +29,10 @@ _OF_FILES = (b"accept-ranges", b"content-type", b"content-length", b"content-ran
 def response_of(request: Request, answer: Answer, output: OutputFormat, headers: Mapping[str, str]) -> Response:
     """Write an answer; to be called in a thread if that may take long.
 
-    headers: has an etag where the answer is known by one; a Parquet file then answers ranges, as its readers ask.
+    headers: has an etag where the answer is known by one. Ranges are given of every format: Parquet is read from its end.
     """
     headers = dict(headers) | _facts_in_headers(answer) | _links(request, answer)
-    if output.name == "parquet":
+    if output.name == "parquet" or "range" in request.headers:
         return _from_file(request, answer, output, headers)
     pieces = output.encode(answer)
     first = _at_once(pieces)
@@ -71,7 +71,7 @@ async def _closing(body: AsyncIterator[bytes], pieces: Iterator[bytes]) -> Async
 
 
 def _from_file(request: Request, answer: Answer, output: OutputFormat, headers: dict[str, str]) -> Response:
-    """Parquet is read from its end, so it is finished first, in a file without a name."""
+    """What is read by ranges is finished first, in a file without a name."""
     handle, name = tempfile.mkstemp(prefix="losslake-", suffix=".parquet")
     path = Path(name)
     try:
