@@ -29,7 +29,7 @@ _OF_FILES = (b"accept-ranges", b"content-type", b"content-length", b"content-ran
 def response_of(request: Request, answer: Answer, output: OutputFormat, headers: Mapping[str, str]) -> Response:
     """Write an answer; to be called in a thread if that may take long.
 
-    headers: has an etag where the answer is known by one. Ranges are given of every format: Parquet is read from its end.
+    headers: has an etag where the answer is known by one. Ranges are given of every format; Parquet needs them.
     """
     headers = dict(headers) | _facts_in_headers(answer) | _links(request, answer)
     if output.name == "parquet" or "range" in request.headers:

@@ -4,13 +4,16 @@ from __future__ import annotations
 
 import json
 import sys
+from importlib.util import find_spec
 from pathlib import Path
 
 import duckdb
-import duckdb_extension_httpfs
 
 if __name__ == "__main__":
-    found = next(Path(duckdb_extension_httpfs.__file__).parent.rglob("httpfs.duckdb_extension"))
+    package = find_spec("duckdb_extension_httpfs")
+    assert package is not None
+    assert package.origin is not None
+    found = next(Path(package.origin).parent.rglob("httpfs.duckdb_extension"))
     connection = duckdb.connect()
     connection.execute(f"LOAD '{found}'")
     for statement in json.load(sys.stdin):
