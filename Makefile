@@ -55,7 +55,7 @@ run: setup ## Serve the bundled studies at http://HOST:PORT, from the lake in LA
 
 .PHONY: test
 test: setup ## Run the tests
-	@$(VENV)/bin/python -m pytest $(PYTEST)
+	@$(VENV)/bin/python -m pytest --numprocesses auto --dist loadfile $(PYTEST)
 
 .PHONY: lint
 lint: setup ## Check style, format and types
@@ -68,9 +68,10 @@ fuzz: setup ## Look for new failing inputs, for minutes
 	@$(VENV)/bin/python -m pytest -m fuzz $(PYTEST)
 
 .PHONY: bench
-bench: setup ## Measure ingest, the scaling query and the log formats against their floors
+bench: setup ## Measure ingest, scaling, the service and the log formats against their floors
 	@$(VENV)/bin/python -m bench.ingest
 	@$(VENV)/bin/python -m bench.scaling
+	@$(VENV)/bin/python -m bench.service
 	@$(VENV)/bin/python -m bench.formats
 	@$(VENV)/bin/python -m bench.tensorboard
 
