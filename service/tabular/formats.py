@@ -14,6 +14,7 @@ import pyarrow.parquet as pq
 
 from service.tabular.answer import Answer
 from service.tabular.json_values import json_text, json_texts, number_text
+from service.tabular.plain import plain_answer
 from service.tabular.texts import csv_column, is_json, json_column
 
 ROWS_AT_A_TIME = 32_768
@@ -23,11 +24,15 @@ FEW_ROWS = 200
 
 @dataclass(frozen=True)
 class OutputFormat:
-    """A format: the value of the parameter `format`, its media type, and how an answer is written."""
+    """A format: the value of the parameter `format`, its media type, and how answers in plain types are written."""
 
     name: str
     media_type: str
-    encode: Callable[[Answer], Iterator[bytes]]
+    write: Callable[[Answer], Iterator[bytes]]
+
+    def encode(self, answer: Answer) -> Iterator[bytes]:
+        """The bytes of an answer, piece by piece."""
+        return self.write(plain_answer(answer))
 
 
 def json_pieces(answer: Answer) -> Iterator[bytes]:
