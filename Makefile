@@ -24,7 +24,7 @@ help: ## List these commands
 	@echo "  Settings: PYTHON=$(PYTHON) HOST=$(HOST) PORT=$(PORT) LAKE=$(LAKE)"
 
 .PHONY: setup
-setup: $(VENV)/.installed ## Make .venv from the lock file, with losslake installed in place
+setup: $(VENV)/.installed $(VENV)-httpfs/.installed ## Make .venv from the lock file, with losslake installed in place
 	@:
 
 $(VENV)/.locked: requirements-dev.lock
@@ -39,6 +39,13 @@ $(VENV)/.locked: requirements-dev.lock
 $(VENV)/.installed: $(VENV)/.locked pyproject.toml
 	@echo "Installing losslake in place"
 	@$(VENV)/bin/python $(PIP) install --no-deps --no-build-isolation --editable .
+	@touch $@
+
+# A client as users have it: a DuckDB that reads over HTTP, which needs an older version than the service's own.
+$(VENV)-httpfs/.installed: tests/clients/httpfs.lock $(VENV)/.locked
+	@echo "Making $(VENV)-httpfs, a DuckDB client for the tests"
+	@$(PYTHON) -m venv $(VENV)-httpfs
+	@$(VENV)-httpfs/bin/python $(PIP) install --require-hashes -r $<
 	@touch $@
 
 .PHONY: run
@@ -83,5 +90,5 @@ resolve = $(VENV)-lock/bin/uv pip compile pyproject.toml --quiet --group build $
 
 .PHONY: clean
 clean: ## Remove the environments, caches and builds; lakes stay
-	@rm -rf $(VENV) $(VENV)-lock .hypothesis .mypy_cache .pytest_cache .ruff_cache build dist
+	@rm -rf $(VENV) $(VENV)-lock $(VENV)-httpfs .hypothesis .mypy_cache .pytest_cache .ruff_cache build dist
 	@find $(wildcard $(PACKAGES)) -name __pycache__ -type d -prune -exec rm -rf {} +

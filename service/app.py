@@ -5,18 +5,26 @@ from __future__ import annotations
 from functools import partial
 
 from fastapi import FastAPI, Request
+from starlette.middleware import Middleware
 
 from schema.lake import Lake
+from service.bulk.file_list_path import FILES
+from service.bulk.paths import add_bulk_download
+from service.operating.metrics import Metrics
 from service.operating.operate import operate
 from service.problems import answer_with_problems
 from service.releases import Releases
+from service.rest.answer_cache import AnswerCache
 from service.rest.openapi import describe
 from service.rest.questions import questions
 from service.rest.route import add_question
+from service.rest.sandboxing import KeptSandbox
+from service.rest.sql_paths import sql_paths
 from service.settings import Settings
 from service.version import VERSION
 from service.web.paths import pages
 
+BYTES_IN_A_MEGABYTE = 1024 * 1024
 _DESCRIPTION = """Training-curve measurements, and what they say about batch sizes.
 
 Every answer is of one release, and says of which. It comes as JSON, CSV, Arrow IPC stream or Parquet: by the header
@@ -28,6 +36,8 @@ never changes, byte for byte. Errors are problem documents (RFC 9457) whose type
 def create_app(lake: Lake, settings: Settings | None = None) -> FastAPI:
     """The application that answers questions about a lake; without settings by the defaults, and without log lines."""
     settings = settings or Settings.model_construct(log_format="off")
+    releases = Releases(lake, settings.seconds_between_looks, settings.releases_open)
+    sandbox = KeptSandbox(settings, releases) if settings.sql_enabled else None
     app = FastAPI(
         title="LossLake",
         description=_DESCRIPTION,
@@ -35,16 +45,27 @@ def create_app(lake: Lake, settings: Settings | None = None) -> FastAPI:
         docs_url=None,
         redoc_url=None,
         redirect_slashes=False,
+        lifespan=sandbox.while_running if sandbox is not None else None,
     )
-    app.state.releases = Releases(lake, settings.seconds_between_looks, settings.releases_open)
+    app.state.releases = releases
+    add_bulk_download(app, lake, settings.public_url)
     asked = tuple(questions())
     for question in asked:
         add_question(app.router, open_releases, question)
     app.include_router(pages)
     answer_with_problems(app)
-    operate(app, settings, app.state.releases)
-    app.openapi = partial(describe, app, asked)  # type: ignore[method-assign]
+    checks = {"sql": sandbox.check} if sandbox is not None else {}
+    cache = partial(_answer_cache, settings, releases)
+    metrics = operate(app, settings, releases, checks=checks, inner=cache)
+    if sandbox is not None:
+        app.include_router(sql_paths(sandbox.sandbox, releases, metrics))
+    app.openapi = partial(describe, app, (*asked, FILES))  # type: ignore[method-assign]
     return app
+
+
+def _answer_cache(settings: Settings, releases: Releases, metrics: Metrics) -> list[Middleware]:
+    most_bytes = settings.answer_cache_mb * BYTES_IN_A_MEGABYTE
+    return [Middleware(AnswerCache, releases, most_bytes, metrics.answer_cache)] if most_bytes else []
 
 
 def open_releases(request: Request) -> Releases:

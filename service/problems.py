@@ -18,6 +18,8 @@ from starlette.types import Scope
 
 from schema.errors import LakeBroken, UnknownRelease
 from service.errors import BadParameter, UnknownName, near_names
+from service.sandbox.errors import KINDS as SQL_KINDS
+from service.sandbox.errors import SqlProblem
 
 MEDIA_TYPE = "application/problem+json"
 TYPE = "urn:losslake:problem:"
@@ -31,6 +33,8 @@ KINDS = {
     "unknown-metaparameter": (404, "No trial has such a metaparameter"),
     "unknown-path": (404, "There is nothing at this path"),
     "wrong-method": (405, "The method is not allowed here"),
+    "precondition-failed": (412, "It is another version"),
+    "unsatisfiable-range": (416, "The range has no byte of it"),
     "bad-parameter": (422, "A parameter has a bad value"),
     "missing-parameter": (422, "A parameter is missing"),
     "unknown-parameter": (422, "There is no such parameter"),
@@ -42,6 +46,7 @@ KINDS = {
     "internal-error": (500, "The service failed"),
     "lake-unavailable": (503, "The lake can't be read"),
     "not-ready": (503, "The service is not ready to answer"),
+    **SQL_KINDS,
 }
 """By kind, the HTTP status and the title."""
 
@@ -67,13 +72,19 @@ class ProblemDocument(BaseModel):
     """Where a name is unknown: what may have been meant, likeliest first."""
     parameter: Annotated[str | None, Field(examples=["colour"])] = None
     """Where a parameter is wrong: its name."""
+    line: Annotated[int | None, Field(examples=[1], json_schema_extra={"x-unit": "lines"})] = None
+    """Where a statement has an error: its line, from 1."""
+    column: Annotated[int | None, Field(examples=[8], json_schema_extra={"x-unit": "characters"})] = None
+    """Where a statement has an error: its column, from 1."""
 
 
 _WHEN = {
     304: "The requester has this answer already.",
     404: "A name or a path is unknown; near matches are listed.",
     405: "The method is not allowed here.",
+    412: "It is another version than If-Match or If-Unmodified-Since names.",
     413: "The request's body is too large.",
+    416: "The range has no byte of it; Content-Range says how many there are.",
     422: "A parameter is missing, unknown or has a bad value.",
     429: "Too many requests; Retry-After says when to come again.",
     500: "The service failed.",
@@ -110,6 +121,7 @@ def answer_with_problems(app: FastAPI) -> None:
     app.add_exception_handler(BadParameter, _bad_parameter)
     app.add_exception_handler(RequestValidationError, _invalid)
     app.add_exception_handler(UnknownName, _unknown_name)
+    app.add_exception_handler(SqlProblem, _sql)
     app.add_exception_handler(HTTPException, _http)
     for unavailable in (UnknownRelease, LakeBroken, duckdb.IOException):
         app.add_exception_handler(unavailable, _unavailable)
@@ -149,6 +161,13 @@ async def _invalid(request: Request, error: Exception) -> Response:
     return problem(request.scope, kind, detail, parameter=name)
 
 
+async def _sql(request: Request, error: Exception) -> Response:
+    assert isinstance(error, SqlProblem)
+    headers = {"Retry-After": str(error.retry_after)} if error.retry_after is not None else None
+    place = {} if error.line is None else {"line": error.line, "column": error.column}
+    return problem(request.scope, error.kind, error.detail, headers, **place)
+
+
 async def _unknown_name(request: Request, error: Exception) -> Response:
     assert isinstance(error, UnknownName)
     return problem(request.scope, f"unknown-{error.what}", str(error), near_matches=error.near_matches)
@@ -160,6 +179,9 @@ async def _http(request: Request, error: Exception) -> Response:
     if error.status_code == HTTPStatus.METHOD_NOT_ALLOWED:
         allowed = headers.get("Allow", "GET")
         return problem(request.scope, "wrong-method", f"{request.method} is not allowed here: use {allowed}", headers)
+    for kind in ("precondition-failed", "unsatisfiable-range"):
+        if error.status_code == KINDS[kind][0]:
+            return problem(request.scope, kind, error.detail, headers)
     detail = f"there is nothing at {request.url.path}: GET / has examples, GET /docs describes every path"
     near = near_names(request.url.path, request.app.openapi()["paths"])
     return problem(request.scope, "unknown-path", detail, headers, near_matches=near)

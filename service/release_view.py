@@ -6,6 +6,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from itertools import groupby
+from pathlib import Path
 from typing import Any
 
 import duckdb
@@ -16,7 +17,7 @@ import pyarrow as pa
 from schema.database import Release
 from schema.errors import BadName
 from schema.lake import Lake
-from schema.names import Study, Trial, Workload
+from schema.names import LARGEST_INTEGER, Study, Trial, Workload
 from schema.record_curves import RecordCurves, TrialRecords
 from schema.registry import Goal
 from schema.serving import record_curves_file, serving_file
@@ -91,11 +92,18 @@ class WorkloadFacts:
     def first_least_by_study(self, candidates: Flags, *keys: npt.NDArray[Any]) -> Integers:
         """By study, the row of the candidate with the least keys, of equal ones the first; -1 without a candidate."""
         found = np.full(len(self.batch_sizes), -1, np.int64)
-        rows = np.flatnonzero(candidates)
-        studies = self.study_of_trial[rows]
-        order = np.lexsort((rows, *(key[rows] for key in reversed(keys)), studies))
-        studies, first = np.unique(studies[order], return_index=True)
-        found[studies] = rows[order][first]
+        sizes = np.diff(self.offsets)
+        studies = np.flatnonzero(sizes)
+        if not len(studies):
+            return found
+        starts, sizes = np.asarray(self.offsets)[studies], sizes[studies]
+        for key in keys:
+            most = np.inf if key.dtype.kind == "f" else LARGEST_INTEGER
+            left = np.where(candidates, key, most)
+            candidates = candidates & (left == np.repeat(np.minimum.reduceat(left, starts), sizes))
+        n = len(candidates)
+        rows = np.minimum.reduceat(np.where(candidates, np.arange(n), n), starts)
+        found[studies] = np.where(rows < n, rows, -1)
         return found
 
     def rows_of_trials(self, study: Integers, trial_id: Integers) -> Integers:
@@ -127,6 +135,7 @@ class ReleaseView:
         records: RecordCurves,
         files: Mapping[Study, Sequence[str]],
         digest: str = "",
+        serving_file: Path = Path(),
     ) -> None:
         """
         Args:
@@ -135,9 +144,11 @@ class ReleaseView:
             records: those of the release, in the numbering of the connection's `base` tables.
             files: where the measurements of each study are.
             digest: tells the bytes of this release from any other's.
+            serving_file: what the connection is to.
         """
         self.number = number
         self.digest = digest
+        self.serving_file = serving_file
         self._connection = connection
         self._records = records
         self._placed: dict[tuple[int, int], PlacedRecords] = {}
@@ -161,7 +172,7 @@ class ReleaseView:
         database = serving_file(lake, release)
         connection = duckdb.connect(str(database), read_only=True)
         records = RecordCurves.open(record_curves_file(database))
-        return ReleaseView(release.number, connection, records, files, release.manifest_sha256)
+        return ReleaseView(release.number, connection, records, files, release.manifest_sha256, database)
 
     def cursor(self) -> duckdb.DuckDBPyConnection:
         """A connection of one's own to the release, for one thread."""

@@ -168,8 +168,8 @@ def _step_limits(facts: WorkloadFacts, selection: Selection) -> Integers | None:
 
 
 def _admitted(facts: WorkloadFacts, selection: Selection) -> Flags:
-    codes = [STATUSES.index(status) for status in selection.statuses]
-    admitted: Flags = np.isin(facts.trials.status, codes)
+    is_admitted = np.array([status in selection.statuses for status in STATUSES])
+    admitted: Flags = is_admitted[facts.trials.status]
     if selection.trials is not None:
         for index in range(len(facts.batch_sizes)):
             own = admitted[facts.rows_of(index)]

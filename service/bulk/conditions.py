@@ -1,7 +1,7 @@
-"""What a request's headers ask of a file that doesn't change: all of it, a part of it, or nothing if it is known already.
+"""What a request's headers ask of a file that doesn't change: all of it, a part of it, or nothing if it is known.
 
-RFC 9110, sections 13 (conditional requests) and 14 (ranges). One range at a time: a request for several is answered with
-the whole file, as the RFC allows.
+RFC 9110, sections 13 (conditional requests) and 14 (ranges). One range at a time: a request for several is answered
+with the whole file, as the RFC allows.
 """
 
 from __future__ import annotations

@@ -1,8 +1,8 @@
 """A file as the answer to a request, at nearly the speed of sendfile and in constant memory.
 
-Chunks are read by preadv, not mapped: a mapped file that someone truncates kills the process by SIGBUS, where a read comes
-back short. What the page cache holds is read at once (RWF_NOWAIT), which takes less time than asking a thread to; what
-has to come from the disk is read in a thread, so that nobody else waits for it.
+Chunks are read by preadv, not mapped: a mapped file that someone truncates kills the process by SIGBUS, where a read
+comes back short. What the page cache holds is read at once (RWF_NOWAIT), which takes less time than asking a thread to;
+what has to come from the disk is read in a thread, so that nobody else waits for it.
 """
 
 from __future__ import annotations
@@ -14,7 +14,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
 
-import anyio.to_thread
+from starlette.concurrency import run_in_threadpool
 from starlette.exceptions import HTTPException
 from starlette.responses import Response
 from starlette.types import Receive, Scope, Send
@@ -37,6 +37,7 @@ class ServedFile:
     size: int
     version: Version
     media_type: str
+    cache_control: str = FOREVER
 
 
 class FileAnswer(Response):
@@ -55,7 +56,7 @@ class FileAnswer(Response):
     def _decide(self, file: ServedFile, asked: Mapping[str, str]) -> None:
         headers = {
             "accept-ranges": "bytes",
-            "cache-control": FOREVER,
+            "cache-control": file.cache_control,
             "etag": file.version.etag,
             "last-modified": file.version.last_modified,
         }
@@ -124,9 +125,9 @@ def open_unchanged(file: ServedFile) -> int:
 
 async def _read(file: int, position: int, count: int) -> bytes | bytearray:
     """At most so many bytes and at least one; raises LakeBroken where the file ends, which ends the connection."""
-    chunk: bytes | bytearray | None = _read_cached(file, position, count) or await anyio.to_thread.run_sync(
-        os.pread, file, count, position
-    )
+    chunk: bytes | bytearray | None = _read_cached(file, position, count)
+    if not chunk:
+        chunk = await run_in_threadpool(os.pread, file, count, position)
     if not chunk:
         raise LakeBroken(f"a data file was cut to {position} bytes while it was sent: restore it")
     return chunk

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import AsyncIterator, Mapping, Sequence
+from collections.abc import AsyncIterator, Callable, Mapping, Sequence
 from contextlib import asynccontextmanager, suppress
 from typing import Any
 
@@ -35,7 +35,7 @@ def operate(
     releases: Releases,
     *,
     checks: Mapping[str, Check] | None = None,
-    inner: Sequence[Middleware] = (),
+    inner: Callable[[Metrics], Sequence[Middleware]] = lambda _: (),
     lines: RequestLines | None = None,
 ) -> Metrics:
     """Have the application operated by these settings; to be called once, when its own paths are all there.
@@ -44,7 +44,7 @@ def operate(
 
     Args:
         checks: what else /readyz looks at, by name.
-        inner: between compression and the application: where a cache of finished answers is. It sees requests that were
+        inner: what is between compression and the application: a cache of finished answers. It sees requests that were
             admitted, with the application's own entity tags, and answers that are not coded yet.
         lines: where the lines of requests go; default: to standard error, as the settings say.
 
@@ -58,7 +58,7 @@ def operate(
     if lines is None:
         is_told = settings.log_level in ("debug", "info")
         lines = RequestLines(log_format(settings) if is_told else "off")
-    around = [*middlewares(settings, metrics, lines), *inner]
+    around = [*middlewares(settings, metrics, lines), *inner(metrics)]
     build = app.build_middleware_stack
 
     def build_all() -> ASGIApp:

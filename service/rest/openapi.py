@@ -12,6 +12,7 @@ from service.lists.filters import METAPARAMETER, Filter, filters_of, has_metapar
 from service.lists.listing import Listing
 from service.problems import problem_responses, problem_schemas
 from service.rest.question import Question
+from service.rest.sql_openapi import describe_sql
 from service.tabular.formats import FORMATS
 
 Document = dict[str, Any]
@@ -29,6 +30,7 @@ def describe(app: FastAPI, questions: Sequence[Question]) -> Document:
                 operation["responses"] |= problem_responses(*statuses)
         for question in questions:
             _describe_question(document, question)
+        describe_sql(document)
         for name in ("HTTPValidationError", "ValidationError"):
             schemas.pop(name, None)
         app.openapi_schema = document

@@ -11,6 +11,7 @@ from packaging.version import Version
 from tests.repository.checkout import ROOT, project, tracked_files
 
 LOCKS = ("requirements.lock", "requirements-dev.lock")
+CLIENT_LOCK = "tests/clients/httpfs.lock"
 PIN = re.compile(r"(?P<name>[a-z0-9][a-z0-9._-]*)==(?P<version>\S+)(?: ; (?P<marker>[^\\]+))?")
 HASH = re.compile(r"--hash=sha256:[0-9a-f]{64}")
 # In pieces, so that this file doesn't name them either.
@@ -71,7 +72,7 @@ def asked_for() -> dict[str, list[str]]:
     }
 
 
-@pytest.mark.parametrize("lock", LOCKS)
+@pytest.mark.parametrize("lock", [*LOCKS, CLIENT_LOCK])
 def test_every_requirement_is_pinned_and_hashed_and_comes_from_nowhere_in_particular(lock: str) -> None:
     assert faults((ROOT / lock).read_text()) == []
 

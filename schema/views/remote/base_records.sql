@@ -1,0 +1,10 @@
+-- One row per record, from the release's files over HTTP, whose URLs stand in place of $files. A query for one study
+-- fetches only its files: DuckDB takes the keys from the URLs. Columns are qualified, or DuckDB would take `metric` for the
+-- parameter of a macro that reads this view.
+CREATE VIEW base.records AS
+SELECT
+    r.collection, r.dataset, r.model, r.optimizer, r.batch_size, r.metric, r.trial_id, r.step, r.previous_step, r.value,
+    r.elapsed_s
+FROM read_parquet($files, hive_partitioning = true, hive_types = {
+    'collection': VARCHAR, 'dataset': VARCHAR, 'model': VARCHAR, 'optimizer': VARCHAR, 'batch_size': BIGINT
+}) AS r;

@@ -1,0 +1,6 @@
+-- One row per trial, from the release's file over HTTP, whose URL stands in place of $files.
+CREATE VIEW base.trials AS
+SELECT
+    collection, dataset, model, optimizer, batch_size, trial_id, status, steps, parameters, attributes, n_evaluations,
+    n_nonfinite, last_step, source, source_sha256, content_digest
+FROM read_parquet($files, hive_partitioning = false);

@@ -1,0 +1,157 @@
+"""What a release offers for download, by place: data files, and documents beside them. Nothing else can be reached."""
+
+from __future__ import annotations
+
+import hashlib
+import threading
+from collections import OrderedDict
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from datetime import datetime
+
+import pyarrow as pa
+
+from schema.croissant import CROISSANT_PLACE, croissant, json_ld
+from schema.database import Release
+from schema.documents import collections_of, documents
+from schema.errors import UnknownRelease
+from schema.file_list import file_list
+from schema.lake import Lake
+from schema.places import checksum_lines, places
+from service.bulk.conditions import Version
+from service.bulk.file_response import ServedFile
+from service.errors import UnknownName, near_numbers
+
+CHECKSUMS_PLACE = "SHA256SUMS"
+PARQUET = "application/vnd.apache.parquet"
+MOST_KEPT = 8
+_MEDIA_TYPES = {
+    "README.md": "text/markdown; charset=utf-8",
+    "CITATION.cff": "application/yaml",
+    CROISSANT_PLACE: "application/ld+json",
+}
+
+
+@dataclass(frozen=True, slots=True)
+class Document:
+    """A text that comes along with a release."""
+
+    content: bytes
+    version: Version
+    media_type: str
+
+
+@dataclass(frozen=True, slots=True)
+class Entry:
+    """A line of a listing: a file of so many bytes (None: not known yet), or a folder, whose name ends in a slash."""
+
+    name: str
+    size: int | None
+
+
+class ReleaseFiles:
+    """The files and documents of one release; shared by threads."""
+
+    def __init__(self, lake: Lake, release: Release) -> None:
+        """Raises LakeBroken when the release's file list or its collections can't be read."""
+        self.lake = lake
+        self.release = release
+        self.modified = release.created_at.replace(microsecond=0)
+        self._data_files = lake.files(release)
+        self._collections = collections_of(lake, release)
+        place_of = places(self._data_files)
+        self.files: Mapping[str, ServedFile] = {
+            place_of[file.path]: ServedFile(
+                lake.folder / file.path, file.bytes, Version(f'"{file.sha256}"', self.modified), PARQUET
+            )
+            for file in self._data_files
+        }
+        texts = documents(release, self._collections)
+        sums = {place_of[file.path]: file.sha256 for file in self._data_files}
+        sums |= {place: hashlib.sha256(text.encode()).hexdigest() for place, text in texts.items()}
+        texts[CHECKSUMS_PLACE] = checksum_lines(sums)
+        self._documents = {place: document(text, place, self.modified) for place, text in texts.items()}
+        self.folders = _folders({place: file.size for place, file in self.files.items()}, self._documents)
+
+    def document(self, place: str, base_url: str) -> Document | None:
+        """The document at a place; base_url: of this service, for the one that names files by URL."""
+        if place == CROISSANT_PLACE:
+            return document(self._croissant(base_url), place, self.modified)
+        return self._documents.get(place)
+
+    def table(self, base_url: str) -> pa.Table:
+        """A row per data file: the columns of `schema.file_list.FILES`, and its url; raises LakeBroken."""
+        listed = file_list(self.lake, self.release)
+        urls = [f"{base_url}/hive/{self.release.number}/{path}" for path in listed["path"].to_pylist()]
+        return listed.append_column("url", pa.array(urls, pa.string()))
+
+    def json_ld(self, base_url: str) -> str:
+        """A short Croissant description, without the files of partitions, to stand in a page's script element."""
+        return json_ld(self._croissant(base_url, brief=True))
+
+    def _croissant(self, base_url: str, brief: bool = False) -> str:
+        return croissant(self.release, self._data_files, self._collections, base_url, brief)
+
+
+class BulkReleases:
+    """The files of the releases of a lake, the last used ones kept."""
+
+    def __init__(self, lake: Lake) -> None:
+        self.lake = lake
+        self._kept: OrderedDict[int, ReleaseFiles] = OrderedDict()
+        self._changing = threading.Lock()
+
+    def kept(self, number: int) -> ReleaseFiles | None:
+        """The files of a release if it was used lately; never waits."""
+        with self._changing:
+            found = self._kept.get(number)
+            if found is not None:
+                self._kept.move_to_end(number)
+        return found
+
+    def open(self, number: int) -> ReleaseFiles:
+        """The files of a release; raises UnknownName and LakeBroken."""
+        found = self.kept(number)
+        if found is None:
+            try:
+                release = self.lake.release(number)
+            except UnknownRelease:
+                raise self.unknown(str(number), number) from None
+            found = ReleaseFiles(self.lake, release)
+            with self._changing:
+                found = self._kept.setdefault(number, found)
+                while len(self._kept) > MOST_KEPT:
+                    self._kept.popitem(last=False)
+        return found
+
+    def unknown(self, text: str, number: int = 0) -> UnknownName:
+        """That there is no such release, with the numbers that are nearest."""
+        known = near_numbers(number, (release.number for release in self.lake.releases()))
+        return UnknownName("release", text, [str(other) for other in known], "the lake")
+
+
+def document(text: str, place: str, modified: datetime) -> Document:
+    """A document of this text."""
+    content = text.encode()
+    version = Version(f'"{hashlib.sha256(content).hexdigest()}"', modified)
+    return Document(content, version, _MEDIA_TYPES.get(place, "text/plain; charset=utf-8"))
+
+
+def _folders(sizes: Mapping[str, int], texts: Mapping[str, Document]) -> Mapping[str, Sequence[Entry]]:
+    """The entries of each folder, folders first; a folder's place ends in a slash, that of the release is empty."""
+    every: dict[str, int | None] = {**sizes, **{place: len(text.content) for place, text in texts.items()}}
+    every[CROISSANT_PLACE] = None
+    found: dict[str, dict[str, Entry]] = {"": {}}
+    for place, size in every.items():
+        folder, _, name = place.rpartition("/")
+        parent = f"{folder}/" if folder else ""
+        found.setdefault(parent, {})[name] = Entry(name, size)
+        while parent:
+            above, _, name = parent[:-1].rpartition("/")
+            above = f"{above}/" if above else ""
+            found.setdefault(above, {})[f"{name}/"] = Entry(f"{name}/", None)
+            parent = above
+    return {
+        folder: tuple(sorted(entries.values(), key=lambda entry: (not entry.name.endswith("/"), entry.name)))
+        for folder, entries in found.items()
+    }

@@ -1,0 +1,63 @@
+"""The sandbox for SQL, kept by an application while it runs."""
+
+from __future__ import annotations
+
+import asyncio
+import logging
+from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager, suppress
+
+from fastapi import FastAPI
+
+from schema.errors import LossLakeError
+from service.releases import Releases
+from service.sandbox.limits import SqlLimits
+from service.sandbox.sandbox import SqlSandbox
+from service.settings import Settings
+
+_log = logging.getLogger(__name__)
+
+
+class KeptSandbox:
+    """A sandbox that is warmed up when the application starts, and closed with it."""
+
+    def __init__(self, settings: Settings, releases: Releases) -> None:
+        self.sandbox = SqlSandbox(
+            SqlLimits(
+                seconds=settings.sql_seconds,
+                memory_mb=settings.sql_memory_mb,
+                result_mb=settings.sql_result_mb,
+                result_rows=settings.sql_result_rows,
+                workers=settings.sql_workers,
+                waiting=settings.sql_waiting,
+            )
+        )
+        self._releases = releases
+        self._trouble = "its workers are being started"
+
+    def check(self) -> None:
+        """Raise LossLakeError unless workers could be started."""
+        if self._trouble:
+            raise LossLakeError(self._trouble)
+
+    @asynccontextmanager
+    async def while_running(self, _: FastAPI) -> AsyncIterator[None]:
+        """Have workers ready while the application runs."""
+        warming = asyncio.create_task(self._warm_up())
+        try:
+            yield
+        finally:
+            warming.cancel()
+            with suppress(asyncio.CancelledError):
+                await warming
+            await asyncio.to_thread(self.sandbox.close)
+
+    async def _warm_up(self) -> None:
+        try:
+            view = await asyncio.to_thread(self._releases.view)
+            await self.sandbox.start(view.serving_file, self._releases.lake.warehouse)
+        except LossLakeError as error:
+            self._trouble = str(error)
+            _log.error("SQL can't be offered: %s", error)
+        else:
+            self._trouble = ""

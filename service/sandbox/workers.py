@@ -1,0 +1,144 @@
+"""A worker as the service sees it: a process that is started, confined to a release, asked, and killed in time."""
+
+from __future__ import annotations
+
+import contextlib
+import dataclasses
+import logging
+import signal
+import socket
+import subprocess
+import sys
+import time
+from pathlib import Path
+from typing import Any
+
+import service
+from service.sandbox import errors
+from service.sandbox.channel import LONGEST_REPLY, ChannelClosed, receive, send
+from service.sandbox.confinement import Confinement
+from service.sandbox.errors import SqlProblem, broken, too_slow, unavailable
+from service.sandbox.limits import SqlLimits
+
+PROGRAM = "service.sandbox.worker"
+_SECONDS_TO_OPEN = 30
+_GRACE = 0.5
+_BEGIN = "import runpy, sys; sys.path.insert(0, sys.argv[1]); runpy.run_module(sys.argv[2], run_name='__main__')"
+_ENVIRONMENT = {
+    # One thread while it is being confined, and little address space for each later one.
+    "OPENBLAS_NUM_THREADS": "1",
+    "OMP_NUM_THREADS": "1",
+    "MALLOC_ARENA_MAX": "2",
+    "JE_ARROW_MALLOC_CONF": "background_thread:false",
+    "ARROW_DEFAULT_MEMORY_POOL": "system",
+    "LC_ALL": "C.UTF-8",
+    "TZ": "UTC",
+}
+_log = logging.getLogger(__name__)
+
+
+class Worker:
+    """A process for statements. Not to be shared by threads; `kill` may be called by any."""
+
+    def __init__(self, program: str) -> None:
+        root = str(Path(next(iter(service.__path__))).parent)
+        ours, theirs = socket.socketpair()
+        with theirs:
+            self._process = subprocess.Popen(
+                [sys.executable, "-I", "-c", _BEGIN, root, program],
+                stdin=theirs.fileno(),
+                stdout=subprocess.DEVNULL,
+                stderr=subprocess.DEVNULL,
+                env=_ENVIRONMENT,
+                start_new_session=True,
+            )
+        self._channel = ours
+        self.release: Path | None = None
+        self.confinement = Confinement()
+        self._is_killed = False
+        self._statements = 0
+
+    @property
+    def process_id(self) -> int:
+        return self._process.pid
+
+    def open(self, serving_file: Path, data_files_root: Path, limits: SqlLimits) -> None:
+        """Confine it to a release; raises SqlProblem when that fails, with the reason in the log."""
+        opening = {
+            "limits": dataclasses.asdict(limits),
+            "serving_file": str(serving_file),
+            "data_files_root": str(data_files_root),
+        }
+        try:
+            send(self._channel, opening)
+            reply, _ = receive(self._channel, LONGEST_REPLY, time.monotonic() + _SECONDS_TO_OPEN)
+        except (ChannelClosed, TimeoutError) as error:
+            reply = {"failed": f"it gave no answer ({error}), status {self._process.poll()}"}
+        if "failed" in reply:
+            _log.error("a worker for SQL could not open %s: %s", serving_file, reply["failed"])
+            raise unavailable()
+        self.confinement = Confinement([*map(str, reply["in_force"])], [*map(str, reply["missing"])])
+        self.release = serving_file
+
+    def ask(self, statement: str, parameters: object, file: int, limits: SqlLimits) -> dict[str, Any]:
+        """Run a statement whose result goes to an open file; raises SqlProblem.
+
+        Returns:
+            rows, size, truncated and digest, as in `Spooled`.
+        """
+        self._statements += 1
+        deadline = time.monotonic() + limits.seconds + _GRACE
+        try:
+            self._channel.settimeout(limits.seconds + _GRACE)
+            send(self._channel, {"statement": statement, "parameters": parameters}, file)
+            reply, _ = receive(self._channel, LONGEST_REPLY, deadline)
+        except TimeoutError:
+            self.kill()
+            raise too_slow(limits) from None
+        except ChannelClosed:
+            was_killed = self._is_killed
+            self.kill()
+            if was_killed:
+                raise unavailable() from None
+            raise self._why_it_died(limits) from None
+        if reply.get("worn", False) or self._statements >= limits.statements_per_worker:
+            self.kill()
+        if "problem" in reply:
+            raise _problem(reply, limits)
+        return reply
+
+    def is_usable(self) -> bool:
+        """Whether it can be asked again."""
+        return not self._is_killed and self._process.poll() is None
+
+    def kill(self) -> None:
+        """End it at once, whatever it does."""
+        self._is_killed = True
+        with contextlib.suppress(ProcessLookupError):
+            self._process.kill()
+
+    def discard(self) -> None:
+        """End it, and give back what it had in this process."""
+        self.kill()
+        self._process.wait()
+        self._channel.close()
+
+    def _why_it_died(self, limits: SqlLimits) -> SqlProblem:
+        status = self._process.wait()
+        if status == -signal.SIGXCPU:
+            return too_slow(limits)
+        _log.warning("a worker for SQL died of a statement, status %s", status)
+        return broken(limits)
+
+
+def _problem(reply: dict[str, Any], limits: SqlLimits) -> SqlProblem:
+    """What the worker tells, as far as it makes sense: a statement may have taken it over."""
+    kind, detail = str(reply["problem"]), str(reply.get("detail"))
+    line, column = reply.get("line"), reply.get("column")
+    if kind == errors.UNAVAILABLE:
+        _log.error("a worker for SQL could not read its release: %s", detail)
+        return unavailable()
+    if kind not in errors.KINDS:
+        return broken(limits)
+    known = isinstance(line, int) and isinstance(column, int)
+    return SqlProblem(kind, detail, line if known else None, column if known else None)

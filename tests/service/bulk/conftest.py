@@ -1,0 +1,65 @@
+"""A lake whose names are as odd as names may be, and a service of it in a process of its own."""
+
+from __future__ import annotations
+
+import os
+import re
+import subprocess
+import sys
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+from fastapi.testclient import TestClient
+
+from ingest.run import ingest
+from schema.lake import Lake
+from service.app import create_app
+from tests.ingest.offers import TrialOffer, study_files, unpacked
+
+ROOT = Path(__file__).parents[3]
+TRIALS = {1: TrialOffer(rows=["0,0.9", "10,nan", "20,0.1"]), 2: TrialOffer()}
+WORKLOADS = (
+    "root/sub/mnist 100%/cnn/sgd",
+    "<script>alert(1)/a&b/c\"d/e'f",
+    "a%2Fb/d/m/o",
+    "a/b/d/m/o",
+    "ünï/dätä/mödel/x=y",
+    "batch_science/mnist/simple_cnn_base/nesterov_momentum",
+)
+"""The third would be taken for the fourth by someone who decodes once too often; the last has goals."""
+
+
+@pytest.fixture(scope="session")
+def odd_lake(tmp_path_factory: pytest.TempPathFactory) -> Lake:
+    folder = tmp_path_factory.mktemp("bulk")
+    files: dict[str, bytes] = {}
+    for number, workload in enumerate(WORKLOADS):
+        trials = TRIALS | {number + 3: TrialOffer(rows=["0,0.5", "7,0.3", "9,0.001"])}
+        files |= study_files(trials, 8, workload) | study_files(TRIALS, 64, workload)
+    lake = Lake.create(folder / "lake")
+    summary = ingest(lake, [unpacked(folder / "logs", files)])
+    assert not summary.quarantined, summary.quarantined
+    return lake
+
+
+@pytest.fixture(scope="session")
+def odd_client(odd_lake: Lake) -> Iterator[TestClient]:
+    with TestClient(create_app(odd_lake), raise_server_exceptions=False, follow_redirects=False) as client:
+        yield client
+
+
+@pytest.fixture(scope="session")
+def served(odd_lake: Lake) -> Iterator[str]:
+    """The address of `losslake serve` over the odd lake."""
+    command = [sys.executable, "-m", "losslake", "serve", "--lake", str(odd_lake.folder), "--port", "0"]
+    environment = os.environ | {"PYTHONPATH": str(ROOT)}
+    process = subprocess.Popen(command, stdout=subprocess.PIPE, text=True, env=environment, cwd=ROOT)
+    try:
+        assert process.stdout is not None
+        address = re.search(r"http://[\d.]+:\d+", process.stdout.readline())
+        assert address is not None
+        yield address[0]
+    finally:
+        process.terminate()
+        process.wait(60)

@@ -1,0 +1,64 @@
+"""Asking a sandbox from tests."""
+
+from __future__ import annotations
+
+import asyncio
+import hashlib
+from collections.abc import Coroutine
+from pathlib import Path
+from typing import Any, TypeVar
+
+import pytest
+
+from schema.lake import Lake
+from schema.serving import serving_file
+from service.sandbox.errors import SqlProblem
+from service.sandbox.limits import SqlLimits
+from service.sandbox.sandbox import SqlSandbox
+from service.sandbox.statement import Parameters
+
+T = TypeVar("T")
+SMALL = SqlLimits(seconds=0.6, memory_mb=400, result_mb=4, result_rows=10_000, workers=2, waiting=4)
+UNCHECKED = "tests.service.sandbox.unchecked_worker"
+TAKEN = "tests.service.sandbox.taken_worker"
+
+
+class Asked:
+    """A sandbox over a lake, to be asked in plain calls."""
+
+    def __init__(self, lake: Lake, limits: SqlLimits = SMALL, program: str | None = None) -> None:
+        self.lake = lake
+        self.file = serving_file(lake, lake.release())
+        self.sandbox = SqlSandbox(limits) if program is None else SqlSandbox(limits, program)
+
+    async def rows(self, statement: str, parameters: Parameters = None) -> list[dict[str, Any]]:
+        with await self.sandbox.run(self.file, self.lake.warehouse, statement, parameters) as result:
+            return [row for batch in result.batches for row in batch.to_pylist()]
+
+    async def problem(self, statement: str, parameters: Parameters = None) -> SqlProblem:
+        with pytest.raises(SqlProblem) as raised:
+            await self.rows(statement, parameters)
+        return raised.value
+
+    def __call__(self, statement: str, parameters: Parameters = None) -> list[dict[str, Any]]:
+        return now(self.rows(statement, parameters))
+
+    def fails(self, statement: str, parameters: Parameters = None) -> SqlProblem:
+        return now(self.problem(statement, parameters))
+
+    def outcome(self, statement: str) -> object:
+        """The rows, or the problem."""
+        try:
+            return self(statement)
+        except SqlProblem as problem:
+            return problem
+
+
+def now(asked: Coroutine[Any, Any, T]) -> T:
+    return asyncio.run(asked)
+
+
+def state_of(folder: Path) -> dict[str, str]:
+    """The sha256 of every file below."""
+    files = (path for path in sorted(folder.rglob("*")) if path.is_file())
+    return {str(path): hashlib.sha256(path.read_bytes()).hexdigest() for path in files}

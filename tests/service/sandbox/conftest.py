@@ -1,0 +1,33 @@
+"""Sandboxes over the small lake of the service's tests."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+import pytest
+
+from schema.lake import Lake
+from tests.service.sandbox.asking import SMALL, TAKEN, UNCHECKED, Asked, now
+
+
+@pytest.fixture(scope="session")
+def ask(lake: Lake) -> Iterator[Asked]:
+    yield from _opened(Asked(lake, SMALL))
+
+
+@pytest.fixture(scope="session")
+def unchecked(lake: Lake) -> Iterator[Asked]:
+    """Its workers run every statement."""
+    yield from _opened(Asked(lake, SMALL, UNCHECKED))
+
+
+@pytest.fixture(scope="session")
+def taken(lake: Lake) -> Iterator[Asked]:
+    """Its workers run Python."""
+    yield from _opened(Asked(lake, SMALL, TAKEN))
+
+
+def _opened(asked: Asked) -> Iterator[Asked]:
+    now(asked.sandbox.start(asked.file, asked.lake.warehouse))
+    yield asked
+    asked.sandbox.close()

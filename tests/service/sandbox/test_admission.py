@@ -1,0 +1,144 @@
+"""Only one query of the release's tables is run; the rest is refused before it begins."""
+
+from __future__ import annotations
+
+import duckdb
+import pytest
+
+from service.sandbox import errors
+from service.sandbox.admission import allowed_functions
+from tests.service.sandbox.asking import Asked
+
+REFUSED = [
+    # Other statements.
+    "COPY (SELECT 1) TO '/tmp/x'",
+    "COPY base.goals FROM '/etc/passwd'",
+    "EXPORT DATABASE '/tmp/x'",
+    "IMPORT DATABASE '/tmp/x'",
+    "ATTACH ':memory:' AS m",
+    "DETACH main",
+    "INSTALL httpfs",
+    "LOAD httpfs",
+    "SET threads = 1",
+    "SET VARIABLE x = 1",
+    "RESET threads",
+    "PRAGMA database_list",
+    "PRAGMA enable_profiling",
+    "CALL pragma_version()",
+    "CHECKPOINT",
+    "VACUUM",
+    "USE base",
+    "BEGIN",
+    "CREATE TABLE t AS SELECT 1",
+    "CREATE TEMP TABLE t AS SELECT 1",
+    "CREATE MACRO m() AS 1",
+    "CREATE SECRET s (TYPE http)",
+    "DROP VIEW trials",
+    "INSERT INTO base.goals SELECT * FROM base.goals",
+    "UPDATE base.trials SET trial_id = 1",
+    "DELETE FROM base.trials",
+    "PREPARE p AS SELECT 1",
+    "EXECUTE p",
+    "PIVOT trials ON status",
+    "WITH x AS (INSERT INTO base.goals SELECT * FROM base.goals RETURNING *) FROM x",
+    # Not one statement.
+    "",
+    "-- nothing",
+    "SELECT 1; SELECT 2",
+    "SELECT 1; COPY (SELECT 1) TO '/tmp/x'",
+    # Around an EXPLAIN.
+    "EXPLAIN COPY (SELECT 1) TO '/tmp/x'",
+    "EXPLAIN ANALYZE SELECT 1",
+    "EXPLAIN (ANALYZE) SELECT 1",
+    "EXPLAIN (FORMAT json) SELECT 1",
+    "EXPLAIN /* x */ ANALYZE SELECT 1",
+    "EXPLAIN PRAGMA version",
+    "EXPLAIN DELETE FROM base.trials",
+    "EXPLAIN FROM read_text('/etc/passwd')",
+    # Files.
+    "FROM '/etc/passwd'",
+    "FROM 'x.parquet'",
+    'FROM "x.csv"',
+    "FROM 'http://localhost/x.csv'",
+    "DESCRIBE 'x.parquet'",
+    "DESCRIBE FROM 'x.parquet'",
+    "SUMMARIZE 'x.parquet'",
+    "FROM read_text('/etc/passwd')",
+    "FROM read_blob('/etc/passwd')",
+    "FROM read_csv('/etc/passwd')",
+    "FROM main.read_csv('/etc/passwd')",
+    "FROM READ_JSON('/etc/passwd')",
+    "FROM read_parquet('x.parquet')",
+    "FROM parquet_metadata('x.parquet')",
+    "FROM sniff_csv('/etc/passwd')",
+    "FROM glob('/*')",
+    "FROM histogram('/etc/passwd', x)",
+    "SELECT (SELECT content FROM read_text('/etc/passwd'))",
+    "SELECT 1 WHERE EXISTS (FROM read_text('/etc/passwd'))",
+    "SELECT * FROM range((SELECT count(*) FROM glob('/*')))",
+    "SELECT [x FOR x IN (SELECT list(content) FROM read_text('/etc/passwd'))]",
+    "SELECT 1 ORDER BY (SELECT content FROM read_text('/etc/passwd'))",
+    "SELECT 1 LIMIT (SELECT size FROM read_text('/etc/passwd'))",
+    "SELECT sum(x) OVER (ORDER BY (SELECT size FROM read_text('/etc/passwd'))) FROM range(3) AS t(x)",
+    "PIVOT (FROM read_text('/etc/passwd')) ON size IN (1) USING count(*)",
+    "SELECT 1 UNION SELECT content FROM read_text('/etc/passwd')",
+    'WITH t AS (FROM "x.parquet"), "x.parquet" AS (SELECT 1) FROM t',
+    "FROM trials JOIN read_text('/etc/passwd') ON true",
+    # SQL from strings, and pointers.
+    "FROM query('SELECT 1')",
+    "FROM query_table('trials')",
+    "FROM json_execute_serialized_sql('{}')",
+    "SELECT json_serialize_plan('SELECT 1')",
+    "FROM arrow_scan(1, 2, 3)",
+    "FROM pandas_scan(1)",
+    "FROM seq_scan('base.trials')",
+    # What this machine is, and state.
+    "FROM duckdb_settings()",
+    "FROM duckdb_secrets()",
+    "FROM duckdb_views()",
+    "FROM duckdb_extensions()",
+    "FROM pragma_database_size()",
+    "SHOW DATABASES",
+    "SHOW VARIABLES",
+    "SELECT getenv('HOME')",
+    "SELECT current_setting('secret_directory')",
+    "SELECT system.main.current_setting('secret_directory')",
+    "SELECT getvariable('x')",
+    "SELECT setseed(0.5)",
+    "SELECT nextval('s')",
+    "SELECT write_log('x')",
+    "SELECT sleep_ms(1000)",
+    "SELECT pg_sleep(1)",
+    "SELECT pg_get_viewdef(1)",
+    "SELECT 'x'.getenv()",
+]
+
+
+@pytest.mark.parametrize("statement", REFUSED)
+def test_what_is_no_query_of_the_release_is_refused(ask: Asked, statement: str) -> None:
+    problem = ask.fails(statement)
+    assert problem.kind == errors.NOT_ALLOWED, problem.detail
+
+
+@pytest.mark.parametrize("name", ["duckdb_views", "sqlite_master", "pg_catalog.pg_views", "duckdb_settings", "threads"])
+def test_the_catalog_of_duckdb_is_no_table_of_the_release(ask: Asked, name: str) -> None:
+    for statement in (f"FROM {name}", f"DESCRIBE {name}", f"SHOW {name}"):
+        assert "there is no table" in ask.fails(statement).detail
+
+
+def test_long_and_deep_statements_are_refused(ask: Asked) -> None:
+    assert "at most 100,000" in ask.fails("SELECT " + "1," * 100_000 + "1").detail
+    assert "at most 1,000,000" in ask.fails("SELECT ?", ["x" * 1_000_000]).detail
+    for deep in (
+        "(" * 20_000,
+        "SELECT " + "(" * 9_000 + "1" + ")" * 9_000,
+        "SELECT " + "abs(" * 3000 + "1" + ")" * 3000,
+    ):
+        assert ask.fails(deep).kind in (errors.ERROR, errors.NOT_ALLOWED, errors.MEMORY)
+    assert ask("SELECT 1 AS a") == [{"a": 1}]
+
+
+def test_every_function_that_is_allowed_is_one_of_duckdb() -> None:
+    found = duckdb.execute("SELECT lower(function_name) FROM duckdb_functions()").fetchall()
+    beyond = {"coalesce", "grouping", "grouping_id", "unpivot_list"}
+    assert allowed_functions() - {name for (name,) in found} <= beyond

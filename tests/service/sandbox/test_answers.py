@@ -1,0 +1,203 @@
+"""What a statement that is allowed gets back."""
+
+from __future__ import annotations
+
+import json
+import math
+from pathlib import Path
+
+import duckdb
+import pyarrow as pa
+import pytest
+
+from schema.lake import Lake
+from schema.serving import open_release
+from service.sandbox import errors
+from service.sandbox.limits import SqlLimits
+from tests.service.sandbox.asking import Asked, now
+
+ORDINARY = [
+    "SELECT count(*) AS n FROM measurements WHERE batch_size = 8",
+    "FROM trials ORDER BY ALL LIMIT 3",
+    "TABLE goals",
+    "VALUES (1, 'a'), (2, NULL)",
+    "DESCRIBE trials",
+    "DESCRIBE SELECT 1 AS a",
+    "SHOW trials",
+    "SHOW TABLES",
+    "SHOW ALL TABLES",
+    "SHOW TABLES FROM base",
+    "EXPLAIN SELECT * FROM goals",
+    "SELECT name FROM (DESCRIBE trials) AS d(name) ORDER BY name",
+    "SELECT table_name FROM information_schema.tables ORDER BY ALL",
+    "SELECT * FROM steps_to('val/classification_error', 0.3) ORDER BY ALL",
+    "SELECT * FROM result_at('val/classification_error', 0.3) WHERE dataset = 'mnist' ORDER BY ALL",
+    "WITH a AS MATERIALIZED (FROM trials), b AS (FROM a) SELECT * EXCLUDE (steps) FROM b ORDER BY ALL",
+    "WITH RECURSIVE t(x) AS (SELECT 1 UNION ALL SELECT x + 1 FROM t WHERE x < 5) FROM t ORDER BY x",
+    "SELECT status, count(*) FILTER (steps > 3), rank() OVER (ORDER BY count(*)) FROM trials GROUP BY ALL ORDER BY 1",
+    "SELECT metric, quantile_cont(step, 0.5), list(DISTINCT step ORDER BY step) FROM records GROUP BY ALL ORDER BY 1",
+    "SELECT [x + 1 for x in [1, 2] if x > 1], {'a': 1}.a, [1, 2, 3][1:2], 'a' ILIKE 'A', 1 IN (2), NOT true",
+    "SELECT extract(year FROM DATE '2020-01-01'), try_cast('a' AS INTEGER), CASE WHEN true THEN 1 END",
+    "SELECT 'a' SIMILAR TO 'b', 'abc' GLOB 'a*', 1 BETWEEN 0 AND 2, 7 // 2, 2 ** 3, NULL IS NULL",
+    "PIVOT trials ON status IN ('COMPLETE', 'INFEASIBLE') USING count(*) GROUP BY batch_size ORDER BY ALL",
+    "UNPIVOT (SELECT 1 AS a, 2 AS b) ON a, b",
+    "SELECT t.trial_id, u.x FROM trials AS t, LATERAL (SELECT t.batch_size + 1 AS x) AS u ORDER BY ALL",
+    "SELECT (SELECT max(step) FROM records), EXISTS (FROM goals), 1 = ANY (SELECT 1)",
+    "SELECT COLUMNS('^s') FROM trials ORDER BY ALL",
+    "SELECT count(*) FROM trials JOIN studies USING (collection, dataset, model, optimizer, batch_size)",
+    "SELECT 1 UNION ALL SELECT 2 EXCEPT SELECT 3 ORDER BY ALL",
+    "SELECT unnest([1, 2]), unnest(range(2)) FROM range(2) ORDER BY ALL",
+    "SELECT key FROM json_each('{\"a\": 1}')",
+]
+
+
+@pytest.fixture(scope="module")
+def oracle(lake: Lake) -> duckdb.DuckDBPyConnection:
+    return open_release(lake, lake.release())
+
+
+@pytest.mark.parametrize("statement", ORDINARY)
+def test_ordinary_statements_have_the_answer_that_duckdb_gives(
+    ask: Asked, oracle: duckdb.DuckDBPyConnection, statement: str
+) -> None:
+    columns = [tuple(row.values()) for row in ask(statement)]
+    expected = oracle.sql(statement).to_arrow_table().to_pylist()
+    # NaN differs from itself.
+    assert repr(columns) == repr([tuple(row.values()) for row in expected])
+
+
+def test_numbers_are_exact_and_not_finite_ones_kept(ask: Asked) -> None:
+    values = [0.1, 5e-324, 1.7976931348623157e308, 1 / 3, -0.0, 2**63 - 1]
+    given = {f"p{index}": value for index, value in enumerate(values)}
+    (row,) = ask("SELECT " + ", ".join(f"${name} AS {name}" for name in given), given)
+    assert [repr(value) for value in row.values()] == [repr(value) for value in values]
+    (row,) = ask("SELECT 'nan'::DOUBLE AS a, 'inf'::DOUBLE AS b")
+    assert math.isnan(row["a"])
+    assert row["b"] == math.inf
+
+
+def test_parameters_go_by_position_or_by_name(ask: Asked) -> None:
+    assert ask("SELECT ? + ? AS a", [1, 2]) == [{"a": 3}]
+    assert ask("SELECT $2 || $1 AS a", ["x", "y"]) == [{"a": "yx"}]
+    values = {"a": None, "b": True, "c": 1.5, "d": "x'; --", "e": [1, 2]}
+    assert ask("SELECT $a AS a, $b AS b, $c AS c, $d AS d, $e AS e", values) == [values]
+    assert ask("SELECT count(*) AS n FROM trials WHERE list_contains($chosen, batch_size)", {"chosen": [1, 8]}) == [
+        {"n": 24}
+    ]
+
+
+@pytest.mark.parametrize(
+    ("statement", "parameters", "told"),
+    [
+        ("SELECT ? AS a", [1, 2], "$2 not in the statement"),
+        ("SELECT ? + ? AS a", [1], "$2 missing"),
+        ("SELECT $a", {"b": 1}, "$a missing and $b not in the statement"),
+        ("SELECT $a", None, "$a missing"),
+        ("SELECT 1", {"b": 1}, "$b not in the statement"),
+        ("SELECT $a", {"a": 2**200}, "too large"),
+        ("SELECT $a", {"a": "\ud800"}, "send UTF-8"),
+    ],
+)
+def test_parameters_that_do_not_fit_are_told(ask: Asked, statement: str, parameters: object, told: str) -> None:
+    problem = ask.fails(statement, parameters)  # type: ignore[arg-type]
+    assert problem.kind == errors.ERROR
+    assert told in problem.detail
+
+
+def test_an_error_has_its_place(ask: Asked) -> None:
+    problem = ask.fails("SELECT trial_id,\n  bach_size\nFROM trials")
+    assert (problem.kind, problem.line, problem.column) == (errors.ERROR, 2, 3)
+    assert problem.detail.startswith('line 2, column 3: Referenced column "bach_size" not found')
+    assert "\n" not in problem.detail
+    problem = ask.fails("SELECT 'é' || cast('x' AS INTEGER)")
+    assert (problem.line, problem.column) == (1, 15)
+
+
+def test_an_unknown_table_has_near_matches(ask: Asked) -> None:
+    problem = ask.fails("FROM trails")
+    assert problem.kind == errors.ERROR
+    assert "did you mean trials" in problem.detail
+
+
+def test_a_long_result_is_cut_after_the_last_row_allowed(ask: Asked) -> None:
+    async def cut(statement: str) -> tuple[str | None, int, int]:
+        with await ask.sandbox.run(ask.file, ask.lake.warehouse, statement) as result:
+            return result.truncated, sum(batch.num_rows for batch in result.batches), result.size
+
+    assert now(cut("FROM range(10_000)"))[:2] == (None, 10_000)
+    assert now(cut("FROM range(10_001)"))[:2] == ("rows", 10_000)
+    why, rows, size = now(cut("SELECT range, repeat('x', 5000) AS a FROM range(5_000)"))
+    assert why == "bytes"
+    assert 0.9 * 4_000_000 < rows * 5000 < size < 4_100_000
+    assert now(cut("SELECT repeat('x', 5_000_000) AS a"))[:2] == ("bytes", 0)
+
+
+def test_columns_of_one_name_are_told_apart(ask: Asked) -> None:
+    assert ask("SELECT 1 AS a, 2 AS a, 3 AS a_1")[0] == {"a": 1, "a_1": 2, "a_1_1": 3}
+
+
+def test_types_that_only_arrow_has_are_refused_by_name(ask: Asked) -> None:
+    for expression in ("INTERVAL 1 DAY", "union_value(x := 1)", "[INTERVAL 1 DAY]"):
+        problem = ask.fails(f"SELECT {expression} AS odd")
+        assert problem.kind == errors.ERROR
+        assert 'the column "odd"' in problem.detail
+    assert ask("SELECT 'b'::ENUM('a', 'b') AS a") == [{"a": "b"}]
+
+
+def test_the_digest_is_of_the_result(ask: Asked) -> None:
+    async def digest(statement: str) -> str:
+        with await ask.sandbox.run(ask.file, ask.lake.warehouse, statement) as result:
+            return result.digest
+
+    one, same, other = (now(digest(f"SELECT {value} AS a")) for value in ("1", "1 ", "2"))
+    assert one == same != other
+
+
+def test_nothing_of_another_statement_lies_under_nulls(ask: Asked) -> None:
+    """DuckDB leaves old memory there; so the same statement would have other bytes each time."""
+    nulls = "SELECT CASE WHEN x % 3 = 0 THEN x END AS a, CASE WHEN x % 3 = 0 THEN [x] END AS b, x % 2 = 0 AS c"
+
+    async def digests() -> set[str]:
+        found = set()
+        for number in range(6):
+            await ask.rows("SELECT repeat($word, 100) AS a FROM range(3000)", {"word": f"secret{number}"})
+            statement = f"{nulls} FROM range(5000) AS t(x)"
+            with await ask.sandbox.run(ask.file, ask.lake.warehouse, statement) as result:
+                found.add(result.digest)
+        return found
+
+    assert len(now(digests())) == 1
+
+
+def test_the_schema_is_known_before_the_rows(ask: Asked) -> None:
+    async def schema() -> pa.Schema:
+        with await ask.sandbox.run(ask.file, ask.lake.warehouse, "SELECT 1 AS a, 'x' AS b WHERE false") as result:
+            assert list(result.batches) == []
+            return result.schema
+
+    assert now(schema()) == pa.schema([("a", pa.int32()), ("b", pa.string())])
+
+
+def test_a_result_is_a_file_until_it_is_closed(lake: Lake) -> None:
+    asked = Asked(lake, SqlLimits(workers=1, open_results=1))
+
+    async def twice() -> None:
+        first = await asked.sandbox.run(asked.file, lake.warehouse, "SELECT 1 AS a")
+        problem = await asked.problem("SELECT 2 AS a")
+        assert problem.kind == errors.BUSY
+        first.close()
+        first.close()
+        assert await asked.rows("SELECT 2 AS a") == [{"a": 2}]
+
+    now(twice())
+    asked.sandbox.close()
+    assert asked.fails("SELECT 1").kind == errors.UNAVAILABLE
+
+
+def test_a_release_that_can_not_be_opened_is_unavailable(ask: Asked, tmp_path: Path) -> None:
+    (tmp_path / "no.duckdb").write_text(json.dumps("no database"))
+    for missing in ("no.duckdb", "not.there"):
+        with pytest.raises(errors.SqlProblem) as raised:
+            now(ask.sandbox.run(tmp_path / missing, tmp_path, "SELECT 1"))
+        assert raised.value.kind == errors.UNAVAILABLE
+        assert str(tmp_path) not in raised.value.detail

@@ -1,0 +1,143 @@
+"""Statements that take too much are stopped at a limit, and others are answered meanwhile."""
+
+from __future__ import annotations
+
+import asyncio
+import time
+
+import pytest
+
+from schema.lake import Lake
+from service.sandbox import errors
+from service.sandbox.limits import SqlLimits
+from tests.service.sandbox.asking import SMALL, Asked, now
+
+TOO_MUCH = {errors.TIME, errors.MEMORY}
+ORDINARY = "SELECT count(*) AS n FROM result_at('val/classification_error', 0.3)"
+
+MEMORY = [
+    "SELECT repeat('x', 2_000_000_000) AS a",
+    "SELECT length(lpad('x', 2_000_000_000, 'y')) AS a",
+    "SELECT length(printf('%2000000000d', 1)) AS a",
+    "SELECT len(range(2_000_000_000)) AS a",
+    "SELECT unnest(range(400_000_000)) AS a",
+    "SELECT string_agg(repeat('x', 1_000_000), '') AS a FROM range(2000)",
+    "SELECT list(x) AS a FROM range(400_000_000) AS t(x)",
+    "SELECT count(*) FROM (SELECT DISTINCT x, x::VARCHAR FROM range(400_000_000) AS t(x))",
+    "SELECT repeat(repeat('x', 1_000_000), x::INT) AS a FROM range(1, 4000) AS t(x)",
+]
+TIME = [
+    "SELECT sum(x * y) FROM range(1_000_000) AS t(x), range(1_000_000) AS u(y)",
+    "WITH RECURSIVE t(x) AS (SELECT 1 UNION ALL SELECT x + 1 FROM t) SELECT count(*) FROM t",
+    "SELECT list_reduce(range(20_000_000), lambda x, y: x + y) AS a",
+    "SELECT levenshtein(repeat('a', 200_000), repeat('b', 200_000)) AS a",
+    "SELECT sum(length(md5(repeat('x', 1_000_000 + x::INT)))) FROM range(1_000_000) AS t(x)",
+    "SELECT max(levenshtein(md5(x::VARCHAR), md5(y::VARCHAR))) FROM range(100_000) AS t(x), range(100_000) AS u(y)",
+    "WITH "
+    + ", ".join(f"t{n} AS (SELECT * FROM t{n - 1} a, t{n - 1} b)" if n else "t0 AS (SELECT 1)" for n in range(25))
+    + " SELECT count(*) FROM t24",
+]
+
+
+@pytest.mark.parametrize("statement", MEMORY + TIME)
+def test_a_statement_that_takes_too_much_is_stopped_and_others_are_answered(ask: Asked, statement: str) -> None:
+    async def both() -> tuple[float, list[float]]:
+        began = time.monotonic()
+        hostile = asyncio.create_task(ask.problem(statement))
+        waits = []
+        for _ in range(3):
+            asked = time.monotonic()
+            assert await ask.rows(ORDINARY) == [{"n": 8}]
+            waits.append(time.monotonic() - asked)
+        problem = await hostile
+        assert problem.kind in TOO_MUCH, problem.detail
+        assert ("0.6 s" if problem.kind == errors.TIME else "400 MB") in problem.detail
+        return time.monotonic() - began, waits
+
+    took, waits = now(both())
+    assert took < SMALL.seconds + 4
+    assert max(waits) < 1
+
+
+@pytest.mark.parametrize(
+    "statement",
+    [
+        "SELECT repeat('x', 10_000) AS a FROM range(1_000_000_000)",
+        "FROM range(1_000_000_000_000)",
+        "FROM measurements m, measurements n",
+    ],
+)
+def test_a_huge_result_is_cut(ask: Asked, statement: str) -> None:
+    async def size() -> int:
+        with await ask.sandbox.run(ask.file, ask.lake.warehouse, statement) as result:
+            assert result.truncated is not None
+            return result.size
+
+    assert now(size()) <= 4_100_000
+
+
+def test_a_crowd_is_sent_away_at_once_and_the_next_is_answered(lake: Lake) -> None:
+    limits = SqlLimits(seconds=0.4, workers=2, waiting=2)
+    asked = Asked(lake, limits)
+    slow = "SELECT sum(x * y) FROM range(1_000_000) AS t(x), range(1_000_000) AS u(y)"
+    latest = 0.0
+
+    async def tick() -> None:
+        """The service itself must go on meanwhile."""
+        nonlocal latest
+        while True:
+            before = time.monotonic()
+            await asyncio.sleep(0.01)
+            latest = max(latest, time.monotonic() - before)
+
+    async def crowd() -> None:
+        await asked.rows("SELECT 1")
+        ticking = asyncio.create_task(tick())
+        began = time.monotonic()
+        tasks = [asyncio.create_task(asked.problem(slow)) for _ in range(60)]
+        await asyncio.wait(tasks, return_when=asyncio.FIRST_COMPLETED)
+        assert time.monotonic() - began < 0.5
+        problems = [await task for task in tasks]
+        kinds = [problem.kind for problem in problems]
+        assert kinds.count(errors.BUSY) == 60 - limits.workers - limits.waiting
+        assert kinds.count(errors.TIME) == limits.workers + limits.waiting
+        assert all(problem.retry_after for problem in problems if problem.kind == errors.BUSY)
+        assert await asked.rows("SELECT 1 AS a") == [{"a": 1}]
+        ticking.cancel()
+
+    now(crowd())
+    asked.sandbox.close()
+    assert latest < 0.3
+
+
+def test_waiting_ends_as_well(lake: Lake) -> None:
+    asked = Asked(lake, SqlLimits(seconds=2, workers=1, waiting_seconds=0.2))
+
+    async def two() -> None:
+        first = asyncio.create_task(
+            asked.rows("SELECT sum(x * y) FROM range(1_000_000) AS t(x), range(1_000_000) AS u(y)")
+        )
+        await asyncio.sleep(0.1)
+        problem = await asked.problem("SELECT 1")
+        assert problem.kind == errors.BUSY
+        assert "waited 0.2 s" in problem.detail
+        first.cancel()
+
+    now(two())
+    asked.sandbox.close()
+
+
+def test_who_goes_away_gives_the_worker_back(lake: Lake) -> None:
+    asked = Asked(lake, SqlLimits(seconds=60, workers=1))
+
+    async def leave() -> float:
+        await asked.rows("SELECT 1")
+        gone = asyncio.create_task(asked.rows("SELECT levenshtein(repeat('a', 900_000), repeat('b', 900_000)) AS a"))
+        await asyncio.sleep(0.2)
+        gone.cancel()
+        began = time.monotonic()
+        assert await asked.rows("SELECT 1 AS a") == [{"a": 1}]
+        return time.monotonic() - began
+
+    assert now(leave()) < 3
+    asked.sandbox.close()
