@@ -87,6 +87,7 @@ _WHEN = {
     416: "The range has no byte of it; Content-Range says how many there are.",
     422: "A parameter is missing, unknown or has a bad value.",
     429: "Too many requests; Retry-After says when to come again.",
+    431: "The request's path, query and headers are too long.",
     500: "The service failed.",
     503: "The lake has no release, or can't be read.",
 }

@@ -18,12 +18,12 @@ from duckdb import ColumnExpression, ConstantExpression, Expression
 from service.errors import BadParameter
 from service.lists.conditions import all_of, any_of
 
-LONGEST_CURSOR = 4000
+LONGEST_CURSOR = 16_000
 
 
 @dataclass(frozen=True)
 class SortKey:
-    """A column to sort by. Nulls come last either way."""
+    """A column to sort by. NaN is greater than every number; nulls come last either way."""
 
     column: str
     is_descending: bool = False
@@ -66,7 +66,7 @@ class Cursor:
         if len(text) > LONGEST_CURSOR or not text.isascii():
             raise bad
         try:
-            release, question, values = orjson.loads(base64.urlsafe_b64decode(text + "=" * (-len(text) % 4)))
+            release, question, values = orjson.loads(_decoded(text))
             found = Cursor(release, question, tuple(_read(value) for value in values))
         except (ValueError, TypeError, KeyError, OverflowError):
             raise bad from None
@@ -89,6 +89,10 @@ def after(keys: Sequence[SortKey], values: Sequence[Any]) -> Expression | None:
             before = [earlier.same(v) for earlier, v in zip(keys[:number], values[:number], strict=True)]
             behind.append(all_of([*before, follows]))
     return any_of(behind) if behind else None
+
+
+def _decoded(text: str) -> bytes:
+    return base64.b64decode(text + "=" * (-len(text) % 4), altchars=b"-_", validate=True)
 
 
 def _written(value: Any) -> Any:

@@ -48,6 +48,7 @@ def _describe_question(document: Document, question: Question) -> None:
     for parameter in parameters:
         _lift(parameter)
     if question.listing is not None:
+        _describe_names(parameters, question.listing)
         parameters += _filters(question.listing)
     schemas = document["components"]["schemas"]
     schemas[f"{name}Row"] = _row(question)
@@ -66,8 +67,18 @@ def _describe_question(document: Document, question: Question) -> None:
             },
         },
         "304": {"description": "The requester has this answer already: its ETag was in If-None-Match."},
-        **problem_responses(404, 422, 429, 500, 503),
+        **problem_responses(404, 422, 429, 431, 500, 503),
     }
+
+
+def _describe_names(parameters: Sequence[Document], listing: Listing) -> None:
+    """Say which names `sort` and `fields` take."""
+    ordered = [column.name for column in listing.shape.columns if column.is_ordered]
+    for name, minus, known in (("sort", "-?", ordered), ("fields", "", list(listing.columns))):
+        schema = next(parameter["schema"] for parameter in parameters if parameter["name"] == name)
+        one = f"{minus}({'|'.join(known)})"
+        schema["pattern"] = f"^({one}(,{one})*)?$"
+        schema["examples"] = [f"-{known[0]}" if minus else ",".join(known[:2])]
 
 
 def _name(question: Question) -> str:
@@ -100,9 +111,7 @@ def _headers(question: Question) -> Document:
         found["ETag"] = _header("Strong: the same tag is the same bytes.", "string", '"0d5a1c7e5b5e0f6d"')
     if question.listing is not None:
         found["LossLake-Total"] = _header("Rows that pass the filters, on all pages.", "integer", 64)
-        found["Link"] = _header(
-            "The next page, rel=next; absent on the last.", "string", '</v1/trials?cursor=…>; rel="next"'
-        )
+        found["Link"] = _header("The next page, rel=next; absent on the last.", "string", '<?cursor=…>; rel="next"')
     return found
 
 

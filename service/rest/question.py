@@ -9,7 +9,7 @@ from typing import Any
 from service.lists.listing import Listing
 from service.release_view import ReleaseView
 from service.releases import Releases
-from service.rest.parameters import ReleaseParameters
+from service.rest.parameters import FormatParameters
 from service.tabular.answer import Answer
 from service.tabular.column import RowShape
 from service.tabular.formats import OutputFormat
@@ -53,7 +53,7 @@ class Question:
 
     path: str
     doc: str
-    parameters: type[ReleaseParameters]
+    parameters: type[FormatParameters]
     answer: Callable[[Asked], Answer]
     rows: RowShape
     facts: tuple[Fact, ...]

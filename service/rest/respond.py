@@ -32,6 +32,8 @@ def response_of(request: Request, answer: Answer, output: OutputFormat, headers:
     headers: has an etag where the answer is known by one; a Parquet file then answers ranges, as its readers ask.
     """
     headers = dict(headers) | _facts_in_headers(answer) | _links(request, answer)
+    if "etag" in headers and is_known(request.headers, headers["etag"]):
+        return Response(status_code=304, headers=headers)
     if output.name == "parquet":
         return _from_file(request, answer, output, headers)
     pieces = output.encode(answer)
@@ -110,8 +112,8 @@ def _facts_in_headers(answer: Answer) -> dict[str, str]:
 
 
 def _links(request: Request, answer: Answer) -> dict[str, str]:
-    """The link to the next page, as RFC 8288 has it."""
+    """The link to the next page, as RFC 8288 has it: relative to the request's URL, whatever a proxy puts before it."""
     if answer.next_cursor is None:
         return {}
     url = request.url.include_query_params(cursor=answer.next_cursor)
-    return {"Link": f'<{url.path}?{url.query}>; rel="next"'}
+    return {"Link": f'<?{url.query}>; rel="next"'}

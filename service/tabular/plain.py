@@ -1,8 +1,8 @@
 """Answers in types that every format and its usual clients know; SQL has more of them than Parquet does.
 
 Dictionaries and runs are written out, views are text and bytes, half floats are floats, intervals are ISO 8601 texts,
-UUIDs are texts. A union, an empty struct or a decimal of more than 38 digits is JSON text. Every column has a name of its
-own.
+UUIDs are texts. A union, an empty struct or a decimal of more than 38 digits is JSON text. Every column has a name of
+its own.
 """
 
 from __future__ import annotations
