@@ -15,10 +15,13 @@ from typing import Any
 import orjson
 from duckdb import ColumnExpression, ConstantExpression, Expression
 
+from schema.names import LARGEST_INTEGER
 from service.errors import BadParameter
 from service.lists.conditions import all_of, any_of
+from service.tabular.column import Column
 
 LONGEST_CURSOR = 16_000
+_KINDS = {"string": str, "integer": int, "number": float, "boolean": bool, "timestamp": datetime}
 
 
 @dataclass(frozen=True)
@@ -59,6 +62,13 @@ class Cursor:
         document = orjson.dumps([self.release, self.question, [_written(value) for value in self.values]])
         return base64.urlsafe_b64encode(document).decode().rstrip("=")
 
+    def fits(self, columns: Sequence[Column]) -> bool:
+        """Whether the values can be those of these columns."""
+        if len(columns) != len(self.values):
+            return False
+        pairs = zip(self.values, columns, strict=True)
+        return all(value is None or type(value) is _KINDS[column.kind] for value, column in pairs)
+
     @staticmethod
     def read(text: str) -> Cursor:
         """Read a cursor back; raises BadParameter for what is none."""
@@ -70,7 +80,7 @@ class Cursor:
             found = Cursor(release, question, tuple(_read(value) for value in values))
         except (ValueError, TypeError, KeyError, OverflowError):
             raise bad from None
-        if not isinstance(release, int) or isinstance(release, bool) or not isinstance(question, str):
+        if type(release) is not int or not 0 <= release <= LARGEST_INTEGER or not isinstance(question, str):
             raise bad
         return found
 
@@ -106,6 +116,6 @@ def _read(value: Any) -> Any:
     if isinstance(value, dict):
         (kind,) = value
         return float.fromhex(value[kind]) if kind == "float" else datetime.fromisoformat(value["moment"])
-    if value is not None and not isinstance(value, (str, int)):
+    if value is not None and (not isinstance(value, (str, int)) or (isinstance(value, int) and value > LARGEST_INTEGER)):
         raise ValueError(value)
     return value

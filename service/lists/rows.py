@@ -66,13 +66,13 @@ def list_rows(
 
 
 def _behind(relation: duckdb.DuckDBPyRelation, question: ListQuestion, cursor: Cursor) -> duckdb.DuckDBPyRelation:
-    if cursor.question != question.digest or len(cursor.values) != len(question.keys):
+    if cursor.question != question.digest:
         raise BadParameter("cursor", "this cursor is of another list, filter or order: take all of them from its link")
+    columns = [question.listing.columns[key.column] for key in question.keys]
+    if not cursor.fits(columns):
+        raise BadParameter("cursor", "this cursor was altered: take it from the answer before, as it is")
     behind = after(question.keys, cursor.values)
-    try:
-        return relation.limit(0) if behind is None else relation.filter(behind)
-    except duckdb.Error:
-        raise BadParameter("cursor", "this cursor was altered: take it from the answer before, as it is") from None
+    return relation.limit(0) if behind is None else relation.filter(behind)
 
 
 def _next(question: ListQuestion, page: pa.Table, release: int) -> str | None:
