@@ -116,6 +116,6 @@ def _read(value: Any) -> Any:
     if isinstance(value, dict):
         (kind,) = value
         return float.fromhex(value[kind]) if kind == "float" else datetime.fromisoformat(value["moment"])
-    if value is not None and (not isinstance(value, (str, int)) or (isinstance(value, int) and value > LARGEST_INTEGER)):
-        raise ValueError(value)
-    return value
+    if value is None or isinstance(value, str) or (isinstance(value, int) and abs(value) <= LARGEST_INTEGER):
+        return value
+    raise ValueError(value)

@@ -21,7 +21,8 @@ from service.tabular.answer import Answer
 from service.tabular.formats import OutputFormat
 
 LARGEST_AT_ONCE = 256 * 1024
-_NO_DATE = datetime.fromtimestamp(0, UTC)
+# Between two seconds, so that no If-Range names it.
+_NO_DATE = datetime.fromtimestamp(0.5, UTC)
 _ABOUT_DATES = ("if-modified-since", "if-unmodified-since")
 _OF_FILES = (b"accept-ranges", b"content-type", b"content-length", b"content-range")
 

@@ -13,6 +13,7 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 
 from service.tabular.answer import Answer
+from service.tabular.blank_nulls import blank_nulls
 from service.tabular.json_values import json_text, json_texts, number_text
 from service.tabular.plain import plain_answer
 from service.tabular.texts import csv_column, is_json, json_column
@@ -67,7 +68,7 @@ def arrow_pieces(answer: Answer) -> Iterator[bytes]:
     sink = _Pieces()
     with pa.ipc.new_stream(pa.PythonFile(sink, "w"), _with_facts(answer)) as writer:
         for batch in answer.batches:
-            writer.write_batch(batch)
+            writer.write_batch(blank_nulls(batch))
             yield from sink.taken()
     yield from sink.taken()
 

@@ -72,12 +72,12 @@ HOLDS: dict[str, Callable[[Row, list[str]], bool]] = {
     "name": lambda row, texts: row["name"] in texts,
     "number_min": lambda row, texts: row["number"] >= int(texts[0]),
     "value": lambda row, texts: row["value"] in map(float, texts),
-    "value_max": lambda row, texts: is_finite(row["value"]) and row["value"] <= 0.1,
+    "value_max": lambda row, _: is_finite(row["value"]) and row["value"] <= 0.1,
     "is_good": lambda row, texts: row["is_good"] in [text == "true" for text in texts],
-    "at_min": lambda row, texts: row["at"] is not None and row["at"] >= NOON + timedelta(hours=1),
+    "at_min": lambda row, _: row["at"] is not None and row["at"] >= NOON + timedelta(hours=1),
     "tags": lambda row, texts: row["tags"] is not None and bool(set(row["tags"]) & set(texts)),
-    "parameter.lr_max": lambda row, texts: is_finite(row["parameters"].get("lr")) and row["parameters"]["lr"] <= 0.1,
-    "parameter.lr_min": lambda row, texts: row["parameters"].get("lr_min") == 0.1,
+    "parameter.lr_max": lambda row, _: is_finite(row["parameters"].get("lr")) and row["parameters"]["lr"] <= 0.1,
+    "parameter.lr_min": lambda row, _: row["parameters"].get("lr_min") == 0.1,
     "parameter.kind": lambda row, texts: (row["attributes"].get("kind") or "").strip('"') in texts,
 }
 
@@ -189,20 +189,17 @@ def altered(*values: Any) -> str:
 @pytest.mark.parametrize(
     "cursor",
     [
-        "", " ", "A", "=", "null", "😀", "a" * (LONGEST_CURSOR + 1), "[[[[", "W10", "bnVsbA", first_cursor() + "=",
+        "", " ", "A", "=", "null", "😀", "a" * (LONGEST_CURSOR + 1), "[[[[", "W10", "bnVsbA",
         first_cursor()[:-1], first_cursor() + "!", "." + first_cursor(), altered(), altered(1, 2, 3), altered([], {}),
         altered({"float": "zz"}, 1), altered({"moment": 5}, 1), altered({"moment": "x", "float": "1"}, 1),
         altered({"float": "0x1p99999"}, 1), altered(True, 1), altered("a", "x"), altered("a", 2**64 - 1),
         altered(5, 1), altered("a", {"float": "nan"}), altered("a", {"moment": "2026-01-01"}), altered("a", 1.5),
     ],
 )  # fmt: skip
-def test_a_cursor_that_was_altered_is_refused_or_begins_elsewhere(cursor: str) -> None:
-    try:
-        answer = asked_for(ROWS, [("name", False)], {}, limit=2, cursor=cursor)
-    except BadParameter as error:
-        assert error.parameter == "cursor"
-    else:
-        assert all(row in ROWS[2:] or row["number"] for row in read(answer))
+def test_a_cursor_that_was_altered_is_refused(cursor: str) -> None:
+    with pytest.raises(BadParameter) as caught:
+        asked_for(ROWS, [("name", False)], {}, limit=2, cursor=cursor)
+    assert caught.value.parameter == "cursor"
 
 
 @given(st.binary(max_size=60).map(lambda data: base64.urlsafe_b64encode(data).decode()) | st.text(max_size=60))

@@ -220,6 +220,21 @@ def test_every_type_of_duckdb_can_be_written(format: str) -> None:  # noqa: A002
         assert len(list(csv.reader(io.StringIO(body.decode(), newline="")))) == 4
 
 
+@pytest.mark.parametrize("kind", [pa.int64(), pa.float64(), pa.bool_(), pa.decimal128(5, 2), pa.date32(), pa.int8()])
+def test_what_lies_under_nulls_is_not_sent(kind: pa.DataType) -> None:
+    size = 16 * 3
+    dirty = [pa.py_buffer(b"\x02\x00"), pa.py_buffer(b"\xabSECRET!" * size)]
+    column = pa.Array.from_buffers(kind, 3, dirty)
+    clean = pa.Array.from_buffers(kind, 3, [dirty[0], pa.py_buffer(bytes(16) * 3)])
+    for array in (column, pa.StructArray.from_arrays([column], ["a"]), column.slice(1)):
+        read = pa.ipc.open_stream(written([array], ["c"], "arrow")).read_all()["c"].chunk(0)
+        assert read.equals(array)
+    two = [written([pa.array([None], kind)], ["c"], "arrow"), written([column.slice(2)], ["c"], "arrow")]
+    assert two[0] == two[1]
+    assert b"SECRET" not in written([column.slice(2)], ["c"], "arrow")
+    assert clean.null_count == column.null_count
+
+
 def test_half_a_character_in_a_log_becomes_a_replacement() -> None:
     field = pa.field("c", pa.string(), metadata={"json": "yes"})
     batch = pa.RecordBatch.from_arrays([pa.array(['"\\ud800"'])], schema=pa.schema([field]))
