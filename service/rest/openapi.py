@@ -27,7 +27,7 @@ def describe(app: FastAPI, questions: Sequence[Question]) -> Document:
         for operations in document["paths"].values():
             for operation in operations.values():
                 statuses = [int(status) for status in operation["responses"] if status.isdigit() and int(status) >= 400]
-                operation["responses"] |= problem_responses(*statuses)
+                operation["responses"] |= problem_responses(*statuses, 429, 431)
         for question in questions:
             _describe_question(document, question)
         describe_sql(document)
@@ -64,7 +64,8 @@ def _describe_question(document: Document, question: Question) -> None:
                     else {"type": "string"} | ({} if output.name == "csv" else {"format": "binary"})
                 }
                 for output in FORMATS.values()
-            },
+            }
+            | {media_type: {"schema": {"type": "string"}} for media_type in question.more_media_types},
         },
         "304": {"description": "The requester has this answer already: its ETag was in If-None-Match."},
         **problem_responses(404, 422, 429, 431, 500, 503),
@@ -169,7 +170,11 @@ def _filter(filter: Filter) -> Document:  # noqa: A002
 
 
 def _lift(parameter: Document) -> None:
-    """Examples and unit where tools look for them, whether or not null is allowed."""
+    """Unit where tools look for it; and no null, which is what leaving a parameter out comes to and no URL can say."""
     schema = parameter["schema"]
+    kinds = schema.pop("anyOf", [])
+    for kind in kinds:
+        if kind != {"type": "null"}:
+            schema |= kind
     schema.setdefault("x-unit", "none")
     schema.pop("title", None)

@@ -48,6 +48,7 @@ class Question:
 
     facts: what JSON has beside the rows. listing: whose columns filter, if it is a list.
     is_quick: answered from memory in well under a millisecond, so not worth a thread.
+    more_media_types: what it is also given in, apart from the formats of every answer.
     is_of_release: the answer depends on nothing but the release and the URL.
     """
 
@@ -60,3 +61,4 @@ class Question:
     listing: Listing | None = None
     is_quick: Callable[[Any], bool] = field(default=lambda _: False)
     is_of_release: bool = True
+    more_media_types: tuple[str, ...] = ()
