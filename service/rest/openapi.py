@@ -67,8 +67,9 @@ def _describe_question(document: Document, question: Question) -> None:
             }
             | {media_type: {"schema": {"type": "string"}} for media_type in question.more_media_types},
         },
+        "206": {"description": "The range that was asked for, of the answer in any format."},
         "304": {"description": "The requester has this answer already: its ETag was in If-None-Match."},
-        **problem_responses(404, 422, 429, 431, 500, 503),
+        **problem_responses(404, 412, 416, 422, 429, 431, 500, 503),
     }
 
 

@@ -1,4 +1,7 @@
-"""An answer as a response: at once when it is small, else as a stream; Parquet, read from its end, from a file."""
+"""An answer as a response: at once when it is small, else as a stream; from a file where its size or a part is wanted.
+
+Polars and DuckDB ask for the size and then for parts, of CSV as of Parquet, which is read from its end.
+"""
 
 from __future__ import annotations
 
@@ -30,13 +33,14 @@ _OF_FILES = (b"accept-ranges", b"content-type", b"content-length", b"content-ran
 def response_of(request: Request, answer: Answer, output: OutputFormat, headers: Mapping[str, str]) -> Response:
     """Write an answer; to be called in a thread if that may take long.
 
-    headers: has an etag where the answer is known by one; a Parquet file then answers ranges, as its readers ask.
+    headers: has an etag where the answer is known by one.
     """
     headers = dict(headers) | _facts_in_headers(answer) | _links(request, answer)
     if "etag" in headers and is_known(request.headers, headers["etag"]):
         return Response(status_code=304, headers=headers)
-    if output.name == "parquet":
+    if output.name == "parquet" or request.method == "HEAD" or "range" in request.headers:
         return _from_file(request, answer, output, headers)
+    headers["accept-ranges"] = "bytes"
     pieces = output.encode(answer)
     first = _at_once(pieces)
     if sum(map(len, first)) <= LARGEST_AT_ONCE:
@@ -45,8 +49,6 @@ def response_of(request: Request, answer: Answer, output: OutputFormat, headers:
         if is_known(request.headers, headers["etag"]):
             return Response(status_code=304, headers=headers)
         return Response(body, headers=headers, media_type=output.media_type)
-    if request.method == "HEAD":
-        return Response(headers=headers | {"content-type": output.media_type})
     streamed = iterate_in_threadpool(chain([b"".join(first)], pieces))
     return StreamingResponse(_closing(streamed, pieces), headers=headers, media_type=output.media_type)
 
@@ -74,7 +76,7 @@ async def _closing(body: AsyncIterator[bytes], pieces: Iterator[bytes]) -> Async
 
 
 def _from_file(request: Request, answer: Answer, output: OutputFormat, headers: dict[str, str]) -> Response:
-    """Parquet is read from its end, so it is finished first, in a file without a name."""
+    """Finish the answer first, in a file without a name."""
     handle, name = tempfile.mkstemp(prefix="losslake-", suffix=".parquet")
     path = Path(name)
     try:
