@@ -18,6 +18,7 @@ from hypothesis import strategies as st
 from service.answers.thinning import ROWS_IN_A_COLUMN, every_so_many, kept_for_plot
 from service.measurement_files import measurements
 from tests.service.conftest import ERROR, METRICS, ODD, PRECISION, Curves
+from tests.service.test_http_answers import as_json
 
 DEEP = "shelf/deep/mnist/cnn/sgd"
 Point = tuple[int, float]
@@ -131,9 +132,8 @@ def rows(client: TestClient, **asked: Any) -> list[tuple[Any, ...]]:
 
 def oracle(curves: Curves, places: list[tuple[str, int, int | None]], metrics: Sequence[str]) -> list[tuple[Any, ...]]:
     """The rows of studies or trials as they were logged, by place, metric, trial and step."""
-    words = {math.inf: "Infinity", -math.inf: "-Infinity"}
     return [
-        (workload, batch_size, row.trial_id, metric, row.step, "NaN" if row.value != row.value else words.get(row.value, row.value))  # type: ignore[arg-type]
+        (workload, batch_size, row.trial_id, metric, row.step, as_json(row.value))
         for workload, batch_size, trial_id in places
         for metric in metrics
         for row in sorted(curves[workload][metric], key=lambda row: (row.trial_id, row.step or 0))

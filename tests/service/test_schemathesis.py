@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from collections.abc import Iterator
 from typing import Any
 
 import pytest
@@ -46,14 +47,18 @@ def failures(events: list[EngineEvent]) -> list[str]:
         elif isinstance(event, NonFatalError):
             found.append(f"{event.label}: {event.info}")
         elif isinstance(event, ScenarioFinished):
-            for case_id, checks in event.recorder.checks.items():
-                for check in checks:
-                    if check.status == Status.FAILURE:
-                        case = event.recorder.cases[case_id].value
-                        found.append(
-                            f"{check.name}: {case.method} {case.path} {json.dumps(dict(case.query or {}), default=str)[:500]}: {check.failure_info and check.failure_info.failure.title}: {check.failure_info and check.failure_info.failure.message[:400]}"
-                        )
+            found += failed_checks(event)
     return found
+
+
+def failed_checks(event: ScenarioFinished) -> Iterator[str]:
+    for case_id, checks in event.recorder.checks.items():
+        for check in checks:
+            if check.failure_info is not None:
+                case = event.recorder.cases[case_id].value
+                query = json.dumps(dict(case.query or {}), default=str)
+                failure = check.failure_info.failure
+                yield f"{check.name}: {case.method} {case.path} {query}: {failure.title}: {failure.message}"
 
 
 def test_made_up_requests_are_answered_as_documented(client: TestClient) -> None:

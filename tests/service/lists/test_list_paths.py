@@ -150,7 +150,7 @@ def next_url(client: TestClient, url: str) -> str | None:
         return None
     parsed = LINK.fullmatch(link)
     assert parsed is not None, link
-    return urljoin(url, parsed[1])
+    return urljoin(url, str(parsed[1]))
 
 
 def test_a_link_holds_behind_a_proxy_that_adds_a_path_and_under_an_ending(client: TestClient) -> None:
