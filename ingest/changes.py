@@ -10,7 +10,7 @@ import pyarrow as pa
 
 from ingest.report import Quarantined
 from ingest.study import LoadedPart, StudyFacts, StudyPart, source_digest, study_digest, trial_digests
-from ingest.write import Written
+from schema.data_files import Written
 from schema.names import Study
 from schema.tables import STUDIES, TRIALS
 

@@ -12,7 +12,7 @@ import polars as pl
 
 from ingest.join import joined_run
 from ingest.mapping.place import PlacedRun
-from ingest.small_tables import stored_table
+from schema.data_files import stored_table
 from schema.manifest import DataFile
 from schema.names import Study
 

@@ -19,7 +19,6 @@ from ingest.report import Progress, Quarantined
 from ingest.sources.compression import cores
 from ingest.sources.member import Source
 from ingest.study import StudyPart, StudyRejected, source_digest, trial_digests
-from schema.manifest import sha256_of
 from schema.names import Study
 
 SECONDS_BETWEEN_REPORTS = 0.1
@@ -37,8 +36,13 @@ class Offer:
     broken: str | None = None
 
     @property
-    def source(self) -> Path:
-        return self.reading.source.path
+    def source(self) -> str:
+        return self.reading.source.name
+
+    def vouch(self) -> None:
+        """Raise SourceBroken when a source's bytes came from elsewhere and are not those that were promised."""
+        if self.reading.source.is_streamed:
+            self.sha256 = self.reading.source.sha256()
 
 
 @dataclass(frozen=True)
@@ -58,10 +62,10 @@ def take_in(
     stored: the source digest of every stored study; a study offered with the same bytes again is not converted.
     """
     offer, source = Offer(reading), reading.source
-    progress.begin(str(source.path), source.total_bytes)
+    progress.begin(source.name, source.total_bytes)
     meter = _Meter(source, progress)
     with ThreadPoolExecutor(cores() + 1, "convert") as pool:
-        fingerprint = pool.submit(sha256_of, source.path) if source.path.is_file() else None
+        fingerprint = pool.submit(source.sha256) if not source.is_streamed else None
         for done in _converted(lake, offer, _Stored(stored, numbers), pool):
             _add(offer, done)
             meter.add(done)
@@ -124,7 +128,7 @@ def _add(offer: Offer, done: _Converted) -> None:
         return
     change = offer.changes.setdefault(
         part.study,
-        StudyChange(part.study, str(offer.source), part.format, part.reader_version, isinstance(part, RunsPart)),
+        StudyChange(part.study, offer.source, part.format, part.reader_version, isinstance(part, RunsPart)),
     )
     change.parts.append(done.result)
     change.source_files.update(done.files)

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import hashlib
-import json
 import os
 import uuid
 from collections.abc import Callable, Mapping, Sequence
@@ -13,17 +11,16 @@ from pathlib import Path
 
 import pyarrow as pa
 from sqlalchemy.exc import IntegrityError
-from sqlalchemy.orm import Session
 
-from ingest import iceberg
 from ingest.changes import StudyChange
-from ingest.small_tables import collection_rows, goal_rows, metric_rows, stored_table, studies_in, without_studies
-from ingest.write import Written, write_small_table
-from schema.database import LedgerEntry, Release, ReleaseSnapshot
+from ingest.small_tables import collection_rows, goal_rows, metric_rows, without_studies
+from schema import iceberg
+from schema.data_files import Written, stored_table, studies_in, write_small_table
+from schema.database import LedgerEntry, Release
 from schema.errors import LossLakeError
 from schema.lake import Lake
-from schema.manifest import DataFile, write_manifest
 from schema.names import Study
+from schema.publishing import FileChanges, ReleaseFacts, commit_release, content_digest, store
 from schema.registry import CollectionFacts, Goal
 from schema.tables import PARTITIONED, TABLES
 
@@ -67,14 +64,14 @@ def publish(lake: Lake, news: News, ledger: Ledger, notes: str) -> Published:
         draft = _Draft(lake, base, news)
         studies = frozenset(draft.changes)
         if not draft.is_new:
-            _store(lake, None, ledger(studies))
+            store(lake, None, ledger(studies))
             return Published(None, studies)
         release = draft.commit(branch, notes)
         os.sync()
         try:
-            _store(lake, release, ledger(studies))
+            store(lake, release, ledger(studies))
         except IntegrityError:
-            iceberg.drop_branch(lake, sorted(draft.added), branch)
+            iceberg.drop_branch(lake, sorted(draft.files.added), branch)
             continue
         published = lake.release(release.number)
         iceberg.settle(lake, published, branch)
@@ -88,9 +85,7 @@ class _Draft:
     def __init__(self, lake: Lake, base: Release | None, news: News) -> None:
         self.lake = lake
         self.base = base
-        self.kept = lake.files(base) if base is not None else []
-        self.removed: dict[str, list[DataFile]] = {}
-        self.added: dict[str, list[Written]] = {}
+        self.files = FileChanges(lake.files(base) if base is not None else [])
         tables = {name: self._stored(name) for name in TABLES if name not in PARTITIONED}
         stored_digests = studies_in(tables["studies"], "content_digest")
         changes = news.changes
@@ -116,67 +111,30 @@ class _Draft:
             self.tables = tables
 
     def _stored(self, name: str) -> pa.Table:
-        return stored_table(self.lake.folder, self.kept, name)
+        return stored_table(self.lake.folder, self.files.kept, name)
 
     def _swap_data_files(self, replaced: set[Study]) -> None:
-        gone = [file for file in self.kept if file.study in replaced]
-        self.kept = [file for file in self.kept if file.study not in replaced]
+        gone = [file for file in self.files.kept if file.study in replaced]
+        self.files.kept = [file for file in self.files.kept if file.study not in replaced]
         for name in PARTITIONED:
-            self.removed[name] = [file for file in gone if file.table == name]
-            self.added[name] = [w for c in self.changes.values() for w in c.written if w.file.table == name]
+            self.files.removed[name] = [file for file in gone if file.table == name]
+            self.files.added[name] = [w for c in self.changes.values() for w in c.written if w.file.table == name]
 
     def commit(self, branch: str, notes: str) -> Release:
         """Write the small tables, commit every table to the branch and return the release, not yet published."""
         for name, table in self.tables.items():
             self._write_if_changed(name, table)
-        snapshots = {s.table: s.snapshot_id for s in self.base.snapshots} if self.base is not None else {}
-        for name, written in self.added.items():
-            removed = self.removed.get(name, [])
-            if name in snapshots and not (written or removed):
-                continue
-            snapshots[name] = iceberg.commit(self.lake, name, snapshots.get(name), branch, removed, written)
-        files = [*self.kept, *(w.file for added in self.added.values() for w in added)]
-        manifest = f"releases/{uuid.uuid4().hex}.parquet"
-        manifest_sha256 = write_manifest(self.lake.folder / manifest, files)
-        studies = self.tables["studies"]
-        return Release(
-            number=self.base.number + 1 if self.base is not None else 1,
-            created_at=datetime.now(UTC),
-            notes=notes,
-            content_digest=self._content_digest(),
-            manifest=manifest,
-            manifest_sha256=manifest_sha256,
-            n_studies=studies.num_rows,
-            n_trials=sum(studies["n_trials"].to_pylist()),
-            n_evaluations=sum(studies["n_evaluations"].to_pylist()),
-            n_measurements=sum(studies["n_measurements"].to_pylist()),
-            snapshots=[ReleaseSnapshot(table=name, snapshot_id=snapshot) for name, snapshot in snapshots.items()],
-        )
+        number = self.base.number + 1 if self.base is not None else 1
+        facts = ReleaseFacts(number, datetime.now(UTC), notes, content_digest(self.tables))
+        return commit_release(self.lake, self.base, branch, self.files, facts, self.tables["studies"])
 
     def _write_if_changed(self, name: str, table: pa.Table) -> None:
-        old = [file for file in self.kept if file.table == name]
+        old = [file for file in self.files.kept if file.table == name]
         if old and table.equals(self._stored(name)):
             return
-        self.kept = [file for file in self.kept if file.table != name]
-        self.removed[name] = old
-        self.added[name] = [write_small_table(self.lake.folder, name, table)]
-
-    def _content_digest(self) -> str:
-        """sha256 over what the release says, whatever files it lies in."""
-        studies = sorted((str(s), digest) for s, digest in studies_in(self.tables["studies"], "content_digest").items())
-        small = {name: self.tables[name].to_pylist() for name in ("collections", "metrics", "goals")}
-        return hashlib.sha256(json.dumps([studies, small], sort_keys=True).encode()).hexdigest()
-
-
-def _store(lake: Lake, release: Release | None, ledger: Sequence[LedgerEntry]) -> None:
-    """One transaction: the release, if there is one, and the ledger's entries."""
-    with Session(lake.engine, expire_on_commit=False) as session:
-        for entry in ledger:
-            entry.release = release.number if release is not None and entry.outcome == "ingested" else None
-        session.add_all(ledger)
-        if release is not None:
-            session.add(release)
-        session.commit()
+        self.files.kept = [file for file in self.files.kept if file.table != name]
+        self.files.removed[name] = old
+        self.files.added[name] = [write_small_table(self.lake.folder, name, table)]
 
 
 def discard(lake: Path, written: Sequence[Written]) -> None:

@@ -13,9 +13,9 @@ from ingest.numbers import TrialNumbers
 from ingest.reading import SourceReading, source_report
 from ingest.report import Quarantined, SourceReport
 from ingest.request import Request
-from ingest.small_tables import stored_table, studies_in
-from ingest.sources.open import open_source
+from ingest.sources.open import Place, open_source
 from ingest.study import LoadedPart, StudyRejected
+from schema.data_files import stored_table, studies_in
 from schema.lake import Lake
 from schema.names import Study
 from schema.registry import CollectionFacts, Goal
@@ -49,7 +49,7 @@ class Rehearsal:
     sources: list[SourceReport] = field(default_factory=list)
 
 
-def rehearse(lake: Lake | None, paths: Sequence[Path | str], request: Request) -> Rehearsal:
+def rehearse(lake: Lake | None, paths: Sequence[Place], request: Request) -> Rehearsal:
     """Read everything at the paths as `ingest` does and write nothing; raises what `ingest` raises before it reads.
 
     lake: gives stored trials their numbers again; None numbers them as in an empty lake.
@@ -70,8 +70,10 @@ def rehearse(lake: Lake | None, paths: Sequence[Path | str], request: Request) -
                     _plan(found, item.load())
         except StudyRejected as rejection:
             found.quarantined.append(rejection.reason)
+            if source.is_streamed:
+                source.sha256()
         except SourceBroken as error:
-            found.broken.append(f"{source.path}: {error}")
+            found.broken.append(f"{source.name}: {error}")
         found.collections.update(reading.collections)
         found.goals.update(reading.goals)
         found.lacks.update(reading.lacks)

@@ -7,9 +7,9 @@ import time
 from collections.abc import Collection, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from datetime import UTC, datetime
-from pathlib import Path
 
 from ingest.changes import StudyChange
+from ingest.errors import SourceBroken
 from ingest.ledger import ledger_entries
 from ingest.merge import bring_together
 from ingest.numbers import TrialNumbers
@@ -18,8 +18,8 @@ from ingest.publish import News, Overtaken, Published, discard, publish
 from ingest.reading import SourceReading, source_report
 from ingest.report import Progress, Silence, Summary
 from ingest.request import Request
-from ingest.small_tables import stored_table, studies_in
-from ingest.sources.open import open_source
+from ingest.sources.open import Place, open_source
+from schema.data_files import stored_table, studies_in
 from schema.database import Release
 from schema.errors import LossLakeError
 from schema.lake import Lake
@@ -31,17 +31,18 @@ PLAIN = Request()
 
 def ingest(
     lake: Lake,
-    paths: Sequence[Path | str],
+    paths: Sequence[Place],
     request: Request = PLAIN,
     notes: str = "",
     progress: Progress | None = None,
 ) -> Summary:
     """Take in everything at the paths and publish it as one release; what is stored already is left alone.
 
-    paths: folders, archives, single logs, or the URL of a database. When another ingest adds to the same study first,
-    everything is read again on top of its release. Raises, before anything is read, UnknownSource when a path holds
-    nothing that can be read, BadMapping or UnknownFormat when the request can't be followed, and LakeBroken when the
-    lake is not in the place that its catalog names.
+    paths: folders, archives, single logs, the URL of a database, or an opened file from elsewhere, of which nothing is
+    stored unless all of its bytes came and are those that were promised. When another ingest adds to the same study
+    first, everything is read again on top of its release. Raises, before anything is read, UnknownSource when a path
+    holds nothing that can be read, BadMapping or UnknownFormat when the request can't be followed, and LakeBroken when
+    the lake is not in the place that its catalog names; raises SourceBroken for a file from elsewhere.
     """
     for _ in range(ATTEMPTS):
         try:
@@ -51,7 +52,7 @@ def ingest(
     raise LossLakeError("other ingests kept changing the same studies: run the same command again")
 
 
-def _once(lake: Lake, paths: Sequence[Path | str], request: Request, notes: str, heard: Progress) -> Summary:
+def _once(lake: Lake, paths: Sequence[Place], request: Request, notes: str, heard: Progress) -> Summary:
     started = time.monotonic()
     lake.check_place()
     sources = [open_source(path) for path in paths]
@@ -64,6 +65,7 @@ def _once(lake: Lake, paths: Sequence[Path | str], request: Request, notes: str,
     with _no_garbage_collection():
         readings = [SourceReading(source, request, numbers, units) for source in sources]
         offers = [take_in(lake.folder, reading, stored, numbers, heard) for reading in readings]
+        _vouch(lake, offers)
         changes = bring_together(lake, files, offers, stored)
         heard.stage("publishing")
         at = datetime.now(UTC)
@@ -91,6 +93,17 @@ def _once(lake: Lake, paths: Sequence[Path | str], request: Request, notes: str,
         offers,
         time.monotonic() - started,
     )
+
+
+def _vouch(lake: Lake, offers: Sequence[Offer]) -> None:
+    """Before anything is published: whatever was streamed from elsewhere is what was promised, else all is put back."""
+    try:
+        for offer in offers:
+            offer.vouch()
+    except SourceBroken:
+        for offer in offers:
+            discard(lake.folder, [written for change in offer.changes.values() for written in change.written])
+        raise
 
 
 @contextmanager

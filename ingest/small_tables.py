@@ -3,33 +3,15 @@
 from __future__ import annotations
 
 from collections.abc import Collection, Mapping, Sequence
-from pathlib import Path
 
 import pyarrow as pa
 import pyarrow.compute as pc
-import pyarrow.parquet as pq
 
-from schema.manifest import DataFile
 from schema.names import Study, Workload
 from schema.registry import CollectionFacts, Goal, collections, goals, metric_named, metrics
-from schema.tables import COLLECTIONS, GOALS, METRICS, STUDY_KEYS, TABLES
+from schema.tables import COLLECTIONS, GOALS, METRICS, STUDY_KEYS
 
 _ORDER = [(key, "ascending") for key in STUDY_KEYS]
-
-
-def stored_table(lake: Path, files: Sequence[DataFile], name: str) -> pa.Table:
-    """One of the small tables as a release with these files has it."""
-    paths = [lake / file.path for file in files if file.table == name]
-    return pa.concat_tables([TABLES[name].empty_table(), *(pq.read_table(path, schema=TABLES[name]) for path in paths)])
-
-
-def studies_in(table: pa.Table, column: str) -> dict[Study, str]:
-    """One column of `studies`, by study."""
-    rows = table.select([*STUDY_KEYS, column]).to_pylist()
-    return {
-        Study(Workload(r["collection"], r["dataset"], r["model"], r["optimizer"]), r["batch_size"]): r[column]
-        for r in rows
-    }
 
 
 def without_studies(table: pa.Table, replaced: Collection[Study], new: Sequence[pa.Table]) -> pa.Table:

@@ -8,11 +8,8 @@ go to two files.
 
 from __future__ import annotations
 
-import hashlib
 import math
-import uuid
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
@@ -22,10 +19,10 @@ import pyarrow.parquet as pq
 
 from ingest.records import previous_steps, record_rows
 from ingest.study import Curves, Flags, Floats, Integers
-from schema.manifest import DataFile
+from schema.data_files import Written, keep
 from schema.names import Study
 from schema.registry import metric_named
-from schema.tables import NAMESPACE, PARTITIONED, STUDY_KEYS, TABLES
+from schema.tables import PARTITIONED, file_schema
 
 LARGEST_ROW_GROUP = 1 << 20
 _SAMPLE = 2048
@@ -34,24 +31,7 @@ _VALUES_AT_ONCE = 1 << 15
 _WORTH_COMPRESSING = ("step", "previous_step", "value")
 _LEVEL = 1
 _LEVEL_OF_SPLIT = -5  # the low bytes of a loss are noise: a higher level takes 1.6 times as long to save 1.5 %
-
-
-def _file_schema(name: str) -> pa.Schema:
-    """A table's columns without the keys of its partition; the metric is constant within a row group."""
-    metric = pa.dictionary(pa.int32(), pa.string())
-    kept = [field for field in TABLES[name] if field.name not in STUDY_KEYS]
-    return pa.schema([field.with_type(metric) if field.name == "metric" else field for field in kept])
-
-
-_SCHEMAS = {name: _file_schema(name) for name in PARTITIONED}
-
-
-@dataclass(frozen=True)
-class Written:
-    """A new data file and the Parquet metadata that its writer left."""
-
-    file: DataFile
-    metadata: pq.FileMetaData
+_SCHEMAS = {name: file_schema(name) for name in PARTITIONED}
 
 
 def write_curves(lake: Path, study: Study, trial_ids: Sequence[int], curves: Curves) -> list[Written]:
@@ -63,14 +43,6 @@ def write_curves(lake: Path, study: Study, trial_ids: Sequence[int], curves: Cur
         metrics = [metric for metric, its_encoding in encodings.items() if its_encoding == encoding]
         written.append(_write(lake, "measurements", study, encoding, _measurements(metrics, trials, curves)))
     return [*written, _write(lake, "records", study, "split", _records(trials, curves))]
-
-
-def write_small_table(lake: Path, name: str, table: pa.Table) -> Written:
-    """Write a table that is one file per release."""
-    buffer = pa.BufferOutputStream()
-    pq.write_table(table, buffer, compression="zstd", store_schema=False)
-    data = buffer.getvalue()
-    return Written(_keep(lake, name, None, data, table.num_rows), pq.read_metadata(pa.BufferReader(data)))
 
 
 def _measurements(metrics: Sequence[str], trials: Integers, curves: Curves) -> Iterator[pa.Table]:
@@ -163,7 +135,7 @@ def _write(lake: Path, name: str, study: Study, encoding: str, tables: Iterator[
             if table.num_rows:
                 writer.write_table(table, row_group_size=LARGEST_ROW_GROUP)
     metadata = writer.writer.metadata
-    return Written(_keep(lake, name, study, buffer.getvalue(), n_rows), metadata)
+    return Written(keep(lake, name, study, buffer.getvalue(), n_rows), metadata)
 
 
 def _options(name: str, encoding: str) -> dict[str, Any]:
@@ -185,16 +157,3 @@ def _options(name: str, encoding: str) -> dict[str, Any]:
         "write_batch_size": _VALUES_AT_ONCE,
         "store_schema": False,
     }
-
-
-def _keep(lake: Path, name: str, study: Study | None, data: pa.Buffer, rows: int) -> DataFile:
-    """Write a finished file under a fresh name and describe it; its path is relative to the lake."""
-    folder = Path("warehouse", NAMESPACE, name, "data", study.folder() if study is not None else "")
-    path = folder / f"{uuid.uuid4().hex}.parquet"
-    (lake / folder).mkdir(parents=True, exist_ok=True)
-    (lake / path).write_bytes(data)
-    found = (name, path.as_posix(), data.size, hashlib.sha256(data).hexdigest(), rows)
-    if study is None:
-        return DataFile(*found)
-    w = study.workload
-    return DataFile(*found, w.collection, w.dataset, w.model, w.optimizer, study.batch_size)

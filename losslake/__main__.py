@@ -12,8 +12,10 @@ import typer
 from losslake import __version__
 from losslake.config import config
 from losslake.console import complain
+from losslake.download import download
 from losslake.export import export
 from losslake.failures import in_one_line
+from losslake.fetch import fetch
 from losslake.formats import formats
 from losslake.ingest import ingest
 from losslake.init import init
@@ -37,7 +39,9 @@ app = typer.Typer(
     pretty_exceptions_enable=False,
     rich_markup_mode=None,
 )
-for command in (init, ingest, formats, map_logs, releases, ledger, steps, sql, serve, config, verify, export):
+for command in (
+    init, ingest, fetch, formats, map_logs, releases, ledger, steps, sql, serve, config, verify, export, download,
+):  # fmt: skip
     app.command(command.__name__.removesuffix("_logs"))(command)
 
 

@@ -10,12 +10,13 @@ from losslake.console import complain, counted, say, show_table
 if TYPE_CHECKING:
     from ingest.rehearsal import Rehearsal
     from ingest.request import Request
+    from ingest.sources.source_file import SourceFile
 
 MOST_STUDIES = 50
 MOST_LACKS = 40
 
 
-def show_dry_run(lake: str | None, paths: Sequence[str], request: Request) -> None:
+def show_dry_run(lake: str | None, places: Sequence[str | SourceFile], request: Request) -> None:
     """Print the studies that an ingest would store, the first rows, and what is missing with the line that adds it."""
     from ingest.rehearsal import rehearse
     from losslake.ingest import say_quarantined, say_remarks, say_source
@@ -26,7 +27,7 @@ def show_dry_run(lake: str | None, paths: Sequence[str], request: Request) -> No
         opened = Lake.open(lake)
     except LakeNotFound:
         opened = None
-    found = rehearse(opened, paths, request)
+    found = rehearse(opened, places, request)
     for source in found.sources:
         say_source(source)
     _show_studies(found)

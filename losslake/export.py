@@ -18,7 +18,8 @@ def export(
 ) -> None:
     """Write a release as a plain folder.
 
-    It holds Hive-partitioned Parquet files for any tool, SHA256SUMS, and a README.md that says how to read them.
+    It holds Hive-partitioned Parquet files for any tool, SHA256SUMS, and a README.md that says how to read them;
+    CITATION.cff and LICENSES say how to cite and use them, croissant.json describes them to machines.
     """
     from losslake.progress import counting
     from schema.export import export as write

@@ -2,17 +2,22 @@
 
 from __future__ import annotations
 
+import re
 from collections import Counter
 from collections.abc import Sequence
+from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
 import typer
 
 from losslake.console import LakeOption, complain, counted, say
+from schema.errors import LossLakeError
 
 if TYPE_CHECKING:
     from ingest.report import Quarantined, SourceReport, Summary
+    from ingest.request import Request
+    from ingest.sources.source_file import SourceFile
 
 MOST_REASONS = 10
 MOST_REMARKS = 20
@@ -20,10 +25,24 @@ MOST_REMARKS = 20
 
 def ingest(
     paths: Annotated[
-        list[str],
-        typer.Argument(metavar="PATH...", help="Folders, tars (.bz2 .gz .xz .zst), zips, single logs, database URLs."),
-    ],
+        list[str] | None,
+        typer.Argument(
+            metavar="PATH...",
+            help="Folders, tars (.bz2 .gz .xz .zst), zips, single logs, database URLs.",
+            show_default=False,
+        ),
+    ] = None,
     lake: LakeOption = None,
+    url: Annotated[
+        str | None,
+        typer.Option(metavar="URL", help="An archive or log on the web, read while it comes.", show_default=False),
+    ] = None,
+    sha256: Annotated[
+        str | None,
+        typer.Option(
+            metavar="HEX", help="What the sha256 of --url has to be; else nothing is stored.", show_default=False
+        ),
+    ] = None,
     collection: Annotated[
         str | None,
         typer.Option(
@@ -53,28 +72,67 @@ def ingest(
     Makes the lake if there is none. 'losslake formats' lists what can be read. Bad trials are quarantined with a reason
     and never block the good ones. The same bytes again change nothing.
     """
-    from ingest.report import Silence
     from ingest.request import Request
+
+    request = Request(collection, mapping, tuple(format or ()))
+    if url is not None:
+        ingest_url(paths or [], url, sha256, lake, request, Manner(dry_run, notes, quiet, strict))
+        return
+    if sha256 is not None:
+        raise LossLakeError("--sha256 is for --url: what lies on a disk is read as it is")
+    if not paths:
+        raise LossLakeError("nothing is offered: give a PATH, or --url")
+    ingest_places(paths, lake, request, Manner(dry_run, notes, quiet, strict))
+
+
+@dataclass(frozen=True)
+class Manner:
+    """How an ingest is run and reported."""
+
+    dry_run: bool = False
+    notes: str = ""
+    quiet: bool = False
+    strict: bool = False
+
+
+def ingest_url(
+    paths: Sequence[str], url: str, sha256: str | None, lake: str | None, request: Request, manner: Manner
+) -> None:
+    """Ingest an archive from the web after what is at the paths; raises what `ingest_places` does, and RemoteError."""
+    from losslake.remote.archive import RemoteArchive
+    from losslake.remote.client import Client
+
+    if sha256 is not None and not re.fullmatch(r"[0-9a-fA-F]{64}", sha256):
+        raise LossLakeError("--sha256 takes the 64 hexadecimal digits that sha256sum prints")
+    if sha256 is None:
+        complain("warning: nothing vouches for the bytes that come: give --sha256 if their publisher names it")
+    promised = sha256.lower() if sha256 is not None else None
+    with Client() as client, RemoteArchive(client, url, promised) as archive:
+        ingest_places([*paths, archive], lake, request, manner)
+
+
+def ingest_places(places: Sequence[str | SourceFile], lake: str | None, request: Request, manner: Manner) -> None:
+    """Ingest what is at the places and print what became of it; Exit with 1 when something of it was broken."""
+    from ingest.report import Silence
     from ingest.run import ingest as run
     from ingest.sources.open import open_source
     from losslake.progress import progress
     from schema.lake import Lake
 
-    request = Request(collection, mapping, tuple(format or ()))
-    for path in paths:  # said before a lake is made in vain
-        source = open_source(path)
+    for place in places:  # said before a lake is made in vain
+        source = open_source(place)
         request.formats_for(request.mapping_for(source.path))
-    if dry_run:
+    if manner.dry_run:
         from losslake.dry_run import show_dry_run
 
-        show_dry_run(lake, paths, request)
+        show_dry_run(lake, places, request)
         return
     opened = Lake.create(lake)
     with progress() as heard:
-        summary = run(opened, paths, request, notes, Silence() if quiet else heard)
+        summary = run(opened, places, request, manner.notes, Silence() if manner.quiet else heard)
     report(summary)
-    hint_at_mapping(paths, summary)
-    if summary.broken or (strict and summary.quarantined):
+    hint_at_mapping(places, summary)
+    if summary.broken or (manner.strict and summary.quarantined):
         raise typer.Exit(1)
 
 
@@ -97,15 +155,15 @@ def report(summary: Summary) -> None:
     say(f"{what} {release} in {summary.seconds:.1f} s")
 
 
-def hint_at_mapping(paths: Sequence[str], summary: Summary) -> None:
+def hint_at_mapping(places: Sequence[str | SourceFile], summary: Summary) -> None:
     """Where runs lack facts: how to get a mapping, or to see what the one there lacks."""
     from ingest.rules import Rule
 
     if any(reason.rule in (Rule.MISSING_FACT, Rule.STEP_UNKNOWN) for reason in summary.quarantined):
         if any(source.mapping for source in summary.sources):
             say("hint         the same command with --dry-run shows every line that the mapping lacks")
-        else:
-            say(f"hint         'losslake map --init {paths[0]}' writes a mapping to start from")
+        elif isinstance(places[0], str):
+            say(f"hint         'losslake map --init {places[0]}' writes a mapping to start from")
 
 
 def say_quarantined(quarantined: Sequence[Quarantined]) -> None:

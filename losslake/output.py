@@ -16,29 +16,27 @@ from contextlib import contextmanager
 from dataclasses import dataclass
 from itertools import chain
 from pathlib import Path
-from typing import IO, Any
+from typing import IO, Any, TypeVar
 
-import duckdb
-
-from losslake.console import counted, say, show_table, write_csv
+from losslake.console import complain, counted, say, show_table, write_csv
 from losslake.print_formats import Format
+from losslake.session import Arrow, Question, Row, Rows
 from schema.errors import LossLakeError
 
-Row = tuple[Any, ...]
-BATCH = 10_000
+Batch = TypeVar("Batch")
 
 
 @dataclass
 class Output:
     """Where results go and how they look; max_rows only limits tables on a screen.
 
-    lake: the folder into which nothing may be written.
+    lake: the folder into which nothing may be written, if there is one here.
     """
 
     format: Format
     path: Path | None
     max_rows: int
-    lake: Path
+    lake: Path | None = None
     _is_taken: bool = False
     _is_stopped: bool = False
 
@@ -48,62 +46,62 @@ class Output:
             raise LossLakeError("Parquet is not for a terminal: give --output FILE, or send standard output to a file")
         if format is Format.table and path is not None:
             raise LossLakeError("a table is for the screen: give --format csv, json or parquet with --output")
-        if path is not None and path.resolve().is_relative_to(self.lake.resolve()):
+        if path is not None and self.lake is not None and path.resolve().is_relative_to(self.lake.resolve()):
             raise LossLakeError(f"{path} is in the lake, which is only read: give another --output")
         self.format, self.path, self._is_taken = format, path, False
 
-    def write(self, connection: duckdb.DuckDBPyConnection, statement: duckdb.Statement) -> None:
+    def write(self, question: Question) -> None:
         """Run a statement and print its result; one without a result, such as SET, prints nothing."""
         self._is_stopped = False
         if self.format is Format.parquet:
-            relation = connection.sql(statement)
-            if relation is not None and _has_rows(statement, relation.columns):
-                self._write_parquet(relation)
+            with question.arrow() as arrow:
+                if arrow is not None:
+                    self._write_parquet(arrow)
+                    _say_cut(arrow.cut)
             return
-        result = connection.execute(statement)
-        names = [column[0] for column in result.description or ()]
-        if not _has_rows(statement, names):
-            return
-        if self.format is Format.table:
-            self._write_table(names, result)
-            return
-        with self._opened() as file:
-            rows = chain.from_iterable(self._batches(result))
-            (_write_csv if self.format is Format.csv else _write_json)(file, names, rows)
+        with question.rows() as rows:
+            if rows is None:
+                return
+            if self.format is Format.table:
+                self._write_table(rows)
+            else:
+                with self._opened() as file:
+                    single = chain.from_iterable(self._until_stopped(rows.batches))
+                    (_write_csv if self.format is Format.csv else _write_json)(file, rows.names, single)
+            _say_cut(rows.cut)
 
     def stop(self) -> None:
         """Write no more of the result that is being written; callable from another thread."""
         self._is_stopped = True
 
-    def _batches(self, result: duckdb.DuckDBPyConnection) -> Iterator[list[Row]]:
-        while batch := result.fetchmany(BATCH):
+    def _until_stopped(self, batches: Iterable[Batch]) -> Iterator[Batch]:
+        for batch in batches:
             yield batch
             if self._is_stopped:
                 raise LossLakeError("stopped")
 
-    def _write_table(self, names: list[str], result: duckdb.DuckDBPyConnection) -> None:
-        if names == ["explain_key", "explain_value"]:
-            for line in "".join(value for _, value in result.fetchall()).splitlines():
+    def _write_table(self, rows: Rows) -> None:
+        if list(rows.names) == ["explain_key", "explain_value"]:
+            for line in "".join(value for batch in rows.batches for _, value in batch).splitlines():
                 say(line)
             return
-        limit = self.max_rows
-        rows = result.fetchmany(limit + 1)
-        show_table(names, [[_in_table(value) for value in row] for row in rows[:limit]])
-        if len(rows) <= limit:
-            say(f"({counted(len(rows), 'row')})")
-            return
-        total = len(rows) + sum(map(len, self._batches(result)))
-        say(f"(the first {limit:,} of {total:,} rows: --max-rows shows more, --format csv all)")
+        limit, total = self.max_rows, 0
+        first: list[Row] = []
+        for batch in self._until_stopped(rows.batches):
+            total += len(batch)
+            first += batch[: limit - len(first)]
+        show_table(rows.names, [[_in_table(value) for value in row] for row in first])
+        if total <= limit:
+            say(f"({counted(total, 'row')})")
+        else:
+            say(f"(the first {limit:,} of {total:,} rows: --max-rows shows more, --format csv all)")
 
-    def _write_parquet(self, relation: duckdb.DuckDBPyRelation) -> None:
+    def _write_parquet(self, arrow: Arrow) -> None:
         import pyarrow.parquet as pq
 
-        reader = relation.to_arrow_reader(BATCH)
-        with self._opened_binary() as file, pq.ParquetWriter(file, reader.schema, compression="zstd") as writer:
-            for batch in reader:
+        with self._opened_binary() as file, pq.ParquetWriter(file, arrow.schema, compression="zstd") as writer:
+            for batch in self._until_stopped(arrow.batches):
                 writer.write_batch(batch)
-                if self._is_stopped:
-                    raise LossLakeError("stopped")
 
     @contextmanager
     def _opened(self) -> Iterator[IO[str]]:
@@ -141,18 +139,16 @@ class Output:
                 unfinished.unlink(missing_ok=True)
 
 
-def _has_rows(statement: duckdb.Statement, names: Sequence[str]) -> bool:
-    """Whether a statement answers with rows of its own, not only with DuckDB's Count or Success."""
-    return statement.expected_result_type == [duckdb.ExpectedResultType.QUERY_RESULT] or (
-        list(names) not in (["Count"], ["Success"], [])
-    )
+def _say_cut(cut: str | None) -> None:
+    if cut is not None:
+        complain(f"the service cut the result at its limit of {cut}: ask for less, or download the release")
 
 
-def _write_csv(file: IO[str], names: list[str], rows: Iterable[Row]) -> None:
+def _write_csv(file: IO[str], names: Sequence[str], rows: Iterable[Row]) -> None:
     write_csv(file, names, ([_in_csv(value) for value in row] for row in rows))
 
 
-def _write_json(file: IO[str], names: list[str], rows: Iterable[Row]) -> None:
+def _write_json(file: IO[str], names: Sequence[str], rows: Iterable[Row]) -> None:
     is_ascii = file.isatty()  # so that no control character gets through, C1 included
     file.write("[")
     for number, row in enumerate(rows):

@@ -1,4 +1,4 @@
-"""How an ingest gets on: a live bar on a terminal, a plain line now and then elsewhere."""
+"""How an ingest or a download gets on: a live bar on a terminal, a plain line now and then elsewhere."""
 
 from __future__ import annotations
 
@@ -8,7 +8,15 @@ from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 
 from rich.console import Console
-from rich.progress import BarColumn, Progress, TaskID, TextColumn, TimeRemainingColumn
+from rich.progress import (
+    BarColumn,
+    DownloadColumn,
+    Progress,
+    TaskID,
+    TextColumn,
+    TimeRemainingColumn,
+    TransferSpeedColumn,
+)
 
 from ingest.report import Progress as Hears
 from losslake.console import shown
@@ -103,3 +111,71 @@ class PlainLines:
 
 def _counts(trials: int, evaluations: int, seconds: float) -> str:
     return f"{trials:,} trials, {evaluations / seconds if seconds > 0 else 0:,.0f} rows/s"
+
+
+@contextmanager
+def downloading(quiet: bool = False) -> Iterator[Transfer]:
+    """What a download may report to, on standard error."""
+    if quiet or not sys.stderr.isatty():
+        yield Transfer() if quiet else TransferLines()
+        return
+    columns = (
+        TextColumn("{task.description}", markup=False),
+        BarColumn(),
+        TextColumn("{task.fields[files]}", markup=False),
+        DownloadColumn(),
+        TransferSpeedColumn(),
+        TimeRemainingColumn(),
+    )
+    with Progress(*columns, console=Console(stderr=True), transient=True) as bars:
+        yield TransferBar(bars)
+
+
+class Transfer:
+    """Hears how a download gets on, and says nothing."""
+
+    def begin(self, what: str, total_bytes: int, total_files: int) -> None: ...
+
+    def advance(self, bytes_here: int, files_here: int) -> None: ...
+
+
+class TransferBar(Transfer):
+    """A bar over the bytes, with files and bytes per second."""
+
+    def __init__(self, bars: Progress) -> None:
+        self._bars = bars
+        self._task: TaskID | None = None
+        self._files = 0
+
+    def begin(self, what: str, total_bytes: int, total_files: int) -> None:
+        self._files = total_files
+        self._task = self._bars.add_task(what, total=total_bytes, files="")
+
+    def advance(self, bytes_here: int, files_here: int) -> None:
+        if self._task is not None:
+            self._bars.update(self._task, completed=bytes_here, files=f"{files_here:,} of {self._files:,} files")
+
+
+class TransferLines(Transfer):
+    """A line every few seconds."""
+
+    def __init__(self) -> None:
+        self._bytes = self._files = 0
+        self._started = self._last = 0.0
+
+    def begin(self, what: str, total_bytes: int, total_files: int) -> None:
+        self._bytes, self._files = total_bytes, total_files
+        self._started = self._last = time.monotonic()
+        self._say(f"fetching {what}: {total_files:,} files, {total_bytes:,} bytes")
+
+    def advance(self, bytes_here: int, files_here: int) -> None:
+        now = time.monotonic()
+        if now - self._last < SECONDS_BETWEEN_LINES:
+            return
+        self._last = now
+        share = 100 * bytes_here / max(1, self._bytes)
+        speed = bytes_here / (now - self._started) / 1e6
+        self._say(f"  {share:.0f} %, {files_here:,} of {self._files:,} files, {speed:,.1f} MB/s")
+
+    def _say(self, line: str) -> None:
+        print(shown(line), file=sys.stderr, flush=True)  # noqa: T201

@@ -5,10 +5,9 @@ from __future__ import annotations
 import os
 import re
 from collections.abc import Iterable, Iterator, Sequence
-from concurrent.futures import ThreadPoolExecutor
+from functools import partial
 from pathlib import Path
 
-import duckdb
 from prompt_toolkit import PromptSession
 from prompt_toolkit.completion import CompleteEvent, Completer, Completion
 from prompt_toolkit.document import Document
@@ -20,7 +19,7 @@ from pygments.lexers.sql import SqlLexer
 from losslake.console import complain, say
 from losslake.output import Output
 from losslake.print_formats import Format
-from losslake.statements import check_writes_no_file, is_complete, one_line_errors, statements_of
+from losslake.session import Session
 from schema.errors import LossLakeError
 from schema.serving import MACROS, VIEWS
 
@@ -41,49 +40,33 @@ KEYWORDS = (
 _LAST_WORD = re.compile(r"(?:'[^']*|[.\w]+)$")
 
 
-def run_script(connection: duckdb.DuckDBPyConnection, text: str, output: Output) -> None:
+def run_script(session: Session, text: str, output: Output) -> None:
     """Run statements one after the other; raises LossLakeError at the first that fails, KeyboardInterrupt on Ctrl-C."""
-    statements = statements_of(connection, text)
-    for statement in statements:
-        check_writes_no_file(statement)
-    for statement in statements:
-        with one_line_errors():
-            _run(connection, statement, output)
+    for question in session.questions(text):
+        session.carry_out(partial(output.write, question), output.stop)
 
 
-def _run(connection: duckdb.DuckDBPyConnection, statement: duckdb.Statement, output: Output) -> None:
-    """Run a statement in a thread of its own: DuckDB does not always hear Ctrl-C in the main one."""
-    with ThreadPoolExecutor(1, "query") as pool:
-        running = pool.submit(output.write, connection, statement)
-        try:
-            running.result()
-        except KeyboardInterrupt:
-            output.stop()
-            connection.interrupt()
-            raise
-
-
-def run_shell(connection: duckdb.DuckDBPyConnection, output: Output, title: str) -> None:
+def run_shell(session: Session, output: Output) -> None:
     """Read statements from the terminal until Ctrl-D or .quit."""
-    say(f"{title}; .help for help")
-    session: PromptSession[str] = PromptSession(
+    say(f"{session.title}; .help for help")
+    prompt: PromptSession[str] = PromptSession(
         "losslake> ",
-        multiline=Condition(lambda: not is_complete(connection, session.default_buffer.text)),
+        multiline=Condition(lambda: not session.is_complete(prompt.default_buffer.text)),
         prompt_continuation="      ... ",
         history=_history(),
-        completer=_Words(_names(connection)),
+        completer=_Words([*VIEWS, *MACROS, *session.words()]),
         lexer=PygmentsLexer(SqlLexer),
         complete_while_typing=False,
     )
     while True:
         try:
-            text = session.prompt().strip()
+            text = prompt.prompt().strip()
             if text in (".quit", ".exit"):
                 return
             if text.startswith("."):
-                _dot_command(connection, output, text)
+                _dot_command(session, output, text)
             elif text:
-                _run_typed(connection, text, output)
+                _run_typed(session, text, output)
         except LossLakeError as error:
             complain(str(error))
         except KeyboardInterrupt:
@@ -92,14 +75,14 @@ def run_shell(connection: duckdb.DuckDBPyConnection, output: Output, title: str)
             return
 
 
-def _run_typed(connection: duckdb.DuckDBPyConnection, text: str, output: Output) -> None:
+def _run_typed(session: Session, text: str, output: Output) -> None:
     try:
-        run_script(connection, text, output)
+        run_script(session, text, output)
     except KeyboardInterrupt:
         raise LossLakeError("stopped") from None
 
 
-def _dot_command(connection: duckdb.DuckDBPyConnection, output: Output, text: str) -> None:
+def _dot_command(session: Session, output: Output, text: str) -> None:
     command, _, argument = text.rstrip(";").partition(" ")
     argument = argument.strip()
     if command == ".help":
@@ -108,7 +91,7 @@ def _dot_command(connection: duckdb.DuckDBPyConnection, output: Output, text: st
     elif command == ".tables":
         say("  ".join((*VIEWS, *(f"{macro}(metric, target)" for macro in MACROS))))
     elif command == ".schema" and argument in VIEWS:
-        for name, kind, *_ in connection.execute(f"DESCRIBE {argument}").fetchall():
+        for name, kind in session.columns(argument):
             say(f"  {name}  {kind}")
     elif command == ".schema":
         raise LossLakeError(f".schema takes one of: {', '.join(VIEWS)}")
@@ -130,15 +113,6 @@ def _history() -> FileHistory | InMemoryHistory:
     except OSError:
         return InMemoryHistory()
     return FileHistory(str(folder / "sql_history"))
-
-
-def _names(connection: duckdb.DuckDBPyConnection) -> list[str]:
-    """Tables, macros, columns and metrics of the release."""
-    columns = connection.execute(
-        "SELECT DISTINCT column_name FROM information_schema.columns WHERE table_schema = 'main' ORDER BY 1"
-    ).fetchall()
-    metrics = connection.execute("SELECT metric FROM metrics").fetchall()
-    return [*VIEWS, *MACROS, *(name for (name,) in columns), *(f"'{name}'" for (name,) in metrics)]
 
 
 class _Words(Completer):

@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 import sys
+from collections.abc import Iterator
+from contextlib import contextmanager
 from pathlib import Path
-from typing import Annotated
+from typing import TYPE_CHECKING, Annotated
 
 import typer
 
@@ -12,9 +14,16 @@ from losslake.console import LakeOption, ReleaseOption
 from losslake.print_formats import Format
 from schema.errors import LossLakeError
 
+if TYPE_CHECKING:
+    from losslake.session import Session
+
 
 def sql(
     lake: LakeOption = None,
+    url: Annotated[
+        str | None,
+        typer.Option(metavar="URL", help="A LossLake service to ask, instead of a lake.", show_default=False),
+    ] = None,
     release: ReleaseOption = None,
     command: Annotated[
         str | None, typer.Option("-c", "--command", metavar="SQL", help="Run this and leave.", show_default=False)
@@ -25,7 +34,7 @@ def sql(
     ] = None,
     max_rows: Annotated[int, typer.Option(min=1, help="Most rows that a table on the screen shows.")] = 40,
 ) -> None:
-    """Ask a release in SQL.
+    """Ask a release in SQL, here or of a service.
 
     In an interactive shell, by one statement with -c, or by a script from standard input.
 
@@ -36,18 +45,41 @@ def sql(
     """
     from losslake.output import Output
     from losslake.shell import run_script, run_shell
+
+    if url is not None and lake is not None:
+        raise LossLakeError("give either --lake or --url: a statement is asked of one of them")
+    with _remote(url, release) if url is not None else _local(lake, release) as (session, folder):
+        printed = Output(Format.table, None, max_rows, folder)
+        printed.send(format, output)
+        if command is None and sys.stdin.isatty():
+            run_shell(session, printed)
+            return
+        text = command if command is not None else sys.stdin.read()
+        if not text.strip():
+            raise LossLakeError("there is no statement: give one with -c, or a script on standard input")
+        run_script(session, text, printed)
+
+
+@contextmanager
+def _local(lake: str | None, release: int | None) -> Iterator[tuple[Session, Path | None]]:
+    from losslake.local_session import LocalSession
     from schema.lake import Lake
     from schema.serving import open_release
 
     opened = Lake.open(lake)
     chosen = opened.release(release)
     connection = open_release(opened, chosen)
-    printed = Output(Format.table, None, max_rows, opened.folder)
-    printed.send(format, output)
-    if command is None and sys.stdin.isatty():
-        run_shell(connection, printed, f"release {chosen.number} of {opened.folder}")
-        return
-    text = command if command is not None else sys.stdin.read()
-    if not text.strip():
-        raise LossLakeError("there is no statement: give one with -c, or a script on standard input")
-    run_script(connection, text, printed)
+    yield LocalSession(connection, f"release {chosen.number} of {opened.folder}"), opened.folder
+
+
+@contextmanager
+def _remote(url: str, release: int | None) -> Iterator[tuple[Session, Path | None]]:
+    import duckdb
+
+    from losslake.remote.client import Client
+    from losslake.remote.service import Service
+    from losslake.remote.session import SECONDS_TO_WAIT, RemoteSession
+
+    with Client(read_timeout_s=SECONDS_TO_WAIT) as client, duckdb.connect() as parser:
+        service = Service(client, url)
+        yield RemoteSession(client, service, service.release(release).release, parser), None

@@ -31,7 +31,10 @@ class Metric:
 
 @dataclass(frozen=True)
 class Collection:
-    """Where a set of studies comes from; root is the top folder of its published archive."""
+    """Where a set of studies comes from; root is the top folder of its published archive.
+
+    archive_url, archive_sha256: where that archive can be fetched; empty where it can't.
+    """
 
     root: str
     collection: str
@@ -39,6 +42,8 @@ class Collection:
     licence: str
     citation: str
     source_url: str
+    archive_url: str = ""
+    archive_sha256: str = ""
 
 
 @dataclass(frozen=True)

@@ -23,7 +23,7 @@ from schema.manifest import DataFile
 from schema.record_curves import write_record_curves
 from schema.tables import TABLES
 
-SERVING_VERSION = 2
+SERVING_VERSION = 3
 BASE_TABLES = ("studies", "trials", "metrics", "collections", "goals", "records")
 VIEWS = (
     "collections", "studies", "workloads", "trials", "metrics", "goals", "records", "measurements",

@@ -135,3 +135,15 @@ TABLES: dict[str, pa.Schema] = {
     "goals": GOALS,
 }
 PARTITIONED = ("measurements", "records")
+
+
+def file_schema(name: str) -> pa.Schema:
+    """A table's columns as its data files hold them.
+
+    A partitioned one lacks the keys of its partition, and its metric, constant within a row group, is a dictionary.
+    """
+    if name not in PARTITIONED:
+        return TABLES[name]
+    metric = pa.dictionary(pa.int32(), pa.string())
+    kept = [field for field in TABLES[name] if field.name not in STUDY_KEYS]
+    return pa.schema([field.with_type(metric) if field.name == "metric" else field for field in kept])

@@ -112,7 +112,8 @@ def _iceberg_differs(lake: Lake, release: Release, files: list[DataFile]) -> Ite
                 "other engines can read it only where it was made"
             )
             return
-        by_us = {file.path for file in files if file.table == table}
+        # Iceberg plans to read no file that has no rows.
+        by_us = {file.path for file in files if file.table == table and file.rows}
         for path in sorted(by_iceberg ^ by_us)[:1]:
             who = "Iceberg" if path in by_iceberg else "the file list"
             yield f"{table}: {path} is known to {who} only ({len(by_iceberg ^ by_us)} such files)"

@@ -1,9 +1,11 @@
-"""Questions that a release can answer, as paths with a query: for the root page and for what `serve` prints."""
+"""Questions that a release can answer: for the pages and for what `serve` prints."""
 
 from __future__ import annotations
 
+import json
 import math
 from collections.abc import Iterator
+from dataclasses import dataclass
 from urllib.parse import quote, urlencode
 
 from schema.names import Workload
@@ -13,16 +15,57 @@ from service.answers.selection import Selection
 from service.release_view import ReleaseView
 
 
+@dataclass(frozen=True)
+class Example:
+    """A goal that a trial of a workload reaches, and that trial."""
+
+    workload: Workload
+    metric: str
+    target: float
+    batch_size: int
+    trial_id: int
+    steps: int
+
+    def values(self) -> dict[str, str]:
+        """The values that it gives to parameters, by name."""
+        return {
+            "workload": str(self.workload),
+            "collection": self.workload.collection,
+            "dataset": self.workload.dataset,
+            "model": self.workload.model,
+            "optimizer": self.workload.optimizer,
+            "batch_size": str(self.batch_size),
+            "study": f"{self.workload}/{self.batch_size}",
+            "trial": f"{self.workload}/{self.batch_size}/{self.trial_id}",
+            "metric": self.metric,
+            "target": repr(self.target),
+            "target_min": repr(self.target),
+            "target_max": repr(self.target + abs(self.target)),
+            "n_targets": "5",
+            "step_budget": str(self.steps),
+            "q": "SELECT batch_size, steps FROM result_at($metric, $target) ORDER BY ALL",
+            "parameters": json.dumps({"metric": self.metric, "target": self.target}),
+        }
+
+
+def example(view: ReleaseView) -> Example | None:
+    """The first goal that is reached, of the workload named first; None without data."""
+    for workload, metric, target in _candidates(view):
+        for row in scaling(view, Selection((workload,), metric), target).table().to_pylist():
+            if row["trial_id"] is not None:
+                return Example(workload, metric, target, row["batch_size"], row["trial_id"], row["steps"])
+    return None
+
+
 def example_paths(view: ReleaseView) -> list[str]:
     """Scaling of a workload with a goal, a curve of the best trial there, the workloads; without data, three lists."""
-    for workload, metric, target in _candidates(view):
-        rows = scaling(view, Selection((workload,), metric), target).table().to_pylist()
-        reached = next((row for row in rows if row["trial_id"] is not None), None)
-        if reached is not None:
-            goal = _query(workload=str(workload), metric=metric, target=repr(target))
-            trial = _query(trial=f"{workload}/{reached['batch_size']}/{reached['trial_id']}", metric=metric)
-            return [f"/v1/scaling?{goal}", f"/v1/curves?{trial}", "/v1/workloads"]
-    return ["/v1/workloads", "/v1/studies", "/v1/releases"]
+    found = example(view)
+    if found is None:
+        return ["/v1/workloads", "/v1/studies", "/v1/releases"]
+    values = found.values()
+    goal = _query(**{name: values[name] for name in ("workload", "metric", "target")})
+    trial = _query(**{name: values[name] for name in ("trial", "metric")})
+    return [f"/v1/scaling?{goal}", f"/v1/curves?{trial}", "/v1/workloads"]
 
 
 def _candidates(view: ReleaseView) -> Iterator[tuple[Workload, str, float]]:

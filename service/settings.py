@@ -80,7 +80,7 @@ class Settings(BaseSettings):
     """Whether answers are sent in gzip or zstd to clients that accept it."""
     compression_least_bytes: Annotated[int, Field(ge=0, le=1_048_576)] = 1024
     """Answers shorter than this are sent as they are."""
-    answer_cache_mb: Annotated[int, Field(ge=0, le=1_048_576)] = 64
+    answer_cache_mb: Annotated[int, Field(ge=0, le=1_048_576)] = 32
     """Megabytes of finished answers that each worker process keeps; 0: none."""
     releases_open: Annotated[int, Field(ge=1, le=1000)] = 4
     """Releases that each worker process keeps open, the last used ones."""

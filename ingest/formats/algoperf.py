@@ -61,21 +61,21 @@ class AlgoPerf:
         members = UntilBreak(source.members(_is_wanted))
         for member in members:
             if trial is not None and _folder_of(member.path) != trial.folder:
-                yield trial.run(str(source.path))
+                yield trial.run(source.name)
                 trial = None
             if isinstance(member, Refused):
-                yield Quarantined(str(source.path), member.path, member.rule, member.message)
+                yield Quarantined(source.name, member.path, member.rule, member.message)
                 continue
             folder = _folder_of(member.path)
             if trial is None and folder in seen:
                 message = "its trial's other files lie elsewhere in the archive: sort the archive by path"
-                yield Quarantined(str(source.path), member.path, Rule.DUPLICATE_FILE, message)
+                yield Quarantined(source.name, member.path, Rule.DUPLICATE_FILE, message)
                 continue
             seen.add(folder)
             trial = trial or _TrialFiles(folder)
             trial.files[member.path.rpartition("/")[2]] = member.data
         if trial is not None:
-            yield trial.run(str(source.path))
+            yield trial.run(source.name)
         members.tell()
 
 

@@ -76,7 +76,7 @@ class BatchScience:
 class _Reader:
     def __init__(self, source: Source, collection: str | None) -> None:
         self._source = source
-        self._name = str(source.path)
+        self._name = source.name
         self._roots = {known.root: known.collection for known in collections()}
         self._collection = collection
         self._last_folder: str | None = None

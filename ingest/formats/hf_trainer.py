@@ -116,7 +116,7 @@ class _Reader:
         )
 
     def _quarantined(self, path: str, rule: Rule, message: str, line: int | None = None) -> Quarantined:
-        return Quarantined(str(self._source.path), path, rule, message, line)
+        return Quarantined(self._source.name, path, rule, message, line)
 
 
 def _run_of(path: str) -> str:

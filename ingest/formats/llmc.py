@@ -42,9 +42,9 @@ class LlmC:
     def read(self, source: Source, mapping: LogMapping) -> Iterator[RunLog | Quarantined]:
         for member in source.members(lambda path: path.endswith(_ENDINGS)):
             if isinstance(member, Refused):
-                yield Quarantined(str(source.path), member.path, member.rule, member.message)
+                yield Quarantined(source.name, member.path, member.rule, member.message)
             elif _LINE.search(member.data):
-                yield _run(member, str(source.path))
+                yield _run(member, source.name)
 
 
 def _run(member: Member, source: str) -> RunLog | Quarantined:

@@ -47,7 +47,7 @@ class MLflow:
 def _read_files(source: Source) -> Iterator[RunLog | Quarantined]:
     """The runs of file stores and of SQLite files."""
     reader = FileStoreReader(source)
-    name = str(source.path)
+    name = source.name
     try:
         for member in source.members(_is_wanted):
             if isinstance(member, Refused):
@@ -68,7 +68,7 @@ def _is_wanted(path: str) -> bool:
 
 def _read_database(source: DatabaseSource) -> Iterator[RunLog | Quarantined]:
     """The runs of a database, streamed from the server in one snapshot."""
-    name = str(source.path)
+    name = source.name
     with source.connect() as connection:
         yield from read_tables(name, name, lambda query: rows_in_chunks(connection, query), None, {})
 

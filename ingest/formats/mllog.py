@@ -55,9 +55,9 @@ class Mllog:
     def read(self, source: Source, mapping: LogMapping) -> Iterator[RunLog | Quarantined]:
         for member in source.members(lambda path: path.endswith(_ENDINGS)):
             if isinstance(member, Refused):
-                yield Quarantined(str(source.path), member.path, member.rule, member.message)
+                yield Quarantined(source.name, member.path, member.rule, member.message)
             elif _MARKED.search(member.data) or _RESULT.fullmatch(member.path.rpartition("/")[2]):
-                yield _run(member, str(source.path), mapping)
+                yield _run(member, source.name, mapping)
 
 
 @dataclass

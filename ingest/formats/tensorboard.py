@@ -71,7 +71,7 @@ class _Reader:
 
     def __init__(self, source: Source) -> None:
         self._source = source
-        self._name = str(source.path)
+        self._name = source.name
         self._runs: dict[str, dict[str, ReadFile]] = {}
         self._sessions: dict[str, Session] = {}
         self._handed_on: set[str] = set()

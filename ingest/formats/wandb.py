@@ -180,7 +180,7 @@ class _Reader:
         return self._quarantined(path, Rule.NO_MEASUREMENTS, "it logs no numbers: there is nothing to store")
 
     def _quarantined(self, path: str, rule: Rule, message: str, line: int | None = None) -> Quarantined:
-        return Quarantined(str(self._source.path), path, rule, message, line)
+        return Quarantined(self._source.name, path, rule, message, line)
 
 
 def _is_wanted(path: str) -> bool:

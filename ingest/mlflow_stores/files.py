@@ -197,7 +197,7 @@ class FileStoreReader:
         return self._quarantined(f"{folder}/{_METRICS}/{filled}", Rule.UNREADABLE_LOG, message, 1)
 
     def _quarantined(self, path: str, rule: Rule, message: str, line: int | None = None) -> Quarantined:
-        return Quarantined(str(self._source.path), path.lstrip("/"), rule, message, line)
+        return Quarantined(self._source.name, path.lstrip("/"), rule, message, line)
 
 
 def _keep(run: _Run, place: Place, member: Member) -> None:

@@ -16,6 +16,7 @@ import rapidgzip
 import zstandard
 
 from ingest.errors import SourceBroken
+from ingest.sources.source_file import SourceFile
 
 _MAGIC = {
     b"BZh": "bzip2",
@@ -36,14 +37,15 @@ _DAMAGE = (
     zstandard.ZstdError,
     zlib.error,
 )
+_PARALLEL = {"bzip2": rapidgzip.IndexedBzip2File, "gzip": rapidgzip.RapidgzipFile}
 _SMALL_READ = 1 << 16
 _LARGEST_ZSTANDARD_WINDOW = 2**27
 
 
-def kind_of(path: Path) -> str:
+def kind_of(file: SourceFile) -> str:
     """What the first bytes of a file say it is: bzip2, gzip, xz, zstandard, zip, or plain."""
-    with path.open("rb") as file:
-        start = file.read(8)
+    with file.open() as opened:
+        start = opened.read(8)
     return next((kind for magic, kind in _MAGIC.items() if start.startswith(magic)), "plain")
 
 
@@ -56,23 +58,22 @@ class Decompressed:
     """The decompressed bytes of a file, read once from its start to its end.
 
     bzip2 and gzip are decompressed on all cores. When that fails, the standard library reads on from the same place in
-    small steps, so that every byte before the damage is delivered.
+    small steps, so that every byte before the damage is delivered. What is streamed is read so from the start:
+    rapidgzip can wait for ever for a file that Python reads (it ends its threads while it holds Python's lock).
     """
 
-    def __init__(self, path: Path, kind: str, file: IO[bytes], stack: ExitStack) -> None:
+    def __init__(self, file: IO[bytes], kind: str, path: Path | None, stack: ExitStack) -> None:
         self._path = path
         self._kind = kind
         self._file = file
         self._stack = stack
         self._delivered = 0
-        self._is_slow = False
-        self._stream = self._opened(stack)
+        self._is_slow = path is None and kind in _PARALLEL
+        self._stream = self._opened_slowly() if self._is_slow else self._opened(stack)
 
     def _opened(self, stack: ExitStack) -> Any:
-        if self._kind == "bzip2":
-            return stack.enter_context(rapidgzip.IndexedBzip2File(str(self._path), parallelization=cores()))
-        if self._kind == "gzip":
-            return stack.enter_context(rapidgzip.RapidgzipFile(str(self._path), parallelization=cores()))
+        if self._kind in _PARALLEL:
+            return stack.enter_context(_PARALLEL[self._kind](str(self._path), parallelization=cores()))
         if self._kind == "xz":
             return stack.enter_context(lzma.LZMAFile(self._file))
         if self._kind == "zstandard":
@@ -80,9 +81,16 @@ class Decompressed:
             return stack.enter_context(decompressor.stream_reader(self._file, read_across_frames=True))
         return self._file
 
+    def _opened_slowly(self) -> Any:
+        if self._kind == "bzip2":
+            return self._stack.enter_context(bz2.BZ2File(self._file))
+        if self._kind == "gzip":
+            return self._stack.enter_context(gzip.GzipFile(fileobj=self._file))
+        return self._opened(self._stack)
+
     def position(self) -> int:
         """Bytes of the compressed file read so far, about."""
-        if not self._is_slow and self._kind in ("bzip2", "gzip"):
+        if not self._is_slow and self._kind in _PARALLEL:
             try:
                 return int(self._stream.tell_compressed()) // 8
             except (RuntimeError, ValueError):
@@ -111,12 +119,7 @@ class Decompressed:
         """Go on from the same place with the standard library, a little at a time."""
         self._is_slow = True
         self._file.seek(0)
-        if self._kind == "bzip2":
-            self._stream = self._stack.enter_context(bz2.BZ2File(self._file))
-        elif self._kind == "gzip":
-            self._stream = self._stack.enter_context(gzip.GzipFile(fileobj=self._file))
-        else:
-            self._stream = self._opened(self._stack)
+        self._stream = self._opened_slowly()
         left = self._delivered
         while left > 0 and (passed := self._next(_SMALL_READ)):
             left -= len(passed)
@@ -124,8 +127,8 @@ class Decompressed:
 
 
 @contextmanager
-def decompressed(path: Path, kind: str) -> Iterator[Decompressed]:
+def decompressed(file: SourceFile, kind: str) -> Iterator[Decompressed]:
     """Open a file for decompressed reading."""
     with ExitStack() as stack:
-        file = stack.enter_context(path.open("rb"))
-        yield Decompressed(path, kind, file, stack)
+        opened = stack.enter_context(file.open())
+        yield Decompressed(opened, kind, None if file.is_streamed else file.path, stack)

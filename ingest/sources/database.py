@@ -28,6 +28,8 @@ class DatabaseSource:
     path is for showing: the URL without user, password and options.
     """
 
+    is_streamed = False
+
     def __init__(self, url: str) -> None:
         if not is_database_url(url):
             raise UnknownSource("the URL is no PostgreSQL database's: give postgresql://user:password@host/database")
@@ -36,10 +38,14 @@ class DatabaseSource:
         except (ArgumentError, ValueError):
             raise UnknownSource("the URL can't be read: give postgresql://user:password@host/database") from None
         self.path = Path(_shown(self._url))
+        self.name = str(self.path)
         self.total_bytes: int | None = None
 
     def position(self) -> int:
         return 0
+
+    def sha256(self) -> str | None:
+        return None
 
     def members(self, wanted: Wanted, first: int | None = None) -> Iterator[Member | Refused]:
         """Nothing: a database has no files."""

@@ -29,13 +29,22 @@ class Refused(NamedTuple):
 
 
 class Source(Protocol):
-    """An opened source. Iterating yields its files in order and raises SourceBroken where it can't go on."""
+    """An opened source. Iterating yields its files in order and raises SourceBroken where it can't go on.
+
+    name: as reports and the ledger show it. is_streamed: whether its bytes come from elsewhere; then nothing of it may
+    be stored before `sha256` has vouched for them.
+    """
 
     path: Path
+    name: str
     total_bytes: int | None
+    is_streamed: bool
 
     def position(self) -> int:
         """Bytes read so far, of total_bytes."""
+
+    def sha256(self) -> str | None:
+        """Of all its bytes, None where it is no single file; raises SourceBroken when they aren't as promised."""
 
     def members(self, wanted: Wanted, first: int | None = None) -> Iterator[Member | Refused]:
         """The files whose path is wanted; others are passed over unread. first: only so many bytes of each."""

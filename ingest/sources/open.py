@@ -14,20 +14,26 @@ from ingest.rules import Rule
 from ingest.sources.compression import Decompressed, decompressed, kind_of
 from ingest.sources.database import DatabaseSource, is_database_url
 from ingest.sources.member import LARGEST_FILE, Member, Refused, Source, Wanted, path_trick, plain, too_large
+from ingest.sources.source_file import LocalFile, SourceFile
 from ingest.sources.tar import is_tar, read_tar
+
+Place = Path | str | SourceFile
 
 _PADDING_READ = 1 << 20
 _LONGEST_PADDING = 1 << 26
 
 
-def open_source(place: Path | str) -> Source:
-    """The source at a path or URL; raises UnknownSource when there is nothing, or nothing that can be read."""
+def open_source(place: Place) -> Source:
+    """The source at a path or URL, or in a file; raises UnknownSource when there is nothing that can be read."""
+    if not isinstance(place, (str, Path)):
+        return _source_in(place)
     if is_database_url(str(place)):
         return DatabaseSource(str(place))
     if "://" in str(place):
         scheme = str(place).partition("://")[0]
         raise UnknownSource(
-            f"a {scheme}:// URL can't be read, only postgresql:// ones: give a folder, an archive or a log"
+            f"a {scheme}:// URL can't be read here, only postgresql:// ones: give a folder, an archive or a log, "
+            "and for what lies on the web --url"
         )
     path = Path(place)
     try:
@@ -37,27 +43,46 @@ def open_source(place: Path | str) -> Source:
             raise UnknownSource(f"there is nothing at {path}: give a folder or an archive")
         if not path.is_file():
             raise UnknownSource(f"{path} is neither a folder nor a file: give a folder or an archive")
-        kind = kind_of(path)
-        if kind == "plain" and path.suffix != ".tar" and not is_tar(path):
-            return FileSource(path)
-        return ZipSource(path) if kind == "zip" else TarSource(path)
+        return _source_in(LocalFile(path))
     except OSError as error:
         raise UnknownSource(f"can't read {path}: {error.strerror}") from None
 
 
-class TarSource:
+def _source_in(file: SourceFile) -> Source:
+    kind = kind_of(file)
+    if kind == "plain" and file.path.suffix != ".tar" and not is_tar(file):
+        return FileSource(file)
+    return ZipSource(file) if kind == "zip" else TarSource(file)
+
+
+class _OneFile:
+    """What the sources that are one file have in common."""
+
+    def __init__(self, file: SourceFile) -> None:
+        self._file = file
+        self.path = file.path
+        self.name = file.name
+        self.total_bytes: int | None = file.size
+        self.is_streamed = file.is_streamed
+        self._read = 0
+
+    def position(self) -> int:
+        return self._read
+
+    def sha256(self) -> str | None:
+        return self._file.sha256()
+
+
+class TarSource(_OneFile):
     """A tar file, plain or compressed with bzip2, gzip, xz or zstandard."""
 
-    def __init__(self, path: Path) -> None:
-        self.path = path
-        self.total_bytes: int | None = path.stat().st_size
-        self._stream: Decompressed | None = None
+    _stream: Decompressed | None = None
 
     def position(self) -> int:
         return self._stream.position() if self._stream else 0
 
     def members(self, wanted: Wanted, first: int | None = None) -> Iterator[Member | Refused]:
-        with decompressed(self.path, kind_of(self.path)) as stream:
+        with decompressed(self._file, kind_of(self._file)) as stream:
             self._stream = stream
             try:
                 yield from read_tar(stream.read, wanted, first)
@@ -72,23 +97,15 @@ class TarSource:
                 return
 
 
-class ZipSource:
+class ZipSource(_OneFile):
     """A zip file, read in the order of its directory."""
 
-    def __init__(self, path: Path) -> None:
-        self.path = path
-        self.total_bytes: int | None = path.stat().st_size
-        self._read = 0
-
-    def position(self) -> int:
-        return self._read
-
     def members(self, wanted: Wanted, first: int | None = None) -> Iterator[Member | Refused]:
-        try:
-            archive = zipfile.ZipFile(self.path)
-        except (zipfile.BadZipFile, OSError, ValueError, NotImplementedError) as error:
-            raise SourceBroken(f"the zip has no readable directory ({error}): it is cut short or damaged") from None
-        with archive:
+        with self._file.open() as opened:
+            try:
+                archive = zipfile.ZipFile(opened)
+            except (zipfile.BadZipFile, OSError, ValueError, NotImplementedError) as error:
+                raise SourceBroken(f"the zip has no readable directory ({error}): it is cut short or damaged") from None
             for entry in archive.infolist():
                 self._read += entry.compress_size
                 trick = path_trick(entry.filename)
@@ -121,13 +138,19 @@ class ZipSource:
 class FolderSource:
     """A folder, walked in order of names; links are not followed."""
 
+    is_streamed = False
+
     def __init__(self, path: Path) -> None:
         self.path = path
+        self.name = str(path)
         self.total_bytes: int | None = None
         self._read = 0
 
     def position(self) -> int:
         return self._read
+
+    def sha256(self) -> str | None:
+        return None
 
     def members(self, wanted: Wanted, first: int | None = None) -> Iterator[Member | Refused]:
         yield from self._walk(self.path, "", wanted, first)
@@ -149,34 +172,26 @@ class FolderSource:
                 yield self._member(Path(entry.path), path, first)
 
     def _member(self, file: Path, path: str, first: int | None) -> Member | Refused:
-        member = _file_member(file, path, first)
+        member = _file_member(LocalFile(file), path, first)
         self._read += len(member.data) if isinstance(member, Member) else 0
         return member
 
 
-class FileSource:
+class FileSource(_OneFile):
     """One file that is no archive."""
-
-    def __init__(self, path: Path) -> None:
-        self.path = path
-        self.total_bytes: int | None = path.stat().st_size
-        self._read = 0
-
-    def position(self) -> int:
-        return self._read
 
     def members(self, wanted: Wanted, first: int | None = None) -> Iterator[Member | Refused]:
         if wanted(self.path.name):
-            yield _file_member(self.path, self.path.name, first)
+            yield _file_member(self._file, self.path.name, first)
         self._read = self.total_bytes or 0
 
 
-def _file_member(file: Path, path: str, first: int | None) -> Member | Refused:
+def _file_member(file: SourceFile, path: str, first: int | None) -> Member | Refused:
     try:
-        with file.open("rb") as opened:
+        with file.open() as opened:
             data = _at_most(opened, LARGEST_FILE) if first is None else opened.read(first)
         if data is None:
-            return too_large(path, file.stat().st_size)
+            return too_large(path, file.size)
     except OSError as error:
         return Refused(path, Rule.DAMAGED_FILE, f"can't be read: {error.strerror}")
     return Member(path, data)

@@ -14,10 +14,15 @@ class PartOfSource:
         self._source = source
         self._belongs = belongs
         self.path = source.path
+        self.name = source.name
+        self.is_streamed = source.is_streamed
         self.total_bytes = source.total_bytes
 
     def position(self) -> int:
         return self._source.position()
+
+    def sha256(self) -> str | None:
+        return self._source.sha256()
 
     def members(self, wanted: Wanted, first: int | None = None) -> Iterator[Member | Refused]:
         yield from self._source.members(lambda path: self._belongs(path) and wanted(path), first)

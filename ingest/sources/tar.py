@@ -8,11 +8,11 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
-from pathlib import Path
 
 from ingest.errors import SourceBroken
 from ingest.rules import Rule
 from ingest.sources.member import LARGEST_FILE, Member, Refused, Wanted, path_trick, plain, too_large
+from ingest.sources.source_file import SourceFile
 
 BLOCK = 512
 _CHUNK = 1 << 22
@@ -62,10 +62,10 @@ class _Bytes:
         return size - left
 
 
-def is_tar(path: Path) -> bool:
+def is_tar(file: SourceFile) -> bool:
     """Whether a file begins with a tar header."""
-    with path.open("rb") as file:
-        block = file.read(BLOCK)
+    with file.open() as opened:
+        block = opened.read(BLOCK)
     try:
         return len(block) == BLOCK and _parse(block, {}, "its start") is not None
     except SourceBroken:

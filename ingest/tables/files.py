@@ -33,9 +33,9 @@ def read_tables(
 
     for member in source.members(is_wanted):
         if isinstance(member, Refused):
-            yield Quarantined(str(source.path), member.path, member.rule, member.message)
+            yield Quarantined(source.name, member.path, member.rule, member.message)
             continue
-        file = TableFile(str(source.path), member.path, hashlib.sha256(member.data).hexdigest())
+        file = TableFile(source.name, member.path, hashlib.sha256(member.data).hexdigest())
         if member.path in seen:
             yield file.quarantined(Rule.DUPLICATE_FILE, "the archive holds it twice: the first one counts")
             continue

@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 import asyncio
+import os
 from collections.abc import AsyncIterator, Callable, Mapping, Sequence
 from contextlib import asynccontextmanager, suppress
 from typing import Any
 
+from anyio.to_thread import current_default_thread_limiter
 from fastapi import FastAPI, Response
 from starlette.middleware import Middleware
 from starlette.types import ASGIApp
@@ -27,6 +29,8 @@ from service.settings import Settings
 
 _METRICS_TYPE = "text/plain; version=0.0.4; charset=utf-8"
 _SECONDS_BETWEEN_LOOKS_AT_GAUGES = 1.0
+# More would only take memory, and each other's time: what runs in threads computes, and doesn't wait.
+_THREADS = 2 * (os.cpu_count() or 1)
 
 
 def operate(
@@ -104,6 +108,7 @@ def _while_running(app: FastAPI, metrics: Metrics, releases: Releases) -> None:
 
     @asynccontextmanager
     async def lifespan(running: FastAPI) -> AsyncIterator[Any]:
+        current_default_thread_limiter().total_tokens = _THREADS
         await asyncio.to_thread(releases.start)
         refreshing = asyncio.create_task(_keep_refreshing(metrics, releases))
         try:

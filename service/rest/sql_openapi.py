@@ -13,8 +13,7 @@ from service.tabular.formats import FORMATS
 _DOC = """One statement, SELECT, DESCRIBE, SUMMARIZE, EXPLAIN or SHOW, on the views and macros of a release:
 collections, workloads, studies, trials, measurements, records, metrics, goals, steps_to_target, steps_to_result, and
 for any target steps_to(metric, target) by trial and result_at(metric, target) by study. It runs within limits of time,
-memory and size: a problem document says which one it met, and a result that was cut says so, also in the header
-LossLake-Truncated."""
+memory and size: a problem document says which one it met, and a result that was cut says so."""
 
 
 def describe_sql(document: dict[str, Any]) -> None:

@@ -20,7 +20,7 @@ from service.tabular.texts import csv_column, is_json, json_column
 
 ROWS_AT_A_TIME = 32_768
 ROWS_IN_A_GROUP = 131_072
-FEW_ROWS = 200
+FEW_ROWS = 1000
 
 
 @dataclass(frozen=True)

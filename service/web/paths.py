@@ -8,9 +8,12 @@ from fastapi import APIRouter, Depends, Request
 from fastapi.responses import HTMLResponse
 from pydantic import BaseModel, ConfigDict, Field
 
+from service.bulk.base_url import base_url
+from service.bulk.release_files import BulkReleases
 from service.problems import problem_responses
 from service.releases import Releases
 from service.rest.reading import no_parameters
+from service.web.docs_page import docs_page
 from service.web.root_page import root_page
 
 pages = APIRouter()
@@ -32,6 +35,10 @@ def _releases(request: Request) -> Releases:
     return releases
 
 
+def _address(request: Request) -> str:
+    return base_url(request, request.app.state.public_url)
+
+
 _Asked = Annotated[Releases, Depends(_releases)]
 _ERRORS = problem_responses(422, 500, 503)
 
@@ -48,7 +55,20 @@ def get_health(asked: _Asked) -> Health:
     dependencies=[Depends(no_parameters)],
     responses=_ERRORS,
 )
-def get_root(asked: _Asked) -> HTMLResponse:
+def get_root(asked: _Asked, request: Request) -> HTMLResponse:
     """A page that says what this is and where to begin."""
-    view = asked.view()
-    return HTMLResponse(root_page(view, asked.lake.release(view.number)))
+    view, address = asked.view(), _address(request)
+    bulk: BulkReleases = request.app.state.bulk
+    files = bulk.kept(view.number) or bulk.open(view.number)
+    return HTMLResponse(root_page(view, asked.lake.releases(), address, files.json_ld(address)))
+
+
+@pages.get(
+    "/docs",
+    response_class=HTMLResponse,
+    dependencies=[Depends(no_parameters)],
+    responses=_ERRORS,
+)
+def get_docs(asked: _Asked, request: Request) -> HTMLResponse:
+    """A page that describes every path, parameter, field and problem, with lines to copy."""
+    return HTMLResponse(docs_page(request.app.openapi(), asked.view(), _address(request)))

@@ -2,49 +2,67 @@
 
 from __future__ import annotations
 
-from html import escape
+import re
+import shlex
+from collections.abc import Sequence
 
 from schema.database import Release
-from service.examples import example_paths
+from service.examples import Example, example, example_paths
 from service.release_view import ReleaseView
+from service.web.html import Html, element, fill, joined, page
 
-_PAGE = """<!doctype html>
-<html lang="en">
-<head>
-<meta charset="utf-8">
-<meta name="viewport" content="width=device-width, initial-scale=1">
-<title>LossLake</title>
-<style>
-body {{ font: 1rem/1.5 system-ui, sans-serif; max-width: 45rem; margin: 3rem auto; padding: 0 1rem; }}
-code, a {{ overflow-wrap: anywhere; }}
-</style>
-</head>
-<body>
-<h1>LossLake</h1>
-<p>A database of training-curve measurements. It answers how many steps a workload takes to a target at each batch size,
-and gives the curves behind the answer.</p>
-<p>Release {release} of {created_at}: {n_workloads} workloads, {n_studies} studies, {n_trials} trials,
-{n_measurements} measurements.</p>
-<h2>Try</h2>
-<ul>
-{examples}
-</ul>
-<p>Every path and parameter: <a href="/openapi.json">/openapi.json</a>. Also: <a href="/v1/studies">/v1/studies</a>,
-<a href="/v1/releases">/v1/releases</a>, <a href="/healthz">/healthz</a>; /v1/trials and /v1/steps-to-target.</p>
-</body>
-</html>
-"""
+_RECENT = 5
+_PLAIN = re.compile(r"[A-Za-z0-9_/.-]+")
 
 
-def root_page(view: ReleaseView, release: Release) -> str:
-    """The page as HTML."""
-    links = (f'<li><a href="{escape(path)}"><code>{escape(path)}</code></a></li>' for path in example_paths(view))
-    return _PAGE.format(
+def root_page(view: ReleaseView, releases: Sequence[Release], address: str, json_ld: str = "") -> str:
+    """The page as HTML.
+
+    releases: all of the lake, newest first. address: of the service. json_ld: metadata of the release, for search
+    engines.
+    """
+    release = next(each for each in releases if each.number == view.number)
+    paths = example_paths(view)
+    found = example(view)
+    main = fill(
+        "root.html",
+        address=address,
         release=release.number,
         created_at=f"{release.created_at:%Y-%m-%d %H:%M} UTC",
-        n_workloads=f"{len(view.workloads):,}",
-        n_studies=f"{release.n_studies:,}",
+        counts=_counts(view, release),
+        examples=joined(element("li", element("a", element("code", path), href=path)) for path in paths),
+        first=paths[0],
+        statement=_statement(found),
+        dataset=shlex.quote(found.workload.dataset) if found else "mnist",
+        releases=joined(_row(each) for each in releases[:_RECENT]),
+    )
+    return page("LossLake", main, json_ld)
+
+
+def _statement(found: Example | None) -> str:
+    """An SQL statement that can stand between double quotes in a shell, whatever the metric is called."""
+    if found is None or not _PLAIN.fullmatch(found.metric):
+        return "FROM workloads"
+    return f"FROM result_at('{found.metric}', {found.target!r})"
+
+
+def _counts(view: ReleaseView, release: Release) -> Html:
+    counts = {
+        "workloads": len(view.workloads),
+        "studies": release.n_studies,
+        "trials": release.n_trials,
+        "measurements": release.n_measurements,
+    }
+    return joined(
+        element("div", joined([element("dt", name), element("dd", f"{count:,}")])) for name, count in counts.items()
+    )
+
+
+def _row(release: Release) -> Html:
+    return fill(
+        "release.html",
+        release=release.number,
+        created_at=f"{release.created_at:%Y-%m-%d %H:%M} UTC",
         n_trials=f"{release.n_trials:,}",
-        n_measurements=f"{release.n_measurements:,}",
-        examples="\n".join(links),
+        notes=release.notes or "",
     )

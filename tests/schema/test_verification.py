@@ -122,3 +122,11 @@ def test_a_lake_through_a_link_is_whole_and_a_moved_one_says_what_is_wrong(lake:
     shutil.copytree(lake.folder, tmp_path / "copy")
     (problem,) = found(Lake.open(tmp_path / "copy")).problems
     assert "moved or copied" in problem
+
+
+def test_a_study_of_which_nothing_can_be_a_record_is_whole(tmp_path: Path) -> None:
+    trial = TrialOffer(header="step,val/of_no_known_direction")
+    lake = Lake.create(tmp_path / "lake")
+    ingest(lake, [unpacked(tmp_path / "logs", study_files({1: trial}))])
+    assert [file.rows for file in lake.files(lake.release()) if file.table == "records"] == [0]
+    assert found(lake).problems == ()

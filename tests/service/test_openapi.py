@@ -61,6 +61,12 @@ def test_every_parameter_has_a_description_an_example_and_a_unit(document: dict[
     assert [name for name, parameter in of_ours.items() if "x-unit" not in parameter["schema"]] == []
 
 
+def test_no_parameter_is_described_twice(document: dict[str, Any]) -> None:
+    for _, operation in operations(document):
+        names = [parameter["name"] for parameter in operation.get("parameters", ())]
+        assert len(names) == len(set(names))
+
+
 def has_example(parameter: dict[str, Any]) -> bool:
     return any(name in place for place in (parameter, parameter["schema"]) for name in ("example", "examples"))
 

@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import asyncio
 import hashlib
 import http.client
+import os
 import re
 import shutil
 from html import unescape
@@ -13,8 +15,9 @@ from urllib.parse import unquote, urljoin, urlsplit
 import pytest
 from fastapi.testclient import TestClient
 from starlette.datastructures import Headers
-from starlette.types import Receive, Scope, Send
+from starlette.types import Message, Receive, Scope, Send
 
+from schema.errors import LakeBroken
 from schema.lake import Lake
 from schema.places import places, url_path
 from service.app import create_app
@@ -199,6 +202,27 @@ def test_a_file_that_is_gone_or_was_cut_is_a_problem_document(odd_lake: Lake, tm
         answer = client.get("/data/1/studies.parquet")
         assert (answer.status_code, answer.json()["type"]) == (503, "urn:losslake:problem:lake-unavailable")
         assert str(file) not in answer.text
+
+
+def test_a_file_that_is_cut_while_it_is_sent_ends_the_answer_and_not_the_process(
+    odd_lake: Lake, tmp_path: Path
+) -> None:
+    (tmp_path / "cut").write_bytes(bytes(1_500_000))
+    version = Version('"cut"', odd_lake.release(1).created_at)
+    answer = FileAnswer(ServedFile(tmp_path / "cut", 1_500_000, version, "application/octet-stream"), {})
+    sent = []
+
+    async def send(message: Message) -> None:
+        sent.append(len(message.get("body", b"")))
+        os.truncate(tmp_path / "cut", 600_000)
+
+    with pytest.raises(LakeBroken, match="was cut"):
+        asyncio.run(answer({"type": "http", "method": "GET"}, receive_nothing, send))
+    assert sum(sent) == 600_000
+
+
+async def receive_nothing() -> Message:
+    return {"type": "http.disconnect"}
 
 
 def test_a_large_file_arrives_whole(odd_lake: Lake, tmp_path: Path) -> None:

@@ -28,7 +28,7 @@ from service.tabular.json_values import json_text
 from tests.service.tabular.types import TYPES, Typed
 
 CONNECTION = duckdb.connect()
-FLOATS = st.lists(st.floats(), max_size=FEW_ROWS + 20)
+FLOATS = st.lists(st.floats(), max_size=100)
 
 
 def answer(arrays: Sequence[pa.Array], names: Sequence[str], copies: int = 1) -> Answer:

@@ -7,6 +7,7 @@ ingest left behind is never built upon. After the release, `main` moves to its s
 
 from __future__ import annotations
 
+import logging
 from collections.abc import Iterator, Sequence
 from typing import Any
 
@@ -22,13 +23,16 @@ from pyiceberg.table import Table
 from pyiceberg.table.update.snapshot import ManageSnapshots
 from pyiceberg.typedef import Record
 
-from ingest.write import Written
+from schema.data_files import Written
 from schema.database import Release
 from schema.lake import Lake
 from schema.manifest import DataFile
 from schema.tables import PARTITIONED
 
 ATTEMPTS = 20
+
+# It warns of columns without statistics, which those of a file without rows are.
+logging.getLogger("pyiceberg.io.pyarrow").setLevel(logging.ERROR)
 
 
 def commit(

@@ -1,0 +1,45 @@
+"""A server like the service that only knows constants: what its HTTP stack can do at most. `/constant?size=3000`."""
+
+from __future__ import annotations
+
+import sys
+from pathlib import Path
+
+from fastapi import FastAPI, Request
+from fastapi.responses import Response
+
+from schema.lake import Lake
+from service import serve
+from service.operating.http_protocol import bound_http
+from service.operating.logs import log_to_standard_error
+from service.operating.operate import operate
+from service.releases import Releases
+from service.settings import Settings
+
+
+def application(settings: Settings) -> FastAPI:
+    """The application that answers so many bytes, operated as the service is."""
+    log_to_standard_error(settings)
+    bound_http(settings)
+    app = FastAPI()
+    constants: dict[int, bytes] = {}
+
+    async def get_constant(request: Request) -> Response:
+        size = int(request.query_params["size"])
+        body = constants.setdefault(size, b"x" * size)
+        return Response(body, media_type="application/json")
+
+    app.router.add_route("/constant", get_constant)
+    app.router.add_route("/healthz", lambda _: Response(b"{}"))
+    operate(app, settings, Releases(Lake.open(settings.lake)))
+    return app
+
+
+def main() -> None:
+    lake, port, workers = sys.argv[1:]
+    serve.application = application
+    serve.serve(Settings(lake=str(Path(lake)), port=int(port), workers=int(workers), log_format="off"))
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,128 @@
+"""A load of requests: so many clients, each on a connection of its own, asks one question after the other."""
+
+from __future__ import annotations
+
+import asyncio
+import math
+import statistics
+import time
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from itertools import cycle, islice
+from typing import cast
+
+import httptools
+import uvloop
+
+_READ = 1 << 20
+
+
+@dataclass(frozen=True)
+class Load:
+    """What a load saw. latencies: seconds by request; seconds: from the first request to the last answer."""
+
+    latencies: Sequence[float]
+    bytes: int
+    seconds: float
+
+    @property
+    def per_second(self) -> float:
+        return len(self.latencies) / self.seconds
+
+    @property
+    def p50_ms(self) -> float:
+        return statistics.median(self.latencies) * 1000
+
+    @property
+    def p99_ms(self) -> float:
+        return sorted(self.latencies)[int(len(self.latencies) * 0.99)] * 1000
+
+    @property
+    def mb_per_second(self) -> float:
+        return self.bytes / self.seconds / 1e6
+
+
+def load(port: int, requests: Sequence[bytes], clients: int, seconds: float) -> Load:
+    """Ask so many at once for so long, going round the requests; raises RuntimeError for an answer but 200."""
+    return uvloop.run(_load(port, cycle(requests), clients, seconds))
+
+
+def ask(port: int, requests: Sequence[bytes], count: int, clients: int) -> Load:
+    """Ask so many questions in all, going round the requests."""
+    asked = iter(islice(cycle(requests), count))
+    return uvloop.run(_load(port, asked, clients, math.inf))
+
+
+def get(path: str) -> bytes:
+    """A GET request as it goes over the wire."""
+    return f"GET {path} HTTP/1.1\r\nHost: 127.0.0.1\r\nAccept: */*\r\n\r\n".encode()
+
+
+def post(path: str, body: bytes) -> bytes:
+    """A POST request with a JSON body."""
+    head = f"POST {path} HTTP/1.1\r\nHost: 127.0.0.1\r\nContent-Type: application/json\r\n"
+    return head.encode() + f"Content-Length: {len(body)}\r\n\r\n".encode() + body
+
+
+async def _load(port: int, requests: Iterator[bytes], clients: int, seconds: float) -> Load:
+    asking = [_Client(requests) for _ in range(clients)]
+    loop = asyncio.get_running_loop()
+    began = time.perf_counter()
+    for client in asking:
+        client.until = began + seconds
+        await loop.create_connection(lambda client=client: client, "127.0.0.1", port)  # type: ignore[misc]
+    await asyncio.gather(*(client.done for client in asking))
+    ended = max(client.ended for client in asking)
+    latencies = [latency for client in asking for latency in client.latencies]
+    return Load(latencies, sum(client.bytes for client in asking), ended - began)
+
+
+class _Client(asyncio.BufferedProtocol):
+    """A connection on which the next request follows when an answer is whole."""
+
+    def __init__(self, requests: Iterator[bytes]) -> None:
+        self._requests = requests
+        self._buffer = bytearray(_READ)
+        self._view = memoryview(self._buffer)
+        self._parser = httptools.HttpResponseParser(self)
+        self._transport: asyncio.Transport
+        self._asked = 0.0
+        self.until = self.ended = 0.0
+        self.bytes = 0
+        self.latencies: list[float] = []
+        self.done: asyncio.Future[None] = asyncio.get_running_loop().create_future()
+
+    def connection_made(self, transport: asyncio.BaseTransport) -> None:
+        self._transport = cast(asyncio.Transport, transport)
+        self._ask()
+
+    def get_buffer(self, sizehint: int) -> bytearray:
+        return self._buffer
+
+    def buffer_updated(self, nbytes: int) -> None:
+        self._parser.feed_data(self._view[:nbytes])
+
+    def connection_lost(self, exc: Exception | None) -> None:
+        if not self.done.done():
+            self.done.set_exception(RuntimeError(f"the server closed the connection: {exc}"))
+
+    def on_body(self, body: bytes) -> None:
+        self.bytes += len(body)
+
+    def on_message_complete(self) -> None:
+        self.latencies.append(time.perf_counter() - self._asked)
+        if self._parser.get_status_code() != 200:
+            self.done.set_exception(RuntimeError(f"an answer has status {self._parser.get_status_code()}"))
+            self._transport.close()
+        else:
+            self._ask()
+
+    def _ask(self) -> None:
+        self._asked = time.perf_counter()
+        request = next(self._requests, None) if self._asked < self.until else None
+        if request is not None:
+            self._transport.write(request)
+            return
+        self.ended = self._asked
+        self.done.set_result(None)
+        self._transport.close()

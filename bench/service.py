@@ -1,0 +1,159 @@
+"""The service under load: `python -m bench.service [--lake DIR] [--seconds 4] [--workers 2]`.
+
+One and sixteen clients, each asking one question after the other, from one process beside the server. Beside each kind
+of answer, the same server returning a constant of the same size; beside the download, nginx serving the same file.
+"""
+
+from __future__ import annotations
+
+import argparse
+import json
+import random
+import tempfile
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from urllib.parse import quote, urlencode
+
+import psutil
+
+from bench.archive import Scale, write_archive
+from bench.load import Load, ask, get, load, post
+from bench.measure import machine
+from bench.scaling import questions
+from bench.servers import Server, constants, nginx, service
+from ingest.run import ingest
+from schema.lake import Lake
+from service.release_view import ReleaseView
+
+CLIENTS = (1, 16)
+METRIC = "val/classification_error"
+SQL = "SELECT batch_size, steps, trial_id, value FROM result_at($metric, $target) WHERE collection = $collection AND \
+dataset = $dataset AND model = $model AND optimizer = $optimizer ORDER BY batch_size"
+FEW, MANY = 1_000, 10_000
+DIFFERENT = 20_000
+
+
+@dataclass(frozen=True)
+class Case:
+    """A kind of question. requests: different ones are asked in turn."""
+
+    name: str
+    requests: Sequence[bytes]
+
+
+def cases(view: ReleaseView, seed: int = 1) -> Iterator[Case]:
+    """The questions of the report."""
+    chance = random.Random(seed)
+    asked = questions(view, DIFFERENT, seed)
+    yield Case("scaling, each question new", [get(question.path) for question in asked])
+    yield Case("scaling, the same again", [get(asked[0].path)])
+    trials = []
+    for _ in range(DIFFERENT):
+        facts = chance.choice(list(view.workloads.values()))
+        row = chance.randrange(len(facts.trials.trial_id))
+        size = facts.batch_sizes[int(facts.study_of_trial[row])]
+        trial = f"{facts.workload}/{size}/{facts.trials.trial_id[row]}"
+        trials.append(f"/v1/curves?{urlencode({'trial': trial, 'metric': METRIC})}")
+    yield Case("one curve, each new", [get(path) for path in trials])
+    studies = [f"{w}/{size}" for w, facts in view.workloads.items() for size in facts.batch_sizes]
+    for name in ("json", "csv", "arrow", "parquet"):
+        paths = [f"/v1/curves.{name}?{urlencode({'study': study, 'metric': METRIC})}" for study in studies]
+        yield Case(f"a study's curves, {name}", [get(path) for path in paths])
+    bodies = []
+    for question in asked[:2000]:
+        keys = {name: getattr(question.workload, name) for name in ("collection", "dataset", "model", "optimizer")}
+        values = {"metric": question.metric, "target": question.target} | keys
+        bodies.append(json.dumps({"sql": SQL, "parameters": values}).encode())
+    yield Case("the scaling question in SQL", [post("/v1/sql", body) for body in bodies])
+
+
+def line(name: str, clients: int, found: Load, beside: Load | None = None) -> str:
+    """One row of the report."""
+    size = found.bytes / len(found.latencies) / 1000
+    ratio = f"{found.per_second / beside.per_second:.2f}" if beside is not None else ""
+    return (
+        f"| {name} | {clients} | {found.per_second:,.0f} | {found.p50_ms:.2f} | {found.p99_ms:.2f} | {size:,.1f} | "
+        f"{found.mb_per_second:,.0f} | {ratio} |"
+    )
+
+
+def report(lake: Lake, seconds: float, workers: int) -> Iterator[str]:
+    """The report, line by line."""
+    view = ReleaseView.open(lake, lake.release())
+    asked = list(cases(view))
+    yield f"{machine()}; {workers} worker processes, the clients in one process beside them, {seconds:g} s a row"
+    with service(lake.folder, workers) as server, constants(lake.folder, workers) as constant:
+        yield from heading("what", "of a constant's rate")
+        for case in asked:
+            for clients in CLIENTS:
+                found = load(server.port, case.requests, clients, seconds)
+                size = round(found.bytes / len(found.latencies))
+                beside = load(constant.port, [get(f"/constant?size={size}")], clients, seconds / 2)
+                yield line(case.name, clients, found, beside)
+        yield from downloads(lake, server, seconds, workers)
+    with service(lake.folder, workers) as server:
+        taken = [memory_after(server, count, list(mixed(asked))) for count in (FEW, MANY - FEW)]
+    yield ""
+    growth = f"{taken[1] / taken[0] - 1:+.1%}"
+    yield f"memory after {FEW:,} mixed requests {taken[0]:,.0f} MB, after {MANY:,} {taken[1]:,.0f} MB: {growth}"
+
+
+def heading(what: str, ratio: str) -> Iterator[str]:
+    """The head of a table."""
+    yield ""
+    yield f"| {what} | clients | requests/s | p50 ms | p99 ms | kB | MB/s | {ratio} |"
+    yield "| --- | ---: | ---: | ---: | ---: | ---: | ---: | ---: |"
+
+
+def downloads(lake: Lake, server: Server, seconds: float, workers: int) -> Iterator[str]:
+    """The largest file, from the service and from nginx, in turn."""
+    release = lake.release()
+    listed = json.loads(server.answer(f"/v1/releases/{release.number}/files"))["rows"]
+    largest = max(listed, key=lambda row: row["bytes"])
+    (file,) = (lake.folder / file.path for file in lake.files(release) if file.sha256 == largest["sha256"])
+    request = get(f"/data/{release.number}/{quote(largest['path'])}")
+    yield from heading("download", "of nginx's rate")
+    with tempfile.TemporaryDirectory() as folder, nginx(file, Path(folder), workers) as other:
+        for clients in CLIENTS:
+            found = load(server.port, [request], clients, seconds)
+            beside = load(other.port, [get("/file")], clients, seconds)
+            yield line("from the service", clients, found, beside)
+            yield line("from nginx", clients, beside)
+
+
+def mixed(asked: Sequence[Case]) -> Iterator[bytes]:
+    """Questions of every kind in turn, and lists."""
+    lists = [get(f"/v1/{name}") for name in ("workloads", "studies", "trials?limit=100", "metrics", "releases")]
+    chosen = [case.requests for case in asked] + [lists]
+    for number in range(MANY):
+        yield chosen[number % len(chosen)][number % len(chosen[number % len(chosen)])]
+
+
+def memory_after(server: Server, count: int, requests: Sequence[bytes]) -> float:
+    """What all processes of a server take after so many more requests, in MB: pages that several share count once."""
+    ask(server.port, requests, count, CLIENTS[-1])
+    processes = [psutil.Process(server.process), *psutil.Process(server.process).children(recursive=True)]
+    return sum(float(process.memory_full_info().pss) for process in processes) / 1e6
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("--lake", type=Path, help="an existing lake; by default one of 16,800 trials is made")
+    parser.add_argument("--seconds", type=float, default=4.0)
+    parser.add_argument("--workers", type=int, default=2)
+    options = parser.parse_args()
+    with tempfile.TemporaryDirectory(prefix="losslake-bench-") as folder:
+        if options.lake:
+            lake = Lake.open(options.lake)
+        else:
+            archive = Path(folder) / "archive.tar.bz2"
+            write_archive(archive, Scale())
+            lake = Lake.create(Path(folder) / "lake")
+            ingest(lake, [archive])
+        for text in report(lake, options.seconds, options.workers):
+            print(text, flush=True)
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,70 @@
+"""Data files of a lake: where each lies, and how a small table becomes one."""
+
+from __future__ import annotations
+
+import hashlib
+import uuid
+from collections.abc import Sequence
+from dataclasses import dataclass
+from pathlib import Path
+
+import pyarrow as pa
+import pyarrow.parquet as pq
+
+from schema.manifest import DataFile
+from schema.names import Study, Workload
+from schema.tables import NAMESPACE, STUDY_KEYS, TABLES
+
+
+@dataclass(frozen=True)
+class Written:
+    """A new data file and the Parquet metadata that its writer left."""
+
+    file: DataFile
+    metadata: pq.FileMetaData
+
+
+def folder_of(table: str, study: Study | None) -> Path:
+    """The folder, relative to the lake, for the data files of a table, or of one study in it."""
+    return Path("warehouse", NAMESPACE, table, "data", study.folder() if study is not None else "")
+
+
+def data_file(table: str, study: Study | None, path: str, size: int, sha256: str, rows: int) -> DataFile:
+    """A data file with the partition of its study."""
+    if study is None:
+        return DataFile(table, path, size, sha256, rows)
+    w = study.workload
+    return DataFile(
+        table, path, size, sha256, rows, w.collection, w.dataset, w.model, w.optimizer, study.batch_size
+    )  # fmt: skip
+
+
+def keep(lake: Path, table: str, study: Study | None, data: pa.Buffer, rows: int) -> DataFile:
+    """Write a finished file under a fresh name and describe it; its path is relative to the lake."""
+    path = folder_of(table, study) / f"{uuid.uuid4().hex}.parquet"
+    (lake / path).parent.mkdir(parents=True, exist_ok=True)
+    (lake / path).write_bytes(data)
+    return data_file(table, study, path.as_posix(), data.size, hashlib.sha256(data).hexdigest(), rows)
+
+
+def write_small_table(lake: Path, name: str, table: pa.Table) -> Written:
+    """Write a table that is one file per release."""
+    buffer = pa.BufferOutputStream()
+    pq.write_table(table, buffer, compression="zstd", store_schema=False)
+    data = buffer.getvalue()
+    return Written(keep(lake, name, None, data, table.num_rows), pq.read_metadata(pa.BufferReader(data)))
+
+
+def stored_table(lake: Path, files: Sequence[DataFile], name: str) -> pa.Table:
+    """One of the small tables as a release with these files has it."""
+    paths = [lake / file.path for file in files if file.table == name]
+    return pa.concat_tables([TABLES[name].empty_table(), *(pq.read_table(path, schema=TABLES[name]) for path in paths)])
+
+
+def studies_in(table: pa.Table, column: str) -> dict[Study, str]:
+    """One column of `studies`, by study."""
+    rows = table.select([*STUDY_KEYS, column]).to_pylist()
+    return {
+        Study(Workload(r["collection"], r["dataset"], r["model"], r["optimizer"]), r["batch_size"]): r[column]
+        for r in rows
+    }

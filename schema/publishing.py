@@ -1,0 +1,84 @@
+"""A release from its files: the commit of every Iceberg table, the manifest, and the INSERT that publishes it."""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import uuid
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from datetime import datetime
+
+import pyarrow as pa
+from sqlalchemy.orm import Session
+
+from schema import iceberg
+from schema.data_files import Written, studies_in
+from schema.database import LedgerEntry, Release, ReleaseSnapshot
+from schema.lake import Lake
+from schema.manifest import DataFile, write_manifest
+
+
+@dataclass
+class FileChanges:
+    """How the files of a release differ from those of the one before it, by table."""
+
+    kept: Sequence[DataFile] = ()
+    removed: dict[str, list[DataFile]] = field(default_factory=dict)
+    added: dict[str, list[Written]] = field(default_factory=dict)
+
+
+@dataclass(frozen=True)
+class ReleaseFacts:
+    """What a release says of itself, beside its files and counts."""
+
+    number: int
+    created_at: datetime
+    notes: str
+    content_digest: str
+
+
+def commit_release(
+    lake: Lake, base: Release | None, branch: str, changes: FileChanges, facts: ReleaseFacts, studies: pa.Table
+) -> Release:
+    """Commit every changed table to the branch, write the manifest, and return the release, not yet published."""
+    snapshots = {s.table: s.snapshot_id for s in base.snapshots} if base is not None else {}
+    for name, written in changes.added.items():
+        removed = changes.removed.get(name, [])
+        if name in snapshots and not (written or removed):
+            continue
+        snapshots[name] = iceberg.commit(lake, name, snapshots.get(name), branch, removed, written)
+    files = [*changes.kept, *(w.file for added in changes.added.values() for w in added)]
+    manifest = f"releases/{uuid.uuid4().hex}.parquet"
+    manifest_sha256 = write_manifest(lake.folder / manifest, files)
+    return Release(
+        number=facts.number,
+        created_at=facts.created_at,
+        notes=facts.notes,
+        content_digest=facts.content_digest,
+        manifest=manifest,
+        manifest_sha256=manifest_sha256,
+        n_studies=studies.num_rows,
+        n_trials=sum(studies["n_trials"].to_pylist()),
+        n_evaluations=sum(studies["n_evaluations"].to_pylist()),
+        n_measurements=sum(studies["n_measurements"].to_pylist()),
+        snapshots=[ReleaseSnapshot(table=name, snapshot_id=snapshot) for name, snapshot in snapshots.items()],
+    )
+
+
+def store(lake: Lake, release: Release | None, ledger: Sequence[LedgerEntry]) -> None:
+    """One transaction: the release, if there is one, and the ledger's entries; raises IntegrityError if overtaken."""
+    with Session(lake.engine, expire_on_commit=False) as session:
+        for entry in ledger:
+            entry.release = release.number if release is not None and entry.outcome == "ingested" else None
+        session.add_all(ledger)
+        if release is not None:
+            session.add(release)
+        session.commit()
+
+
+def content_digest(tables: Mapping[str, pa.Table]) -> str:
+    """sha256 over what a release says, whatever files it lies in."""
+    studies = sorted((str(s), digest) for s, digest in studies_in(tables["studies"], "content_digest").items())
+    small = {name: tables[name].to_pylist() for name in ("collections", "metrics", "goals")}
+    return hashlib.sha256(json.dumps([studies, small], sort_keys=True).encode()).hexdigest()

@@ -1,0 +1,62 @@
+"""A command on a pseudo-terminal."""
+
+from __future__ import annotations
+
+import fcntl
+import os
+import pty
+import select
+import subprocess
+import sys
+import termios
+import time
+from pathlib import Path
+
+
+class Terminal:
+    """A command on a pseudo-terminal, typed to and read from."""
+
+    def __init__(self, arguments: list[str], lake: Path, state: Path, columns: int = 120) -> None:
+        self._ours, theirs = pty.openpty()
+        environment = os.environ | {
+            "LOSSLAKE_LAKE": str(lake),
+            "XDG_STATE_HOME": str(state),
+            "TERM": "xterm",
+            "COLUMNS": str(columns),
+        }
+        command = [sys.executable, "-m", "losslake", *arguments]
+        self.process = subprocess.Popen(
+            command, stdin=theirs, stdout=theirs, stderr=theirs, env=environment, start_new_session=True,
+            preexec_fn=lambda: fcntl.ioctl(0, termios.TIOCSCTTY, 0),
+        )  # fmt: skip
+        os.close(theirs)
+        self.seen = ""
+
+    def wait_for(self, text: str, seconds: float = 30) -> None:
+        """Read until the text appears after what was waited for before."""
+        until = time.monotonic() + seconds
+        start = len(self.seen)
+        while text not in self.seen[start:]:
+            assert time.monotonic() < until, f"{text!r} did not appear in {self.seen[start:]!r}"
+            if select.select([self._ours], [], [], 0.1)[0]:
+                try:
+                    data = os.read(self._ours, 65536).decode(errors="replace")
+                except OSError:
+                    data = ""
+                if "\x1b[6n" in data:
+                    self.type("\x1b[1;1R")
+                self.seen += data
+
+    def ends(self, seconds: float = 30) -> int:
+        """Read what is left, and the exit status."""
+        until = time.monotonic() + seconds
+        while time.monotonic() < until:
+            try:
+                data = os.read(self._ours, 65536) if select.select([self._ours], [], [], 0.1)[0] else b""
+            except OSError:
+                break
+            self.seen += data.decode(errors="replace")
+        return self.process.wait(5)
+
+    def type(self, text: str) -> None:
+        os.write(self._ours, text.encode())
