@@ -49,7 +49,9 @@ def _describe_question(document: Document, question: Question) -> None:
         _lift(parameter)
     if question.listing is not None:
         _describe_names(parameters, question.listing)
-        parameters += _filters(question.listing)
+        # A parameter of the path goes before the column of its name: workloads have a column `workload`.
+        taken = {parameter["name"] for parameter in parameters}
+        parameters += [each for each in _filters(question.listing) if each["name"] not in taken]
     schemas = document["components"]["schemas"]
     schemas[f"{name}Row"] = _row(question)
     schemas[name] = _answer(question, name)
