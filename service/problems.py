@@ -14,6 +14,7 @@ from fastapi.exceptions import RequestValidationError
 from fastapi.responses import Response
 from pydantic import BaseModel, ConfigDict, Field
 from starlette.exceptions import HTTPException
+from starlette.routing import Match
 from starlette.types import Scope
 
 from schema.errors import LakeBroken, UnknownRelease
@@ -50,6 +51,7 @@ KINDS = {
 }
 """By kind, the HTTP status and the title."""
 
+_METHODS = ("GET", "HEAD", "POST")
 _log = logging.getLogger(__name__)
 
 
@@ -87,6 +89,7 @@ _WHEN = {
     416: "The range has no byte of it; Content-Range says how many there are.",
     422: "A parameter is missing, unknown or has a bad value.",
     429: "Too many requests; Retry-After says when to come again.",
+    431: "The request's path, query and headers are too long.",
     500: "The service failed.",
     503: "The lake has no release, or can't be read.",
 }
@@ -177,7 +180,7 @@ async def _http(request: Request, error: Exception) -> Response:
     assert isinstance(error, HTTPException)
     headers = dict(error.headers or {})
     if error.status_code == HTTPStatus.METHOD_NOT_ALLOWED:
-        allowed = headers.get("Allow", "GET")
+        allowed = headers["Allow"] = _allowed(request)
         return problem(request.scope, "wrong-method", f"{request.method} is not allowed here: use {allowed}", headers)
     for kind in ("precondition-failed", "unsatisfiable-range"):
         if error.status_code == KINDS[kind][0]:
@@ -185,6 +188,13 @@ async def _http(request: Request, error: Exception) -> Response:
     detail = f"there is nothing at {request.url.path}: GET / has examples, GET /docs describes every path"
     near = near_names(request.url.path, request.app.openapi()["paths"])
     return problem(request.scope, "unknown-path", detail, headers, near_matches=near)
+
+
+def _allowed(request: Request) -> str:
+    """The methods that any route has for this path; each route alone would tell of its own."""
+    scopes = {method: {**request.scope, "method": method} for method in _METHODS}
+    found = [m for m in _METHODS if any(r.matches(scopes[m])[0] == Match.FULL for r in request.app.routes)]
+    return ", ".join(found)
 
 
 async def _unavailable(request: Request, error: Exception) -> Response:

@@ -55,6 +55,7 @@ FILES = Question(
     row_shape("files", *_NAMES),
     (RELEASE,),
     is_of_release=True,
+    more_media_types=("text/plain",),
 )
 """For the OpenAPI document."""
 

@@ -24,6 +24,7 @@ from service.bulk.remote_database import DUCKDB, RemoteDatabases
 from service.problems import ParameterProblem, problem_responses
 
 router = APIRouter()
+_OBJECTS = ("application/yaml", "application/ld+json")
 _Release = Annotated[str, Path(description="The release's number.", examples=["1"])]
 _Place = Annotated[
     str,
@@ -52,8 +53,8 @@ def add_bulk_download(app: FastAPI, lake: Lake, public_url: str | None = None) -
 
 def _gives(description: str, *media_types: str, is_file: bool = False) -> dict[str, Any]:
     """What OpenAPI says of a path that doesn't answer in JSON."""
-    shape = {"schema": {"type": "string", "format": "binary"}}
-    content = dict.fromkeys(media_types, shape)
+    text = {"schema": {"type": "string", "format": "binary"}}
+    content = {name: {"schema": {"type": "object"}} if name in _OBJECTS else text for name in media_types}
     responses: dict[int | str, dict[str, Any]] = {200: {"description": description, "content": content}}
     if is_file:
         responses[206] = {"description": "The range that was asked for.", "content": content}

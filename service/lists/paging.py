@@ -15,15 +15,18 @@ from typing import Any
 import orjson
 from duckdb import ColumnExpression, ConstantExpression, Expression
 
+from schema.names import LARGEST_INTEGER
 from service.errors import BadParameter
 from service.lists.conditions import all_of, any_of
+from service.tabular.column import Column
 
-LONGEST_CURSOR = 4000
+LONGEST_CURSOR = 16_000
+_KINDS = {"string": str, "integer": int, "number": float, "boolean": bool, "timestamp": datetime}
 
 
 @dataclass(frozen=True)
 class SortKey:
-    """A column to sort by. Nulls come last either way."""
+    """A column to sort by. NaN is greater than every number; nulls come last either way."""
 
     column: str
     is_descending: bool = False
@@ -59,6 +62,13 @@ class Cursor:
         document = orjson.dumps([self.release, self.question, [_written(value) for value in self.values]])
         return base64.urlsafe_b64encode(document).decode().rstrip("=")
 
+    def fits(self, columns: Sequence[Column]) -> bool:
+        """Whether the values can be those of these columns."""
+        if len(columns) != len(self.values):
+            return False
+        pairs = zip(self.values, columns, strict=True)
+        return all(value is None or type(value) is _KINDS[column.kind] for value, column in pairs)
+
     @staticmethod
     def read(text: str) -> Cursor:
         """Read a cursor back; raises BadParameter for what is none."""
@@ -66,11 +76,11 @@ class Cursor:
         if len(text) > LONGEST_CURSOR or not text.isascii():
             raise bad
         try:
-            release, question, values = orjson.loads(base64.urlsafe_b64decode(text + "=" * (-len(text) % 4)))
+            release, question, values = orjson.loads(_decoded(text))
             found = Cursor(release, question, tuple(_read(value) for value in values))
         except (ValueError, TypeError, KeyError, OverflowError):
             raise bad from None
-        if not isinstance(release, int) or isinstance(release, bool) or not isinstance(question, str):
+        if type(release) is not int or not 0 <= release <= LARGEST_INTEGER or not isinstance(question, str):
             raise bad
         return found
 
@@ -91,6 +101,10 @@ def after(keys: Sequence[SortKey], values: Sequence[Any]) -> Expression | None:
     return any_of(behind) if behind else None
 
 
+def _decoded(text: str) -> bytes:
+    return base64.b64decode(text + "=" * (-len(text) % 4), altchars=b"-_", validate=True)
+
+
 def _written(value: Any) -> Any:
     """Floats in full, so that NaN and infinities survive; moments as such."""
     if isinstance(value, float):
@@ -102,6 +116,6 @@ def _read(value: Any) -> Any:
     if isinstance(value, dict):
         (kind,) = value
         return float.fromhex(value[kind]) if kind == "float" else datetime.fromisoformat(value["moment"])
-    if value is not None and not isinstance(value, (str, int)):
-        raise ValueError(value)
-    return value
+    if value is None or isinstance(value, str) or (isinstance(value, int) and abs(value) <= LARGEST_INTEGER):
+        return value
+    raise ValueError(value)

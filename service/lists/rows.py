@@ -66,13 +66,13 @@ def list_rows(
 
 
 def _behind(relation: duckdb.DuckDBPyRelation, question: ListQuestion, cursor: Cursor) -> duckdb.DuckDBPyRelation:
-    if cursor.question != question.digest or len(cursor.values) != len(question.keys):
+    if cursor.question != question.digest:
         raise BadParameter("cursor", "this cursor is of another list, filter or order: take all of them from its link")
+    columns = [question.listing.columns[key.column] for key in question.keys]
+    if not cursor.fits(columns):
+        raise BadParameter("cursor", "this cursor was altered: take it from the answer before, as it is")
     behind = after(question.keys, cursor.values)
-    try:
-        return relation.limit(0) if behind is None else relation.filter(behind)
-    except duckdb.Error:
-        raise BadParameter("cursor", "this cursor was altered: take it from the answer before, as it is") from None
+    return relation.limit(0) if behind is None else relation.filter(behind)
 
 
 def _next(question: ListQuestion, page: pa.Table, release: int) -> str | None:
@@ -89,10 +89,13 @@ def _batches(relation: duckdb.DuckDBPyRelation, schema: pa.Schema) -> Iterator[p
         yield batch.cast(schema)
 
 
-def checked_columns(listing: Listing, parameter: str, names: Sequence[str]) -> tuple[str, ...]:
-    """The names, each once, all of them columns of the list; raises BadParameter."""
+def checked_columns(
+    listing: Listing, parameter: str, names: Sequence[str], known: Sequence[str] | None = None
+) -> tuple[str, ...]:
+    """The names, each once, all of them columns of the list, or of those in `known`; raises BadParameter."""
+    known = list(listing.columns) if known is None else known
     for name in names:
-        if name not in listing.columns:
-            known = ", ".join(listing.columns)
-            raise BadParameter(parameter, f"{listing.name} has no column '{name}': give some of {known}")
+        if name not in known:
+            can = "can't be sorted by" if name in listing.columns else "has no column"
+            raise BadParameter(parameter, f"{listing.name} {can} '{name}': give some of {', '.join(known)}")
     return tuple(dict.fromkeys(names))

@@ -13,8 +13,10 @@ _MEDIA_TYPES = {
     "application/vnd.apache.arrow.stream": FORMATS["arrow"],
     "application/vnd.apache.parquet": FORMATS["parquet"],
     "application/x-parquet": FORMATS["parquet"],
+    "*/*": JSON,
+    "application/*": JSON,
+    "text/*": FORMATS["csv"],
 }
-_OTHERS = ("*/*", "application/*")
 
 
 def wanted_format(ending: OutputFormat | None, parameter: str | None, accept: str | None) -> OutputFormat:
@@ -34,7 +36,7 @@ def _accepted(accept: str | None) -> OutputFormat:
     best, best_quality = JSON, 0.0
     for part in accept.split(",")[:50]:
         media_type, *options = (text.strip().lower() for text in part.split(";"))
-        found = JSON if media_type in _OTHERS else _MEDIA_TYPES.get(media_type)
+        found = _MEDIA_TYPES.get(media_type)
         quality = _quality(options)
         if found is not None and quality > best_quality:
             best, best_quality = found, quality

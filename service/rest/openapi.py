@@ -27,7 +27,7 @@ def describe(app: FastAPI, questions: Sequence[Question]) -> Document:
         for operations in document["paths"].values():
             for operation in operations.values():
                 statuses = [int(status) for status in operation["responses"] if status.isdigit() and int(status) >= 400]
-                operation["responses"] |= problem_responses(*statuses)
+                operation["responses"] |= problem_responses(*statuses, 429, 431)
         for question in questions:
             _describe_question(document, question)
         describe_sql(document)
@@ -48,7 +48,8 @@ def _describe_question(document: Document, question: Question) -> None:
     for parameter in parameters:
         _lift(parameter)
     if question.listing is not None:
-        # A parameter of every path goes before the column of its name: releases have a column `release`.
+        _describe_names(parameters, question.listing)
+        # A parameter of the path goes before the column of its name: workloads have a column `workload`.
         taken = {parameter["name"] for parameter in parameters}
         parameters += [each for each in _filters(question.listing) if each["name"] not in taken]
     schemas = document["components"]["schemas"]
@@ -65,11 +66,23 @@ def _describe_question(document: Document, question: Question) -> None:
                     else {"type": "string"} | ({} if output.name == "csv" else {"format": "binary"})
                 }
                 for output in FORMATS.values()
-            },
+            }
+            | {media_type: {"schema": {"type": "string"}} for media_type in question.more_media_types},
         },
+        "206": {"description": "The range that was asked for, of the answer in any format."},
         "304": {"description": "The requester has this answer already: its ETag was in If-None-Match."},
-        **problem_responses(404, 422, 429, 500, 503),
+        **problem_responses(404, 412, 416, 422, 429, 431, 500, 503),
     }
+
+
+def _describe_names(parameters: Sequence[Document], listing: Listing) -> None:
+    """Say which names `sort` and `fields` take."""
+    ordered = [column.name for column in listing.shape.columns if column.is_ordered]
+    for name, minus, known in (("sort", "-?", ordered), ("fields", "", list(listing.columns))):
+        schema = next(parameter["schema"] for parameter in parameters if parameter["name"] == name)
+        one = f"{minus}({'|'.join(known)})"
+        schema["pattern"] = f"^({one}(,{one})*)?$"
+        schema["examples"] = [f"-{known[0]}" if minus else ",".join(known[:2])]
 
 
 def _name(question: Question) -> str:
@@ -102,9 +115,7 @@ def _headers(question: Question) -> Document:
         found["ETag"] = _header("Strong: the same tag is the same bytes.", "string", '"0d5a1c7e5b5e0f6d"')
     if question.listing is not None:
         found["LossLake-Total"] = _header("Rows that pass the filters, on all pages.", "integer", 64)
-        found["Link"] = _header(
-            "The next page, rel=next; absent on the last.", "string", '</v1/trials?cursor=…>; rel="next"'
-        )
+        found["Link"] = _header("The next page, rel=next; absent on the last.", "string", '<?cursor=…>; rel="next"')
     return found
 
 
@@ -162,7 +173,11 @@ def _filter(filter: Filter) -> Document:  # noqa: A002
 
 
 def _lift(parameter: Document) -> None:
-    """Examples and unit where tools look for them, whether or not null is allowed."""
+    """Unit where tools look for it; and no null, which is what leaving a parameter out comes to and no URL can say."""
     schema = parameter["schema"]
+    kinds = schema.pop("anyOf", [])
+    for kind in kinds:
+        if kind != {"type": "null"}:
+            schema |= kind
     schema.setdefault("x-unit", "none")
     schema.pop("title", None)

@@ -41,28 +41,38 @@ def _unit(unit: str) -> dict[str, Any]:
     return {"x-unit": unit}
 
 
-class ReleaseParameters(BaseModel):
-    """Which release is asked, and how the answer is written."""
+class FormatParameters(BaseModel):
+    """How the answer is written."""
 
     model_config = ConfigDict(use_attribute_docstrings=True, frozen=True)
 
-    release: Annotated[Natural | None, Field(ge=1, examples=[1])] = None
-    """The release to ask, by number; default: the newest. An answer of a named release never changes."""
     format: Annotated[FormatName | None, Field(examples=["csv"])] = None
     """How the answer is written; default: as the header Accept or the ending of the path (.csv) says, else JSON."""
 
 
-class ListParameters(ReleaseParameters):
+class ReleaseParameters(FormatParameters):
+    """Which release is asked."""
+
+    release: Annotated[Natural | None, Field(ge=1, examples=[1])] = None
+    """The release to ask, by number; default: the newest. An answer of a named release never changes."""
+
+
+class PageParameters(FormatParameters):
     """Which rows of a list, in which order, and how much of them."""
 
-    sort: Annotated[str, Field(examples=["-batch_size"])] = ""
-    """Columns to sort by, separated by commas; a minus before one reverses it. Nulls come last either way."""
-    fields: Annotated[str, Field(examples=["collection,dataset"])] = ""
+    sort: Annotated[str, Field(examples=["-release"])] = ""
+    """Columns to sort by, separated by commas; a minus before one reverses it. NaN is greater than every number, and
+    nulls come last either way. Rows that are alike in these are in the order of the list."""
+    fields: Annotated[str, Field(examples=["release,created_at"])] = ""
     """The columns to give, separated by commas; default: all."""
     limit: Annotated[Natural | None, Field(ge=1, le=100_000, examples=[100], json_schema_extra=_unit("rows"))] = None
     """Rows on a page. Default: 1,000 in JSON; no limit, so everything at once, in the other formats."""
     cursor: Annotated[str | None, Field(examples=["WzEsIjRmMjMiLFsiYnVuZGxlZCJdXQ"])] = None
     """Where the page begins: next_cursor of the one before, or follow its Link header. It holds on to its release."""
+
+
+class ListParameters(ReleaseParameters, PageParameters):
+    """Which rows of a list of a release."""
 
 
 class PlacedListParameters(ListParameters):

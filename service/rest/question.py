@@ -9,7 +9,7 @@ from typing import Any
 from service.lists.listing import Listing
 from service.release_view import ReleaseView
 from service.releases import Releases
-from service.rest.parameters import ReleaseParameters
+from service.rest.parameters import FormatParameters
 from service.tabular.answer import Answer
 from service.tabular.column import RowShape
 from service.tabular.formats import OutputFormat
@@ -48,15 +48,17 @@ class Question:
 
     facts: what JSON has beside the rows. listing: whose columns filter, if it is a list.
     is_quick: answered from memory in well under a millisecond, so not worth a thread.
+    more_media_types: what it is also given in, apart from the formats of every answer.
     is_of_release: the answer depends on nothing but the release and the URL.
     """
 
     path: str
     doc: str
-    parameters: type[ReleaseParameters]
+    parameters: type[FormatParameters]
     answer: Callable[[Asked], Answer]
     rows: RowShape
     facts: tuple[Fact, ...]
     listing: Listing | None = None
     is_quick: Callable[[Any], bool] = field(default=lambda _: False)
     is_of_release: bool = True
+    more_media_types: tuple[str, ...] = ()

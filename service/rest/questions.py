@@ -26,6 +26,7 @@ from service.rest.parameters import (
     GoalParameters,
     ListParameters,
     MetaparametersParameters,
+    PageParameters,
     PlacedListParameters,
     ScalingParameters,
     SelectionParameters,
@@ -98,7 +99,7 @@ def questions() -> Iterator[Question]:
     for listing in LISTINGS:
         yield _list(listing)
     yield Question(
-        "/v1/releases", RELEASES.doc, ListParameters, _releases, RELEASES.shape, LIST_FACTS[1:], RELEASES,
+        "/v1/releases", RELEASES.doc, PageParameters, _releases, RELEASES.shape, LIST_FACTS[1:], RELEASES,
         is_of_release=False,
     )  # fmt: skip
 
@@ -132,7 +133,7 @@ def _releases(asked: Asked) -> Answer:
 
 
 def _rows(listing: Listing, relation: duckdb.DuckDBPyRelation, asked: Asked, facts: dict[str, Any]) -> Answer:
-    parameters: ListParameters = asked.parameters
+    parameters: PageParameters = asked.parameters
     known = asked.view.metaparameters() if has_metaparameters(listing) else {}
     question = ListQuestion(
         listing=listing,
@@ -162,13 +163,16 @@ def _places(asked: Asked) -> Iterator[Condition]:
 
 
 def _sort(listing: Listing, text: str) -> tuple[SortKey, ...]:
-    names = _names(text)
-    columns = checked_columns(listing, "sort", [name.removeprefix("-") for name in names])
-    descending = {name.removeprefix("-") for name in names if name.startswith("-")}
-    if listing is RELEASES and not names:
+    if listing is RELEASES and not text:
         return (SortKey("release", is_descending=True),)
-    return tuple(SortKey(name, name in descending) for name in columns)
+    keys: dict[str, SortKey] = {}
+    for name in _names(text):
+        column = name.removeprefix("-")
+        keys.setdefault(column, SortKey(column, name.startswith("-")))
+    sortable = [column.name for column in listing.shape.columns if column.is_ordered]
+    checked_columns(listing, "sort", tuple(keys), sortable)
+    return tuple(keys.values())
 
 
 def _names(text: str) -> list[str]:
-    return [name.strip() for name in text.split(",") if name.strip()]
+    return text.split(",") if text else []

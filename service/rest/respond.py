@@ -1,4 +1,7 @@
-"""An answer as a response: at once when it is small, else as a stream; what is read by ranges, from a file."""
+"""An answer as a response: at once when it is small, else as a stream; from a file where its size or a part is wanted.
+
+Polars and DuckDB ask for the size and then for parts, of CSV as of Parquet, which is read from its end.
+"""
 
 from __future__ import annotations
 
@@ -21,7 +24,8 @@ from service.tabular.answer import Answer
 from service.tabular.formats import OutputFormat
 
 LARGEST_AT_ONCE = 256 * 1024
-_NO_DATE = datetime.fromtimestamp(0, UTC)
+# Between two seconds, so that no If-Range names it.
+_NO_DATE = datetime.fromtimestamp(0.5, UTC)
 _ABOUT_DATES = ("if-modified-since", "if-unmodified-since")
 _OF_FILES = (b"accept-ranges", b"content-type", b"content-length", b"content-range")
 
@@ -29,11 +33,14 @@ _OF_FILES = (b"accept-ranges", b"content-type", b"content-length", b"content-ran
 def response_of(request: Request, answer: Answer, output: OutputFormat, headers: Mapping[str, str]) -> Response:
     """Write an answer; to be called in a thread if that may take long.
 
-    headers: has an etag where the answer is known by one. Ranges are given of every format; Parquet needs them.
+    headers: has an etag where the answer is known by one.
     """
     headers = dict(headers) | _facts_in_headers(answer) | _links(request, answer)
-    if output.name == "parquet" or "range" in request.headers:
+    if "etag" in headers and is_known(request.headers, headers["etag"]):
+        return Response(status_code=304, headers=headers)
+    if output.name == "parquet" or request.method == "HEAD" or "range" in request.headers:
         return _from_file(request, answer, output, headers)
+    headers["accept-ranges"] = "bytes"
     pieces = output.encode(answer)
     first = _at_once(pieces)
     if sum(map(len, first)) <= LARGEST_AT_ONCE:
@@ -42,8 +49,6 @@ def response_of(request: Request, answer: Answer, output: OutputFormat, headers:
         if is_known(request.headers, headers["etag"]):
             return Response(status_code=304, headers=headers)
         return Response(body, headers=headers, media_type=output.media_type)
-    if request.method == "HEAD":
-        return Response(headers=headers | {"content-type": output.media_type})
     streamed = iterate_in_threadpool(chain([b"".join(first)], pieces))
     return StreamingResponse(_closing(streamed, pieces), headers=headers, media_type=output.media_type)
 
@@ -71,7 +76,7 @@ async def _closing(body: AsyncIterator[bytes], pieces: Iterator[bytes]) -> Async
 
 
 def _from_file(request: Request, answer: Answer, output: OutputFormat, headers: dict[str, str]) -> Response:
-    """What is read by ranges is finished first, in a file without a name."""
+    """Finish the answer first, in a file without a name."""
     handle, name = tempfile.mkstemp(prefix="losslake-", suffix=".parquet")
     path = Path(name)
     try:
@@ -110,8 +115,8 @@ def _facts_in_headers(answer: Answer) -> dict[str, str]:
 
 
 def _links(request: Request, answer: Answer) -> dict[str, str]:
-    """The link to the next page, as RFC 8288 has it."""
+    """The link to the next page, as RFC 8288 has it: relative to the request's URL, whatever a proxy puts before it."""
     if answer.next_cursor is None:
         return {}
     url = request.url.include_query_params(cursor=answer.next_cursor)
-    return {"Link": f'<{url.path}?{url.query}>; rel="next"'}
+    return {"Link": f'<?{url.query}>; rel="next"'}

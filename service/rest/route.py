@@ -23,11 +23,11 @@ from service.lists.paging import Cursor
 from service.release_view import ReleaseView
 from service.releases import Releases
 from service.rest.negotiation import ENDINGS, wanted_format
-from service.rest.parameters import ListParameters, ReleaseParameters
+from service.rest.parameters import FormatParameters, PageParameters, ReleaseParameters
 from service.rest.question import Asked, Question
 from service.rest.reading import read_query
 from service.rest.respond import response_of
-from service.rest.validity import cache_control, entity_tag, is_known
+from service.rest.validity import cache_control, entity_tag, is_named
 from service.tabular.formats import OutputFormat
 from service.version import VERSION
 
@@ -98,7 +98,7 @@ def _handler(question: Question, releases_of: Callable[[Request], Releases]) -> 
         output = wanted_format(ending, parameters.format, request.headers.get("accept"))
         releases = releases_of(request)
         number = _release(parameters)
-        headers = {"vary": "Accept"}
+        headers = {"vary": "Accept", "cache-control": cache_control(is_pinned=False)}
         view: ReleaseView | None = None
         if question.is_of_release:
             view = releases.recall(number)
@@ -106,7 +106,7 @@ def _handler(question: Question, releases_of: Callable[[Request], Releases]) -> 
                 view = await run_in_threadpool(releases.view, number)
             headers["etag"] = entity_tag(view, VERSION, question.path, query, output)
             headers["cache-control"] = cache_control(number is not None)
-            if is_known(request.headers, headers["etag"]):
+            if is_named(request.headers, headers["etag"]):
                 return Response(status_code=304, headers=headers)
         asked = Asked(releases, view, parameters, filters, output)
         if question.is_quick(parameters) and output.name == "json":
@@ -132,9 +132,11 @@ def _filter_test(question: Question) -> Callable[[str], bool]:
     return lambda name: name in known or (name.startswith(METAPARAMETER) and name != METAPARAMETER)
 
 
-def _release(parameters: ReleaseParameters) -> int | None:
+def _release(parameters: FormatParameters) -> int | None:
     """The release asked for: by number, or by the cursor of a page; None for the newest."""
-    cursor = parameters.cursor if isinstance(parameters, ListParameters) else None
+    if not isinstance(parameters, ReleaseParameters):
+        return None
+    cursor = parameters.cursor if isinstance(parameters, PageParameters) else None
     if cursor is None:
         return parameters.release
     release = Cursor.read(cursor).release

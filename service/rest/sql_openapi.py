@@ -71,7 +71,7 @@ def _responses() -> dict[int | str, Any]:
     return {
         "200": {"description": "The result; in the other formats than JSON: its rows.", "content": content},
         "304": {"description": "The requester has this result already: its ETag was in If-None-Match."},
-        **problem_responses(404, 413, 422, 429, 500, 503),
+        **problem_responses(404, 413, 422, 429, 431, 500, 503),
     }
 
 

@@ -30,6 +30,11 @@ def cache_control(is_pinned: bool) -> str:
     return PINNED if is_pinned else REVALIDATED
 
 
+def is_named(headers: Mapping[str, str], etag: str) -> bool:
+    """Whether the requester has the answer and says so by its tag, and not by a star, which is for any that exists."""
+    return headers.get("if-none-match", "*").strip() != "*" and is_known(headers, etag)
+
+
 def is_known(headers: Mapping[str, str], etag: str) -> bool:
     """Whether the requester has the answer of that entity tag already."""
     known = headers.get("if-none-match")

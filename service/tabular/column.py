@@ -75,6 +75,11 @@ class Column:
         facts = {"doc": self.doc, "unit": self.unit} | ({"json": "yes"} if "json" in self.kind else {})
         return pa.field(self.name, self.type, metadata={name: text for name, text in facts.items() if text})
 
+    @property
+    def is_ordered(self) -> bool:
+        """Whether rows can be sorted by it: one value a row, which is no document."""
+        return self.kind in ("string", "integer", "number", "boolean", "timestamp")
+
     def json_schema(self) -> dict[str, Any]:
         """The shape of its values in JSON, with meaning, unit and example, as OpenAPI has them."""
         shape = _SHAPES[self.kind]

@@ -13,7 +13,9 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 
 from service.tabular.answer import Answer
+from service.tabular.blank_nulls import blank_nulls
 from service.tabular.json_values import json_text, json_texts, number_text
+from service.tabular.plain import plain_answer
 from service.tabular.texts import csv_column, is_json, json_column
 
 ROWS_AT_A_TIME = 32_768
@@ -23,11 +25,15 @@ FEW_ROWS = 1000
 
 @dataclass(frozen=True)
 class OutputFormat:
-    """A format: the value of the parameter `format`, its media type, and how an answer is written."""
+    """A format: the value of the parameter `format`, its media type, and how answers in plain types are written."""
 
     name: str
     media_type: str
-    encode: Callable[[Answer], Iterator[bytes]]
+    write: Callable[[Answer], Iterator[bytes]]
+
+    def encode(self, answer: Answer) -> Iterator[bytes]:
+        """The bytes of an answer, piece by piece."""
+        return self.write(plain_answer(answer))
 
 
 def json_pieces(answer: Answer) -> Iterator[bytes]:
@@ -62,7 +68,7 @@ def arrow_pieces(answer: Answer) -> Iterator[bytes]:
     sink = _Pieces()
     with pa.ipc.new_stream(pa.PythonFile(sink, "w"), _with_facts(answer)) as writer:
         for batch in answer.batches:
-            writer.write_batch(batch)
+            writer.write_batch(blank_nulls(batch))
             yield from sink.taken()
     yield from sink.taken()
 

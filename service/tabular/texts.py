@@ -6,7 +6,7 @@ import polars as pl
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from service.tabular.json_values import json_texts
+from service.tabular.json_values import json_texts, text_leaves
 
 
 def is_json(field: pa.Field) -> bool:
@@ -25,13 +25,15 @@ def json_column(array: pa.Array, field: pa.Field) -> pl.Series:
 
 
 def csv_column(array: pa.Array, field: pa.Field) -> pl.Series:
-    """Each value as polars can write it: what is neither number nor text as JSON; floats may be NaN, inf and -inf."""
+    """Each value as polars can write it: what nests as JSON; floats may be NaN, inf and -inf."""
     kind = field.type
-    is_number = pa.types.is_boolean(kind) or pa.types.is_integer(kind) or pa.types.is_floating(kind)
-    if is_number or pa.types.is_string(kind) or pa.types.is_large_string(kind):
+    if pa.types.is_floating(kind):
+        return _series(array.cast(pa.float64()))
+    if pa.types.is_boolean(kind) or pa.types.is_integer(kind):
         return _series(array)
-    texts = _series(pc.if_else(array.is_valid(), json_texts(array, is_json(field)), None))
-    return texts if pa.types.is_nested(kind) or is_json(field) else texts.str.strip_chars('"')
+    if pa.types.is_nested(kind) or pa.types.is_decimal(kind) or is_json(field):
+        return _series(pc.if_else(array.is_valid(), json_texts(array, is_json(field)), None))
+    return _series(text_leaves(array).cast(pa.string()))
 
 
 def _series(array: pa.Array) -> pl.Series:
@@ -40,7 +42,7 @@ def _series(array: pa.Array) -> pl.Series:
 
 def _floats(array: pa.Array) -> pl.Series:
     """The shortest text that gives the same float again."""
-    values = _series(array)
+    values = _series(array.cast(pa.float64()))
     texts = values.cast(pl.String)
     if values.is_finite().all():
         return texts

@@ -1,0 +1,75 @@
+"""The service keeps what its OpenAPI document promises, for requests that schemathesis makes up."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterator
+from typing import Any
+
+import pytest
+import schemathesis
+from fastapi.testclient import TestClient
+from schemathesis.config import SchemathesisConfig
+from schemathesis.engine import Status, from_schema
+from schemathesis.engine.events import EngineEvent, EngineFinished, FatalError, NonFatalError, ScenarioFinished
+
+CHECKS: dict[str, Any] = {
+    # Which names, cursors and mixtures of parameters can be answered, no schema can say: those that can't are 422.
+    "positive_data_acceptance": {"enabled": False},
+    # 431 is what a list of too many names comes to.
+    "negative_data_rejection": {"expected-statuses": [400, 404, 405, 413, 422, 431]},
+    # Nothing here needs a login.
+    "ignored_auth": {"enabled": False},
+}
+
+
+def run(client: TestClient, max_examples: int, max_time: int, seed: int) -> list[EngineEvent]:
+    """Every phase of schemathesis but the stateful one: nothing here leads from one operation to another."""
+    config = SchemathesisConfig.from_dict(
+        {
+            "seed": seed,
+            "max-time": max_time,
+            "continue-on-failure": True,
+            "checks": CHECKS,
+            "generation": {"max-examples": max_examples},
+            "phases": {"stateful": {"enabled": False}},
+        }
+    )
+    schema = schemathesis.openapi.from_asgi("/openapi.json", client.app, config=config)
+    return list(from_schema(schema).execute())
+
+
+def failures(events: list[EngineEvent]) -> list[str]:
+    found = []
+    for event in events:
+        if isinstance(event, FatalError):
+            found.append(repr(event.exception))
+        elif isinstance(event, NonFatalError):
+            found.append(f"{event.label}: {event.info}")
+        elif isinstance(event, ScenarioFinished):
+            found += failed_checks(event)
+    return found
+
+
+def failed_checks(event: ScenarioFinished) -> Iterator[str]:
+    for case_id, checks in event.recorder.checks.items():
+        for check in checks:
+            if check.failure_info is not None:
+                case = event.recorder.cases[case_id].value
+                query = json.dumps(dict(case.query or {}), default=str)
+                failure = check.failure_info.failure
+                yield f"{check.name}: {case.method} {case.path} {query}: {failure.title}: {failure.message}"
+
+
+def test_made_up_requests_are_answered_as_documented(client: TestClient) -> None:
+    events = run(client, max_examples=10, max_time=25, seed=1)
+    assert failures(events) == []
+    assert any(isinstance(event, EngineFinished) for event in events)
+    tried = {event.label for event in events if isinstance(event, ScenarioFinished) and event.status == Status.SUCCESS}
+    assert len(tried) >= len(client.get("/openapi.json").json()["paths"])
+
+
+@pytest.mark.fuzz
+@pytest.mark.parametrize("seed", range(3))
+def test_many_more_made_up_requests_are(client: TestClient, seed: int) -> None:
+    assert failures(run(client, max_examples=200, max_time=300, seed=seed)) == []
