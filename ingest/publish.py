@@ -64,6 +64,9 @@ def publish(lake: Lake, news: News, ledger: Ledger, notes: str) -> Published:
         draft = _Draft(lake, base, news)
         studies = frozenset(draft.changes)
         if not draft.is_new:
+            if base is not None:
+                # An ingest that was killed after it published may have left Iceberg's `main` behind.
+                iceberg.settle(lake, base, branch)
             store(lake, None, ledger(studies))
             return Published(None, studies)
         release = draft.commit(branch, notes)

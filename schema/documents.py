@@ -100,12 +100,18 @@ def _citation(release: Release, collections: Sequence[Collection]) -> str:
 
 def _reference(row: Collection) -> dict[str, Any]:
     """A collection's citation is free text; the names of its authors usually end at a colon."""
-    name, colon, _ = row["citation"].partition(":")
+    citation = _on_one_line(row["citation"])
+    name, colon, _ = citation.partition(":")
     reference = {
         "type": "data",
-        "title": row["title"] or row["collection"],
+        "title": _on_one_line(row["title"]) or row["collection"],
         "authors": [{"name": name if colon and name else f"Authors of {row['collection']}"}],
-        "notes": f"Licence: {row['licence']}. {row['citation']}".strip(),
+        "notes": f"Licence: {row['licence']}. {citation}".strip(),
     }
     is_url = row["source_url"].startswith(_URL_SCHEMES)
     return reference | ({"url": row["source_url"]} if is_url else {})
+
+
+def _on_one_line(text: str) -> str:
+    """PyYAML loses some line breaks of Unicode in what it writes."""
+    return " ".join(text.split())

@@ -28,6 +28,8 @@ from service.operating.logs import log_to_standard_error
 from service.release_view import ReleaseView
 from service.settings import Settings
 
+SECONDS_TO_ANSWER_THE_PARENT = 60
+
 _log = logging.getLogger(__name__)
 
 
@@ -99,6 +101,8 @@ def _config(settings: Settings) -> uvicorn.Config:
         proxy_headers=False,
         backlog=settings.backlog,
         timeout_keep_alive=settings.keep_alive_seconds,
+        # A busy machine takes its time to start a worker, which is not to be taken for one that hangs.
+        timeout_worker_healthcheck=SECONDS_TO_ANSWER_THE_PARENT,
         timeout_graceful_shutdown=settings.shutdown_seconds,
     )
 

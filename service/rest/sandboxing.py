@@ -15,6 +15,8 @@ from service.sandbox.limits import SqlLimits
 from service.sandbox.sandbox import SqlSandbox
 from service.settings import Settings
 
+SECONDS_BETWEEN_TRIES = 1.0
+
 _log = logging.getLogger(__name__)
 
 
@@ -34,6 +36,7 @@ class KeptSandbox:
         )
         self._releases = releases
         self._trouble = "its workers are being started"
+        self._is_stopping = asyncio.Event()
 
     def check(self) -> None:
         """Raise LossLakeError unless workers could be started."""
@@ -47,17 +50,22 @@ class KeptSandbox:
         try:
             yield
         finally:
-            warming.cancel()
-            with suppress(asyncio.CancelledError):
-                await warming
+            # Workers that are just being started are waited for: to kill them would look like a fault in the log.
+            self._is_stopping.set()
+            await warming
             await asyncio.to_thread(self.sandbox.close)
 
     async def _warm_up(self) -> None:
-        try:
-            view = await asyncio.to_thread(self._releases.view)
-            await self.sandbox.start(view.serving_file, self._releases.lake.warehouse)
-        except LossLakeError as error:
-            self._trouble = str(error)
-            _log.error("SQL can't be offered: %s", error)
-        else:
-            self._trouble = ""
+        """Try until it works: a lake may get its first release later."""
+        while self._trouble and not self._is_stopping.is_set():
+            try:
+                view = await asyncio.to_thread(self._releases.view)
+                await self.sandbox.start(view.serving_file, self._releases.lake.warehouse)
+            except LossLakeError as error:
+                if str(error) != self._trouble:
+                    _log.warning("SQL can't be offered yet: %s", error)
+                self._trouble = str(error)
+                with suppress(TimeoutError):
+                    await asyncio.wait_for(self._is_stopping.wait(), SECONDS_BETWEEN_TRIES)
+            else:
+                self._trouble = ""

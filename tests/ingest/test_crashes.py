@@ -12,6 +12,7 @@ from pathlib import Path
 import pytest
 
 from ingest.run import ingest
+from schema import iceberg
 from schema.lake import Lake
 from schema.serving import open_release
 from tests.ingest.offers import Files, TrialOffer, study_files, tar_bytes, unpacked, written
@@ -53,6 +54,25 @@ def whole_release(lake: Lake) -> tuple[int, str]:
     connection.close()
     assert counted == (release.n_measurements, release.n_trials, release.n_studies)
     return release.number, release.content_digest
+
+
+def test_a_kill_between_the_release_and_iceberg_s_main_is_made_good_by_the_next_run(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    lake = Lake.create(tmp_path / "lake")
+    logs = unpacked(tmp_path / "logs", study_files({1: TrialOffer()}, 64))
+    with monkeypatch.context() as killing:
+        killing.setattr(iceberg, "settle", killed)
+        with pytest.raises(KeyboardInterrupt):
+            ingest(lake, [logs])
+    assert lake.table("measurements").scan().to_arrow().num_rows == 0
+    assert lake.release().n_measurements > 0
+    ingest(lake, [logs])
+    assert lake.table("measurements").scan().to_arrow().num_rows == lake.release().n_measurements
+
+
+def killed(*_: object) -> None:
+    raise KeyboardInterrupt
 
 
 def test_killed_at_any_moment_leaves_the_last_release_whole_and_a_second_run_finishes(tmp_path: Path) -> None:

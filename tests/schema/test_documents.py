@@ -86,7 +86,7 @@ def test_what_is_no_url_is_left_out_of_the_citation(url: str) -> None:
 def test_no_title_or_citation_breaks_the_citation_file(title: str, citation: str) -> None:
     text = documents(RELEASE, [collection(title=title, citation=citation)])["CITATION.cff"]
     (reference,) = yaml.safe_load(text)["references"]
-    assert reference["title"] == (title or "shelf/deep")
+    assert reference["title"] == (" ".join(title.split()) or "shelf/deep")
     assert reference["authors"][0]["name"]
 
 

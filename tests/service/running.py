@@ -64,11 +64,11 @@ class Running:
 
 @contextmanager
 def served(folder: Path, **settings: Any) -> Iterator[Running]:
-    """The service over a lake; besides its paths, /process gives a worker's id, /slow takes a second, /broken fails."""
+    """The service over a lake, without SQL; besides its paths, /process gives a worker's id, /slow takes a second, /broken fails."""
     program = folder / "program.py"
     program.write_text(_PROGRAM)
     process = subprocess.Popen(
-        [sys.executable, str(program), json.dumps({"port": 0, "log_format": "json", **settings})],
+        [sys.executable, str(program), json.dumps({"port": 0, "log_format": "json", "sql_enabled": False, **settings})],
         stdout=subprocess.PIPE,
         stderr=subprocess.PIPE,
         text=True,
