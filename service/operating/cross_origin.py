@@ -8,7 +8,8 @@ from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
 _EXPOSED = (
     b"Accept-Ranges, Content-Disposition, Content-Range, ETag, Last-Modified, Link, LossLake-Release, "
-    b"LossLake-Total, LossLake-Truncated, RateLimit-Limit, RateLimit-Remaining, RateLimit-Reset, Retry-After, X-Request-ID"
+    b"LossLake-Total, LossLake-Truncated, RateLimit-Limit, RateLimit-Remaining, RateLimit-Reset, Retry-After, "
+    b"X-Request-ID"
 )
 _PREFLIGHT = (
     (b"access-control-allow-methods", b"GET, HEAD, POST, OPTIONS"),

@@ -64,7 +64,7 @@ class Running:
 
 @contextmanager
 def served(folder: Path, **settings: Any) -> Iterator[Running]:
-    """The service over a lake, without SQL; besides its paths, /process gives a worker's id, /slow takes a second, /broken fails."""
+    """The service over a lake, without SQL; /process gives a worker's id, /slow takes a second, /broken fails."""
     program = folder / "program.py"
     program.write_text(_PROGRAM)
     process = subprocess.Popen(
