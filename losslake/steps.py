@@ -62,7 +62,8 @@ def steps(
     from schema.lake import Lake
     from service.answers.scaling import scaling
     from service.answers.selection import Selection
-    from service.release_view import ReleaseView, named_workload
+    from service.named import named_workload
+    from service.release_view import ReleaseView
 
     opened = Lake.open(lake)
     view = ReleaseView.open(opened, opened.release(release))

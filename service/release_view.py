@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from functools import cached_property
 from itertools import groupby
 from pathlib import Path
 from typing import Any
@@ -15,18 +14,15 @@ import numpy.typing as npt
 import pyarrow as pa
 
 from schema.database import Release
-from schema.errors import BadName
 from schema.lake import Lake
-from schema.names import LARGEST_INTEGER, Study, Trial, Workload
+from schema.names import Study, Trial, Workload
 from schema.record_curves import RecordCurves, TrialRecords
 from schema.registry import Goal
 from schema.serving import record_curves_file, serving_file
 from schema.tables import STATUSES
-from service.errors import BadParameter, UnknownName, near_names, near_numbers
+from service.errors import UnknownName, near_names, near_numbers
 from service.sql import sql
-
-Integers = npt.NDArray[np.int64]
-Flags = npt.NDArray[np.bool_]
+from service.workload_facts import Integers, Trials, WorkloadFacts
 
 
 @dataclass(frozen=True)
@@ -36,85 +32,6 @@ class Metric:
     name: str
     metric_id: int
     direction: str | None
-
-
-@dataclass(frozen=True)
-class Trials:
-    """Trials in the order of study and trial_id.
-
-    status: index into STATUSES. last_step: -1 for a trial that was never evaluated.
-    """
-
-    trial_id: Integers
-    status: Integers
-    last_step: Integers
-
-    def __getitem__(self, rows: slice) -> Trials:
-        return Trials(self.trial_id[rows], self.status[rows], self.last_step[rows])
-
-
-@dataclass(frozen=True)
-class WorkloadFacts:
-    """A workload: its studies by ascending batch size, with consecutive study_id, and its trials.
-
-    offsets: trials of study i are rows offsets[i]:offsets[i+1] of trials.
-    """
-
-    workload: Workload
-    first_study: int
-    batch_sizes: tuple[int, ...]
-    metrics: tuple[tuple[str, ...], ...]
-    offsets: tuple[int, ...]
-    trials: Trials
-
-    @property
-    def last_study(self) -> int:
-        return self.first_study + len(self.batch_sizes) - 1
-
-    @cached_property
-    def measured(self) -> tuple[str, ...]:
-        """The metrics that any of its studies measures."""
-        return tuple(sorted({metric for names in self.metrics for metric in names}))
-
-    def rows_of(self, study: int) -> slice:
-        """The rows of trials that belong to the study of that index."""
-        return slice(self.offsets[study], self.offsets[study + 1])
-
-    @cached_property
-    def study_of_trial(self) -> Integers:
-        """By trial, the index of its study."""
-        return np.repeat(np.arange(len(self.batch_sizes)), np.diff(self.offsets))
-
-    def sums_by_study(self, counts: Flags | Integers) -> Integers:
-        """By study, the sum over its trials."""
-        return np.bincount(self.study_of_trial, weights=counts, minlength=len(self.batch_sizes)).astype(np.int64)
-
-    def first_least_by_study(self, candidates: Flags, *keys: npt.NDArray[Any]) -> Integers:
-        """By study, the row of the candidate with the least keys, of equal ones the first; -1 without a candidate."""
-        found = np.full(len(self.batch_sizes), -1, np.int64)
-        sizes = np.diff(self.offsets)
-        studies = np.flatnonzero(sizes)
-        if not len(studies):
-            return found
-        starts, sizes = np.asarray(self.offsets)[studies], sizes[studies]
-        for key in keys:
-            most = np.inf if key.dtype.kind == "f" else LARGEST_INTEGER
-            left = np.where(candidates, key, most)
-            candidates = candidates & (left == np.repeat(np.minimum.reduceat(left, starts), sizes))
-        n = len(candidates)
-        rows = np.minimum.reduceat(np.where(candidates, np.arange(n), n), starts)
-        found[studies] = np.where(rows < n, rows, -1)
-        return found
-
-    def rows_of_trials(self, study: Integers, trial_id: Integers) -> Integers:
-        """The row in trials of each of these trials, which are given by the index of their study and their number."""
-        rows = np.empty(len(study), np.int64)
-        order = np.argsort(study, kind="stable")
-        parts = np.split(order, np.searchsorted(study[order], np.arange(1, len(self.batch_sizes))))
-        for index, part in enumerate(parts):
-            own = self.rows_of(index)
-            rows[part] = own.start + np.searchsorted(self.trials.trial_id[own], trial_id[part])
-        return rows
 
 
 @dataclass(frozen=True)
@@ -267,30 +184,6 @@ class ReleaseView:
                 trials=trials[bounds[0] : bounds[-1]],
             )
         return found
-
-
-def named_workload(path: str) -> Workload:
-    """The workload that a parameter names; raises BadParameter."""
-    try:
-        return Workload.parse(path)
-    except BadName as error:
-        raise BadParameter("workload", str(error)) from None
-
-
-def named_study(path: str) -> Study:
-    """The study that a parameter names; raises BadParameter."""
-    try:
-        return Study.parse(path)
-    except BadName as error:
-        raise BadParameter("study", str(error)) from None
-
-
-def named_trial(path: str) -> Trial:
-    """The trial that a parameter names; raises BadParameter."""
-    try:
-        return Trial.parse(path)
-    except BadName as error:
-        raise BadParameter("trial", str(error)) from None
 
 
 def _integers(values: npt.ArrayLike) -> Integers:

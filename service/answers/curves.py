@@ -14,9 +14,10 @@ from schema.names import LARGEST_INTEGER, Study, Trial
 from service.answers.thinning import every_so_many, kept_for_plot
 from service.errors import BadParameter
 from service.measurement_files import measurements
-from service.release_view import Metric, ReleaseView, WorkloadFacts
+from service.release_view import Metric, ReleaseView
 from service.tabular.answer import Answer, begun
 from service.tabular.column import row_shape
+from service.workload_facts import WorkloadFacts
 
 CURVES = row_shape("curves", "workload", "batch_size", "trial_id", "step", "metric", "value", "elapsed_s")
 LEAST_POINTS = 4

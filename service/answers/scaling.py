@@ -13,9 +13,10 @@ from service.answers.facts import facts_of
 from service.answers.search import NEVER, Floats, Search, at, search
 from service.answers.selection import Selection
 from service.errors import BadParameter
-from service.release_view import Integers, ReleaseView
+from service.release_view import ReleaseView
 from service.tabular.answer import Answer, begun
 from service.tabular.column import row_shape
+from service.workload_facts import Integers
 
 SCALING = row_shape(
     "scaling", "workload", "batch_size", "steps", "trial_id", "value", "examples", "previous_step", "n_trials",

@@ -20,7 +20,8 @@ from schema.record_curves import TrialRecords
 from schema.tables import STATUSES
 from service.answers.selection import Selection
 from service.errors import BadParameter
-from service.release_view import Flags, Integers, Metric, PlacedRecords, ReleaseView, WorkloadFacts
+from service.release_view import Metric, PlacedRecords, ReleaseView
+from service.workload_facts import Flags, Integers, WorkloadFacts
 
 Floats = npt.NDArray[np.float64]
 NEVER = -1

@@ -12,7 +12,7 @@ from service.answers.metaparameters import WITHIN
 from service.answers.scaling import MOST_TARGETS, target_grid
 from service.answers.selection import Selection
 from service.errors import BadParameter
-from service.release_view import named_study, named_trial, named_workload
+from service.named import named_study, named_trial, named_workload
 
 Status = Literal["COMPLETE", "INCOMPLETE", "INFEASIBLE"]
 FormatName = Literal["json", "csv", "arrow", "parquet"]

@@ -19,7 +19,7 @@ from service.lists.filters import conditions, has_metaparameters
 from service.lists.listing import LISTINGS, RELEASES, TRIALS, Listing
 from service.lists.paging import SortKey
 from service.lists.rows import ListQuestion, checked_columns, list_rows
-from service.release_view import named_study, named_workload
+from service.named import named_study, named_workload
 from service.rest.facts import LIST_FACTS, RELEASE, SELECTION_FACTS, facts_named
 from service.rest.parameters import (
     CurvesParameters,

@@ -12,7 +12,8 @@ from ingest.run import ingest
 from schema.lake import Lake
 from service.answers.scaling import scaling
 from service.answers.selection import Selection
-from service.release_view import ReleaseView, named_workload
+from service.named import named_workload
+from service.release_view import ReleaseView
 from tests.conformance.corpora import corpus
 
 

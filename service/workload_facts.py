@@ -1,0 +1,94 @@
+"""What every question needs to know of a workload: its studies and trials, in memory."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from functools import cached_property
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+
+from schema.names import LARGEST_INTEGER, Workload
+
+Integers = npt.NDArray[np.int64]
+Flags = npt.NDArray[np.bool_]
+
+
+@dataclass(frozen=True)
+class Trials:
+    """Trials in the order of study and trial_id.
+
+    status: index into STATUSES. last_step: -1 for a trial that was never evaluated.
+    """
+
+    trial_id: Integers
+    status: Integers
+    last_step: Integers
+
+    def __getitem__(self, rows: slice) -> Trials:
+        return Trials(self.trial_id[rows], self.status[rows], self.last_step[rows])
+
+
+@dataclass(frozen=True)
+class WorkloadFacts:
+    """A workload: its studies by ascending batch size, with consecutive study_id, and its trials.
+
+    offsets: trials of study i are rows offsets[i]:offsets[i+1] of trials.
+    """
+
+    workload: Workload
+    first_study: int
+    batch_sizes: tuple[int, ...]
+    metrics: tuple[tuple[str, ...], ...]
+    offsets: tuple[int, ...]
+    trials: Trials
+
+    @property
+    def last_study(self) -> int:
+        return self.first_study + len(self.batch_sizes) - 1
+
+    @cached_property
+    def measured(self) -> tuple[str, ...]:
+        """The metrics that any of its studies measures."""
+        return tuple(sorted({metric for names in self.metrics for metric in names}))
+
+    def rows_of(self, study: int) -> slice:
+        """The rows of trials that belong to the study of that index."""
+        return slice(self.offsets[study], self.offsets[study + 1])
+
+    @cached_property
+    def study_of_trial(self) -> Integers:
+        """By trial, the index of its study."""
+        return np.repeat(np.arange(len(self.batch_sizes)), np.diff(self.offsets))
+
+    def sums_by_study(self, counts: Flags | Integers) -> Integers:
+        """By study, the sum over its trials."""
+        return np.bincount(self.study_of_trial, weights=counts, minlength=len(self.batch_sizes)).astype(np.int64)
+
+    def first_least_by_study(self, candidates: Flags, *keys: npt.NDArray[Any]) -> Integers:
+        """By study, the row of the candidate with the least keys, of equal ones the first; -1 without a candidate."""
+        found = np.full(len(self.batch_sizes), -1, np.int64)
+        sizes = np.diff(self.offsets)
+        studies = np.flatnonzero(sizes)
+        if not len(studies):
+            return found
+        starts, sizes = np.asarray(self.offsets)[studies], sizes[studies]
+        for key in keys:
+            most = np.inf if key.dtype.kind == "f" else LARGEST_INTEGER
+            left = np.where(candidates, key, most)
+            candidates = candidates & (left == np.repeat(np.minimum.reduceat(left, starts), sizes))
+        n = len(candidates)
+        rows = np.minimum.reduceat(np.where(candidates, np.arange(n), n), starts)
+        found[studies] = np.where(rows < n, rows, -1)
+        return found
+
+    def rows_of_trials(self, study: Integers, trial_id: Integers) -> Integers:
+        """The row in trials of each of these trials, which are given by the index of their study and their number."""
+        rows = np.empty(len(study), np.int64)
+        order = np.argsort(study, kind="stable")
+        parts = np.split(order, np.searchsorted(study[order], np.arange(1, len(self.batch_sizes))))
+        for index, part in enumerate(parts):
+            own = self.rows_of(index)
+            rows[part] = own.start + np.searchsorted(self.trials.trial_id[own], trial_id[part])
+        return rows
