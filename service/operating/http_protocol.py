@@ -1,4 +1,4 @@
-"""HTTP as uvicorn speaks it, with bounds on what arrives before there is a request."""
+"""HTTP as uvicorn speaks it, with bounds on what arrives before there is a request, and files sent by the kernel."""
 
 from __future__ import annotations
 
@@ -7,8 +7,9 @@ from http import HTTPStatus
 from typing import Any, ClassVar
 
 import orjson
-from uvicorn.protocols.http.httptools_impl import HttpToolsProtocol
+from uvicorn.protocols.http.httptools_impl import HttpToolsProtocol, RequestResponseCycle
 
+from service.operating.zero_copy import FileSender, sends_files, with_zero_copy
 from service.problems import KINDS, MEDIA_TYPE
 from service.settings import Settings
 
@@ -26,6 +27,7 @@ class BoundedHttp(HttpToolsProtocol):
     most_bytes: ClassVar[int] = 32_768
     most_seconds: ClassVar[float] = 20.0
     most_connections: ClassVar[int] = 10_000
+    most_seconds_stalled: ClassVar[float] = 60.0  # for a client that takes nothing of a file
 
     def __init__(self, *arguments: Any, **more: Any) -> None:
         super().__init__(*arguments, **more)
@@ -33,9 +35,12 @@ class BoundedHttp(HttpToolsProtocol):
         self._has_begun = False
         self._is_too_long = False
         self._waiting: asyncio.TimerHandle | None = None
+        self._files: FileSender | None = None
 
     def connection_made(self, transport: asyncio.Transport) -> None:  # type: ignore[override]
         super().connection_made(transport)
+        if sends_files(transport):
+            self._files = FileSender(transport, self.most_seconds_stalled)
         if len(self.connections) > self.most_connections:
             transport.abort()
         else:
@@ -44,6 +49,8 @@ class BoundedHttp(HttpToolsProtocol):
     def connection_lost(self, exc: Exception | None) -> None:
         self._stop_waiting()
         super().connection_lost(exc)
+        if self._files is not None:
+            self._files.stop_waiting()
 
     def data_received(self, data: bytes) -> None:
         self._has_begun = False
@@ -76,6 +83,12 @@ class BoundedHttp(HttpToolsProtocol):
             self._is_too_long = True
             raise TooMuchHead
         super().on_headers_complete()
+
+    def _start_asgi_task(self, cycle: RequestResponseCycle, app: Any) -> None:
+        super()._start_asgi_task(cycle, self._with_files(app, cycle))
+
+    def _with_files(self, app: Any, cycle: RequestResponseCycle) -> Any:
+        return app if self._files is None else with_zero_copy(app, cycle, self._files)
 
     def send_400_response(self, msg: str) -> None:
         """Answer what is no request, or too long for one; uvicorn's name for it."""
