@@ -18,7 +18,7 @@ from pathlib import Path
 from starlette.concurrency import run_in_threadpool
 from starlette.exceptions import HTTPException
 from starlette.responses import Response
-from starlette.types import Receive, Scope, Send
+from starlette.types import Message, Receive, Scope, Send
 
 from schema.errors import LakeBroken
 from service.bulk.conditions import UnsatisfiableRange, Version, asked_range, not_modified, precondition_failed
@@ -89,11 +89,14 @@ class FileAnswer(Response):
             headers["content-range"] = f"bytes {chosen.start}-{chosen.stop - 1}/{file.size}"
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+        has_bytes = scope["method"] != "HEAD" and len(self._bytes) > 0
+        is_for_kernel = len(self._bytes) > _LEAST_FOR_SENDFILE and ZERO_COPY in (scope.get("extensions") or ())
+        start: Message = {"type": "http.response.start", "status": self.status_code, "headers": self.raw_headers}
         try:
-            await send({"type": "http.response.start", "status": self.status_code, "headers": self.raw_headers})
-            if scope["method"] == "HEAD" or not self._bytes:
+            await send({**start, ZERO_COPY: True} if has_bytes and is_for_kernel else start)
+            if not has_bytes:
                 await send({"type": "http.response.body"})
-            elif len(self._bytes) > _LEAST_FOR_SENDFILE and ZERO_COPY in (scope.get("extensions") or ()):
+            elif is_for_kernel:
                 await self._send_parts(send)
             else:
                 await self._send_bytes(send)

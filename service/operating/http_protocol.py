@@ -9,7 +9,7 @@ from typing import Any, ClassVar
 import orjson
 from uvicorn.protocols.http.httptools_impl import HttpToolsProtocol, RequestResponseCycle
 
-from service.operating.zero_copy import FileSender, sends_files, with_zero_copy
+from service.operating.zero_copy import ZeroCopy, sends_files
 from service.problems import KINDS, MEDIA_TYPE
 from service.settings import Settings
 
@@ -35,12 +35,13 @@ class BoundedHttp(HttpToolsProtocol):
         self._has_begun = False
         self._is_too_long = False
         self._waiting: asyncio.TimerHandle | None = None
-        self._files: FileSender | None = None
+        self._sends_files = False
+        # It asks whether there are handlers, not whether there should be lines; ours are written elsewhere.
+        self.access_log = False
 
     def connection_made(self, transport: asyncio.Transport) -> None:  # type: ignore[override]
         super().connection_made(transport)
-        if sends_files(transport):
-            self._files = FileSender(transport, self.most_seconds_stalled)
+        self._sends_files = sends_files(transport)
         if len(self.connections) > self.most_connections:
             transport.abort()
         else:
@@ -49,8 +50,6 @@ class BoundedHttp(HttpToolsProtocol):
     def connection_lost(self, exc: Exception | None) -> None:
         self._stop_waiting()
         super().connection_lost(exc)
-        if self._files is not None:
-            self._files.stop_waiting()
 
     def data_received(self, data: bytes) -> None:
         self._has_begun = False
@@ -85,10 +84,9 @@ class BoundedHttp(HttpToolsProtocol):
         super().on_headers_complete()
 
     def _start_asgi_task(self, cycle: RequestResponseCycle, app: Any) -> None:
-        super()._start_asgi_task(cycle, self._with_files(app, cycle))
-
-    def _with_files(self, app: Any, cycle: RequestResponseCycle) -> Any:
-        return app if self._files is None else with_zero_copy(app, cycle, self._files)
+        if self._sends_files:
+            app = ZeroCopy(app, cycle, self.most_seconds_stalled)
+        super()._start_asgi_task(cycle, app)
 
     def send_400_response(self, msg: str) -> None:
         """Answer what is no request, or too long for one; uvicorn's name for it."""

@@ -7,7 +7,7 @@ import os
 from starlette.concurrency import run_in_threadpool
 
 # As far as Linux reads ahead by default: pages between two that are there are hardly ever missing.
-_STEP = 1 << 17
+_STEP = 1 << 18
 _NO_WAIT: int | None = getattr(os, "RWF_NOWAIT", None)
 
 
