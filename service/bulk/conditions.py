@@ -11,6 +11,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from datetime import UTC, datetime
 from email.utils import format_datetime, parsedate_to_datetime
+from functools import cached_property
 
 _RANGE = re.compile(r"bytes=(\d{0,20})-(\d{0,20})", re.ASCII | re.IGNORECASE)
 _ENTITY_TAG = re.compile(r'\s*(W/)?("[\x21\x23-\x7e\x80-\xff]*")\s*(?:,|$)')
@@ -30,7 +31,7 @@ class Version:
     etag: str
     modified: datetime
 
-    @property
+    @cached_property
     def last_modified(self) -> str:
         """`modified` as a header says it."""
         return format_datetime(self.modified, usegmt=True)

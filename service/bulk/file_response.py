@@ -1,4 +1,4 @@
-"""A file as the answer to a request, at nearly the speed of sendfile and in constant memory.
+"""A file as the answer to a request, in constant memory: by sendfile where the server offers it, else by chunks.
 
 Chunks are read by preadv, not mapped: a mapped file that someone truncates kills the process by SIGBUS, where a read
 comes back short. What the page cache holds is read at once (RWF_NOWAIT), which takes less time than asking a thread to;
@@ -7,6 +7,7 @@ what has to come from the disk is read in a thread, so that nobody else waits fo
 
 from __future__ import annotations
 
+import io
 import os
 import stat
 import time
@@ -17,14 +18,19 @@ from pathlib import Path
 from starlette.concurrency import run_in_threadpool
 from starlette.exceptions import HTTPException
 from starlette.responses import Response
-from starlette.types import Receive, Scope, Send
+from starlette.types import Message, Receive, Scope, Send
 
 from schema.errors import LakeBroken
 from service.bulk.conditions import UnsatisfiableRange, Version, asked_range, not_modified, precondition_failed
+from service.operating.zero_copy import ZERO_COPY
 
 FOREVER = "public, max-age=31536000, immutable"
 _SMALLEST_CHUNK = 1 << 16
 _LARGEST_CHUNK = 1 << 19
+# Below, a copy costs less than what else there is to do, and middlewares see the bytes: the answer cache keeps them.
+_LEAST_FOR_SENDFILE = 1 << 18
+# What is counted as sent before it is, in case the client goes away.
+_LARGEST_PART = 1 << 22
 _QUICK, _SLOW = 0.01, 0.1
 _NO_WAIT = getattr(os, "RWF_NOWAIT", None)
 
@@ -83,14 +89,33 @@ class FileAnswer(Response):
             headers["content-range"] = f"bytes {chosen.start}-{chosen.stop - 1}/{file.size}"
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+        has_bytes = scope["method"] != "HEAD" and len(self._bytes) > 0
+        is_for_kernel = len(self._bytes) > _LEAST_FOR_SENDFILE and ZERO_COPY in (scope.get("extensions") or ())
+        start: Message = {"type": "http.response.start", "status": self.status_code, "headers": self.raw_headers}
         try:
-            await send({"type": "http.response.start", "status": self.status_code, "headers": self.raw_headers})
-            if scope["method"] == "HEAD" or not self._bytes:
+            await send({**start, ZERO_COPY: True} if has_bytes and is_for_kernel else start)
+            if not has_bytes:
                 await send({"type": "http.response.body"})
+            elif is_for_kernel:
+                await self._send_parts(send)
             else:
                 await self._send_bytes(send)
         finally:
             os.close(self._file)
+
+    async def _send_parts(self, send: Send) -> None:
+        """Have the server send the file; one whose client goes away is done."""
+        file = io.FileIO(self._file, closefd=False)
+        stop = self._bytes.stop
+        for position in range(self._bytes.start, stop, _LARGEST_PART):
+            count = min(_LARGEST_PART, stop - position)
+            part = {"file": file, "offset": position, "count": count, "more_body": position + count < stop}
+            try:
+                await send({"type": ZERO_COPY, **part})
+            except EOFError as error:
+                raise LakeBroken(f"a data file was cut while it was sent ({error}): restore it") from None
+            except (ConnectionError, TimeoutError):
+                return
 
     async def _send_bytes(self, send: Send) -> None:
         """Send chunk by chunk: while one is under way the next is read, and a slow reader is given smaller ones."""

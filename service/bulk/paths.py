@@ -177,7 +177,7 @@ def _refuse_parameters(request: Request) -> None:
 def _raw_place(request: Request, files: ReleaseFiles, below: str) -> bytes:
     """What stands in the URL behind the release, as it stands there; raises UnknownName."""
     raw: bytes = request.scope["raw_path"].removeprefix(request.scope.get("root_path", "").encode())
-    folder = f"{below}{files.release.number}/".encode()
+    folder = f"{below}{files.number}/".encode()
     if not raw.startswith(folder):
         raise nothing_at(files, "")
     return raw.removeprefix(folder)

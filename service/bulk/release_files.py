@@ -56,6 +56,7 @@ class ReleaseFiles:
         """Raises LakeBroken when the release's file list or its collections can't be read."""
         self.lake = lake
         self.release = release
+        self.number = release.number
         self.modified = release.created_at.replace(microsecond=0)
         self._data_files = lake.files(release)
         self._collections = collections_of(lake, release)

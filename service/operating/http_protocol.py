@@ -1,4 +1,4 @@
-"""HTTP as uvicorn speaks it, with bounds on what arrives before there is a request."""
+"""HTTP as uvicorn speaks it, with bounds on what arrives before there is a request, and files sent by the kernel."""
 
 from __future__ import annotations
 
@@ -7,8 +7,9 @@ from http import HTTPStatus
 from typing import Any, ClassVar
 
 import orjson
-from uvicorn.protocols.http.httptools_impl import HttpToolsProtocol
+from uvicorn.protocols.http.httptools_impl import HttpToolsProtocol, RequestResponseCycle
 
+from service.operating.zero_copy import ZeroCopy, sends_files
 from service.problems import KINDS, MEDIA_TYPE
 from service.settings import Settings
 
@@ -26,6 +27,7 @@ class BoundedHttp(HttpToolsProtocol):
     most_bytes: ClassVar[int] = 32_768
     most_seconds: ClassVar[float] = 20.0
     most_connections: ClassVar[int] = 10_000
+    most_seconds_stalled: ClassVar[float] = 60.0  # for a client that takes nothing of a file
 
     def __init__(self, *arguments: Any, **more: Any) -> None:
         super().__init__(*arguments, **more)
@@ -33,9 +35,13 @@ class BoundedHttp(HttpToolsProtocol):
         self._has_begun = False
         self._is_too_long = False
         self._waiting: asyncio.TimerHandle | None = None
+        self._sends_files = False
+        # It asks whether there are handlers, not whether there should be lines; ours are written elsewhere.
+        self.access_log = False
 
     def connection_made(self, transport: asyncio.Transport) -> None:  # type: ignore[override]
         super().connection_made(transport)
+        self._sends_files = sends_files(transport)
         if len(self.connections) > self.most_connections:
             transport.abort()
         else:
@@ -76,6 +82,11 @@ class BoundedHttp(HttpToolsProtocol):
             self._is_too_long = True
             raise TooMuchHead
         super().on_headers_complete()
+
+    def _start_asgi_task(self, cycle: RequestResponseCycle, app: Any) -> None:
+        if self._sends_files:
+            app = ZeroCopy(app, cycle, self.most_seconds_stalled)
+        super()._start_asgi_task(cycle, app)
 
     def send_400_response(self, msg: str) -> None:
         """Answer what is no request, or too long for one; uvicorn's name for it."""

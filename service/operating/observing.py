@@ -11,6 +11,7 @@ from starlette.types import ASGIApp, Message, Receive, Scope, Send
 from service.operating.metrics import Metrics
 from service.operating.request_ids import HEADER, RequestIds, current_request_id
 from service.operating.request_lines import Answered, RequestLines
+from service.operating.zero_copy import ZERO_COPY
 
 UNMATCHED = "unmatched"
 _NO_ANSWER = 500
@@ -94,6 +95,8 @@ class _Seen:
             if self._is_problem:
                 self.problem = _kind(body)
                 self._is_problem = False
+        elif message["type"] == ZERO_COPY:
+            self.bytes += message.get("count") or 0
         await self._send(message)
 
 

@@ -92,7 +92,7 @@ class AnswerCache:
             nonlocal start
             if message["type"] == "http.response.start":
                 start = message
-            elif start is not None and not message.get("more_body"):
+            elif start is not None and message["type"] == "http.response.body" and not message.get("more_body"):
                 self._keep(key, start, message)
                 start = None
             else:

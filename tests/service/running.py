@@ -18,8 +18,13 @@ SECONDS = 60
 _PROGRAM = """
 import os, sys, time
 from collections.abc import Iterator
+from datetime import UTC, datetime
+from pathlib import Path
 import service.serve
+from fastapi import Request
 from fastapi.responses import StreamingResponse
+from service.bulk.conditions import Version
+from service.bulk.file_response import FileAnswer, ServedFile
 from service.settings import Settings
 
 def pieces() -> Iterator[bytes]:
@@ -27,10 +32,17 @@ def pieces() -> Iterator[bytes]:
         yield b"%9d\\n" % number
         time.sleep(0.1)
 
+async def file(request: Request, name: str):
+    path = Path(__file__).with_name(name)
+    version = Version(f'"{name}"', datetime(2026, 1, 1, tzinfo=UTC))
+    served = ServedFile(path, path.stat().st_size, version, "application/octet-stream")
+    return FileAnswer(served, request.headers)
+
 def with_slow_answers(*arguments):
     app = make(*arguments)
     app.add_api_route("/process", lambda: os.getpid(), include_in_schema=False)
     app.add_api_route("/slow", lambda: StreamingResponse(pieces(), media_type="text/csv"), include_in_schema=False)
+    app.add_api_route("/file/{name}", file, methods=["GET", "HEAD"], include_in_schema=False)
     app.add_api_route("/broken", lambda: 1 // 0, include_in_schema=False)
     return app
 
@@ -64,7 +76,10 @@ class Running:
 
 @contextmanager
 def served(folder: Path, **settings: Any) -> Iterator[Running]:
-    """The service over a lake, without SQL; /process gives a worker's id, /slow takes a second, /broken fails."""
+    """The service over a lake, without SQL; besides its paths:
+
+    /process gives a worker's id, /slow takes a second, /broken fails, /file/x gives a file of the folder.
+    """
     program = folder / "program.py"
     program.write_text(_PROGRAM)
     process = subprocess.Popen(

@@ -1,0 +1,216 @@
+"""Large files arrive byte for byte at whoever asks, however slowly, and leave nothing behind in the service."""
+
+from __future__ import annotations
+
+import os
+import random
+import socket
+import struct
+import time
+from collections.abc import Iterator
+from concurrent.futures import ThreadPoolExecutor
+from http.client import HTTPConnection
+from pathlib import Path
+from urllib.request import urlopen
+
+import psutil
+import pytest
+
+from schema.lake import Lake
+from tests.service.running import SECONDS, Running
+from tests.service.running import served as running_service
+
+MB = 1 << 20
+SIZE = 24 * MB
+CONTENT = random.Random(4).randbytes(SIZE)
+SMALL_BUFFER = 8192
+
+
+@pytest.fixture(scope="module")
+def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    folder = tmp_path_factory.mktemp("downloads")
+    (folder / "large").write_bytes(CONTENT)
+    return folder
+
+
+@pytest.fixture(scope="module")
+def running(lake: Lake, folder: Path) -> Iterator[Running]:
+    with running_service(folder, lake=str(lake.folder)) as found:
+        urlopen(f"{found.url}/process", timeout=SECONDS).close()
+        yield found
+
+
+def request(path: str = "/file/large", headers: str = "", method: str = "GET") -> bytes:
+    return f"{method} {path} HTTP/1.1\r\nHost: a\r\n{headers}\r\n".encode()
+
+
+def connect(running: Running, buffer: int | None = None) -> socket.socket:
+    connection = socket.socket()
+    connection.settimeout(SECONDS)
+    if buffer is not None:
+        connection.setsockopt(socket.SOL_SOCKET, socket.SO_RCVBUF, buffer)
+    connection.connect(("127.0.0.1", running.port))
+    return connection
+
+
+def everything(connection: socket.socket, pause: float = 0.0) -> bytes:
+    """All that comes until the other side closes."""
+    found = bytearray()
+    while data := connection.recv(256 * 1024):
+        found += data
+        time.sleep(pause)
+    return bytes(found)
+
+
+def answers(data: bytes) -> list[tuple[int, bytes]]:
+    """Status and body of answers that follow each other on one connection."""
+    found = []
+    while data:
+        head, _, data = data.partition(b"\r\n\r\n")
+        lines = head.lower().split(b"\r\n")
+        (length,) = (int(line[15:]) for line in lines if line.startswith(b"content-length:"))
+        found.append((int(lines[0].split()[1]), data[:length]))
+        data = data[length:]
+    return found
+
+
+def process(running: Running) -> psutil.Process:
+    return psutil.Process(running.process.pid)
+
+
+def wait_until_descriptors_are(running: Running, most: int) -> None:
+    end = time.monotonic() + SECONDS
+    while (found := process(running).num_fds()) > most:
+        assert time.monotonic() < end, f"{found} descriptors are open, {most} were"
+        time.sleep(0.02)
+
+
+def test_ranges_arrive_whole_at_fast_and_slow_clients_at_once(running: Running) -> None:
+    rng = random.Random(1)
+
+    def download(number: int) -> None:
+        is_slow = number % 3 == 0
+        first = rng.randrange(SIZE - 1)
+        last = min(SIZE - 1, first + rng.randrange(2 * MB if is_slow else SIZE))
+        with connect(running, SMALL_BUFFER * 4 if is_slow else None) as connection:
+            connection.sendall(request(headers=f"Range: bytes={first}-{last}\r\nConnection: close\r\n"))
+            [(status, body)] = answers(everything(connection, 0.0002 if is_slow else 0))
+        assert (status, len(body)) == (206, last - first + 1)
+        assert body == CONTENT[first : last + 1]
+
+    with ThreadPoolExecutor(24) as pool:
+        list(pool.map(download, range(48)))
+
+
+def test_requests_in_one_packet_are_answered_in_turn(running: Running) -> None:
+    asked = [
+        request("/healthz"),
+        request(),
+        request(headers="Range: bytes=1000-999999\r\n"),
+        request(headers='If-None-Match: "large"\r\n').replace(b"If-None-Match", b"If-Match"),
+        request("/healthz", "Connection: close\r\n"),
+    ]
+    with connect(running) as connection:
+        connection.sendall(b"".join(asked))
+        found = answers(everything(connection))
+    assert [status for status, _ in found] == [200, 200, 206, 200, 200]
+    assert [body for _, body in found[1:4]] == [CONTENT, CONTENT[1000:1_000_000], CONTENT]
+
+
+def test_a_connection_goes_on_after_a_download(running: Running) -> None:
+    connection = HTTPConnection("127.0.0.1", running.port, timeout=SECONDS)
+    for method, headers, status, body in (
+        ("GET", {}, 200, CONTENT),
+        ("HEAD", {}, 200, b""),
+        ("GET", {"If-None-Match": '"large"'}, 304, b""),
+        ("GET", {"Range": "bytes=-700000"}, 206, CONTENT[-700_000:]),
+        ("GET", {"Range": "bytes=7-7"}, 206, CONTENT[7:8]),
+        ("GET", {}, 200, CONTENT),
+    ):
+        connection.request(method, "/file/large", headers=headers)
+        kept = connection.sock
+        response = connection.getresponse()
+        assert (response.status, response.read() == body) == (status, True)
+        assert connection.sock is kept
+    connection.close()
+
+
+def test_bytes_are_counted(running: Running) -> None:
+    def counted() -> float:
+        with urlopen(f"{running.url}/metrics", timeout=SECONDS) as response:
+            lines = response.read().decode().splitlines()
+        return sum(
+            float(line.split()[-1]) for line in lines if line.startswith('losslake_sent_bytes_total{route="/file')
+        )
+
+    before = counted()
+    with urlopen(f"{running.url}/file/large", timeout=SECONDS) as response:
+        response.read()
+    assert counted() - before == SIZE
+
+
+@pytest.mark.parametrize("with_reset", [False, True])
+def test_clients_that_go_away_leave_no_descriptor(running: Running, with_reset: bool) -> None:
+    time.sleep(0.1)
+    before = process(running).num_fds()
+    gone = [connect(running, SMALL_BUFFER) for _ in range(40)]
+    for number, connection in enumerate(gone):
+        connection.sendall(request() * (1 + number % 2))
+    for connection in gone:
+        connection.recv(10_000)
+    assert process(running).num_fds() > before + 2 * len(gone)
+    for connection in gone:
+        if with_reset:
+            connection.setsockopt(socket.SOL_SOCKET, socket.SO_LINGER, struct.pack("ii", 1, 0))
+        connection.close()
+    wait_until_descriptors_are(running, before)
+    with urlopen(f"{running.url}/file/large", timeout=SECONDS) as response:
+        assert response.read() == CONTENT
+    lines = [line for line in running.lines if line["level"] == "error"]
+    assert lines == []
+
+
+def test_200_clients_that_hardly_read_take_no_memory_and_no_time_of_others(running: Running) -> None:
+    before, descriptors = process(running).memory_info().rss, process(running).num_fds()
+    waiting = [connect(running, SMALL_BUFFER) for _ in range(200)]
+    for connection in waiting:
+        connection.sendall(request())
+    for _ in range(3):
+        for connection in waiting:
+            connection.recv(4000)
+        began = time.monotonic()
+        urlopen(f"{running.url}/process", timeout=SECONDS).close()
+        assert time.monotonic() - began < 2
+    assert process(running).memory_info().rss - before < 16 * MB
+    for connection in waiting:
+        connection.close()
+    wait_until_descriptors_are(running, descriptors)
+
+
+def test_a_file_that_is_cut_while_it_is_sent_ends_the_connection(running: Running, folder: Path) -> None:
+    (folder / "cut").write_bytes(CONTENT)
+    with connect(running, SMALL_BUFFER) as connection:
+        connection.sendall(request("/file/cut"))
+        begun = connection.recv(1000)
+        os.truncate(folder / "cut", 12 * MB)
+        head, _, body = (begun + everything(connection)).partition(b"\r\n\r\n")
+    assert f"content-length: {SIZE}".encode() in head
+    assert body == CONTENT[: len(body)]
+    assert MB < len(body) <= 12 * MB
+    urlopen(f"{running.url}/process", timeout=SECONDS).close()
+    end = time.monotonic() + SECONDS
+    while not any("was cut" in error for error in running.errors):
+        assert time.monotonic() < end
+        time.sleep(0.02)
+
+
+def test_on_sigterm_a_download_is_finished(lake: Lake, tmp_path: Path) -> None:
+    (tmp_path / "large").write_bytes(CONTENT)
+    with running_service(tmp_path, lake=str(lake.folder)) as running, connect(running, SMALL_BUFFER) as connection:
+        connection.sendall(request())
+        begun = connection.recv(1000)
+        running.process.terminate()
+        time.sleep(0.2)
+        [(status, body)] = answers(begun + everything(connection))
+        assert (status, body == CONTENT) == (200, True)
+        assert running.process.wait(SECONDS) == 0
