@@ -35,7 +35,7 @@ def origin(tmp_path_factory: pytest.TempPathFactory) -> Lake:
 
 @pytest.fixture(scope="module")
 def url(origin: Lake, tmp_path_factory: pytest.TempPathFactory) -> Iterator[str]:
-    with served(tmp_path_factory.mktemp("service"), lake=str(origin.folder)) as running:
+    with served(tmp_path_factory.mktemp("service"), lake=str(origin.folder), sql_enabled=True) as running:
         yield running.url
 
 

@@ -116,13 +116,13 @@ def asked(
 
 
 @given(rows_of_trials(), GOALS)
-@settings(max_examples=150, deadline=None)
+@settings(max_examples=100)
 def test_records_answer_as_brute_force_does(rows: list[Row], goal: Goal) -> None:
     assert_answers(view_of(rows, goal.direction), rows, goal, None)
 
 
 @given(rows_of_trials(), GOALS, st.booleans())
-@settings(max_examples=60, deadline=None)
+@settings(max_examples=40)
 def test_measurements_answer_as_brute_force_does_for_a_direction_without_records(
     rows: list[Row], goal: Goal, has_other_direction: bool
 ) -> None:

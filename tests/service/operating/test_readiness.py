@@ -16,10 +16,10 @@ from service.operating import readiness as module
 from service.operating.readiness import readiness
 
 
-def test_it_is_ready_when_the_newest_release_can_be_read(client: TestClient) -> None:
-    with TestClient(client.app) as running:
-        wait_until_ready(running)
-        assert running.get("/readyz").json() == {"status": "ready", "checks": ["release", "sql"]}
+def test_it_is_ready_when_the_newest_release_can_be_read(lake: Lake) -> None:
+    with TestClient(create_app(lake)) as client:
+        wait_until_ready(client)
+        assert client.get("/readyz").json() == {"status": "ready", "checks": ["release", "sql"]}
     assert "/readyz" in client.get("/openapi.json").json()["paths"]
 
 
