@@ -62,7 +62,7 @@ def failed_checks(event: ScenarioFinished) -> Iterator[str]:
 
 
 def test_made_up_requests_are_answered_as_documented(client: TestClient) -> None:
-    events = run(client, max_examples=5, max_time=25, seed=1)
+    events = run(client, max_examples=10, max_time=25, seed=1)
     assert failures(events) == []
     assert any(isinstance(event, EngineFinished) for event in events)
     tried = {event.label for event in events if isinstance(event, ScenarioFinished) and event.status == Status.SUCCESS}
