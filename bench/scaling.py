@@ -10,18 +10,16 @@ import argparse
 import http.client
 import random
 import statistics
-import subprocess
-import sys
 import tempfile
 import time
-from collections.abc import Callable, Iterator, Sequence
-from contextlib import contextmanager
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from urllib.parse import urlencode
 
 from bench.archive import Scale, write_archive
 from bench.measure import machine
+from bench.servers import service
 from ingest.run import ingest
 from schema.lake import Lake
 from schema.names import Workload
@@ -32,7 +30,6 @@ from service.release_view import ReleaseView
 from service.tabular.formats import json_pieces
 
 METRICS = (("val/classification_error", 0.02, 0.5), ("val/cross_entropy_error", 0.05, 1.5))
-SECONDS_TO_START = 60
 
 
 @dataclass(frozen=True)
@@ -73,22 +70,6 @@ def milliseconds(function: Callable[[], object]) -> float:
     return (time.perf_counter() - started) * 1000
 
 
-@contextmanager
-def served(lake: Lake) -> Iterator[http.client.HTTPConnection]:
-    """A connection to a server process over the lake."""
-    command = [sys.executable, "-m", "losslake", "serve", "--lake", str(lake.folder), "--port", "0"]
-    with subprocess.Popen(command, stdout=subprocess.PIPE, text=True) as process:
-        assert process.stdout is not None
-        port = int(process.stdout.readline().split("http://127.0.0.1:")[1].split()[0])
-        connection = http.client.HTTPConnection("127.0.0.1", port, timeout=SECONDS_TO_START)
-        try:
-            get(connection, "/healthz")
-            yield connection
-        finally:
-            connection.close()
-            process.terminate()
-
-
 def get(connection: http.client.HTTPConnection, path: str) -> bytes:
     """The body of a successful answer."""
     connection.request("GET", path)
@@ -113,7 +94,8 @@ def run(lake: Lake, count: int) -> str:
     view = ReleaseView.open(lake, release)
     asked = questions(view, count)
     inside = [milliseconds(lambda q=question: q.answered(view)) for question in asked]  # type: ignore[misc]
-    with served(lake) as connection:
+    with service(lake.folder, 1) as server:
+        connection = http.client.HTTPConnection("127.0.0.1", server.port)
         over_http = [milliseconds(lambda q=q: get(connection, q.path)) for q in asked]  # type: ignore[misc]
         floor = [milliseconds(lambda: get(connection, "/healthz")) for _ in asked]
     (records,) = open_release(lake, release).execute("SELECT count(*) FROM base.records").fetchall()[0]
