@@ -13,6 +13,9 @@ from schemathesis.config import SchemathesisConfig
 from schemathesis.engine import Status, from_schema
 from schemathesis.engine.events import EngineEvent, EngineFinished, FatalError, NonFatalError, ScenarioFinished
 
+from schema.lake import Lake
+from service.app import create_app
+
 CHECKS: dict[str, Any] = {
     # Which names, cursors and mixtures of parameters can be answered, no schema can say: those that can't are 422.
     "positive_data_acceptance": {"enabled": False},
@@ -21,6 +24,13 @@ CHECKS: dict[str, Any] = {
     # Nothing here needs a login.
     "ignored_auth": {"enabled": False},
 }
+
+
+@pytest.fixture(scope="module")
+def client(lake: Lake) -> Iterator[TestClient]:
+    """A client of its own: schemathesis ends the application's life, and with it its workers for SQL."""
+    with TestClient(create_app(lake), raise_server_exceptions=False) as client:
+        yield client
 
 
 def run(client: TestClient, max_examples: int, max_time: int, seed: int) -> list[EngineEvent]:
