@@ -14,7 +14,7 @@ import pyarrow.parquet as pq
 from schema.database import Release
 from schema.errors import LakeBroken
 from schema.lake import Lake
-from schema.manifest import DataFile
+from schema.manifest import MANIFEST, DataFile
 from schema.places import places
 
 FILE_LIST_VERSION = 1
@@ -23,16 +23,7 @@ _RANGED = ("metric", "trial_id", "step", "value")
 
 FILES = pa.schema(
     [
-        ("table", pa.string()),
-        ("path", pa.string()),
-        ("bytes", pa.int64()),
-        ("sha256", pa.string()),
-        ("rows", pa.int64()),
-        ("collection", pa.string()),
-        ("dataset", pa.string()),
-        ("model", pa.string()),
-        ("optimizer", pa.string()),
-        ("batch_size", pa.int64()),
+        *MANIFEST,
         ("metric_min", pa.string()),
         ("metric_max", pa.string()),
         ("trial_id_min", pa.int64()),

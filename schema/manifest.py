@@ -13,7 +13,7 @@ import pyarrow.parquet as pq
 from schema.errors import LakeBroken
 from schema.names import Study, Workload
 
-_SCHEMA = pa.schema(
+MANIFEST = pa.schema(
     [
         ("table", pa.string()),
         ("path", pa.string()),
@@ -57,7 +57,7 @@ def write_manifest(path: Path, files: Iterable[DataFile]) -> str:
     """Write the manifest, sorted by table and path, and return its sha256."""
     ordered = sorted(files, key=lambda file: (file.table, file.path))
     path.parent.mkdir(parents=True, exist_ok=True)
-    pq.write_table(pa.Table.from_pylist([asdict(file) for file in ordered], _SCHEMA), path, compression="zstd")
+    pq.write_table(pa.Table.from_pylist([asdict(file) for file in ordered], MANIFEST), path, compression="zstd")
     return sha256_of(path)
 
 
@@ -67,7 +67,7 @@ def read_manifest(path: Path, sha256: str) -> list[DataFile]:
         raise LakeBroken(f"the file list {path} is missing: restore it, or use another release")
     if sha256_of(path) != sha256:
         raise LakeBroken(f"the file list {path} was altered since its release: restore it, or use another release")
-    return [DataFile(**row) for row in pq.read_table(path, schema=_SCHEMA).to_pylist()]
+    return [DataFile(**row) for row in pq.read_table(path, schema=MANIFEST).to_pylist()]
 
 
 def sha256_of(path: Path) -> str:

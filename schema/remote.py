@@ -17,11 +17,10 @@ import duckdb
 import pyarrow as pa
 
 from schema.database import Release
-from schema.errors import LakeBroken
 from schema.lake import Lake
 from schema.manifest import DataFile
 from schema.places import places
-from schema.serving import MACROS, VIEWS, sql
+from schema.serving import MACROS, VIEWS, name_files, sql
 from schema.tables import TABLES
 
 REMOTE_VERSION = 1
@@ -82,11 +81,7 @@ def _fill(connection: duckdb.DuckDBPyConnection, lake: Lake, files: Sequence[Dat
     """The small tables, as in the serving file."""
     connection.execute("CREATE SCHEMA base")
     for table in _NATIVE:
-        paths = [str(lake.folder / file.path) for file in files if file.table == table]
-        missing = next((path for path in paths if not Path(path).is_file()), None)
-        if missing:
-            raise LakeBroken(f"the data file {missing} is missing: restore it, or use another release")
-        connection.execute(f"SET VARIABLE {table}_files = $paths", {"paths": paths})
+        name_files(connection, lake, table, files)
         connection.execute(sql(f"base_{table}"))
 
 

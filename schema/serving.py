@@ -9,7 +9,7 @@ from __future__ import annotations
 import fcntl
 import hashlib
 import os
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from importlib import resources
 from pathlib import Path
@@ -87,11 +87,7 @@ def _build(path: Path, lake: Lake, files: list[DataFile]) -> None:
     connection = duckdb.connect(str(path))
     try:
         for table in TABLES:
-            paths = [str(lake.folder / file.path) for file in ordered if file.table == table]
-            missing = next((p for p in paths if not Path(p).is_file()), None)
-            if missing:
-                raise LakeBroken(f"the data file {missing} is missing: restore it, or use another release")
-            connection.execute(f"SET VARIABLE {table}_files = $paths", {"paths": paths})
+            name_files(connection, lake, table, ordered)
         connection.execute("CREATE SCHEMA base")
         _make_base(connection)
         for name in (*VIEWS, *MACROS):
@@ -100,6 +96,15 @@ def _build(path: Path, lake: Lake, files: list[DataFile]) -> None:
         connection.execute("CHECKPOINT")
     finally:
         connection.close()
+
+
+def name_files(connection: duckdb.DuckDBPyConnection, lake: Lake, table: str, files: Sequence[DataFile]) -> None:
+    """Set the variable from which `base_<table>.sql` reads; raises LakeBroken when a data file is missing."""
+    paths = [str(lake.folder / file.path) for file in files if file.table == table]
+    missing = next((path for path in paths if not Path(path).is_file()), None)
+    if missing:
+        raise LakeBroken(f"the data file {missing} is missing: restore it, or use another release")
+    connection.execute(f"SET VARIABLE {table}_files = $paths", {"paths": paths})
 
 
 def _make_base(connection: duckdb.DuckDBPyConnection) -> None:

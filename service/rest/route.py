@@ -101,9 +101,7 @@ def _handler(question: Question, releases_of: Callable[[Request], Releases]) -> 
         headers = {"vary": "Accept", "cache-control": cache_control(is_pinned=False)}
         view: ReleaseView | None = None
         if question.is_of_release:
-            view = releases.recall(number)
-            if view is None:
-                view = await run_in_threadpool(releases.view, number)
+            view = await releases.opened(number)
             headers["etag"] = entity_tag(view, VERSION, question.path, query, output)
             headers["cache-control"] = cache_control(number is not None)
             if is_named(request.headers, headers["etag"]):

@@ -84,9 +84,7 @@ def sql_paths(sandbox: SqlSandbox, releases: Releases, metrics: Metrics) -> APIR
         return await answered(request, _statement(await request.body()), output)
 
     async def answered(request: Request, statement: SqlStatement, output: OutputFormat) -> Response:
-        view = releases.recall(statement.release)
-        if view is None:
-            view = await run_in_threadpool(releases.view, statement.release)
+        view = await releases.opened(statement.release)
         try:
             result = await sandbox.run(view.serving_file, releases.lake.warehouse, statement.sql, statement.parameters)
         except SqlProblem as problem:

@@ -2,16 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from itertools import chain
 from typing import Any
 
 import pyarrow as pa
-
-from service.tabular.column import RowShape
-
-FewRows = Mapping[str, Sequence[Any]]
 
 
 @dataclass(frozen=True)
@@ -33,12 +29,6 @@ class Answer:
     def table(self) -> pa.Table:
         """All rows at once; takes the batches."""
         return pa.Table.from_batches(self.batches, self.schema)
-
-
-def answer_of(facts: Mapping[str, Any], shape: RowShape, rows: FewRows) -> Answer:
-    """An answer of rows that are there already, given as columns by name."""
-    arrays = [pa.array(rows[field.name], field.type) for field in shape.schema]
-    return Answer(facts, shape.schema, iter([pa.RecordBatch.from_arrays(arrays, schema=shape.schema)]))
 
 
 def begun(batches: Iterable[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:

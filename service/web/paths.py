@@ -7,7 +7,6 @@ from typing import Annotated
 from fastapi import APIRouter, Depends, Request
 from fastapi.responses import HTMLResponse
 from pydantic import BaseModel, ConfigDict, Field
-from starlette.concurrency import run_in_threadpool
 
 from service.bulk.base_url import base_url
 from service.bulk.release_files import BulkReleases
@@ -47,9 +46,7 @@ _ERRORS = problem_responses(422, 500, 503)
 @pages.get("/healthz", dependencies=[Depends(no_parameters)], responses=_ERRORS)
 async def get_health(asked: _Asked) -> Health:
     """Whether questions can be answered."""
-    view = asked.recall()
-    if view is None:
-        view = await run_in_threadpool(asked.view)
+    view = await asked.opened()
     return Health(status="ok", release=view.number)
 
 
