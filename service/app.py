@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from functools import partial
 
-from fastapi import FastAPI, Request
+from fastapi import FastAPI
 from starlette.middleware import Middleware
 
 from schema.lake import Lake
@@ -13,7 +13,7 @@ from service.bulk.paths import add_bulk_download
 from service.operating.metrics import Metrics
 from service.operating.operate import operate
 from service.problems import answer_with_problems
-from service.releases import Releases
+from service.releases import Releases, open_releases
 from service.rest.answer_cache import AnswerCache
 from service.rest.openapi import describe
 from service.rest.questions import questions
@@ -66,9 +66,3 @@ def create_app(lake: Lake, settings: Settings | None = None) -> FastAPI:
 def _answer_cache(settings: Settings, releases: Releases, metrics: Metrics) -> list[Middleware]:
     most_bytes = settings.answer_cache_mb * BYTES_IN_A_MEGABYTE
     return [Middleware(AnswerCache, releases, most_bytes, metrics.answer_cache)] if most_bytes else []
-
-
-def open_releases(request: Request) -> Releases:
-    """The releases that an application answers from."""
-    releases: Releases = request.app.state.releases
-    return releases

@@ -7,6 +7,7 @@ import threading
 from collections import OrderedDict
 
 from starlette.concurrency import run_in_threadpool
+from starlette.requests import Request
 
 from schema.database import Release
 from schema.errors import UnknownRelease
@@ -143,3 +144,9 @@ class Releases:
         self._trouble = ""
         if now != before:
             _log.info("answering from release %d", now)
+
+
+def open_releases(request: Request) -> Releases:
+    """The releases that the application of a request answers from."""
+    releases: Releases = request.app.state.releases
+    return releases

@@ -11,7 +11,7 @@ from pydantic import BaseModel, ConfigDict, Field
 from service.bulk.base_url import base_url
 from service.bulk.release_files import BulkReleases
 from service.problems import problem_responses
-from service.releases import Releases
+from service.releases import Releases, open_releases
 from service.rest.reading import no_parameters
 from service.web.docs_page import docs_page
 from service.web.root_page import root_page
@@ -30,16 +30,11 @@ class Health(BaseModel):
     """The release that is answered from by default."""
 
 
-def _releases(request: Request) -> Releases:
-    releases: Releases = request.app.state.releases
-    return releases
-
-
 def _address(request: Request) -> str:
     return base_url(request, request.app.state.public_url)
 
 
-_Asked = Annotated[Releases, Depends(_releases)]
+_Asked = Annotated[Releases, Depends(open_releases)]
 _ERRORS = problem_responses(422, 500, 503)
 
 
