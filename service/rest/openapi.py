@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Mapping, Sequence
 from typing import Any
 
@@ -43,7 +44,7 @@ def _describe_question(document: Document, question: Question) -> None:
     operation = operations["get"]
     name = _name(question)
     operation["operationId"] = f"get{name}"
-    operation["summary"] = question.path.rpartition("/")[2]
+    operation["summary"] = _subject(question)
     parameters = operation.setdefault("parameters", [])
     for parameter in parameters:
         _lift(parameter)
@@ -86,8 +87,12 @@ def _describe_names(parameters: Sequence[Document], listing: Listing) -> None:
 
 
 def _name(question: Question) -> str:
-    words = question.path.rpartition("/")[2].split("-")
-    return "".join(word.capitalize() for word in words)
+    return "".join(word.capitalize() for word in re.findall("[a-z]+", _subject(question)))
+
+
+def _subject(question: Question) -> str:
+    """What the path asks for, without what it is of."""
+    return question.path.removeprefix("/v1/").rpartition("}/")[2]
 
 
 def _row(question: Question) -> Document:
@@ -104,8 +109,8 @@ def _answer(question: Question, name: str) -> Document:
     return {
         "type": "object",
         "description": question.doc,
-        "properties": {**facts, "rows": rows | {"x-unit": "none", "examples": [[]]}},
-        "required": [*facts, "rows"],
+        "properties": {**facts, question.rows_name: rows | {"x-unit": "none", "examples": [[]]}},
+        "required": [*facts, question.rows_name],
     }
 
 

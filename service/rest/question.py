@@ -46,7 +46,7 @@ class Fact:
 class Question:
     """A path and what answers it.
 
-    facts: what JSON has beside the rows. listing: whose columns filter, if it is a list.
+    facts: what JSON has beside the rows, whose field is rows_name. listing: whose columns filter, if it is a list.
     is_quick: answered from memory in well under a millisecond, so not worth a thread.
     more_media_types: what it is also given in, apart from the formats of every answer.
     is_of_release: the answer depends on nothing but the release and the URL.
@@ -62,3 +62,4 @@ class Question:
     is_quick: Callable[[Any], bool] = field(default=lambda _: False)
     is_of_release: bool = True
     more_media_types: tuple[str, ...] = ()
+    rows_name: str = "rows"

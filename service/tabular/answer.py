@@ -14,10 +14,10 @@ import pyarrow as pa
 class Answer:
     """What a question is answered with.
 
-    facts: by name, what holds for the whole answer, for example {"release": 3}; JSON's fields before "rows".
+    facts: by name, what holds for the whole answer, for example {"release": 3}; JSON's fields before the rows.
     schema: of the rows. batches: the rows, to be taken once; each batch has this schema.
     total: rows that the question has in all, of which these may be a page; None where there are no pages.
-    next_cursor: where the next page begins; None on the last one.
+    next_cursor: where the next page begins; None on the last one. rows_name: of JSON's field with the rows.
     """
 
     facts: Mapping[str, Any]
@@ -25,6 +25,7 @@ class Answer:
     batches: Iterator[pa.RecordBatch]
     total: int | None = None
     next_cursor: str | None = None
+    rows_name: str = "rows"
 
     def table(self) -> pa.Table:
         """All rows at once; takes the batches."""

@@ -1,4 +1,4 @@
-"""The columns of answers: name, Arrow type, meaning, unit and an example, all from `columns.toml`."""
+"""The columns of answers: name, Arrow type, meaning, unit and an example, all from the files in `columns`."""
 
 from __future__ import annotations
 
@@ -102,7 +102,7 @@ class RowShape:
 
 
 def row_shape(answer: str, *names: str) -> RowShape:
-    """The columns of those names; what `columns.toml` says under `[answer.name]` goes before `[any.name]`."""
+    """The columns of those names; what `columns` say under `[answer.name]` goes before `[any.name]`."""
     return _shape(tuple(_column(answer, name) for name in names))
 
 
@@ -125,4 +125,8 @@ def _column(answer: str, name: str) -> Column:
 
 @functools.cache
 def _document() -> Mapping[str, Any]:
-    return tomllib.loads(resources.files("service.tabular").joinpath("columns.toml").read_text("utf-8"))
+    found: dict[str, dict[str, Any]] = {}
+    for file in resources.files("service.tabular").joinpath("columns").iterdir():
+        for answer, columns in tomllib.loads(file.read_text("utf-8")).items():
+            found.setdefault(answer, {}).update(columns)
+    return found

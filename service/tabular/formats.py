@@ -37,7 +37,7 @@ class OutputFormat:
 
 
 def json_pieces(answer: Answer) -> Iterator[bytes]:
-    """One object: the facts, then "rows" with an object for each row."""
+    """One object: the facts, then the rows with an object for each."""
     facts = dict(answer.facts)
     if answer.total is not None:
         facts |= {"total": answer.total, "next_cursor": answer.next_cursor}
@@ -45,7 +45,7 @@ def json_pieces(answer: Answer) -> Iterator[bytes]:
     comma = b"," if facts else b""
     batches = _bounded(answer.batches)
     first = next(batches, None)
-    yield head + comma + b'"rows":[' + (_json_rows(first) if first is not None else b"")
+    yield head + comma + b'"' + answer.rows_name.encode() + b'":[' + (_json_rows(first) if first is not None else b"")
     for batch in batches:
         yield b"," + _json_rows(batch)
     yield b"]}"
