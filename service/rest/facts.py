@@ -10,20 +10,21 @@ _TEXTS = {"type": "array", "items": {"type": "string"}}
 _COUNT = {"anyOf": [{"type": "integer"}, {"type": "null"}]}
 
 
-def _fact(name: str, shape: dict[str, Any], description: str, example: object, unit: str = "none") -> Fact:
+def fact(name: str, shape: dict[str, Any], description: str, example: object, unit: str = "none") -> Fact:
+    """A fact by its JSON schema, meaning, example and unit."""
     return Fact(name, shape | {"description": description, "examples": [example], "x-unit": unit})
 
 
-RELEASE = _fact("release", {"type": "integer"}, "The release that answered.", 1)
+RELEASE = fact("release", {"type": "integer"}, "The release that answered.", 1)
 _OTHERS = {
-    "target": _fact(
+    "target": fact(
         "target", {"type": "number"}, "The target; reached means strictly better.", 0.05, "unit of the metric"
     ),
-    "normalize_to": _fact(
+    "normalize_to": fact(
         "normalize_to", _COUNT, "The batch size asked to normalize to; null for none.", 64, "batch_unit of the study"
     ),
-    "within": _fact("within", {"type": "number"}, "How near to the best is near-optimal.", 0.1, "none: a ratio"),
-    "studies": _fact("studies", _TEXTS, "The studies asked for.", ["bundled/digits/mlp_64/nesterov_momentum/64"]),
+    "within": fact("within", {"type": "number"}, "How near to the best is near-optimal.", 0.1, "none: a ratio"),
+    "studies": fact("studies", _TEXTS, "The studies asked for.", ["bundled/digits/mlp_64/nesterov_momentum/64"]),
     "trials_asked": Fact(
         "trials",
         _TEXTS
@@ -33,7 +34,7 @@ _OTHERS = {
             "x-unit": "none",
         },
     ),
-    "thinned": _fact(
+    "thinned": fact(
         "thinned",
         {"anyOf": [{"type": "string"}, {"type": "null"}]},
         "What was left out and by which rule; null if nothing was.",
@@ -42,24 +43,24 @@ _OTHERS = {
 }
 SELECTION_FACTS = (
     RELEASE,
-    _fact("workloads", _TEXTS, "The workloads asked for.", ["bundled/digits/mlp_64/nesterov_momentum"]),
-    _fact("metric", {"type": "string"}, "The metric asked for: split/quantity.", "val/classification_error"),
-    _fact("direction", {"type": "string"}, "Which way is better, as asked for, else the metric's own.", "minimize"),
-    _fact("step_budget", _COUNT, "The step budget asked for, inclusive; null for none.", 1000, "steps"),
-    _fact(
+    fact("workloads", _TEXTS, "The workloads asked for.", ["bundled/digits/mlp_64/nesterov_momentum"]),
+    fact("metric", {"type": "string"}, "The metric asked for: split/quantity.", "val/classification_error"),
+    fact("direction", {"type": "string"}, "Which way is better, as asked for, else the metric's own.", "minimize"),
+    fact("step_budget", _COUNT, "The step budget asked for, inclusive; null for none.", 1000, "steps"),
+    fact(
         "example_budget",
         _COUNT,
         "The example budget asked for, inclusive; null for none.",
         100000,
         "batch_unit of the study",
     ),
-    _fact("trials", _COUNT, "Of each study only the first so many trials; null for all.", 50, "trials"),
-    _fact("status", _TEXTS, "The statuses admitted.", ["COMPLETE"]),
+    fact("trials", _COUNT, "Of each study only the first so many trials; null for all.", 50, "trials"),
+    fact("status", _TEXTS, "The statuses admitted.", ["COMPLETE"]),
 )
 LIST_FACTS = (
     RELEASE,
-    _fact("total", {"type": "integer"}, "Rows that pass the filters, on all pages.", 64, "rows"),
-    _fact(
+    fact("total", {"type": "integer"}, "Rows that pass the filters, on all pages.", 64, "rows"),
+    fact(
         "next_cursor",
         {"anyOf": [{"type": "string"}, {"type": "null"}]},
         "The parameter `cursor` of the next page, also in the header Link; null on the last one.",

@@ -20,6 +20,7 @@ from service.lists.listing import LISTINGS, RELEASES, TRIALS, Listing
 from service.lists.paging import SortKey
 from service.lists.rows import ListQuestion, checked_columns, list_rows
 from service.named import named_study, named_workload
+from service.rest.analysis.questions import analysis_questions
 from service.rest.facts import LIST_FACTS, RELEASE, SELECTION_FACTS, facts_named
 from service.rest.parameters import (
     CurvesParameters,
@@ -96,6 +97,7 @@ def questions() -> Iterator[Question]:
         TARGETS,
         SELECTION_FACTS,
     )
+    yield from analysis_questions()
     for listing in LISTINGS:
         yield _list(listing)
     yield Question(

@@ -31,6 +31,7 @@ QUESTIONS = {
     "best": f"workload={DEEP}&metric={ERROR}",
     "metaparameters": GOAL,
     "targets": f"{GOAL}&target=0.2",
+    "analysis/regimes": GOAL,
     "collections": "",
     "workloads": "",
     "studies": "",

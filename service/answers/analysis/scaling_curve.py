@@ -1,0 +1,63 @@
+"""Steps to a target by batch size, as the mathematics takes them."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+import numpy.typing as npt
+
+from service.answers.scaling import study_results
+from service.answers.search import NEVER, Floats, Search, at
+from service.workload_facts import Integers
+
+Flags = npt.NDArray[np.bool_]
+
+
+@dataclass(frozen=True)
+class ScalingCurve:
+    """By study of a workload, by ascending batch size.
+
+    batch_sizes: in batch_unit. steps: of the best trial, inf where none reached the target. previous_steps: of the
+    evaluation before, NaN where there is none. censored_at: the last step that any admitted trial was evaluated at,
+    -1 for none. n_trials, n_reached: trials admitted, and how many of these reached the target.
+    """
+
+    batch_sizes: Floats
+    steps: Floats
+    previous_steps: Floats
+    censored_at: Integers
+    n_trials: Integers
+    n_reached: Integers
+
+    @property
+    def is_reached(self) -> Flags:
+        return np.isfinite(self.steps)
+
+
+def scaling_curve(found: Search, target: float) -> ScalingCurve:
+    """The curve that a workload has for a target."""
+    results, facts = study_results(found, target), found.facts
+    is_reached = results.row != NEVER
+    has_previous = is_reached & (results.previous_step >= 0)
+    return ScalingCurve(
+        batch_sizes=np.asarray(facts.batch_sizes, np.float64),
+        steps=np.where(is_reached, results.steps, np.inf),
+        previous_steps=np.where(has_previous, results.previous_step, np.nan),
+        censored_at=_last_steps(found),
+        n_trials=found.n_admitted,
+        n_reached=results.n_reached,
+    )
+
+
+def trial_steps(found: Search, target: float) -> Floats:
+    """By trial, in the order of facts.trials: steps to the target, inf for never or for a trial not admitted."""
+    hits = found.first_hits(target)
+    return np.where(hits == NEVER, np.inf, at(found.records.step, hits))
+
+
+def _last_steps(found: Search) -> Integers:
+    """By study, the last step of any admitted trial; -1 for none."""
+    last = np.full(len(found.facts.batch_sizes), -1, np.int64)
+    np.maximum.at(last, found.facts.study_of_trial, np.where(found.admitted, found.facts.trials.last_step, -1))
+    return last

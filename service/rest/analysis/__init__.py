@@ -1,0 +1,1 @@
+"""The analyses under /v1/analysis: their parameters, facts and questions."""
