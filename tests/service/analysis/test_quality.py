@@ -1,0 +1,136 @@
+"""Solution quality within budgets is what brute force finds; shortfalls are measured against chance."""
+
+from __future__ import annotations
+
+import math
+from itertools import combinations
+from typing import Any
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from service.analysis.envelope import NEVER, lower_envelope
+from service.analysis.quality import (
+    NO_LIMIT,
+    Budget,
+    best_within,
+    ending,
+    is_within_training,
+    loss_of_half_the_search,
+    share_of_run,
+    shared_budgets,
+    shortfall,
+)
+
+NAN, INF = math.nan, math.inf
+CURVE = st.dictionaries(st.integers(0, 9), st.sampled_from([0.1, 0.2, 0.3, NAN, INF, -INF]), max_size=6)
+STUDIES = st.lists(st.lists(CURVE, max_size=3), min_size=1, max_size=3)
+BUDGETS = st.one_of(
+    st.builds(Budget, st.sampled_from(["steps", "examples"]), st.integers(0, 40)), st.just(Budget("unlimited"))
+)
+
+
+@given(STUDIES, st.lists(BUDGETS, min_size=1, max_size=3))
+@settings(max_examples=40)
+def test_the_best_within_budgets_is_that_of_brute_force(
+    studies: list[list[dict[int, float]]], budgets: list[Budget]
+) -> None:
+    sizes = [2**study for study in range(len(studies))]
+    envelopes = []
+    for trials in studies:
+        rows = [(step, trial[step]) for trial in trials for step in sorted(trial)]
+        steps = np.array([step for step, _ in rows], np.int64)
+        envelopes.append(lower_envelope(steps, np.array([loss for _, loss in rows], np.float64)))
+    entries = best_within(envelopes, np.array([budget.steps(sizes) for budget in budgets]))
+    for found, budget in zip(entries.tolist(), budgets, strict=True):
+        for entry, envelope, trials, size in zip(found, envelopes, studies, sizes, strict=True):
+            within = [
+                (loss, step)
+                for trial in trials
+                for step, loss in trial.items()
+                if math.isfinite(loss) and is_within(budget, step, size)
+            ]
+            best = (envelope.loss[entry], envelope.step[entry]) if entry != NEVER else None
+            assert best == min(within, default=None)
+
+
+def is_within(budget: Budget, step: int, size: int) -> bool:
+    """Inclusive, as METHODS 1.1 has it."""
+    return budget.amount is None or (step if budget.kind == "steps" else step * size) <= budget.amount
+
+
+@pytest.mark.parametrize(("kind", "amount"), [("steps", None), ("unlimited", 3), ("examples", -1), ("steps", 2**63)])
+def test_a_budget_without_meaning_is_refused(kind: Any, amount: int | None) -> None:
+    with pytest.raises(ValueError, match="budget"):
+        Budget(kind, amount)
+
+
+def test_an_example_budget_is_cut_to_whole_steps() -> None:
+    assert Budget("examples", 100).steps([1, 64, 128, 0]).tolist() == [100, 1, 0, NO_LIMIT]
+    assert Budget("examples", 2**63 - 1).steps([3]).tolist() == [(2**63 - 1) // 3]
+
+
+def test_studies_that_had_to_run_the_whole_budget_are_within_training() -> None:
+    sizes, train_steps = [10, 20, 30], [10, 5, 0]
+    assert is_within_training(Budget("steps", 10), sizes, train_steps) == [True, False, None]
+    assert is_within_training(Budget("examples", 100), sizes, train_steps) == [True, True, None]
+    assert is_within_training(Budget("examples", 101), sizes, train_steps) == [False, False, None]
+    assert is_within_training(Budget("unlimited"), sizes, train_steps) == [None, None, None]
+
+
+def test_shared_budgets_are_those_that_every_batch_size_ran_to() -> None:
+    budgets = shared_budgets([1, 8, 64], [1000, 500, -1])
+    assert [(budget.kind, budget.amount) for budget in budgets] == [
+        ("steps", 500),
+        ("examples", 1000),
+        ("unlimited", None),
+    ]
+    assert shared_budgets([1], [0]) == [Budget("unlimited")]
+
+
+def test_a_shortfall_is_that_of_the_largest_batch_size() -> None:
+    trials = [np.array([0.1, 0.2]), np.array([0.3]), np.empty(0)]
+    found = shortfall([1, 8, 64], np.array([0.1, 0.3, INF]), trials)
+    assert found is not None
+    assert (found.best_batch_size, found.largest_batch_size) == (1, 8)
+    assert found.shortfall == pytest.approx(0.2)
+    assert found.relative == pytest.approx(2.0)
+    assert found.chance == pytest.approx(0.05)
+
+
+def test_of_equal_batch_sizes_the_smallest_is_best() -> None:
+    found = shortfall([1, 8], np.array([0.0, 0.0]), [np.zeros(1), np.zeros(1)])
+    assert found is not None
+    assert (found.best_batch_size, found.shortfall, found.relative, found.chance) == (1, 0.0, None, None)
+
+
+def test_one_batch_size_falls_short_of_nothing() -> None:
+    assert shortfall([1, 8], np.array([0.1, INF]), [np.zeros(1), np.zeros(1)]) is None
+
+
+@given(st.lists(st.sampled_from([0.1, 0.2, 0.5, 0.7, 3.0]), min_size=2, max_size=7))
+@settings(max_examples=25)
+def test_half_a_search_is_the_mean_over_all_halves(losses: list[float]) -> None:
+    halves = list(combinations(losses, len(losses) // 2))
+    expected = sum(min(half) for half in halves) / len(halves) - min(losses)
+    assert loss_of_half_the_search(np.array(losses)) == pytest.approx(expected, abs=1e-12)
+
+
+def test_a_trial_without_a_loss_is_as_bad_as_the_worst() -> None:
+    assert loss_of_half_the_search(np.array([1.0, 2.0, INF, NAN])) == loss_of_half_the_search(np.array([1.0, 2, 2, 2]))
+    assert loss_of_half_the_search(np.array([INF, INF])) is None
+
+
+def test_the_end_of_a_curve_skips_what_is_not_finite() -> None:
+    found = ending(np.array([9.0, 1.0, NAN, 2.0, 3.0, INF, 4.0, 5.0]))
+    assert (found.last, found.median) == (5.0, 3.0)
+    assert ending(np.array([1.0, NAN])).last is None
+    assert ending(np.empty(0)).median is None
+
+
+def test_a_run_that_never_began_has_no_share() -> None:
+    shares = share_of_run(np.array([95.0, 0.0]), np.array([100.0, 0.0]))
+    assert shares[0] == 0.95
+    assert math.isnan(shares[1])
