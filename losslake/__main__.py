@@ -10,6 +10,7 @@ from typing import Annotated
 import typer
 
 from losslake import __version__
+from losslake.analyze import analyze
 from losslake.config import config
 from losslake.console import complain
 from losslake.download import download
@@ -43,6 +44,10 @@ for command in (
     init, ingest, fetch, formats, map_logs, releases, ledger, steps, sql, serve, config, verify, export, download,
 ):  # fmt: skip
     app.command(command.__name__.removesuffix("_logs"))(command)
+app.command(
+    "analyze",
+    context_settings={"allow_extra_args": True, "ignore_unknown_options": True, "help_option_names": []},
+)(analyze)
 
 
 def _show_version(wanted: bool) -> None:

@@ -10,8 +10,8 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from losslake.console import LakeOption, ReleaseOption, say, show_table, write_csv
+from losslake.goals import goal_of
 from losslake.print_formats import TextFormat
-from schema.errors import LossLakeError
 
 if TYPE_CHECKING:
     from service.release_view import ReleaseView
@@ -71,7 +71,7 @@ def steps(
         _list_workloads(view, format)
         return
     named = view.workload(named_workload(workload)).workload
-    metric, target = _goal(view, str(named), metric, target)
+    metric, target = goal_of(view, str(named), metric, target)
     selection = Selection(
         workloads=(named,),
         metric=metric,
@@ -82,16 +82,6 @@ def steps(
         statuses=tuple(s.value for s in status) if status else ("COMPLETE",),
     )
     _print(scaling(view, selection, target), format)
-
-
-def _goal(view: ReleaseView, workload: str, metric: str | None, target: float | None) -> tuple[str, float]:
-    """The metric and target asked for; what is missing comes from the workload's first goal, val before test."""
-    if metric is not None and target is not None:
-        return metric, target
-    goal = next((g for g in view.goals if str(g.workload) == workload and metric in (None, g.metric)), None)
-    if goal is None:
-        raise LossLakeError(f"give --metric and --target: {workload} has no goal that fills them in")
-    return goal.metric, goal.target if target is None else target
 
 
 def _list_workloads(view: ReleaseView, format: TextFormat) -> None:  # noqa: A002

@@ -1,0 +1,20 @@
+"""What a command asks for when no metric or target is given."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from schema.errors import LossLakeError
+
+if TYPE_CHECKING:
+    from service.release_view import ReleaseView
+
+
+def goal_of(view: ReleaseView, workload: str, metric: str | None, target: float | None) -> tuple[str, float]:
+    """The metric and target asked for; what is missing comes from the workload's first goal, val before test."""
+    if metric is not None and target is not None:
+        return metric, target
+    goal = next((g for g in view.goals if str(g.workload) == workload and metric in (None, g.metric)), None)
+    if goal is None:
+        raise LossLakeError(f"give --metric and --target: {workload} has no goal that fills them in")
+    return goal.metric, goal.target if target is None else target
