@@ -1,0 +1,31 @@
+"""Published laws of critical batch sizes give the numbers that their authors printed."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable
+
+import pytest
+
+from service.analysis.published_laws import critical_batch_size_kaplan2020, critical_batch_size_zhang2024
+
+
+@pytest.mark.parametrize(
+    ("parameters", "batch_size"),
+    [(85e6, 746.287), (1.2e9, 2578.188), (2e9, 3274.927)],
+)
+def test_the_law_of_zhang_predicts_what_its_notebook_prints(parameters: float, batch_size: float) -> None:
+    # Its constants are rounded, which the exponent turns into 4 in the sixth digit.
+    assert critical_batch_size_zhang2024(parameters) == pytest.approx(batch_size, rel=4e-6)
+
+
+def test_the_law_of_kaplan_gives_a_million_tokens_at_loss_3() -> None:
+    assert critical_batch_size_kaplan2020(3.0, scale=2e8) == pytest.approx(1.07e6, rel=5e-3)
+    assert critical_batch_size_kaplan2020(3.0) == pytest.approx(1.12e6, rel=5e-3)
+
+
+@pytest.mark.parametrize("law", [critical_batch_size_kaplan2020, critical_batch_size_zhang2024])
+@pytest.mark.parametrize("value", [0.0, -1.0, math.nan, math.inf])
+def test_what_has_no_power_is_refused(law: Callable[..., float], value: float) -> None:
+    with pytest.raises(ValueError, match="give a finite number above 0"):
+        law(value)
