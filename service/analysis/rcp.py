@@ -1,0 +1,172 @@
+"""MLPerf's reference convergence points (RCP): how soon the reference converges, by batch size.
+
+A point states from how many epochs or samples on, in the mean, a submission is suspected to converge too fast.
+Source: mlcommons/logging, rcp_checker (METHODS 5.2).
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from dataclasses import dataclass
+from itertools import pairwise
+from typing import Literal
+
+import numpy as np
+import numpy.typing as npt
+from scipy import stats
+
+Floats = npt.NDArray[np.float64]
+Origin = Literal["measured", "interpolated"]
+OUTLYING = 3.0
+TOO_LARGE = 1e100
+
+
+@dataclass(frozen=True)
+class Rules:
+    """The rules of one benchmark.
+
+    submission_runs: how many runs a submission has; a reference has about twice as many.
+    trimmed: how many runs the olympic mean leaves out at each end; 4 for unet3d.
+    tolerated_failures: how many runs of a submission may fail to converge, at most trimmed; 4 for unet3d.
+    significance: of the one-sided t-test.
+    allowance: by how much the least acceptable mean is lowered, in the unit of the runs; 46,080 for llama31_405b.
+    """
+
+    submission_runs: int
+    trimmed: int = 1
+    tolerated_failures: int = 1
+    significance: float = 0.05
+    allowance: float = 0.0
+
+    def __post_init__(self) -> None:
+        if not 0 <= self.tolerated_failures <= self.trimmed:
+            raise ValueError("tolerated_failures has to be from 0 to trimmed: a mean has no place for more")
+        if self.submission_runs <= max(2, 2 * self.trimmed):
+            least = max(2, 2 * self.trimmed) + 1
+            raise ValueError(f"submission_runs={self.submission_runs} is too few to trim: give {least} or more")
+        if not 0 < self.significance < 0.5:
+            raise ValueError(f"significance={self.significance} is out of range: give above 0 and below 0.5")
+        if not (math.isfinite(self.allowance) and self.allowance >= 0):
+            raise ValueError(f"allowance={self.allowance} is out of range: give 0 or more")
+
+
+@dataclass(frozen=True)
+class ReferencePoint:
+    """How soon the reference converges at one batch size, in epochs or samples.
+
+    mean: olympic. stdev: over all runs, with n in the denominator. n_compared: runs that the t-test counts.
+    least_mean: the least mean that a submission may have; None where every mean would do, which checks nothing.
+    max_speedup: mean / least_mean; None likewise.
+    """
+
+    batch_size: float
+    mean: float
+    stdev: float
+    n_compared: int
+    least_mean: float | None
+    max_speedup: float | None
+    origin: Origin = "measured"
+
+
+def olympic_mean(runs: Floats, trimmed: int = 1) -> float:
+    """The mean of the runs without so many of the least and of the greatest.
+
+    Raises ValueError if none are left.
+    """
+    if len(runs) <= 2 * trimmed:
+        raise ValueError(f"an olympic mean needs {2 * trimmed + 1} runs or more, and there are {len(runs)}")
+    return float(np.mean(np.sort(runs)[trimmed : len(runs) - trimmed]))
+
+
+def least_acceptable_mean(mean: float, stdev: float, n_reference: int, rules: Rules) -> float | None:
+    """mean - t(1 - significance; n + m - 2) * stdev * sqrt(1/n + 1/m) - allowance, with m = submission_runs - 2.
+
+    That is where a one-sided t-test with pooled variance rejects, when both sides have this standard deviation; the
+    reference finds it by bisection. None if it isn't above 0: then no submission would be refused.
+    Raises ValueError if there are no degrees of freedom. Source: METHODS 5.2.
+    """
+    n_submission = rules.submission_runs - 2
+    freedom = n_reference + n_submission - 2
+    if n_reference < 1 or freedom < 1:
+        raise ValueError(
+            f"{n_reference} runs of the reference and {n_submission} of the submission are too few for a t-test"
+        )
+    quantile = float(stats.t.ppf(1 - rules.significance, freedom))
+    least = mean - quantile * stdev * math.sqrt(1 / n_reference + 1 / n_submission) - rules.allowance
+    return least if least > 0 else None
+
+
+def reference_point(batch_size: float, runs: Floats, rules: Rules) -> ReferencePoint:
+    """The point of the runs of one batch size: epochs or samples to convergence, above 0 and below 1e100.
+
+    Raises ValueError for runs that aren't, and for too few of them.
+    """
+    if not ((runs > 0) & (runs < TOO_LARGE)).all():
+        raise ValueError(f"batch size {batch_size:g}: runs have to be above 0 and below {TOO_LARGE:g}")
+    try:
+        mean = olympic_mean(runs, rules.trimmed)
+        return _point(batch_size, mean, float(np.std(runs)), len(runs) - 2 * rules.trimmed, rules, "measured")
+    except ValueError as error:
+        raise ValueError(f"batch size {batch_size:g}: {error}") from None
+
+
+def outlying_runs(batch_size: float, runs: Floats) -> list[str]:
+    """In words, the runs that are OUTLYING times the median or more, or as much less: slips of the pen, mostly.
+
+    They hardly move the olympic mean, but the standard deviation is over all runs: one stray digit lets the check
+    accept anything (METHODS 5.2).
+    """
+    median = float(np.median(runs)) if len(runs) else 0.0
+    if median <= 0:
+        return []
+    stray = runs[(runs >= OUTLYING * median) | (runs * OUTLYING <= median)]
+    return [
+        f"a run of {run:,.15g} at batch size {batch_size:g} is {run / median:.3g} times the median of "
+        f"{median:,.15g}: it hardly moves the mean but widens what is accepted, so see whether it is a slip"
+        for run in stray.tolist()
+    ]
+
+
+def interpolated(low: ReferencePoint, high: ReferencePoint, batch_size: float, rules: Rules) -> ReferencePoint:
+    """The point at a batch size between two others: mean and standard deviation linear in the batch size.
+
+    The t-test counts twice submission_runs. Linear in the batch size is what the hyperbola of steps says of examples.
+    Raises ValueError for a batch size that isn't between. Source: METHODS 5.2.
+    """
+    if not low.batch_size < batch_size < high.batch_size:
+        raise ValueError(f"batch size {batch_size:g} is not between {low.batch_size:g} and {high.batch_size:g}")
+    share = (batch_size - low.batch_size) / (high.batch_size - low.batch_size)
+    mean = low.mean + share * (high.mean - low.mean)
+    stdev = low.stdev + share * (high.stdev - low.stdev)
+    return _point(batch_size, mean, stdev, 2 * rules.submission_runs, rules, "interpolated")
+
+
+def pruned(points: Sequence[ReferencePoint]) -> list[ReferencePoint]:
+    """The points that MLPerf compares with, of points by ascending batch size.
+
+    Left out are batch sizes below the one with the least mean (of equal ones the smallest), and then, in one pass
+    upwards, each inner point above the line through its neighbours. Not a lower hull: nothing is looked at twice.
+    Source: METHODS 5.2.
+    """
+    if not points:
+        return []
+    start = min(range(len(points)), key=lambda index: (points[index].mean, index))
+    kept = [points[start]]
+    for here, after in pairwise(points[start + 1 :]):
+        if here.mean <= _on_line(kept[-1], after, here.batch_size):
+            kept.append(here)
+    return kept + list(points[start + 1 :][-1:])
+
+
+def _on_line(low: ReferencePoint, high: ReferencePoint, batch_size: float) -> float:
+    share = (batch_size - low.batch_size) / (high.batch_size - low.batch_size)
+    return low.mean + share * (high.mean - low.mean)
+
+
+def _point(
+    batch_size: float, mean: float, stdev: float, n_compared: int, rules: Rules, origin: Origin
+) -> ReferencePoint:
+    least = least_acceptable_mean(mean, stdev, n_compared, rules)
+    speedup = None if least is None else mean / least
+    return ReferencePoint(batch_size, mean, stdev, n_compared, least, speedup, origin)
