@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from typing import Annotated, Any, Literal
 
 from pydantic import BaseModel, BeforeValidator, ConfigDict, Field
@@ -37,8 +38,9 @@ def _complete() -> list[Status]:
 Natural = Annotated[int, BeforeValidator(_natural)]
 
 
-def _unit(unit: str) -> dict[str, Any]:
-    return {"x-unit": unit}
+def unit(of_measure: str) -> dict[str, Any]:
+    """What OpenAPI says of a parameter beyond its type."""
+    return {"x-unit": of_measure}
 
 
 class FormatParameters(BaseModel):
@@ -65,7 +67,7 @@ class PageParameters(FormatParameters):
     nulls come last either way. Rows that are alike in these are in the order of the list."""
     fields: Annotated[str, Field(examples=["release,created_at"])] = ""
     """The columns to give, separated by commas; default: all."""
-    limit: Annotated[Natural | None, Field(ge=1, le=100_000, examples=[100], json_schema_extra=_unit("rows"))] = None
+    limit: Annotated[Natural | None, Field(ge=1, le=100_000, examples=[100], json_schema_extra=unit("rows"))] = None
     """Rows on a page. Default: 1,000 in JSON; no limit, so everything at once, in the other formats."""
     cursor: Annotated[str | None, Field(examples=["WzEsIjRmMjMiLFsiYnVuZGxlZCJdXQ"])] = None
     """Where the page begins: next_cursor of the one before, or follow its Link header. It holds on to its release."""
@@ -98,15 +100,15 @@ class CurvesParameters(ReleaseParameters):
     """The curves of all trials of this study: collection/dataset/model/optimizer/batch_size; may be repeated."""
     metric: Annotated[list[str], Field(default_factory=list, examples=[["val/classification_error"]])]
     """Only this metric, split/quantity; may be repeated. Default: all that the study measures."""
-    step_min: Annotated[Natural, Field(examples=[100], json_schema_extra=_unit("steps"))] = 0
+    step_min: Annotated[Natural, Field(examples=[100], json_schema_extra=unit("steps"))] = 0
     """Only evaluations at this step or after."""
-    step_max: Annotated[Natural, Field(examples=[2000], json_schema_extra=_unit("steps"))] = LARGEST_INTEGER
+    step_max: Annotated[Natural, Field(examples=[2000], json_schema_extra=unit("steps"))] = LARGEST_INTEGER
     """Only evaluations at this step or before."""
-    every: Annotated[Natural, Field(ge=1, examples=[10], json_schema_extra=_unit("evaluations"))] = 1
+    every: Annotated[Natural, Field(ge=1, examples=[10], json_schema_extra=unit("evaluations"))] = 1
     """Of each trial's evaluations of a metric only the first, and each that follows after so many."""
-    points: Annotated[
-        Natural | None, Field(ge=LEAST_POINTS, examples=[400], json_schema_extra=_unit("evaluations"))
-    ] = None
+    points: Annotated[Natural | None, Field(ge=LEAST_POINTS, examples=[400], json_schema_extra=unit("evaluations"))] = (
+        None
+    )
     """Thin for a plot, to about so many evaluations a trial and metric: M4 and every record, so no crossing moves."""
     axis: Annotated[Literal["linear", "log"], Field(examples=["log"])] = "linear"
     """With points: whether the plot's steps are linear or logarithmic."""
@@ -125,8 +127,8 @@ class CurvesParameters(ReleaseParameters):
         )
 
 
-class SelectionParameters(ReleaseParameters):
-    """Which evaluations of which trials count."""
+class MetricParameters(ReleaseParameters):
+    """Which trials count, and by which metric."""
 
     workload: Annotated[list[str], Field(min_length=1, max_length=MOST_PLACES, examples=[[WORKLOAD]])]
     """The workload: collection/dataset/model/optimizer. A collection may contain slashes. May be repeated."""
@@ -134,13 +136,7 @@ class SelectionParameters(ReleaseParameters):
     """The metric: split/quantity."""
     direction: Annotated[Literal["minimize", "maximize"] | None, Field(examples=["minimize"])] = None
     """Which way is better; default: the metric's own direction."""
-    step_budget: Annotated[Natural | None, Field(examples=[1000], json_schema_extra=_unit("steps"))] = None
-    """Only evaluations at this step or before."""
-    example_budget: Annotated[
-        Natural | None, Field(examples=[100000], json_schema_extra=_unit("batch_unit of the study, mostly examples"))
-    ] = None
-    """Only evaluations after at most this many examples: step times batch size."""
-    trials: Annotated[Natural | None, Field(ge=1, examples=[50], json_schema_extra=_unit("trials"))] = None
+    trials: Annotated[Natural | None, Field(ge=1, examples=[50], json_schema_extra=unit("trials"))] = None
     """Of each study, only the first so many trials by trial_id among those of an admitted status; default: all."""
     status: Annotated[list[Status], Field(default_factory=_complete, examples=[["COMPLETE"]])]
     """Only trials of this status; may be repeated. Default: COMPLETE."""
@@ -151,17 +147,30 @@ class SelectionParameters(ReleaseParameters):
             workloads=tuple(dict.fromkeys(named_workload(path) for path in self.workload)),
             metric=self.metric,
             direction=self.direction,
-            step_budget=self.step_budget,
-            example_budget=self.example_budget,
             trials=self.trials,
             statuses=tuple(self.status),
         )
 
 
+class SelectionParameters(MetricParameters):
+    """Which evaluations of which trials count."""
+
+    step_budget: Annotated[Natural | None, Field(examples=[1000], json_schema_extra=unit("steps"))] = None
+    """Only evaluations at this step or before."""
+    example_budget: Annotated[
+        Natural | None, Field(examples=[100000], json_schema_extra=unit("batch_unit of the study, mostly examples"))
+    ] = None
+    """Only evaluations after at most this many examples: step times batch size."""
+
+    def selection(self) -> Selection:
+        """What these parameters select."""
+        return replace(super().selection(), step_budget=self.step_budget, example_budget=self.example_budget)
+
+
 class GoalParameters(SelectionParameters):
     """When is a target reached?"""
 
-    target: Annotated[float, Field(allow_inf_nan=False, examples=[0.05], json_schema_extra=_unit("unit of the metric"))]
+    target: Annotated[float, Field(allow_inf_nan=False, examples=[0.05], json_schema_extra=unit("unit of the metric"))]
     """The target, in the metric's unit. Reached means strictly better; NaN and infinities never reach it."""
 
 
@@ -169,7 +178,7 @@ class ScalingParameters(GoalParameters):
     """How do steps to a target scale with the batch size?"""
 
     normalize_to: Annotated[
-        Natural | None, Field(examples=[64], json_schema_extra=_unit("batch_unit of the study, mostly examples"))
+        Natural | None, Field(examples=[64], json_schema_extra=unit("batch_unit of the study, mostly examples"))
     ] = None
     """The batch size at which normalized_steps is 1 and perfect scaling begins; default: the smallest with a result."""
 
@@ -178,7 +187,7 @@ class MetaparametersParameters(GoalParameters):
     """With which metaparameters is a target reached soonest?"""
 
     within: Annotated[
-        float, Field(ge=0, le=1000, allow_inf_nan=False, examples=[0.1], json_schema_extra=_unit("none: a ratio"))
+        float, Field(ge=0, le=1000, allow_inf_nan=False, examples=[0.1], json_schema_extra=unit("none: a ratio"))
     ] = WITHIN
     """Trials are near-optimal whose steps are at most 1 + within times those of the best of their study."""
 
@@ -192,19 +201,19 @@ class TargetsParameters(SelectionParameters):
             default_factory=list,
             max_length=MOST_TARGETS,
             examples=[[0.05]],
-            json_schema_extra=_unit("unit of the metric"),
+            json_schema_extra=unit("unit of the metric"),
         ),
     ]
     """A target, in the metric's unit; may be repeated."""
     target_min: Annotated[
-        float | None, Field(allow_inf_nan=False, examples=[0.02], json_schema_extra=_unit("unit of the metric"))
+        float | None, Field(allow_inf_nan=False, examples=[0.02], json_schema_extra=unit("unit of the metric"))
     ] = None
     """The lowest target of a grid."""
     target_max: Annotated[
-        float | None, Field(allow_inf_nan=False, examples=[0.2], json_schema_extra=_unit("unit of the metric"))
+        float | None, Field(allow_inf_nan=False, examples=[0.2], json_schema_extra=unit("unit of the metric"))
     ] = None
     """The highest target of a grid."""
-    n_targets: Annotated[Natural, Field(ge=1, le=MOST_TARGETS, examples=[50], json_schema_extra=_unit("targets"))] = 50
+    n_targets: Annotated[Natural, Field(ge=1, le=MOST_TARGETS, examples=[50], json_schema_extra=unit("targets"))] = 50
     """How many targets the grid has, both ends included."""
     spacing: Annotated[Literal["linear", "log"], Field(examples=["linear"])] = "linear"
     """Whether the targets of the grid are spaced evenly, or by even ratios."""
