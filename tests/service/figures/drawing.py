@@ -1,0 +1,57 @@
+"""Reading what was drawn: texts, sizes of type and marks of an SVG."""
+
+from __future__ import annotations
+
+import re
+import xml.etree.ElementTree as ET
+from collections.abc import Sequence
+from typing import Any
+
+import pyarrow as pa
+import vl_convert
+
+from service.figures.figure import Document, encoded
+from service.figures.panel import Series
+
+SVG = "{http://www.w3.org/2000/svg}"
+
+
+def svg_of(specification: Document) -> ET.Element:
+    return ET.fromstring(vl_convert.vegalite_to_svg(encoded(specification).decode(), allowed_base_urls=[]))
+
+
+def texts(svg: ET.Element) -> list[str]:
+    return ["".join(each.itertext()) for each in svg.iter(f"{SVG}text")]
+
+
+def sizes_of_type(svg: ET.Element) -> list[float]:
+    return [float(each.attrib["font-size"].removesuffix("px")) for each in svg.iter(f"{SVG}text")]
+
+
+def width_of(svg: ET.Element) -> float:
+    return float(svg.attrib["width"])
+
+
+def described(svg: ET.Element, words: str) -> list[str]:
+    """What the marks say of themselves to a screen reader, of those that say these words."""
+    return [text for each in svg.iter() if words in (text := each.attrib.get("aria-label", ""))]
+
+
+def marks(specification: Document, kind: str) -> list[dict[str, Any]]:
+    """The rows behind the layers with such a mark, in all panels."""
+    found = []
+    for panel in specification["concat"]:
+        for layer in panel["layer"]:
+            mark = layer["mark"] if isinstance(layer["mark"], str) else layer["mark"]["type"]
+            if mark == kind:
+                name = layer["data"].get("name")
+                found += layer["data"].get("values") or specification["datasets"][name]
+    return found
+
+
+def series(label: str, **columns: Sequence[object]) -> Series:
+    return Series(label, pa.table(dict(columns)))
+
+
+def numbers(text: str) -> list[float]:
+    return [float(each) for each in re.findall(r"-?\d+(?:\.\d+)?(?:e[+-]?\d+)?", text)]

@@ -1,0 +1,64 @@
+from __future__ import annotations
+
+import math
+
+from service.figures.charts.scaling import Regimes, scaling_chart
+from service.figures.figure import figure
+from service.figures.panel import Panel
+from tests.service.figures.drawing import described, marks, series, svg_of, texts
+
+PANEL = Panel(title="Steps to 0.05", width=300, height=200)
+ONE = series("sgd", batch_size=[1, 4, 16, 64], steps=[1000, 250, 100, None], previous_step=[990, 0, None, None])
+
+
+def test_each_result_is_a_point_and_never_reached_an_open_mark_at_the_top() -> None:
+    drawn = marks(figure([scaling_chart([ONE], PANEL)]), "point")
+    assert [(row["batch_size"], row["y"]) for row in drawn if "y" in row] == [(1, 1000), (4, 250), (16, 100)]
+    assert [row["batch_size"] for row in drawn if "down" in row] == [64]
+
+
+def test_bars_go_from_the_evaluation_before_to_the_result() -> None:
+    bars = marks(figure([scaling_chart([ONE], PANEL)]), "rule")
+    assert [(bar["batch_size"], bar["y"]) for bar in bars] == [(1, 1000), (4, 250)]
+    assert bars[0]["lower"] == 990
+    # Step 0 has no place on a logarithmic axis: the bar ends at the plot's lower edge.
+    assert 0 < bars[1]["lower"] <= 100
+
+
+def test_perfect_scaling_halves_steps_for_twice_the_batch_from_the_first_result_of_its_series() -> None:
+    other = series("momentum", batch_size=[2, 8], steps=[80, 20], previous_step=[None, None])
+    chart = scaling_chart([ONE, other], PANEL, perfect_scaling_of="momentum")
+    line = [row for row in marks(figure([chart]), "line") if "series" not in row]
+    assert [row["batch_size"] * row["y"] for row in line] == [160, 160]
+    assert [row for row in marks(figure([scaling_chart([ONE], PANEL)]), "line") if "series" not in row] == []
+
+
+def test_normalized_steps_scale_their_bars_too() -> None:
+    rows = series("", batch_size=[2, 4], steps=[100, 60], previous_step=[90, 50], normalized_steps=[1.0, 0.6])
+    bars = marks(figure([scaling_chart([rows], PANEL, is_normalized=True)]), "rule")
+    assert [bar["lower"] for bar in bars] == [0.9, 0.5]
+
+
+def test_regimes_are_shaded_as_far_as_they_are_known() -> None:
+    names = {"perfect scaling", "diminishing returns", "maximal parallelism"}
+    drawn = svg_of(figure([scaling_chart([ONE], PANEL, regimes=Regimes(4, 16))]))
+    assert names == {" ".join(text.split("name: ")[1].split()) for text in described(drawn, "name: ")}
+    half = marks(figure([scaling_chart([ONE], PANEL, regimes=Regimes(4, None))]), "rect")
+    assert [(row["name"], row["to"]) for row in half] == [(["perfect", "scaling"], 4)]
+    assert math.isclose(half[0]["from"], 1 / math.sqrt(2))
+
+
+def test_nothing_reached_is_said_in_words() -> None:
+    none = series("", batch_size=[1, 2], steps=[None, None], previous_step=[None, None])
+    assert "No batch size reached the target." in texts(svg_of(figure([scaling_chart([none], PANEL)])))
+
+
+def test_no_rows_at_all_are_still_a_figure() -> None:
+    assert texts(svg_of(figure([scaling_chart([], PANEL)])))
+
+
+def test_a_legend_names_the_series_unless_there_is_but_one_without_a_name() -> None:
+    nameless = series("", batch_size=[1], steps=[10], previous_step=[None])
+    assert "sgd" in texts(svg_of(figure([scaling_chart([ONE], PANEL)])))
+    assert "" not in texts(svg_of(figure([scaling_chart([nameless], PANEL)])))
+    assert "sgd" not in texts(svg_of(figure([scaling_chart([ONE], Panel(legend="none"))])))
