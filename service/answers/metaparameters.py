@@ -2,13 +2,12 @@
 
 from __future__ import annotations
 
-import math
-from collections.abc import Mapping
 from typing import Any
 
 import numpy as np
 import pyarrow as pa
 
+from service.analysis.effective_learning_rate import effective_learning_rate
 from service.answers.facts import facts_of
 from service.answers.search import NEVER, Search, at, search
 from service.answers.selection import Selection
@@ -37,18 +36,6 @@ def metaparameters(view: ReleaseView, selection: Selection, target: float, withi
     return Answer(facts, METAPARAMETERS.schema, begun(_rows(view, found, target, within) for found in searches))
 
 
-def effective_learning_rate(parameters: Mapping[str, float]) -> float | None:
-    """learning_rate / (1 - momentum), momentum 0 if there is none; None without a learning rate or when not finite.
-
-    Source: Shallue et al. 2019, section 5 (METHODS 1.1).
-    """
-    rate, momentum = parameters.get("learning_rate"), parameters.get("momentum", 0.0)
-    if rate is None or momentum == 1:
-        return None
-    effective = rate / (1 - momentum)
-    return effective if math.isfinite(effective) else None
-
-
 def _rows(view: ReleaseView, found: Search, target: float, within: float) -> pa.RecordBatch:
     facts = found.facts
     hits = found.first_hits(target)
@@ -56,6 +43,8 @@ def _rows(view: ReleaseView, found: Search, target: float, within: float) -> pa.
     of_trials = view.query(
         "parameters_of_trials", {"first_study": facts.first_study, "last_study": facts.last_study}
     ).fetchall()
+    # A workload whose trials have no momentum is plain SGD.
+    plain = None if any("momentum" in (parameters or {}) for *_, parameters in of_trials) else 0.0
     rows: list[dict[str, Any]] = []
     for study, batch_size in enumerate(facts.batch_sizes):
         own = facts.rows_of(study)
@@ -74,7 +63,9 @@ def _rows(view: ReleaseView, found: Search, target: float, within: float) -> pa.
                     "steps": int(steps[row]),
                     "steps_ratio": int(steps[row]) / fewest if fewest else 1.0,
                     "parameters": list(parameters.items()),
-                    "effective_learning_rate": effective_learning_rate(parameters),
+                    "effective_learning_rate": effective_learning_rate(
+                        parameters.get("learning_rate"), parameters.get("momentum", plain)
+                    ),
                 }
             )
         if not near:

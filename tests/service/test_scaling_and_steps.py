@@ -14,7 +14,7 @@ from hypothesis import strategies as st
 
 from schema.tables import STATUSES
 from service.answers.best import best
-from service.answers.metaparameters import effective_learning_rate, metaparameters
+from service.answers.metaparameters import metaparameters
 from service.answers.scaling import scaling, target_grid, targets
 from service.answers.selection import Selection
 from service.answers.steps import steps_to_target
@@ -241,21 +241,6 @@ def test_the_near_optimal_set_is_those_within_a_tenth_of_the_best() -> None:
     assert answer[0]["effective_learning_rate"] == pytest.approx(0.6)
     only_best = rows_of(metaparameters(view_of(rows), selection(Goal(0.3), None), 0.3, within=0))
     assert [row["trial_id"] for row in only_best] == [3, 4]
-
-
-@pytest.mark.parametrize(
-    ("parameters", "expected"),
-    [
-        ({"learning_rate": 0.5}, 0.5),
-        ({"learning_rate": 0.5, "momentum": 0.75}, 2.0),
-        ({"learning_rate": 0.5, "momentum": 1.0}, None),
-        ({"momentum": 0.5}, None),
-        ({"learning_rate": INF}, None),
-        ({"learning_rate": NAN}, None),
-    ],
-)
-def test_the_effective_learning_rate(parameters: dict[str, float], expected: float | None) -> None:
-    assert effective_learning_rate(parameters) == expected
 
 
 def test_a_grid_of_targets_has_both_ends() -> None:
