@@ -1,0 +1,114 @@
+"""AlgoPerf's times to target and scores: which trial counts, and in which order times are struck out."""
+
+from __future__ import annotations
+
+import math
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from service.analysis.algoperf import TimedCurve, median_over_studies, scores, time_to_target
+
+INF, NAN = math.inf, math.nan
+
+
+def curve(*evaluations: tuple[float, float]) -> TimedCurve:
+    times, losses = zip(*evaluations, strict=True) if evaluations else ((), ())
+    return TimedCurve(np.array(times, np.float64), np.array(losses, np.float64))
+
+
+def test_equality_reaches_the_target_and_nan_never_does() -> None:
+    assert time_to_target([curve((1, NAN), (2, -INF), (3, 0.31), (4, 0.3))], 0.3) == 4.0
+    assert time_to_target([curve((1, 0.4)), curve()], 0.3) == INF
+    assert time_to_target([], 0.3) == INF
+
+
+def test_the_official_rule_takes_the_smallest_evaluation_number_which_may_not_be_the_earliest() -> None:
+    trials = [curve((10, 0.9), (20, 0.5), (30, 0.2)), curve((50, 0.9), (60, 0.1)), curve((5, 0.9), (70, 0.1))]
+    assert time_to_target(trials, 0.3, "index") == 60.0
+    assert time_to_target(trials, 0.3, "time") == 30.0
+
+
+def test_studies_that_missed_the_target_take_part_in_the_median() -> None:
+    assert median_over_studies([1.0, INF, 3.0]) == 3.0
+    assert median_over_studies([1.0, INF, INF]) == INF
+    assert median_over_studies([1.0, 2.0, 4.0, INF]) == 3.0
+    assert median_over_studies([1.0, INF]) == INF
+    assert median_over_studies([INF, INF]) == INF
+    assert median_over_studies([]) is None
+
+
+def test_a_time_beyond_four_times_the_best_is_not_reached() -> None:
+    assert scores(np.array([[1.0], [4.0], [4.1]])).ratios.tolist() == [[1.0], [4.0], [INF]]
+
+
+def test_a_workload_whose_variant_was_missed_is_missed_and_the_next_is_then_the_best() -> None:
+    base = np.array([[10.0, 10.0], [20.0, 20.0]])
+    found = scores(base, np.array([[INF], [5.0]]), np.array([1]))
+    assert found.ratios.tolist() == [[1.0, INF], [2.0, 1.0]]
+
+
+def test_a_variant_of_a_workload_that_was_missed_does_not_set_the_best_of_its_column() -> None:
+    """Were the variant's 1 second of the first submission counted, the second's 9 would be beyond four times it."""
+    base = np.array([[INF], [10.0]])
+    assert scores(base, np.array([[1.0], [9.0]]), np.array([0])).ratios.tolist() == [[INF], [1.0]]
+
+
+def test_four_times_the_best_is_of_the_best_before_its_variants_are_looked_at() -> None:
+    base = np.array([[1.0], [4.5]])
+    assert scores(base, np.array([[INF], [1.0]]), np.array([0])).ratios.tolist() == [[INF], [INF]]
+
+
+def by_hand(base: list[list[float]], held_out: list[list[float]], base_of: list[int]) -> list[list[float]]:
+    """Ratios in plain Python, step by step."""
+
+    def missing(time: float) -> bool:
+        return math.isnan(time) or math.isinf(time)
+
+    times = [own + other for own, other in zip(base, held_out, strict=True)]
+    width = len(base[0])
+    for row in times:
+        for variant, column in enumerate(base_of):
+            if missing(row[column]):
+                row[width + variant] = INF
+    for column in range(len(times[0])):
+        best = min((row[column] for row in times if not math.isnan(row[column])), default=INF)
+        for row in times:
+            if math.isnan(row[column]) or row[column] > 4 * best:
+                row[column] = INF
+    for row in times:
+        for variant, column in enumerate(base_of):
+            if missing(row[width + variant]):
+                row[column] = INF
+    best_of = [min(row[column] for row in times) for column in range(width)]
+    return [[row[c] / best_of[c] if row[c] < INF else INF for c in range(width)] for row in times]
+
+
+TIME = st.floats(0.1, 10) | st.sampled_from([INF, NAN])
+
+
+@settings(max_examples=30)
+@given(st.data(), st.integers(1, 4), st.integers(1, 3), st.integers(0, 3))
+def test_times_are_struck_out_in_the_official_order(data: st.DataObject, n: int, width: int, variants: int) -> None:
+    base = [data.draw(st.lists(TIME, min_size=width, max_size=width)) for _ in range(n)]
+    held_out = [data.draw(st.lists(TIME, min_size=variants, max_size=variants)) for _ in range(n)]
+    base_of = data.draw(st.lists(st.integers(0, width - 1), min_size=variants, max_size=variants))
+    found = scores(np.array(base), np.array(held_out).reshape(n, variants), np.array(base_of, np.int64))
+    expected = by_hand(base, held_out, base_of)
+    assert found.ratios == pytest.approx(np.array(expected))
+    exact = [sum(max(0.0, (4 - r) / 3) for r in row) / width for row in expected]
+    assert found.exact.tolist() == pytest.approx(exact)
+    assert np.abs(found.score - found.exact).max() < 0.006
+
+
+def test_what_makes_no_sense_is_refused() -> None:
+    with pytest.raises(ValueError, match="not finite"):
+        time_to_target([], NAN)
+    with pytest.raises(ValueError, match="0 or more"):
+        time_to_target([curve((NAN, 0.1))], 0.3)
+    with pytest.raises(ValueError, match="a row for each submission"):
+        scores(np.ones((2, 1)), np.ones((2, 1)), np.array([1]))
+    with pytest.raises(ValueError, match="0 or more"):
+        scores(-np.ones((2, 1)))
