@@ -24,6 +24,7 @@ from ingest.run import ingest
 from schema.lake import Lake
 from schema.names import Workload
 from schema.serving import open_release
+from service.answers.goal import Goal
 from service.answers.scaling import scaling
 from service.answers.selection import Selection
 from service.release_view import ReleaseView
@@ -42,7 +43,7 @@ class Asked:
 
     def answered(self, view: ReleaseView) -> bytes:
         """The answer as JSON."""
-        answer = scaling(view, Selection((self.workload,), self.metric), self.target)
+        answer = scaling(view, Selection((self.workload,), self.metric), Goal(self.target))
         return b"".join(json_pieces(answer))
 
     @property

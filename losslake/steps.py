@@ -23,6 +23,11 @@ class Direction(StrEnum):
     maximize = "maximize"
 
 
+class Comparator(StrEnum):
+    strict = "strict"
+    inclusive = "inclusive"
+
+
 class Status(StrEnum):
     COMPLETE = "COMPLETE"
     INCOMPLETE = "INCOMPLETE"
@@ -39,6 +44,9 @@ def steps(
     target: Annotated[
         float | None, typer.Option(help="Default: that of the workload's goal.", show_default=False)
     ] = None,
+    comparator: Annotated[
+        Comparator, typer.Option(help="strict: reached is better than the target; inclusive: or equal to it.")
+    ] = Comparator.strict,
     direction: Annotated[Direction | None, typer.Option(help="Default: the metric's own.", show_default=False)] = None,
     step_budget: Annotated[
         int | None, typer.Option(help="Only evaluations up to this step.", show_default=False)
@@ -60,6 +68,7 @@ def steps(
     This is the scaling table of a workload; without WORKLOAD, the list of workloads.
     """
     from schema.lake import Lake
+    from service.answers.goal import Goal
     from service.answers.scaling import scaling
     from service.answers.selection import Selection
     from service.named import named_workload
@@ -81,7 +90,7 @@ def steps(
         trials=trials,
         statuses=tuple(s.value for s in status) if status else ("COMPLETE",),
     )
-    _print(scaling(view, selection, target), format)
+    _print(scaling(view, selection, Goal(target, comparator.value)), format)
 
 
 def _list_workloads(view: ReleaseView, format: TextFormat) -> None:  # noqa: A002
@@ -107,6 +116,7 @@ def _print(answer: Answer, format: TextFormat) -> None:  # noqa: A002
         return
     facts, rows = answer.facts, answer.table().drop_columns(["workload", "normalized_steps"]).to_pylist()
     sign = "<" if facts["direction"] == "minimize" else ">"
+    sign += "=" if facts["comparator"] == "inclusive" else ""
     say(f"{facts['workloads'][0]}: steps to {facts['metric']} {sign} {facts['target']!r}, release {facts['release']}")
     show_table(list(rows[0]), [list(row.values()) for row in rows])
     reached = sum(row["steps"] is not None for row in rows)

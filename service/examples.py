@@ -10,6 +10,7 @@ from urllib.parse import quote, urlencode
 
 from schema.names import Workload
 from service.answers.best import best
+from service.answers.goal import Goal
 from service.answers.scaling import scaling
 from service.answers.selection import Selection
 from service.release_view import ReleaseView
@@ -51,7 +52,7 @@ class Example:
 def example(view: ReleaseView) -> Example | None:
     """The first goal that is reached, of the workload named first; None without data."""
     for workload, metric, target in _candidates(view):
-        for row in scaling(view, Selection((workload,), metric), target).table().to_pylist():
+        for row in scaling(view, Selection((workload,), metric), Goal(target)).table().to_pylist():
             if row["trial_id"] is not None:
                 return Example(workload, metric, target, row["batch_size"], row["trial_id"], row["steps"])
     return None

@@ -7,6 +7,8 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
 
+from service.analysis.crossings import Comparator
+
 
 @dataclass(frozen=True)
 class Row:
@@ -25,6 +27,7 @@ class Goal:
 
     target: float
     direction: str = "minimize"
+    comparator: Comparator = "strict"
     step_budget: int | None = None
     example_budget: int | None = None
     trials: int | None = None
@@ -39,7 +42,7 @@ def steps_to_target_rows(rows: Sequence[Row], goal: Goal) -> list[dict[str, Any]
             curve = _curve(rows, batch_size, trial_id)
             row: dict[str, Any] = {"steps": None, "value": None, "previous_step": None}
             for index, (step, value) in enumerate(curve):
-                if _within(goal, batch_size, step) and _better(value, goal.target, goal.direction):
+                if _within(goal, batch_size, step) and _reaches(value, goal):
                     previous = curve[index - 1][0] if index else None
                     row = {"steps": step, "value": value, "previous_step": previous}
                     break
@@ -138,6 +141,11 @@ def _curve(rows: Sequence[Row], batch_size: int, trial_id: int) -> list[tuple[in
 def _within(goal: Goal, batch_size: int, step: int) -> bool:
     in_steps = goal.step_budget is None or step <= goal.step_budget
     return in_steps and (goal.example_budget is None or step * batch_size <= goal.example_budget)
+
+
+def _reaches(value: float, goal: Goal) -> bool:
+    is_equal = goal.comparator == "inclusive" and value == goal.target
+    return is_equal or _better(value, goal.target, goal.direction)
 
 
 def _better(value: float, than: float, direction: str) -> bool:

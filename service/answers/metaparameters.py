@@ -9,6 +9,7 @@ import pyarrow as pa
 
 from service.analysis.effective_learning_rate import effective_learning_rate
 from service.answers.facts import facts_of
+from service.answers.goal import Goal
 from service.answers.search import NEVER, Search, at, search
 from service.answers.selection import Selection
 from service.errors import BadParameter
@@ -23,7 +24,7 @@ METAPARAMETERS = row_shape(
 WITHIN = 0.1
 
 
-def metaparameters(view: ReleaseView, selection: Selection, target: float, within: float = WITHIN) -> Answer:
+def metaparameters(view: ReleaseView, selection: Selection, goal: Goal, within: float = WITHIN) -> Answer:
     """The near-optimal trials by workload and batch size; raises UnknownName and BadParameter.
 
     within: trials whose steps to target are at most 1 + within times those of the best (METHODS 4: a single best trial
@@ -32,13 +33,13 @@ def metaparameters(view: ReleaseView, selection: Selection, target: float, withi
     if not 0 <= within <= 1000:
         raise BadParameter("within", f"within={within} is out of range: give 0 for the best trials only, up to 1000")
     searches = [search(view, selection, workload) for workload in selection.workloads]
-    facts = facts_of(view, selection, searches[0].direction) | {"target": target, "within": within}
-    return Answer(facts, METAPARAMETERS.schema, begun(_rows(view, found, target, within) for found in searches))
+    facts = facts_of(view, selection, searches[0].direction) | goal.facts() | {"within": within}
+    return Answer(facts, METAPARAMETERS.schema, begun(_rows(view, found, goal, within) for found in searches))
 
 
-def _rows(view: ReleaseView, found: Search, target: float, within: float) -> pa.RecordBatch:
+def _rows(view: ReleaseView, found: Search, goal: Goal, within: float) -> pa.RecordBatch:
     facts = found.facts
-    hits = found.first_hits(target)
+    hits = found.first_hits(goal)
     steps = at(found.records.step, hits)
     of_trials = view.query(
         "parameters_of_trials", {"first_study": facts.first_study, "last_study": facts.last_study}

@@ -9,7 +9,9 @@ import numpy as np
 import pyarrow as pa
 
 from schema.names import LARGEST_INTEGER
+from service.analysis.crossings import Comparator
 from service.answers.facts import facts_of
+from service.answers.goal import Goal
 from service.answers.search import NEVER, Floats, Search, at, search
 from service.answers.selection import Selection
 from service.errors import BadParameter
@@ -48,9 +50,9 @@ class StudyResults:
         return found
 
 
-def study_results(found: Search, target: float) -> StudyResults:
-    """Search a workload for a target."""
-    hits = found.first_hits(target)
+def study_results(found: Search, goal: Goal) -> StudyResults:
+    """Search a workload for a goal."""
+    hits = found.first_hits(goal)
     rows = found.fewest_steps(hits)
     first, records = at(hits, rows), found.records
     return StudyResults(
@@ -62,7 +64,7 @@ def study_results(found: Search, target: float) -> StudyResults:
     )
 
 
-def scaling(view: ReleaseView, selection: Selection, target: float, normalize_to: int | None = None) -> Answer:
+def scaling(view: ReleaseView, selection: Selection, goal: Goal, normalize_to: int | None = None) -> Answer:
     """Steps to result by workload and batch size; raises UnknownName and BadParameter.
 
     normalize_to: the batch size from which perfect scaling starts, and at which normalized_steps is 1. Default: the
@@ -70,18 +72,21 @@ def scaling(view: ReleaseView, selection: Selection, target: float, normalize_to
     """
     searches = [search(view, selection, workload) for workload in selection.workloads]
     _check_batch_size(searches, normalize_to)
-    batches = [_scaling_rows(found, study_results(found, target), normalize_to) for found in searches]
-    facts = facts_of(view, selection, searches[0].direction) | {"target": target, "normalize_to": normalize_to}
+    batches = [_scaling_rows(found, study_results(found, goal), normalize_to) for found in searches]
+    facts = facts_of(view, selection, searches[0].direction) | goal.facts() | {"normalize_to": normalize_to}
     return Answer(facts, SCALING.schema, iter(batches))
 
 
-def targets(view: ReleaseView, selection: Selection, grid: Sequence[float]) -> Answer:
+def targets(
+    view: ReleaseView, selection: Selection, grid: Sequence[float], comparator: Comparator = "strict"
+) -> Answer:
     """Steps to result by workload, target in the order given, and batch size; raises UnknownName and BadParameter."""
     if not 1 <= len(grid) <= MOST_TARGETS:
         raise BadParameter("target", f"there are {len(grid):,} targets: give 1 to {MOST_TARGETS:,}")
+    goals = [Goal(target, comparator) for target in grid]
     searches = [search(view, selection, workload) for workload in selection.workloads]
-    facts = facts_of(view, selection, searches[0].direction)
-    rows = (_target_rows(found, study_results(found, target), target) for found in searches for target in grid)
+    facts = facts_of(view, selection, searches[0].direction) | {"comparator": comparator}
+    rows = (_target_rows(found, study_results(found, goal), goal.target) for found in searches for goal in goals)
     return Answer(facts, TARGETS.schema, begun(rows))
 
 

@@ -18,6 +18,7 @@ import numpy.typing as npt
 from schema.names import LARGEST_INTEGER, Workload
 from schema.record_curves import TrialRecords
 from schema.tables import STATUSES
+from service.answers.goal import Goal
 from service.answers.selection import Selection
 from service.errors import BadParameter
 from service.release_view import Metric, PlacedRecords, ReleaseView
@@ -46,11 +47,11 @@ class Search:
     def sign(self) -> float:
         return 1.0 if self.direction == "minimize" else -1.0
 
-    def first_hits(self, target: float) -> Integers:
-        """By trial, which record is the first better than the target; NEVER for none, or for a trial not admitted."""
-        if not math.isfinite(target):
-            raise BadParameter("target", f"target {target} is not finite: give a number to be beaten")
-        loss, sign = target * self.sign, self.sign
+    def first_hits(self, goal: Goal) -> Integers:
+        """By trial, which record is the first that reaches the goal; NEVER for none, or for a trial not admitted."""
+        loss, sign = goal.target * self.sign, self.sign
+        if goal.comparator == "inclusive":
+            loss = math.nextafter(loss, math.inf)
         values = self.records.value
         first = _first_where(self.records.offsets[:-1], self.ends, lambda record: values[record] * sign < loss)
         return self._of_all_trials(np.where(first < self.ends, first, NEVER))

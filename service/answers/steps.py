@@ -8,6 +8,7 @@ import pyarrow as pa
 from schema.record_curves import NO_STEP
 from schema.tables import STATUSES
 from service.answers.facts import facts_of
+from service.answers.goal import Goal
 from service.answers.search import NEVER, Search, at, search
 from service.answers.selection import Selection
 from service.release_view import ReleaseView
@@ -20,17 +21,17 @@ STEPS_TO_TARGET = row_shape(
 _STATUSES = pa.array(STATUSES)
 
 
-def steps_to_target(view: ReleaseView, selection: Selection, target: float) -> Answer:
+def steps_to_target(view: ReleaseView, selection: Selection, goal: Goal) -> Answer:
     """Steps to target by workload, batch size and trial; raises UnknownName and BadParameter."""
     searches = [search(view, selection, workload) for workload in selection.workloads]
-    facts = facts_of(view, selection, searches[0].direction) | {"target": target}
-    return Answer(facts, STEPS_TO_TARGET.schema, begun(_rows(found, target) for found in searches))
+    facts = facts_of(view, selection, searches[0].direction) | goal.facts()
+    return Answer(facts, STEPS_TO_TARGET.schema, begun(_rows(found, goal) for found in searches))
 
 
-def _rows(found: Search, target: float) -> pa.RecordBatch:
+def _rows(found: Search, goal: Goal) -> pa.RecordBatch:
     """One row per admitted trial."""
     trials, records, admitted = found.facts.trials, found.records, found.admitted
-    hits = found.first_hits(target)[admitted]
+    hits = found.first_hits(goal)[admitted]
     never = hits == NEVER
     previous_step, last_step = at(records.previous_step, hits), trials.last_step[admitted]
     sizes = np.asarray(found.facts.batch_sizes, np.int64)[found.facts.study_of_trial]

@@ -18,7 +18,13 @@ def fact(name: str, shape: dict[str, Any], description: str, example: object, un
 RELEASE = fact("release", {"type": "integer"}, "The release that answered.", 1)
 _OTHERS = {
     "target": fact(
-        "target", {"type": "number"}, "The target; reached means strictly better.", 0.05, "unit of the metric"
+        "target", {"type": "number"}, "The target; comparator says what reaches it.", 0.05, "unit of the metric"
+    ),
+    "comparator": fact(
+        "comparator",
+        {"type": "string", "enum": ["strict", "inclusive"]},
+        "strict: reached means better than the target; inclusive: at least as good as the target.",
+        "strict",
     ),
     "normalize_to": fact(
         "normalize_to", _COUNT, "The batch size asked to normalize to; null for none.", 64, "batch_unit of the study"

@@ -8,7 +8,9 @@ from typing import Annotated, Any, Literal
 from pydantic import BaseModel, BeforeValidator, ConfigDict, Field
 
 from schema.names import LARGEST_INTEGER, natural_number
+from service.analysis.crossings import Comparator
 from service.answers.curves import LEAST_POINTS, CurveQuestion
+from service.answers.goal import Goal
 from service.answers.metaparameters import WITHIN
 from service.answers.scaling import MOST_TARGETS, target_grid
 from service.answers.selection import Selection
@@ -167,11 +169,22 @@ class SelectionParameters(MetricParameters):
         return replace(super().selection(), step_budget=self.step_budget, example_budget=self.example_budget)
 
 
-class GoalParameters(SelectionParameters):
+class ComparatorParameters(SelectionParameters):
+    """What reaches a target?"""
+
+    comparator: Annotated[Comparator, Field(examples=["inclusive"])] = "strict"
+    """strict: only what is better than the target reaches it; inclusive: also what equals it."""
+
+
+class GoalParameters(ComparatorParameters):
     """When is a target reached?"""
 
     target: Annotated[float, Field(allow_inf_nan=False, examples=[0.05], json_schema_extra=unit("unit of the metric"))]
-    """The target, in the metric's unit. Reached means strictly better; NaN and infinities never reach it."""
+    """The target, in the metric's unit. NaN and infinities never reach it."""
+
+    def goal(self) -> Goal:
+        """The goal these parameters set."""
+        return Goal(self.target, self.comparator)
 
 
 class ScalingParameters(GoalParameters):
@@ -192,7 +205,7 @@ class MetaparametersParameters(GoalParameters):
     """Trials are near-optimal whose steps are at most 1 + within times those of the best of their study."""
 
 
-class TargetsParameters(SelectionParameters):
+class TargetsParameters(ComparatorParameters):
     """Scaling for many targets: give either target, repeated, or target_min and target_max."""
 
     target: Annotated[

@@ -48,10 +48,10 @@ def questions() -> Iterator[Question]:
         "How many steps the best trial of a workload takes to a target, by batch size.",
         ScalingParameters,
         lambda asked: scaling(
-            asked.view, asked.parameters.selection(), asked.parameters.target, asked.parameters.normalize_to
+            asked.view, asked.parameters.selection(), asked.parameters.goal(), asked.parameters.normalize_to
         ),
         SCALING,
-        (*SELECTION_FACTS, *facts_named("target", "normalize_to")),
+        (*SELECTION_FACTS, *facts_named("target", "comparator", "normalize_to")),
         is_quick=_is_of_one_workload,
     )
     yield Question(
@@ -66,9 +66,9 @@ def questions() -> Iterator[Question]:
         "/v1/steps-to-target",
         "When each trial of a workload reaches a target.",
         GoalParameters,
-        lambda asked: steps_to_target(asked.view, asked.parameters.selection(), asked.parameters.target),
+        lambda asked: steps_to_target(asked.view, asked.parameters.selection(), asked.parameters.goal()),
         STEPS_TO_TARGET,
-        (*SELECTION_FACTS, *facts_named("target")),
+        (*SELECTION_FACTS, *facts_named("target", "comparator")),
     )
     yield Question(
         "/v1/best",
@@ -84,18 +84,20 @@ def questions() -> Iterator[Question]:
         "The metaparameters of the best trials by batch size: of those near-optimal in steps to a target.",
         MetaparametersParameters,
         lambda asked: metaparameters(
-            asked.view, asked.parameters.selection(), asked.parameters.target, asked.parameters.within
+            asked.view, asked.parameters.selection(), asked.parameters.goal(), asked.parameters.within
         ),
         METAPARAMETERS,
-        (*SELECTION_FACTS, *facts_named("target", "within")),
+        (*SELECTION_FACTS, *facts_named("target", "comparator", "within")),
     )
     yield Question(
         "/v1/targets",
         "Scaling for many targets in one call.",
         TargetsParameters,
-        lambda asked: targets(asked.view, asked.parameters.selection(), asked.parameters.targets()),
+        lambda asked: targets(
+            asked.view, asked.parameters.selection(), asked.parameters.targets(), asked.parameters.comparator
+        ),
         TARGETS,
-        SELECTION_FACTS,
+        (*SELECTION_FACTS, *facts_named("comparator")),
     )
     yield from analysis_questions()
     for listing in LISTINGS:

@@ -10,6 +10,7 @@ import pytest
 from ingest.request import Request
 from ingest.run import ingest
 from schema.lake import Lake
+from service.answers.goal import Goal
 from service.answers.scaling import scaling
 from service.answers.selection import Selection
 from service.named import named_workload
@@ -30,7 +31,7 @@ def view(lake: Lake) -> ReleaseView:
 
 
 def answer(view: ReleaseView, workload: str, metric: str, target: float) -> list[dict[str, Any]]:
-    found = scaling(view, Selection((named_workload(workload),), metric), target)
+    found = scaling(view, Selection((named_workload(workload),), metric), Goal(target))
     rows: list[dict[str, Any]] = found.table().to_pylist()
     return rows
 

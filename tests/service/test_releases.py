@@ -14,6 +14,7 @@ from ingest.request import Request
 from ingest.run import ingest
 from schema.lake import Lake
 from schema.names import Workload
+from service.answers.goal import Goal
 from service.answers.scaling import scaling
 from service.answers.selection import Selection
 from service.app import create_app
@@ -83,7 +84,7 @@ def test_a_release_that_can_t_be_opened_is_told_once_while_the_one_before_answer
         serving.write_text("in the way")
         publish_a_better_trial(growing, tmp_path)
         time.sleep(0.3)
-        assert scaling(releases.view(), Selection((SMALL,), ERROR), 0.3).table()["steps"].to_pylist() == [10]
+        assert scaling(releases.view(), Selection((SMALL,), ERROR), Goal(0.3)).table()["steps"].to_pylist() == [10]
         serving.unlink()
         wait_for(releases, 2)
     finally:
@@ -107,7 +108,7 @@ def test_only_the_last_used_releases_stay_open(growing: Lake, tmp_path: Path) ->
     releases.view(3)
     assert releases.view(1) is first
     assert releases.view(2) is not second
-    assert scaling(second, Selection((SMALL,), ERROR), 0.3).table()["steps"].to_pylist() == [5]
+    assert scaling(second, Selection((SMALL,), ERROR), Goal(0.3)).table()["steps"].to_pylist() == [5]
 
 
 def test_an_unknown_release_has_the_nearest_as_near_matches(growing: Lake) -> None:
@@ -126,7 +127,7 @@ def test_threads_get_whole_answers_while_releases_appear(growing: Lake, tmp_path
     def ask() -> set[int]:
         seen = set()
         while not done.is_set():
-            answer = scaling(releases.view(), selection, 0.3)
+            answer = scaling(releases.view(), selection, Goal(0.3))
             release = answer.facts["release"]
             assert answer.table()["steps"].to_pylist() == [expected[release]]
             seen.add(release)

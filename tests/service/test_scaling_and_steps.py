@@ -12,6 +12,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+import service.answers.goal as answers
 from schema.tables import STATUSES
 from service.answers.best import best
 from service.answers.metaparameters import metaparameters
@@ -60,6 +61,7 @@ GOALS = st.builds(
     Goal,
     target=TARGETS,
     direction=st.sampled_from(["minimize", "maximize"]),
+    comparator=st.sampled_from(["strict", "inclusive"]),
     step_budget=st.none() | STEPS,
     example_budget=st.none() | st.integers(0, 40) | STEPS,
     trials=st.none() | st.integers(1, 4),
@@ -74,10 +76,11 @@ def selection(goal: Goal, direction: str | None) -> Selection:
 def assert_answers(view: ReleaseView, rows: list[Row], goal: Goal, direction: str | None) -> None:
     """Every answer, compared with brute force."""
     selected = selection(goal, direction)
+    own = answers.Goal(goal.target, goal.comparator)
     reached = scaling_rows(rows, goal)
-    assert known(scaling(view, selected, goal.target), reached) == reached
+    assert known(scaling(view, selected, own), reached) == reached
     of_trials = steps_to_target_rows(rows, goal)
-    assert known(steps_to_target(view, selected, goal.target), of_trials) == of_trials
+    assert known(steps_to_target(view, selected, own), of_trials) == of_trials
     of_studies = best_rows(rows, goal)
     assert known(best(view, selected), of_studies) == of_studies
     grid = [goal.target, 0.2, goal.target / 2]
@@ -86,11 +89,8 @@ def assert_answers(view: ReleaseView, rows: list[Row], goal: Goal, direction: st
         for target in grid
         for row in scaling_rows(rows, replace(goal, target=target))
     ]
-    assert known(targets(view, selected, grid), of_grid) == of_grid
-    near = [
-        (row["batch_size"], row["trial_id"], row["steps"])
-        for row in rows_of(metaparameters(view, selected, goal.target))
-    ]
+    assert known(targets(view, selected, grid, goal.comparator), of_grid) == of_grid
+    near = [(row["batch_size"], row["trial_id"], row["steps"]) for row in rows_of(metaparameters(view, selected, own))]
     assert near == near_optimal_trials(rows, goal, 0.1)
 
 
@@ -112,7 +112,14 @@ def asked(
     folder: Path | None = None,
     normalize_to: int | None = None,
 ) -> list[dict[str, Any]]:
-    return rows_of(scaling(view_of(rows, own, folder), selection(goal, goal.direction), goal.target, normalize_to))
+    return rows_of(
+        scaling(
+            view_of(rows, own, folder),
+            selection(goal, goal.direction),
+            answers.Goal(goal.target, goal.comparator),
+            normalize_to,
+        )
+    )
 
 
 @given(rows_of_trials(), GOALS)
@@ -157,6 +164,18 @@ def test_equality_does_not_reach_the_target() -> None:
     assert asked([Row(8, 1, "COMPLETE", 5, 0.3)], Goal(0.3))[0]["steps"] is None
 
 
+def test_equality_reaches_the_target_when_the_comparator_is_inclusive() -> None:
+    rows = [Row(8, 1, "COMPLETE", 5, 0.3)]
+    assert asked(rows, Goal(0.3, comparator="inclusive"))[0]["steps"] == 5
+    assert asked(rows, Goal(0.3, "maximize", "inclusive"), "maximize")[0]["steps"] == 5
+    assert asked(rows, Goal(math.nextafter(0.3, 0), comparator="inclusive"))[0]["steps"] is None
+
+
+def test_a_comparator_that_does_not_exist_is_refused() -> None:
+    with pytest.raises(BadParameter, match="strict or inclusive"):
+        answers.Goal(0.3, "<=")  # type: ignore[arg-type]
+
+
 def test_a_value_that_only_float32_would_call_equal_reaches_the_target() -> None:
     just_below = math.nextafter(0.3, 0)
     assert asked([Row(8, 1, "COMPLETE", 5, just_below)], Goal(0.3))[0]["steps"] == 5
@@ -185,7 +204,7 @@ def test_perfect_scaling_starts_from_the_smallest_batch_size_that_reached_the_ta
 
 def test_a_previous_step_of_zero_is_not_taken_for_none() -> None:
     rows = [Row(8, 1, "COMPLETE", 0, 0.9), Row(8, 1, "COMPLETE", 4, 0.1), Row(8, 2, "COMPLETE", 4, 0.1)]
-    found = steps_to_target(view_of(rows), selection(Goal(0.3), None), 0.3)
+    found = steps_to_target(view_of(rows), selection(Goal(0.3), None), answers.Goal(0.3))
     assert [row["previous_step"] for row in rows_of(found)] == [0, None]
 
 
@@ -217,7 +236,7 @@ def test_a_study_normalized_to_a_batch_size_that_never_reached_has_no_ratio() ->
 
 def test_several_workloads_come_in_the_order_asked_for() -> None:
     view = view_of([Row(8, 1, "COMPLETE", 5, 0.1)])
-    found = rows_of(scaling(view, Selection((WORKLOAD, OTHER), METRIC), 0.3))
+    found = rows_of(scaling(view, Selection((WORKLOAD, OTHER), METRIC), answers.Goal(0.3)))
     assert [(row["workload"], row["batch_size"], row["steps"]) for row in found] == [
         (str(WORKLOAD), 8, 5), (str(OTHER), 1, 0), (str(OTHER), 7, 0),
     ]  # fmt: skip
@@ -231,7 +250,7 @@ def test_the_best_value_is_told_with_the_step_at_which_it_was_first_reached() ->
 
 def test_the_near_optimal_set_is_those_within_a_tenth_of_the_best() -> None:
     rows = [Row(8, trial, "COMPLETE", step, 0.1) for trial, step in ((1, 111), (2, 110), (3, 100), (4, 100))]
-    answer = rows_of(metaparameters(view_of(rows), selection(Goal(0.3), None), 0.3))
+    answer = rows_of(metaparameters(view_of(rows), selection(Goal(0.3), None), answers.Goal(0.3)))
     assert [(row["rank"], row["trial_id"], row["steps_ratio"]) for row in answer] == [
         (1, 3, 1.0),
         (2, 4, 1.0),
@@ -239,7 +258,7 @@ def test_the_near_optimal_set_is_those_within_a_tenth_of_the_best() -> None:
     ]
     assert answer[0]["parameters"] == [("learning_rate", pytest.approx(0.3)), ("momentum", 0.5)]
     assert answer[0]["effective_learning_rate"] == pytest.approx(0.6)
-    only_best = rows_of(metaparameters(view_of(rows), selection(Goal(0.3), None), 0.3, within=0))
+    only_best = rows_of(metaparameters(view_of(rows), selection(Goal(0.3), None), answers.Goal(0.3), within=0))
     assert [row["trial_id"] for row in only_best] == [3, 4]
 
 
@@ -254,14 +273,14 @@ def test_a_grid_of_targets_has_both_ends() -> None:
 
 def test_a_metric_without_direction_needs_one_in_the_question() -> None:
     with pytest.raises(BadParameter, match="which way") as caught:
-        scaling(view_of(GOLDEN, None), selection(Goal(0.3), None), 0.3)
+        scaling(view_of(GOLDEN, None), selection(Goal(0.3), None), answers.Goal(0.3))
     assert caught.value.parameter == "direction"
 
 
 @pytest.mark.parametrize("target", [NAN, INF, -INF])
 def test_a_target_that_is_not_finite_is_refused(target: float) -> None:
     with pytest.raises(BadParameter, match="not finite"):
-        scaling(view_of(GOLDEN), selection(Goal(0.3), None), target)
+        scaling(view_of(GOLDEN), selection(Goal(0.3), None), answers.Goal(target))
 
 
 @pytest.mark.parametrize(
@@ -282,8 +301,8 @@ def test_a_status_that_does_not_exist_is_refused(statuses: tuple[str, ...]) -> N
 def test_unknown_names_come_with_near_matches() -> None:
     view = view_of(GOLDEN)
     with pytest.raises(UnknownName) as caught:
-        scaling(view, Selection((WORKLOAD,), "val/clasification_error"), 0.3)
+        scaling(view, Selection((WORKLOAD,), "val/clasification_error"), answers.Goal(0.3))
     assert caught.value.near_matches == (METRIC,)
     with pytest.raises(UnknownName) as caught:
-        scaling(view, Selection((type(WORKLOAD)("tests/rows", "mnist", "cnn", "adm"),), METRIC), 0.3)
+        scaling(view, Selection((type(WORKLOAD)("tests/rows", "mnist", "cnn", "adm"),), METRIC), answers.Goal(0.3))
     assert caught.value.near_matches[0] == str(OTHER)

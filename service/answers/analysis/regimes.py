@@ -8,6 +8,7 @@ import pyarrow as pa
 from service.answers.analysis.finding import Finding
 from service.answers.analysis.scaling_curve import ScalingCurve, scaling_curve
 from service.answers.facts import facts_of
+from service.answers.goal import Goal
 from service.answers.search import Search, search
 from service.answers.selection import Selection
 from service.release_view import ReleaseView
@@ -18,10 +19,10 @@ REGIMES = row_shape("regimes", "workload", "batch_size", "steps", "previous_step
 _DEFINITION = "Steps to target by batch size."
 
 
-def regimes(view: ReleaseView, selection: Selection, target: float) -> Answer:
+def regimes(view: ReleaseView, selection: Selection, goal: Goal) -> Answer:
     """The regimes of each workload by batch size; raises UnknownName and BadParameter."""
     searches = [search(view, selection, workload) for workload in selection.workloads]
-    curves = [scaling_curve(found, target) for found in searches]
+    curves = [scaling_curve(found, goal) for found in searches]
     finding = Finding(
         definition=_DEFINITION,
         n_used=sum(int(curve.is_reached.sum()) for curve in curves),
@@ -29,7 +30,7 @@ def regimes(view: ReleaseView, selection: Selection, target: float) -> Answer:
             text for found, curve in zip(searches, curves, strict=True) for text in never_reached(found, curve)
         ),
     )
-    facts = facts_of(view, selection, searches[0].direction) | {"target": target} | finding.facts()
+    facts = facts_of(view, selection, searches[0].direction) | goal.facts() | finding.facts()
     batches = [_rows(found, curve) for found, curve in zip(searches, curves, strict=True)]
     return Answer(facts, REGIMES.schema, iter(batches))
 

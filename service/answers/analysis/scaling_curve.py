@@ -7,6 +7,7 @@ from dataclasses import dataclass
 import numpy as np
 import numpy.typing as npt
 
+from service.answers.goal import Goal
 from service.answers.scaling import study_results
 from service.answers.search import NEVER, Floats, Search, at
 from service.workload_facts import Integers
@@ -35,9 +36,9 @@ class ScalingCurve:
         return np.isfinite(self.steps)
 
 
-def scaling_curve(found: Search, target: float) -> ScalingCurve:
-    """The curve that a workload has for a target."""
-    results, facts = study_results(found, target), found.facts
+def scaling_curve(found: Search, goal: Goal) -> ScalingCurve:
+    """The curve that a workload has for a goal."""
+    results, facts = study_results(found, goal), found.facts
     is_reached = results.row != NEVER
     has_previous = is_reached & (results.previous_step >= 0)
     return ScalingCurve(
@@ -50,9 +51,9 @@ def scaling_curve(found: Search, target: float) -> ScalingCurve:
     )
 
 
-def trial_steps(found: Search, target: float) -> Floats:
+def trial_steps(found: Search, goal: Goal) -> Floats:
     """By trial, in the order of facts.trials: steps to the target, inf for never or for a trial not admitted."""
-    hits = found.first_hits(target)
+    hits = found.first_hits(goal)
     return np.where(hits == NEVER, np.inf, at(found.records.step, hits))
 
 

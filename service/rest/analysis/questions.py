@@ -18,7 +18,7 @@ def analysis_questions() -> Iterator[Question]:
         f"{PREFIX}regimes",
         "Where perfect scaling ends and maximal data parallelism begins, by workload.",
         RegimesParameters,
-        lambda asked: regimes(asked.view, asked.parameters.selection(), asked.parameters.target),
+        lambda asked: regimes(asked.view, asked.parameters.selection(), asked.parameters.goal()),
         REGIMES,
-        analysis_facts("target"),
+        analysis_facts("target", "comparator"),
     )
