@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import math
+
 
 def critical_batch_size_zhang2024(parameters: float) -> float:
     """B* of a language model trained to its Chinchilla-optimal loss, in sequences.
@@ -12,7 +14,7 @@ def critical_batch_size_zhang2024(parameters: float) -> float:
     Args:
         parameters: of the model, above 0. They measured 85 million to 1.2 billion.
     """
-    return 93.196814 * (_positive("parameters", parameters) / 1e6) ** 0.468278
+    return 93.196814 * math.pow(_positive("parameters", parameters) / 1e6, 0.468278)
 
 
 def critical_batch_size_kaplan2020(loss: float, scale: float = 2.1e8) -> float:
@@ -25,10 +27,10 @@ def critical_batch_size_kaplan2020(loss: float, scale: float = 2.1e8) -> float:
         loss: cross-entropy in nats per token, above 0.
         scale: in tokens; their table has 2.1e8, their text 2e8.
     """
-    return scale / _positive("loss", loss) ** (1 / 0.21)
+    return scale / math.pow(_positive("loss", loss), 1 / 0.21)
 
 
 def _positive(name: str, value: float) -> float:
-    if not 0 < value < float("inf"):
+    if not 0 < value < math.inf:
         raise ValueError(f"{name} is {value}: give a finite number above 0")
     return value
