@@ -47,7 +47,7 @@ def time_to_target(trials: Sequence[TimedCurve], target: float, rule: TrialRule 
 
     rule "index", as the official code has it: of the trial whose first hit has the smallest number among its
     evaluations, of equal ones the first trial; that isn't always the earliest. Rule "time": of the earliest. NaN and
-    infinities never reach. Raises ValueError for a target that isn't finite, and for a hit whose time is negative or NaN.
+    infinities never reach. Raises ValueError for a target that is not finite, and for hits with a negative or NaN time.
     """
     if not np.isfinite(target):
         raise ValueError(f"target {target} is not finite: give a number")

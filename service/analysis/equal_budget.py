@@ -1,0 +1,121 @@
+"""Comparing two searches at the same tuning budget: so many trials of each, drawn from those that were run.
+
+Steps are by trial, inf where a trial never reached the target. The more trials a search had, the better its best one:
+so compared is the best of n trials on both sides, n being no more than either has.
+Source: METHODS 5.3, with the distribution of the best of n drawn without replacement of METHODS 3.1.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from itertools import combinations
+
+import numpy as np
+import numpy.typing as npt
+
+Floats = npt.NDArray[np.float64]
+
+
+@dataclass(frozen=True)
+class Chances:
+    """Of one search against another, both with the same tuning budget.
+
+    beats: that its best trial needs fewer steps than the other's, a tie counting half. neither: that no trial of
+    either reaches the target, which counts for none. What is left is the chance that it is beaten.
+    """
+
+    beats: float
+    neither: float
+
+
+@dataclass(frozen=True)
+class Flip:
+    """Two searches whose order depends on the batch size, by their places in the table that was ranked.
+
+    first_leads, second_leads: the columns where one needs fewer steps. is_clear: it is so with chances of CLEAR or
+    more at some column on either side.
+    """
+
+    first: int
+    second: int
+    first_leads: tuple[int, ...]
+    second_leads: tuple[int, ...]
+    is_clear: bool
+
+
+CLEAR = 0.95
+_ROUNDING = 1e-12
+
+
+def median_best(steps: Floats, budget: int) -> float:
+    """The median of the best of `budget` trials: the smallest s with P(best <= s) >= 1/2; inf if none has.
+
+    P(best <= s) = 1 - C(N - k, budget) / C(N, budget), where k of N trials have at most s steps. Raises ValueError for
+    a budget that isn't from 1 to N, and for NaN. Source: METHODS 3.1 (quantile q_.5).
+    """
+    reached, beyond = _beyond(steps, budget)
+    place = int(np.searchsorted(-beyond, -0.5 - _ROUNDING))
+    return float(reached[place - 1]) if 0 < place < len(beyond) else np.inf
+
+
+def chances(first: Floats, second: Floats, budget: int) -> Chances:
+    """How likely the first search beats the second: sum over s of P(first = s) (P(second > s) + P(second = s) / 2).
+
+    Best of `budget` trials of each, drawn independently. With a budget of all trials of both, there is but one draw,
+    and the chance is 0, 1/2 or 1 by construction: half the trials tell more. Raises ValueError as median_best does.
+    """
+    (ours, beyond_ours), (theirs, beyond_theirs) = _beyond(first, budget), _beyond(second, budget)
+    steps = np.union1d(ours, theirs)
+    left = beyond_ours[np.searchsorted(ours, steps, side="right")]
+    others = beyond_theirs[np.searchsorted(theirs, steps, side="right")]
+    exactly, others_exactly = (-np.diff(each, prepend=1.0) for each in (left, others))
+    beats = float(exactly @ (others + others_exactly / 2))
+    return Chances(beats=min(beats, 1.0), neither=float(beyond_ours[-1] * beyond_theirs[-1]))
+
+
+def ranks(medians: Floats) -> list[int | None]:
+    """By search, its rank at one batch size, 1 for the fewest steps; equal ones share the better rank.
+
+    medians: inf where the target isn't reached, NaN where there is no search; both have no rank.
+    """
+    known = [value for value in medians.tolist() if np.isfinite(value)]
+    return [1 + sum(other < own for other in known) if np.isfinite(own) else None for own in medians.tolist()]
+
+
+def flips(medians: Floats, beats: Floats) -> list[Flip]:
+    """The pairs of searches whose order isn't the same at all batch sizes.
+
+    medians: (searches, batch sizes), inf where the target isn't reached, NaN without a search. beats: (searches,
+    searches, batch sizes), the chance that the first beats the second, NaN where that isn't known.
+    """
+    found = []
+    for first, second in combinations(range(len(medians)), 2):
+        ahead = np.flatnonzero(medians[first] < medians[second])
+        behind = np.flatnonzero(medians[first] > medians[second])
+        if len(ahead) and len(behind):
+            sure = beats[first, second, ahead] >= CLEAR, beats[second, first, behind] >= CLEAR
+            is_clear = all(bool(each.any()) for each in sure)
+            found.append(Flip(first, second, tuple(ahead.tolist()), tuple(behind.tolist()), is_clear))
+    return found
+
+
+def shared_budget(numbers_of_trials: Sequence[int]) -> int:
+    """The most trials that every one of the searches has; 0 without searches."""
+    return min(numbers_of_trials, default=0)
+
+
+def _beyond(steps: Floats, budget: int) -> tuple[Floats, Floats]:
+    """The finite steps, ascending, and the chance that the best of so many trials is beyond the first k, k from 0.
+
+    C(N - k, n) / C(N, n) is the product of (N - n - i) / (N - i) over i < k.
+    """
+    n_trials = len(steps)
+    if not 1 <= budget <= n_trials:
+        raise ValueError(f"a budget of {budget} trials is out of range: there are {n_trials}")
+    if np.isnan(steps).any():
+        raise ValueError("steps have to be numbers: inf where the target was not reached")
+    reached = np.sort(steps[np.isfinite(steps)])
+    i = np.arange(len(reached))
+    factors = np.maximum(n_trials - budget - i, 0) / (n_trials - i)
+    return reached, np.concatenate([[1.0], np.cumprod(factors)])

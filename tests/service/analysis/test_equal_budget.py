@@ -1,0 +1,109 @@
+"""Comparing searches at equal tuning budget, against drawing every subset of trials."""
+
+from __future__ import annotations
+
+import math
+from itertools import combinations
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from service.analysis.equal_budget import Flip, chances, flips, median_best, ranks, shared_budget
+
+INF, NAN = math.inf, math.nan
+STEPS = st.lists(st.integers(1, 6).map(float) | st.just(INF), min_size=1, max_size=6)
+
+
+def draws(steps: list[float], budget: int) -> list[float]:
+    return sorted(min(drawn) for drawn in combinations(steps, budget))
+
+
+def test_the_median_of_the_best_of_two_of_four_trials_of_which_two_never_reached() -> None:
+    """METHODS 3.1: P(<= 100) = 1/2, P(<= 200) = 5/6."""
+    steps = np.array([INF, 200.0, 100.0, INF])
+    assert median_best(steps, 2) == 100.0
+    assert [median_best(steps, budget) for budget in (1, 3, 4)] == [200.0, 100.0, 100.0]
+    assert median_best(np.array([INF, INF, 7.0]), 1) == INF
+
+
+def test_of_searches_alike_each_beats_the_other_in_half_of_the_draws_that_one_wins() -> None:
+    steps = np.array([100.0, 200.0, INF, INF])
+    found = chances(steps, steps, 2)
+    assert found.neither == pytest.approx(1 / 36)
+    assert found.beats == pytest.approx((1 - 1 / 36) / 2)
+
+
+def test_a_search_that_never_reaches_never_beats() -> None:
+    never, some = np.array([INF, INF]), np.array([5.0, INF])
+    assert chances(never, some, 1).beats == 0.0
+    assert chances(some, never, 1).beats == 0.5
+    assert chances(some, never, 1).neither == 0.5
+    assert (chances(never, never, 2).beats, chances(never, never, 2).neither) == (0.0, 1.0)
+
+
+def test_with_a_budget_of_all_trials_there_is_one_draw() -> None:
+    first, second = np.array([3.0, 9.0]), np.array([4.0, 4.0])
+    assert chances(first, second, 2).beats == 1.0
+    assert chances(second, first, 2).beats == 0.0
+    assert chances(second, second, 2).beats == 0.5
+    assert chances(first, second, 1).beats == 0.5
+
+
+@settings(max_examples=50)
+@given(STEPS, STEPS, st.integers(1, 6))
+def test_medians_and_chances_are_those_of_all_subsets(first: list[float], second: list[float], budget: int) -> None:
+    budget = min(budget, len(first), len(second))
+    ours, theirs = draws(first, budget), draws(second, budget)
+    at_most = {s: sum(own <= s for own in ours) for s in ours}
+    median = min((s for s in ours if 2 * at_most[s] >= len(ours)), default=INF)
+    assert median_best(np.array(first), budget) == median
+    pairs = [(a, b) for a in ours for b in theirs]
+    wins = sum(a < b for a, b in pairs) + sum(a == b < INF for a, b in pairs) / 2
+    found = chances(np.array(first), np.array(second), budget)
+    assert found.beats == pytest.approx(wins / len(pairs))
+    assert found.neither == pytest.approx(sum(a == b == INF for a, b in pairs) / len(pairs))
+    back = chances(np.array(second), np.array(first), budget)
+    assert found.beats + back.beats + found.neither == pytest.approx(1.0)
+
+
+def test_with_many_trials_chances_stay_exact() -> None:
+    """5 of 1,000 trials reach: the best of 500 does with 1 - C(995, 500) / C(1000, 500)."""
+    steps = np.full(1000, INF)
+    steps[:5] = 10.0
+    missed = math.comb(995, 500) / math.comb(1000, 500)
+    found = chances(steps, np.full(1000, INF), 500)
+    assert found.beats == pytest.approx(1 - missed, rel=1e-12)
+    assert found.neither == pytest.approx(missed, rel=1e-12)
+
+
+def test_equal_medians_share_a_rank_and_what_was_not_reached_has_none() -> None:
+    assert ranks(np.array([20.0, 10.0, INF, 20.0, NAN, 30.0])) == [2, 1, None, 2, None, 4]
+    assert ranks(np.array([])) == []
+
+
+def test_an_order_that_depends_on_the_batch_size_is_flagged_and_is_clear_only_if_chances_say_so() -> None:
+    medians = np.array([[10.0, 10.0, 30.0, NAN], [20.0, 10.0, 20.0, 5.0], [30.0, INF, 40.0, 1.0]])
+    beats = np.full((3, 3, 4), 0.5)
+    assert flips(medians, beats) == [Flip(0, 1, (0,), (2,), False), Flip(1, 2, (0, 1, 2), (3,), False)]
+    beats[0, 1, 0] = beats[1, 0, 2] = 0.95
+    assert flips(medians, beats)[0].is_clear
+
+
+def test_reaching_the_target_leads_over_never_reaching_it() -> None:
+    assert flips(np.array([[INF, 1.0, INF], [9.0, INF, INF]]), np.full((2, 2, 3), NAN)) == [
+        Flip(0, 1, (1,), (0,), False)
+    ]
+
+
+@pytest.mark.parametrize("budget", [0, 3, -1])
+def test_a_budget_beyond_the_trials_is_refused(budget: int) -> None:
+    with pytest.raises(ValueError, match="is out of range: there are 2"):
+        median_best(np.array([1.0, 2.0]), budget)
+
+
+def test_nan_is_refused_and_no_searches_share_no_budget() -> None:
+    with pytest.raises(ValueError, match="inf where the target was not reached"):
+        median_best(np.array([NAN]), 1)
+    assert (shared_budget([]), shared_budget([5, 3])) == (0, 3)
