@@ -35,6 +35,11 @@ class Budget:
         if self.amount is not None and not 0 <= self.amount <= NO_LIMIT:
             raise ValueError(f"a budget of {self.amount}: give 0 or more, up to 2^63 - 1")
 
+    @property
+    def in_words(self) -> str:
+        """As a text says it."""
+        return "without a limit" if self.amount is None else f"within {self.amount:,} {self.kind}"
+
     def steps(self, batch_sizes: Sequence[int]) -> Integers:
         """By batch size, the last step within the budget: s, or floor(examples / B). A batch size of 0 uses none."""
         if self.amount is None or self.kind == "steps":
@@ -155,7 +160,7 @@ class Ending:
 
 
 def ending(value: Floats) -> Ending:
-    """The end of a curve, given by ascending step: the best over evaluations is optimistic, these aren't (METHODS 4)."""
+    """The end of a curve, by ascending step: the best over evaluations is optimistic, this is not (METHODS 4)."""
     finite = value[np.isfinite(value)]
     last = float(value[-1]) if len(value) and np.isfinite(value[-1]) else None
     return Ending(last, float(np.median(finite[-LAST_FEW:])) if len(finite) else None)

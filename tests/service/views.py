@@ -42,7 +42,9 @@ def view_of(rows: Sequence[Row], direction: str | None = "minimize", folder: Pat
         for batch_size, of_study in groupby(ordered, key=lambda r: r.batch_size):
             study = list(of_study)
             keys = dict(zip(("collection", "dataset", "model", "optimizer"), _keys(workload), strict=True))
-            studies.append({"study_id": len(studies) + 1, **keys, "batch_size": batch_size, "metrics": [METRIC]})
+            studies.append(
+                {"study_id": len(studies) + 1, **keys, "batch_size": batch_size, "train_steps": 0, "metrics": [METRIC]}
+            )
             for trial_id, of_trial in groupby(study, key=lambda r: r.trial_id):
                 curve = list(of_trial)
                 ids = {"study_id": len(studies), "trial_id": trial_id}
@@ -70,7 +72,13 @@ def _record_curves(connection: duckdb.DuckDBPyConnection) -> RecordCurves:
 
 _NAMES = [(name, pa.string()) for name in ("collection", "dataset", "model", "optimizer")]
 _STUDIES = pa.schema(
-    [("study_id", pa.int32()), *_NAMES, ("batch_size", pa.int64()), ("metrics", pa.list_(pa.string()))]
+    [
+        ("study_id", pa.int32()),
+        *_NAMES,
+        ("batch_size", pa.int64()),
+        ("train_steps", pa.int64()),
+        ("metrics", pa.list_(pa.string())),
+    ]
 )
 _TRIALS = pa.schema(
     [

@@ -45,7 +45,7 @@ def scaling_curve(found: Search, goal: Goal) -> ScalingCurve:
         batch_sizes=np.asarray(facts.batch_sizes, np.float64),
         steps=np.where(is_reached, results.steps, np.inf),
         previous_steps=np.where(has_previous, results.previous_step, np.nan),
-        censored_at=_last_steps(found),
+        censored_at=last_steps(found),
         n_trials=found.n_admitted,
         n_reached=results.n_reached,
     )
@@ -57,7 +57,7 @@ def trial_steps(found: Search, goal: Goal) -> Floats:
     return np.where(hits == NEVER, np.inf, at(found.records.step, hits))
 
 
-def _last_steps(found: Search) -> Integers:
+def last_steps(found: Search) -> Integers:
     """By study, the last step of any admitted trial; -1 for none."""
     last = np.full(len(found.facts.batch_sizes), -1, np.int64)
     np.maximum.at(last, found.facts.study_of_trial, np.where(found.admitted, found.facts.trials.last_step, -1))

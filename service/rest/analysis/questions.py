@@ -4,9 +4,10 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
+from service.answers.analysis.quality import QUALITY, quality
 from service.answers.analysis.regimes import REGIMES, regimes
-from service.rest.analysis.facts import analysis_facts
-from service.rest.analysis.parameters import RegimesParameters
+from service.rest.analysis.facts import analysis_facts, quality_facts
+from service.rest.analysis.parameters import QualityParameters, RegimesParameters
 from service.rest.question import Question
 
 PREFIX = "/v1/analysis/"
@@ -14,6 +15,20 @@ PREFIX = "/v1/analysis/"
 
 def analysis_questions() -> Iterator[Question]:
     """The analyses, in the order of their names."""
+    yield Question(
+        f"{PREFIX}quality",
+        "The best value by batch size within budgets of steps and examples, and what large batch sizes fall short by.",
+        QualityParameters,
+        lambda asked: quality(
+            asked.view,
+            asked.parameters.selection(),
+            asked.parameters.step_budget,
+            asked.parameters.example_budget,
+            asked.parameters.last,
+        ),
+        QUALITY,
+        quality_facts(),
+    )
     yield Question(
         f"{PREFIX}regimes",
         "Where perfect scaling ends and maximal data parallelism begins, by workload.",
