@@ -1,0 +1,1 @@
+"""Published papers: what their figures show, as data files, and the code that draws any such file from a release."""

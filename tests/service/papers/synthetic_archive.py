@@ -1,0 +1,140 @@
+"""A small archive of the shape of the paper's: its 35 workloads and 454 studies, with few trials of known curves.
+
+The best complete trial of a study is strictly better than its workload's goal after S(B) = a (1 + b / B) steps and not
+before: at that very step it equals the goal. Trials that must not count are faster.
+"""
+
+from __future__ import annotations
+
+import io
+import json
+import math
+import random
+import tarfile
+import tomllib
+from collections.abc import Iterator
+from dataclasses import dataclass
+from functools import cache
+from pathlib import Path
+
+ERROR, LOSS, PRECISION = "val/classification_error", "val/cross_entropy_error", "val/average_precision"
+SPLIT_WORKLOAD = "imagenet/resnet_50/nesterov_momentum"
+SEARCHED_WORKLOAD = "lm1b/transformer_base/nesterov_momentum"
+NEVER_AT = {("imagenet/vgg_11/nesterov_momentum", 65536), ("lm1b/lstm/nesterov_momentum", 32768)}
+
+
+@dataclass(frozen=True)
+class Shape:
+    """How a workload behaves: metric, goal, a and b of S(B), and how fast the metric changes with steps."""
+
+    metric: str
+    goal: float
+    least_steps: int
+    critical: int
+    exponent: float
+
+
+@dataclass(frozen=True)
+class Trial:
+    """One trial as it is written; curve: steps and values of the workload's metric."""
+
+    batch_size: int
+    trial_id: int
+    status: str
+    parameters: dict[str, float]
+    curve: tuple[tuple[int, float], ...]
+
+
+@dataclass(frozen=True)
+class Workload:
+    """A workload as it is written: its place in the archive, its shape, its studies' train_steps and its trials."""
+
+    path: str
+    shape: Shape
+    train_steps: dict[int, int]
+    trials: tuple[Trial, ...]
+
+
+def steps_to_goal(shape: Shape, batch_size: int) -> int:
+    """S(B)."""
+    return math.ceil(shape.least_steps * (1 + shape.critical / batch_size))
+
+
+@cache
+def workloads() -> dict[str, Workload]:
+    """Every workload by its path; the same each time."""
+    found = {}
+    document = tomllib.loads(Path(__file__).with_name("workloads.toml").read_text("utf-8"))
+    for path, facts in document.items():
+        shape = Shape(**facts["shape"])
+        rng = random.Random(path)
+        trials = [t for size in facts["batch_sizes"] for t in _trials(rng, path, shape, size)]
+        train_steps = {size: 4 * steps_to_goal(shape, size) for size in facts["batch_sizes"]}
+        found[path] = Workload(path, shape, train_steps, tuple(trials))
+    return found
+
+
+def write(path: Path, only: frozenset[str] | None = None) -> Path:
+    """Write the archive, all of it or only these workloads."""
+    with tarfile.open(path, "w") as archive:
+        for workload in workloads().values():
+            if only is None or workload.path in only:
+                for name, content in _files(workload):
+                    entry = tarfile.TarInfo(f"batch_science/{workload.path}/{name}")
+                    entry.size = len(content)
+                    archive.addfile(entry, io.BytesIO(content))
+    return path
+
+
+def _trials(rng: random.Random, path: str, shape: Shape, batch_size: int) -> Iterator[Trial]:
+    """Three complete trials and two that are faster and don't count; many of them where the paper takes 100."""
+    complete = 103 if path == SPLIT_WORKLOAD else 8 if path == SEARCHED_WORKLOAD else 2
+    statuses = ["INFEASIBLE", "INCOMPLETE", *["COMPLETE"] * complete]
+    if path == SEARCHED_WORKLOAD:
+        statuses += ["INFEASIBLE"] * 4
+    best = 8 + rng.randrange(complete)
+    for trial_id, status in enumerate(statuses, start=6):
+        slowness = rng.uniform(0.4, 0.9) if status != "COMPLETE" else 1.0 if trial_id == best else rng.uniform(1.1, 9.0)
+        slowness *= 1e9 if (path, batch_size) in NEVER_AT else 1.0
+        curve = tuple(_curve(rng, shape, batch_size, slowness, status == "INFEASIBLE"))
+        yield Trial(batch_size, trial_id, status, _parameters(rng, path), curve)
+
+
+def _parameters(rng: random.Random, path: str) -> dict[str, float]:
+    found = {"learning_rate": 10 ** rng.uniform(-4, -1), "momentum": 1 - 10 ** rng.uniform(-3.5, -0.5)}
+    smoothing = rng.choice((None, 0.0, 0.01, 0.1))
+    if path == SPLIT_WORKLOAD and smoothing is not None:
+        found["label_smoothing"] = smoothing
+    return found
+
+
+def _curve(
+    rng: random.Random, shape: Shape, batch_size: int, slowness: float, diverges: bool
+) -> Iterator[tuple[int, float]]:
+    """A power of the step through the goal at S(B) times the slowness, evaluated there, a step later, and around."""
+    steps = steps_to_goal(shape, batch_size)
+    own = max(1, round(steps * slowness))
+    sign = 1 if shape.metric != PRECISION else -1
+    grid = {round(steps * 2 ** (power / 1.5 + rng.random() / 4)) for power in range(-12, 6)}
+    grid |= {own, own + 1} if own < 100 * steps else set()
+    yield 0, 0.9 if shape.metric == ERROR else 9.0 if shape.metric == LOSS else 0.0
+    for step in sorted(grid - {0}):
+        value = shape.goal * (own / step) ** (sign * shape.exponent)
+        yield step, float(f"{value:.9g}")
+    if diverges:
+        yield max(grid) + 1, math.nan
+
+
+def _files(workload: Workload) -> Iterator[tuple[str, bytes]]:
+    dataset, model, optimizer = workload.path.split("/")[-3:]
+    for batch_size, train_steps in workload.train_steps.items():
+        study = {"batch_size": batch_size, "dataset": dataset, "model": model, "optimizer": optimizer}
+        study |= {"train_steps": train_steps, "early_stopping": False, "parameter_configs": {}}
+        yield f"{batch_size}/study.json", json.dumps(study).encode()
+        for trial in workload.trials:
+            if trial.batch_size == batch_size:
+                folder = f"{batch_size}/{trial.trial_id}"
+                facts = {"trial_id": trial.trial_id, "status": trial.status, "steps": trial.curve[-1][0]}
+                yield f"{folder}/metadata.json", json.dumps(facts | {"parameters": trial.parameters}).encode()
+                lines = [f"step,{workload.shape.metric}", *(f"{step},{value!r}" for step, value in trial.curve)]
+                yield f"{folder}/measurements.csv", "\n".join([*lines, ""]).encode()
