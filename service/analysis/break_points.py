@@ -51,10 +51,10 @@ def perfect_end(batch_sizes: npt.ArrayLike, steps: npt.ArrayLike, tau: float = P
     return _found(index.astype(np.int64), is_reached)
 
 
-def max_useful(batch_sizes: npt.ArrayLike, steps: npt.ArrayLike, tau: float = USEFUL_WITHIN) -> BreakPoints:
+def max_useful(steps: npt.ArrayLike, tau: float = USEFUL_WITHIN) -> BreakPoints:
     """The smallest B with S(B) <= (1 + tau) min over B' >= B of S(B'): no larger one measured saves more than tau.
 
-    Shapes, errors and source as perfect_end. With times instead of steps: beyond which batch size time falls no more.
+    Of ascending batch sizes; shapes, errors and source as perfect_end. With times instead of steps: beyond which batch size time falls no more.
     """
     counts = _checked(steps, tau)
     is_reached = np.isfinite(counts)

@@ -31,7 +31,7 @@ def test_published_curves_break_where_they_should(
     sizes: list[float], steps: list[float], end: float, useful: float
 ) -> None:
     assert sizes[perfect_end(sizes, steps).index[0]] == end
-    assert sizes[max_useful(sizes, steps).index[0]] == useful
+    assert sizes[max_useful(steps).index[0]] == useful
 
 
 STEPS = st.lists(st.sampled_from([1.0, 2.0, 3.0, 4.0, 5.0, 8.0, INF, NAN]), min_size=1, max_size=6)
@@ -42,7 +42,7 @@ STEPS = st.lists(st.sampled_from([1.0, 2.0, 3.0, 4.0, 5.0, 8.0, INF, NAN]), min_
 def test_break_points_are_those_of_brute_force(steps: list[float], tau: float) -> None:
     sizes = SIZES[: len(steps)]
     reached = [at for at, count in enumerate(steps) if math.isfinite(count)]
-    end, useful = perfect_end(sizes, steps, tau), max_useful(sizes, steps, tau)
+    end, useful = perfect_end(sizes, steps, tau), max_useful(steps, tau)
     if len(reached) < 2:
         assert end.index.tolist() == useful.index.tolist() == [NONE]
         return
@@ -69,18 +69,17 @@ def test_break_points_are_those_of_brute_force(steps: list[float], tau: float) -
 @given(st.lists(st.lists(st.sampled_from([1.0, 2.0, 7.0, INF]), min_size=4, max_size=4), min_size=1, max_size=5))
 @settings(max_examples=25)
 def test_many_curves_at_once_are_each_by_itself(curves: list[list[float]]) -> None:
-    for function in (perfect_end, max_useful):
-        together = function(SIZES[:4], curves).index.tolist()
-        assert together == [function(SIZES[:4], curve).index[0] for curve in curves]
+    assert perfect_end(SIZES[:4], curves).index.tolist() == [perfect_end(SIZES[:4], one).index[0] for one in curves]
+    assert max_useful(curves).index.tolist() == [max_useful(one).index[0] for one in curves]
 
 
 def test_a_negative_tolerance_is_refused() -> None:
     with pytest.raises(ValueError, match=r"tau=-0\.1: give 0 or more"):
         perfect_end([1.0], [1.0], tau=-0.1)
     with pytest.raises(ValueError, match="tau"):
-        max_useful([1.0], [1.0], tau=NAN)
+        max_useful([1.0], tau=NAN)
 
 
 def test_without_batch_sizes_there_is_no_break() -> None:
     assert perfect_end([], np.empty((2, 0))).index.tolist() == [NONE, NONE]
-    assert max_useful([], np.empty((2, 0))).index.tolist() == [NONE, NONE]
+    assert max_useful(np.empty((2, 0))).index.tolist() == [NONE, NONE]
