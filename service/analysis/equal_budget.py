@@ -7,7 +7,7 @@ Source: METHODS 5.3, with the distribution of the best of n drawn without replac
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from itertools import combinations
 
@@ -33,8 +33,8 @@ class Chances:
 class Flip:
     """Two searches whose order depends on the batch size, by their places in the table that was ranked.
 
-    first_leads, second_leads: the columns where one needs fewer steps. is_clear: it is so with chances of CLEAR or
-    more at some column on either side.
+    first_leads, second_leads: the columns where one needs fewer steps. is_clear: on either side at some column by so
+    high a chance that, over the columns of that side, CLEAR is left (Bonferroni).
     """
 
     first: int
@@ -66,11 +66,10 @@ def chances(first: Floats, second: Floats, budget: int) -> Chances:
     and the chance is 0, 1/2 or 1 by construction: half the trials tell more. Raises ValueError as median_best does.
     """
     (ours, beyond_ours), (theirs, beyond_theirs) = _beyond(first, budget), _beyond(second, budget)
-    steps = np.union1d(ours, theirs)
-    left = beyond_ours[np.searchsorted(ours, steps, side="right")]
-    others = beyond_theirs[np.searchsorted(theirs, steps, side="right")]
-    exactly, others_exactly = (-np.diff(each, prepend=1.0) for each in (left, others))
-    beats = float(exactly @ (others + others_exactly / 2))
+    above = beyond_theirs[np.searchsorted(theirs, ours, side="right")]
+    not_below = beyond_theirs[np.searchsorted(theirs, ours, side="left")]
+    exactly = beyond_ours[:-1] - beyond_ours[1:]
+    beats = float(exactly @ (above + not_below)) / 2
     return Chances(beats=min(beats, 1.0), neither=float(beyond_ours[-1] * beyond_theirs[-1]))
 
 
@@ -83,21 +82,26 @@ def ranks(medians: Floats) -> list[int | None]:
     return [1 + sum(other < own for other in known) if np.isfinite(own) else None for own in medians.tolist()]
 
 
-def flips(medians: Floats, beats: Floats) -> list[Flip]:
+def flips(medians: Floats, beats: Callable[[int, int, int], float]) -> list[Flip]:
     """The pairs of searches whose order isn't the same at all batch sizes.
 
-    medians: (searches, batch sizes), inf where the target isn't reached, NaN without a search. beats: (searches,
-    searches, batch sizes), the chance that the first beats the second, NaN where that isn't known.
+    medians: (searches, batch sizes), inf where the target isn't reached, NaN without a search. beats: the chance that
+    the first search beats the second at a batch size, all by their places in medians; NaN where it isn't known.
     """
     found = []
     for first, second in combinations(range(len(medians)), 2):
         ahead = np.flatnonzero(medians[first] < medians[second])
         behind = np.flatnonzero(medians[first] > medians[second])
         if len(ahead) and len(behind):
-            sure = beats[first, second, ahead] >= CLEAR, beats[second, first, behind] >= CLEAR
-            is_clear = all(bool(each.any()) for each in sure)
-            found.append(Flip(first, second, tuple(ahead.tolist()), tuple(behind.tolist()), is_clear))
+            first_leads, second_leads = tuple(ahead.tolist()), tuple(behind.tolist())
+            is_clear = _is_clear(beats, first, second, first_leads) and _is_clear(beats, second, first, second_leads)
+            found.append(Flip(first, second, first_leads, second_leads, is_clear))
     return found
+
+
+def _is_clear(beats: Callable[[int, int, int], float], first: int, second: int, places: Sequence[int]) -> bool:
+    least = 1 - (1 - CLEAR) / len(places)
+    return any(beats(first, second, place) >= least for place in places)
 
 
 def shared_budget(numbers_of_trials: Sequence[int]) -> int:
@@ -117,5 +121,6 @@ def _beyond(steps: Floats, budget: int) -> tuple[Floats, Floats]:
         raise ValueError("steps have to be numbers: inf where the target was not reached")
     reached = np.sort(steps[np.isfinite(steps)])
     i = np.arange(len(reached))
-    factors = np.maximum(n_trials - budget - i, 0) / (n_trials - i)
-    return reached, np.concatenate([[1.0], np.cumprod(factors)])
+    beyond = np.ones(len(reached) + 1)
+    np.cumprod(np.maximum(n_trials - budget - i, 0) / (n_trials - i), out=beyond[1:])
+    return reached, beyond

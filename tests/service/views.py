@@ -22,14 +22,20 @@ METRIC = "val/classification_error"
 OTHER = Workload("tests/rows", "mnist", "cnn", "adam")
 
 
-def view_of(rows: Sequence[Row], direction: str | None = "minimize", folder: Path | None = None) -> ReleaseView:
+def view_of(
+    rows: Sequence[Row],
+    direction: str | None = "minimize",
+    folder: Path | None = None,
+    of_other: Sequence[Row] | None = None,
+) -> ReleaseView:
     """A release whose workload WORKLOAD has these rows of METRIC, between two other workloads with hits everywhere.
 
     direction: the metric's own, for which the records are made. folder: where to write measurements, if needed.
+    of_other: rows of the workload OTHER instead of hits everywhere.
     """
     decoy = [Row(b, t, "COMPLETE", 0, 0.0) for b in (1, 7) for t in (1, 2, 3)]
     workloads = {
-        OTHER: decoy,
+        OTHER: decoy if of_other is None else list(of_other),
         WORKLOAD: list(rows),
         Workload("tests/rows", "mnist", "cnn", "zeta"): decoy,
     }

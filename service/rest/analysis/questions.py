@@ -6,6 +6,7 @@ from collections.abc import Iterator
 
 from service.answers.analysis.quality import QUALITY, quality
 from service.answers.analysis.regimes import REGIMES, regimes
+from service.rest.analysis.comparing import COMPARE_QUESTION
 from service.rest.analysis.facts import analysis_facts, quality_facts
 from service.rest.analysis.parameters import QualityParameters, RegimesParameters
 from service.rest.question import Question
@@ -15,6 +16,7 @@ PREFIX = "/v1/analysis/"
 
 def analysis_questions() -> Iterator[Question]:
     """The analyses, in the order of their names."""
+    yield COMPARE_QUESTION
     yield Question(
         f"{PREFIX}quality",
         "The best value by batch size within budgets of steps and examples, and what large batch sizes fall short by.",

@@ -86,15 +86,21 @@ def test_equal_medians_share_a_rank_and_what_was_not_reached_has_none() -> None:
 def test_an_order_that_depends_on_the_batch_size_is_flagged_and_is_clear_only_if_chances_say_so() -> None:
     medians = np.array([[10.0, 10.0, 30.0, NAN], [20.0, 10.0, 20.0, 5.0], [30.0, INF, 40.0, 1.0]])
     beats = np.full((3, 3, 4), 0.5)
-    assert flips(medians, beats) == [Flip(0, 1, (0,), (2,), False), Flip(1, 2, (0, 1, 2), (3,), False)]
+
+    def chance(first: int, second: int, place: int) -> float:
+        return float(beats[first, second, place])
+
+    assert flips(medians, chance) == [Flip(0, 1, (0,), (2,), False), Flip(1, 2, (0, 1, 2), (3,), False)]
     beats[0, 1, 0] = beats[1, 0, 2] = 0.95
-    assert flips(medians, beats)[0].is_clear
+    assert flips(medians, chance)[0].is_clear
+    beats[1, 2, :3] = beats[2, 1, 3] = 0.98
+    assert not flips(medians, chance)[1].is_clear, "of three batch sizes one may be that sure by chance"
+    beats[1, 2, 1] = 0.99
+    assert flips(medians, chance)[1].is_clear
 
 
 def test_reaching_the_target_leads_over_never_reaching_it() -> None:
-    assert flips(np.array([[INF, 1.0, INF], [9.0, INF, INF]]), np.full((2, 2, 3), NAN)) == [
-        Flip(0, 1, (1,), (0,), False)
-    ]
+    assert flips(np.array([[INF, 1.0, INF], [9.0, INF, INF]]), lambda *_: NAN) == [Flip(0, 1, (1,), (0,), False)]
 
 
 @pytest.mark.parametrize("budget", [0, 3, -1])

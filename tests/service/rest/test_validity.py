@@ -31,6 +31,7 @@ QUESTIONS = {
     "best": f"workload={DEEP}&metric={ERROR}",
     "metaparameters": GOAL,
     "targets": f"{GOAL}&target=0.2",
+    "analysis/compare": f"workload=shelf/mnist/cnn/sgd&{GOAL}",
     "analysis/quality": f"workload={DEEP}&metric={ERROR}&step_budget=20&step_budget=40&example_budget=200&last=true",
     "analysis/regimes": GOAL,
     "collections": "",

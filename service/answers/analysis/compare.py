@@ -1,0 +1,151 @@
+"""Compare: which of several workloads reaches a target sooner, at the same batch size and tuning budget."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from typing import Any
+
+import numpy as np
+import pyarrow as pa
+
+from schema.names import Workload
+from service.analysis.equal_budget import chances, flips, ranks
+from service.analysis.performance_profile import geometric_mean_of_ratios
+from service.answers.analysis.comparison_warnings import comparison_warnings
+from service.answers.analysis.contest import Contest, Entry, contest
+from service.answers.analysis.finding import Finding
+from service.answers.analysis.scaling_curve import scaling_curve, trial_steps
+from service.answers.facts import facts_of
+from service.answers.goal import Goal
+from service.answers.search import Floats, Search, search
+from service.answers.selection import Selection
+from service.errors import BadParameter
+from service.release_view import ReleaseView
+from service.tabular.answer import Answer
+from service.tabular.column import row_shape
+
+COMPARE = row_shape(
+    "compare", "batch_size", "workload", "n_trials", "n_reached", "budget", "steps", "median_steps", "steps_ratio",
+    "beats_baseline", "beats_baseline_at_half", "neither_reaches", "rank",
+)  # fmt: skip
+MOST_COMPARED = 20
+_DEFINITION = (
+    "Steps of the best of `budget` trials, drawn without replacement from those of each study: its median, and the "
+    "chance that it is below the baseline's, ties counting half. The budget is the same for all workloads of a batch "
+    "size. Trials of a quasi-random search are spread more evenly than independent ones, so chances are approximate."
+)
+
+
+def compare(
+    view: ReleaseView, selection: Selection, goal: Goal, baseline: Workload | None = None, budget: int | None = None
+) -> Answer:
+    """Workloads at equal tuning budget, by batch size; raises UnknownName and BadParameter.
+
+    baseline: what ratios and chances are against; default: the first workload. budget: the trials that the best is
+    taken of; default: as many as all have at that batch size.
+    """
+    workloads = selection.workloads
+    if len(workloads) > MOST_COMPARED:
+        raise BadParameter("workload", f"give at most {MOST_COMPARED} workloads to compare, not {len(workloads)}")
+    if baseline is not None and baseline not in workloads:
+        raise BadParameter("baseline", f"baseline {baseline} is none of the workloads to compare")
+    searches = [search(view, selection, workload) for workload in workloads]
+    curves = [scaling_curve(found, goal) for found in searches]
+    names = tuple(map(str, workloads))
+    found = contest(names, _entries(searches, goal), budget)
+    base = workloads.index(baseline or workloads[0])
+    finding = Finding(
+        definition=_DEFINITION,
+        n_used=int((~np.isnan(found.medians)).sum()),
+        left_out=found.left_out,
+        warnings=tuple(comparison_warnings(found, curves, base)),
+    )
+    own = {
+        "baseline": names[base],
+        "budget": budget,
+        "geometric_means": list(_geometric_means(found, base)),
+        "flips": list(_flips(found)),
+    }
+    facts = facts_of(view, selection, searches[0].direction) | goal.facts() | own | finding.facts()
+    return Answer(facts, COMPARE.schema, iter([_rows(found, base)]))
+
+
+def admitted_steps(found: Search, goal: Goal) -> Iterator[Floats]:
+    """By study, the steps to the target of its admitted trials; inf for never."""
+    steps = trial_steps(found, goal)
+    for study in range(len(found.facts.batch_sizes)):
+        own = found.facts.rows_of(study)
+        yield steps[own][found.admitted[own]]
+
+
+def _entries(searches: Sequence[Search], goal: Goal) -> Iterator[Entry]:
+    for found in searches:
+        for batch_size, steps in zip(found.facts.batch_sizes, admitted_steps(found, goal), strict=True):
+            yield Entry(str(found.facts.workload), ("", batch_size), steps)
+
+
+def _rows(found: Contest, base: int) -> pa.RecordBatch:
+    rows: list[dict[str, Any]] = []
+    for column, (_, batch_size) in enumerate(found.places):
+        budget, medians = found.budgets[column], found.medians[:, column]
+        placed = ranks(medians)
+        for index, name in enumerate(found.competitors):
+            own = found.steps[index][column]
+            if own is not None:
+                best = own.min()
+                rows.append(
+                    {
+                        "batch_size": batch_size,
+                        "workload": name,
+                        "n_trials": len(own),
+                        "n_reached": int(np.isfinite(own).sum()),
+                        "budget": budget,
+                        "steps": int(best) if np.isfinite(best) else None,
+                        "median_steps": int(medians[index]) if np.isfinite(medians[index]) else None,
+                        "steps_ratio": _ratio(medians[index], medians[base]),
+                        "rank": placed[index],
+                        **_against(own, found.steps[base][column] if index != base else None, budget),
+                    }
+                )
+    return pa.RecordBatch.from_pylist(rows, COMPARE.schema)
+
+
+def _against(own: Floats, baseline: Floats | None, budget: int) -> dict[str, float | None]:
+    """The chances against the baseline; None where there is none, as for the baseline itself."""
+    if baseline is None:
+        return {}
+    whole, half = chances(own, baseline, budget), budget // 2
+    return {
+        "beats_baseline": whole.beats,
+        "neither_reaches": whole.neither,
+        "beats_baseline_at_half": chances(own, baseline, half).beats if half else None,
+    }
+
+
+def _ratio(steps: float, baseline: float) -> float | None:
+    return float(steps / baseline) if np.isfinite(steps) and np.isfinite(baseline) and baseline > 0 else None
+
+
+def _geometric_means(found: Contest, base: int) -> Iterator[dict[str, Any]]:
+    """Of each workload but the baseline."""
+    for index, name in enumerate(found.competitors):
+        if index != base:
+            ratio, n = geometric_mean_of_ratios(found.medians[index], found.medians[base])
+            pair = found.medians[[index, base]]
+            unused = np.flatnonzero(~(np.isfinite(pair) & (pair > 0)).all(axis=0))
+            left_out = [found.places[column][1] for column in unused.tolist()]
+            yield {"workload": name, "steps_ratio": ratio, "n_batch_sizes": n, "left_out_batch_sizes": left_out}
+
+
+def _flips(found: Contest) -> Iterator[dict[str, Any]]:
+    def at_half(first: int, second: int, column: int) -> float:
+        return found.beats(first, second, column, found.budgets[column] // 2)
+
+    for flip in flips(found.medians, at_half):
+        yield {
+            "first": found.competitors[flip.first],
+            "second": found.competitors[flip.second],
+            "first_leads_at": [found.places[column][1] for column in flip.first_leads],
+            "second_leads_at": [found.places[column][1] for column in flip.second_leads],
+            "is_clear": flip.is_clear,
+        }

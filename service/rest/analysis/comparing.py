@@ -1,0 +1,93 @@
+"""The questions that compare workloads: their parameters, facts and what answers them."""
+
+from __future__ import annotations
+
+from typing import Annotated, Any
+
+from pydantic import Field
+
+from schema.names import Workload
+from service.answers.analysis.compare import COMPARE, compare
+from service.errors import BadParameter
+from service.named import named_workload
+from service.rest.analysis.facts import FINDING_FACTS
+from service.rest.facts import SELECTION_FACTS, fact, facts_named
+from service.rest.parameters import WORKLOAD, GoalParameters, Natural, unit
+from service.rest.question import Question
+
+_NUMBER, _COUNT, _NAME = {"type": "number"}, {"type": "integer"}, {"type": "string"}
+_SIZES = {"type": "array", "items": _COUNT}
+
+
+def _or_null(shape: dict[str, Any]) -> dict[str, Any]:
+    return {"anyOf": [shape, {"type": "null"}]}
+
+
+def _list_of(**fields: dict[str, Any]) -> dict[str, Any]:
+    return {"type": "array", "items": {"type": "object", "properties": fields, "required": list(fields)}}
+
+
+class CompareParameters(GoalParameters):
+    """Which workload reaches a target sooner, at the same tuning budget?"""
+
+    baseline: Annotated[str | None, Field(examples=[WORKLOAD])] = None
+    """The workload that the others are compared with; default: the first one."""
+    budget: Annotated[Natural | None, Field(ge=1, examples=[20], json_schema_extra=unit("trials"))] = None
+    """The tuning budget: of so many trials the best is taken. Default: as many as all have at that batch size."""
+
+    def baseline_workload(self) -> Workload | None:
+        """The baseline asked for; raises BadParameter."""
+        try:
+            return None if self.baseline is None else named_workload(self.baseline)
+        except BadParameter as error:
+            raise BadParameter("baseline", str(error)) from None
+
+
+_COMPARE_FACTS = (
+    *SELECTION_FACTS,
+    *facts_named("target", "comparator"),
+    fact("baseline", _NAME, "The workload that the others are compared with.", WORKLOAD),
+    fact("budget", _or_null(_COUNT), "The tuning budget asked for; null for as many as all have.", 20, "trials"),
+    fact(
+        "geometric_means",
+        _list_of(workload=_NAME, steps_ratio=_or_null(_NUMBER), n_batch_sizes=_COUNT, left_out_batch_sizes=_SIZES),
+        "Of each workload but the baseline: the geometric mean over batch sizes of steps_ratio, of how many it is, and "
+        "the batch sizes left out, where either one's median is null.",
+        [
+            {
+                "workload": "bundled/digits/mlp_64/sgd",
+                "steps_ratio": 1.9,
+                "n_batch_sizes": 9,
+                "left_out_batch_sizes": [1, 2],
+            }
+        ],
+    ),
+    fact(
+        "flips",
+        _list_of(
+            first=_NAME,
+            second=_NAME,
+            first_leads_at=_SIZES,
+            second_leads_at=_SIZES,
+            is_clear={"type": "boolean"},
+        ),
+        "Pairs of workloads of which now one, now the other needs fewer steps, by batch size; is_clear: on both sides "
+        "with a chance of 95 % or more at some batch size, with half the budget.",
+        [],
+    ),
+    *FINDING_FACTS,
+)
+COMPARE_QUESTION = Question(
+    "/v1/analysis/compare",
+    "Which of several workloads (optimizers, models) reaches a target sooner at equal tuning budget, by batch size.",
+    CompareParameters,
+    lambda asked: compare(
+        asked.view,
+        asked.parameters.selection(),
+        asked.parameters.goal(),
+        asked.parameters.baseline_workload(),
+        asked.parameters.budget,
+    ),
+    COMPARE,
+    _COMPARE_FACTS,
+)
