@@ -5,34 +5,26 @@ from __future__ import annotations
 import os
 import tomllib
 from collections.abc import Sequence
-from contextlib import suppress
 from dataclasses import dataclass
 from functools import cached_property
 from pathlib import Path
+from typing import TYPE_CHECKING
 from urllib.parse import unquote, urlsplit
 
-from pyiceberg.catalog.sql import SqlCatalog
-from pyiceberg.exceptions import CommitFailedException, NamespaceAlreadyExistsError, TableAlreadyExistsError
-from pyiceberg.io.pyarrow import pyarrow_to_schema
-from pyiceberg.partitioning import PartitionField, PartitionSpec
-from pyiceberg.table import Table
-from pyiceberg.transforms import IdentityTransform
 from sqlalchemy import Engine, create_engine, select
 from sqlalchemy.orm import Session
 
 from schema.database import Base, LedgerEntry, Release
 from schema.errors import LakeBroken, LakeNotFound, LossLakeError, UnknownRelease
 from schema.manifest import DataFile, read_manifest
-from schema.tables import NAMESPACE, PARTITIONED, STUDY_KEYS, TABLES
+from schema.tables import NAMESPACE
+
+if TYPE_CHECKING:
+    from pyiceberg.catalog.sql import SqlCatalog
+    from pyiceberg.table import Table
 
 LAYOUT_VERSION = 1
 SECONDS_TO_WAIT_FOR_THE_DATABASE = 60
-_TABLE_PROPERTIES = {
-    # Only the metric tells data files apart; the ingest retries by itself, from the newest release.
-    "write.metadata.metrics.default": "none",
-    "write.metadata.metrics.column.metric": "full",
-    "commit.retry.num-retries": "0",
-}
 _MARKER = "lake.toml"
 _MARKER_TEXT = f"""# A LossLake lake: data files in warehouse/, catalog, releases and ledger in catalog.db.
 layout_version = {LAYOUT_VERSION}
@@ -104,7 +96,10 @@ class Lake:
 
     @cached_property
     def catalog(self) -> SqlCatalog:
-        return SqlCatalog("losslake", uri=self.database_url, warehouse=f"file://{self.warehouse}")
+        """The Iceberg catalog. Only writers and checks use it, and PyIceberg takes half a second to import."""
+        from schema import iceberg_tables
+
+        return iceberg_tables.catalog(self.database_url, self.warehouse)
 
     def table(self, name: str) -> Table:
         """The Iceberg table of that name, at its newest metadata."""
@@ -168,27 +163,9 @@ class Lake:
             # Readers go on while an ingest commits, and a commit waits for the disk once, not four times.
             connection.exec_driver_sql("PRAGMA journal_mode = WAL")
         Base.metadata.create_all(self.engine)
-        self.catalog.create_tables()
-        with suppress(NamespaceAlreadyExistsError):
-            self.catalog.create_namespace_if_not_exists(NAMESPACE)
-        for name, arrow_schema in TABLES.items():
-            schema = pyarrow_to_schema(arrow_schema)
-            keys = STUDY_KEYS if name in PARTITIONED else ()
-            fields = [
-                PartitionField(schema.find_field(key).field_id, 1000 + position, IdentityTransform(), key)
-                for position, key in enumerate(keys)
-            ]
-            with suppress(TableAlreadyExistsError, CommitFailedException):
-                table = self.catalog.create_table(
-                    (NAMESPACE, name),
-                    schema,
-                    location=f"file://{self.warehouse / NAMESPACE / name}",
-                    partition_spec=PartitionSpec(*fields),
-                    properties=_TABLE_PROPERTIES,
-                )
-                # A first, empty snapshot: PyIceberg can branch only from a snapshot, and ingests commit to branches.
-                with table.transaction() as transaction:
-                    transaction.update_snapshot().fast_append().commit()
+        from schema import iceberg_tables
+
+        iceberg_tables.make(self.catalog, self.warehouse)
         marker = self.folder / _MARKER
         unfinished = marker.with_suffix(f".{os.getpid()}")
         unfinished.write_text(_MARKER_TEXT, "utf-8")
