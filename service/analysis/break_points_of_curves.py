@@ -1,6 +1,6 @@
 """Where perfect scaling ends and where larger batches save no more steps, for many curves at once: one for each target.
 
-A study that never reached its target within c steps is known to need more than B c examples, and no more is known of it.
+A study that never reached its target within c steps is known to need more than B c examples, and no more is known.
 """
 
 from __future__ import annotations
@@ -40,9 +40,9 @@ def perfect_ends(
     """The largest B up to which every B' has E(B') <= (1 + tau) min over B'' <= B' of E(B''), with E = B S.
 
     Left-censored if the next batch size fails already; right-censored if none fails, or if the first that never reached
-    the target ran for too few steps to tell. batch_sizes: (m,) ascending. steps: (n, m) or (m,); inf where a study never
-    reached the target, NaN where there is none. censored_at: (m,), steps that never-reached studies ran to. Raises
-    ValueError for a tau that isn't 0 or more. Source: METHODS 2.3.
+    the target ran for too few steps to tell. batch_sizes: (m,) ascending. steps: (n, m) or (m,); inf where a study
+    never reached the target, NaN where there is none. censored_at: (m,), steps that never-reached studies ran to.
+    Raises ValueError for a tau that isn't 0 or more. Source: METHODS 2.3.
     """
     counts, sizes = _checked(steps, tau), np.asarray(batch_sizes, np.float64)
     is_there, is_reached = ~np.isnan(counts), np.isfinite(counts)

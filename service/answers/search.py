@@ -34,6 +34,7 @@ class Search:
 
     admitted: of an admitted status, and among the first so many. sign: 1 to minimize, -1 to maximize.
     rows: where in facts.trials each trial with records is. ends: of each of these, where records in the budgets end.
+    limits: by study, the last step within the budgets; None without a budget.
     """
 
     facts: WorkloadFacts
@@ -42,6 +43,7 @@ class Search:
     rows: Integers
     records: TrialRecords
     ends: Integers
+    limits: Integers | None
 
     @property
     def sign(self) -> float:
@@ -109,6 +111,7 @@ def search(view: ReleaseView, selection: Selection, workload: Workload) -> Searc
         rows=placed.rows,
         records=placed.records,
         ends=placed.records.offsets[1:] if limits is None else _ends_within(placed, facts, limits),
+        limits=limits,
     )
 
 
