@@ -52,6 +52,28 @@ def goal_probability(
     return found
 
 
+def goal_probability_of_others(
+    places: Floats, of_trials: npt.NDArray[np.int64], k: int = NEAREST_FOR_PROBABILITY
+) -> Floats:
+    """The goal probability at the place of each trial, itself left out; NaN for a trial without place or others.
+
+    places, of_trials and k: as in `goal_probability`.
+    """
+    found = np.full(len(of_trials), np.nan)
+    usable = np.flatnonzero((of_trials != INCOMPLETE) & np.isfinite(places).all(axis=1))
+    asked = np.flatnonzero(np.isfinite(places).all(axis=1))
+    near = usable[nearest_trials(places[usable], places[asked], k + 1).rows]
+    is_itself = near == asked[:, np.newaxis]
+    # Of k + 1 neighbours a trial is one itself, mostly: those that are not leave the farthest out instead.
+    kept = np.take_along_axis(near, np.argsort(is_itself, axis=1, kind="stable"), axis=1)
+    counts = near.shape[1] - is_itself.sum(axis=1)
+    counts = np.minimum(counts, k)
+    is_hit = (of_trials[kept] == REACHED) & (np.arange(near.shape[1]) < counts[:, np.newaxis])
+    with np.errstate(invalid="ignore"):
+        found[asked] = is_hit.sum(axis=1) / counts
+    return found
+
+
 def grid_over(places: Floats, size: int) -> Floats:
     """size x size places that span those of the trials, learning rate varying fastest; shape (size^2, 2).
 

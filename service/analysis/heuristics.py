@@ -9,6 +9,7 @@ import numpy.typing as npt
 
 from service.analysis.tuned_study import TunedStudy, nearest_trials, places
 
+HEURISTICS = {"linear": 1.0, "square-root": 0.5}
 NEAREST = 5
 FARTHEST_DECADES = 0.25
 
@@ -28,11 +29,38 @@ class Regret:
     n_reached: int
 
 
+@dataclass(frozen=True)
+class Origin:
+    """Where a heuristic starts: the best trial of one batch size."""
+
+    batch_size: float
+    learning_rate: float
+    momentum: float
+
+
+@dataclass(frozen=True)
+class Prediction:
+    """What a heuristic says for a study, its momentum being that of the origin, and what following it costs."""
+
+    learning_rate: float
+    regret: Regret
+
+
+def prediction(study: TunedStudy, origin: Origin, exponent: float) -> Prediction | None:
+    """What the heuristic of that exponent says for a study; None if its metaparameters have no finite logarithm."""
+    learning_rate = scaled_learning_rate(origin.learning_rate, origin.batch_size, study.batch_size, exponent)
+    if np.isnan(places(np.array([learning_rate]), np.array([origin.momentum]))).any():
+        return None
+    return Prediction(learning_rate, regret(study, learning_rate, origin.momentum))
+
+
 def scaled_learning_rate(learning_rate: float, from_batch_size: float, batch_size: float, exponent: float) -> float:
     """learning_rate * (batch_size / from_batch_size)^exponent; exponent: 1 linear, 0.5 square-root; momentum is kept.
 
-    Source: Shallue et al. 2019, section 5.2 (METHODS 1.1).
+    Raises ValueError for a batch size of 0. Source: Shallue et al. 2019, section 5.2 (METHODS 1.1).
     """
+    if not (from_batch_size > 0 and batch_size > 0):
+        raise ValueError(f"batch sizes have to be above 0, not {from_batch_size:g} and {batch_size:g}")
     return float(learning_rate * (batch_size / from_batch_size) ** exponent)
 
 

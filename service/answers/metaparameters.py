@@ -8,6 +8,7 @@ import numpy as np
 import pyarrow as pa
 
 from service.analysis.effective_learning_rate import effective_learning_rate
+from service.analysis.near_optimal import WITHIN
 from service.answers.facts import facts_of
 from service.answers.goal import Goal
 from service.answers.search import NEVER, Search, at, search
@@ -21,7 +22,6 @@ METAPARAMETERS = row_shape(
     "metaparameters", "workload", "batch_size", "rank", "trial_id", "steps", "steps_ratio", "parameters",
     "effective_learning_rate",
 )  # fmt: skip
-WITHIN = 0.1
 
 
 def metaparameters(view: ReleaseView, selection: Selection, goal: Goal, within: float = WITHIN) -> Answer:

@@ -9,9 +9,9 @@ from pydantic import BaseModel, BeforeValidator, ConfigDict, Field
 
 from schema.names import LARGEST_INTEGER, natural_number
 from service.analysis.crossings import Comparator
+from service.analysis.near_optimal import WITHIN
 from service.answers.curves import LEAST_POINTS, CurveQuestion
 from service.answers.goal import Goal
-from service.answers.metaparameters import WITHIN
 from service.answers.scaling import MOST_TARGETS, target_grid
 from service.answers.selection import Selection
 from service.errors import BadParameter

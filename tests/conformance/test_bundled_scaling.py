@@ -11,6 +11,7 @@ from collections import defaultdict
 from collections.abc import Iterator
 from dataclasses import dataclass, field
 from pathlib import Path
+from typing import Any
 
 import pytest
 from fastapi.testclient import TestClient
@@ -34,6 +35,7 @@ class PlainTrial:
     """A trial as its two files say."""
 
     status: str = ""
+    parameters: dict[str, float] = field(default_factory=dict)
     rows: list[dict[str, float]] = field(default_factory=list)
 
 
@@ -52,7 +54,8 @@ def read_archive() -> Workloads:
             trial = found[f"bundled/{dataset}/{model}/{optimizer}"][int(batch_size)][int(trial_id)]
             text = content.read().decode()
             if name == "metadata.json":
-                trial.status = json.loads(text)["status"]
+                description = json.loads(text)
+                trial.status, trial.parameters = description["status"], description["parameters"]
             else:
                 trial.rows = [{k: float(v) for k, v in row.items()} for row in csv.DictReader(io.StringIO(text))]
     return found
@@ -126,3 +129,34 @@ def test_scaling_equals_brute_force_for_every_workload_and_fifty_random_targets(
             unreached += sum(row["steps"] is None for row in rows)
     assert reached > 1000
     assert unreached > 100
+
+
+def test_the_best_metaparameters_equal_brute_force_for_every_workload(archive: Workloads, client: TestClient) -> None:
+    for workload, studies in archive.items():
+        asked: dict[str, str | float] = {"workload": workload, "metric": "val/classification_error", "target": 0.05}
+        answer = client.get("/v1/analysis/metaparameters", params=asked).json()
+        mapped = {(row["batch_size"], row["trial_id"]): row for row in _map(client, asked)}
+        assert [row["steps"] for row in answer["rows"]] == [
+            row["steps"] for row in plain_scaling(studies, "val/classification_error", 0.05)
+        ]
+        for row in answer["rows"]:
+            trials = studies[row["batch_size"]]
+            best = trials[row["trial_id"]].parameters
+            assert row["parameters"] == best
+            rate = best["learning_rate"] / (1 - best.get("momentum", 0.0))
+            assert row["effective_learning_rate"] == pytest.approx(rate)
+            near = [trial_id for trial_id in trials if _is_near(mapped[row["batch_size"], trial_id], row["steps"])]
+            assert row["n_near_optimal"] == len(near)
+            for name, least in row["near_optimal_lower"].items():
+                assert least == min(trials[trial_id].parameters[name] for trial_id in near)
+        assert [exponent["n_batch_sizes"] for exponent in answer["exponents"]] == [len(studies)]
+        assert len(answer["learning_rate_forms"]) == 6
+
+
+def _map(client: TestClient, asked: dict[str, str | float]) -> list[dict[str, Any]]:
+    rows: list[dict[str, Any]] = client.get("/v1/analysis/metaparameter-map", params=asked).json()["rows"]
+    return rows
+
+
+def _is_near(row: dict[str, Any], fewest: int) -> bool:
+    return bool(row["outcome"] == "reached" and row["steps"] <= 1.1 * fewest)

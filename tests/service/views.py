@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
+from collections.abc import Callable, Mapping, Sequence
 from itertools import groupby
 from pathlib import Path
 
@@ -27,12 +27,16 @@ def view_of(
     direction: str | None = "minimize",
     folder: Path | None = None,
     of_other: Sequence[Row] | None = None,
+    parameters: Callable[[int, int], Mapping[str, float]] | None = None,
+    parameter_configs: str = "{}",
 ) -> ReleaseView:
     """A release whose workload WORKLOAD has these rows of METRIC, between two other workloads with hits everywhere.
 
     direction: the metric's own, for which the records are made. folder: where to write measurements, if needed.
     of_other: rows of the workload OTHER instead of hits everywhere.
+    parameters: of trials, by batch size and trial_id. parameter_configs: of every study, as JSON.
     """
+    parameters_of = parameters or (lambda _, trial_id: {"learning_rate": 0.1 * trial_id, "momentum": 0.5})
     decoy = [Row(b, t, "COMPLETE", 0, 0.0) for b in (1, 7) for t in (1, 2, 3)]
     workloads = {
         OTHER: decoy if of_other is None else list(of_other),
@@ -48,14 +52,13 @@ def view_of(
         for batch_size, of_study in groupby(ordered, key=lambda r: r.batch_size):
             study = list(of_study)
             keys = dict(zip(("collection", "dataset", "model", "optimizer"), _keys(workload), strict=True))
-            studies.append(
-                {"study_id": len(studies) + 1, **keys, "batch_size": batch_size, "train_steps": 0, "metrics": [METRIC]}
-            )
+            facts = {"batch_size": batch_size, "train_steps": 0, "parameter_configs": parameter_configs}
+            studies.append({"study_id": len(studies) + 1, **keys, **facts, "metrics": [METRIC]})
             for trial_id, of_trial in groupby(study, key=lambda r: r.trial_id):
                 curve = list(of_trial)
                 ids = {"study_id": len(studies), "trial_id": trial_id}
-                parameters = [("learning_rate", 0.1 * trial_id), ("momentum", 0.5)]
-                trials.append({**ids, "status": curve[0].status, "last_step": curve[-1].step, "parameters": parameters})
+                own = list(parameters_of(batch_size, trial_id).items())
+                trials.append({**ids, "status": curve[0].status, "last_step": curve[-1].step, "parameters": own})
                 records += [{"metric_id": 1, **ids, **record} for record in _records(curve, direction)]
             if folder is not None:
                 name = Study(workload, batch_size)
@@ -83,6 +86,7 @@ _STUDIES = pa.schema(
         *_NAMES,
         ("batch_size", pa.int64()),
         ("train_steps", pa.int64()),
+        ("parameter_configs", pa.string()),
         ("metrics", pa.list_(pa.string())),
     ]
 )

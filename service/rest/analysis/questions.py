@@ -4,11 +4,19 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
+from service.answers.analysis.metaparameter_map import MAP, metaparameter_map
+from service.answers.analysis.metaparameters import OPTIMA, metaparameter_optima
 from service.answers.analysis.quality import QUALITY, quality
 from service.answers.analysis.regimes import REGIMES, regimes
 from service.rest.analysis.comparing import COMPARE_QUESTION
 from service.rest.analysis.facts import analysis_facts, quality_facts
-from service.rest.analysis.parameters import QualityParameters, RegimesParameters
+from service.rest.analysis.metaparameter_facts import metaparameter_facts, metaparameter_map_facts
+from service.rest.analysis.parameters import (
+    MetaparameterMapParameters,
+    MetaparameterOptimaParameters,
+    QualityParameters,
+    RegimesParameters,
+)
 from service.rest.question import Question
 
 PREFIX = "/v1/analysis/"
@@ -17,6 +25,28 @@ PREFIX = "/v1/analysis/"
 def analysis_questions() -> Iterator[Question]:
     """The analyses, in the order of their names."""
     yield COMPARE_QUESTION
+    yield Question(
+        f"{PREFIX}metaparameter-map",
+        "Every trial with learning rate, momentum and what became of it: the target reached or not, divergence.",
+        MetaparameterMapParameters,
+        lambda asked: metaparameter_map(asked.view, asked.parameters.selection(), asked.parameters.goal()),
+        MAP,
+        metaparameter_map_facts(),
+    )
+    yield Question(
+        f"{PREFIX}metaparameters",
+        "The best metaparameters by batch size, how their learning rate grows with it, and what heuristics cost.",
+        MetaparameterOptimaParameters,
+        lambda asked: metaparameter_optima(
+            asked.view,
+            asked.parameters.selection(),
+            asked.parameters.goal(),
+            asked.parameters.within,
+            asked.parameters.origin,
+        ),
+        OPTIMA,
+        metaparameter_facts(),
+    )
     yield Question(
         f"{PREFIX}quality",
         "The best value by batch size within budgets of steps and examples, and what large batch sizes fall short by.",

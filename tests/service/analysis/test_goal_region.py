@@ -2,6 +2,8 @@ import math
 
 import numpy as np
 import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
 
 from service.analysis.goal_region import (
     INCOMPLETE,
@@ -11,6 +13,7 @@ from service.analysis.goal_region import (
     REACHED,
     fraction_reaching,
     goal_probability,
+    goal_probability_of_others,
     grid_over,
     is_stability_limited,
     outcomes,
@@ -46,6 +49,37 @@ def test_the_goal_probability_is_the_fraction_of_the_nearest_that_reach() -> Non
 
 def test_without_trials_there_is_no_goal_probability() -> None:
     assert np.isnan(goal_probability(np.zeros((0, 2)), np.zeros(0, np.int64), np.zeros((3, 2)))).all()
+
+
+@given(
+    st.lists(st.tuples(st.integers(-3, 3), st.integers(-2, 0), st.sampled_from(range(4))), max_size=10),
+    st.integers(1, 4),
+)
+@settings(max_examples=40, deadline=None)
+def test_the_goal_probability_of_a_trial_is_that_of_the_others_around_it(
+    trials: list[tuple[int, int, int]], k: int
+) -> None:
+    places = np.array([trial[:2] for trial in trials], np.float64).reshape(-1, 2)
+    classes = np.array([trial[2] for trial in trials], np.int64)
+    found = goal_probability_of_others(places, classes, k)
+    usable = classes != INCOMPLETE
+    spread = places[usable].std(axis=0) if usable.any() else np.ones(2)
+    spread[spread < 1e-9] = 1.0
+    for row in range(len(trials)):
+        others = [other for other in range(len(trials)) if usable[other] and other != row]
+        distances = {other: float((((places[other] - places[row]) / spread) ** 2).sum()) for other in others}
+        nearest = sorted(others, key=lambda other: (distances[other], other))[:k]
+        if not nearest:
+            assert math.isnan(found[row])
+            continue
+        # Ties at the edge of the neighbourhood may be counted either way, by rounding.
+        edge = max(distances[other] for other in nearest)
+        sure = [other for other in others if distances[other] < edge - 1e-9]
+        tied = [other for other in others if abs(distances[other] - edge) <= 1e-9]
+        hits, spare = sum(classes[sure] == REACHED), len(nearest) - len(sure)
+        tied_hits = sum(classes[tied] == REACHED)
+        fewest, most = hits + max(0, spare - (len(tied) - tied_hits)), hits + min(spare, tied_hits)
+        assert fewest <= round(found[row] * len(nearest)) <= most
 
 
 def test_a_grid_spans_the_trials() -> None:
