@@ -87,5 +87,8 @@ class Criterion:
             z = self.residuals(above, log_s_min)
             slope = self.is_pulling(z).sum(-1)
             slope = np.where(slope > 0, slope, np.maximum(counts, 1.0))
-            log_s_min = log_s_min + self.scale[:, None] * self.pull(z).sum(-1) / slope
+            step = self.scale[:, None] * self.pull(z).sum(-1) / slope
+            log_s_min = log_s_min + step
+            if (np.abs(step) < 1e-13).all():
+                break
         return log_s_min, self.total(self.residuals(above, log_s_min))

@@ -1,0 +1,111 @@
+from __future__ import annotations
+
+import math
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from scipy import stats
+
+from service.analysis.hyperbola import KINDS, Kind, fit_hyperbolas
+from service.analysis.identifiability import gates, identifiability
+from service.analysis.log_curves import Floats
+from service.analysis.profile_likelihood import profile_intervals
+
+N_DRAWS = 300
+
+
+def drawn(n_batch_sizes: int, noise: float, critical: Floats, seed: int) -> tuple[Floats, Floats]:
+    """Steps of curves with these B_c, with log-normal noise, at batch sizes that double."""
+    sizes = np.asarray(4 * 2.0 ** np.arange(n_batch_sizes), np.float64)
+    noises = np.random.default_rng(seed).normal(0, noise, (len(critical), n_batch_sizes))
+    return sizes, np.asarray(1000 * (1 + critical[:, None] / sizes) * np.exp(noises), np.float64)
+
+
+@pytest.mark.parametrize("kind", KINDS)
+@pytest.mark.parametrize(("n_batch_sizes", "noise"), [(8, 0.1), (10, 0.06), (13, 0.03)])
+def test_the_interval_covers_a_bend_within_the_grid_in_85_to_95_percent_of_draws(
+    kind: Kind, n_batch_sizes: int, noise: float
+) -> None:
+    sizes = 4 * 2.0 ** np.arange(n_batch_sizes)
+    critical = np.exp(np.random.default_rng(1).uniform(math.log(sizes[0]), math.log(sizes[-1]), N_DRAWS))
+    intervals = profile_intervals(*drawn(n_batch_sizes, noise, critical, seed=2), kind=kind)
+    covered = (intervals.lower <= critical) & (critical <= intervals.upper)
+    assert 0.85 <= covered.mean() <= 0.95
+
+
+@pytest.mark.parametrize("kind", KINDS)
+@pytest.mark.parametrize("noise", [0.03, 0.1])
+def test_the_stated_interval_covers_it_when_evaluations_hide_the_crossing(kind: Kind, noise: float) -> None:
+    spacing = 25.0
+    critical = np.exp(np.random.default_rng(3).uniform(math.log(8), math.log(1024), N_DRAWS))
+    sizes, exact = drawn(10, noise, critical, seed=4)
+    steps = np.ceil(exact / spacing) * spacing
+    found = gates(sizes, steps, previous_steps=steps - spacing, kind=kind)
+    assert found.is_identifiable.mean() >= 0.9
+    covered = (found.lower <= critical) & (critical <= found.upper)
+    assert 0.85 <= covered[found.is_identifiable].mean() <= 0.95
+
+
+@pytest.mark.parametrize("kind", KINDS)
+@pytest.mark.parametrize("noise", [0.03, 0.1])
+@pytest.mark.parametrize("beyond", [1 / 100, 1 / 5, 5, 100])
+def test_gates_refuse_95_percent_of_draws_whose_bend_lies_outside_the_grid(
+    kind: Kind, noise: float, beyond: float
+) -> None:
+    truth = (4 if beyond < 1 else 2048) * beyond
+    sizes, steps = drawn(10, noise, np.full(N_DRAWS, truth), seed=5)
+    found = gates(sizes, steps, kind=kind)
+    assert found.is_identifiable.mean() <= 0.05
+    assert ((found.lower <= truth) & (truth <= found.upper)).mean() >= 0.85
+
+
+def test_least_squares_intervals_are_those_of_the_f_test() -> None:
+    sizes, steps = drawn(9, 0.05, np.array([60.0]), seed=6)
+    found = profile_intervals(sizes, steps, kind="least-squares")
+    fit = fit_hyperbolas(sizes, steps, kind="least-squares")
+
+    def squares(critical: float) -> float:
+        above = np.log(steps[0]) - np.log1p(critical / sizes)
+        return float(np.square(above - above.mean()).sum())
+
+    limit = squares(float(fit.critical_batch_size[0])) * (1 + stats.f.ppf(0.9, 1, 7) / 7)
+    assert squares(float(found.lower[0])) == pytest.approx(limit, rel=1e-5)
+    assert squares(float(found.upper[0])) == pytest.approx(limit, rel=1e-5)
+    wald = math.log(found.upper[0] / found.lower[0]) / 2 / stats.t.ppf(0.95, 7)
+    assert found.log_standard_error[0] == pytest.approx(wald, rel=0.05)
+
+
+@pytest.mark.parametrize("kind", KINDS)
+def test_what_the_steps_cant_rule_out_is_left_open(kind: Kind) -> None:
+    sizes, steps = drawn(8, 0.02, np.array([1e6, 1e-3]), seed=7)
+    found = profile_intervals(sizes, steps, kind=kind)
+    assert found.lower[0] > 512
+    assert found.upper[0] == math.inf
+    assert found.lower[1] == 0
+    assert found.upper[1] < 4
+
+
+def test_too_few_points_leave_no_interval() -> None:
+    found = profile_intervals([1, 2, 4], [[3, math.inf, 1]])
+    assert np.isnan([found.lower, found.upper, found.log_standard_error]).all()
+
+
+@given(
+    st.lists(st.floats(1, 1e9) | st.sampled_from([math.inf, math.nan, 1.0]), min_size=1, max_size=8),
+    st.sampled_from(KINDS),
+    st.none() | st.floats(1, 1e9),
+)
+@settings(max_examples=25, deadline=None)
+def test_whatever_the_steps_the_interval_holds_the_fit(steps: list[float], kind: Kind, limit: float | None) -> None:
+    sizes = 2.0 ** np.arange(len(steps))
+    censored_at = None if limit is None else np.full(len(steps), limit)
+    found = profile_intervals(sizes, [steps], censored_at, kind)
+    fit = fit_hyperbolas(sizes, [steps], censored_at, kind)
+    if fit.n_points[0] >= 3:
+        assert found.lower[0] <= fit.critical_batch_size[0] * (1 + 1e-6)
+        assert found.upper[0] >= fit.critical_batch_size[0] * (1 - 1e-6)
+    answer = identifiability(sizes, steps, censored_at, kind=kind)
+    assert all(end is None or math.isfinite(end) for end in (answer.lower, answer.upper))
+    assert answer.is_identifiable <= (answer.lower is not None and answer.upper is not None)
