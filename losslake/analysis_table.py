@@ -23,7 +23,7 @@ def print_table(answer: Answer) -> None:
         say(f"{facts['definition']} From {facts['n_used']:,} values.")
     for name, value in facts.items():
         if name not in _SAID_ELSEWHERE and value not in (None, []):
-            say(f"{name}: {value if isinstance(value, str) else json.dumps(value)}")
+            _print_fact(name, value)
     if "workload" in table.column_names and len(facts.get("workloads", ())) == 1:
         table = table.drop_columns(["workload"])
     show_table(table.column_names, [[_cell(value) for value in row.values()] for row in _rows(table)])
@@ -31,6 +31,15 @@ def print_table(answer: Answer) -> None:
         say(f"left out: {text}")
     for text in facts.get("warnings", ()):
         say(f"warning: {text}")
+
+
+def _print_fact(name: str, value: Any) -> None:
+    """In a line, or as a table of its own if it is a list of objects, which all have the same fields."""
+    if isinstance(value, list) and isinstance(value[0], dict):
+        say(f"{name}:")
+        show_table(list(value[0]), [[_cell(each) for each in row.values()] for row in value])
+    else:
+        say(f"{name}: {value if isinstance(value, str) else json.dumps(value)}")
 
 
 def _headline(facts: Any) -> str:

@@ -46,6 +46,12 @@ def test_a_table_says_what_was_computed_and_what_was_left_out(losslake: Run) -> 
     assert "batch_size" in text
 
 
+def test_a_fact_that_is_a_list_of_objects_is_a_table_of_its_own(losslake: Run) -> None:
+    lines = losslake("analyze", "metaparameters", *ASKED).stdout.splitlines()
+    headings = lines[lines.index("exponents:") + 1].split()
+    assert headings[:3] == ["workload", "n_batch_sizes", "exponent"]
+
+
 def test_what_is_missing_comes_from_the_goal(losslake: Run, tmp_path: Path) -> None:
     files = study_files({1: TrialOffer(rows=["0,0.9", "10,0.0001"])}, 8, "bundled/digits/softmax/sgd")
     at = ("--lake", tmp_path / "new")
