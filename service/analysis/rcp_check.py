@@ -13,7 +13,7 @@ import numpy.typing as npt
 from service.analysis.rcp import ReferencePoint, Rules, interpolated, olympic_mean
 
 Floats = npt.NDArray[np.float64]
-Ground = Literal["found", "interpolated", "smallest", "missing", "no_reference", "not_converged"]
+Ground = Literal["found", "interpolated", "smallest", "missing", "no_reference", "not_converged", "unusable"]
 
 
 @dataclass(frozen=True)
@@ -22,8 +22,8 @@ class Verdict:
 
     passes: None where the reference can't tell, because no mean would be too low for it.
     ground: what it was compared with: the point of its batch size (found), one interpolated, or that of the smallest
-    batch size, being below all; or why it wasn't: its batch size is above all (missing), there are no points, or too
-    many runs didn't converge.
+    batch size, being below all; or why it wasn't: its batch size is above all (missing), there are no points, too many
+    runs didn't converge, or the runs can't be averaged (unusable: where `check` would raise).
     score_factor: max(1, mean of the reference / mean of the submission), which normalizes the score of one that passes.
     explanation: the same in words.
     """

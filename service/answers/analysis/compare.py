@@ -11,10 +11,11 @@ import pyarrow as pa
 from schema.names import Workload
 from service.analysis.equal_budget import chances, flips, ranks
 from service.analysis.performance_profile import geometric_mean_of_ratios
+from service.answers.analysis.admitted_steps import admitted_steps
 from service.answers.analysis.comparison_warnings import comparison_warnings
 from service.answers.analysis.contest import Contest, Entry, contest
 from service.answers.analysis.finding import Finding
-from service.answers.analysis.scaling_curve import scaling_curve, trial_steps
+from service.answers.analysis.scaling_curve import scaling_curve
 from service.answers.facts import facts_of
 from service.answers.goal import Goal
 from service.answers.search import Floats, Search, search
@@ -68,14 +69,6 @@ def compare(
     }
     facts = facts_of(view, selection, searches[0].direction) | goal.facts() | own | finding.facts()
     return Answer(facts, COMPARE.schema, iter([_rows(found, base)]))
-
-
-def admitted_steps(found: Search, goal: Goal) -> Iterator[Floats]:
-    """By study, the steps to the target of its admitted trials; inf for never."""
-    steps = trial_steps(found, goal)
-    for study in range(len(found.facts.batch_sizes)):
-        own = found.facts.rows_of(study)
-        yield steps[own][found.admitted[own]]
 
 
 def _entries(searches: Sequence[Search], goal: Goal) -> Iterator[Entry]:

@@ -17,6 +17,7 @@ from service.rest.analysis.parameters import (
     QualityParameters,
     RegimesParameters,
 )
+from service.rest.analysis.reference_convergence import RCP_QUESTION
 from service.rest.question import Question
 
 PREFIX = "/v1/analysis/"
@@ -61,6 +62,7 @@ def analysis_questions() -> Iterator[Question]:
         QUALITY,
         quality_facts(),
     )
+    yield RCP_QUESTION
     yield Question(
         f"{PREFIX}regimes",
         "Where perfect scaling ends and maximal data parallelism begins, by workload.",

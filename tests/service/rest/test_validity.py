@@ -35,6 +35,7 @@ QUESTIONS = {
     "analysis/quality": f"workload={DEEP}&metric={ERROR}&step_budget=20&step_budget=40&example_budget=200&last=true",
     "analysis/metaparameter-map": GOAL,
     "analysis/metaparameters": f"{GOAL}&within=0.2",
+    "analysis/rcp": f"{GOAL}&submission=shelf/mnist/cnn/sgd",
     "analysis/regimes": GOAL,
     "collections": "",
     "workloads": "",
