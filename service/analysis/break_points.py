@@ -11,12 +11,10 @@ from typing import Literal
 import numpy as np
 import numpy.typing as npt
 
+from service.analysis.break_points_of_curves import PERFECT_WITHIN, USEFUL_WITHIN, Anchor, max_useful, perfect_ends
 from service.analysis.log_curves import Floats, checked_batch_sizes, checked_steps
 
 Censoring = Literal["none", "left", "right"]
-Anchor = Literal["running minimum", "median of 3"]
-PERFECT_TAU = 0.2
-USEFUL_TAU = 0.1
 
 
 @dataclass(frozen=True)
@@ -40,7 +38,7 @@ NO_BREAK_POINT = BreakPoint(None, None, None, "none")
 def perfect_scaling_end(
     batch_sizes: npt.ArrayLike,
     steps: npt.ArrayLike,
-    tau: float = PERFECT_TAU,
+    tau: float = PERFECT_WITHIN,
     censored_at: npt.ArrayLike | None = None,
     anchor: Anchor = "running minimum",
 ) -> BreakPoint:
@@ -54,31 +52,20 @@ def perfect_scaling_end(
     never-reached studies ran to. Those below the smallest batch size with a result are passed over. Raises ValueError.
     """
     sizes, counts, limits = _checked(batch_sizes, steps, tau, censored_at)
-    examples, at_least = sizes * counts, sizes * limits
-    reached = np.flatnonzero(np.isfinite(examples))
-    if not len(reached):
+    if not np.isfinite(counts).any():
         return NO_BREAK_POINT
-    fixed = float(np.median(examples[reached[:3]])) if anchor == "median of 3" else None
-    first = end = int(reached[0])
-    fewest = float(examples[first])
-    for index in range(first + 1, len(sizes)):
-        fewest = min(fewest, float(examples[index]))
-        most = (1.0 + tau) * (fewest if fixed is None else fixed)
-        known = float(examples[index]) if np.isfinite(examples[index]) else float(at_least[index])
-        if known > most:
-            return BreakPoint(
-                float(sizes[end]), float(sizes[end]), float(sizes[index]), "none" if end > first else "left"
-            )
-        if not np.isfinite(examples[index]):
-            break
-        end = index
-    return BreakPoint(float(sizes[end]), float(sizes[end]), None, "right")
+    found = perfect_ends(sizes, counts, tau, limits, anchor)
+    index = int(found.index[0])
+    if found.is_right_censored[0]:
+        return BreakPoint(float(sizes[index]), float(sizes[index]), None, "right")
+    censoring: Censoring = "left" if found.is_left_censored[0] else "none"
+    return BreakPoint(float(sizes[index]), float(sizes[index]), float(sizes[index + 1]), censoring)
 
 
 def max_useful_batch_size(
     batch_sizes: npt.ArrayLike,
     steps: npt.ArrayLike,
-    tau: float = USEFUL_TAU,
+    tau: float = USEFUL_WITHIN,
     censored_at: npt.ArrayLike | None = None,
 ) -> BreakPoint:
     """The smallest B whose steps no larger batch size betters by more than tau (METHODS 2.3).
@@ -88,16 +75,17 @@ def max_useful_batch_size(
     Arguments as of perfect_scaling_end; a never-reached study betters nothing. Raises ValueError.
     """
     sizes, counts, _ = _checked(batch_sizes, steps, tau, censored_at)
-    reached = np.flatnonzero(np.isfinite(counts))
-    if not len(reached):
+    reached = np.isfinite(counts)
+    if not reached.any():
         return NO_BREAK_POINT
-    sizes, counts = sizes[reached], counts[reached]
-    fewest = np.minimum.accumulate(counts[::-1])[::-1]
-    index = int(np.argmax(counts <= (1.0 + tau) * fewest))
+    sizes = sizes[reached]
+    found = max_useful(counts[reached], tau)
+    index = int(found.index[0])
     before = float(sizes[index - 1]) if index else None
-    if index == len(sizes) - 1:
+    if found.is_right_censored[0]:
         return BreakPoint(float(sizes[index]), before, None, "right")
-    return BreakPoint(float(sizes[index]), before, float(sizes[index]), "none" if index else "left")
+    censoring: Censoring = "left" if found.is_left_censored[0] else "none"
+    return BreakPoint(float(sizes[index]), before, float(sizes[index]), censoring)
 
 
 def _checked(

@@ -6,6 +6,7 @@ A study that never reached its target within c steps is known to need more than 
 from __future__ import annotations
 
 from dataclasses import dataclass
+from typing import Literal
 
 import numpy as np
 import numpy.typing as npt
@@ -13,6 +14,7 @@ import numpy.typing as npt
 Floats = npt.NDArray[np.float64]
 Flags = npt.NDArray[np.bool_]
 Integers = npt.NDArray[np.int64]
+Anchor = Literal["running minimum", "median of 3"]
 NONE = -1
 PERFECT_WITHIN = 0.2
 USEFUL_WITHIN = 0.1
@@ -36,9 +38,12 @@ def perfect_ends(
     steps: npt.ArrayLike,
     tau: float = PERFECT_WITHIN,
     censored_at: npt.ArrayLike | None = None,
+    anchor: Anchor = "running minimum",
 ) -> BreakPoints:
     """The largest B up to which every B' has E(B') <= (1 + tau) min over B'' <= B' of E(B''), with E = B S.
 
+    With anchor "median of 3" the smallest B with a result passes, and the others have E at most (1 + tau) times the
+    median E of the three smallest with one: E at the smallest is one noisy number.
     Left-censored if the next batch size fails already; right-censored if none fails, or if the first that never reached
     the target ran for too few steps to tell. batch_sizes: (m,) ascending. steps: (n, m) or (m,); inf where a study
     never reached the target, NaN where there is none. censored_at: (m,), steps that never-reached studies ran to.
@@ -48,9 +53,9 @@ def perfect_ends(
     is_there, is_reached = ~np.isnan(counts), np.isfinite(counts)
     limits = np.broadcast_to(np.asarray(0.0 if censored_at is None else censored_at, np.float64), counts.shape)
     at_least = sizes * np.where(is_reached, counts, np.where(np.isfinite(limits), limits, 0.0))
-    fewest = np.minimum.accumulate(np.where(is_reached, at_least, np.inf), axis=1)
+    fewest = _fewest_examples(np.where(is_reached, at_least, np.inf), anchor)
     has_begun = is_there & np.logical_or.accumulate(is_reached, axis=1)
-    fails = has_begun & (at_least > (1 + tau) * fewest)
+    fails = has_begun & (at_least > (1 + tau) * fewest) & (np.cumsum(is_reached, axis=1) + ~is_reached > 1)
     stops = fails | (has_begun & ~is_reached)
     is_perfect = is_reached & ~np.logical_or.accumulate(stops, axis=1)
     index = _last(is_perfect)
@@ -72,6 +77,18 @@ def max_useful(steps: npt.ArrayLike, tau: float = USEFUL_WITHIN) -> BreakPoints:
     index = _first(is_reached & (counts <= (1 + tau) * later))
     is_last = (index == _last(is_reached)) & (index != NONE)
     return BreakPoints(index, ~is_last & (index == _first(is_reached)) & (index != NONE), is_last)
+
+
+def _fewest_examples(examples: Floats, anchor: Anchor) -> Floats:
+    """What examples are compared to, (n, m) or (n, 1); inf where the target was never reached."""
+    if anchor == "running minimum":
+        return np.minimum.accumulate(examples, axis=1)
+    is_first = np.isfinite(examples) & (np.cumsum(np.isfinite(examples), axis=1) <= 3)
+    ordered = np.sort(np.where(is_first, examples, np.inf), axis=1)
+    count = np.maximum(is_first.sum(axis=1, keepdims=True), 1)
+    low, high = (np.take_along_axis(ordered, at, axis=1) for at in ((count - 1) // 2, count // 2))
+    middle: Floats = 0.5 * (low + high)
+    return middle
 
 
 def _checked(steps: npt.ArrayLike, tau: float) -> Floats:
