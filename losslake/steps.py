@@ -18,6 +18,13 @@ if TYPE_CHECKING:
     from service.tabular.answer import Answer
 
 
+# What fits the width of a terminal; CSV and JSON have all columns.
+_COLUMNS = (
+    "batch_size", "steps", "trial_id", "value", "examples", "previous_step", "n_trials", "n_reached", "best_value",
+    "perfect_scaling_steps",
+)  # fmt: skip
+
+
 class Direction(StrEnum):
     minimize = "minimize"
     maximize = "maximize"
@@ -26,6 +33,12 @@ class Direction(StrEnum):
 class Comparator(StrEnum):
     strict = "strict"
     inclusive = "inclusive"
+
+
+class CrossingRule(StrEnum):
+    first = "first"
+    k_consecutive = "k_consecutive"
+    sustained = "sustained"
 
 
 class Status(StrEnum):
@@ -47,6 +60,13 @@ def steps(
     comparator: Annotated[
         Comparator, typer.Option(help="strict: reached is better than the target; inclusive: or equal to it.")
     ] = Comparator.strict,
+    crossing: Annotated[
+        CrossingRule,
+        typer.Option(help="Which hit counts as confirmed_steps: the first, or one that later ones confirm."),
+    ] = CrossingRule.first,
+    k: Annotated[
+        int | None, typer.Option(help="With --crossing k_consecutive: hits in a row. Default: 2.", show_default=False)
+    ] = None,
     direction: Annotated[Direction | None, typer.Option(help="Default: the metric's own.", show_default=False)] = None,
     step_budget: Annotated[
         int | None, typer.Option(help="Only evaluations up to this step.", show_default=False)
@@ -68,6 +88,7 @@ def steps(
     This is the scaling table of a workload; without WORKLOAD, the list of workloads.
     """
     from schema.lake import Lake
+    from service.answers.confirmation import Crossing
     from service.answers.goal import Goal
     from service.answers.scaling import scaling
     from service.answers.selection import Selection
@@ -90,7 +111,8 @@ def steps(
         trials=trials,
         statuses=tuple(s.value for s in status) if status else ("COMPLETE",),
     )
-    _print(scaling(view, selection, Goal(target, comparator.value)), format)
+    goal = Goal(target, comparator.value)
+    _print(scaling(view, selection, goal, crossing=Crossing(crossing.value, k)), format)
 
 
 def _list_workloads(view: ReleaseView, format: TextFormat) -> None:  # noqa: A002
@@ -114,10 +136,14 @@ def _print(answer: Answer, format: TextFormat) -> None:  # noqa: A002
         text = b"".join(FORMATS[format.value].encode(answer)).decode()
         typer.echo(text, nl=format is TextFormat.json)
         return
-    facts, rows = answer.facts, answer.table().drop_columns(["workload", "normalized_steps"]).to_pylist()
+    facts = answer.facts
+    columns = _COLUMNS if facts["crossing"] == "first" else (*_COLUMNS, "confirmed_steps", "n_confirmed")
+    rows = answer.table().select(columns).to_pylist()
     sign = "<" if facts["direction"] == "minimize" else ">"
     sign += "=" if facts["comparator"] == "inclusive" else ""
     say(f"{facts['workloads'][0]}: steps to {facts['metric']} {sign} {facts['target']!r}, release {facts['release']}")
-    show_table(list(rows[0]), [list(row.values()) for row in rows])
+    show_table(columns, [list(row.values()) for row in rows])
     reached = sum(row["steps"] is not None for row in rows)
     say(f"reached at {reached} of {len(rows)} batch sizes; the crossing lies in (previous_step, steps]")
+    for warning in facts["warnings"]:
+        say(f"warning: {warning}")

@@ -38,20 +38,23 @@ class _RowGroup:
         return self.first_metric == self.last_metric == metric
 
 
-def measurements(files: Sequence[str], metric: str, trials: Sequence[int] | None) -> Iterator[pa.Table]:
-    """The evaluations of one metric by trial and step, in COLUMNS, a row group at a time.
+def measurements(
+    files: Sequence[str], metric: str, trials: Sequence[int] | None, columns: Sequence[str] = COLUMNS
+) -> Iterator[pa.Table]:
+    """The evaluations of one metric by trial and step, a row group at a time.
 
     files: of one study; each is sorted by metric, trial and step. trials: by number, ascending; None for all.
+    columns: of COLUMNS, trial_id among them.
     Raises LakeBroken when a file is missing or can't be read.
     """
     for path in files:
         try:
-            yield from _of_file(path, metric, trials)
+            yield from _of_file(path, metric, trials, columns)
         except (OSError, pa.ArrowException) as error:
             raise LakeBroken(f"the data file {path} can't be read ({error}): restore it") from None
 
 
-def _of_file(path: str, metric: str, trials: Sequence[int] | None) -> Iterator[pa.Table]:
+def _of_file(path: str, metric: str, trials: Sequence[int] | None, columns: Sequence[str]) -> Iterator[pa.Table]:
     metadata, groups = _opened(path)
     wanted = [number for number, group in enumerate(groups) if group.may_hold(metric, trials)]
     if not wanted:
@@ -59,7 +62,7 @@ def _of_file(path: str, metric: str, trials: Sequence[int] | None) -> Iterator[p
     with pq.ParquetFile(path, metadata=metadata, memory_map=True) as file:
         for number in wanted:
             is_all = groups[number].is_all_of(metric)
-            rows = file.read_row_group(number, [*COLUMNS, *([] if is_all else ["metric"])], use_threads=False)
+            rows = file.read_row_group(number, [*columns, *([] if is_all else ["metric"])], use_threads=False)
             if not is_all:
                 rows = rows.filter(pc.equal(rows["metric"], metric)).drop_columns(["metric"])
             yield rows if trials is None else _of_trials(rows, trials)

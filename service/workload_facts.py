@@ -69,11 +69,9 @@ class WorkloadFacts:
     def first_least_by_study(self, candidates: Flags, *keys: npt.NDArray[Any]) -> Integers:
         """By study, the row of the candidate with the least keys, of equal ones the first; -1 without a candidate."""
         found = np.full(len(self.batch_sizes), -1, np.int64)
-        sizes = np.diff(self.offsets)
-        studies = np.flatnonzero(sizes)
+        studies, starts, sizes = self._filled
         if not len(studies):
             return found
-        starts, sizes = np.asarray(self.offsets)[studies], sizes[studies]
         for key in keys:
             most = np.inf if key.dtype.kind == "f" else LARGEST_INTEGER
             left = np.where(candidates, key, most)
@@ -82,6 +80,21 @@ class WorkloadFacts:
         rows = np.minimum.reduceat(np.where(candidates, np.arange(n), n), starts)
         found[studies] = np.where(rows < n, rows, -1)
         return found
+
+    def extreme_by_study(self, extreme: np.ufunc, values: Integers, empty: int) -> Integers:
+        """By study, np.minimum or np.maximum over its trials; `empty` without trials."""
+        found = np.full(len(self.batch_sizes), empty, np.int64)
+        studies, starts, _ = self._filled
+        if len(studies):
+            found[studies] = extreme.reduceat(values, starts)
+        return found
+
+    @cached_property
+    def _filled(self) -> tuple[Integers, Integers, Integers]:
+        """The studies that have trials, where these begin, and how many there are."""
+        sizes = np.diff(self.offsets)
+        studies = np.flatnonzero(sizes)
+        return studies, np.asarray(self.offsets)[studies], sizes[studies]
 
     def rows_of_trials(self, study: Integers, trial_id: Integers) -> Integers:
         """The row in trials of each of these trials, which are given by the index of their study and their number."""

@@ -7,7 +7,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from service.analysis.crossings import Comparator
+from service.analysis.crossings import Comparator, CrossingRule
 
 
 @dataclass(frozen=True)
@@ -32,6 +32,8 @@ class Goal:
     example_budget: int | None = None
     trials: int | None = None
     statuses: tuple[str, ...] = ("COMPLETE",)
+    crossing: CrossingRule = "first"
+    k: int | None = None
 
 
 def steps_to_target_rows(rows: Sequence[Row], goal: Goal) -> list[dict[str, Any]]:
@@ -48,8 +50,39 @@ def steps_to_target_rows(rows: Sequence[Row], goal: Goal) -> list[dict[str, Any]
                     break
             status = next(r.status for r in rows if (r.batch_size, r.trial_id) == (batch_size, trial_id))
             last = curve[-1][0] if curve else None
-            result.append({"batch_size": batch_size, "trial_id": trial_id, "status": status, **row, "last_step": last})
+            row |= {
+                "last_step": last,
+                "resolution": _resolution(row["steps"], row["previous_step"]),
+                "censored_at": _seen_until(goal, batch_size, last) if row["steps"] is None else None,
+                "confirmed_steps": None,
+                "confirmed_previous_step": None,
+            }
+            crossed = _confirmed(goal, [(s, v) for s, v in curve if _within(goal, batch_size, s)])
+            if crossed is not None:
+                before = [step for step, _ in curve if step < crossed]
+                row |= {"confirmed_steps": crossed, "confirmed_previous_step": max(before, default=None)}
+            result.append({"batch_size": batch_size, "trial_id": trial_id, "status": status, **row})
     return result
+
+
+def _confirmed(goal: Goal, curve: Sequence[tuple[int, float]]) -> int | None:
+    """The step of the first evaluation that, with those after it that the rule wants, reaches the target."""
+    finite = [(step, value) for step, value in curve if math.isfinite(value)]
+    for place, (step, _) in enumerate(finite):
+        length = {"first": 1, "k_consecutive": goal.k or 2, "sustained": len(finite) - place}[goal.crossing]
+        run = finite[place : place + length]
+        if len(run) == length and all(_reaches(value, goal) for _, value in run):
+            return step
+    return None
+
+
+def _resolution(steps: int | None, previous: int | None) -> float | None:
+    return None if steps is None or previous is None else (steps - previous) / steps
+
+
+def _seen_until(goal: Goal, batch_size: int, last: int | None) -> int | None:
+    limits = [last, goal.step_budget, None if goal.example_budget is None else goal.example_budget // batch_size]
+    return None if last is None else min(limit for limit in limits if limit is not None)
 
 
 def scaling_rows(rows: Sequence[Row], goal: Goal) -> list[dict[str, Any]]:
@@ -64,6 +97,10 @@ def scaling_rows(rows: Sequence[Row], goal: Goal) -> list[dict[str, Any]]:
         first: dict[str, Any] = (
             hits[0] if hits else {"steps": None, "trial_id": None, "value": None, "previous_step": None}
         )
+        best = _best(rows, goal, batch_size, [trial["trial_id"] for trial in study])
+        seen = [trial["censored_at"] for trial in study if trial["censored_at"] is not None]
+        gap = abs(best - goal.target) if best is not None and not hits else math.inf
+        crossed = sorted((t["confirmed_steps"], t["trial_id"]) for t in study if t["confirmed_steps"] is not None)
         result.append(
             {
                 "batch_size": batch_size,
@@ -74,7 +111,15 @@ def scaling_rows(rows: Sequence[Row], goal: Goal) -> list[dict[str, Any]]:
                 "previous_step": first["previous_step"],
                 "n_trials": len(study),
                 "n_reached": len(hits),
-                "best_value": _best(rows, goal, batch_size, [trial["trial_id"] for trial in study]),
+                "best_value": best,
+                "resolution": _resolution(first["steps"], first["previous_step"]),
+                "censored_at": max(seen, default=None) if not hits else None,
+                "gap": gap if math.isfinite(gap) else None,
+                "runner_up_steps": hits[1]["steps"] if len(hits) > 1 else None,
+                "runner_up_ratio": hits[1]["steps"] / hits[0]["steps"] if len(hits) > 1 and hits[0]["steps"] else None,
+                "confirmed_steps": crossed[0][0] if crossed else None,
+                "confirmed_trial_id": crossed[0][1] if crossed else None,
+                "n_confirmed": len(crossed),
             }
         )
     reached = [row for row in result if row["steps"] is not None]

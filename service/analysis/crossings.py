@@ -90,7 +90,7 @@ def previous_steps(curves: Curves, crossed: Integers) -> Integers:
     """
     if not len(curves.steps):
         return np.full(len(crossed), NO_STEP, np.int64)
-    return np.where(crossed > curves.offsets[:-1], curves.steps[crossed - 1], NO_STEP)
+    return np.where(crossed > curves.offsets[:-1], curves.steps[np.maximum(crossed - 1, 0)], NO_STEP)
 
 
 def resolution(steps: Integers, previous: Integers) -> Floats:

@@ -9,7 +9,9 @@ import numpy as np
 import pyarrow as pa
 
 from schema.names import LARGEST_INTEGER
-from service.analysis.crossings import Comparator
+from service.analysis.crossings import Comparator, resolution
+from service.answers.coarseness import coarse_studies
+from service.answers.confirmation import FIRST, Crossing, confirmed
 from service.answers.facts import facts_of
 from service.answers.goal import Goal
 from service.answers.search import NEVER, Floats, Search, at, search
@@ -18,63 +20,105 @@ from service.errors import BadParameter
 from service.release_view import ReleaseView
 from service.tabular.answer import Answer, begun
 from service.tabular.column import row_shape
-from service.workload_facts import Integers
+from service.workload_facts import Flags, Integers
 
 SCALING = row_shape(
     "scaling", "workload", "batch_size", "steps", "trial_id", "value", "examples", "previous_step", "n_trials",
-    "n_reached", "best_value", "perfect_scaling_steps", "normalized_steps",
+    "n_reached", "best_value", "perfect_scaling_steps", "normalized_steps", "resolution", "censored_at", "gap",
+    "runner_up_steps", "runner_up_ratio", "confirmed_steps", "confirmed_trial_id", "confirmed_previous_step",
+    "n_confirmed",
 )  # fmt: skip
 TARGETS = row_shape(
     "targets", "workload", "target", "batch_size", "steps", "trial_id", "value", "examples", "previous_step",
     "n_trials", "n_reached",
 )  # fmt: skip
 MOST_TARGETS = 1000
+Columns = dict[str, pa.Array]
 
 
 @dataclass(frozen=True)
-class StudyResults:
-    """By study of a workload: the trial with the fewest steps to a target.
+class FewestSteps:
+    """By study of a workload: the trial that crosses a target soonest, of several the one with the lowest number.
 
-    row: its row in facts.trials; NEVER where no trial reached the target, and then the others mean nothing.
+    row: its row in facts.trials; NEVER where no trial does, and then the others mean nothing. n_reached: how
+    many trials do.
     """
 
     row: Integers
     steps: Integers
-    value: Floats
     previous_step: Integers
     n_reached: Integers
 
-    @property
-    def reached(self) -> list[bool]:
-        found: list[bool] = (self.row != NEVER).tolist()
-        return found
+
+@dataclass(frozen=True)
+class StudyResults(FewestSteps):
+    """By study of a workload: the trial with the fewest steps to a target.
+
+    value: of the metric there. runner_up: the fewest steps of any other trial; NEVER for none.
+    """
+
+    value: Floats
+    runner_up: Integers
 
 
 def study_results(found: Search, goal: Goal) -> StudyResults:
     """Search a workload for a goal."""
-    hits = found.first_hits(goal)
-    rows = found.fewest_steps(hits)
-    first, records = at(hits, rows), found.records
+    return _results(found, found.first_hits(goal))
+
+
+def _results(found: Search, hits: Integers) -> StudyResults:
+    facts, records, is_hit = found.facts, found.records, hits != NEVER
+    steps = at(records.step, hits)
+    rows = facts.first_least_by_study(is_hit, steps)
+    first = at(hits, rows)
+    others = np.where(is_hit, steps, LARGEST_INTEGER)
+    others[rows[rows != NEVER]] = LARGEST_INTEGER
+    n_reached = facts.sums_by_study(is_hit)
     return StudyResults(
         row=rows,
         steps=at(records.step, first),
-        value=at(records.value, first),
         previous_step=at(records.previous_step, first),
-        n_reached=found.facts.sums_by_study(hits != NEVER),
+        n_reached=n_reached,
+        value=at(records.value, first),
+        runner_up=np.where(n_reached > 1, facts.extreme_by_study(np.minimum, others, NEVER), NEVER),
     )
 
 
-def scaling(view: ReleaseView, selection: Selection, goal: Goal, normalize_to: int | None = None) -> Answer:
+def _confirmed(view: ReleaseView, found: Search, goal: Goal, crossing: Crossing, hits: Integers) -> FewestSteps:
+    crossings = confirmed(view, found, goal, crossing, hits)
+    is_crossed = crossings.steps != NEVER
+    rows = found.facts.first_least_by_study(is_crossed, crossings.steps)
+    return FewestSteps(
+        row=rows,
+        steps=at(crossings.steps, rows),
+        previous_step=at(crossings.previous_steps, rows),
+        n_reached=found.facts.sums_by_study(is_crossed),
+    )
+
+
+def scaling(
+    view: ReleaseView,
+    selection: Selection,
+    goal: Goal,
+    normalize_to: int | None = None,
+    crossing: Crossing = FIRST,
+) -> Answer:
     """Steps to result by workload and batch size; raises UnknownName and BadParameter.
 
     normalize_to: the batch size from which perfect scaling starts, and at which normalized_steps is 1. Default: the
-    smallest with a result, without normalized_steps.
+    smallest with a result, without normalized_steps. crossing: which hit the columns `confirmed_…` are about.
     """
     searches = [search(view, selection, workload) for workload in selection.workloads]
     _check_batch_size(searches, normalize_to)
-    batches = [_scaling_rows(found, study_results(found, goal), normalize_to) for found in searches]
-    facts = facts_of(view, selection, searches[0].direction) | goal.facts() | {"normalize_to": normalize_to}
-    return Answer(facts, SCALING.schema, iter(batches))
+    batches, warnings = [], []
+    for found in searches:
+        hits = found.first_hits(goal)
+        results = _results(found, hits)
+        crossed = results if crossing == FIRST else _confirmed(view, found, goal, crossing, hits)
+        batches.append(_scaling_rows(found, results, crossed, goal, normalize_to))
+        warnings += coarse_studies(found, results.row, results.steps, results.previous_step)
+    facts = facts_of(view, selection, searches[0].direction) | goal.facts() | crossing.facts()
+    return Answer(facts | {"normalize_to": normalize_to, "warnings": warnings}, SCALING.schema, iter(batches))
 
 
 def targets(
@@ -109,26 +153,23 @@ def _check_batch_size(searches: Sequence[Search], batch_size: int | None) -> Non
         raise BadParameter("normalize_to", f"normalize_to={batch_size} is no batch size here: give one of {listed}")
 
 
-def _common_columns(found: Search, results: StudyResults) -> dict[str, list[object]]:
-    sizes = found.facts.batch_sizes
-    reached = results.reached
-    trial_ids = at(found.facts.trials.trial_id, results.row).tolist()
+def _common_columns(found: Search, results: StudyResults) -> Columns:
+    sizes, never = found.facts.batch_sizes, results.row == NEVER
+    rows: list[int] = results.row.tolist()
     steps: list[int] = results.steps.tolist()
-    previous: list[int] = results.previous_step.tolist()
-
-    def where_reached(values: Sequence[object]) -> list[object]:
-        return [value if is_reached else None for value, is_reached in zip(values, reached, strict=True)]
-
+    examples = [
+        examples_of(own, size) if row != NEVER else None for row, own, size in zip(rows, steps, sizes, strict=True)
+    ]
     return {
-        "workload": [str(found.facts.workload)] * len(sizes),
-        "batch_size": list(sizes),
-        "steps": where_reached(steps),
-        "trial_id": where_reached(trial_ids),
-        "value": where_reached(results.value.tolist()),
-        "examples": where_reached([examples_of(s, size) for s, size in zip(steps, sizes, strict=True)]),
-        "previous_step": where_reached([step if step >= 0 else None for step in previous]),
-        "n_trials": found.n_admitted.tolist(),
-        "n_reached": results.n_reached.tolist(),
+        "workload": pa.repeat(str(found.facts.workload), len(sizes)),
+        "batch_size": pa.array(sizes, pa.int64()),
+        "steps": pa.array(results.steps, mask=never),
+        "trial_id": pa.array(at(found.facts.trials.trial_id, results.row), mask=never),
+        "value": pa.array(results.value, mask=never),
+        "examples": pa.array(examples, pa.int64()),
+        "previous_step": _steps_where(results.previous_step, ~never),
+        "n_trials": pa.array(found.n_admitted),
+        "n_reached": pa.array(results.n_reached),
     }
 
 
@@ -138,31 +179,73 @@ def examples_of(steps: int, batch_size: int) -> int | None:
     return examples if examples <= LARGEST_INTEGER else None
 
 
-def _scaling_rows(found: Search, results: StudyResults, normalize_to: int | None) -> pa.RecordBatch:
-    sizes, steps = found.facts.batch_sizes, results.steps.tolist()
+def _scaling_rows(
+    found: Search, results: StudyResults, crossed: FewestSteps, goal: Goal, normalize_to: int | None
+) -> pa.RecordBatch:
+    never = results.row == NEVER
+    best_trials = found.best_trials()
+    best = at(found.records.value, at(found.best_records, best_trials))
+    columns = _common_columns(found, results)
+    columns["best_value"] = pa.array(best, mask=best_trials == NEVER)
+    columns |= _ideal_columns(found, results, normalize_to)
+    with np.errstate(over="ignore"):
+        gap = (best - goal.target) * found.sign
+    columns["gap"] = pa.array(gap, mask=~never | (best_trials == NEVER) | np.isinf(gap))
+    columns |= _certainty_columns(found, results)
+    return _batch(columns | _confirmed_columns(found, crossed), SCALING.schema)
+
+
+def _ideal_columns(found: Search, results: StudyResults, normalize_to: int | None) -> Columns:
+    """The steps relative to perfect scaling from the first batch size with a result, or from the one asked for."""
+    sizes, steps, reached = found.facts.batch_sizes, results.steps.tolist(), (results.row != NEVER).tolist()
     known = [
         (size, own)
-        for size, own, is_reached in zip(sizes, steps, results.reached, strict=True)
+        for size, own, is_reached in zip(sizes, steps, reached, strict=True)
         if is_reached and normalize_to in (None, size)
     ]
     base = known[0] if known else None
-    best_rows = found.best_trials()
-    best: list[float] = at(found.records.value, at(found.best_records, best_rows)).tolist()
-    columns = _common_columns(found, results) | {
-        "best_value": [own if row != NEVER else None for own, row in zip(best, best_rows.tolist(), strict=True)],
-        "perfect_scaling_steps": [base[1] * base[0] / size if base and size else None for size in sizes],
-        "normalized_steps": [
-            own / base[1] if base and base[1] and normalize_to is not None and is_reached else None
-            for own, is_reached in zip(steps, results.reached, strict=True)
-        ],
+    perfect = [base[1] * base[0] / size if base and size else None for size in sizes]
+    normalized = [
+        own / base[1] if base and base[1] and normalize_to is not None and is_reached else None
+        for own, is_reached in zip(steps, reached, strict=True)
+    ]
+    numbers = pa.float64()
+    return {"perfect_scaling_steps": pa.array(perfect, numbers), "normalized_steps": pa.array(normalized, numbers)}
+
+
+def _certainty_columns(found: Search, results: StudyResults) -> Columns:
+    """How well the steps are known, and up to where there are none."""
+    reached, other = results.row != NEVER, results.runner_up
+    seen = found.facts.extreme_by_study(np.maximum, found.observed_until, NEVER)
+    relative = resolution(results.steps, results.previous_step)
+    is_ratio = (other != NEVER) & (results.steps > 0)
+    return {
+        "resolution": pa.array(relative, mask=~reached | np.isinf(relative)),
+        "censored_at": _steps_where(seen, ~reached),
+        "runner_up_steps": _steps_where(other, reached),
+        "runner_up_ratio": pa.array(other / np.where(is_ratio, results.steps, 1), mask=~is_ratio),
     }
-    return _batch(columns, SCALING.schema)
+
+
+def _confirmed_columns(found: Search, crossed: FewestSteps) -> Columns:
+    never = crossed.row == NEVER
+    return {
+        "confirmed_steps": pa.array(crossed.steps, mask=never),
+        "confirmed_trial_id": pa.array(at(found.facts.trials.trial_id, crossed.row), mask=never),
+        "confirmed_previous_step": _steps_where(crossed.previous_step, ~never),
+        "n_confirmed": pa.array(crossed.n_reached),
+    }
+
+
+def _steps_where(steps: Integers, is_there: Flags) -> pa.Array:
+    return pa.array(steps, mask=~is_there | (steps < 0))
 
 
 def _target_rows(found: Search, results: StudyResults, target: float) -> pa.RecordBatch:
-    columns = _common_columns(found, results) | {"target": [target] * len(results.row)}
+    columns = _common_columns(found, results)
+    columns["target"] = pa.repeat(pa.scalar(target, pa.float64()), len(results.row))
     return _batch(columns, TARGETS.schema)
 
 
-def _batch(columns: dict[str, list[object]], schema: pa.Schema) -> pa.RecordBatch:
-    return pa.RecordBatch.from_arrays([pa.array(columns[f.name], f.type) for f in schema], schema=schema)
+def _batch(columns: Columns, schema: pa.Schema) -> pa.RecordBatch:
+    return pa.RecordBatch.from_arrays([columns[name] for name in schema.names], schema=schema)

@@ -38,6 +38,7 @@ class Search:
     """
 
     facts: WorkloadFacts
+    metric: str
     direction: str
     admitted: Flags
     rows: Integers
@@ -51,11 +52,14 @@ class Search:
 
     def first_hits(self, goal: Goal) -> Integers:
         """By trial, which record is the first that reaches the goal; NEVER for none, or for a trial not admitted."""
-        loss, sign = goal.target * self.sign, self.sign
+        values, bound, is_minimized = self.records.value, goal.target, self.direction == "minimize"
         if goal.comparator == "inclusive":
-            loss = math.nextafter(loss, math.inf)
-        values = self.records.value
-        first = _first_where(self.records.offsets[:-1], self.ends, lambda record: values[record] * sign < loss)
+            bound = math.nextafter(bound, math.inf if is_minimized else -math.inf)
+
+        def reaches(record: Integers) -> Flags:
+            return values[record] < bound if is_minimized else values[record] > bound
+
+        first = _first_where(self.records.offsets[:-1], self.ends, reaches)
         return self._of_all_trials(np.where(first < self.ends, first, NEVER))
 
     @cached_property
@@ -67,6 +71,14 @@ class Search:
     def n_admitted(self) -> Integers:
         """By study, how many trials are admitted."""
         return self.facts.sums_by_study(self.admitted)
+
+    @cached_property
+    def observed_until(self) -> Integers:
+        """By trial, the last step at which it was seen within the budgets; NEVER if at none, or if not admitted."""
+        last = self.facts.trials.last_step
+        if self.limits is not None:
+            last = np.minimum(last, self.limits[self.facts.study_of_trial])
+        return np.where(self.admitted, last, NEVER)
 
     def fewest_steps(self, hits: Integers) -> Integers:
         """By study, the row of the trial with the least steps, ties to the lower number; NEVER for none."""
@@ -106,6 +118,7 @@ def search(view: ReleaseView, selection: Selection, workload: Workload) -> Searc
     limits = _step_limits(facts, selection)
     return Search(
         facts=facts,
+        metric=metric.name,
         direction=direction,
         admitted=_admitted(facts, selection),
         rows=placed.rows,
@@ -117,15 +130,14 @@ def search(view: ReleaseView, selection: Selection, workload: Workload) -> Searc
 
 def _first_where(starts: Integers, ends: Integers, holds: Callable[[Integers], Flags]) -> Integers:
     """In each range, the first index for which `holds`; its end if for none. From an index that holds on, all do."""
-    low, high = starts.copy(), ends.copy()
-    last = int(ends.max(initial=0)) - 1
-    for _ in range(int((ends - starts).max(initial=0)).bit_length()):
-        is_open = low < high
-        middle = np.minimum((low + high) >> 1, last)
-        held = holds(middle)
-        high = np.where(is_open & held, middle, high)
-        low = np.where(is_open & ~held, middle + 1, low)
-    return low
+    # Nothing before `first` holds; it moves on by halving strides, as long as nothing on the way holds either.
+    first = starts
+    stride = 1 << int((ends - starts).max(initial=0)).bit_length() >> 1
+    while stride:
+        beyond = first + stride
+        first = np.where((beyond <= ends) & ~holds(np.minimum(beyond, ends) - 1), beyond, first)
+        stride >>= 1
+    return first
 
 
 def _records_of_measurements(view: ReleaseView, facts: WorkloadFacts, metric: Metric, sign: float) -> PlacedRecords:

@@ -7,33 +7,53 @@ import pyarrow as pa
 
 from schema.record_curves import NO_STEP
 from schema.tables import STATUSES
+from service.analysis.crossings import resolution
+from service.answers.coarseness import coarse_trials
+from service.answers.confirmation import FIRST, Confirmed, Crossing, confirmed
 from service.answers.facts import facts_of
 from service.answers.goal import Goal
 from service.answers.search import NEVER, Search, at, search
 from service.answers.selection import Selection
 from service.release_view import ReleaseView
-from service.tabular.answer import Answer, begun
+from service.tabular.answer import Answer
 from service.tabular.column import row_shape
+from service.workload_facts import Integers
 
 STEPS_TO_TARGET = row_shape(
-    "steps-to-target", "workload", "batch_size", "trial_id", "status", "steps", "value", "previous_step", "last_step"
-)
+    "steps-to-target", "workload", "batch_size", "trial_id", "status", "steps", "value", "previous_step", "last_step",
+    "resolution", "censored_at", "confirmed_steps", "confirmed_previous_step",
+)  # fmt: skip
 _STATUSES = pa.array(STATUSES)
 
 
-def steps_to_target(view: ReleaseView, selection: Selection, goal: Goal) -> Answer:
-    """Steps to target by workload, batch size and trial; raises UnknownName and BadParameter."""
+def steps_to_target(view: ReleaseView, selection: Selection, goal: Goal, crossing: Crossing = FIRST) -> Answer:
+    """Steps to target by workload, batch size and trial; raises UnknownName and BadParameter.
+
+    crossing: which hit the columns `confirmed_…` are about.
+    """
     searches = [search(view, selection, workload) for workload in selection.workloads]
-    facts = facts_of(view, selection, searches[0].direction) | goal.facts()
-    return Answer(facts, STEPS_TO_TARGET.schema, begun(_rows(found, goal) for found in searches))
+    batches, warnings = [], []
+    for found in searches:
+        hits = found.first_hits(goal)
+        steps, previous = at(found.records.step, hits), at(found.records.previous_step, hits)
+        crossed = Confirmed(np.where(hits == NEVER, NEVER, steps), previous)
+        if crossing != FIRST:
+            crossed = confirmed(view, found, goal, crossing, hits)
+        batches.append(_rows(found, hits, crossed))
+        warnings += coarse_trials(found, hits, steps, previous)
+    facts = facts_of(view, selection, searches[0].direction) | goal.facts() | crossing.facts() | {"warnings": warnings}
+    return Answer(facts, STEPS_TO_TARGET.schema, iter(batches))
 
 
-def _rows(found: Search, goal: Goal) -> pa.RecordBatch:
+def _rows(found: Search, hits: Integers, crossed: Confirmed) -> pa.RecordBatch:
     """One row per admitted trial."""
     trials, records, admitted = found.facts.trials, found.records, found.admitted
-    hits = found.first_hits(goal)[admitted]
+    hits = hits[admitted]
     never = hits == NEVER
-    previous_step, last_step = at(records.previous_step, hits), trials.last_step[admitted]
+    steps, previous_step = at(records.step, hits), at(records.previous_step, hits)
+    last_step, seen = trials.last_step[admitted], found.observed_until[admitted]
+    relative = resolution(steps, previous_step)
+    confirmed_steps, confirmed_previous = crossed.steps[admitted], crossed.previous_steps[admitted]
     sizes = np.asarray(found.facts.batch_sizes, np.int64)[found.facts.study_of_trial]
     return pa.RecordBatch.from_arrays(
         [
@@ -41,10 +61,14 @@ def _rows(found: Search, goal: Goal) -> pa.RecordBatch:
             pa.array(sizes[admitted]),
             pa.array(trials.trial_id[admitted]),
             _STATUSES.take(pa.array(trials.status[admitted])),
-            pa.array(at(records.step, hits), mask=never),
+            pa.array(steps, mask=never),
             pa.array(at(records.value, hits), mask=never),
             pa.array(previous_step, mask=never | (previous_step == NO_STEP)),
             pa.array(last_step, mask=last_step < 0),
+            pa.array(relative, mask=never | np.isinf(relative)),
+            pa.array(seen, mask=~never | (seen == NEVER)),
+            pa.array(confirmed_steps, mask=confirmed_steps == NEVER),
+            pa.array(confirmed_previous, mask=(confirmed_steps == NEVER) | (confirmed_previous == NO_STEP)),
         ],
         schema=STEPS_TO_TARGET.schema,
     )

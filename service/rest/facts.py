@@ -26,6 +26,14 @@ _OTHERS = {
         "strict: reached means better than the target; inclusive: at least as good as the target.",
         "strict",
     ),
+    "crossing": fact(
+        "crossing",
+        {"type": "string", "enum": ["first", "k_consecutive", "sustained"]},
+        "Which hit of the target counts as the crossing in the columns `confirmed_…`.",
+        "first",
+    ),
+    "k": fact("k", _COUNT, "How many successive hits confirm a crossing; null unless k_consecutive.", 2, "evaluations"),
+    "warnings": fact("warnings", _TEXTS, "What to know before relying on the rows.", ["evaluations are far apart"]),
     "normalize_to": fact(
         "normalize_to", _COUNT, "The batch size asked to normalize to; null for none.", 64, "batch_unit of the study"
     ),

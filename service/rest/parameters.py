@@ -8,8 +8,9 @@ from typing import Annotated, Any, Literal
 from pydantic import BaseModel, BeforeValidator, ConfigDict, Field
 
 from schema.names import LARGEST_INTEGER, natural_number
-from service.analysis.crossings import Comparator
+from service.analysis.crossings import Comparator, CrossingRule
 from service.analysis.near_optimal import WITHIN
+from service.answers.confirmation import Crossing
 from service.answers.curves import LEAST_POINTS, CurveQuestion
 from service.answers.goal import Goal
 from service.answers.scaling import MOST_TARGETS, target_grid
@@ -187,7 +188,22 @@ class GoalParameters(ComparatorParameters):
         return Goal(self.target, self.comparator)
 
 
-class ScalingParameters(GoalParameters):
+class CrossingParameters(GoalParameters):
+    """Which hit of the target counts?"""
+
+    crossing: Annotated[CrossingRule, Field(examples=["sustained"])] = "first"
+    """Which hit the columns `confirmed_…` are about: the first, which may be a lucky dip of a noisy curve; the first of
+    k_consecutive hits; or the first after which all are hits, sustained. The last two read the curves: some time more.
+    """
+    k: Annotated[Natural | None, Field(ge=1, examples=[3], json_schema_extra=unit("evaluations"))] = None
+    """With crossing=k_consecutive: how many hits in a row; default: 2. Values that are no numbers are left out."""
+
+    def asked_crossing(self) -> Crossing:
+        """The crossing these parameters ask for; raises BadParameter."""
+        return Crossing(self.crossing, self.k)
+
+
+class ScalingParameters(CrossingParameters):
     """How do steps to a target scale with the batch size?"""
 
     normalize_to: Annotated[

@@ -23,8 +23,8 @@ from service.named import named_study, named_workload
 from service.rest.analysis.questions import analysis_questions
 from service.rest.facts import LIST_FACTS, RELEASE, SELECTION_FACTS, facts_named
 from service.rest.parameters import (
+    CrossingParameters,
     CurvesParameters,
-    GoalParameters,
     ListParameters,
     MetaparametersParameters,
     PageParameters,
@@ -48,11 +48,15 @@ def questions() -> Iterator[Question]:
         "How many steps the best trial of a workload takes to a target, by batch size.",
         ScalingParameters,
         lambda asked: scaling(
-            asked.view, asked.parameters.selection(), asked.parameters.goal(), asked.parameters.normalize_to
+            asked.view,
+            asked.parameters.selection(),
+            asked.parameters.goal(),
+            asked.parameters.normalize_to,
+            asked.parameters.asked_crossing(),
         ),
         SCALING,
-        (*SELECTION_FACTS, *facts_named("target", "comparator", "normalize_to")),
-        is_quick=_is_of_one_workload,
+        (*SELECTION_FACTS, *facts_named("target", "comparator", "crossing", "k", "normalize_to", "warnings")),
+        is_quick=lambda parameters: _is_of_one_workload(parameters) and parameters.crossing == "first",
     )
     yield Question(
         "/v1/curves",
@@ -65,10 +69,12 @@ def questions() -> Iterator[Question]:
     yield Question(
         "/v1/steps-to-target",
         "When each trial of a workload reaches a target.",
-        GoalParameters,
-        lambda asked: steps_to_target(asked.view, asked.parameters.selection(), asked.parameters.goal()),
+        CrossingParameters,
+        lambda asked: steps_to_target(
+            asked.view, asked.parameters.selection(), asked.parameters.goal(), asked.parameters.asked_crossing()
+        ),
         STEPS_TO_TARGET,
-        (*SELECTION_FACTS, *facts_named("target", "comparator")),
+        (*SELECTION_FACTS, *facts_named("target", "comparator", "crossing", "k", "warnings")),
     )
     yield Question(
         "/v1/best",

@@ -14,7 +14,9 @@ from hypothesis import strategies as st
 
 import service.answers.goal as answers
 from schema.tables import STATUSES
+from service.analysis.crossings import CrossingRule
 from service.answers.best import best
+from service.answers.confirmation import Crossing
 from service.answers.metaparameters import metaparameters
 from service.answers.scaling import scaling, target_grid, targets
 from service.answers.selection import Selection
@@ -67,6 +69,9 @@ GOALS = st.builds(
     trials=st.none() | st.integers(1, 4),
     statuses=st.sets(st.sampled_from(STATUSES), min_size=1).map(tuple),
 )
+CROSSINGS: st.SearchStrategy[tuple[CrossingRule, int | None]] = st.one_of(
+    st.just(("first", None)), st.just(("sustained", None)), st.tuples(st.just("k_consecutive"), st.integers(1, 3))
+)
 
 
 def selection(goal: Goal, direction: str | None) -> Selection:
@@ -78,9 +83,10 @@ def assert_answers(view: ReleaseView, rows: list[Row], goal: Goal, direction: st
     selected = selection(goal, direction)
     own = answers.Goal(goal.target, goal.comparator)
     reached = scaling_rows(rows, goal)
-    assert known(scaling(view, selected, own), reached) == reached
+    crossing = Crossing(goal.crossing, goal.k)
+    assert known(scaling(view, selected, own, crossing=crossing), reached) == reached
     of_trials = steps_to_target_rows(rows, goal)
-    assert known(steps_to_target(view, selected, own), of_trials) == of_trials
+    assert known(steps_to_target(view, selected, own, crossing), of_trials) == of_trials
     of_studies = best_rows(rows, goal)
     assert known(best(view, selected), of_studies) == of_studies
     grid = [goal.target, 0.2, goal.target / 2]
@@ -128,11 +134,12 @@ def test_records_answer_as_brute_force_does(rows: list[Row], goal: Goal) -> None
     assert_answers(view_of(rows, goal.direction), rows, goal, None)
 
 
-@given(rows_of_trials(), GOALS, st.booleans())
+@given(rows_of_trials(), GOALS, CROSSINGS, st.booleans())
 @settings(max_examples=40)
 def test_measurements_answer_as_brute_force_does_for_a_direction_without_records(
-    rows: list[Row], goal: Goal, has_other_direction: bool
+    rows: list[Row], goal: Goal, crossing: tuple[CrossingRule, int | None], has_other_direction: bool
 ) -> None:
+    goal = replace(goal, crossing=crossing[0], k=crossing[1])
     other = "maximize" if goal.direction == "minimize" else "minimize"
     with tempfile.TemporaryDirectory() as folder:
         view = view_of(rows, other if has_other_direction else None, Path(folder))
@@ -169,6 +176,59 @@ def test_equality_reaches_the_target_when_the_comparator_is_inclusive() -> None:
     assert asked(rows, Goal(0.3, comparator="inclusive"))[0]["steps"] == 5
     assert asked(rows, Goal(0.3, "maximize", "inclusive"), "maximize")[0]["steps"] == 5
     assert asked(rows, Goal(math.nextafter(0.3, 0), comparator="inclusive"))[0]["steps"] is None
+
+
+def noisy(*values: float) -> list[Row]:
+    """One trial, evaluated at steps 10, 20, …"""
+    return [Row(8, 1, "COMPLETE", 10 * (index + 1), value) for index, value in enumerate(values)]
+
+
+def test_the_confirmed_crossing_stands_beside_the_raw_one(tmp_path: Path) -> None:
+    view = view_of(noisy(0.9, 0.2, 0.5, 0.2, 0.1, 0.4, 0.1), folder=tmp_path)
+    selected, goal = selection(Goal(0.3), None), answers.Goal(0.3)
+    for crossing, expected in (
+        (Crossing(), (20, 20, 10, 1)),
+        (Crossing("k_consecutive"), (20, 40, 30, 1)),
+        (Crossing("k_consecutive", 3), (20, None, None, 0)),
+        (Crossing("sustained"), (20, 70, 60, 1)),
+    ):
+        (row,) = rows_of(scaling(view, selected, goal, crossing=crossing))
+        names = ("steps", "confirmed_steps", "confirmed_previous_step", "n_confirmed")
+        assert tuple(row[name] for name in names) == expected, crossing
+
+
+def test_steps_that_few_evaluations_pin_down_come_with_a_warning() -> None:
+    rows = [Row(8, 1, "COMPLETE", step, 1 / step) for step in (80, 100)]
+    rows += [Row(16, 1, "COMPLETE", step, 1 / step) for step in (96, 100)] + [Row(32, 1, "COMPLETE", 100, 0.01)]
+    facts = scaling(view_of(rows), selection(Goal(0.0101), None), answers.Goal(0.0101)).facts
+    far_apart, at_once = facts["warnings"]
+    assert "far apart at batch size 8, where" in far_apart
+    assert "up to 20%" in far_apart
+    assert "first evaluation reached the target at batch size 32" in at_once
+    of_trials = steps_to_target(view_of(rows), selection(Goal(0.0101), None), answers.Goal(0.0101)).facts["warnings"]
+    assert [text for text in of_trials if "in 2 of 3 trials" in text] == of_trials != []
+
+
+def test_a_study_that_never_reached_says_how_far_it_ran_and_how_near_it_came() -> None:
+    rows = [Row(8, 1, "COMPLETE", 500, 0.4), Row(8, 2, "COMPLETE", 900, 0.375), Row(8, 3, "INFEASIBLE", 2000, 0.1)]
+    (row,) = asked(rows, Goal(0.25))
+    assert (row["steps"], row["censored_at"], row["gap"], row["best_value"]) == (None, 900, 0.125, 0.375)
+    assert asked(rows, Goal(0.25, step_budget=700))[0]["censored_at"] == 700
+
+
+def test_a_lone_lucky_trial_shows_as_a_large_gap_to_the_runner_up() -> None:
+    rows = [Row(8, trial, "COMPLETE", step, 0.1) for trial, step in ((1, 300), (2, 100), (3, 250))]
+    (row,) = asked(rows, Goal(0.3))
+    assert (row["runner_up_steps"], row["runner_up_ratio"]) == (250, 2.5)
+    (alone,) = asked(rows[:1], Goal(0.3))
+    assert (alone["runner_up_steps"], alone["runner_up_ratio"]) == (None, None)
+
+
+def test_a_crossing_that_makes_no_sense_names_its_parameter() -> None:
+    for rule, k, parameter in (("late", None, "crossing"), ("first", 2, "k"), ("k_consecutive", 0, "k")):
+        with pytest.raises(BadParameter) as caught:
+            Crossing(rule, k)  # type: ignore[arg-type]
+        assert caught.value.parameter == parameter
 
 
 def test_a_comparator_that_does_not_exist_is_refused() -> None:

@@ -20,7 +20,7 @@ class ScalingCurve:
     """By study of a workload, by ascending batch size.
 
     batch_sizes: in batch_unit. steps: of the best trial, inf where none reached the target. previous_steps: of the
-    evaluation before, NaN where there is none. censored_at: the last step that any admitted trial was evaluated at,
+    evaluation before, NaN where there is none. censored_at: the last step up to which any admitted trial was seen
     within the budgets, -1 for none. n_trials, n_reached: trials admitted, and how many of these reached the target.
     """
 
@@ -58,7 +58,5 @@ def trial_steps(found: Search, goal: Goal) -> Floats:
 
 
 def last_steps(found: Search) -> Integers:
-    """By study, the last step of any admitted trial, or of the budget where that is less; -1 for none."""
-    last = np.full(len(found.facts.batch_sizes), -1, np.int64)
-    np.maximum.at(last, found.facts.study_of_trial, np.where(found.admitted, found.facts.trials.last_step, -1))
-    return last if found.limits is None else np.minimum(last, found.limits)
+    """By study, the last step up to which any admitted trial was seen within the budgets; -1 for none."""
+    return found.facts.extreme_by_study(np.maximum, found.observed_until, NEVER)

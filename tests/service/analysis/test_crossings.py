@@ -115,6 +115,8 @@ def test_there_may_be_no_curves_and_no_evaluations() -> None:
     empty = curves_of([], [])
     assert crossings(empty, 0.3, rule="sustained").tolist() == [NEVER, NEVER]
     assert len(previous_steps(empty, crossings(empty, 0.3))) == 2
+    never = curves_of([0.9])
+    assert len(previous_steps(never, crossings(never, 0.3))) == 1
 
 
 def test_a_huge_k_is_never_reached() -> None:
