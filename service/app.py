@@ -15,6 +15,7 @@ from service.operating.operate import operate
 from service.problems import answer_with_problems
 from service.releases import Releases, open_releases
 from service.rest.answer_cache import AnswerCache
+from service.rest.figures.paths import add_figures
 from service.rest.openapi import describe
 from service.rest.questions import questions
 from service.rest.route import add_question
@@ -52,6 +53,7 @@ def create_app(lake: Lake, settings: Settings | None = None) -> FastAPI:
     asked = tuple(questions())
     for question in asked:
         add_question(app.router, open_releases, question)
+    add_figures(app, releases, asked)
     app.include_router(pages)
     answer_with_problems(app)
     checks = {"sql": sandbox.check} if sandbox is not None else {}

@@ -19,6 +19,7 @@ from starlette.types import Scope
 
 from schema.errors import LakeBroken, UnknownRelease
 from service.errors import BadParameter, UnknownName, near_names
+from service.figures.errors import FiguresBusy
 from service.sandbox.errors import KINDS as SQL_KINDS
 from service.sandbox.errors import SqlProblem
 
@@ -32,6 +33,7 @@ KINDS = {
     "unknown-metric": (404, "The metric is not measured here"),
     "unknown-release": (404, "There is no such release"),
     "unknown-metaparameter": (404, "No trial has such a metaparameter"),
+    "unknown-figure": (404, "There is no such figure"),
     "unknown-path": (404, "There is nothing at this path"),
     "wrong-method": (405, "The method is not allowed here"),
     "precondition-failed": (412, "It is another version"),
@@ -45,6 +47,7 @@ KINDS = {
     "rate-limited": (429, "Too many requests"),
     "too-long": (431, "The request's path, query and headers are too long"),
     "internal-error": (500, "The service failed"),
+    "figures-busy": (503, "Too many figures at once"),
     "lake-unavailable": (503, "The lake can't be read"),
     "not-ready": (503, "The service is not ready to answer"),
     **SQL_KINDS,
@@ -125,6 +128,7 @@ def answer_with_problems(app: FastAPI) -> None:
     app.add_exception_handler(RequestValidationError, _invalid)
     app.add_exception_handler(UnknownName, _unknown_name)
     app.add_exception_handler(SqlProblem, _sql)
+    app.add_exception_handler(FiguresBusy, _figures_busy)
     app.add_exception_handler(HTTPException, _http)
     for unavailable in (UnknownRelease, LakeBroken, duckdb.IOException):
         app.add_exception_handler(unavailable, _unavailable)
@@ -169,6 +173,11 @@ async def _sql(request: Request, error: Exception) -> Response:
     headers = {"Retry-After": str(error.retry_after)} if error.retry_after is not None else None
     place = {} if error.line is None else {"line": error.line, "column": error.column}
     return problem(request.scope, error.kind, error.detail, headers, **place)
+
+
+async def _figures_busy(request: Request, error: Exception) -> Response:
+    assert isinstance(error, FiguresBusy)
+    return problem(request.scope, "figures-busy", str(error), {"Retry-After": str(error.retry_after)})
 
 
 async def _unknown_name(request: Request, error: Exception) -> Response:

@@ -11,10 +11,10 @@ import altair as alt
 from service.figures import theme
 from service.figures.panel import Limits, Panel
 
-MOST_TICKS = 7
-EXTENT = 26
+X_EXTENT, Y_EXTENT = 20, 28
 """px between an axis and its title: the same in every figure, so that figures are as wide as was asked."""
 _PX_A_DIGIT = 5.2
+_PX_A_TICK = 32
 
 
 def log_limits(values: Iterable[float], base: int = 2, margin: float = 0.5) -> Limits:
@@ -24,6 +24,14 @@ def log_limits(values: Iterable[float], base: int = 2, margin: float = 0.5) -> L
     if low == high:
         margin = 1.0
     return low / base**margin, high * base**margin
+
+
+def decade_limits(values: Iterable[float]) -> Limits:
+    """Limits around positive values at which a power of ten is at hand."""
+    low, high = log_limits(values, 10, 0.15)
+    if math.ceil(math.log10(low)) < math.floor(math.log10(high)):
+        return low, high
+    return 10.0 ** math.floor(math.log10(low)), 10.0 ** math.ceil(math.log10(high))
 
 
 def linear_limits(values: Iterable[float], margin: float = 0.06) -> Limits:
@@ -44,36 +52,37 @@ def linear_scale(limits: Limits) -> alt.Scale:
     return alt.Scale(domain=list(limits), nice=False, zero=False)
 
 
-def log_axis(limits: Limits, title: str, base: int = 2, most_ticks: int = MOST_TICKS) -> alt.Axis:
-    """An axis with ticks at powers of the base, whose labels `power_labels` draws."""
-    ticks = [float(base) ** power for power in powers(limits, base, most_ticks)]
-    return alt.Axis(values=ticks, labels=False, title=title, minExtent=EXTENT, maxExtent=EXTENT, titlePadding=2)
+def log_axis(limits: Limits, title: str, length: int, base: int = 2, extent: int = Y_EXTENT) -> alt.Axis:
+    """An axis of that length in px with ticks at powers of the base, whose labels `power_labels` draws."""
+    ticks = [float(base) ** power for power in powers(limits, base, length)]
+    return alt.Axis(values=ticks, labels=False, title=title, minExtent=extent, maxExtent=extent, titlePadding=2)
 
 
-def linear_axis(title: str, most_ticks: int = 5) -> alt.Axis:
-    """An axis with few ticks, as wide as a logarithmic one."""
-    return alt.Axis(title=title, tickCount=most_ticks, minExtent=EXTENT, maxExtent=EXTENT, titlePadding=2)
+def linear_axis(title: str, length: int, extent: int = Y_EXTENT) -> alt.Axis:
+    """An axis of that length in px with few ticks, as wide as a logarithmic one."""
+    label = "abs(datum.value) >= 10000 ? format(datum.value, '~s') : format(datum.value, ',')"
+    ticks = max(2, min(6, length // 45))
+    return alt.Axis(title=title, tickCount=ticks, labelExpr=label, minExtent=extent, maxExtent=extent, titlePadding=2)
 
 
-def power_labels(
-    panel: Panel, x: Limits | None, y: Limits | None, base: int = 2, most_ticks: int = MOST_TICKS
-) -> list[alt.Chart]:
+def power_labels(panel: Panel, x: Limits | None, y: Limits | None, base: int = 2) -> list[alt.Chart]:
     """The labels of logarithmic axes, base and exponent apart: superscript letters are too small and in few fonts."""
     found = []
     if x is not None:
-        rows = _labels(powers(x, base, most_ticks), base)
+        rows = _labels(powers(x, base, panel.width), base)
         place = {"x": alt.X("at:Q", scale=log_scale(x, base)), "y": alt.value(panel.height + 8)}
         found += _base_and_exponent(rows, base, place, 2 if base < 10 else 4)
     if y is not None:
-        rows = _labels(powers(y, base, most_ticks), base)
+        rows = _labels(powers(y, base, panel.height), base)
         longest = max((len(row["exponent"]) for row in rows), default=1)
         place = {"x": alt.value(-8 - _PX_A_DIGIT * longest), "y": alt.Y("at:Q", scale=log_scale(y, base))}
         found += _base_and_exponent(rows, base, place, 0, baseline="middle")
     return found
 
 
-def powers(limits: Limits, base: int, most_ticks: int = MOST_TICKS) -> list[int]:
-    """The exponents of the ticks within the limits: every one, or every so many, 0 among them."""
+def powers(limits: Limits, base: int, length: int) -> list[int]:
+    """The exponents of the ticks on an axis of that length in px: every one, or every so many, 0 among them."""
+    most_ticks = max(3, length // _PX_A_TICK)
     first = math.ceil(math.log(limits[0], base) - 1e-9)
     last = math.floor(math.log(limits[1], base) + 1e-9)
     stride = max(1, math.ceil((last - first + 1) / most_ticks))

@@ -7,7 +7,7 @@ from collections.abc import Iterator, Sequence
 
 from service.figures import theme
 
-_PX_A_LETTER = 0.5 * theme.CAPTION
+_WIDTH_OF_LETTERS = 0.5
 
 
 def caption(explained: Sequence[str], release: int, url: str) -> list[str]:
@@ -15,9 +15,9 @@ def caption(explained: Sequence[str], release: int, url: str) -> list[str]:
     return [*explained, f"Data: LossLake, release {release}. Query: {url}"]
 
 
-def wrapped(sentences: Sequence[str], width: int) -> list[str]:
-    """Lines that fit in so many px; a URL may be broken after / ? & and =."""
-    most = max(20, int(width / _PX_A_LETTER))
+def wrapped(sentences: Sequence[str], width: int, size: float = theme.CAPTION) -> list[str]:
+    """Lines of type of that size that fit in so many px; a URL may be broken after / ? and &."""
+    most = max(12, int(width / (_WIDTH_OF_LETTERS * size)))
     lines: list[str] = []
     for sentence in sentences:
         line = ""

@@ -4,28 +4,37 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
-from typing import Any
+from typing import Literal
 
 import altair as alt
 import orjson
 
-from service.figures import theme
+from service.figures import layout, theme
 from service.figures.caption import wrapped
-
-Document = dict[str, Any]
+from service.figures.figure_formats import Document
+from service.figures.layers import HeldRows
 
 
 def figure(
-    panels: Sequence[alt.LayerChart | alt.Chart], columns: int = 1, caption: Sequence[str] = (), width: int = 400
+    panels: Sequence[alt.LayerChart | alt.Chart],
+    columns: int = 1,
+    caption: Sequence[str] = (),
+    width: int = 400,
+    shares_legend: bool = False,
 ) -> Document:
     """The specification of panels, row by row in so many columns, with the sentences of a caption below them.
 
-    width: of the figure in px, for the lines of the caption.
+    width: of the figure in px, for the lines of the caption. shares_legend: all panels have the same series.
     """
-    grid = alt.concat(*panels, columns=columns).resolve_scale(color="independent", shape="independent")
+    resolved: Literal["shared", "independent"] = "shared" if shares_legend else "independent"
+    grid = alt.concat(*panels, columns=columns).resolve_scale(color=resolved, shape=resolved)
     specification: Document = grid.to_dict(validate=False)
+    datasets = specification.get("datasets", {})
+    specification["datasets"] = {
+        name: held.rows if isinstance(held, HeldRows) else held for name, held in datasets.items()
+    }
     specification["config"] = theme.configuration()
-    lines = wrapped(caption, width)
+    lines = wrapped(caption, width - 2 * layout.PADDING)
     if lines:
         specification["title"] = {
             "text": lines,
@@ -35,7 +44,7 @@ def figure(
             "fontSize": theme.CAPTION,
             "fontWeight": "normal",
             "color": theme.FAINT,
-            "lineHeight": theme.CAPTION + 3,
+            "lineHeight": theme.CAPTION_LINE,
             "offset": 8,
         }
     return specification

@@ -2,20 +2,35 @@
 
 from __future__ import annotations
 
+import hashlib
 from collections.abc import Sequence
 from typing import Any
 
 import altair as alt
+import orjson
 
 from service.figures import theme
+from service.figures.caption import wrapped
+from service.figures.layout import HANGING
 from service.figures.panel import Panel
 
 Row = dict[str, Any]
 
 
+class HeldRows(str):
+    """Stands for rows in a chart, by their checksum: altair would check every value, which takes longer than to draw.
+
+    `service.figures.figure` puts the rows in its place.
+    """
+
+    rows: list[Row]
+
+
 def rows_chart(rows: Sequence[Row]) -> alt.Chart:
     """A layer over rows of JSON values."""
-    return alt.Chart(alt.InlineData(values=list(rows)))
+    held = HeldRows(hashlib.sha256(orjson.dumps(rows)).hexdigest())
+    held.rows = list(rows)
+    return alt.Chart(alt.InlineData(values=held))
 
 
 def words(text: str, panel: Panel) -> alt.Chart:
@@ -28,5 +43,9 @@ def words(text: str, panel: Panel) -> alt.Chart:
 
 def layered(layers: Sequence[alt.Chart], panel: Panel) -> alt.LayerChart:
     """Layers, the lowest first, in the frame of a panel."""
-    chart: alt.LayerChart = alt.LayerChart(layer=list(layers))
-    return chart.properties(width=panel.width, height=panel.height, title=panel.title)
+    lines = wrapped([panel.title], panel.width + HANGING, theme.HEADING)
+    frame: dict[str, Any] = {"width": panel.width, "height": panel.height}
+    if lines:
+        frame["title"] = {"text": lines} | ({"subtitle": panel.subtitle} if panel.subtitle else {})
+    chart: alt.LayerChart = alt.LayerChart(layer=list(layers), **frame)
+    return chart

@@ -30,6 +30,7 @@ class Panel:
     """
 
     title: str = ""
+    subtitle: str = ""
     width: int = 320
     height: int = 240
     x_limits: Limits | None = None

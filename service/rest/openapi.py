@@ -12,11 +12,11 @@ from fastapi.openapi.utils import get_openapi
 from service.lists.filters import METAPARAMETER, Filter, filters_of, has_metaparameters
 from service.lists.listing import Listing
 from service.problems import problem_responses, problem_schemas
+from service.rest.figures.described import describe_figures
+from service.rest.openapi_parts import Document, header, lift
 from service.rest.question import Question
 from service.rest.sql_openapi import describe_sql
 from service.tabular.formats import FORMATS
-
-Document = dict[str, Any]
 
 
 def describe(app: FastAPI, questions: Sequence[Question]) -> Document:
@@ -31,6 +31,7 @@ def describe(app: FastAPI, questions: Sequence[Question]) -> Document:
                 operation["responses"] |= problem_responses(*statuses, 429, 431)
         for question in questions:
             _describe_question(document, question)
+        describe_figures(document)
         describe_sql(document)
         for name in ("HTTPValidationError", "ValidationError"):
             schemas.pop(name, None)
@@ -47,7 +48,7 @@ def _describe_question(document: Document, question: Question) -> None:
     operation["summary"] = _subject(question)
     parameters = operation.setdefault("parameters", [])
     for parameter in parameters:
-        _lift(parameter)
+        lift(parameter)
     if question.listing is not None:
         _describe_names(parameters, question.listing)
         # A parameter of the path goes before the column of its name: workloads have a column `workload`.
@@ -115,17 +116,13 @@ def _answer(question: Question, name: str) -> Document:
 
 
 def _headers(question: Question) -> Document:
-    found = {"LossLake-Release": _header("The release that answered.", "integer", 1)}
+    found = {"LossLake-Release": header("The release that answered.", "integer", 1)}
     if question.is_of_release:
-        found["ETag"] = _header("Strong: the same tag is the same bytes.", "string", '"0d5a1c7e5b5e0f6d"')
+        found["ETag"] = header("Strong: the same tag is the same bytes.", "string", '"0d5a1c7e5b5e0f6d"')
     if question.listing is not None:
-        found["LossLake-Total"] = _header("Rows that pass the filters, on all pages.", "integer", 64)
-        found["Link"] = _header("The next page, rel=next; absent on the last.", "string", '<?cursor=…>; rel="next"')
+        found["LossLake-Total"] = header("Rows that pass the filters, on all pages.", "integer", 64)
+        found["Link"] = header("The next page, rel=next; absent on the last.", "string", '<?cursor=…>; rel="next"')
     return found
-
-
-def _header(description: str, kind: str, example: object) -> Document:
-    return {"description": description, "schema": {"type": kind, "examples": [example]}}
 
 
 def _filters(listing: Listing) -> list[Document]:
@@ -175,14 +172,3 @@ def _filter(filter: Filter) -> Document:  # noqa: A002
         doc = f"Only rows that {holds} {column.name}; may be repeated, then any of them will do. {column.doc}"
         schema = {"type": "array", "items": value} | facts
     return {"name": filter.name, "in": "query", "description": doc, "required": False, "schema": schema}
-
-
-def _lift(parameter: Document) -> None:
-    """Unit where tools look for it; and no null, which is what leaving a parameter out comes to and no URL can say."""
-    schema = parameter["schema"]
-    kinds = schema.pop("anyOf", [])
-    for kind in kinds:
-        if kind != {"type": "null"}:
-            schema |= kind
-    schema.setdefault("x-unit", "none")
-    schema.pop("title", None)

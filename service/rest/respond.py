@@ -12,6 +12,7 @@ from collections.abc import AsyncIterator, Iterator, Mapping
 from datetime import UTC, datetime
 from itertools import chain
 from pathlib import Path
+from typing import Protocol
 
 from fastapi import Request
 from fastapi.responses import Response, StreamingResponse
@@ -21,7 +22,6 @@ from service.bulk.conditions import Version
 from service.bulk.file_response import FileAnswer, ServedFile
 from service.rest.validity import is_known
 from service.tabular.answer import Answer
-from service.tabular.formats import OutputFormat
 
 LARGEST_AT_ONCE = 256 * 1024
 # Between two seconds, so that no If-Range names it.
@@ -30,7 +30,19 @@ _ABOUT_DATES = ("if-modified-since", "if-unmodified-since")
 _OF_FILES = (b"accept-ranges", b"content-type", b"content-length", b"content-range")
 
 
-def response_of(request: Request, answer: Answer, output: OutputFormat, headers: Mapping[str, str]) -> Response:
+class Output(Protocol):
+    """A format that an answer is written in."""
+
+    @property
+    def name(self) -> str: ...
+
+    @property
+    def media_type(self) -> str: ...
+
+    def encode(self, answer: Answer) -> Iterator[bytes]: ...
+
+
+def response_of(request: Request, answer: Answer, output: Output, headers: Mapping[str, str]) -> Response:
     """Write an answer; to be called in a thread if that may take long.
 
     headers: has an etag where the answer is known by one.
@@ -75,7 +87,7 @@ async def _closing(body: AsyncIterator[bytes], pieces: Iterator[bytes]) -> Async
             close()
 
 
-def _from_file(request: Request, answer: Answer, output: OutputFormat, headers: dict[str, str]) -> Response:
+def _from_file(request: Request, answer: Answer, output: Output, headers: dict[str, str]) -> Response:
     """Finish the answer first, in a file without a name."""
     handle, name = tempfile.mkstemp(prefix="losslake-", suffix=".parquet")
     path = Path(name)

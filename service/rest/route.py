@@ -97,12 +97,12 @@ def _handler(question: Question, releases_of: Callable[[Request], Releases]) -> 
         ending: OutputFormat | None = request.scope.get(_ENDING)
         output = wanted_format(ending, parameters.format, request.headers.get("accept"))
         releases = releases_of(request)
-        number = _release(parameters)
+        number = release_of(parameters)
         headers = {"vary": "Accept", "cache-control": cache_control(is_pinned=False)}
         view: ReleaseView | None = None
         if question.is_of_release:
             view = await releases.opened(number)
-            headers["etag"] = entity_tag(view, VERSION, question.path, query, output)
+            headers["etag"] = entity_tag(view, VERSION, question.path, query, output.name)
             headers["cache-control"] = cache_control(number is not None)
             if is_named(request.headers, headers["etag"]):
                 return Response(status_code=304, headers=headers)
@@ -130,7 +130,7 @@ def _filter_test(question: Question) -> Callable[[str], bool]:
     return lambda name: name in known or (name.startswith(METAPARAMETER) and name != METAPARAMETER)
 
 
-def _release(parameters: FormatParameters) -> int | None:
+def release_of(parameters: FormatParameters) -> int | None:
     """The release asked for: by number, or by the cursor of a page; None for the newest."""
     if not isinstance(parameters, ReleaseParameters):
         return None

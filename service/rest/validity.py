@@ -8,19 +8,18 @@ from datetime import UTC, datetime
 
 from service.bulk.conditions import Version, not_modified
 from service.release_view import ReleaseView
-from service.tabular.formats import OutputFormat
 
 PINNED = "public, max-age=31536000, immutable"
 REVALIDATED = "public, no-cache"
 _NO_DATE = datetime.fromtimestamp(0, UTC)
 
 
-def entity_tag(view: ReleaseView, version: str, path: str, query: bytes, output: OutputFormat) -> str:
+def entity_tag(view: ReleaseView, version: str, path: str, query: bytes, output: str) -> str:
     """A strong entity tag, known before the answer is: an answer is a function of these alone.
 
-    version: of the program that writes it.
+    version: of the program that writes it. output: the name of the format.
     """
-    parts = (view.digest, str(view.number), version, path, output.name)
+    parts = (view.digest, str(view.number), version, path, output)
     digest = hashlib.sha256("\0".join(parts).encode("utf-8", "surrogateescape") + b"\0" + query)
     return f'"{digest.hexdigest()[:32]}"'
 

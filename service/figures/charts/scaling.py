@@ -8,9 +8,9 @@ from dataclasses import dataclass
 import altair as alt
 
 from service.figures import theme
-from service.figures.axes import log_axis, log_limits, log_scale, power_labels
+from service.figures.axes import log_limits
+from service.figures.charts.frame import Frame, Scale
 from service.figures.layers import Row, layered, rows_chart, words
-from service.figures.legend import colours, shapes
 from service.figures.panel import Limits, Panel, Series, rows_of
 
 X_TITLE, Y_TITLE, Y_NORMALIZED = "Batch size", "Steps to target", "Steps to target, relative"
@@ -45,12 +45,14 @@ def scaling_chart(
     never = [row for row in drawn if "y" not in row]
     x_limits = panel.x_limits or log_limits(row["batch_size"] for row in drawn)
     y_limits = panel.y_limits or _y_limits(reached, bool(never))
-    frame = _Frame(panel, x_limits, y_limits, [one.label for one in series], is_normalized)
+    y_title = Y_NORMALIZED if is_normalized else Y_TITLE
+    x, y = Scale("batch_size", x_limits, X_TITLE), Scale("y", y_limits, y_title)
+    frame = Frame(panel, x, y, [one.label for one in series])
     layers: list[alt.Chart] = []
     if regimes is not None:
-        layers += _shades(regimes, frame)
-    layers += _perfect_scaling(reached, perfect_scaling_of, frame)
-    layers += _intervals(reached, frame)
+        layers += _shades(regimes, x_limits, frame)
+    layers += _perfect_scaling(reached, perfect_scaling_of, x_limits, frame)
+    layers += _intervals(reached, y_limits[0], frame)
     if with_lines:
         layers.append(rows_chart(reached).mark_line(strokeWidth=1.6, clip=True).encode(**frame.place, **frame.colour))
     layers.append(
@@ -61,7 +63,7 @@ def scaling_chart(
     layers += _never(never, frame)
     if not reached:
         layers.append(words("No batch size reached the target.", panel))
-    layers += power_labels(panel, x_limits, y_limits)
+    layers += frame.labels()
     return layered(layers, panel)
 
 
@@ -71,20 +73,6 @@ _TOOLTIP = [
     alt.Tooltip("steps:Q", title="Steps to target"),
     alt.Tooltip("previous_step:Q", title="Evaluation before"),
 ]
-
-
-class _Frame:
-    """The encodings that the layers share."""
-
-    def __init__(self, panel: Panel, x: Limits, y: Limits, labels: Sequence[str], is_normalized: bool) -> None:
-        self.x_limits, self.y_limits, self.panel = x, y, panel
-        self.x_scale, self.y_scale = log_scale(x), log_scale(y)
-        x_axis = log_axis(x, panel.x_title or X_TITLE)
-        y_axis = log_axis(y, panel.y_title or (Y_NORMALIZED if is_normalized else Y_TITLE))
-        self.x = alt.X("batch_size:Q", scale=self.x_scale, axis=x_axis)
-        self.place = {"x": self.x, "y": alt.Y("y:Q", scale=self.y_scale, axis=y_axis)}
-        self.colour = {"color": colours(labels, panel)}
-        self.shape = {"shape": shapes(labels, panel)}
 
 
 def _row(row: Row, is_normalized: bool) -> Row:
@@ -102,9 +90,9 @@ def _y_limits(reached: Sequence[Row], has_never: bool) -> Limits:
     return low, high * 2 if has_never else high
 
 
-def _shades(regimes: Regimes, frame: _Frame) -> list[alt.Chart]:
+def _shades(regimes: Regimes, limits: Limits, frame: Frame) -> list[alt.Chart]:
     """The regimes that are known, behind everything, each with its name."""
-    low, high = frame.x_limits
+    low, high = limits
     first, last = regimes.perfect_scaling_end, regimes.max_useful_batch_size
     bounds = [(low, first), (first, last), (last, high)]
     names = (["perfect", "scaling"], ["diminishing", "returns"], ["maximal", "parallelism"])
@@ -117,42 +105,40 @@ def _shades(regimes: Regimes, frame: _Frame) -> list[alt.Chart]:
     ]
     chart = rows_chart([row | {"middle": (row["from"] * row["to"]) ** 0.5} for row in found])
     span = {"x": alt.X("from:Q", scale=frame.x_scale), "x2": "to:Q"}
-    shade = chart.mark_rect(opacity=0.5).encode(**span, color=alt.Color("shade:N", scale=None))
+    shade = chart.mark_rect(fillOpacity=0.5).encode(**span, color=alt.Color("shade:N", scale=None))
     label = chart.mark_text(baseline="top", fontSize=10, color=theme.FAINT).encode(
         x=alt.X("middle:Q", scale=frame.x_scale), y=alt.Y("down:Q", scale=None, axis=None), text="name:N"
     )
     return [shade, label]
 
 
-def _perfect_scaling(reached: Sequence[Row], label: str | None, frame: _Frame) -> list[alt.Chart]:
+def _perfect_scaling(reached: Sequence[Row], label: str | None, limits: Limits, frame: Frame) -> list[alt.Chart]:
     """From the first result of a series on: half the steps for twice the batch size."""
     own = sorted((row for row in reached if row["series"] == label), key=lambda row: float(row["batch_size"]))
     if not own:
         return []
-    start, (low, high) = own[0], frame.x_limits
+    start = own[0]
     if "normalized_steps" in start and any(row["y"] == 1 for row in own):
         start = next(row for row in own if row["y"] == 1)
     examples = start["y"] * start["batch_size"]
-    ends = [{"batch_size": size, "y": examples / size} for size in (low, high)]
+    ends = [{"batch_size": size, "y": examples / size} for size in limits]
     line = rows_chart(ends).mark_line(strokeDash=[5, 4], strokeWidth=1.3, color=theme.FAINT, clip=True)
     return [line.encode(**frame.place)]
 
 
-def _intervals(reached: Sequence[Row], frame: _Frame) -> list[alt.Chart]:
+def _intervals(reached: Sequence[Row], bottom: float, frame: Frame) -> list[alt.Chart]:
     """Thick: from the evaluation before to the step that reached the target. Thin: the range of other searches."""
-    bottom = frame.y_limits[0]
     measured = [row | {"lower": max(row["lower"], bottom)} for row in reached if "lower" in row]
     searched = [row | {"low": max(row["low"], bottom)} for row in reached if "low" in row and "high" in row]
     found = []
     for rows, ends, width in ((searched, ("low", "high"), 1.2), (measured, ("lower", "y"), 3.5)):
         if rows:
-            bar = rows_chart(rows).mark_rule(strokeWidth=width, opacity=0.55, clip=True)
-            y = alt.Y(f"{ends[0]}:Q", scale=frame.y_scale)
-            found.append(bar.encode(x=frame.x, y=y, y2=f"{ends[1]}:Q", **frame.colour))
+            bar = rows_chart(rows).mark_rule(strokeWidth=width, strokeOpacity=0.55, clip=True)
+            found.append(bar.encode(x=frame.x, y=frame.y_of(ends[0]), y2=f"{ends[1]}:Q", **frame.colour))
     return found
 
 
-def _never(never: Sequence[Row], frame: _Frame) -> list[alt.Chart]:
+def _never(never: Sequence[Row], frame: Frame) -> list[alt.Chart]:
     """An open triangle at the top, side by side where several series never reached it."""
     if not never:
         return []

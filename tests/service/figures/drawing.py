@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import re
 import xml.etree.ElementTree as ET
 from collections.abc import Sequence
 from typing import Any
@@ -10,7 +9,8 @@ from typing import Any
 import pyarrow as pa
 import vl_convert
 
-from service.figures.figure import Document, encoded
+from service.figures.figure import encoded
+from service.figures.figure_formats import Document
 from service.figures.panel import Series
 
 SVG = "{http://www.w3.org/2000/svg}"
@@ -44,14 +44,11 @@ def marks(specification: Document, kind: str) -> list[dict[str, Any]]:
         for layer in panel["layer"]:
             mark = layer["mark"] if isinstance(layer["mark"], str) else layer["mark"]["type"]
             if mark == kind:
-                name = layer["data"].get("name")
-                found += layer["data"].get("values") or specification["datasets"][name]
+                # What all layers share, altair says once above them.
+                data = layer.get("data") or panel.get("data") or specification["data"]
+                found += specification["datasets"][data["name"]]
     return found
 
 
 def series(label: str, **columns: Sequence[object]) -> Series:
     return Series(label, pa.table(dict(columns)))
-
-
-def numbers(text: str) -> list[float]:
-    return [float(each) for each in re.findall(r"-?\d+(?:\.\d+)?(?:e[+-]?\d+)?", text)]

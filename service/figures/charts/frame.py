@@ -1,0 +1,66 @@
+"""The encodings that the layers of a chart share: where a row is, and how its series looks."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import altair as alt
+
+from service.figures.axes import X_EXTENT, Y_EXTENT, linear_axis, linear_scale, log_axis, log_scale, power_labels
+from service.figures.legend import colours, shapes
+from service.figures.panel import Limits, Panel
+
+
+@dataclass(frozen=True)
+class Scale:
+    """One axis: the field of its values, its limits and title, and the base of its logarithm; None: linear."""
+
+    field: str
+    limits: Limits
+    title: str
+    base: int | None = 2
+
+
+class Frame:
+    """A panel's axes and series. labels: of its series, in order."""
+
+    def __init__(self, panel: Panel, x: Scale, y: Scale, labels: Sequence[str]) -> None:
+        self.panel, self._x, self._y = panel, x, y
+        self.x_scale, self.y_scale = _scale(x), _scale(y)
+        self.x = self.x_of(x.field)
+        self.y = self.y_of(y.field)
+        self.place: dict[str, Any] = {"x": self.x, "y": self.y}
+        self.colour: dict[str, Any] = {"color": colours(labels, panel)}
+        self.shape: dict[str, Any] = {"shape": shapes(labels, panel)}
+
+    def x_of(self, field: str) -> alt.X:
+        """Another field on the same axis."""
+        axis = _axis(self._x, self.panel.x_title, self.panel.width, X_EXTENT)
+        return alt.X(f"{field}:Q", scale=self.x_scale, axis=axis)
+
+    def y_of(self, field: str) -> alt.Y:
+        """Another field on the same axis."""
+        axis = _axis(self._y, self.panel.y_title, self.panel.height, Y_EXTENT)
+        return alt.Y(f"{field}:Q", scale=self.y_scale, axis=axis)
+
+    def labels(self) -> list[alt.Chart]:
+        """The layers with the labels of logarithmic axes."""
+        found = []
+        if self._x.base is not None:
+            found += power_labels(self.panel, self._x.limits, None, self._x.base)
+        if self._y.base is not None:
+            found += power_labels(self.panel, None, self._y.limits, self._y.base)
+        return found
+
+
+def _scale(scale: Scale) -> alt.Scale:
+    return linear_scale(scale.limits) if scale.base is None else log_scale(scale.limits, scale.base)
+
+
+def _axis(scale: Scale, title: str | None, length: int, extent: int) -> alt.Axis:
+    shown = scale.title if title is None else title
+    if scale.base is None:
+        return linear_axis(shown, length, extent)
+    return log_axis(scale.limits, shown, length, scale.base, extent)

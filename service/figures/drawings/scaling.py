@@ -1,0 +1,32 @@
+"""Draws the answer of /v1/scaling."""
+
+from __future__ import annotations
+
+import pyarrow as pa
+
+from service.figures.charts.scaling import scaling_chart
+from service.figures.drawing import Drawing, Drawn
+from service.figures.drawings.series import goal_text, names_of, series_by_workload
+
+
+def draw(drawing: Drawing) -> Drawn:
+    """Steps to target by batch size, a series for each workload."""
+    facts = drawing.facts
+    common, series = series_by_workload(drawing)
+    is_normalized = facts["normalize_to"] is not None
+    explained = _explained(drawing.rows, is_normalized)
+    panel = drawing.panel(f"Steps to {goal_text(facts)}", common, names_of(series), explained)
+    chart = scaling_chart(
+        series, panel, perfect_scaling_of=series[0].label if series else None, is_normalized=is_normalized
+    )
+    return Drawn([chart], explained)
+
+
+def _explained(rows: pa.Table, is_normalized: bool) -> list[str]:
+    unit = "relative to those at the batch size of normalize_to" if is_normalized else "of any trial"
+    found = [f"Points: fewest steps {unit}. Thick bars: since the evaluation before."]
+    if rows["steps"].null_count < rows.num_rows:
+        found.append("Dashed: perfect scaling, half the steps for twice the batch.")
+    if rows["steps"].null_count:
+        found.append("Open triangles: no trial reached the target.")
+    return found

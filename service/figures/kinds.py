@@ -1,0 +1,69 @@
+"""The kinds of figures: which answer each draws, and by which drawing."""
+
+from __future__ import annotations
+
+import pkgutil
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field
+from typing import Any
+
+from pydantic import BaseModel
+
+from service.figures.drawing import Drawing, Drawn
+from service.figures.figure_formats import Document
+
+
+@dataclass(frozen=True)
+class Kind:
+    """A kind of figure.
+
+    answer: the path of the answer that it draws. drawing: module:function, which is imported by the first figure: what
+    draws takes half a second to import. defaults: of the answer's parameters where none of those in `unless` is given.
+    """
+
+    name: str
+    doc: str
+    answer: str
+    drawing: str
+    defaults: Mapping[str, Any] = field(default_factory=dict)
+    unless: tuple[str, ...] = ()
+
+    def with_defaults(self, parameters: BaseModel) -> BaseModel:
+        """The parameters, with this kind's own defaults."""
+        if set(self.unless) & parameters.model_fields_set:
+            return parameters
+        return parameters.model_copy(update=dict(self.defaults))
+
+    def draw(self, drawing: Drawing) -> Document:
+        """The figure as a Vega-Lite specification."""
+        draw: Callable[[Drawing], Drawn] = pkgutil.resolve_name(f"service.figures.drawings.{self.drawing}")
+        figure = pkgutil.resolve_name("service.figures.figure:figure")
+        drawn = draw(drawing)
+        lines = drawing.caption(drawn.explained)
+        found: Document = figure(drawn.panels, drawn.columns, lines, drawing.width, drawn.shares_legend)
+        return found
+
+
+KINDS = (
+    Kind(
+        "scaling",
+        "Steps to a target by batch size, both in powers of two, with perfect scaling and the regimes.",
+        "/v1/scaling",
+        "scaling:draw",
+    ),
+    Kind(
+        "curves",
+        "The measurements of some trials, or of all trials of some studies: a plot for each metric.",
+        "/v1/curves",
+        "curves:draw",
+        defaults={"points": 50},
+        unless=("points", "every"),
+    ),
+    Kind("best", "The best value of a metric by batch size, within a budget.", "/v1/best", "best:draw"),
+    Kind(
+        "metaparameters",
+        "The best effective learning rate by batch size, with the linear and the square-root heuristic.",
+        "/v1/metaparameters",
+        "metaparameters:draw",
+    ),
+)

@@ -1,0 +1,131 @@
+"""Answers a request for a figure: asks the question, draws its answer, has it rendered."""
+
+from __future__ import annotations
+
+from collections.abc import Awaitable, Callable
+from functools import cache
+from importlib.metadata import version
+from typing import Any
+from urllib.parse import parse_qsl, quote, urlencode
+
+import orjson
+import pyarrow as pa
+from fastapi import FastAPI, Request
+from fastapi.responses import Response
+from starlette.concurrency import run_in_threadpool
+
+from service.errors import BadParameter
+from service.figures.drawing import Drawing
+from service.figures.figure_formats import Finished
+from service.figures.kinds import Kind
+from service.figures.renderer import Renderer
+from service.problems import ParameterProblem
+from service.release_view import ReleaseView
+from service.releases import Releases
+from service.rest.figures.parameters import FrameParameters
+from service.rest.figures.route import ENDING
+from service.rest.parameters import FormatParameters
+from service.rest.question import Asked, Question
+from service.rest.reading import read_query
+from service.rest.respond import response_of
+from service.rest.route import release_of
+from service.rest.validity import cache_control, entity_tag, is_named
+from service.tabular.answer import Answer
+from service.tabular.formats import FORMATS
+from service.version import VERSION
+
+MOST_ROWS = 50_000
+_MOST_PIXELS = 12_000_000
+_SVG_POLICY = "default-src 'none'; style-src 'unsafe-inline'"
+Handler = Callable[[Request], Awaitable[Response]]
+
+
+def handler(
+    app: FastAPI,
+    kind: Kind,
+    question: Question,
+    shape: type[FormatParameters],
+    releases: Releases,
+    renderer: Renderer,
+) -> Handler:
+    """What answers requests for a kind of figure. shape: of its parameters."""
+
+    async def handle(request: Request) -> Response:
+        query, ending = request.scope["query_string"], request.scope[ENDING]
+        parameters: Any = _checked(read_query(query, shape)[0], ending)
+        number = release_of(parameters)
+        view = await releases.opened(number)
+        address: str = app.state.public_url or ""
+        by = f"{VERSION} {address} {_drawn_by()}"
+        headers = {"cache-control": cache_control(number is not None)}
+        # The bytes of a PDF are not a function of its specification: it is known by its own checksum.
+        if ending != "pdf":
+            headers["etag"] = entity_tag(view, by, request.scope["path"], query, ending)
+            if is_named(request.headers, headers["etag"]):
+                return Response(status_code=304, headers=headers)
+        parameters = kind.with_defaults(parameters)
+        answer = await run_in_threadpool(_answer, question, releases, view, parameters)
+        if ending == "csv":
+            return await run_in_threadpool(response_of, request, answer, FORMATS["csv"], headers)
+        url = address + _query_url(kind, query, view.number)
+        body = await run_in_threadpool(_drawn, kind, view, answer, parameters, url)
+        if ending != "vl.json":
+            body = await renderer.render(body, ending, parameters.scale)
+        if ending == "svg":
+            headers["content-security-policy"] = _SVG_POLICY
+        told = Answer({"release": view.number}, answer.schema, iter(()))
+        return await run_in_threadpool(response_of, request, told, Finished(ending, body), headers)
+
+    return handle
+
+
+def _checked(parameters: Any, ending: str) -> Any:
+    if parameters.format is not None:
+        raise ParameterProblem("unknown-parameter", "format", "a figure comes as the ending of its path says: .svg")
+    if ending == "png" and parameters.width * parameters.height * parameters.scale**2 > _MOST_PIXELS:
+        raise BadParameter("scale", f"the figure would have more than {_MOST_PIXELS:,} pixels: give a smaller scale")
+    return parameters
+
+
+def _answer(question: Question, releases: Releases, view: ReleaseView, parameters: Any) -> Answer:
+    """The answer that is drawn, its rows in memory; raises BadParameter where they are too many to be seen."""
+    answer = question.answer(Asked(releases, view, parameters, {}, FORMATS["json"]))
+    batches: list[pa.RecordBatch] = []
+    for batch in answer.batches:
+        batches.append(batch)
+        if sum(each.num_rows for each in batches) > MOST_ROWS:
+            name = next(name for name in ("points", "workload") if hasattr(parameters, name))
+            advice = f"more than {MOST_ROWS:,} rows can't be told apart in a figure: ask for fewer points or workloads"
+            raise BadParameter(name, advice)
+    return Answer(answer.facts, answer.schema, iter(batches))
+
+
+def _drawn(kind: Kind, view: ReleaseView, answer: Answer, parameters: Any, url: str) -> bytes:
+    """The specification as JSON. Numbers are finite: charts leave out all others."""
+    drawing = Drawing(
+        rows=answer.table(),
+        facts=answer.facts,
+        view=view,
+        parameters=parameters,
+        query=url,
+        width=parameters.width,
+        height=parameters.height,
+        title=parameters.title,
+    )
+    return orjson.dumps(kind.draw(drawing))
+
+
+def _query_url(kind: Kind, query: bytes, release: int) -> str:
+    """The path of the rows that are drawn, pinned to the release."""
+    given = parse_qsl(query.decode("ascii", "replace"), keep_blank_values=True)
+    kept = [pair for pair in given if pair[0] not in FrameParameters.model_fields and pair[0] != "release"]
+    named = {name for name, _ in kept}
+    is_plain = not named & set(kind.unless)
+    added = [(name, str(value)) for name, value in kind.defaults.items() if is_plain and name not in named]
+    return f"{kind.answer}?{urlencode([*kept, *added, ('release', release)], safe='/', quote_via=quote)}"
+
+
+@cache
+def _drawn_by() -> str:
+    """Versions of what makes the bytes of a figure."""
+    return f"{version('altair')} {version('vl-convert-python')}"

@@ -1,0 +1,35 @@
+"""The parameters of figures: those of the answer that is drawn, and how large it is drawn."""
+
+from __future__ import annotations
+
+from typing import Annotated, Any
+
+from pydantic import BaseModel, ConfigDict, Field, create_model
+
+from service.rest.parameters import FormatParameters, Natural, unit
+
+_PX = unit("px")
+
+
+class FrameParameters(BaseModel):
+    """How large a figure is, and its heading."""
+
+    model_config = ConfigDict(use_attribute_docstrings=True, frozen=True)
+
+    title: Annotated[str | None, Field(max_length=200, examples=["Momentum extends perfect scaling"])] = None
+    """The figure's heading; default: what it shows, in words."""
+    width: Annotated[Natural, Field(ge=240, le=1600, examples=[480], json_schema_extra=_PX)] = 480
+    """The figure's width, axes and caption included."""
+    height: Annotated[Natural, Field(ge=200, le=1200, examples=[400], json_schema_extra=_PX)] = 400
+    """About the figure's height, heading and caption included; a long caption makes it higher."""
+    scale: Annotated[
+        float, Field(ge=0.5, le=4, allow_inf_nan=False, examples=[2], json_schema_extra=unit("pixels per px"))
+    ] = 2
+    """Of a PNG only: how many pixels are drawn for each px of width and height."""
+
+
+def figure_parameters(answer: type[FormatParameters]) -> type[FormatParameters]:
+    """The parameters of an answer's path with those of the frame; `format` is left to the ending of the path."""
+    bases: tuple[Any, ...] = (FrameParameters, answer)
+    found: type[FormatParameters] = create_model(f"{answer.__name__}OfFigure", __base__=bases)
+    return found

@@ -1,0 +1,70 @@
+"""The paths of figures in an application, and the process that renders them."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import AsyncIterator, Sequence
+from contextlib import asynccontextmanager
+from typing import Annotated, Any, Literal
+
+from fastapi import FastAPI, Path, Query
+from fastapi.responses import Response
+
+from service.errors import UnknownName, near_names
+from service.figures.figure_formats import MEDIA_TYPES
+from service.figures.kinds import KINDS
+from service.figures.renderer import Renderer
+from service.releases import Releases
+from service.rest.figures.handler import handler
+from service.rest.figures.parameters import figure_parameters
+from service.rest.figures.route import FigureRoute
+from service.rest.question import Question
+
+PREFIX = "/v1/figures/"
+Ending = Literal["vl.json", "svg", "png", "pdf", "csv"]
+_NAMES = [f"{kind.name}.{ending}" for kind in KINDS for ending in MEDIA_TYPES]
+
+
+def add_figures(app: FastAPI, releases: Releases, questions: Sequence[Question]) -> None:
+    """Have an application answer with figures. questions: the answers that are drawn are among these."""
+    renderer = Renderer()
+    by_path = {question.path: question for question in questions}
+    for kind in KINDS:
+        question = by_path[kind.answer]
+        parameters: Any = figure_parameters(question.parameters)
+
+        def endpoint(ending: Any, parameters: Any) -> None:
+            """Only described by FastAPI, never called."""
+
+        endpoint.__annotations__ = {
+            "ending": Annotated[Ending, Path(description="What the figure comes as.", examples=["svg"])],
+            "parameters": Annotated[parameters, Query()],
+        }
+        endpoint.handler = handler(app, kind, question, parameters, releases, renderer)  # type: ignore[attr-defined]
+        app.router.add_api_route(
+            f"{PREFIX}{kind.name}.{{ending}}",
+            endpoint,
+            methods=["GET"],
+            response_class=Response,
+            description=kind.doc,
+            route_class_override=FigureRoute,
+        )
+    app.add_api_route(PREFIX + "{name:path}", _unknown, methods=["GET", "HEAD"], include_in_schema=False)
+    _close_with(app, renderer)
+
+
+def _unknown(name: str) -> None:
+    raise UnknownName("figure", name, near_names(name, _NAMES), "the service")
+
+
+def _close_with(app: FastAPI, renderer: Renderer) -> None:
+    """End the process with the application."""
+    inner = app.router.lifespan_context
+
+    @asynccontextmanager
+    async def lifespan(running: FastAPI) -> AsyncIterator[Any]:
+        async with inner(running) as state:
+            yield state
+        await asyncio.to_thread(renderer.close)
+
+    app.router.lifespan_context = lifespan

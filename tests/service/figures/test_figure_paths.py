@@ -1,0 +1,163 @@
+"""Figures over HTTP: every kind in every ending, with what every answer has, and problems in words."""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import re
+import xml.etree.ElementTree as ET
+from collections.abc import Iterator
+from urllib.parse import parse_qsl, urlencode, urlsplit
+
+import pytest
+from fastapi.testclient import TestClient
+
+from schema.lake import Lake
+from service.app import create_app
+from service.figures.figure_formats import MEDIA_TYPES
+from service.figures.kinds import KINDS
+from tests.service.conftest import ERROR
+from tests.service.figures.drawing import sizes_of_type, texts, width_of
+
+WORKLOAD = "shelf/mnist/cnn/sgd"
+SELECTION = {"workload": WORKLOAD, "metric": ERROR}
+GOAL = SELECTION | {"target": "0.25"}
+ASKED = {"curves": {"study": f"{WORKLOAD}/8", "metric": ERROR}, "best": SELECTION}
+"""By kind, where it isn't a goal."""
+SCALING = f"/v1/figures/scaling.svg?{urlencode(GOAL)}"
+
+
+def path(kind: str, ending: str, **more: object) -> str:
+    return f"/v1/figures/{kind}.{ending}?{urlencode(ASKED.get(kind, GOAL) | more)}"
+
+
+@pytest.fixture(scope="module")
+def client(lake: Lake) -> Iterator[TestClient]:
+    with TestClient(create_app(lake), raise_server_exceptions=False) as client:
+        yield client
+
+
+def is_what_it_says(ending: str, body: bytes) -> bool:
+    if ending == "svg":
+        return ET.fromstring(body).tag.endswith("svg")
+    if ending == "vl.json":
+        return bool(json.loads(body)["$schema"].startswith("https://vega.github.io/schema/vega-lite/v6"))
+    if ending == "csv":
+        return b"workload" in body.splitlines()[0]
+    return body.startswith({"png": b"\x89PNG\r\n\x1a\n", "pdf": b"%PDF-"}[ending])
+
+
+@pytest.mark.parametrize("kind", [kind.name for kind in KINDS])
+def test_each_kind_comes_in_each_ending(client: TestClient, kind: str) -> None:
+    for ending, media_type in MEDIA_TYPES.items():
+        response = client.get(path(kind, ending))
+        assert response.status_code == 200, response.text
+        assert response.headers["content-type"] == media_type
+        assert response.headers["losslake-release"] == "1"
+        assert is_what_it_says(ending, response.content)
+
+
+@pytest.mark.parametrize("kind", [kind.name for kind in KINDS])
+def test_a_figure_is_readable_at_400_px_and_its_caption_leads_to_its_rows(client: TestClient, kind: str) -> None:
+    svg = ET.fromstring(client.get(path(kind, "svg", width=400)).content)
+    assert abs(width_of(svg) - 400) <= 8
+    assert min(sizes_of_type(svg)) >= 9
+    said = "".join(texts(svg))
+    found = re.search(r"release (\d+)\. Query: (/v1/\S+)", said)
+    assert found is not None
+    rows = client.get(found[2] + "&format=csv")
+    assert rows.content == client.get(path(kind, "csv")).content
+    assert dict(parse_qsl(urlsplit(found[2]).query))["release"] == found[1] == "1"
+
+
+def test_a_png_has_as_many_pixels_as_asked(client: TestClient) -> None:
+    body = client.get(path("scaling", "png", width=400, height=300, scale=3)).content
+    assert abs(int.from_bytes(body[16:20]) - 1200) <= 24
+
+
+def test_a_title_is_text_whatever_it_says(client: TestClient) -> None:
+    title = "</text><script>alert('1')</script>"
+    response = client.get(path("scaling", "svg", title=title))
+    assert "<script" not in response.text
+    assert title in "".join(texts(ET.fromstring(response.content))).replace("\n", "")
+
+
+def test_an_svg_opened_by_itself_runs_and_loads_nothing(client: TestClient) -> None:
+    policy = client.get(SCALING).headers["content-security-policy"]
+    assert policy.startswith("default-src 'none'")
+    assert "frame-ancestors" not in policy
+    assert client.get(SCALING).headers["x-content-type-options"] == "nosniff"
+
+
+def test_a_figure_known_by_its_tag_is_not_sent_again(client: TestClient) -> None:
+    tag = client.get(SCALING).headers["etag"]
+    again = client.get(SCALING, headers={"if-none-match": tag})
+    assert (again.status_code, again.content) == (304, b"")
+    assert client.get(path("scaling", "png")).headers["etag"] != tag
+
+
+def test_a_pdf_is_known_by_its_own_bytes(client: TestClient) -> None:
+    got = client.get(path("scaling", "pdf"))
+    assert got.headers["etag"] == f'"{hashlib.sha256(got.content).hexdigest()[:32]}"'
+    assert client.get(path("scaling", "pdf"), headers={"if-none-match": got.headers["etag"]}).status_code == 304
+
+
+def test_a_figure_of_a_named_release_never_changes(client: TestClient) -> None:
+    assert "immutable" in client.get(f"{SCALING}&release=1").headers["cache-control"]
+    assert client.get(SCALING).headers["cache-control"] == "public, no-cache"
+
+
+def test_the_same_figure_is_the_same_bytes_from_another_process(lake: Lake, client: TestClient) -> None:
+    with TestClient(create_app(lake)) as other:
+        assert other.get(SCALING).content == client.get(SCALING).content
+
+
+def test_head_has_the_headers_of_get(client: TestClient) -> None:
+    got, head = client.get(SCALING, headers={"accept-encoding": "identity"}), client.head(SCALING)
+    assert head.status_code == 200
+    assert head.content == b""
+    for name in ("content-type", "content-length", "etag", "losslake-release"):
+        assert head.headers[name] == got.headers[name]
+
+
+def test_a_target_that_nothing_reaches_is_a_figure_that_says_so(client: TestClient) -> None:
+    response = client.get(path("scaling", "svg", target=-1e9))
+    assert response.status_code == 200
+    assert "No batch size reached the target." in texts(ET.fromstring(response.content))
+
+
+@pytest.mark.parametrize("name", ["scalin.svg", "scaling.jpg", "scaling", "scaling.json"])
+def test_an_unknown_kind_or_ending_is_a_problem_with_near_names(client: TestClient, name: str) -> None:
+    response = client.get(f"/v1/figures/{name}")
+    assert response.status_code == 404
+    assert response.json()["type"].endswith("unknown-figure")
+    assert "scaling.svg" in response.json()["near_matches"]
+
+
+@pytest.mark.parametrize(
+    ("more", "parameter"),
+    [
+        ({"format": "csv"}, "format"),
+        ({"width": "5000"}, "width"),
+        ({"width": "1600", "height": "1200", "scale": "4"}, "scale"),
+        ({"scale": "nan"}, "scale"),
+        ({"colour": "red"}, "colour"),
+        ({"title": "x" * 201}, "title"),
+    ],
+)
+def test_a_bad_parameter_is_named(client: TestClient, more: dict[str, str], parameter: str) -> None:
+    response = client.get(path("scaling", "png", **more))
+    assert response.status_code == 422
+    assert response.json()["parameter"] == parameter
+
+
+def test_other_methods_are_refused(client: TestClient) -> None:
+    response = client.post(SCALING)
+    assert response.status_code == 405
+    assert response.headers["allow"] == "GET, HEAD"
+
+
+def test_what_is_asked_of_an_unknown_workload_is_the_same_problem_as_without_a_figure(client: TestClient) -> None:
+    response = client.get(path("scaling", "svg", workload="shelf/mnist/cnn/sdg"))
+    assert response.status_code == 404
+    assert response.json()["type"].endswith("unknown-workload")
