@@ -124,7 +124,7 @@ def test_runs_that_differ_in_nothing_but_seeds_are_of_one_setting() -> None:
         """
     )
     asked = {"first_study": 1, "last_study": 3, "statuses": ["COMPLETE"]}
-    assert connection.execute(sql("settings_of_studies"), asked).fetchall() == [(1, 1), (2, 2), (3, 0)]
+    assert connection.execute(sql("settings_of_studies"), asked).fetchall() == [(1, 1), (2, 2), (3, 1)]
 
 
 def test_what_cannot_be_checked_is_refused() -> None:
