@@ -19,6 +19,7 @@ class Row:
     status: str
     step: int | None
     value: float | None
+    elapsed_s: float | None = None
 
 
 @dataclass(frozen=True)

@@ -102,7 +102,7 @@ _TRIALS = pa.schema(
 _RECORDS = pa.schema(
     [("metric_id", pa.int16()), ("study_id", pa.int32())]
     + [(name, pa.int64()) for name in ("trial_id", "step", "previous_step")]
-    + [("value", pa.float64())]
+    + [("value", pa.float64()), ("elapsed_s", pa.float64())]
 )
 _METRICS = pa.schema([("metric_id", pa.int16()), ("metric", pa.string()), ("direction", pa.string())])
 _GOALS = pa.schema([*_NAMES, ("metric", pa.string()), ("target", pa.float64()), ("source", pa.string())])
@@ -125,7 +125,13 @@ def _records(curve: Sequence[Row], direction: str | None) -> list[dict[str, obje
             loss = row.value if direction == "minimize" else -row.value
             if math.isfinite(loss) and loss < best:
                 best = loss
-                found.append({"step": row.step, "previous_step": previous, "value": row.value})
+                own: dict[str, object] = {
+                    "step": row.step,
+                    "previous_step": previous,
+                    "value": row.value,
+                    "elapsed_s": row.elapsed_s,
+                }
+                found.append(own)
         previous = row.step
     return found
 
@@ -135,7 +141,13 @@ def _write(folder: Path, study: Study, rows: Sequence[Row]) -> str:
     path = folder / study.folder() / "part.parquet"
     path.parent.mkdir(parents=True, exist_ok=True)
     columns = [
-        {"metric": metric, "trial_id": row.trial_id, "step": row.step, "value": row.value}
+        {
+            "metric": metric,
+            "trial_id": row.trial_id,
+            "step": row.step,
+            "value": row.value,
+            "elapsed_s": row.elapsed_s,
+        }
         for metric in (METRIC, "val/decoy")
         for row in rows
         if row.step is not None

@@ -7,31 +7,7 @@ from typing import Annotated, get_args
 from pydantic import Field
 
 from service.analysis.near_optimal import WITHIN
-from service.answers.analysis.quality import MOST_BUDGETS
-from service.rest.parameters import GoalParameters, MetricParameters, Natural, Status, unit
-
-
-class QualityParameters(MetricParameters):
-    """How good do solutions get within budgets?"""
-
-    step_budget: Annotated[
-        list[Natural],
-        Field(default_factory=list, max_length=MOST_BUDGETS, examples=[[1000]], json_schema_extra=unit("steps")),
-    ]
-    """Only evaluations at this step or before; may be repeated. Default, without any budget: the most steps, and the
-    most examples, for which every batch size was trained."""
-    example_budget: Annotated[
-        list[Natural],
-        Field(
-            default_factory=list,
-            max_length=MOST_BUDGETS,
-            examples=[[100000]],
-            json_schema_extra=unit("batch_unit of the study, mostly examples"),
-        ),
-    ]
-    """Only evaluations after at most this many examples, step times batch size; may be repeated."""
-    last: Annotated[bool, Field(examples=[False])] = False
-    """Whether to read the curves of the best trials too, for how they ended and for their test values."""
+from service.rest.parameters import GoalParameters, Natural, Status, unit
 
 
 class MetaparameterOptimaParameters(GoalParameters):

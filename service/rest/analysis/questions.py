@@ -6,18 +6,18 @@ from collections.abc import Iterator
 
 from service.answers.analysis.metaparameter_map import MAP, metaparameter_map
 from service.answers.analysis.metaparameters import OPTIMA, metaparameter_optima
-from service.answers.analysis.quality import QUALITY, quality
 from service.answers.analysis.regimes import REGIMES, regimes
 from service.rest.analysis.comparing import COMPARE_QUESTION
-from service.rest.analysis.facts import analysis_facts, quality_facts
+from service.rest.analysis.facts import analysis_facts
 from service.rest.analysis.metaparameter_facts import metaparameter_facts, metaparameter_map_facts
 from service.rest.analysis.parameters import (
     MetaparameterMapParameters,
     MetaparameterOptimaParameters,
-    QualityParameters,
     RegimesParameters,
 )
+from service.rest.analysis.quality import QUALITY_QUESTION
 from service.rest.analysis.reference_convergence import RCP_QUESTION
+from service.rest.analysis.time_cost import TIME_COST_QUESTION
 from service.rest.question import Question
 
 PREFIX = "/v1/analysis/"
@@ -48,20 +48,7 @@ def analysis_questions() -> Iterator[Question]:
         OPTIMA,
         metaparameter_facts(),
     )
-    yield Question(
-        f"{PREFIX}quality",
-        "The best value by batch size within budgets of steps and examples, and what large batch sizes fall short by.",
-        QualityParameters,
-        lambda asked: quality(
-            asked.view,
-            asked.parameters.selection(),
-            asked.parameters.step_budget,
-            asked.parameters.example_budget,
-            asked.parameters.last,
-        ),
-        QUALITY,
-        quality_facts(),
-    )
+    yield QUALITY_QUESTION
     yield RCP_QUESTION
     yield Question(
         f"{PREFIX}regimes",
@@ -71,3 +58,4 @@ def analysis_questions() -> Iterator[Question]:
         REGIMES,
         analysis_facts("target", "comparator"),
     )
+    yield TIME_COST_QUESTION

@@ -37,6 +37,7 @@ QUESTIONS = {
     "analysis/metaparameters": f"{GOAL}&within=0.2",
     "analysis/rcp": f"{GOAL}&submission=shelf/mnist/cnn/sgd",
     "analysis/regimes": GOAL,
+    "analysis/time-cost": GOAL,
     "collections": "",
     "workloads": "",
     "studies": "",

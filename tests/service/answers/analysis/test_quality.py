@@ -54,7 +54,7 @@ def best_by_brute_force(
 
 
 @given(rows_of_trials(), st.integers(0, 14), st.integers(0, 100), st.sampled_from(["minimize", "maximize"]))
-@settings(max_examples=30)
+@settings(max_examples=20)
 def test_best_values_are_those_of_brute_force(rows: list[Row], steps: int, examples: int, direction: str) -> None:
     answer = quality(view_of(rows, direction), Selection((WORKLOAD,), METRIC), [steps], [examples])
     sign = 1.0 if direction == "minimize" else -1.0

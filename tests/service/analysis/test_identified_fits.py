@@ -1,0 +1,50 @@
+"""Fits of many curves are let through, refused and bounded as those of one curve are."""
+
+from __future__ import annotations
+
+import math
+
+import numpy as np
+import pytest
+
+from service.analysis.hyperbola import fit_hyperbola
+from service.analysis.identifiability import identifiability
+from service.analysis.identified_fits import identified_fits
+
+INF = math.inf
+SIZES = 2.0 ** np.arange(0, 20, 2)
+
+
+def curves(count: int, seed: int) -> np.ndarray:
+    """Noisy hyperbolas with bends anywhere, some batch sizes never reached or absent."""
+    chance = np.random.default_rng(seed)
+    bends = 2.0 ** chance.uniform(-6, 24, (count, 1))
+    steps: np.ndarray = 500 * (1 + bends / SIZES) * np.exp(chance.normal(0, 0.1, (count, len(SIZES))))
+    steps[chance.random(steps.shape) < 0.2] = INF
+    steps[chance.random(steps.shape) < 0.05] = math.nan
+    steps[0, 3:] = INF
+    return steps
+
+
+@pytest.mark.parametrize("has_previous", [False, True])
+def test_many_curves_are_each_as_by_itself(has_previous: bool) -> None:
+    steps, ran = curves(25, 3), np.full(len(SIZES), 1e8)
+    previous = steps * 0.9 if has_previous else None
+    found = identified_fits(SIZES, steps, ran, previous)
+    for at, curve in enumerate(steps):
+        alone = identifiability(SIZES, curve, ran, None if previous is None else previous[at])
+        assert (found.refusal[at] is None) == alone.is_identifiable == found.is_identifiable[at]
+        for mine, its in ((found.lower[at], alone.lower), (found.upper[at], alone.upper)):
+            assert math.isnan(mine) if its is None else mine == pytest.approx(its, rel=1e-6)
+        if alone.is_identifiable:
+            fit = fit_hyperbola(SIZES, curve, ran)
+            assert fit is not None
+            assert found.critical_batch_size[at] == pytest.approx(fit.critical_batch_size, rel=1e-6)
+            assert found.s_min[at] == pytest.approx(fit.s_min, rel=1e-6)
+        else:
+            assert str(found.refusal[at]).split()[0] in " ".join(alone.reasons) or found.refusal[at] == "too few"
+
+
+def test_every_gate_shuts_for_some_curve() -> None:
+    refusals = set(identified_fits(SIZES, curves(200, 4), np.full(len(SIZES), 1e8)).refusal)
+    assert refusals == {None, "too few", "no bend", "no scaling", "extrapolated"}
