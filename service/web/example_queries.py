@@ -12,6 +12,7 @@ _TELLING: Mapping[str, tuple[str, ...]] = {
     "/v1/curves": ("trial", "metric"),
     "/v1/best": ("workload", "metric", "step_budget"),
     "/v1/targets": ("workload", "metric", "target_min", "target_max", "n_targets"),
+    "/v1/analysis/profiles": ("workload", "metric", "target", "by"),
     "/v1/figures/curves.{ending}": ("trial", "metric"),
     "/v1/workloads": ("dataset",),
     "/v1/studies": ("workload",),

@@ -7,12 +7,14 @@ from typing import Annotated, Any
 from pydantic import Field
 
 from schema.names import Workload
+from service.analysis.performance_profile import LARGEST_RATIO
 from service.answers.analysis.compare import COMPARE, compare
+from service.answers.analysis.profiles import PARTS, PROFILES, Part, profiles
 from service.errors import BadParameter
 from service.named import named_workload
 from service.rest.analysis.facts import FINDING_FACTS
 from service.rest.facts import SELECTION_FACTS, fact, facts_named
-from service.rest.parameters import WORKLOAD, GoalParameters, Natural, unit
+from service.rest.parameters import WORKLOAD, ComparatorParameters, GoalParameters, Natural, unit
 from service.rest.question import Question
 
 _NUMBER, _COUNT, _NAME = {"type": "number"}, {"type": "integer"}, {"type": "string"}
@@ -41,6 +43,21 @@ class CompareParameters(GoalParameters):
             return None if self.baseline is None else named_workload(self.baseline)
         except BadParameter as error:
             raise BadParameter("baseline", str(error)) from None
+
+
+class ProfilesParameters(ComparatorParameters):
+    """Who is how often within which factor of the best?"""
+
+    target: Annotated[
+        float | None, Field(allow_inf_nan=False, examples=[0.05], json_schema_extra=unit("unit of the metric"))
+    ] = None
+    """The target, in the metric's unit; NaN and infinities never reach it. Default: each workload's own goal."""
+    by: Annotated[Part, Field(examples=["optimizer"])] = "workload"
+    """What competes: workloads, by batch size; or one part of their names, by the rest of the name and batch size."""
+    largest_factor: Annotated[
+        float, Field(gt=1, le=1e6, allow_inf_nan=False, examples=[4], json_schema_extra=unit("none: a ratio"))
+    ] = LARGEST_RATIO
+    """Up to which factor of the best a score counts; AlgoPerf: 4."""
 
 
 _COMPARE_FACTS = (
@@ -76,6 +93,54 @@ _COMPARE_FACTS = (
         [],
     ),
     *FINDING_FACTS,
+)
+_PROFILES_FACTS = (
+    *SELECTION_FACTS,
+    *facts_named("comparator"),
+    fact(
+        "targets",
+        {"type": "object", "additionalProperties": _NUMBER},
+        "The target of each workload.",
+        {WORKLOAD: 0.05},
+        "unit of the metric",
+    ),
+    fact("by", {"type": "string", "enum": list(PARTS)}, "What competes.", "optimizer"),
+    fact("largest_factor", _NUMBER, "Up to which factor of the best a score counts.", 4, "none: a ratio"),
+    fact(
+        "columns",
+        {"type": "array", "items": _NAME},
+        "What competitors are compared on: those in which all of them have trials.",
+        ["bundled/digits/mlp_64 at batch size 64"],
+    ),
+    fact(
+        "scores",
+        _list_of(
+            competitor=_NAME,
+            score=_or_null(_NUMBER),
+            exact_score=_or_null(_NUMBER),
+            n_reached=_COUNT,
+            n_best=_COUNT,
+        ),
+        "Of each competitor: the mean of its share over factors from 1 to the largest, by the trapezoid rule on 100 "
+        "points as AlgoPerf has it, and exactly; in how many columns it reaches the target; in how many it is best.",
+        [],
+    ),
+    *FINDING_FACTS,
+)
+PROFILES_QUESTION = Question(
+    "/v1/analysis/profiles",
+    "Performance profiles: how often each workload, optimizer or model is within a factor of the best, and its score.",
+    ProfilesParameters,
+    lambda asked: profiles(
+        asked.view,
+        asked.parameters.selection(),
+        asked.parameters.target,
+        asked.parameters.comparator,
+        asked.parameters.by,
+        asked.parameters.largest_factor,
+    ),
+    PROFILES,
+    _PROFILES_FACTS,
 )
 COMPARE_QUESTION = Question(
     "/v1/analysis/compare",

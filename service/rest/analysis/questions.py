@@ -7,7 +7,7 @@ from collections.abc import Iterator
 from service.answers.analysis.metaparameter_map import MAP, metaparameter_map
 from service.answers.analysis.metaparameters import OPTIMA, metaparameter_optima
 from service.answers.analysis.regimes import REGIMES, regimes
-from service.rest.analysis.comparing import COMPARE_QUESTION
+from service.rest.analysis.comparing import COMPARE_QUESTION, PROFILES_QUESTION
 from service.rest.analysis.facts import analysis_facts
 from service.rest.analysis.metaparameter_facts import metaparameter_facts, metaparameter_map_facts
 from service.rest.analysis.parameters import (
@@ -48,6 +48,7 @@ def analysis_questions() -> Iterator[Question]:
         OPTIMA,
         metaparameter_facts(),
     )
+    yield PROFILES_QUESTION
     yield QUALITY_QUESTION
     yield RCP_QUESTION
     yield Question(
