@@ -103,8 +103,8 @@ def _means(ordered: Floats, none: Floats) -> list[float | None]:
     weights = none[:, :-1] - none[:, 1:]
     finite = np.isfinite(ordered)
     means: Floats = weights[:, finite] @ ordered[finite]
-    has_none: npt.NDArray[np.bool_] = (weights[:, ~finite] > 0).any(axis=1)
-    return [None if is_none else float(mean) for mean, is_none in zip(means, has_none, strict=True)]
+    to_none: Floats = weights[:, ~finite].sum(axis=1)
+    return [float(mean) if weight == 0 else None for mean, weight in zip(means, to_none, strict=True)]
 
 
 def _checked(values: Floats) -> Floats:
