@@ -14,6 +14,8 @@ from itertools import combinations
 import numpy as np
 import numpy.typing as npt
 
+from service.analysis.best_of_n import chance_of_none, quantiles
+
 Floats = npt.NDArray[np.float64]
 
 
@@ -45,7 +47,6 @@ class Flip:
 
 
 CLEAR = 0.95
-_ROUNDING = 1e-12
 
 
 def median_best(steps: Floats, budget: int) -> float:
@@ -54,9 +55,7 @@ def median_best(steps: Floats, budget: int) -> float:
     P(best <= s) = 1 - C(N - k, budget) / C(N, budget), where k of N trials have at most s steps. Raises ValueError for
     a budget that isn't from 1 to N, and for NaN. Source: METHODS 3.1 (quantile q_.5).
     """
-    reached, beyond = _beyond(steps, budget)
-    place = int(np.searchsorted(-beyond, -0.5 - _ROUNDING))
-    return float(reached[place - 1]) if 0 < place < len(beyond) else np.inf
+    return float(quantiles(steps, np.array([budget]), np.array([0.5]))[0, 0])
 
 
 def chances(first: Floats, second: Floats, budget: int) -> Chances:
@@ -110,17 +109,9 @@ def shared_budget(numbers_of_trials: Sequence[int]) -> int:
 
 
 def _beyond(steps: Floats, budget: int) -> tuple[Floats, Floats]:
-    """The finite steps, ascending, and the chance that the best of so many trials is beyond the first k, k from 0.
-
-    C(N - k, n) / C(N, n) is the product of (N - n - i) / (N - i) over i < k.
-    """
-    n_trials = len(steps)
-    if not 1 <= budget <= n_trials:
-        raise ValueError(f"a budget of {budget} trials is out of range: there are {n_trials}")
+    """The finite steps, ascending, and the chance that the best of so many trials is beyond the first k, k from 0."""
     if np.isnan(steps).any():
         raise ValueError("steps have to be numbers: inf where the target was not reached")
     reached = np.sort(steps[np.isfinite(steps)])
-    i = np.arange(len(reached))
-    beyond = np.ones(len(reached) + 1)
-    np.cumprod(np.maximum(n_trials - budget - i, 0) / (n_trials - i), out=beyond[1:])
+    (beyond,) = chance_of_none(len(steps), len(reached), np.array([budget]))
     return reached, beyond

@@ -105,11 +105,11 @@ def test_reaching_the_target_leads_over_never_reaching_it() -> None:
 
 @pytest.mark.parametrize("budget", [0, 3, -1])
 def test_a_budget_beyond_the_trials_is_refused(budget: int) -> None:
-    with pytest.raises(ValueError, match="is out of range: there are 2"):
+    with pytest.raises(ValueError, match="out of range: there are 2"):
         median_best(np.array([1.0, 2.0]), budget)
 
 
 def test_nan_is_refused_and_no_searches_share_no_budget() -> None:
-    with pytest.raises(ValueError, match="inf where the target was not reached"):
+    with pytest.raises(ValueError, match="have to be numbers"):
         median_best(np.array([NAN]), 1)
     assert (shared_budget([]), shared_budget([5, 3])) == (0, 3)
