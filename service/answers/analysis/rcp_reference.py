@@ -71,7 +71,12 @@ def reference(workload: str, runs: Sequence[Runs], rules: Rules) -> Reference:
             left_out.append(f"{workload}: {error}{failed}")
         else:
             points.append(point)
-            warnings += [f"{workload}: {text}" for text in _warnings(own, point)]
+            warnings += [f"{workload}: {text}" for text in dict.fromkeys(_warnings(own, point))]
+    failed_at = [
+        f"{own.n_failed} of {len(own.examples)} at batch size {own.batch_size}" for own in runs if own.n_failed
+    ]
+    if failed_at:
+        warnings.append(f"{workload}: runs did not converge, {', '.join(failed_at)}; points are of those that did")
     return Reference(workload, tuple(runs), tuple(points), tuple(pruned(points)), tuple(left_out), tuple(warnings))
 
 
@@ -85,11 +90,6 @@ def searched_batch_sizes(view: ReleaseView, found: Search, statuses: Sequence[st
 
 def _warnings(own: Runs, point: ReferencePoint) -> Iterator[str]:
     yield from outlying_runs(own.batch_size, own.converged)
-    if own.n_failed:
-        yield (
-            f"{own.n_failed} of {len(own.examples)} runs at batch size {own.batch_size} did not converge; the point is "
-            "of those that did"
-        )
     if point.least_mean is None:
         yield (
             f"the runs at batch size {own.batch_size} are so far apart that no mean would be refused: there the check "

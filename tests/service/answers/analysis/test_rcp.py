@@ -87,7 +87,7 @@ def test_runs_that_did_not_converge_are_counted_on_either_side() -> None:
     given = view_of(reaching(64, 40, 40, 41, 42, None))
     found = rcp(given, Selection((WORKLOAD,), METRIC), GOAL, RcpQuestion())
     assert found.table()["n_not_converged"].to_pylist() == [1]
-    assert [text for text in found.facts["warnings"] if "1 of 5 runs at batch size 64 did not converge" in text]
+    assert [text for text in found.facts["warnings"] if "runs did not converge, 1 of 5 at batch size 64;" in text]
 
 
 def test_too_few_runs_submitted_give_no_verdict_and_no_error() -> None:
