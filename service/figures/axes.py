@@ -11,7 +11,7 @@ import altair as alt
 from service.figures import theme
 from service.figures.panel import Limits, Panel
 
-X_EXTENT, Y_EXTENT = 20, 28
+X_EXTENT, Y_EXTENT = 20, 36
 """px between an axis and its title: the same in every figure, so that figures are as wide as was asked."""
 _PX_A_DIGIT = 5.2
 _PX_A_TICK = 32

@@ -66,4 +66,10 @@ KINDS = (
         "/v1/metaparameters",
         "metaparameters:draw",
     ),
+    Kind(
+        "learning-rate-momentum",
+        "Learning rate and momentum of every trial and what became of it: a plot for each batch size.",
+        "/v1/analysis/metaparameter-map",
+        "learning_rate_momentum:draw",
+    ),
 )

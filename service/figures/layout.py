@@ -9,9 +9,9 @@ from service.figures.caption import wrapped
 from service.figures.panel import Panel
 
 PADDING = 8
-_BESIDE = 48
+_BESIDE = 56
 """px of an axis with its labels and title, at the left."""
-HANGING = 40
+HANGING = 48
 """px that a heading may begin left of its plot."""
 _BELOW = 40
 _LEGEND, _LEGEND_ROW = 20, 17

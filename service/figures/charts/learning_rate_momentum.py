@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Collection
 from dataclasses import dataclass, replace
 
 import altair as alt
@@ -37,10 +38,13 @@ OUTCOMES = (
 """Those drawn first are below the others."""
 
 
-def learning_rate_momentum_chart(series: Series, panel: Panel) -> alt.LayerChart:
+def learning_rate_momentum_chart(
+    series: Series, panel: Panel, *, outcomes: Collection[str] | None = None
+) -> alt.LayerChart:
     """A mark for each trial at 1 - momentum and learning rate, and lines of equal effective learning rate.
 
     series: rows with learning_rate, momentum (null: none), outcome (of OUTCOMES) and, for a ring around it, is_best.
+    outcomes: those that the legend names, where panels share it; default: those of the rows.
     Source: Shallue et al. 2019, figures 9 and 10.
     """
     rows = [row for row in map(_row, rows_of([series])) if row["rate"] > 0 and row["damping"] > 0]
@@ -48,7 +52,8 @@ def learning_rate_momentum_chart(series: Series, panel: Panel) -> alt.LayerChart
     y_limits = panel.y_limits or decade_limits(row["rate"] for row in rows)
     x = Scale("damping", x_limits, "1 \u2212 momentum", base=10)
     y = Scale("rate", y_limits, "Learning rate", base=10)
-    present = [each for each in OUTCOMES if any(row["class"] == each.words for row in rows)]
+    named = {row["outcome"] for row in rows} if outcomes is None else set(outcomes)
+    present = [each for each in OUTCOMES if each.value in named]
     names = [each.words for each in present]
     frame = Frame(replace(panel, legend="none"), x, y, [])
     colour = alt.Scale(domain=names, range=[each.colour for each in present])

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Sequence
 from dataclasses import dataclass
 
@@ -14,14 +15,16 @@ from service.figures.layers import Row, layered, rows_chart, words
 from service.figures.panel import Limits, Panel, Series, rows_of
 
 X_TITLE, Y_TITLE, Y_NORMALIZED = "Batch size", "Steps to target", "Steps to target, relative"
+_PX_OF_A_NAME = 58
 
 
 @dataclass(frozen=True)
 class Regimes:
-    """Where perfect scaling ends and where larger batches stop helping, as batch sizes; None where nobody knows."""
+    """The batch sizes over which each regime is known to reach; None for one that isn't known."""
 
-    perfect_scaling_end: float | None
-    max_useful_batch_size: float | None
+    perfect_scaling: Limits | None = None
+    diminishing_returns: Limits | None = None
+    maximal_parallelism: Limits | None = None
 
 
 def scaling_chart(
@@ -38,11 +41,11 @@ def scaling_chart(
     series: rows with batch_size, steps (null: never reached), previous_step; with normalized_steps if is_normalized;
     and, for a bar of its own, low_steps and high_steps: what another search of half that size would give.
     perfect_scaling_of: the label of the series from whose first result the line of slope -1 starts; None: no line.
-    A batch size at which nothing reached the target has an open mark at the top.
+    A batch size at which nothing reached the target has an open mark at the top; 0 steps have no place on the axis.
     """
     drawn = [_row(row, is_normalized) for row in rows_of(series)]
     reached = [row for row in drawn if "y" in row]
-    never = [row for row in drawn if "y" not in row]
+    never = [row for row in drawn if "steps" not in row]
     x_limits = panel.x_limits or log_limits(row["batch_size"] for row in drawn)
     y_limits = panel.y_limits or _y_limits(reached, bool(never))
     y_title = Y_NORMALIZED if is_normalized else Y_TITLE
@@ -79,7 +82,7 @@ def _row(row: Row, is_normalized: bool) -> Row:
     """A row with y, and with the ends of its bars in the same unit."""
     steps, y = row.get("steps"), row.get("normalized_steps" if is_normalized else "steps")
     if not steps or not y:
-        return {name: row[name] for name in ("series", "batch_size")}
+        return {name: row[name] for name in ("series", "batch_size", "steps") if name in row}
     names = (("previous_step", "lower"), ("low_steps", "low"), ("high_steps", "high"))
     return row | {"y": y} | {end: row[name] * y / steps for name, end in names if name in row}
 
@@ -93,21 +96,27 @@ def _y_limits(reached: Sequence[Row], has_never: bool) -> Limits:
 def _shades(regimes: Regimes, limits: Limits, frame: Frame) -> list[alt.Chart]:
     """The regimes that are known, behind everything, each with its name."""
     low, high = limits
-    first, last = regimes.perfect_scaling_end, regimes.max_useful_batch_size
-    bounds = [(low, first), (first, last), (last, high)]
+    spans = (regimes.perfect_scaling, regimes.diminishing_returns, regimes.maximal_parallelism)
     names = (["perfect", "scaling"], ["diminishing", "returns"], ["maximal", "parallelism"])
     # Steps fall: there is room below at first, and above later on.
     downs = (frame.panel.height - 28, 20, 20)
     found: list[Row] = [
-        {"from": max(start, low), "to": min(end, high), "name": name, "shade": shade, "down": down}
-        for (start, end), name, shade, down in zip(bounds, names, theme.SHADES, downs, strict=True)
-        if start is not None and end is not None and max(start, low) < min(end, high)
+        {"from": max(span[0], low), "to": min(span[1], high), "name": name, "shade": shade, "down": down}
+        for span, name, shade, down in zip(spans, names, theme.SHADES, downs, strict=True)
+        if span is not None and max(span[0], low) < min(span[1], high)
     ]
-    chart = rows_chart([row | {"middle": (row["from"] * row["to"]) ** 0.5} for row in found])
-    span = {"x": alt.X("from:Q", scale=frame.x_scale), "x2": "to:Q"}
-    shade = chart.mark_rect(fillOpacity=0.5).encode(**span, color=alt.Color("shade:N", scale=None))
-    label = chart.mark_text(baseline="top", fontSize=10, color=theme.FAINT).encode(
-        x=alt.X("middle:Q", scale=frame.x_scale), y=alt.Y("down:Q", scale=None, axis=None), text="name:N"
+    ends = {"x": alt.X("from:Q", scale=frame.x_scale), "x2": "to:Q"}
+    shade = rows_chart(found).mark_rect(fillOpacity=0.5).encode(**ends, color=alt.Color("shade:N", scale=None))
+    px = frame.panel.width / math.log(high / low)
+    named = [
+        row | {"middle": math.sqrt(row["from"] * row["to"])}
+        for row in found
+        if math.log(row["to"] / row["from"]) * px >= _PX_OF_A_NAME
+    ]
+    label = (
+        rows_chart(named)
+        .mark_text(baseline="top", fontSize=10, color=theme.FAINT)
+        .encode(x=alt.X("middle:Q", scale=frame.x_scale), y=alt.Y("down:Q", scale=None, axis=None), text="name:N")
     )
     return [shade, label]
 

@@ -6,6 +6,7 @@ import pyarrow as pa
 
 from service.figures.charts.scaling import scaling_chart
 from service.figures.drawing import Drawing, Drawn
+from service.figures.drawings.known_regimes import KnownRegimes, known_regimes
 from service.figures.drawings.series import goal_text, names_of, series_by_workload
 
 
@@ -14,19 +15,27 @@ def draw(drawing: Drawing) -> Drawn:
     facts = drawing.facts
     common, series = series_by_workload(drawing)
     is_normalized = facts["normalize_to"] is not None
-    explained = _explained(drawing.rows, is_normalized)
+    known = known_regimes(drawing.rows) if len(series) == 1 and not is_normalized else KnownRegimes()
+    explained = _explained(drawing.rows, is_normalized, known)
     panel = drawing.panel(f"Steps to {goal_text(facts)}", common, names_of(series), explained)
     chart = scaling_chart(
-        series, panel, perfect_scaling_of=series[0].label if series else None, is_normalized=is_normalized
+        series,
+        panel,
+        perfect_scaling_of=series[0].label if series else None,
+        is_normalized=is_normalized,
+        regimes=known.regimes,
     )
     return Drawn([chart], explained)
 
 
-def _explained(rows: pa.Table, is_normalized: bool) -> list[str]:
+def _explained(rows: pa.Table, is_normalized: bool, known: KnownRegimes) -> list[str]:
     unit = "relative to those at the batch size of normalize_to" if is_normalized else "of any trial"
     found = [f"Points: fewest steps {unit}. Thick bars: since the evaluation before."]
     if rows["steps"].null_count < rows.num_rows:
         found.append("Dashed: perfect scaling, half the steps for twice the batch.")
     if rows["steps"].null_count:
         found.append("Open triangles: no trial reached the target.")
-    return found
+    n_at_once = sum(steps == 0 for steps in rows["steps"].to_pylist())
+    if n_at_once:
+        found.append(f"Not drawn: {n_at_once} that reach it at step 0, which has no logarithm.")
+    return [*found, *known.explained]

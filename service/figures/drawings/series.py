@@ -27,7 +27,9 @@ def names_of(series: Sequence[Series]) -> list[str]:
 
 def goal_text(facts: Mapping[str, Any]) -> str:
     """The goal in words: val/classification_error < 0.05."""
-    return f"{facts['metric']} {'<' if facts['direction'] == 'minimize' else '>'} {facts['target']:g}"
+    strict, inclusive = ("<", "\u2264") if facts["direction"] == "minimize" else (">", "\u2265")
+    sign = inclusive if facts.get("comparator") == "inclusive" else strict
+    return f"{facts['metric']} {sign} {facts['target']:g}"
 
 
 def budget_text(facts: Mapping[str, Any]) -> str:

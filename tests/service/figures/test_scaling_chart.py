@@ -41,9 +41,10 @@ def test_normalized_steps_scale_their_bars_too() -> None:
 
 def test_regimes_are_shaded_as_far_as_they_are_known() -> None:
     names = {"perfect scaling", "diminishing returns", "maximal parallelism"}
-    drawn = svg_of(figure([scaling_chart([ONE], PANEL, regimes=Regimes(4, 16))]))
+    known = Regimes((0, 4), (4, 16), (16, math.inf))
+    drawn = svg_of(figure([scaling_chart([ONE], PANEL, regimes=known)]))
     assert names == {" ".join(text.split("name: ")[1].split()) for text in described(drawn, "name: ")}
-    half = marks(figure([scaling_chart([ONE], PANEL, regimes=Regimes(4, None))]), "rect")
+    half = marks(figure([scaling_chart([ONE], PANEL, regimes=Regimes((0, 4)))]), "rect")
     assert [(row["name"], row["to"]) for row in half] == [(["perfect", "scaling"], 4)]
     assert math.isclose(half[0]["from"], 1 / math.sqrt(2))
 
@@ -62,3 +63,8 @@ def test_a_legend_names_the_series_unless_there_is_but_one_without_a_name() -> N
     assert "sgd" in texts(svg_of(figure([scaling_chart([ONE], PANEL)])))
     assert "" not in texts(svg_of(figure([scaling_chart([nameless], PANEL)])))
     assert "sgd" not in texts(svg_of(figure([scaling_chart([ONE], Panel(legend="none"))])))
+
+
+def test_a_target_reached_at_step_0_is_neither_a_point_nor_never_reached() -> None:
+    rows = series("", batch_size=[1, 2], steps=[0, 8], previous_step=[None, 4])
+    assert [row["batch_size"] for row in marks(figure([scaling_chart([rows], PANEL)]), "point")] == [2]
