@@ -59,7 +59,7 @@ def chosen_targets(envelopes: Sequence[Envelope], count: int) -> Floats:
         return points
     # A target equal to the least loss of all is not reached, so it is no target to look at.
     candidates = points[1:] if len(points) > 1 else np.nextafter(points, np.inf)
-    easiest = min(float(envelope.loss[0]) for envelope in envelopes if len(envelope.loss))
+    easiest = min(float(each.loss[each.step == each.step[0]].min()) for each in envelopes if len(each.loss))
     useful = candidates[candidates <= easiest]
     candidates = useful if len(useful) else candidates
     ranks = np.unique(np.linspace(0, len(candidates) - 1, min(count, len(candidates))).round().astype(np.int64))

@@ -17,6 +17,7 @@ from service.rest.analysis.parameters import (
 )
 from service.rest.analysis.quality import QUALITY_QUESTION
 from service.rest.analysis.reference_convergence import RCP_QUESTION
+from service.rest.analysis.target_sweep import TARGET_SWEEP_QUESTION
 from service.rest.analysis.time_cost import TIME_COST_QUESTION
 from service.rest.question import Question
 
@@ -59,4 +60,5 @@ def analysis_questions() -> Iterator[Question]:
         REGIMES,
         analysis_facts("target", "comparator"),
     )
+    yield TARGET_SWEEP_QUESTION
     yield TIME_COST_QUESTION

@@ -38,6 +38,7 @@ QUESTIONS = {
     "analysis/metaparameters": f"{GOAL}&within=0.2",
     "analysis/rcp": f"{GOAL}&submission=shelf/mnist/cnn/sgd",
     "analysis/regimes": GOAL,
+    "analysis/target-sweep": f"workload={DEEP}&workload=shelf/mnist/cnn/sgd&metric={ERROR}",
     "analysis/time-cost": GOAL,
     "collections": "",
     "workloads": "",
