@@ -23,6 +23,7 @@ from losslake.init import init
 from losslake.ledger import ledger
 from losslake.map import map_logs
 from losslake.releases import releases
+from losslake.reproduce import reproduce
 from losslake.serve import serve
 from losslake.sql import sql
 from losslake.steps import steps
@@ -42,6 +43,7 @@ app = typer.Typer(
 )
 for command in (
     init, ingest, fetch, formats, map_logs, releases, ledger, steps, sql, serve, config, verify, export, download,
+    reproduce,
 ):  # fmt: skip
     app.command(command.__name__.removesuffix("_logs"))(command)
 app.command(

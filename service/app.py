@@ -10,6 +10,7 @@ from starlette.middleware import Middleware
 from schema.lake import Lake
 from service.bulk.file_list_path import FILES
 from service.bulk.paths import add_bulk_download
+from service.figures.renderer import Renderer
 from service.operating.metrics import Metrics
 from service.operating.operate import operate
 from service.problems import answer_with_problems
@@ -17,6 +18,7 @@ from service.releases import Releases, open_releases
 from service.rest.answer_cache import AnswerCache
 from service.rest.figures.paths import add_figures
 from service.rest.openapi import describe
+from service.rest.papers.paths import add_papers
 from service.rest.questions import questions
 from service.rest.route import add_question
 from service.rest.sandboxing import KeptSandbox
@@ -53,7 +55,9 @@ def create_app(lake: Lake, settings: Settings | None = None) -> FastAPI:
     asked = tuple(questions())
     for question in asked:
         add_question(app.router, open_releases, question)
-    add_figures(app, releases, asked)
+    renderer = Renderer()
+    add_figures(app, releases, asked, renderer)
+    add_papers(app, releases, renderer)
     app.include_router(pages)
     answer_with_problems(app)
     checks = {"sql": sandbox.check} if sandbox is not None else {}

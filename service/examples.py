@@ -13,12 +13,17 @@ from service.answers.best import best
 from service.answers.goal import Goal
 from service.answers.scaling import scaling
 from service.answers.selection import Selection
+from service.papers.listing import has_collection
+from service.papers.paper import paper, papers
 from service.release_view import ReleaseView
 
 
 @dataclass(frozen=True)
 class Example:
-    """A goal that a trial of a workload reaches, and that trial."""
+    """A goal that a trial of a workload reaches, and that trial.
+
+    paper: one of whose collection the release has something; empty for none.
+    """
 
     workload: Workload
     metric: str
@@ -26,6 +31,7 @@ class Example:
     batch_size: int
     trial_id: int
     steps: int
+    paper: str = ""
 
     def values(self) -> dict[str, str]:
         """The values that it gives to parameters, by name."""
@@ -54,7 +60,8 @@ def example(view: ReleaseView) -> Example | None:
     for workload, metric, target in _candidates(view):
         for row in scaling(view, Selection((workload,), metric), Goal(target)).table().to_pylist():
             if row["trial_id"] is not None:
-                return Example(workload, metric, target, row["batch_size"], row["trial_id"], row["steps"])
+                drawable = next((name for name in papers() if has_collection(view, paper(name))), "")
+                return Example(workload, metric, target, row["batch_size"], row["trial_id"], row["steps"], drawable)
     return None
 
 

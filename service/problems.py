@@ -33,6 +33,8 @@ KINDS = {
     "unknown-metric": (404, "The metric is not measured here"),
     "unknown-release": (404, "There is no such release"),
     "unknown-metaparameter": (404, "No trial has such a metaparameter"),
+    "unknown-collection": (404, "There is no such collection"),
+    "unknown-paper": (404, "There is no such paper"),
     "unknown-figure": (404, "There is no such figure"),
     "unknown-path": (404, "There is nothing at this path"),
     "wrong-method": (405, "The method is not allowed here"),

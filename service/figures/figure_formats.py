@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, Literal
 
 from service.tabular.answer import Answer
 
@@ -17,6 +17,8 @@ MEDIA_TYPES = {
     "csv": "text/csv; charset=utf-8",
 }
 """By ending of the path; csv has the rows that are drawn."""
+IMAGES: dict[str, Literal["svg", "png", "pdf"]] = {"svg": "svg", "png": "png", "pdf": "pdf"}
+"""The endings that are rendered."""
 
 
 @dataclass(frozen=True)

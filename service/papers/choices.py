@@ -31,7 +31,7 @@ class Choices(BaseModel):
 
     kind: Kind | None = None
     label: str | None = None
-    """Of the series, in the legend; {goal}, {thousand_steps}, {epochs} and {value} stand for the series' own."""
+    """Of the series, in the legend; {goal}, {steps}, {thousand_steps}, {epochs} and {value} stand for its own."""
     workload: str | None = None
     """Below the paper's collection: mnist/simple_cnn_base/sgd."""
     metric: str | None = None

@@ -38,6 +38,11 @@ class CurveSearch:
         """By trial of the workload, its numeric metaparameters."""
         return _parameters(self.view, self.found)
 
+    @cached_property
+    def plain_momentum(self) -> float | None:
+        """The momentum of a trial that has none: 0 where no trial of the workload has one (METHODS 4), else unknown."""
+        return None if any("momentum" in known for known in self.parameters) else 0.0
+
 
 @dataclass(frozen=True)
 class NoData:

@@ -170,8 +170,9 @@ def _curves(collection: str, chosen: Choices, where: str) -> Iterator[Curve]:
         for thousand_steps in chosen.thousand_steps or (None,):
             for epochs in chosen.epochs or (None,):
                 for value in chosen.split_values or (None,):
+                    steps = None if thousand_steps is None else 1000 * thousand_steps
                     own = {"goal": goal, "thousand_steps": thousand_steps, "epochs": epochs, "value": value}
-                    label = (chosen.label or "").format(**own)
+                    label = (chosen.label or "").format(**own, steps=steps)
                     yield Curve(
                         label=label,
                         workload=workload,
@@ -181,7 +182,7 @@ def _curves(collection: str, chosen: Choices, where: str) -> Iterator[Curve]:
                         trials=chosen.trials,
                         statuses=chosen.admitted,
                         batch_sizes=None if chosen.batch_size is None else (chosen.batch_size,),
-                        step_budget=None if thousand_steps is None else 1000 * thousand_steps,
+                        step_budget=steps,
                         example_budget=None if epochs is None else epochs * _training_set(chosen, where),
                         needs_train_steps=bool(chosen.needs_train_steps),
                         split=_split(chosen, value, where),

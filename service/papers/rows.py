@@ -250,7 +250,7 @@ def _crossing(searched: CurveSearch, record: int) -> Row:
 
 def _learning_rates(searched: CurveSearch, trial: int) -> Row:
     known = searched.parameters[trial]
-    learning_rate, momentum = known.get("learning_rate"), known.get("momentum")
+    learning_rate, momentum = known.get("learning_rate"), known.get("momentum", searched.plain_momentum)
     return {
         "learning_rate": learning_rate,
         "momentum": momentum,

@@ -20,6 +20,7 @@ from service.lists.listing import LISTINGS, RELEASES, TRIALS, Listing
 from service.lists.paging import SortKey
 from service.lists.rows import ListQuestion, checked_columns, list_rows
 from service.named import named_study, named_workload
+from service.papers.listing import PAPERS, paper_figures
 from service.rest.analysis.questions import analysis_questions
 from service.rest.facts import LIST_FACTS, RELEASE, SELECTION_FACTS, facts_named
 from service.rest.parameters import (
@@ -29,6 +30,7 @@ from service.rest.parameters import (
     MetaparametersParameters,
     PageParameters,
     PlacedListParameters,
+    ReleaseParameters,
     ScalingParameters,
     SelectionParameters,
     TargetsParameters,
@@ -108,6 +110,14 @@ def questions() -> Iterator[Question]:
     yield from analysis_questions()
     for listing in LISTINGS:
         yield _list(listing)
+    yield Question(
+        "/v1/papers",
+        "The figures of papers that can be drawn, and how much of each the release has the data for.",
+        ReleaseParameters,
+        lambda asked: paper_figures(asked.view),
+        PAPERS,
+        (RELEASE,),
+    )
     yield Question(
         "/v1/releases", RELEASES.doc, PageParameters, _releases, RELEASES.shape, LIST_FACTS[1:], RELEASES,
         is_of_release=False,

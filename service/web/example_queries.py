@@ -31,11 +31,17 @@ def example_query(path: str, operation: Mapping[str, Any], example: Example | No
     return [(name, values.get(name) or documented_example(parameters[name])) for name in names if name in parameters]
 
 
-def example_path(path: str, operation: Mapping[str, Any], release: int) -> str:
-    """The path with its own parameters filled in."""
+def example_path(path: str, operation: Mapping[str, Any], release: int, example: Example | None) -> str | None:
+    """The path with its own parameters filled in; None where the release has nothing at such a path."""
+    values = {"release": str(release), "n": str(release)}
+    if "{paper}" in path:
+        if example is None or not example.paper:
+            return None
+        # The first figure, which every paper has.
+        values |= {"paper": example.paper, "figure": "1"}
     for parameter in operation.get("parameters", ()):
         if parameter["in"] == "path":
-            text = str(release) if parameter["name"] in ("release", "n") else documented_example(parameter)
+            text = values.get(parameter["name"]) or documented_example(parameter)
             path = path.replace("{" + parameter["name"] + "}", text)
             path = path.replace("{" + parameter["name"] + ":path}", text)
     return path

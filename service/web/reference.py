@@ -61,7 +61,10 @@ class Reference:
         """The same question by each tool."""
         kinds = set(_media_types(operation.get("responses", {}).get("200", {})))
         asked = example_query(path, operation, self._example)
-        lines = snippets(self._address, example_path(path, operation, self._release), asked, kinds)
+        place = example_path(path, operation, self._release, self._example)
+        if place is None:
+            return Html("")
+        lines = snippets(self._address, place, asked, kinds)
         shown = (
             element("div", joined([element("dt", tool), element("dd", element("pre", element("code", line)))], ""))
             for tool, line in lines

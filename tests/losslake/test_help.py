@@ -30,6 +30,8 @@ def test_the_promised_commands_are_there() -> None:
         "verify",
         "export",
         "download",
+        "reproduce",
+        "analyze",
     ]
 
 
@@ -42,7 +44,9 @@ def test_every_command_and_option_says_what_it_does(name: str) -> None:
             assert getattr(parameter, "help", None), f"{name} {parameter.name}"
 
 
-@pytest.mark.parametrize("name", [name for name in COMMANDS if name not in ("formats", "map", "config", "download")])
+@pytest.mark.parametrize(
+    "name", [name for name in COMMANDS if name not in ("formats", "map", "config", "download", "analyze")]
+)
 def test_every_command_that_needs_one_takes_a_lake(name: str) -> None:
     assert any("--lake" in parameter.opts for parameter in COMMANDS[name].params)
 

@@ -24,16 +24,16 @@ class Scale:
 
 
 class Frame:
-    """A panel's axes and series. labels: of its series, in order."""
+    """A panel's axes and series. labels: of its series, in order. is_ordered: whether their colours show that order."""
 
-    def __init__(self, panel: Panel, x: Scale, y: Scale, labels: Sequence[str]) -> None:
+    def __init__(self, panel: Panel, x: Scale, y: Scale, labels: Sequence[str], is_ordered: bool = False) -> None:
         self.panel, self._x, self._y = panel, x, y
         self.x_scale, self.y_scale = _scale(x), _scale(y)
         self.x = self.x_of(x.field)
         self.y = self.y_of(y.field)
         self.place: dict[str, Any] = {"x": self.x, "y": self.y}
-        self.colour: dict[str, Any] = {"color": colours(labels, panel)}
-        self.shape: dict[str, Any] = {"shape": shapes(labels, panel)}
+        self.colour: dict[str, Any] = {"color": colours(labels, panel, is_ordered)}
+        self.shape: dict[str, Any] = {} if is_ordered else {"shape": shapes(labels, panel)}
 
     def x_of(self, field: str) -> alt.X:
         """Another field on the same axis."""

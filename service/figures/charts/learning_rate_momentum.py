@@ -41,17 +41,17 @@ OUTCOMES = (
 def learning_rate_momentum_chart(
     series: Series, panel: Panel, *, outcomes: Collection[str] | None = None
 ) -> alt.LayerChart:
-    """A mark for each trial at 1 - momentum and learning rate, and lines of equal effective learning rate.
+    """A mark for each trial at learning rate and 1 - momentum, and lines of equal effective learning rate.
 
     series: rows with learning_rate, momentum (null: none), outcome (of OUTCOMES) and, for a ring around it, is_best.
     outcomes: those that the legend names, where panels share it; default: those of the rows.
     Source: Shallue et al. 2019, figures 9 and 10.
     """
     rows = [row for row in map(_row, rows_of([series])) if row["rate"] > 0 and row["damping"] > 0]
-    x_limits = panel.x_limits or decade_limits(row["damping"] for row in rows)
-    y_limits = panel.y_limits or decade_limits(row["rate"] for row in rows)
-    x = Scale("damping", x_limits, "1 \u2212 momentum", base=10)
-    y = Scale("rate", y_limits, "Learning rate", base=10)
+    x_limits = panel.x_limits or decade_limits(row["rate"] for row in rows)
+    y_limits = panel.y_limits or decade_limits(row["damping"] for row in rows)
+    x = Scale("rate", x_limits, "Learning rate", base=10)
+    y = Scale("damping", y_limits, "1 \u2212 momentum", base=10)
     named = {row["outcome"] for row in rows} if outcomes is None else set(outcomes)
     present = [each for each in OUTCOMES if each.value in named]
     names = [each.words for each in present]
@@ -97,13 +97,13 @@ def _row(row: Row) -> Row:
 
 def _contours(x: Limits, y: Limits, frame: Frame) -> list[alt.Chart]:
     """Lines on which learning_rate / (1 - momentum) is a power of ten, each with its value where it leaves the plot."""
-    least, most = math.log10(y[0] / x[1]), math.log10(y[1] / x[0])
+    least, most = math.log10(x[0] / y[1]), math.log10(x[1] / y[0])
     first, last = math.ceil(least), math.floor(most)
     stride = max(1, math.ceil((last - first + 1) / _MOST_CONTOURS))
     rows = [
-        {"power": power, "text": f"{10.0**power:g}", "damping": at, "rate": at * 10.0**power, "end": end}
+        {"power": power, "text": f"{10.0**power:g}", "rate": at, "damping": at / 10.0**power, "end": end}
         for power in range(first, last + 1, stride)
-        for end, at in enumerate((max(x[0], y[0] / 10.0**power), min(x[1], y[1] / 10.0**power)))
+        for end, at in enumerate((max(x[0], y[0] * 10.0**power), min(x[1], y[1] * 10.0**power)))
     ]
     chart = rows_chart(rows)
     line = chart.mark_line(strokeWidth=1, color="#c4c4c4", clip=True).encode(**frame.place, detail="power:N")

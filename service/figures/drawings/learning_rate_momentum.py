@@ -63,4 +63,4 @@ def _with_limits(panel: Panel, rows: pa.Table) -> Panel:
     """The panel with limits that hold all trials."""
     rates = [value for value in rows["learning_rate"].to_pylist() if value is not None]
     dampings = [1 - (value or 0.0) for value in rows["momentum"].to_pylist()]
-    return replace(panel, x_limits=decade_limits(dampings), y_limits=decade_limits(rates))
+    return replace(panel, x_limits=decade_limits(rates), y_limits=decade_limits(dampings))

@@ -3,8 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Awaitable, Callable
-from functools import cache
-from importlib.metadata import version
 from typing import Any
 from urllib.parse import parse_qsl, quote, urlencode
 
@@ -16,12 +14,12 @@ from starlette.concurrency import run_in_threadpool
 
 from service.errors import BadParameter
 from service.figures.drawing import Drawing
-from service.figures.figure_formats import Finished
 from service.figures.kinds import Kind
 from service.figures.renderer import Renderer
 from service.problems import ParameterProblem
 from service.release_view import ReleaseView
 from service.releases import Releases
+from service.rest.figures.finish import drawn_by, finished_figure
 from service.rest.figures.parameters import FrameParameters
 from service.rest.figures.route import ENDING
 from service.rest.parameters import FormatParameters
@@ -36,7 +34,6 @@ from service.version import VERSION
 
 MOST_ROWS = 50_000
 _MOST_PIXELS = 12_000_000
-_SVG_POLICY = "default-src 'none'; style-src 'unsafe-inline'"
 Handler = Callable[[Request], Awaitable[Response]]
 
 
@@ -56,7 +53,7 @@ def handler(
         number = release_of(parameters)
         view = await releases.opened(number)
         address: str = app.state.public_url or ""
-        by = f"{VERSION} {address} {_drawn_by()}"
+        by = f"{VERSION} {address} {drawn_by()}"
         headers = {"cache-control": cache_control(number is not None)}
         # The bytes of a PDF are not a function of its specification: it is known by its own checksum.
         if ending != "pdf":
@@ -69,12 +66,7 @@ def handler(
             return await run_in_threadpool(response_of, request, answer, FORMATS["csv"], headers)
         url = address + _query_url(kind, query, view.number)
         body = await run_in_threadpool(_drawn, kind, view, answer, parameters, url)
-        if ending != "vl.json":
-            body = await renderer.render(body, ending, parameters.scale)
-        if ending == "svg":
-            headers["content-security-policy"] = _SVG_POLICY
-        told = Answer({"release": view.number}, answer.schema, iter(()))
-        return await run_in_threadpool(response_of, request, told, Finished(ending, body), headers)
+        return await finished_figure(request, renderer, body, ending, parameters.scale, view.number, headers)
 
     return handle
 
@@ -123,9 +115,3 @@ def _query_url(kind: Kind, query: bytes, release: int) -> str:
     is_plain = not named & set(kind.unless)
     added = [(name, str(value)) for name, value in kind.defaults.items() if is_plain and name not in named]
     return f"{kind.answer}?{urlencode([*kept, *added, ('release', release)], safe='/', quote_via=quote)}"
-
-
-@cache
-def _drawn_by() -> str:
-    """Versions of what makes the bytes of a figure."""
-    return f"{version('altair')} {version('vl-convert-python')}"

@@ -25,9 +25,11 @@ Ending = Literal["vl.json", "svg", "png", "pdf", "csv"]
 _NAMES = [f"{kind.name}.{ending}" for kind in KINDS for ending in MEDIA_TYPES]
 
 
-def add_figures(app: FastAPI, releases: Releases, questions: Sequence[Question]) -> None:
-    """Have an application answer with figures. questions: the answers that are drawn are among these."""
-    renderer = Renderer()
+def add_figures(app: FastAPI, releases: Releases, questions: Sequence[Question], renderer: Renderer) -> None:
+    """Have an application answer with figures, and end the renderer with it.
+
+    questions: the answers that are drawn are among these.
+    """
     by_path = {question.path: question for question in questions}
     for kind in KINDS:
         question = by_path[kind.answer]

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import fcntl
+import os
 from pathlib import Path
 
 import pytest
@@ -23,7 +25,17 @@ def made_lake(folder: Path, only: frozenset[str] | None = None) -> Lake:
 
 @pytest.fixture(scope="session")
 def paper_lake(tmp_path_factory: pytest.TempPathFactory) -> Lake:
-    return made_lake(tmp_path_factory.mktemp("paper"))
+    """Made once, by whichever worker is first."""
+    base = tmp_path_factory.getbasetemp()
+    shared = base.parent if "PYTEST_XDIST_WORKER" in os.environ else base
+    folder = shared / "paper"
+    with (shared / "paper.lock").open("w") as lock:
+        fcntl.flock(lock, fcntl.LOCK_EX)
+        if not folder.exists():
+            folder.mkdir()
+            lake = made_lake(folder)
+            ReleaseView.open(lake, lake.release())
+    return Lake.open(folder / "lake")
 
 
 @pytest.fixture(scope="session")

@@ -1,0 +1,87 @@
+"""`losslake reproduce`."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from enum import StrEnum
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated
+
+import typer
+
+from losslake.console import LakeOption, ReleaseOption, counted, say
+
+if TYPE_CHECKING:
+    from service.papers.drawn import DrawnFigure
+
+_INDENT = "  "
+
+
+class FigureFormat(StrEnum):
+    svg = "svg"
+    png = "png"
+    pdf = "pdf"
+    csv = "csv"
+    vl_json = "vl.json"
+
+
+def reproduce(
+    paper: Annotated[str, typer.Argument(metavar="PAPER", help="shallue2018 or bundled.")],
+    figure: Annotated[
+        list[str] | None,
+        typer.Option("--figure", metavar="N", help="Repeatable: 1, 9a … Default: every one.", show_default=False),
+    ] = None,
+    trials: Annotated[
+        int | None,
+        typer.Option(
+            min=1, help="Of each study take the first so many trials, not as many as the paper.", show_default=False
+        ),
+    ] = None,
+    out: Annotated[
+        Path | None, typer.Option(metavar="DIR", help="Where to write. Default: ./PAPER.", show_default=False)
+    ] = None,
+    format: Annotated[  # noqa: A002
+        list[FigureFormat] | None, typer.Option(help="Repeatable. Default: all of them.", show_default=False)
+    ] = None,
+    lake: LakeOption = None,
+    release: ReleaseOption = None,
+) -> None:
+    """Draw the figures of a paper from a lake with its archive.
+
+    Each comes as an image, as a Vega-Lite specification, and as the numbers in it. What the lake lacks is said, in the
+    figures too; 'losslake fetch shallue2018' gets all of it.
+    """
+    from schema.lake import Lake
+    from service.papers.drawn import drawn_figure, how_to_get
+    from service.papers.paper import paper as paper_named
+    from service.release_view import ReleaseView
+
+    found = paper_named(paper)
+    numbers = list(dict.fromkeys(figure or [known.number for known in found.figures]))
+    for number in numbers:
+        found.figure(number)
+    opened = Lake.open(lake)
+    view = ReleaseView.open(opened, opened.release(release))
+    folder = out or Path(paper)
+    lacking = panels = 0
+    for number in numbers:
+        drawn = drawn_figure(view, found, number, trials)
+        folder.mkdir(parents=True, exist_ok=True)
+        names = [path.name for path in _written(drawn, folder, tuple(format or FigureFormat))]
+        say(f"figure {number}: {drawn.figure.title}: {', '.join(names)}")
+        for note in drawn.notes:
+            say(f"{_INDENT}{note}")
+        lacking, panels = lacking + drawn.n_lacking, panels + len(drawn.panels)
+    say(f"{counted(len(numbers), 'figure')} of {paper} in {folder}, from release {view.number}")
+    if lacking:
+        say(f"{lacking} of {panels} panels have no data: {how_to_get(found.collection)}")
+
+
+def _written(drawn: DrawnFigure, folder: Path, formats: tuple[FigureFormat, ...]) -> Iterator[Path]:
+    """Write a figure in each format."""
+    from service.papers.files import figure_bytes
+
+    for wanted in formats:
+        path = folder / f"figure-{drawn.figure.number}.{wanted}"
+        path.write_bytes(figure_bytes(drawn, wanted.value))
+        yield path

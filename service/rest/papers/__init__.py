@@ -1,0 +1,1 @@
+"""The figures of papers over HTTP: /v1/papers."""
