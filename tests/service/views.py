@@ -29,12 +29,14 @@ def view_of(
     of_other: Sequence[Row] | None = None,
     parameters: Callable[[int, int], Mapping[str, float]] | None = None,
     parameter_configs: str = "{}",
+    early_stopping: bool | None = None,
 ) -> ReleaseView:
     """A release whose workload WORKLOAD has these rows of METRIC, between two other workloads with hits everywhere.
 
     direction: the metric's own, for which the records are made. folder: where to write measurements, if needed.
     of_other: rows of the workload OTHER instead of hits everywhere.
     parameters: of trials, by batch size and trial_id. parameter_configs: of every study, as JSON.
+    early_stopping: whether every study stops bad trials early.
     """
     parameters_of = parameters or (lambda _, trial_id: {"learning_rate": 0.1 * trial_id, "momentum": 0.5})
     decoy = [Row(b, t, "COMPLETE", 0, 0.0) for b in (1, 7) for t in (1, 2, 3)]
@@ -53,6 +55,7 @@ def view_of(
             study = list(of_study)
             keys = dict(zip(("collection", "dataset", "model", "optimizer"), _keys(workload), strict=True))
             facts = {"batch_size": batch_size, "train_steps": 0, "parameter_configs": parameter_configs}
+            facts |= {"early_stopping": early_stopping}
             studies.append({"study_id": len(studies) + 1, **keys, **facts, "metrics": [METRIC]})
             for trial_id, of_trial in groupby(study, key=lambda r: r.trial_id):
                 curve = list(of_trial)
@@ -87,6 +90,7 @@ _STUDIES = pa.schema(
         ("batch_size", pa.int64()),
         ("train_steps", pa.int64()),
         ("parameter_configs", pa.string()),
+        ("early_stopping", pa.bool_()),
         ("metrics", pa.list_(pa.string())),
     ]
 )

@@ -19,6 +19,7 @@ from service.rest.analysis.quality import QUALITY_QUESTION
 from service.rest.analysis.reference_convergence import RCP_QUESTION
 from service.rest.analysis.target_sweep import TARGET_SWEEP_QUESTION
 from service.rest.analysis.time_cost import TIME_COST_QUESTION
+from service.rest.analysis.uncertainty import SURVIVAL_QUESTION, TUNING_BUDGET_QUESTION
 from service.rest.question import Question
 
 PREFIX = "/v1/analysis/"
@@ -60,5 +61,7 @@ def analysis_questions() -> Iterator[Question]:
         REGIMES,
         analysis_facts("target", "comparator"),
     )
+    yield SURVIVAL_QUESTION
     yield TARGET_SWEEP_QUESTION
     yield TIME_COST_QUESTION
+    yield TUNING_BUDGET_QUESTION
