@@ -68,9 +68,10 @@ fuzz: setup ## Look for new failing inputs, for minutes
 	@$(VENV)/bin/python -m pytest -m fuzz $(PYTEST)
 
 .PHONY: bench
-bench: setup ## Measure ingest, scaling, the service and the log formats against their floors
+bench: setup ## Measure ingest, scaling, analyses, the service and the log formats
 	@$(VENV)/bin/python -m bench.ingest
 	@$(VENV)/bin/python -m bench.scaling
+	@$(VENV)/bin/python -m bench.analysis
 	@$(VENV)/bin/python -m bench.service
 	@$(VENV)/bin/python -m bench.formats
 	@$(VENV)/bin/python -m bench.tensorboard

@@ -1,0 +1,131 @@
+"""Every analysis of a workload, in-process and over HTTP: `python -m bench.analysis [--lake DIR] [--questions 20]`.
+
+Each question is about another workload, metric and target, so nothing can be answered from a cache. An analysis has to
+answer within 100 ms in the median, one that resamples within 1 s.
+"""
+
+from __future__ import annotations
+
+import argparse
+import http.client
+import random
+import statistics
+import tempfile
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from urllib.parse import urlencode
+
+from bench.archive import Scale, write_archive
+from bench.measure import machine
+from bench.scaling import METRICS, get, milliseconds
+from bench.servers import service
+from ingest.run import ingest
+from schema.lake import Lake
+from service.release_view import ReleaseView
+from service.releases import Releases
+from service.rest.analysis.questions import PREFIX, analysis_questions
+from service.rest.question import Asked, Question
+from service.rest.reading import read_query
+from service.tabular.formats import FORMATS
+
+LIMIT_MS, RESAMPLING_LIMIT_MS = 100.0, 1000.0
+RESAMPLING = ("critical-batch-size", "tuning-budget")
+SEVERAL = ("compare", "profiles")
+
+
+@dataclass(frozen=True)
+class Times:
+    """Milliseconds of each question of one analysis."""
+
+    name: str
+    in_process: Sequence[float]
+    over_http: Sequence[float]
+
+    @property
+    def limit(self) -> float:
+        return RESAMPLING_LIMIT_MS if self.name in RESAMPLING else LIMIT_MS
+
+    def line(self) -> str:
+        """One row of the report."""
+        inside, over = statistics.median(self.in_process), statistics.median(self.over_http)
+        slowest = max(self.in_process)
+        verdict = "yes" if over <= self.limit else "**no**"
+        return f"| {self.name} | {inside:,.1f} | {slowest:,.1f} | {over:,.1f} | {self.limit:,.0f} | {verdict} |"
+
+
+def queries(question: Question, view: ReleaseView, count: int) -> Iterator[str]:
+    """So many queries of a question: random workloads, metrics, and targets or budgets."""
+    name, fields = question.path.removeprefix(PREFIX), question.parameters.model_fields
+    chance = random.Random(name)
+    workloads = sorted(view.workloads)
+    for number in range(count):
+        metric, lowest, highest = chance.choice(METRICS)
+        chosen = chance.sample(workloads, min(2, len(workloads)))
+        asked = [("workload", str(chosen[0])), ("metric", metric)]
+        if name in SEVERAL:
+            asked.append(("workload", str(chosen[-1])))
+        if "submission" in fields:
+            asked.append(("submission", str(chosen[-1])))
+        if "target" in fields:
+            asked.append(("target", repr(chance.uniform(lowest, highest))))
+        elif "target_min" in fields:
+            asked.append(("target_min", repr(chance.uniform(0, lowest))))
+        else:
+            asked.append(("step_budget", str(chance.randrange(100, 100_000) + number)))
+        yield urlencode(asked)
+
+
+def measured(question: Question, releases: Releases, view: ReleaseView, port: int, count: int) -> Times:
+    """How long a question takes, as an answer in JSON."""
+    connection = http.client.HTTPConnection("127.0.0.1", port)
+    asked = list(queries(question, view, count + 1))
+
+    def answered(query: str) -> None:
+        parameters, filters = read_query(query.encode(), question.parameters)
+        answer = question.answer(Asked(releases, view, parameters, filters, FORMATS["json"]))
+        for _ in FORMATS["json"].encode(answer):
+            pass
+
+    def fetched(query: str) -> None:
+        get(connection, f"{question.path}?{query}")
+
+    answered(asked[0])
+    fetched(asked[0])
+    inside = [milliseconds(lambda q=query: answered(q)) for query in asked[1:]]  # type: ignore[misc]
+    over_http = [milliseconds(lambda q=query: fetched(q)) for query in asked[1:]]  # type: ignore[misc]
+    return Times(question.path.removeprefix(PREFIX), inside, over_http)
+
+
+def report(lake: Lake, count: int) -> Iterator[str]:
+    """The report on a lake, line by line."""
+    release = lake.release()
+    view = ReleaseView.open(lake, release)
+    yield f"{machine()}; {release.n_trials:,} trials, {count} questions of each kind, all new"
+    yield ""
+    yield "| analysis | in-process ms, median | slowest | over HTTP ms, median | limit ms | within it |"
+    yield "| --- | ---: | ---: | ---: | ---: | --- |"
+    with service(lake.folder, 1) as server:
+        for question in analysis_questions():
+            yield measured(question, Releases(lake), view, server.port, count).line()
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("--lake", type=Path, help="an existing lake; by default one of 16,800 trials is made")
+    parser.add_argument("--questions", type=int, default=20)
+    options = parser.parse_args()
+    with tempfile.TemporaryDirectory(prefix="losslake-bench-") as folder:
+        if options.lake:
+            lake = Lake.open(options.lake)
+        else:
+            archive = Path(folder) / "archive.tar.bz2"
+            write_archive(archive, Scale())
+            lake = Lake.create(Path(folder) / "lake")
+            ingest(lake, [archive])
+        for text in report(lake, options.questions):
+            print(text, flush=True)
+
+
+if __name__ == "__main__":
+    main()
