@@ -72,4 +72,10 @@ KINDS = (
         "/v1/analysis/metaparameter-map",
         "learning_rate_momentum:draw",
     ),
+    Kind(
+        "time-cost",
+        "Time to a target against its cost in examples, by batch size, with the front of both.",
+        "/v1/analysis/time-cost",
+        "time_cost:draw",
+    ),
 )

@@ -1,0 +1,77 @@
+"""Target sweep: where the regimes of scaling end, against the target."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import altair as alt
+
+from service.figures import theme
+from service.figures.axes import linear_limits, log_limits
+from service.figures.charts.frame import Frame, Scale
+from service.figures.layers import Row, layered, rows_chart, words
+from service.figures.panel import Panel, Series, rows_of
+
+
+@dataclass(frozen=True)
+class _Quantity:
+    """A batch size that depends on the target: its field, its words, and the field that says whether it is a bound."""
+
+    field: str
+    words: str
+    censored: str = ""
+
+
+QUANTITIES = (
+    _Quantity("perfect_scaling_end", "End of perfect scaling", "perfect_scaling_end_censored"),
+    _Quantity("critical_batch_size", "Critical batch size"),
+    _Quantity("max_useful_batch_size", "Largest useful batch size", "max_useful_censored"),
+)
+
+
+def target_sweep_chart(
+    series: Series, panel: Panel, *, x_title: str = "Target", hardest_for_all: float | None = None
+) -> alt.LayerChart:
+    """The ends of the regimes as batch sizes, and the critical batch size with its interval, by target.
+
+    series: rows with target and, null where unknown, the fields of QUANTITIES; their *_censored fields (left or right:
+    the true one may lie outside of the batch sizes); critical_batch_size_lower and _upper. Open marks are censored.
+    hardest_for_all: a line at the hardest target that every batch size reaches.
+    """
+    drawn = list(rows_of([series]))
+    rows = [point for row in drawn for point in _points(row)]
+    sizes = [row[name] for row in rows for name in ("size", "lower", "upper") if row.get(name)]
+    x_limits = panel.x_limits or linear_limits(row["target"] for row in drawn)
+    y_limits = panel.y_limits or log_limits(sizes)
+    names = [quantity.words for quantity in QUANTITIES]
+    frame = Frame(panel, Scale("target", x_limits, x_title, base=None), Scale("size", y_limits, "Batch size"), names)
+    known, bounds = ([row for row in rows if bool(row["is_bound"]) is flag] for flag in (False, True))
+    marks = {**frame.place, **frame.colour, **frame.shape}
+    band = rows_chart([row for row in rows if "lower" in row and "upper" in row])
+    layers = [
+        band.mark_area(opacity=1, fillOpacity=0.18, clip=True).encode(
+            x=frame.x, y=frame.y_of("lower"), y2="upper:Q", **frame.colour
+        ),
+        rows_chart([] if hardest_for_all is None else [{"target": hardest_for_all}])
+        .mark_rule(strokeDash=[5, 4], strokeWidth=1.3, color=theme.FAINT, clip=True)
+        .encode(x=frame.x),
+        rows_chart(rows).mark_line(strokeWidth=1.2, clip=True).encode(**frame.place, **frame.colour),
+        rows_chart(bounds).mark_point(size=24, filled=False, opacity=1, clip=True).encode(**marks),
+        rows_chart(known).mark_point(size=24, filled=True, opacity=1, clip=True).encode(**marks),
+    ]
+    if not rows:
+        layers.append(words("No batch size reached any of the targets.", panel))
+    return layered([*layers, *frame.labels()], panel)
+
+
+def _points(row: Row) -> list[Row]:
+    """A point for each quantity that the row knows."""
+    found = []
+    for quantity in QUANTITIES:
+        size = row.get(quantity.field)
+        if size:
+            ends = {end: row[name] for end in ("lower", "upper") if (name := f"{quantity.field}_{end}") in row}
+            is_bound = bool(quantity.censored and row.get(quantity.censored))
+            point = {"series": quantity.words, "target": row["target"], "size": size, "is_bound": is_bound}
+            found.append(point | ends)
+    return found
