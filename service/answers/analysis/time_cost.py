@@ -164,7 +164,9 @@ def _warnings(one: _Reached, critical_batch_size: float | None) -> list[str]:
         timed = int((one.fastest != NEVER).sum())
         which = f"only {timed} of {len(sizes)} batch sizes have times" if timed else "the logs have no times"
         found.append(f"{name}: {which}: steps stand for time, as if a step took equally long at every batch size")
-    if max_useful(one.time).is_right_censored[0]:
+    if len(sizes) == 1:
+        found.append(f"{name}: only batch size {sizes[0]:,.0f} reached the target: there is nothing to compare it with")
+    elif max_useful(one.time).is_right_censored[0]:
         found.append(f"{name}: time still falls at {sizes[-1]:,.0f}, the largest batch size that reached the target")
     if one.is_timed and critical_batch_size is None:
         found.append(f"{name}: the steps can't tell a critical batch size, so there is no efficiency or goodput")

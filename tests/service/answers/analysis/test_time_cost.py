@@ -136,6 +136,12 @@ def test_nobody_reaching_the_target_is_left_out_in_words() -> None:
     assert answer.table()["is_on_front"].to_pylist() == [False]
 
 
+def test_one_batch_size_is_compared_with_nothing() -> None:
+    warnings = time_cost(view_of(curve(8, 10, 1.0)), SELECTED, Goal(0.5)).facts["warnings"]
+    assert any("only batch size 8 reached the target" in text for text in warnings)
+    assert not any("still falls" in text for text in warnings)
+
+
 def test_a_tolerance_below_0_is_refused() -> None:
     with pytest.raises(BadParameter, match="tolerance=-1 is out of range"):
         time_cost(view_of(curve(8, 10, 1.0)), SELECTED, Goal(0.1), -1)
