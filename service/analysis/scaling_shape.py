@@ -44,7 +44,7 @@ def scaling_shape(batch_sizes: npt.ArrayLike, steps: npt.ArrayLike, tau: float =
     undertuned = np.zeros(len(sizes), np.bool_)
     if reached.any():
         log_b, log_s = np.log(sizes[reached]), np.log(counts[reached])
-        slope[np.flatnonzero(reached)[:-1]] = -np.diff(log_s) / np.diff(log_b)
+        slope[np.flatnonzero(reached)[:-1]] = (log_s[:-1] - log_s[1:]) / np.diff(log_b)
         log_e = log_b + log_s
         efficiency[reached] = np.exp(log_e.min() - log_e)
         isotonic[reached] = np.exp(optimize.isotonic_regression(log_s, increasing=False).x)

@@ -160,3 +160,31 @@ def _map(client: TestClient, asked: dict[str, str | float]) -> list[dict[str, An
 
 def _is_near(row: dict[str, Any], fewest: int) -> bool:
     return bool(row["outcome"] == "reached" and row["steps"] <= 1.1 * fewest)
+
+
+def test_regimes_and_critical_batch_sizes_of_every_workload_hang_together(
+    archive: Workloads, client: TestClient
+) -> None:
+    identifiable = 0
+    for workload, studies in archive.items():
+        asked: dict[str, str | float] = {"workload": workload, "metric": "val/classification_error", "target": 0.05}
+        regimes = client.get("/v1/analysis/regimes", params=asked).json()
+        plain = plain_scaling(studies, "val/classification_error", 0.05)
+        assert [row["steps"] for row in regimes["rows"]] == [row["steps"] for row in plain]
+        ends = {point["break_point"]: point for point in regimes["break_points"] if point["variant"] == "as defined"}
+        examples = [row["examples"] for row in regimes["rows"] if row["regime"] == "perfect scaling"]
+        assert all(own <= 1.2 * min(examples[: at + 1]) for at, own in enumerate(examples))
+        steps = {row["batch_size"]: row["steps"] for row in regimes["rows"] if row["steps"] is not None}
+        most = ends["max_useful_batch_size"]["batch_size"]
+        assert all(steps[most] <= 1.1 * own for size, own in steps.items() if size >= most)
+        answer = client.get("/v1/analysis/critical-batch-size", params={**asked, "optimal_batch_size": 1}).json()
+        ours, theirs = answer["estimates"]
+        assert ours["identifiable"] == theirs["identifiable"] == (ours["critical_batch_size"] is not None)
+        if ours["identifiable"]:
+            identifiable += 1
+            assert ours["lower"] < ours["critical_batch_size"] < ours["upper"]
+            assert ours["e_min"] == pytest.approx(ours["s_min"] * ours["critical_batch_size"])
+            assert theirs["critical_batch_size"] == pytest.approx(0.2 * ours["critical_batch_size"] + 1.2)
+        else:
+            assert answer["warnings"]
+    assert identifiable >= 6

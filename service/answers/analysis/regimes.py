@@ -2,59 +2,192 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
+from dataclasses import asdict, dataclass
+from typing import Any
+
 import numpy as np
 import pyarrow as pa
 
+from service.analysis.break_points import BreakPoint, max_useful_batch_size, perfect_scaling_end
+from service.analysis.break_points_of_curves import PERFECT_WITHIN, USEFUL_WITHIN
+from service.analysis.scaling_shape import UNDERTUNED_TAU, ScalingShape, scaling_shape
+from service.answers.analysis.curve_warnings import curve_warnings
 from service.answers.analysis.finding import Finding
-from service.answers.analysis.scaling_curve import ScalingCurve, scaling_curve
+from service.answers.analysis.usable_curve import UsableCurve, usable_curve
 from service.answers.facts import facts_of
 from service.answers.goal import Goal
-from service.answers.search import Search, search
+from service.answers.scaling import examples_of
+from service.answers.search import search
 from service.answers.selection import Selection
+from service.errors import BadParameter
 from service.release_view import ReleaseView
 from service.tabular.answer import Answer
 from service.tabular.column import row_shape
 
-REGIMES = row_shape("regimes", "workload", "batch_size", "steps", "previous_step", "n_trials", "n_reached")
-_DEFINITION = "Steps to target by batch size."
+REGIMES = row_shape(
+    "regimes", "workload", "batch_size", "regime", "steps", "previous_step", "censored_at", "examples", "slope",
+    "efficiency", "isotonic_steps", "is_undertuned", "n_trials", "n_reached",
+)  # fmt: skip
+PERFECT, DIMINISHING, MAXIMAL = "perfect scaling", "diminishing returns", "maximal data parallelism"
+AS_DEFINED, MEDIAN_OF_3, ISOTONIC = "as defined", "anchored at the median of 3", "of isotonic steps"
+_DEFINITION = (
+    "With S(B) the steps of the best trial and E(B) = B S(B) its examples: perfect scaling ends at the largest B up to "
+    "which every batch size needs at most 1 + perfect_scaling_tau times the fewest examples so far; the largest useful "
+    "batch size is the smallest whose steps no larger one betters by more than max_useful_tau. No curve is fitted. "
+    "n_used counts batch sizes that reached the target."
+)
 
 
-def regimes(view: ReleaseView, selection: Selection, goal: Goal) -> Answer:
+@dataclass(frozen=True)
+class Tolerances:
+    """perfect_scaling, max_useful: of the break points. undertuned: by how much steps rise at undertuned ones."""
+
+    perfect_scaling: float = PERFECT_WITHIN
+    max_useful: float = USEFUL_WITHIN
+    undertuned: float = UNDERTUNED_TAU
+
+    def __post_init__(self) -> None:
+        for name, tau in self.facts().items():
+            if not 0 <= tau < np.inf:
+                raise BadParameter(name, f"{name} {tau} is out of range: give a finite number, 0 or more")
+
+    def facts(self) -> dict[str, Any]:
+        """What an answer says of them."""
+        return {f"{name}_tau": tau for name, tau in asdict(self).items()}
+
+
+@dataclass(frozen=True)
+class Ends:
+    """The break points of a curve by the name of their variant."""
+
+    perfect: dict[str, BreakPoint]
+    useful: dict[str, BreakPoint]
+
+
+def regimes(view: ReleaseView, selection: Selection, goal: Goal, tolerances: Tolerances | None = None) -> Answer:
     """The regimes of each workload by batch size; raises UnknownName and BadParameter."""
+    taus = tolerances or Tolerances()
     searches = [search(view, selection, workload) for workload in selection.workloads]
-    curves = [scaling_curve(found, goal) for found in searches]
+    curves = [usable_curve(found, goal) for found in searches]
+    shapes = [scaling_shape(curve.batch_sizes, curve.steps, taus.undertuned) for curve in curves]
+    ends = [break_points(curve, shape, taus) for curve, shape in zip(curves, shapes, strict=True)]
+    each = list(zip(curves, shapes, ends, strict=True))
     finding = Finding(
         definition=_DEFINITION,
-        n_used=sum(int(curve.is_reached.sum()) for curve in curves),
-        left_out=tuple(
-            text for found, curve in zip(searches, curves, strict=True) for text in never_reached(found, curve)
+        n_used=sum(curve.n_reached for curve in curves),
+        left_out=tuple(text for curve in curves for text in curve.left_out()),
+        warnings=tuple(
+            text
+            for curve, shape, own in each
+            for text in (*_break_point_warnings(curve, own), *curve_warnings(curve, shape))
         ),
     )
-    facts = facts_of(view, selection, searches[0].direction) | goal.facts() | finding.facts()
-    batches = [_rows(found, curve) for found, curve in zip(searches, curves, strict=True)]
-    return Answer(facts, REGIMES.schema, iter(batches))
+    facts = facts_of(view, selection, searches[0].direction) | goal.facts() | taus.facts()
+    facts |= {"break_points": [fact for curve, _, own in each for fact in _as_facts(curve, own)]} | finding.facts()
+    return Answer(facts, REGIMES.schema, iter([_rows(curve, shape, own) for curve, shape, own in each]))
 
 
-def never_reached(found: Search, curve: ScalingCurve) -> list[str]:
-    """In words, each batch size at which no trial reached the target."""
-    return [
-        f"{found.facts.workload}: no trial of {n_trials} reached the target at batch size {batch_size}"
-        for batch_size, n_trials, is_reached in zip(
-            found.facts.batch_sizes, curve.n_trials.tolist(), curve.is_reached.tolist(), strict=True
-        )
-        if not is_reached
-    ]
+def break_points(curve: UsableCurve, shape: ScalingShape, taus: Tolerances) -> Ends:
+    """Both ends as defined, anchored otherwise, and of the steps that pooling makes fall."""
+    sizes, limits = curve.batch_sizes, curve.censored_at
+    pooled = np.where(curve.is_reached, shape.isotonic_steps, curve.steps)
+    return Ends(
+        perfect={
+            AS_DEFINED: perfect_scaling_end(sizes, curve.steps, taus.perfect_scaling, limits),
+            MEDIAN_OF_3: perfect_scaling_end(sizes, curve.steps, taus.perfect_scaling, limits, "median of 3"),
+            ISOTONIC: perfect_scaling_end(sizes, pooled, taus.perfect_scaling, limits),
+        },
+        useful={
+            AS_DEFINED: max_useful_batch_size(sizes, curve.steps, taus.max_useful),
+            ISOTONIC: max_useful_batch_size(sizes, pooled, taus.max_useful),
+        },
+    )
 
 
-def _rows(found: Search, curve: ScalingCurve) -> pa.RecordBatch:
+def regime_of(batch_size: float, perfect: BreakPoint, useful: BreakPoint) -> str | None:
+    """The regime of a batch size that reached the target; None where the sampled batch sizes leave it open."""
+    if perfect.batch_size is None or useful.batch_size is None:
+        return None
+    if batch_size <= perfect.batch_size:
+        # Of the smallest one nothing is known if the next one fails already.
+        return None if perfect.censoring == "left" else PERFECT
+    if useful.censoring != "right" and batch_size >= useful.batch_size:
+        return MAXIMAL
+    return None if perfect.censoring == "right" else DIMINISHING
+
+
+def _break_point_warnings(curve: UsableCurve, ends: Ends) -> Iterator[str]:
+    perfect, useful = ends.perfect[AS_DEFINED], ends.useful[AS_DEFINED]
+    if perfect.batch_size is None or useful.batch_size is None:
+        yield f"{curve.name}: no batch size reached the target"
+        return
+    if perfect.censoring == "left":
+        yield f"{curve.name}: perfect scaling ends at or below the smallest batch size, {perfect.batch_size:g}"
+    if perfect.censoring == "right":
+        yield f"{curve.name}: perfect scaling goes on to {perfect.batch_size:g}, and nothing shows that it ends there"
+    if useful.censoring == "right":
+        yield f"{curve.name}: the largest batch size with a result, {useful.batch_size:g}, still gains; larger ones may"
+    if useful.censoring == "left":
+        yield f"{curve.name}: no batch size saves steps over the smallest, {useful.batch_size:g}"
+    for name, variants in (
+        ("the end of perfect scaling", ends.perfect),
+        ("the largest useful batch size", ends.useful),
+    ):
+        others = [f"{point.batch_size:g} {variant}" for variant, point in variants.items() if point.batch_size]
+        if len({point.batch_size for point in variants.values()}) > 1:
+            yield f"{curve.name}: {name} is not firm: {', '.join(others)}"
+
+
+def _as_facts(curve: UsableCurve, ends: Ends) -> Iterator[dict[str, Any]]:
+    for name, variants in (("perfect_scaling_end", ends.perfect), ("max_useful_batch_size", ends.useful)):
+        for variant, point in variants.items():
+            numbers = {key: None if at is None else int(at) for key, at in _numbers(point).items()}
+            yield {"workload": curve.name, "break_point": name, "variant": variant, **numbers} | {
+                "censoring": point.censoring
+            }
+
+
+def _numbers(point: BreakPoint) -> dict[str, float | None]:
+    return {"batch_size": point.batch_size, "lower": point.lower, "upper": point.upper}
+
+
+def _rows(curve: UsableCurve, shape: ScalingShape, ends: Ends) -> pa.RecordBatch:
+    measured, sizes = curve.measured, curve.found.facts.batch_sizes
+    perfect, useful = ends.perfect[AS_DEFINED], ends.useful[AS_DEFINED]
+    steps = _integers(measured.steps)
+    usable = set(curve.studies.tolist())
+    reached = [index in usable and own is not None for index, own in enumerate(steps)]
+    regime = [regime_of(size, perfect, useful) if is_one else None for size, is_one in zip(sizes, reached, strict=True)]
+    undertuned = np.zeros(len(sizes), np.bool_)
+    undertuned[curve.studies] = shape.is_undertuned
     columns = {
-        "workload": pa.repeat(str(found.facts.workload), len(curve.steps)),
-        "batch_size": found.facts.batch_sizes,
-        "steps": pa.array(np.where(curve.is_reached, curve.steps, -1).astype(np.int64), mask=~curve.is_reached),
-        "previous_step": pa.array(
-            np.nan_to_num(curve.previous_steps, nan=-1).astype(np.int64), mask=np.isnan(curve.previous_steps)
-        ),
-        "n_trials": curve.n_trials,
-        "n_reached": curve.n_reached,
+        "workload": [curve.name] * len(sizes),
+        "batch_size": list(sizes),
+        "regime": regime,
+        "steps": steps,
+        "previous_step": _integers(measured.previous_steps),
+        "censored_at": [
+            int(last) if own is None and last >= 0 else None
+            for own, last in zip(steps, measured.censored_at, strict=True)
+        ],
+        "examples": [None if own is None else examples_of(own, size) for own, size in zip(steps, sizes, strict=True)],
+        "slope": _spread(shape.slope, curve),
+        "efficiency": _spread(shape.efficiency, curve),
+        "isotonic_steps": _spread(shape.isotonic_steps, curve),
+        "is_undertuned": undertuned.tolist(),
+        "n_trials": measured.n_trials.tolist(),
+        "n_reached": measured.n_reached.tolist(),
     }
     return pa.RecordBatch.from_pydict(columns, schema=REGIMES.schema)
+
+
+def _integers(values: np.ndarray[Any, np.dtype[np.float64]]) -> list[int | None]:
+    return [int(value) if np.isfinite(value) else None for value in values.tolist()]
+
+
+def _spread(values: np.ndarray[Any, np.dtype[np.float64]], curve: UsableCurve) -> list[float | None]:
+    """Values of the usable studies as those of all; None for the others and for NaN."""
+    spread = np.full(len(curve.measured.steps), np.nan)
+    spread[curve.studies] = values
+    return [value if np.isfinite(value) else None for value in spread.tolist()]

@@ -60,3 +60,19 @@ def trial_steps(found: Search, goal: Goal) -> Floats:
 def last_steps(found: Search) -> Integers:
     """By study, the last step up to which any admitted trial was seen within the budgets; -1 for none."""
     return found.facts.extreme_by_study(np.maximum, found.observed_until, NEVER)
+
+
+def never_reached(found: Search, curve: ScalingCurve) -> list[str]:
+    """In words, each batch size at which no trial reached the target."""
+    return [
+        f"{found.facts.workload}: no trial of {n_trials} reached the target at batch size {batch_size}"
+        + (f" within {until:,} steps" if until >= 0 else "")
+        for batch_size, n_trials, until, is_reached in zip(
+            found.facts.batch_sizes,
+            curve.n_trials.tolist(),
+            curve.censored_at.tolist(),
+            curve.is_reached.tolist(),
+            strict=True,
+        )
+        if not is_reached
+    ]

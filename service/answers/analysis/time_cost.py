@@ -16,8 +16,7 @@ from service.analysis.identified_fits import identified_fits
 from service.analysis.time_cost import goodput, is_on_front, statistical_efficiency, throughput
 from service.answers.analysis.finding import Finding
 from service.answers.analysis.hit_times import hit_times
-from service.answers.analysis.regimes import never_reached
-from service.answers.analysis.scaling_curve import ScalingCurve, scaling_curve
+from service.answers.analysis.scaling_curve import ScalingCurve, never_reached, scaling_curve
 from service.answers.facts import facts_of
 from service.answers.goal import Goal
 from service.answers.scaling import examples_of

@@ -28,7 +28,3 @@ class MetaparameterMapParameters(GoalParameters):
 
     status: Annotated[list[Status], Field(default_factory=lambda: list(get_args(Status)), examples=[["COMPLETE"]])]
     """Only trials of this status; may be repeated. Default: all."""
-
-
-class RegimesParameters(GoalParameters):
-    """Where do the regimes of scaling begin and end?"""

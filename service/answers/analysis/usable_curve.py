@@ -1,0 +1,72 @@
+"""The part of a scaling curve that can be drawn on logarithmic axes, and in words what is left out of it."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+
+from service.answers.analysis.scaling_curve import ScalingCurve, never_reached, scaling_curve
+from service.answers.goal import Goal
+from service.answers.search import Floats, Search
+from service.workload_facts import Flags, Integers
+
+
+@dataclass(frozen=True)
+class UsableCurve:
+    """The studies with a batch size and steps above 0, or that never reached the target; by ascending batch size.
+
+    measured: all studies. studies: the index of each usable one among them. steps: inf for never.
+    """
+
+    found: Search
+    measured: ScalingCurve
+    studies: Integers
+
+    @property
+    def name(self) -> str:
+        return str(self.found.facts.workload)
+
+    @property
+    def batch_sizes(self) -> Floats:
+        return self.measured.batch_sizes[self.studies]
+
+    @property
+    def steps(self) -> Floats:
+        return self.measured.steps[self.studies]
+
+    @property
+    def previous_steps(self) -> Floats:
+        return self.measured.previous_steps[self.studies]
+
+    @property
+    def censored_at(self) -> Floats:
+        """Steps that never-reached studies ran to."""
+        return self.measured.censored_at[self.studies].astype(np.float64)
+
+    @property
+    def is_reached(self) -> Flags:
+        return np.isfinite(self.steps)
+
+    @property
+    def n_reached(self) -> int:
+        """How many batch sizes reached the target."""
+        return int(self.is_reached.sum())
+
+    def left_out(self) -> list[str]:
+        """In words, the batch sizes that have no steps to use."""
+        curve = self.measured
+        no_logarithm = curve.is_reached & ((curve.batch_sizes <= 0) | (curve.steps <= 0))
+        sizes = [str(self.found.facts.batch_sizes[index]) for index in np.flatnonzero(no_logarithm)]
+        return never_reached(self.found, curve) + (
+            [f"{self.name}: batch size {', '.join(sizes)}: 0 has no logarithm, nor a target reached at step 0"]
+            if sizes
+            else []
+        )
+
+
+def usable_curve(found: Search, goal: Goal) -> UsableCurve:
+    """The curve of a workload for a goal, as the fits take it."""
+    measured = scaling_curve(found, goal)
+    usable = (measured.batch_sizes > 0) & (measured.steps > 0)
+    return UsableCurve(found, measured, np.flatnonzero(usable).astype(np.int64))
