@@ -12,6 +12,7 @@ from service.tabular.answer import Answer
 
 _SAID_ELSEWHERE = {
     "release", "workloads", "metric", "direction", "target", "definition", "n_used", "left_out", "warnings", "status",
+    "comparator",
 }  # fmt: skip
 
 
@@ -44,6 +45,7 @@ def _print_fact(name: str, value: Any) -> None:
 
 def _headline(facts: Any) -> str:
     sign = "<" if facts.get("direction") == "minimize" else ">"
+    sign += "=" if facts.get("comparator") == "inclusive" else ""
     target = facts.get("target")
     goal = f"{facts.get('metric', '')} {sign} {target!r}" if isinstance(target, float) else facts.get("metric", "")
     return f"{', '.join(facts.get('workloads', ()))}: {goal}, release {facts['release']}"

@@ -41,9 +41,9 @@ _DEFINITION = (
     "The best of `budget` trials, drawn without replacement from those of a study: with k of N trials reaching the "
     "target within s steps, P(best of n <= s) = 1 - C(N - k, n) / C(N, n); quantiles are the smallest s with that "
     "probability. Population `launched` counts trials that diverged, which never reach; `non-divergent` leaves them "
-    "out, as Shallue et al. do. Expected best values are unbiased (Tang et al. 2020); those with replacement are biased "
-    "(Dodge et al. 2019). Trials of a quasi-random search are spread more evenly than independent ones, so all this is "
-    "approximate. n_used counts the trials of the widest population asked for."
+    "out, as Shallue et al. do. Expected best values are unbiased (Tang et al. 2020); those with replacement are "
+    "biased (Dodge et al. 2019). Trials of a quasi-random search are spread more evenly than independent ones, so all "
+    "this is approximate. n_used counts the trials of the widest population asked for."
 )
 
 
