@@ -46,7 +46,7 @@ def _frame(found: PanelRows, columns: int, has_key: bool) -> Frame:
     """has_key: where panels have the same marks, one of them explains these."""
     panel = found.panel
     width, height = _PLOT_SIZES[columns]
-    frame = Frame(panel.title, _goal(found), width, height, panel.x_limits, panel.y_limits, y_title=panel.y_title)
+    frame = Frame(panel.title, _subtitle(found), width, height, panel.x_limits, panel.y_limits, y_title=panel.y_title)
     match panel.kind:
         case "best-value":
             beside = len(panel.curves) > _MANY
@@ -62,18 +62,18 @@ def _frame(found: PanelRows, columns: int, has_key: bool) -> Frame:
     )
 
 
-def _goal(found: PanelRows) -> str:
-    """The goal of all the panel's series: val/classification_error < 0.01; empty where they have several, or none."""
-    goals = {
-        (curve.curve.metric, row["direction"], row["goal"])
-        for curve in found.curves
-        for row in curve.rows
-        if row["goal"] is not None
-    }
-    if len(goals) != 1:
-        return ""
-    metric, direction, goal = goals.pop()
-    return f"{metric} {'<' if direction == 'minimize' else '>'} {goal:g}"
+def _subtitle(found: PanelRows) -> str:
+    """The goal of the panel's series, val/classification_error < 0.01, or their metrics where goals differ.
+
+    Never empty, so that headings side by side are at one height.
+    """
+    metrics = dict.fromkeys(curve.curve.metric for curve in found.curves)
+    goals = {(row["direction"], row["goal"]) for curve in found.curves for row in curve.rows}
+    if len(metrics) > 1 or len(goals) != 1:
+        return ", ".join(metrics)
+    (metric,) = metrics
+    direction, goal = goals.pop()
+    return metric if goal is None else f"{metric} {'<' if direction == 'minimize' else '>'} {goal:g}"
 
 
 def _wider(limits: Limits | None) -> Limits | None:

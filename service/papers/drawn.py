@@ -18,10 +18,7 @@ from service.release_view import ReleaseView
 MOST_NAMED = 4
 _WIDTHS = {1: 500, 2: 860, 3: 980}
 _EXPLAINED = {
-    "steps-to-result": (
-        "Fewest steps of any trial to the goal, by batch size; open triangles: no trial reached it. "
-        "Dashed: perfect scaling, half the steps for twice the batch."
-    ),
+    "steps-to-result": "Fewest steps of any trial to the goal, by batch size.",
     "best-value": "Best value of any trial, by batch size.",
     "effective-learning-rate": (
         "Learning rate / (1 \u2212 momentum) of the trial with the fewest steps to the goal, by batch size. "
@@ -80,9 +77,18 @@ class DrawnFigure:
         source = f"{paper.authors}: {paper.title}. {paper.published}"
         yield f"Figure {self.figure.number}, {self.figure.title[:1].lower()}{self.figure.title[1:]}; after {source}"
         for kind in dict.fromkeys(panel.panel.kind for panel in self.panels):
-            yield _EXPLAINED[kind]
+            marks = self._marks_of_steps() if kind == "steps-to-result" else ()
+            yield " ".join([_EXPLAINED[kind], *marks])
         yield self._trials_taken()
         yield from self._lacking()
+
+    def _marks_of_steps(self) -> Iterator[str]:
+        """What else there is to see of steps to result."""
+        rows = [row for panel in self.panels for curve in panel.curves for row in curve.rows]
+        if any(row.get("perfect_scaling") is not None for row in rows):
+            yield "Dashed: perfect scaling, half the steps for twice the batch."
+        if any(row.get("n_reached") == 0 for row in rows):
+            yield "Open triangles: no trial reached the goal."
 
     def _trials_taken(self) -> str:
         """Which trials count, in a sentence."""

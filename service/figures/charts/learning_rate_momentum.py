@@ -17,6 +17,7 @@ from service.figures.panel import Limits, Panel, Series, rows_of
 
 _CROSS = "M-0.8,-0.8L0.8,0.8M0.8,-0.8L-0.8,0.8"
 _MOST_CONTOURS = 8
+_LABEL_ROOM = 0.12
 
 
 @dataclass(frozen=True)
@@ -107,7 +108,9 @@ def _contours(x: Limits, y: Limits, frame: Frame) -> list[alt.Chart]:
     ]
     chart = rows_chart(rows)
     line = chart.mark_line(strokeWidth=1, color="#c4c4c4", clip=True).encode(**frame.place, detail="power:N")
-    label = rows_chart([row for row in rows if row["end"]]).mark_text(
+    # A label near the left edge would lie on the axis.
+    inner = x[0] ** (1 - _LABEL_ROOM) * x[1] ** _LABEL_ROOM
+    label = rows_chart([row for row in rows if row["end"] and row["rate"] > inner]).mark_text(
         align="right", baseline="bottom", dx=-3, dy=10, fontSize=9, color=theme.FAINT
     )
     return [line, label.encode(**frame.place, text="text:N")]
