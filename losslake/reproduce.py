@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from losslake.console import LakeOption, ReleaseOption, counted, say
+from schema.errors import LossLakeError
 
 if TYPE_CHECKING:
     from service.papers.drawn import DrawnFigure
@@ -61,6 +62,8 @@ def reproduce(
     for number in numbers:
         found.figure(number)
     opened = Lake.open(lake)
+    if release is None and not opened.releases():
+        raise LossLakeError(f"the lake in {opened.folder} is empty: {how_to_get(found.collection)}")
     view = ReleaseView.open(opened, opened.release(release))
     folder = out or Path(paper)
     lacking = panels = 0

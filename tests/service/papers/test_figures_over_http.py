@@ -202,6 +202,12 @@ def test_the_command_on_a_lake_without_the_collection_says_what_to_ingest(lake: 
     assert not (tmp_path / "figures").exists()
 
 
+def test_the_command_on_an_empty_lake_says_what_to_ingest(tmp_path: Path) -> None:
+    Lake.create(tmp_path / "lake")
+    with pytest.raises(LossLakeError, match=r"is empty: 'losslake fetch shallue2018'"):
+        run("reproduce", "shallue2018", "--lake", tmp_path / "lake")
+
+
 @pytest.mark.parametrize(("arguments", "near"), [(("shallue",), "shallue2018"), (("bundled", "--figure", "99"), "9")])
 def test_the_command_knows_near_names(arguments: tuple[str, ...], near: str) -> None:
     with pytest.raises(LossLakeError, match=f"did you mean .*{near}"):
