@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 from collections.abc import Iterator
 from enum import StrEnum
 from pathlib import Path
@@ -14,8 +15,10 @@ from schema.errors import LossLakeError
 
 if TYPE_CHECKING:
     from service.papers.drawn import DrawnFigure
+    from service.release_view import ReleaseView
 
 _INDENT = "  "
+_REPORTED = "bundled"
 
 
 class FigureFormat(StrEnum):
@@ -44,6 +47,10 @@ def reproduce(
     format: Annotated[  # noqa: A002
         list[FigureFormat] | None, typer.Option(help="Repeatable. Default: all of them.", show_default=False)
     ] = None,
+    report: Annotated[
+        Path | None,
+        typer.Option(metavar="FILE", help="Write what the figures say, as Markdown; of bundled.", show_default=False),
+    ] = None,
     lake: LakeOption = None,
     release: ReleaseOption = None,
 ) -> None:
@@ -58,6 +65,10 @@ def reproduce(
     from service.release_view import ReleaseView
 
     found = paper_named(paper)
+    if report is not None and paper != _REPORTED:
+        raise LossLakeError(
+            f"--report is of {_REPORTED} only: leave it out, the figures of {paper} are drawn without it"
+        )
     numbers = list(dict.fromkeys(figure or [known.number for known in found.figures]))
     for number in numbers:
         found.figure(number)
@@ -75,9 +86,21 @@ def reproduce(
         for note in drawn.notes:
             say(f"{_INDENT}{note}")
         lacking, panels = lacking + drawn.n_lacking, panels + len(drawn.panels)
+    if report is not None:
+        _write_report(view, report, folder)
     say(f"{counted(len(numbers), 'figure')} of {paper} in {folder}, from release {view.number}")
     if lacking:
         say(f"{lacking} of {panels} panels have no data: {how_to_get(found.collection)}")
+
+
+def _write_report(view: ReleaseView, report: Path, folder: Path) -> None:
+    """Write the report, which shows the figures in that folder."""
+    from service.reports.bundled_studies import bundled_studies
+
+    text = bundled_studies(view, Path(os.path.relpath(folder, report.parent)).as_posix())
+    report.parent.mkdir(parents=True, exist_ok=True)
+    report.write_text(text, "utf-8")
+    say(f"report: {report}")
 
 
 def _written(drawn: DrawnFigure, folder: Path, formats: tuple[FigureFormat, ...]) -> Iterator[Path]:

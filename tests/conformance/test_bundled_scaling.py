@@ -10,17 +10,15 @@ import tarfile
 from collections import defaultdict
 from collections.abc import Iterator
 from dataclasses import dataclass, field
-from pathlib import Path
 from typing import Any
 
 import pytest
 from fastapi.testclient import TestClient
 
-from ingest.run import ingest
 from schema.lake import Lake
 from service.app import create_app
+from tests.conformance.conftest import ARCHIVE
 
-ARCHIVE = Path(__file__).parents[2] / "studies" / "data" / "bundled.tar.bz2"
 TARGETS = 50
 METRICS = (
     "val/classification_error",
@@ -101,11 +99,8 @@ def archive() -> Workloads:
 
 
 @pytest.fixture(scope="module")
-def client(tmp_path_factory: pytest.TempPathFactory) -> Iterator[TestClient]:
-    lake = Lake.create(tmp_path_factory.mktemp("bundled") / "lake")
-    summary = ingest(lake, [ARCHIVE])
-    assert not summary.quarantined
-    with TestClient(create_app(lake)) as opened:
+def client(bundled: Lake) -> Iterator[TestClient]:
+    with TestClient(create_app(bundled)) as opened:
         yield opened
 
 

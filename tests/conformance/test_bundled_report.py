@@ -1,0 +1,71 @@
+"""The report on the bundled studies is what its command writes, and says what their archive says."""
+
+from __future__ import annotations
+
+import re
+from pathlib import Path
+
+import pytest
+
+from schema.errors import LossLakeError
+from schema.lake import Lake
+from schema.names import Workload
+from service.answers.analysis.critical_batch_size import critical_batch_size
+from service.release_view import ReleaseView
+from service.reports.bundled_studies import NAME, bundled_studies
+from service.reports.subject import subject
+from tests.oracle import Row
+from tests.service.views import view_of
+
+DOCS = Path(__file__).parents[2] / "docs"
+NUMBER = re.compile(r"\d[\d,]*\.?\d*(?:e-?\d+)?")
+
+
+@pytest.fixture(scope="module")
+def view(bundled: Lake) -> ReleaseView:
+    return ReleaseView.open(bundled, bundled.release(None))
+
+
+@pytest.fixture(scope="module")
+def text(view: ReleaseView) -> str:
+    return bundled_studies(view, "bundled-studies")
+
+
+def numbers(text: str) -> list[float]:
+    return [float(found.replace(",", "")) for found in NUMBER.findall(text)]
+
+
+def test_the_report_in_docs_is_the_one_that_is_written(text: str) -> None:
+    kept = (DOCS / "bundled-studies.md").read_text("utf-8")
+    assert NUMBER.sub("#", kept) == NUMBER.sub("#", text)
+    # Other machines round otherwise in the last digit that is printed.
+    assert numbers(kept) == pytest.approx(numbers(text), rel=0.02)
+
+
+def test_the_figures_it_shows_are_there(text: str) -> None:
+    shown = re.findall(r"\]\(([^)]+\.svg)\)", text)
+    assert len(shown) == 7
+    assert [path for path in shown if not (DOCS / path).read_text("utf-8").startswith("<svg")] == []
+
+
+def test_its_critical_batch_sizes_are_those_of_the_analysis(view: ReleaseView, text: str) -> None:
+    workload = Workload.parse("bundled/digits/mlp_64/sgd")
+    for question in subject(NAME).questions:
+        answer = critical_batch_size(view, question.selection(workload), question.goal)
+        row = answer.table().to_pylist()[0]
+        cells = f"{row['critical_batch_size']:.3g} | {row['lower']:.3g} to {row['upper']:.3g}"
+        assert re.search(rf"^\| mlp_64 sgd \|.*\| {re.escape(cells)} \|", text, re.MULTILINE)
+
+
+def test_every_workload_of_a_pair_is_bundled(view: ReleaseView) -> None:
+    pairs = subject(NAME).pairs
+    assert {pair.question for pair in pairs} == {"momentum", "width"}
+    assert {workload for pair in pairs for workload in (pair.first, pair.second)} <= set(view.workloads)
+
+
+def test_a_lake_without_the_studies_is_told_what_to_ingest() -> None:
+    other = view_of([Row(8, 1, "COMPLETE", 10, 0.1)])
+    with pytest.raises(
+        LossLakeError, match=r"no workload of collection bundled: ingest studies/data/bundled\.tar\.bz2"
+    ):
+        bundled_studies(other, "figures")
