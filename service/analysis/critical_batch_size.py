@@ -8,7 +8,7 @@ from dataclasses import dataclass
 
 import numpy as np
 import numpy.typing as npt
-from scipy import special
+import scipy
 
 from service.analysis.hyperbola import HyperbolaFit, Kind, fit_hyperbola
 from service.analysis.identifiability import Identifiability, identifiability
@@ -147,5 +147,5 @@ def _defined(name: str, curve: CurveFit, scale: float, shift: float, objections:
 
 
 def _delta_method(fit: HyperbolaFit, log_standard_error: float) -> Range:
-    reach = float(special.stdtrit(fit.n_points - 2.0, 0.5 + 0.5 * LEVEL)) * log_standard_error
+    reach = float(scipy.special.stdtrit(fit.n_points - 2.0, 0.5 + 0.5 * LEVEL)) * log_standard_error
     return Range(fit.critical_batch_size * math.exp(-reach), fit.critical_batch_size * math.exp(reach))

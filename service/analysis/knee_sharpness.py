@@ -7,7 +7,7 @@ from dataclasses import dataclass
 
 import numpy as np
 import numpy.typing as npt
-from scipy import optimize, stats
+import scipy
 
 from service.analysis.hyperbola import fit_hyperbola
 from service.analysis.log_curves import Floats, checked_batch_sizes, checked_steps
@@ -53,7 +53,7 @@ def fit_other_forms(batch_sizes: npt.ArrayLike, steps: npt.ArrayLike) -> OtherFo
     power, power_b_c, _ = _fit(log_b, log_s, at, is_root=False)
     rss = hyperbola.rms_log_residual**2 * len(log_b)
     ratio = len(log_b) * math.log(max(rss, _ROUNDING) / max(knee_rss, _ROUNDING))
-    return OtherForms(knee, float(stats.chi2.sf(max(ratio, 0.0), 1)), knee_b_c, power, power_b_c)
+    return OtherForms(knee, float(scipy.stats.chi2.sf(max(ratio, 0.0), 1)), knee_b_c, power, power_b_c)
 
 
 def _fit(log_b: Floats, log_s: Floats, at: float, is_root: bool) -> tuple[float, float, float]:
@@ -71,6 +71,6 @@ def _fit(log_b: Floats, log_s: Floats, at: float, is_root: bool) -> tuple[float,
         [log_b[-1] + math.log(100), math.log(MOST_SHARPNESS)],
     )
     start = min(max(at, bounds[0][0] + 1e-6), bounds[1][0] - 1e-6)
-    fits = [optimize.least_squares(residuals, [start, math.log(k)], bounds=bounds) for k in (1.0, 3.0)]
+    fits = [scipy.optimize.least_squares(residuals, [start, math.log(k)], bounds=bounds) for k in (1.0, 3.0)]
     best = min(fits, key=lambda fit: float(fit.cost))
     return math.exp(best.x[1]), math.exp(best.x[0]), 2.0 * float(best.cost)

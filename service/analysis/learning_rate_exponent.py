@@ -7,7 +7,7 @@ from dataclasses import dataclass
 
 import numpy as np
 import numpy.typing as npt
-from scipy.stats import theilslopes
+import scipy
 
 Floats = npt.NDArray[np.float64]
 CONFIDENCE = 0.9
@@ -62,7 +62,9 @@ def learning_rate_exponent(
         why = f"{have} with an effective learning rate of the best trial: an exponent needs {LEAST_BATCH_SIZES}"
         return LearningRateExponent(len(kept), refusal=why)
     log_batch_sizes, log_rates = np.log(batch_sizes[kept]), [np.log(usable[index]) for index in kept]
-    slope, _, low, high = map(float, theilslopes([own[0] for own in log_rates], log_batch_sizes, CONFIDENCE))
+    slope, _, low, high = map(
+        float, scipy.stats.theilslopes([own[0] for own in log_rates], log_batch_sizes, CONFIDENCE)
+    )
     of_draws = _slopes_of_draws(log_batch_sizes, log_rates, resamples, np.random.default_rng(seed))
     drawn_low, drawn_high = map(float, np.quantile(of_draws, [(1 - CONFIDENCE) / 2, (1 + CONFIDENCE) / 2]))
     lower, upper = min(low, drawn_low), max(high, drawn_high)

@@ -7,8 +7,7 @@ from dataclasses import dataclass
 
 import numpy as np
 import numpy.typing as npt
-from scipy.optimize import brentq, minimize_scalar
-from scipy.stats import chi2
+import scipy
 
 Floats = npt.NDArray[np.float64]
 LEAST_BATCH_SIZES = 5
@@ -143,7 +142,7 @@ def _with_noise(name: str, shape: Callable[[Floats], Floats], x: Floats, y: Floa
     profile = _mean_square(y - shape(grid[:, np.newaxis] - x))
     at = int(profile.argmin())
     around = grid[max(at - 1, 0)], grid[min(at + 1, _GRID - 1)]
-    found = minimize_scalar(mean_square, bounds=around, method="bounded", options={"xatol": 1e-10})
+    found = scipy.optimize.minimize_scalar(mean_square, bounds=around, method="bounded", options={"xatol": 1e-10})
     log_noise, least = float(found.x), float(found.fun)
     if profile[at] < least:
         log_noise, least = float(grid[at]), float(profile[at])
@@ -155,7 +154,7 @@ def _with_noise(name: str, shape: Callable[[Floats], Floats], x: Floats, y: Floa
 
 def _threshold(least: float, n: int) -> float:
     """The mean square up to which a B_n is within its profile-likelihood interval."""
-    return float(max(least, _EXACT) * np.exp(chi2.ppf(CONFIDENCE, 1) / n))
+    return float(max(least, _EXACT) * np.exp(scipy.stats.chi2.ppf(CONFIDENCE, 1) / n))
 
 
 def _noise_bounds(
@@ -168,7 +167,7 @@ def _noise_bounds(
         if not len(outside):
             return None
         outer = float(outside[np.abs(outside - inner).argmin()])
-        return float(np.exp(brentq(lambda at: mean_square(at) - threshold, inner, outer)))
+        return float(np.exp(scipy.optimize.brentq(lambda at: mean_square(at) - threshold, inner, outer)))
 
     first, last = float(inside.min()), float(inside.max())
     return crossing(first, grid[grid < first]), crossing(last, grid[grid > last])

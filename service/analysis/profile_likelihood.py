@@ -6,7 +6,7 @@ from dataclasses import dataclass
 
 import numpy as np
 import numpy.typing as npt
-from scipy import special
+import scipy
 
 from service.analysis.criterion import Criterion, bend
 from service.analysis.hyperbola import FEWEST_POINTS, Kind, criterion_of, fit_hyperbolas, search_grid
@@ -51,7 +51,7 @@ def profile_intervals(
         criterion = criterion_of(curves.of(rows), kind)
         log_b_c, log_s_min = np.log(fits.critical_batch_size[rows]), np.log(fits.s_min[rows])
         unit, error[rows] = _unit_of_loss(criterion, log_b_c, log_s_min)
-        quantile = special.stdtrit(fits.n_points[rows] - 2.0, 0.5 + 0.5 * level)
+        quantile = scipy.special.stdtrit(fits.n_points[rows] - 2.0, 0.5 + 0.5 * level)
         above = curves.of(rows).log_steps - bend(log_b_c, curves.log_batch_size)
         limit = criterion.total(criterion.residuals(above, log_s_min)) + 0.5 * unit * quantile**2
         lower[rows], upper[rows] = _level_set(criterion, log_b_c, limit)

@@ -6,7 +6,7 @@ from dataclasses import dataclass
 
 import numpy as np
 import numpy.typing as npt
-from scipy.stats import norm
+import scipy
 
 Floats = npt.NDArray[np.float64]
 CONFIDENCE = 0.95
@@ -41,7 +41,7 @@ def wilson(count: int, total: int, confidence: float = CONFIDENCE) -> Proportion
 
 def wilson_bounds(shares: Floats, totals: Floats, confidence: float = CONFIDENCE) -> tuple[Floats, Floats]:
     """The bounds by share and total, which need not be a whole number; from 0 to 1 where the total is 0."""
-    z = float(norm.ppf((1 + confidence) / 2))
+    z = float(scipy.stats.norm.ppf((1 + confidence) / 2))
     weight = totals + z * z
     middle = (totals * shares + z * z / 2) / weight
     reach = z * np.sqrt(totals * shares * (1 - shares) + z * z / 4) / weight

@@ -14,7 +14,7 @@ from typing import Literal
 
 import numpy as np
 import numpy.typing as npt
-from scipy import special
+import scipy
 
 Floats = npt.NDArray[np.float64]
 Origin = Literal["measured", "interpolated"]
@@ -92,7 +92,7 @@ def least_acceptable_mean(mean: float, stdev: float, n_reference: int, rules: Ru
         raise ValueError(
             f"{n_reference} runs of the reference and {n_submission} of the submission are too few for a t-test"
         )
-    quantile = float(special.stdtrit(freedom, 1 - rules.significance))
+    quantile = float(scipy.special.stdtrit(freedom, 1 - rules.significance))
     least = mean - quantile * stdev * math.sqrt(1 / n_reference + 1 / n_submission) - rules.allowance
     return least if least > 0 else None
 

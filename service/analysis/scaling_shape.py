@@ -6,7 +6,7 @@ from dataclasses import dataclass
 
 import numpy as np
 import numpy.typing as npt
-from scipy import optimize
+import scipy
 
 from service.analysis.log_curves import Flags, Floats, checked_batch_sizes, checked_steps
 
@@ -47,6 +47,6 @@ def scaling_shape(batch_sizes: npt.ArrayLike, steps: npt.ArrayLike, tau: float =
         slope[np.flatnonzero(reached)[:-1]] = (log_s[:-1] - log_s[1:]) / np.diff(log_b)
         log_e = log_b + log_s
         efficiency[reached] = np.exp(log_e.min() - log_e)
-        isotonic[reached] = np.exp(optimize.isotonic_regression(log_s, increasing=False).x)
+        isotonic[reached] = np.exp(scipy.optimize.isotonic_regression(log_s, increasing=False).x)
         undertuned[reached] = log_s > np.minimum.accumulate(log_s) + np.log1p(tau)
     return ScalingShape(slope, efficiency, isotonic, undertuned)

@@ -10,7 +10,7 @@ from dataclasses import dataclass
 
 import numpy as np
 import numpy.typing as npt
-from scipy import stats
+import scipy
 
 from service.analysis.envelope import Envelope, Floats, best_losses, breakpoints
 
@@ -108,7 +108,7 @@ def ranks(steps: Sequence[Floats]) -> Ranks:
     stacked = np.stack(steps)
     is_compared = np.isfinite(stacked).any(axis=0)
     counts = is_compared.sum(axis=-1)
-    own = stats.rankdata(stacked, method="average", axis=0)
+    own = scipy.stats.rankdata(stacked, method="average", axis=0)
     with np.errstate(invalid="ignore"):
         mean = np.where(is_compared, own, 0.0).sum(axis=-1) / counts
     is_fewest = (stacked <= stacked.min(axis=0)) & np.isfinite(stacked)

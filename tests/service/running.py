@@ -44,6 +44,7 @@ def with_slow_answers(*arguments):
     app.add_api_route("/slow", lambda: StreamingResponse(pieces(), media_type="text/csv"), include_in_schema=False)
     app.add_api_route("/file/{name}", file, methods=["GET", "HEAD"], include_in_schema=False)
     app.add_api_route("/broken", lambda: 1 // 0, include_in_schema=False)
+    app.add_api_route("/imported", lambda: [*sys.modules], include_in_schema=False)
     return app
 
 make = service.serve.create_app
@@ -78,7 +79,8 @@ class Running:
 def served(folder: Path, **settings: Any) -> Iterator[Running]:
     """The service over a lake, without SQL; besides its paths:
 
-    /process gives a worker's id, /slow takes a second, /broken fails, /file/x gives a file of the folder.
+    /process gives a worker's id, /slow takes a second, /broken fails, /file/x gives a file of the folder,
+    /imported names a worker's modules.
     """
     program = folder / "program.py"
     program.write_text(_PROGRAM)
