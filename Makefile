@@ -53,9 +53,10 @@ run: setup ## Serve the bundled studies at http://HOST:PORT, from the lake in LA
 	@$(VENV)/bin/losslake ingest $(BUNDLED) --lake $(LAKE)
 	@exec $(VENV)/bin/losslake serve --lake $(LAKE) --host $(HOST) --port $(PORT)
 
+# Python may keep what it compiled, whatever the shell says: a hundred tests start processes of their own.
 .PHONY: test
 test: setup ## Run the tests
-	@$(VENV)/bin/python -m pytest --numprocesses auto --dist loadfile $(PYTEST)
+	@PYTHONDONTWRITEBYTECODE= $(VENV)/bin/python -m pytest --numprocesses auto --dist loadfile $(PYTEST)
 
 .PHONY: lint
 lint: setup ## Check style, format and types
