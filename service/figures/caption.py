@@ -12,7 +12,8 @@ _WIDTH_OF_LETTERS = 0.5
 
 def caption(explained: Sequence[str], release: int, url: str) -> list[str]:
     """The sentences of a caption. explained: what the marks mean. url: of the query, whole or from the root."""
-    return [*explained, f"Data: LossLake, release {release}. Query: {url}"]
+    paragraph = [" ".join(explained)] if explained else []
+    return [*paragraph, f"Data: LossLake, release {release}. Query: {url}"]
 
 
 def wrapped(sentences: Sequence[str], width: int, size: float = theme.CAPTION) -> list[str]:

@@ -73,6 +73,18 @@ KINDS = (
         "learning_rate_momentum:draw",
     ),
     Kind(
+        "tuning-budget",
+        "The steps to a target that the best of n trials takes, by n and batch size.",
+        "/v1/analysis/tuning-budget",
+        "tuning_budget:draw",
+    ),
+    Kind(
+        "target-sweep",
+        "Where the regimes of scaling end, and the critical batch size, by target.",
+        "/v1/analysis/target-sweep",
+        "target_sweep:draw",
+    ),
+    Kind(
         "time-cost",
         "Time to a target against its cost in examples, by batch size, with the front of both.",
         "/v1/analysis/time-cost",

@@ -7,6 +7,7 @@ import pyarrow as pa
 from service.figures.charts.scaling import scaling_chart
 from service.figures.drawing import Drawing, Drawn
 from service.figures.drawings.known_regimes import KnownRegimes, known_regimes
+from service.figures.drawings.other_searches import EXPLAINED, with_other_searches
 from service.figures.drawings.series import goal_text, names_of, series_by_workload
 
 
@@ -16,7 +17,8 @@ def draw(drawing: Drawing) -> Drawn:
     common, series = series_by_workload(drawing)
     is_normalized = facts["normalize_to"] is not None
     known = known_regimes(drawing.rows) if len(series) == 1 and not is_normalized else KnownRegimes()
-    explained = _explained(drawing.rows, is_normalized, known)
+    series, has_ranges = with_other_searches(drawing, series)
+    explained = _explained(drawing.rows, is_normalized, [EXPLAINED] if has_ranges else [], known)
     panel = drawing.panel(f"Steps to {goal_text(facts)}", common, names_of(series), explained)
     chart = scaling_chart(
         series,
@@ -28,9 +30,9 @@ def draw(drawing: Drawing) -> Drawn:
     return Drawn([chart], explained)
 
 
-def _explained(rows: pa.Table, is_normalized: bool, known: KnownRegimes) -> list[str]:
+def _explained(rows: pa.Table, is_normalized: bool, of_bars: list[str], known: KnownRegimes) -> list[str]:
     unit = "relative to those at the batch size of normalize_to" if is_normalized else "of any trial"
-    found = [f"Points: fewest steps {unit}. Thick bars: since the evaluation before."]
+    found = [f"Points: fewest steps {unit}. Thick bars: since the evaluation before.", *of_bars]
     if rows["steps"].null_count < rows.num_rows:
         found.append("Dashed: perfect scaling, half the steps for twice the batch.")
     if rows["steps"].null_count:

@@ -22,7 +22,7 @@ from tests.service.figures.drawing import sizes_of_type, texts, width_of
 WORKLOAD = "shelf/mnist/cnn/sgd"
 SELECTION = {"workload": WORKLOAD, "metric": ERROR}
 GOAL = SELECTION | {"target": "0.25"}
-ASKED = {"curves": {"study": f"{WORKLOAD}/8", "metric": ERROR}, "best": SELECTION}
+ASKED = {"curves": {"study": f"{WORKLOAD}/8", "metric": ERROR}, "best": SELECTION, "target-sweep": SELECTION}
 """By kind, where it isn't a goal."""
 SCALING = f"/v1/figures/scaling.svg?{urlencode(GOAL)}"
 

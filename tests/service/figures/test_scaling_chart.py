@@ -68,3 +68,11 @@ def test_a_legend_names_the_series_unless_there_is_but_one_without_a_name() -> N
 def test_a_target_reached_at_step_0_is_neither_a_point_nor_never_reached() -> None:
     rows = series("", batch_size=[1, 2], steps=[0, 8], previous_step=[None, 4])
     assert [row["batch_size"] for row in marks(figure([scaling_chart([rows], PANEL)]), "point")] == [2]
+
+
+def test_what_other_searches_would_find_is_a_thinner_bar() -> None:
+    rows = series(
+        "", batch_size=[1, 2], steps=[100, 50], previous_step=[90, 40], low_steps=[95, None], high_steps=[160, None]
+    )
+    thin = [bar for bar in marks(figure([scaling_chart([rows], PANEL)]), "rule") if "low" in bar]
+    assert [(bar["low"], bar["high"]) for bar in thin[:1]] == [(95, 160)]
