@@ -118,9 +118,17 @@ class BatchSciencePart:
             raise _Refusal(Rule.BATCH_SIZE_DISAGREES, message)
         for name in ("dataset", "model", "optimizer"):
             stated, expected = document.get(name), getattr(self.study.workload, name)
-            if stated != expected:
+            if stated != expected and not (name == "dataset" and self._is_subset_of(stated)):
                 message = f"{name} is {shown(stated)}, its folder says {expected!r}: correct one of them"
                 raise _Refusal(Rule.WORKLOAD_DISAGREES, message)
+
+    def _is_subset_of(self, dataset: object) -> bool:
+        """Whether the folder is that of a part of a data set: imagenet_half_images, which may say where it is kept."""
+        workload = self.study.workload
+        if not isinstance(dataset, str) or not dataset:
+            return False
+        is_with_base = f"/{workload.collection}/{workload.dataset}".endswith(f"/{dataset}")
+        return is_with_base or workload.dataset.startswith(f"{dataset}_")
 
     def _trial_facts(self, files: TrialFiles) -> TrialFacts:
         document = _json_object(files.metadata or b"")
