@@ -32,11 +32,6 @@ def width_of(svg: ET.Element) -> float:
     return float(svg.attrib["width"])
 
 
-def described(svg: ET.Element, words: str) -> list[str]:
-    """What the marks say of themselves to a screen reader, of those that say these words."""
-    return [text for each in svg.iter() if words in (text := each.attrib.get("aria-label", ""))]
-
-
 def marks(specification: Document, kind: str) -> list[dict[str, Any]]:
     """The rows behind the layers with such a mark, in all panels."""
     found = []
@@ -52,3 +47,8 @@ def marks(specification: Document, kind: str) -> list[dict[str, Any]]:
 
 def series(label: str, **columns: Sequence[object]) -> Series:
     return Series(label, pa.table(dict(columns)))
+
+
+def words(specification: Document) -> list[str]:
+    """The texts among the marks."""
+    return [str(row["text"]) for row in marks(specification, "text") if "text" in row]

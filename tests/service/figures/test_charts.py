@@ -11,8 +11,9 @@ from service.figures.charts.curves import curves_chart, within_reason
 from service.figures.charts.learning_rate_momentum import learning_rate_momentum_chart
 from service.figures.charts.learning_rates import learning_rates_chart
 from service.figures.figure import figure
+from service.figures.figure_formats import Document
 from service.figures.panel import Panel
-from tests.service.figures.drawing import marks, series, svg_of, texts
+from tests.service.figures.drawing import marks, series, svg_of, texts, words
 
 PANEL = Panel(width=300, height=200)
 
@@ -91,5 +92,5 @@ def test_a_trial_that_diverges_does_not_press_the_others_together() -> None:
     ],
     ids=["best", "learning rates", "learning rate and momentum", "curves"],
 )
-def test_without_rows_words_stand_in_the_plot(drawn: dict[str, object]) -> None:
-    assert [text for text in texts(svg_of(drawn)) if text.endswith(".")]
+def test_without_rows_words_stand_in_the_plot(drawn: Document) -> None:
+    assert [text for text in words(drawn) if text.endswith(".")]

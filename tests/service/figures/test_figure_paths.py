@@ -48,26 +48,24 @@ def is_what_it_says(ending: str, body: bytes) -> bool:
 
 
 @pytest.mark.parametrize("kind", [kind.name for kind in KINDS])
-def test_each_kind_comes_in_each_ending(client: TestClient, kind: str) -> None:
+def test_each_kind_comes_in_each_ending_readable_at_400_px_and_leads_to_its_rows(client: TestClient, kind: str) -> None:
     for ending, media_type in MEDIA_TYPES.items():
-        response = client.get(path(kind, ending))
+        response = client.get(path(kind, ending, width=400, scale=1))
         assert response.status_code == 200, response.text
         assert response.headers["content-type"] == media_type
         assert response.headers["losslake-release"] == "1"
         assert is_what_it_says(ending, response.content)
+        if ending == "svg":
+            check_svg(client, kind, ET.fromstring(response.content))
 
 
-@pytest.mark.parametrize("kind", [kind.name for kind in KINDS])
-def test_a_figure_is_readable_at_400_px_and_its_caption_leads_to_its_rows(client: TestClient, kind: str) -> None:
-    svg = ET.fromstring(client.get(path(kind, "svg", width=400)).content)
+def check_svg(client: TestClient, kind: str, svg: ET.Element) -> None:
     assert abs(width_of(svg) - 400) <= 8
     assert min(sizes_of_type(svg)) >= 9
-    said = "".join(texts(svg))
-    found = re.search(r"release (\d+)\. Query: (/v1/\S+)", said)
+    found = re.search(r"release (\d+)\. Query: (/v1/\S+)", "".join(texts(svg)))
     assert found is not None
-    rows = client.get(found[2] + "&format=csv")
-    assert rows.content == client.get(path(kind, "csv")).content
     assert dict(parse_qsl(urlsplit(found[2]).query))["release"] == found[1] == "1"
+    assert client.get(found[2] + "&format=csv").content == client.get(path(kind, "csv")).content
 
 
 def test_a_png_has_as_many_pixels_as_asked(client: TestClient) -> None:

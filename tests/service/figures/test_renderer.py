@@ -41,15 +41,11 @@ def test_it_is_started_by_the_first_figure_and_ends_when_closed() -> None:
 
 
 def test_one_that_died_is_replaced_without_the_figure_being_lost(renderer: Renderer) -> None:
-    render(renderer)
-    assert renderer.process_id is not None
-    os.kill(renderer.process_id, signal.SIGKILL)
-    assert render(renderer).startswith(b"<svg")
-
-
-def test_what_cannot_be_drawn_is_told_and_the_next_figure_is_drawn(renderer: Renderer) -> None:
+    # What can't be drawn is no reason to die.
     with pytest.raises(RenderingFailed):
         render(renderer, b'{"mark": 1}')
+    assert renderer.process_id is not None
+    os.kill(renderer.process_id, signal.SIGKILL)
     assert render(renderer).startswith(b"<svg")
 
 

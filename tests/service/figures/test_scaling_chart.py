@@ -3,9 +3,10 @@ from __future__ import annotations
 import math
 
 from service.figures.charts.scaling import Regimes, scaling_chart
-from service.figures.figure import figure
+from service.figures.figure import encoded, figure
+from service.figures.legend import legend
 from service.figures.panel import Panel
-from tests.service.figures.drawing import described, marks, series, svg_of, texts
+from tests.service.figures.drawing import marks, series, svg_of, texts, words
 
 PANEL = Panel(title="Steps to 0.05", width=300, height=200)
 ONE = series("sgd", batch_size=[1, 4, 16, 64], steps=[1000, 250, 100, None], previous_step=[990, 0, None, None])
@@ -42,8 +43,8 @@ def test_normalized_steps_scale_their_bars_too() -> None:
 def test_regimes_are_shaded_as_far_as_they_are_known() -> None:
     names = {"perfect scaling", "diminishing returns", "maximal parallelism"}
     known = Regimes((0, 4), (4, 16), (16, math.inf))
-    drawn = svg_of(figure([scaling_chart([ONE], PANEL, regimes=known)]))
-    assert names == {" ".join(text.split("name: ")[1].split()) for text in described(drawn, "name: ")}
+    drawn = marks(figure([scaling_chart([ONE], PANEL, regimes=known)]), "rect")
+    assert names == {" ".join(row["name"]) for row in drawn}
     half = marks(figure([scaling_chart([ONE], PANEL, regimes=Regimes((0, 4)))]), "rect")
     assert [(row["name"], row["to"]) for row in half] == [(["perfect", "scaling"], 4)]
     assert math.isclose(half[0]["from"], 1 / math.sqrt(2))
@@ -51,7 +52,7 @@ def test_regimes_are_shaded_as_far_as_they_are_known() -> None:
 
 def test_nothing_reached_is_said_in_words() -> None:
     none = series("", batch_size=[1, 2], steps=[None, None], previous_step=[None, None])
-    assert "No batch size reached the target." in texts(svg_of(figure([scaling_chart([none], PANEL)])))
+    assert "No batch size reached the target." in words(figure([scaling_chart([none], PANEL)]))
 
 
 def test_no_rows_at_all_are_still_a_figure() -> None:
@@ -60,9 +61,11 @@ def test_no_rows_at_all_are_still_a_figure() -> None:
 
 def test_a_legend_names_the_series_unless_there_is_but_one_without_a_name() -> None:
     nameless = series("", batch_size=[1], steps=[10], previous_step=[None])
+    assert legend(["sgd"], PANEL) is not None
+    assert legend([""], PANEL) is None
+    assert legend(["sgd"], Panel(legend="none")) is None
     assert "sgd" in texts(svg_of(figure([scaling_chart([ONE], PANEL)])))
-    assert "" not in texts(svg_of(figure([scaling_chart([nameless], PANEL)])))
-    assert "sgd" not in texts(svg_of(figure([scaling_chart([ONE], Panel(legend="none"))])))
+    assert b'"legend":null' in encoded(figure([scaling_chart([nameless], PANEL)]))
 
 
 def test_a_target_reached_at_step_0_is_neither_a_point_nor_never_reached() -> None:
