@@ -9,6 +9,7 @@ from typing import Any
 import altair as alt
 
 from service.figures import theme
+from service.figures.layers import px
 from service.figures.panel import Limits, Panel
 
 X_EXTENT, Y_EXTENT = 20, 36
@@ -68,14 +69,15 @@ def linear_axis(title: str, length: int, extent: int = Y_EXTENT) -> alt.Axis:
 def power_labels(panel: Panel, x: Limits | None, y: Limits | None, base: int = 2) -> list[alt.Chart]:
     """The labels of logarithmic axes, base and exponent apart: superscript letters are too small and in few fonts."""
     found = []
+    place: dict[str, Any]
     if x is not None:
         rows = _labels(powers(x, base, panel.width), base)
-        place = {"x": alt.X("at:Q", scale=log_scale(x, base)), "y": alt.value(panel.height + 8)}
+        place = {"x": alt.X("at:Q", scale=log_scale(x, base)), "y": px("y", panel.height + 8)}
         found += _base_and_exponent(rows, base, place, 2 if base < 10 else 4)
     if y is not None:
         rows = _labels(powers(y, base, panel.height), base)
         longest = max((len(row["exponent"]) for row in rows), default=1)
-        place = {"x": alt.value(-8 - _PX_A_DIGIT * longest), "y": alt.Y("at:Q", scale=log_scale(y, base))}
+        place = {"x": px("x", -8 - _PX_A_DIGIT * longest), "y": alt.Y("at:Q", scale=log_scale(y, base))}
         found += _base_and_exponent(rows, base, place, 0, baseline="middle")
     return found
 

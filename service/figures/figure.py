@@ -12,7 +12,7 @@ import orjson
 from service.figures import layout, theme
 from service.figures.caption import wrapped
 from service.figures.figure_formats import Document
-from service.figures.layers import HeldRows
+from service.figures.layers import HeldRows, Row
 
 
 def figure(
@@ -27,13 +27,15 @@ def figure(
     width: of the figure in px, for the lines of the caption. shares_legend: all panels have the same series.
     """
     resolved: Literal["shared", "independent"] = "shared" if shares_legend else "independent"
-    grid = alt.concat(*panels, columns=columns).resolve_scale(color=resolved, shape=resolved)
-    specification: Document = grid.to_dict(validate=False)
-    datasets = specification.get("datasets", {})
-    specification["datasets"] = {
-        name: held.rows if isinstance(held, HeldRows) else held for name, held in datasets.items()
+    datasets: dict[str, list[Row]] = {}
+    specification: Document = {
+        "$schema": alt.SCHEMA_URL,
+        "concat": [_panel(panel, datasets) for panel in panels],
+        "columns": columns,
+        "resolve": {"scale": {"color": resolved, "shape": resolved}},
+        "datasets": datasets,
+        "config": theme.configuration(),
     }
-    specification["config"] = theme.configuration()
     lines = wrapped(caption, width - 2 * layout.PADDING)
     if lines:
         specification["title"] = {
@@ -48,6 +50,19 @@ def figure(
             "offset": 8,
         }
     return specification
+
+
+def _panel(chart: alt.LayerChart | alt.Chart, datasets: dict[str, list[Row]]) -> Document:
+    """A panel's own part of the specification; its rows are put among the datasets.
+
+    Panels are put together here, since altair copies all layers of all panels several times to do it.
+    """
+    found: Document = chart.to_dict(validate=False)
+    for name, held in found.pop("datasets", {}).items():
+        datasets[name] = held.rows if isinstance(held, HeldRows) else held
+    for name in ("$schema", "config"):
+        found.pop(name, None)
+    return found
 
 
 def encoded(specification: Document) -> bytes:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import hashlib
 from collections.abc import Sequence
-from typing import Any
+from typing import Any, Literal
 
 import altair as alt
 import orjson
@@ -33,9 +33,16 @@ def rows_chart(rows: Sequence[Row]) -> alt.Chart:
     return alt.Chart(alt.InlineData(values=held))
 
 
+def px(axis: Literal["x", "y"], place: float) -> alt.XValue | alt.YValue:
+    """A place in px from the plot's upper left corner; `alt.value` would have to find out for which axis."""
+    channel: Any = alt.XValue if axis == "x" else alt.YValue
+    found: alt.XValue | alt.YValue = channel(place)
+    return found
+
+
 def words(text: str, panel: Panel) -> alt.Chart:
     """Words in the middle of a plot, where there is nothing else to see."""
-    middle = {"x": alt.value(panel.width / 2), "y": alt.value(panel.height / 2)}
+    middle = {"x": px("x", panel.width / 2), "y": px("y", panel.height / 2)}
     chart = rows_chart([{"text": text}]).mark_text(fontSize=theme.TITLE, color=theme.INK)
     said: alt.Chart = chart.encode(**middle, text="text:N")
     return said

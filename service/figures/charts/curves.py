@@ -36,8 +36,12 @@ def curves_chart(
     frame = Frame(panel, x, y, labels)
     colour = colours(labels, panel, is_ordered)
     lines = len({row["line"] for row in rows})
+    # Each line that is clipped is rendered by itself, which takes ten times as long.
+    is_clipped = any(not (y_limits[0] <= value <= y_limits[1]) for value in values) or panel.x_limits is not None
     mark = rows_chart(rows).mark_line(
-        strokeWidth=1.6 if lines <= _MOST_NAMED else 1.0, strokeOpacity=1 if lines <= _MOST_NAMED else 0.5, clip=True
+        strokeWidth=1.6 if lines <= _MOST_NAMED else 1.0,
+        strokeOpacity=1 if lines <= _MOST_NAMED else 0.5,
+        clip=is_clipped,
     )
     layers = [mark.encode(**frame.place, color=colour, detail="line:N")]
     if not rows:
