@@ -9,12 +9,14 @@ import xml.etree.ElementTree as ET
 from collections.abc import Iterator
 from urllib.parse import parse_qsl, urlencode, urlsplit
 
+import altair as alt
 import pytest
+import vl_convert
 from fastapi.testclient import TestClient
 
 from schema.lake import Lake
 from service.app import create_app
-from service.figures.figure_formats import MEDIA_TYPES
+from service.figures.figure_formats import MEDIA_TYPES, Document
 from service.figures.kinds import KINDS
 from tests.service.conftest import ERROR
 from tests.service.figures.drawing import sizes_of_type, texts, width_of
@@ -48,7 +50,9 @@ def is_what_it_says(ending: str, body: bytes) -> bool:
 
 
 @pytest.mark.parametrize("kind", [kind.name for kind in KINDS])
-def test_each_kind_comes_in_each_ending_readable_at_400_px_and_leads_to_its_rows(client: TestClient, kind: str) -> None:
+def test_each_kind_comes_in_each_ending_readable_at_400_px_and_leads_to_its_rows(
+    client: TestClient, kind: str, capfd: pytest.CaptureFixture[str]
+) -> None:
     for ending, media_type in MEDIA_TYPES.items():
         response = client.get(path(kind, ending, width=400, scale=1))
         assert response.status_code == 200, response.text
@@ -57,6 +61,16 @@ def test_each_kind_comes_in_each_ending_readable_at_400_px_and_leads_to_its_rows
         assert is_what_it_says(ending, response.content)
         if ending == "svg":
             check_svg(client, kind, ET.fromstring(response.content))
+        if ending == "vl.json":
+            check_specification(response.json())
+            assert "WARN" not in capfd.readouterr().err
+
+
+def check_specification(specification: Document) -> None:
+    """It holds to the schema of Vega-Lite and compiles, warnings going to standard error; without its many rows."""
+    bare = specification | {"datasets": {name: [] for name in specification["datasets"]}}
+    alt.Chart.from_dict(bare)
+    vl_convert.vegalite_to_vega(bare, show_warnings=True)
 
 
 def check_svg(client: TestClient, kind: str, svg: ET.Element) -> None:
