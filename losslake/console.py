@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import csv
 import os
+import shutil
 import sys
 from collections.abc import Iterable, Sequence
 from itertools import chain
@@ -13,6 +14,7 @@ import typer
 
 if TYPE_CHECKING:
     from rich.box import Box
+    from rich.console import JustifyMethod
     from rich.table import Table
 
 _ENDLESS = 100_000
@@ -84,7 +86,18 @@ def show_table(columns: Sequence[str], rows: Iterable[Sequence[object]]) -> None
     for number, row in enumerate(kept, start=1):
         say(f"row {number:,}")
         for name, value in zip(headings, row, strict=True):
-            say(f"  {name:{widest}}  {_cell(value)}".rstrip())
+            say(f"  {name:{widest}}  {cell_text(value)}".rstrip())
+
+
+def terminal_width() -> int | None:
+    """Characters in a line of the terminal; None where standard output is none."""
+    return shutil.get_terminal_size().columns if sys.stdout.isatty() else None
+
+
+def is_number_column(values: Iterable[object]) -> bool:
+    """Whether all that is there is numbers."""
+    there = [value for value in values if value is not None]
+    return bool(there) and all(isinstance(v, (int, float)) and not isinstance(v, bool) for v in there)
 
 
 def _table(headings: Sequence[str], rows: Sequence[Sequence[object]], lines: Box | None) -> Table:
@@ -92,15 +105,15 @@ def _table(headings: Sequence[str], rows: Sequence[Sequence[object]], lines: Box
 
     table = Table(box=lines, pad_edge=False, show_edge=False, collapse_padding=lines is None)
     for at, heading in enumerate(headings):
-        values = [row[at] for row in rows if row[at] is not None]
-        is_number = bool(values) and all(isinstance(v, (int, float)) and not isinstance(v, bool) for v in values)
-        table.add_column(heading, justify="right" if is_number else "left", no_wrap=True)
+        justify: JustifyMethod = "right" if is_number_column([row[at] for row in rows]) else "left"
+        table.add_column(heading, justify=justify, no_wrap=True)
     for row in rows:
-        table.add_row(*(_cell(value) for value in row))
+        table.add_row(*(cell_text(value) for value in row))
     return table
 
 
-def _cell(value: object) -> str:
+def cell_text(value: object) -> str:
+    """A cell as tables show it: nothing for None."""
     if value is None:
         return ""
     if isinstance(value, bool):

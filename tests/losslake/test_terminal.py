@@ -162,3 +162,12 @@ def test_verify_draws_a_bar_of_files(start: Start) -> None:
     assert terminal.ends() == 0
     assert " files" in terminal.seen
     assert "is whole" in terminal.seen
+
+
+def test_an_analysis_fits_the_terminal(start: Start) -> None:
+    asked = ("--workload", "root/mnist/cnn/sgd", "--metric", "val/classification_error", "--target", "0.3")
+    terminal = start("analyze", "critical-batch-size", *asked, columns=80)
+    assert terminal.ends() == 0
+    lines = terminal.seen.splitlines()
+    assert max(map(len, lines)) <= 80
+    assert {"estimates:", "mccandlish2018"} <= {line.split(" ")[0] for line in lines}
