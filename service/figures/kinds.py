@@ -43,6 +43,8 @@ class Kind:
         with debug_mode(False):
             drawn = draw(drawing)
             lines = drawing.caption(drawn.explained)
+            if drawing.title and len(drawn.panels) > 1:
+                lines.insert(0, drawing.title)
             found: Document = figure(drawn.panels, drawn.columns, lines, drawing.width, drawn.shares_legend)
         return found
 

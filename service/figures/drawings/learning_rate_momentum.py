@@ -26,7 +26,7 @@ def draw(drawing: Drawing) -> Drawn:
     keys = list(dict.fromkeys(zip(rows["workload"].to_pylist(), rows["batch_size"].to_pylist(), strict=True)))
     if len(keys) > _MOST_PANELS:
         raise BadParameter("workload", f"{len(keys)} studies are too many for a figure: ask for fewer workloads")
-    goal = drawing.title or goal_text(drawing.facts)
+    goal = goal_text(drawing.facts)
     explained = [
         f"{goal}, {labels.common}. A mark for each trial, a ring around the one with the fewest steps.",
         "Grey lines: equal learning rate / (1 \u2212 momentum).",

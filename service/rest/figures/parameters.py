@@ -17,7 +17,7 @@ class FrameParameters(BaseModel):
     model_config = ConfigDict(use_attribute_docstrings=True, frozen=True)
 
     title: Annotated[str | None, Field(max_length=200, examples=["Momentum extends perfect scaling"])] = None
-    """The figure's heading; default: what it shows, in words."""
+    """The figure's heading; default: what it shows, in words. Of several plots it is the first line of the caption."""
     width: Annotated[Natural, Field(ge=240, le=1600, examples=[480], json_schema_extra=_PX)] = 480
     """The figure's width, axes and caption included."""
     height: Annotated[Natural, Field(ge=200, le=1200, examples=[400], json_schema_extra=_PX)] = 400

@@ -94,6 +94,12 @@ def test_a_title_is_text_whatever_it_says(client: TestClient) -> None:
     assert title in "".join(texts(ET.fromstring(response.content))).replace("\n", "")
 
 
+def test_a_title_of_several_plots_begins_the_caption(client: TestClient) -> None:
+    drawn = client.get(path("learning-rate-momentum", "vl.json", title="Mine")).json()
+    assert len(drawn["concat"]) > 1
+    assert drawn["title"]["text"][0] == "Mine"
+
+
 def test_an_svg_opened_by_itself_runs_and_loads_nothing(client: TestClient) -> None:
     policy = client.get(SCALING).headers["content-security-policy"]
     assert policy.startswith("default-src 'none'")
