@@ -35,8 +35,7 @@ def wilson(count: int, total: int, confidence: float = CONFIDENCE) -> Proportion
         return Proportion(None, 0.0, 1.0)
     share = count / total
     lower, upper = wilson_bounds(np.array([share]), np.array([float(total)]), confidence)
-    # At the ends the bound is the share itself, but for rounding.
-    return Proportion(share, 0.0 if count == 0 else float(lower[0]), 1.0 if count == total else float(upper[0]))
+    return Proportion(share, float(lower[0]), float(upper[0]))
 
 
 def wilson_bounds(shares: Floats, totals: Floats, confidence: float = CONFIDENCE) -> tuple[Floats, Floats]:
@@ -45,4 +44,8 @@ def wilson_bounds(shares: Floats, totals: Floats, confidence: float = CONFIDENCE
     weight = totals + z * z
     middle = (totals * shares + z * z / 2) / weight
     reach = z * np.sqrt(totals * shares * (1 - shares) + z * z / 4) / weight
-    return np.clip(middle - reach, 0, 1), np.clip(middle + reach, 0, 1)
+    # At the ends the bound is the share itself, but for rounding.
+    return (
+        np.where(shares <= 0, 0.0, np.clip(middle - reach, 0, 1)),
+        np.where(shares >= 1, 1.0, np.clip(middle + reach, 0, 1)),
+    )

@@ -67,9 +67,12 @@ def survival(steps: Integers, ends: Integers, confidence: float = CONFIDENCE) ->
     n_ended = n_reached + n_diverged
     running = np.cumprod(1 - n_ended / at_risk)
     before = np.concatenate([[1.0], running[:-1]])
-    reached = np.cumsum(before * n_reached / at_risk)
+    least, most = np.cumsum(n_reached) / max(n_trials, 1), np.cumsum(n_reached + n_censored) / max(n_trials, 1)
+    # Rounding must not carry it beyond its bounds.
+    reached = np.clip(np.cumsum(before * n_reached / at_risk), least, most)
     variance = _variance(reached, before, at_risk, n_reached, n_ended)
-    lower, upper = wilson_bounds(reached, _effective_trials(reached, variance, at_risk), confidence)
+    followed = n_trials - np.cumsum(n_censored) + n_censored
+    lower, upper = wilson_bounds(reached, _effective_trials(reached, variance, followed), confidence)
     return Survival(
         steps=distinct,
         at_risk=at_risk,
@@ -81,8 +84,8 @@ def survival(steps: Integers, ends: Integers, confidence: float = CONFIDENCE) ->
         running=running,
         lower=lower,
         upper=upper,
-        least=np.cumsum(n_reached) / n_trials if n_trials else reached,
-        most=np.cumsum(n_reached + n_censored) / n_trials if n_trials else reached,
+        least=least,
+        most=most,
     )
 
 
@@ -102,7 +105,7 @@ def _variance(incidence: Floats, before: Floats, at_risk: Integers, n_reached: I
     return np.maximum(variance, 0)
 
 
-def _effective_trials(incidence: Floats, variance: Floats, at_risk: Integers) -> Floats:
-    """As many trials as would have that variance; where it is 0, as many as are still watched."""
+def _effective_trials(incidence: Floats, variance: Floats, followed: Integers) -> Floats:
+    """As many trials as would have that variance; where it is 0, none or all having reached, those never censored."""
     known = variance > 1e-15
-    return np.divide(incidence * (1 - incidence), variance, out=at_risk.astype(np.float64), where=known)
+    return np.divide(incidence * (1 - incidence), variance, out=followed.astype(np.float64), where=known)

@@ -40,6 +40,15 @@ def test_trials_that_all_ran_to_the_same_step_need_no_survival_machinery() -> No
     assert found.median_steps() is None
 
 
+def test_where_none_or_all_have_reached_the_interval_is_that_of_all_trials() -> None:
+    all_reach = of(*[(step, REACHED) for step in range(1, 65)])
+    assert (all_reach.lower[-1], all_reach.upper[-1]) == pytest.approx((wilson(64, 64).lower, 1.0))
+    all_diverge = of(*[(step, DIVERGED) for step in range(1, 65)])
+    assert (all_diverge.lower[-1], all_diverge.upper[-1]) == pytest.approx((0.0, wilson(0, 64).upper))
+    censored = of(*[(1, CENSORED)] * 9, (2, REACHED))
+    assert (censored.reached[-1], censored.lower[-1]) == pytest.approx((1.0, wilson(1, 1).lower))
+
+
 def test_without_divergence_the_variance_is_greenwood_s() -> None:
     """Of 1 - Kaplan-Meier; the effective number of trials F (1 - F) / variance gives it back."""
     found = of((5, REACHED), (10, CENSORED), (10, REACHED), (20, REACHED), (30, CENSORED), (30, CENSORED))
