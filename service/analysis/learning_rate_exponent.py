@@ -12,7 +12,8 @@ import scipy
 Floats = npt.NDArray[np.float64]
 CONFIDENCE = 0.9
 RESAMPLES = 1000
-LEAST_BATCH_SIZES = 3
+# Of three points even all slopes together hold the true one in 2 of 3 cases only; of four in 11 of 12.
+LEAST_BATCH_SIZES = 4
 HEURISTIC_EXPONENTS = {"linear": 1.0, "square-root": 0.5, "constant": 0.0}
 _ROUNDING = 1e-9
 _MOST_SLOPES = 4_000_000

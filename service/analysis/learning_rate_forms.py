@@ -153,8 +153,12 @@ def _with_noise(name: str, shape: Callable[[Floats], Floats], x: Floats, y: Floa
 
 
 def _threshold(least: float, n: int) -> float:
-    """The mean square up to which a B_n is within its profile-likelihood interval."""
-    return float(max(least, _EXACT) * np.exp(scipy.stats.chi2.ppf(CONFIDENCE, 1) / n))
+    """The mean square up to which a B_n is in its interval: 1 + t^2/(n - 2) times the least, as in an F test.
+
+    Chi-square in place of F would be right for many points; there are five or ten.
+    """
+    quantile = float(scipy.special.stdtrit(n - 2, 0.5 + 0.5 * CONFIDENCE))
+    return max(least, _EXACT) * (1 + quantile**2 / (n - 2))
 
 
 def _noise_bounds(

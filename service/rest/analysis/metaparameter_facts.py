@@ -37,7 +37,7 @@ _EXPONENTS = _list_of(
     {
         "workload": _OF,
         "n_batch_sizes": _field("integer", "Batch sizes used.", 11, "batch sizes"),
-        "exponent": _bound("Theil-Sen slope of the logarithms; null for fewer than 3 batch sizes.", 0.62),
+        "exponent": _bound("Theil-Sen slope of the logarithms; null for fewer than 4 batch sizes.", 0.62),
         "lower": _bound("Lower end of the hull of both intervals.", 0.35),
         "upper": _bound("Upper end of the hull of both intervals.", 0.83),
         "near_optimal_lower": _bound("90% interval over draws of one near-optimal trial per batch size.", 0.41),

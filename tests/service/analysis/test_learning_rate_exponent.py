@@ -29,7 +29,7 @@ def test_exact_power_laws_give_their_exponent_and_no_width(exponent: float, name
     assert found.consistent_with == ((name,) if name else ())
 
 
-@given(st.lists(st.floats(1e-6, 1e6), min_size=3, max_size=8))
+@given(st.lists(st.floats(1e-6, 1e6), min_size=4, max_size=8))
 @settings(max_examples=25, deadline=None)
 def test_the_exponent_is_the_median_of_the_slopes_between_pairs(rates: list[float]) -> None:
     sizes = [3.0 * 2**index for index in range(len(rates))]
@@ -63,14 +63,14 @@ def test_one_wild_optimum_does_not_move_the_exponent() -> None:
 
 
 def test_rates_that_have_no_logarithm_are_left_out_and_so_are_batch_sizes_without_others() -> None:
-    sets = [np.array([NAN, 1.0]), np.array([0.0, -1.0]), np.array([2.0]), np.zeros(0), np.array([4.0, INF])]
-    found = learning_rate_exponent(np.array([1.0, 2.0, 3.0, 4.0, 9.0]), sets)
-    assert found.n_batch_sizes == 3
-    assert found.exponent == pytest.approx(theil_sen([1, 3, 9], [1, 2, 4]))
+    sets = [np.array([NAN, 1.0]), np.array([0.0, -1.0]), np.array([2.0]), np.zeros(0), np.array([4.0, INF]), np.array([3.0])]
+    found = learning_rate_exponent(np.array([1.0, 2.0, 3.0, 4.0, 9.0, 16.0]), sets)
+    assert found.n_batch_sizes == 4
+    assert found.exponent == pytest.approx(theil_sen([1, 3, 9, 16], [1, 2, 4, 3]))
 
 
-@pytest.mark.parametrize("count", [0, 1, 2])
-def test_fewer_than_three_batch_sizes_are_refused_in_words(count: int) -> None:
+@pytest.mark.parametrize("count", [0, 1, 3])
+def test_fewer_than_four_batch_sizes_are_refused_in_words(count: int) -> None:
     found = learning_rate_exponent(BATCH_SIZES[:count], [np.array([1.0])] * count)
     assert found.exponent is None
     assert found.refusal is not None
