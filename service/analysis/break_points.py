@@ -47,7 +47,7 @@ def perfect_scaling_end(
     E(B) = B S(B). Every B' <= B has E(B') <= (1 + tau) min E(B'') over B'' <= B'; with anchor "median of 3", at most
     (1 + tau) times the median E of the three smallest batch sizes, as E at the smallest is one noisy number. The true
     end lies in [B, next B). Left-censored if already the second batch size fails; right-censored if none fails, or
-    if the next never reached the target in too few steps to tell.
+    if the next never reached the target in too few steps to tell. If B is the smallest, nothing bounds it from below.
     batch_sizes: (m,) ascending. steps: (m,), inf: never reached, NaN: no study. censored_at: (m,), steps that
     never-reached studies ran to. Those below the smallest batch size with a result are passed over. Raises ValueError.
     """
@@ -56,10 +56,11 @@ def perfect_scaling_end(
         return NO_BREAK_POINT
     found = perfect_ends(sizes, counts, tau, limits, anchor)
     index = int(found.index[0])
+    lower = None if index == int(np.isfinite(counts).argmax()) else float(sizes[index])
     if found.is_right_censored[0]:
-        return BreakPoint(float(sizes[index]), float(sizes[index]), None, "right")
+        return BreakPoint(float(sizes[index]), lower, None, "right")
     censoring: Censoring = "left" if found.is_left_censored[0] else "none"
-    return BreakPoint(float(sizes[index]), float(sizes[index]), float(sizes[index + 1]), censoring)
+    return BreakPoint(float(sizes[index]), lower, float(sizes[index + 1]), censoring)
 
 
 def max_useful_batch_size(

@@ -48,5 +48,6 @@ def scaling_shape(batch_sizes: npt.ArrayLike, steps: npt.ArrayLike, tau: float =
         log_e = log_b + log_s
         efficiency[reached] = np.exp(log_e.min() - log_e)
         isotonic[reached] = np.exp(scipy.optimize.isotonic_regression(log_s, increasing=False).x)
-        undertuned[reached] = log_s > np.minimum.accumulate(log_s) + np.log1p(tau)
+        # Not in logarithms, where rounding would decide about steps that are just 1 + tau times as many.
+        undertuned[reached] = counts[reached] > (1 + tau) * np.minimum.accumulate(counts[reached])
     return ScalingShape(slope, efficiency, isotonic, undertuned)

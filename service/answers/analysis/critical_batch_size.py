@@ -23,7 +23,7 @@ from service.analysis.refits import Range
 from service.analysis.scaling_shape import scaling_shape
 from service.answers.analysis.curve_warnings import curve_warnings
 from service.answers.analysis.finding import Finding
-from service.answers.analysis.scaling_curve import trial_steps
+from service.answers.analysis.scaling_curve import scaling_curve, trial_steps
 from service.answers.analysis.usable_curve import UsableCurve, usable_curve
 from service.answers.facts import facts_of
 from service.answers.goal import Goal
@@ -83,7 +83,7 @@ def critical_batch_size(
     if len(selection.workloads) > MOST_WORKLOADS:
         raise BadParameter("workload", f"there are {len(selection.workloads)} workloads: give up to {MOST_WORKLOADS}")
     searches = [search(view, selection, workload) for workload in selection.workloads]
-    curves = [usable_curve(found, goal) for found in searches]
+    curves = [usable_curve(found, scaling_curve(found, goal)) for found in searches]
     fits = [_fit(curve, goal, asked.fit) for curve in curves]
     defined = [(mccandlish2018(fit), zhang2024(fit, asked.overhead, asked.optimal_batch_size)) for fit in fits]
     each = list(zip(curves, fits, defined, strict=True))

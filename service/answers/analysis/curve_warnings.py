@@ -42,6 +42,11 @@ def curve_warnings(curve: UsableCurve, shape: ScalingShape) -> Iterator[str]:
         )
 
 
+def lone_batch_size(name: str, batch_size: float) -> str:
+    """In words, that a workload has a result at one batch size only."""
+    return f"{name}: only batch size {batch_size:,.0f} reached the target: there is nothing to compare it with"
+
+
 def listed(curve: UsableCurve, indices: Sequence[int]) -> str:
     """Batch sizes in words."""
     return ", ".join(f"{curve.batch_sizes[index]:g}" for index in indices)

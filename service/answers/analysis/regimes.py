@@ -12,8 +12,9 @@ import pyarrow as pa
 from service.analysis.break_points import BreakPoint, max_useful_batch_size, perfect_scaling_end
 from service.analysis.break_points_of_curves import PERFECT_WITHIN, USEFUL_WITHIN
 from service.analysis.scaling_shape import UNDERTUNED_TAU, ScalingShape, scaling_shape
-from service.answers.analysis.curve_warnings import curve_warnings
+from service.answers.analysis.curve_warnings import curve_warnings, lone_batch_size
 from service.answers.analysis.finding import Finding
+from service.answers.analysis.scaling_curve import scaling_curve
 from service.answers.analysis.usable_curve import UsableCurve, usable_curve
 from service.answers.facts import facts_of
 from service.answers.goal import Goal
@@ -69,7 +70,7 @@ def regimes(view: ReleaseView, selection: Selection, goal: Goal, tolerances: Tol
     """The regimes of each workload by batch size; raises UnknownName and BadParameter."""
     taus = tolerances or Tolerances()
     searches = [search(view, selection, workload) for workload in selection.workloads]
-    curves = [usable_curve(found, goal) for found in searches]
+    curves = [usable_curve(found, scaling_curve(found, goal)) for found in searches]
     shapes = [scaling_shape(curve.batch_sizes, curve.steps, taus.undertuned) for curve in curves]
     ends = [break_points(curve, shape, taus) for curve, shape in zip(curves, shapes, strict=True)]
     each = list(zip(curves, shapes, ends, strict=True))
@@ -109,18 +110,21 @@ def regime_of(batch_size: float, perfect: BreakPoint, useful: BreakPoint) -> str
     """The regime of a batch size that reached the target; None where the sampled batch sizes leave it open."""
     if perfect.batch_size is None or useful.batch_size is None:
         return None
-    if batch_size <= perfect.batch_size:
-        # Of the smallest one nothing is known if the next one fails already.
-        return None if perfect.censoring == "left" else PERFECT
+    # An end at the smallest batch size was compared with none below it, so that one isn't known to scale perfectly.
+    if batch_size <= perfect.batch_size and perfect.lower is not None:
+        return PERFECT
     if useful.censoring != "right" and batch_size >= useful.batch_size:
         return MAXIMAL
-    return None if perfect.censoring == "right" else DIMINISHING
+    return None if batch_size <= perfect.batch_size or perfect.censoring == "right" else DIMINISHING
 
 
 def _break_point_warnings(curve: UsableCurve, ends: Ends) -> Iterator[str]:
     perfect, useful = ends.perfect[AS_DEFINED], ends.useful[AS_DEFINED]
     if perfect.batch_size is None or useful.batch_size is None:
         yield f"{curve.name}: no batch size reached the target"
+        return
+    if curve.n_reached == 1:
+        yield lone_batch_size(curve.name, useful.batch_size)
         return
     if perfect.censoring == "left":
         yield f"{curve.name}: perfect scaling ends at or below the smallest batch size, {perfect.batch_size:g}"

@@ -38,6 +38,11 @@ class Sweep:
         return steps_to_targets(self.merged.envelopes, self.targets)
 
     @cached_property
+    def usable_steps(self) -> Floats:
+        """The same, NaN where there is no logarithm: at batch size 0, or where the target was reached at step 0."""
+        return np.where((self.steps > 0) & (np.asarray(self.batch_sizes) > 0), self.steps, np.nan)
+
+    @cached_property
     def previous_steps(self) -> Floats:
         """Of the trials with these, the step of the evaluation before; NaN for none."""
         previous = np.full(self.steps.shape, np.nan)
@@ -55,18 +60,17 @@ class Sweep:
 
     def perfect_ends(self) -> BreakPoints:
         """By target, where perfect scaling ends."""
-        return perfect_ends(self.batch_sizes, self.steps, censored_at=self.ran)
+        return perfect_ends(self.batch_sizes, self.usable_steps, censored_at=self.ran)
 
     def max_useful(self) -> BreakPoints:
         """By target, the batch size that no larger one betters by much."""
-        return max_useful(self.steps)
+        return max_useful(self.usable_steps)
 
     def fits(self) -> IdentifiedFits:
-        """By target, the fit, or why there is none. A study that reached a target at step 0 doesn't count there."""
+        """By target, the fit, or why there is none."""
         sizes = np.asarray(self.batch_sizes, np.float64)
         kept = sizes > 0
-        steps = np.where(self.steps > 0, self.steps, np.nan)[:, kept]
-        return identified_fits(sizes[kept], steps, self.ran[kept], self.previous_steps[:, kept])
+        return identified_fits(sizes[kept], self.usable_steps[:, kept], self.ran[kept], self.previous_steps[:, kept])
 
 
 def beaten_strictly(losses: Floats, comparator: Comparator) -> Floats:

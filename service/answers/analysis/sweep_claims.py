@@ -15,7 +15,7 @@ from service.answers.analysis.envelopes import StudyEnvelopes
 from service.answers.analysis.sweep import Sweep
 
 EVERY_SIZE = "every batch size reaches the target"
-THREE_REGIMES = "perfect scaling, diminishing returns and maximal data parallelism all lie within the batch sizes"
+THREE_REGIMES = "some batch size is in each regime: perfect scaling, diminishing returns, maximal data parallelism"
 FEWEST = "no other workload needs fewer steps at any batch size that all have"
 
 
@@ -52,7 +52,9 @@ def _of_one(merged: StudyEnvelopes) -> Iterator[Claim]:
     name = str(merged.found.facts.workload)
     yield Claim(name, EVERY_SIZE, holding_intervals(points, coverage(swept.steps) == 1))
     end, useful = swept.perfect_ends(), swept.max_useful()
-    has_three = (end.index != NONE) & (end.index < useful.index)
+    places = np.arange(swept.steps.shape[1])
+    is_between = (end.index[:, None] < places) & (places < useful.index[:, None]) & np.isfinite(swept.steps)
+    has_three = (end.index != NONE) & is_between.any(axis=1)
     has_three &= ~end.is_left_censored & ~end.is_right_censored & ~useful.is_right_censored
     yield Claim(name, THREE_REGIMES, holding_intervals(points, has_three))
 

@@ -14,9 +14,11 @@ from schema.names import Workload
 from service.analysis.break_points_of_curves import NONE, USEFUL_WITHIN, BreakPoints, max_useful
 from service.analysis.identified_fits import identified_fits
 from service.analysis.time_cost import goodput, is_on_front, statistical_efficiency, throughput
+from service.answers.analysis.curve_warnings import lone_batch_size
 from service.answers.analysis.finding import Finding
 from service.answers.analysis.hit_times import hit_times
 from service.answers.analysis.scaling_curve import ScalingCurve, never_reached, scaling_curve
+from service.answers.analysis.usable_curve import usable_curve
 from service.answers.facts import facts_of
 from service.answers.goal import Goal
 from service.answers.scaling import examples_of
@@ -95,7 +97,7 @@ def time_cost(view: ReleaseView, selection: Selection, goal: Goal, tolerance: fl
         definition=_DEFINITION,
         n_used=sum(int(one.curve.is_reached.sum()) for one in reached),
         left_out=tuple(text for one in reached for text in never_reached(one.found, one.curve)),
-        warnings=tuple(text for one, b_c in zip(reached, fitted, strict=True) for text in _warnings(one, b_c)),
+        warnings=tuple(text for one, own in zip(reached, summaries, strict=True) for text in _warnings(one, own)),
     )
     facts = facts_of(view, selection, reached[0].found.direction) | goal.facts() | {"tolerance": tolerance}
     facts |= {"summaries": summaries} | finding.facts()
@@ -121,11 +123,10 @@ def _reached(view: ReleaseView, selection: Selection, goal: Goal, workload: Work
 
 def _critical_batch_size(one: _Reached) -> float | None:
     """B_c of the robust fit; None where the data can't support one."""
-    curve = one.curve
-    steps = np.where(curve.steps > 0, curve.steps, np.nan)
-    kept = curve.batch_sizes > 0
-    (fitted,) = identified_fits(curve.batch_sizes[kept], steps[None, kept], curve.censored_at[kept]).critical_batch_size
-    return float(fitted) if np.isfinite(fitted) else None
+    curve = usable_curve(one.found, one.curve)
+    fits = identified_fits(curve.batch_sizes, curve.steps[None], curve.censored_at, curve.previous_steps[None])
+    fitted = float(fits.critical_batch_size[0])
+    return fitted if math.isfinite(fitted) else None
 
 
 def _summary(one: _Reached, tolerance: float, critical_batch_size: float | None) -> dict[str, Any]:
@@ -154,7 +155,7 @@ def _censored(slowing: BreakPoints) -> str | None:
     return "left" if slowing.is_left_censored[0] else None
 
 
-def _warnings(one: _Reached, critical_batch_size: float | None) -> list[str]:
+def _warnings(one: _Reached, summary: dict[str, Any]) -> list[str]:
     name, sizes = one.found.facts.workload, one.curve.batch_sizes[one.curve.is_reached]
     if not len(sizes):
         return []
@@ -164,10 +165,10 @@ def _warnings(one: _Reached, critical_batch_size: float | None) -> list[str]:
         which = f"only {timed} of {len(sizes)} batch sizes have times" if timed else "the logs have no times"
         found.append(f"{name}: {which}: steps stand for time, as if a step took equally long at every batch size")
     if len(sizes) == 1:
-        found.append(f"{name}: only batch size {sizes[0]:,.0f} reached the target: there is nothing to compare it with")
-    elif max_useful(one.time).is_right_censored[0]:
+        found.append(lone_batch_size(str(name), sizes[0]))
+    elif summary["censored"] == "right":
         found.append(f"{name}: time still falls at {sizes[-1]:,.0f}, the largest batch size that reached the target")
-    if one.is_timed and critical_batch_size is None:
+    if one.is_timed and summary["critical_batch_size"] is None:
         found.append(f"{name}: the steps can't tell a critical batch size, so there is no efficiency or goodput")
     differ = [
         f"{size:,}"

@@ -6,8 +6,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from service.answers.analysis.scaling_curve import ScalingCurve, never_reached, scaling_curve
-from service.answers.goal import Goal
+from service.answers.analysis.scaling_curve import ScalingCurve, never_reached
 from service.answers.search import Floats, Search
 from service.workload_facts import Flags, Integers
 
@@ -65,8 +64,7 @@ class UsableCurve:
         )
 
 
-def usable_curve(found: Search, goal: Goal) -> UsableCurve:
-    """The curve of a workload for a goal, as the fits take it."""
-    measured = scaling_curve(found, goal)
+def usable_curve(found: Search, measured: ScalingCurve) -> UsableCurve:
+    """The curve of a workload as the fits take it. measured: all of it, by the same search."""
     usable = (measured.batch_sizes > 0) & (measured.steps > 0)
     return UsableCurve(found, measured, np.flatnonzero(usable).astype(np.int64))

@@ -41,13 +41,13 @@ def known_regimes(rows: pa.Table) -> KnownRegimes:
     if end is None:
         return KnownRegimes()
     words = []
-    if perfect.censoring != "left":
+    if perfect.lower is not None:
         words.append(f"perfect scaling up to {end:g} (within {PERFECT_WITHIN:.0%})")
     if plateau is not None:
         words.append(f"no fewer steps beyond {plateau:g} (within {USEFUL_WITHIN:.0%})")
     until = plateau if plateau is not None else float(sizes[-1])
     found = Regimes(
-        perfect_scaling=(0, min(end, until)) if perfect.censoring != "left" else None,
+        perfect_scaling=(0, min(end, until)) if perfect.lower is not None else None,
         diminishing_returns=(end, until) if perfect.censoring != "right" and end < until else None,
         maximal_parallelism=(plateau, math.inf) if plateau is not None else None,
     )

@@ -41,7 +41,7 @@ def test_perfect_scaling_throughout_ends_beyond_the_grid() -> None:
 
 
 def test_no_gain_at_all_ends_before_the_grid() -> None:
-    assert perfect_scaling_end(SIZES, [100] * 5) == BreakPoint(1, 1, 2, "left")
+    assert perfect_scaling_end(SIZES, [100] * 5) == BreakPoint(1, None, 2, "left")
     assert max_useful_batch_size(SIZES, [100] * 5) == BreakPoint(1, None, 1, "left")
 
 

@@ -63,7 +63,14 @@ def test_one_wild_optimum_does_not_move_the_exponent() -> None:
 
 
 def test_rates_that_have_no_logarithm_are_left_out_and_so_are_batch_sizes_without_others() -> None:
-    sets = [np.array([NAN, 1.0]), np.array([0.0, -1.0]), np.array([2.0]), np.zeros(0), np.array([4.0, INF]), np.array([3.0])]
+    sets = [
+        np.array([NAN, 1.0]),
+        np.array([0.0, -1.0]),
+        np.array([2.0]),
+        np.zeros(0),
+        np.array([4.0, INF]),
+        np.array([3.0]),
+    ]
     found = learning_rate_exponent(np.array([1.0, 2.0, 3.0, 4.0, 9.0, 16.0]), sets)
     assert found.n_batch_sizes == 4
     assert found.exponent == pytest.approx(theil_sen([1, 3, 9, 16], [1, 2, 4, 3]))

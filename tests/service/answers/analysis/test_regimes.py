@@ -72,8 +72,22 @@ def test_ends_beyond_the_batch_sizes_are_said_to_be_open() -> None:
         "the largest batch si",
     ]
     rows, facts = answer(rows_of({1: 100, 2: 100, 4: 99}))
-    assert [row["regime"] for row in rows] == [None, MAXIMAL, MAXIMAL]
+    assert [row["regime"] for row in rows] == [MAXIMAL] * 3
     assert "at or below the smallest" in facts["warnings"][0]
+
+
+def test_one_batch_size_is_in_no_regime() -> None:
+    rows, facts = answer(rows_of({1: None, 2: 100, 4: None}))
+    assert [row["regime"] for row in rows] == [None] * 3
+    assert facts["warnings"] == [
+        f"{WORKLOAD}: only batch size 2 reached the target: there is nothing to compare it with"
+    ]
+    assert {point["lower"] for point in facts["break_points"]} == {None}
+
+
+def test_steps_of_just_the_tolerance_more_are_not_undertuned() -> None:
+    rows, _ = answer(rows_of({1: 100, 2: 105, 4: 106}))
+    assert [row["is_undertuned"] for row in rows] == [False, False, True]
 
 
 def test_a_never_reached_batch_size_keeps_its_row_and_is_named() -> None:

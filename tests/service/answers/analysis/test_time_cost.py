@@ -142,6 +142,13 @@ def test_one_batch_size_is_compared_with_nothing() -> None:
     assert not any("still falls" in text for text in warnings)
 
 
+def test_the_tolerance_asked_for_decides_whether_time_still_falls() -> None:
+    rows = [row for size, steps in ((8, 1000), (32, 400), (64, 380)) for row in curve(size, steps, float(steps))]
+    facts = time_cost(view_of(rows), SELECTED, Goal(0.5), 0.01).facts
+    assert facts["summaries"][0]["censored"] == "right"
+    assert any("time still falls at 64" in text for text in facts["warnings"])
+
+
 def test_a_tolerance_below_0_is_refused() -> None:
     with pytest.raises(BadParameter, match="tolerance=-1 is out of range"):
         time_cost(view_of(curve(8, 10, 1.0)), SELECTED, Goal(0.1), -1)
