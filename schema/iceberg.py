@@ -51,7 +51,8 @@ def commit(
                     for file, statistics in _statistics(table, added):
                         update.append_data_file(_iceberg_file(lake, table, file, statistics))
             return update.snapshot_id
-        except CommitFailedException:
+        except (CommitFailedException, ValueError):
+            # PyIceberg raises ValueError when the other commit comes late: "Cannot add snapshot with sequence number".
             if attempt == ATTEMPTS:
                 raise
     raise AssertionError("unreachable")

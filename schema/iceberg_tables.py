@@ -2,11 +2,9 @@
 
 from __future__ import annotations
 
-from contextlib import suppress
 from pathlib import Path
 
 from pyiceberg.catalog.sql import SqlCatalog
-from pyiceberg.exceptions import CommitFailedException, NamespaceAlreadyExistsError, TableAlreadyExistsError
 from pyiceberg.io.pyarrow import pyarrow_to_schema
 from pyiceberg.partitioning import PartitionField, PartitionSpec
 from pyiceberg.transforms import IdentityTransform
@@ -26,10 +24,9 @@ def catalog(database_url: str, warehouse: Path) -> SqlCatalog:
 
 
 def make(catalog: SqlCatalog, warehouse: Path) -> None:
-    """Create whatever is not there yet; another process may be doing the same."""
+    """Create whatever is not there yet, even after an attempt that was killed; only one process may at once."""
     catalog.create_tables()
-    with suppress(NamespaceAlreadyExistsError):
-        catalog.create_namespace_if_not_exists(NAMESPACE)
+    catalog.create_namespace_if_not_exists(NAMESPACE)
     for name, arrow_schema in TABLES.items():
         schema = pyarrow_to_schema(arrow_schema)
         keys = STUDY_KEYS if name in PARTITIONED else ()
@@ -37,14 +34,14 @@ def make(catalog: SqlCatalog, warehouse: Path) -> None:
             PartitionField(schema.find_field(key).field_id, 1000 + position, IdentityTransform(), key)
             for position, key in enumerate(keys)
         ]
-        with suppress(TableAlreadyExistsError, CommitFailedException):
-            table = catalog.create_table(
-                (NAMESPACE, name),
-                schema,
-                location=f"file://{warehouse / NAMESPACE / name}",
-                partition_spec=PartitionSpec(*fields),
-                properties=_TABLE_PROPERTIES,
-            )
+        table = catalog.create_table_if_not_exists(
+            (NAMESPACE, name),
+            schema,
+            location=f"file://{warehouse / NAMESPACE / name}",
+            partition_spec=PartitionSpec(*fields),
+            properties=_TABLE_PROPERTIES,
+        )
+        if not table.metadata.snapshots:
             # A first, empty snapshot: PyIceberg can branch only from a snapshot, and ingests commit to branches.
             with table.transaction() as transaction:
                 transaction.update_snapshot().fast_append().commit()

@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+import fcntl
 import os
 import tomllib
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass
 from functools import cached_property
 from pathlib import Path
@@ -159,14 +161,30 @@ class Lake:
 
     def _make_tables(self) -> None:
         """Create whatever is not there yet; the marker is written last, so a half-made lake is made again."""
+        with _only_one_at_once(self.folder):
+            if not (self.folder / _MARKER).is_file():
+                self._make_missing_tables()
+
+    def _make_missing_tables(self) -> None:
+        from schema import iceberg_tables
+
         with self.engine.connect() as connection:
             # Readers go on while an ingest commits, and a commit waits for the disk once, not four times.
             connection.exec_driver_sql("PRAGMA journal_mode = WAL")
         Base.metadata.create_all(self.engine)
-        from schema import iceberg_tables
-
         iceberg_tables.make(self.catalog, self.warehouse)
         marker = self.folder / _MARKER
         unfinished = marker.with_suffix(f".{os.getpid()}")
         unfinished.write_text(_MARKER_TEXT, "utf-8")
         unfinished.replace(marker)
+
+
+@contextmanager
+def _only_one_at_once(folder: Path) -> Iterator[None]:
+    """Wait until no other process is in here for this folder."""
+    opened = os.open(folder, os.O_RDONLY)
+    try:
+        fcntl.flock(opened, fcntl.LOCK_EX)
+        yield
+    finally:
+        os.close(opened)
