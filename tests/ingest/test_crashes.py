@@ -3,28 +3,19 @@
 from __future__ import annotations
 
 import random
-import signal
-import subprocess
-import sys
 import time
 from pathlib import Path
 
 import pytest
+from pyiceberg.table import Table
 
 from ingest.run import ingest
 from schema import iceberg
 from schema.lake import Lake
 from schema.serving import open_release
+from tests.forked import Forked
 from tests.ingest.offers import Files, TrialOffer, study_files, tar_bytes, unpacked, written
 
-INGEST = """
-import sys
-from pathlib import Path
-from ingest.run import ingest
-from schema.lake import Lake
-print("go", flush=True)
-ingest(Lake.create(sys.argv[1]), [Path(sys.argv[2])])
-"""
 KILLS = 20
 
 
@@ -37,11 +28,8 @@ def many_studies(value: float, count: int = 6) -> Files:
     }
 
 
-def start(lake: Path, offer: Path) -> subprocess.Popen[bytes]:
-    process = subprocess.Popen([sys.executable, "-c", INGEST, str(lake), str(offer)], stdout=subprocess.PIPE)
-    assert process.stdout is not None
-    assert process.stdout.readline() == b"go\n"
-    return process
+def ingest_into(lake: Path, offer: Path) -> None:
+    ingest(Lake.create(lake), [offer])
 
 
 def whole_release(lake: Lake) -> tuple[int, str]:
@@ -71,6 +59,18 @@ def test_a_kill_between_the_release_and_iceberg_s_main_is_made_good_by_the_next_
     assert lake.table("measurements").scan().to_arrow().num_rows == lake.release().n_measurements
 
 
+def test_a_kill_while_a_lake_is_made_is_made_good_by_the_next_run(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    with monkeypatch.context() as killing:
+        killing.setattr(Table, "transaction", killed)
+        with pytest.raises(KeyboardInterrupt):
+            Lake.create(tmp_path / "lake")
+    lake = Lake.create(tmp_path / "lake")
+    ingest(lake, [unpacked(tmp_path / "logs", study_files({1: TrialOffer()}, 64))])
+    assert whole_release(lake)[0] == 1
+
+
 def killed(*_: object) -> None:
     raise KeyboardInterrupt
 
@@ -82,17 +82,17 @@ def test_killed_at_any_moment_leaves_the_last_release_whole_and_a_second_run_fin
     undisturbed = Lake.create(tmp_path / "undisturbed")
     ingest(undisturbed, [tmp_path / "first"])
     started = time.monotonic()
-    process = start(undisturbed.folder, offer)
+    process = Forked(ingest_into, undisturbed.folder, offer)
     assert process.wait() == 0
     longest = time.monotonic() - started
     expected = whole_release(undisturbed)
     chance = random.Random(7)
     killed = 0
     for _ in range(KILLS):
-        process = start(lake.folder, offer)
+        process = Forked(ingest_into, lake.folder, offer)
         time.sleep(chance.uniform(0, longest * 0.8))
-        killed += process.poll() is None
-        process.send_signal(signal.SIGKILL)
+        killed += process.is_running()
+        process.kill()
         process.wait()
         assert whole_release(lake)[0] in (1, 2)
     assert killed >= KILLS // 4
@@ -109,7 +109,7 @@ def test_two_ingests_at_once_both_land(tmp_path: Path) -> None:
         )
         for name in ("one", "two", "three")
     ]
-    processes = [start(lake.folder, offer) for offer in offers]
+    processes = [Forked(ingest_into, lake.folder, offer) for offer in offers]
     assert [process.wait() for process in processes] == [0, 0, 0]
     assert [release.number for release in lake.releases()] == [3, 2, 1]
     whole_release(lake)
@@ -122,6 +122,6 @@ def test_two_ingests_at_once_both_land(tmp_path: Path) -> None:
 @pytest.mark.parametrize("processes", [3])
 def test_a_lake_may_be_made_by_several_processes_at_once(tmp_path: Path, processes: int) -> None:
     offer = written(tmp_path / "a.tar", tar_bytes(study_files({1: TrialOffer()})))
-    running = [start(tmp_path / "lake", offer) for _ in range(processes)]
+    running = [Forked(ingest_into, tmp_path / "lake", offer) for _ in range(processes)]
     assert [process.wait() for process in running] == [0] * processes
     assert whole_release(Lake.open(tmp_path / "lake"))[0] == 1

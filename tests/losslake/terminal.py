@@ -2,15 +2,13 @@
 
 from __future__ import annotations
 
-import fcntl
 import os
 import pty
 import select
-import subprocess
-import sys
-import termios
 import time
 from pathlib import Path
+
+from tests.forked import start_on_a_terminal
 
 
 class Terminal:
@@ -18,18 +16,14 @@ class Terminal:
 
     def __init__(self, arguments: list[str], lake: Path, state: Path, columns: int = 120) -> None:
         self._ours, theirs = pty.openpty()
-        environment = os.environ | {
-            "LOSSLAKE_LAKE": str(lake),
-            "XDG_STATE_HOME": str(state),
-            "TERM": "xterm",
-            "COLUMNS": str(columns),
-        }
-        command = [sys.executable, "-m", "losslake", *arguments]
-        self.process = subprocess.Popen(
-            command, stdin=theirs, stdout=theirs, stderr=theirs, env=environment, start_new_session=True,
-            preexec_fn=lambda: fcntl.ioctl(0, termios.TIOCSCTTY, 0),
-        )  # fmt: skip
-        os.close(theirs)
+        self.process = start_on_a_terminal(
+            arguments,
+            theirs,
+            LOSSLAKE_LAKE=str(lake),
+            XDG_STATE_HOME=str(state),
+            TERM="xterm",
+            COLUMNS=str(columns),
+        )
         self.seen = ""
 
     def wait_for(self, text: str, seconds: float = 30) -> None:

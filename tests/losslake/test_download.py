@@ -5,9 +5,6 @@ from __future__ import annotations
 import hashlib
 import json
 import resource
-import signal
-import subprocess
-import sys
 import time
 from collections.abc import Iterator
 from pathlib import Path
@@ -22,6 +19,7 @@ from losslake.remote.fetching import Wanted, fetch_all
 from schema.lake import Lake
 from schema.serving import open_release
 from schema.verification import verify
+from tests.forked import start_command
 from tests.ingest.offers import TrialOffer, study_files, unpacked
 from tests.losslake.conftest import Run
 from tests.losslake.web import Fault, Web, running
@@ -307,14 +305,13 @@ def test_more_than_the_disk_holds_is_refused_before_it_comes(losslake: Run, web:
 
 def test_killed_at_any_moment_the_same_command_finishes(losslake: Run, web: Web, tmp_path: Path) -> None:
     place = tmp_path / "lake"
-    command = [sys.executable, "-m", "losslake", "download", web.url, str(place), "--jobs", "2", "--quiet"]
     web.faults["/data/"] = Fault(times=10**6, pause_s=0.05)
     killed = 0
-    for seconds in (0.9, 1.3):
-        process = subprocess.Popen(command)
+    for seconds in (0.2, 0.4):
+        process = start_command(["download", web.url, place, "--jobs", 2, "--quiet"])
         time.sleep(seconds)
-        killed += process.poll() is None
-        process.send_signal(signal.SIGKILL)
+        killed += process.is_running()
+        process.kill()
         process.wait()
         if (place / "lake.toml").exists():
             for release in Lake.open(place).releases():
@@ -326,12 +323,11 @@ def test_killed_at_any_moment_the_same_command_finishes(losslake: Run, web: Web,
 
 
 def test_two_at_once_do_not_disturb_each_other(losslake: Run, web: Web, tmp_path: Path) -> None:
-    command = [sys.executable, "-m", "losslake", "download", web.url, str(tmp_path / "lake"), "--quiet"]
     web.faults["/data/"] = Fault(times=10**6, pause_s=0.1)
-    both = [subprocess.Popen(command, stderr=subprocess.PIPE, text=True) for _ in range(2)]
-    complaints = [process.communicate(timeout=60)[1] for process in both]
-    assert sorted(process.returncode for process in both) == [0, 1]
-    assert any("another download" in text for text in complaints)
+    complaints = [tmp_path / "one.txt", tmp_path / "two.txt"]
+    both = [start_command(["download", web.url, tmp_path / "lake", "--quiet"], stderr=path) for path in complaints]
+    assert sorted(process.wait(60) for process in both) == [0, 1]
+    assert any("another download" in path.read_text() for path in complaints)
     assert_whole(tmp_path / "lake", 2)
 
 

@@ -8,8 +8,6 @@ import hashlib
 import lzma
 import random
 import signal
-import subprocess
-import sys
 import time
 from collections.abc import Callable, Iterator
 from dataclasses import replace
@@ -24,6 +22,7 @@ from losslake.remote.archive import RemoteArchive
 from losslake.remote.client import Client
 from schema import registry
 from schema.lake import Lake
+from tests.forked import start_command
 from tests.ingest.offers import Files, TrialOffer, study_files, tar_bytes, unpacked, zip_bytes
 from tests.losslake.conftest import Run
 from tests.losslake.web import Fault, Web, running
@@ -220,16 +219,16 @@ def test_ctrl_c_stops_even_while_the_server_stalls(web: Web, tmp_path: Path) -> 
     web.served["/a.tar.bz2"] = data
     web.faults["/a"] = Fault(times=1, drop_after=len(data) - 500_000)
     web.faults["a"] = Fault(times=99, pause_s=30)
-    command = [sys.executable, "-m", "losslake", "ingest", "--url", f"{web.url}/a.tar.bz2", "--lake", str(tmp_path)]
-    process = subprocess.Popen(command, stderr=subprocess.PIPE, text=True)
+    place, complaint = tmp_path / "lake", tmp_path / "complaint"
+    process = start_command(["ingest", "--url", f"{web.url}/a.tar.bz2", "--lake", place], stderr=complaint)
     while len(web.asked) < 2:
         time.sleep(0.05)
     process.send_signal(signal.SIGINT)
     started = time.monotonic()
-    _, complaint = process.communicate(timeout=60)
+    process.wait(60)
     assert time.monotonic() - started < 5
-    assert complaint.splitlines()[-1] == "losslake: stopped"
-    assert not list(Lake.open(tmp_path).releases())
+    assert complaint.read_text().splitlines()[-1] == "losslake: stopped"
+    assert not list(Lake.open(place).releases())
 
 
 def test_fetch_lists_what_it_knows(losslake: Run) -> None:

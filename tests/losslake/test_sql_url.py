@@ -4,8 +4,6 @@ from __future__ import annotations
 
 import io
 import signal
-import subprocess
-import sys
 import time
 from collections.abc import Iterator
 from pathlib import Path
@@ -18,6 +16,7 @@ import pytest
 
 from schema.lake import Lake
 from schema.serving import open_release
+from tests.forked import start_command
 from tests.losslake.conftest import Run
 from tests.losslake.terminal import Terminal
 from tests.losslake.web import Fault, Reply, Web, as_json, running
@@ -163,16 +162,14 @@ def test_a_lake_and_a_url_at_once_are_refused(losslake: Run, web: Web) -> None:
     assert "either --lake or --url" in done.stderr
 
 
-def test_ctrl_c_ends_a_statement_that_waits(web: Web) -> None:
+def test_ctrl_c_ends_a_statement_that_waits(web: Web, tmp_path: Path) -> None:
     web.faults["/v1/sql"] = Fault(pause_s=20)
-    command = [sys.executable, "-m", "losslake", "sql", "--url", web.url, "-c", "SELECT 1"]
-    process = subprocess.Popen(command, stderr=subprocess.PIPE, text=True)
+    process = start_command(["sql", "--url", web.url, "-c", "SELECT 1"], stderr=tmp_path / "complaint")
     while not any(asked.method == "POST" for asked in web.asked):
         time.sleep(0.05)
     process.send_signal(signal.SIGINT)
-    _, complaint = process.communicate(timeout=10)
-    assert complaint == "losslake: stopped\n"
-    assert process.returncode == 130
+    assert process.wait(10) == 130
+    assert (tmp_path / "complaint").read_text() == "losslake: stopped\n"
 
 
 def test_the_shell_is_the_same(web: Web, lake: Lake, tmp_path: Path) -> None:
@@ -192,8 +189,10 @@ def test_the_shell_is_the_same(web: Web, lake: Lake, tmp_path: Path) -> None:
         shell.wait_for("last_step")
         shell.wait_for("losslake>")
         web.faults["/v1/sql"] = Fault(pause_s=10)
+        before = len(web.asked)
         shell.type("SELECT 1;\r")
-        time.sleep(0.5)
+        while len(web.asked) == before:
+            time.sleep(0.05)
         shell.type("\x03")
         shell.wait_for("stopped", seconds=5)
         shell.wait_for("losslake>")
