@@ -57,6 +57,7 @@ KINDS = {
 """By kind, the HTTP status and the title."""
 
 _METHODS = ("GET", "HEAD", "POST")
+_LONGEST_QUOTE = 80
 _log = logging.getLogger(__name__)
 
 
@@ -166,8 +167,14 @@ async def _invalid(request: Request, error: Exception) -> Response:
         kind, detail = "missing-parameter", f"the parameter '{name}' is missing: add {name}=… to the query"
     else:
         why = str(fault["ctx"]["error"]) if fault["type"] == "value_error" else str(fault["msg"])
-        kind, detail = "bad-parameter", f"{name}={fault['input']}: {why[:1].lower()}{why[1:]}"
+        kind, detail = "bad-parameter", f"{name}={_quoted(fault['input'])}: {why[:1].lower()}{why[1:]}"
     return problem(request.scope, kind, detail, parameter=name)
+
+
+def _quoted(given: object) -> str:
+    """A value that was given, as far as it helps to recognize it."""
+    text = f"({len(given):,} values)" if isinstance(given, list) else str(given)
+    return text if len(text) <= _LONGEST_QUOTE else f"{text[:_LONGEST_QUOTE]}…"
 
 
 async def _sql(request: Request, error: Exception) -> Response:

@@ -19,6 +19,7 @@ import scipy
 Floats = npt.NDArray[np.float64]
 Origin = Literal["measured", "interpolated"]
 OUTLYING = 3.0
+_NAMED = 3
 TOO_LARGE = 1e100
 
 
@@ -115,17 +116,20 @@ def outlying_runs(batch_size: float, runs: Floats) -> list[str]:
     """In words, the runs that are OUTLYING times the median or more, or as much less: slips of the pen, mostly.
 
     They hardly move the olympic mean, but the standard deviation is over all runs: one stray digit lets the check
-    accept anything (METHODS 5.2).
+    accept anything (METHODS 5.2). At most a text, which names the few that are farthest from the median.
     """
     median = float(np.median(runs)) if len(runs) else 0.0
     if median <= 0:
         return []
-    stray = runs[(runs >= OUTLYING * median) | (runs * OUTLYING <= median)]
-    return [
-        f"a run of {run:,.15g} at batch size {batch_size:g} is {run / median:.3g} times the median of "
-        f"{median:,.15g}: it hardly moves the mean but widens what is accepted, so see whether it is a slip"
-        for run in stray.tolist()
-    ]
+    stray = np.unique(runs[(runs >= OUTLYING * median) | (runs * OUTLYING <= median)])
+    if not len(stray):
+        return []
+    farthest = stray[np.argsort(-np.abs(np.log(stray / median)), kind="stable")][:_NAMED]
+    named = ", ".join(f"{run:,.15g} ({run / median:.3g} times)" for run in farthest.tolist())
+    others = f" and {len(stray) - _NAMED} more" if len(stray) > _NAMED else ""
+    where = f"at batch size {batch_size:g} runs are far from the median of {median:,.15g}"
+    why = "they hardly move the mean but widen what is accepted, so see whether they are slips"
+    return [f"{where}: {named}{others}; {why}"]
 
 
 def interpolated(low: ReferencePoint, high: ReferencePoint, batch_size: float, rules: Rules) -> ReferencePoint:

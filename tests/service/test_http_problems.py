@@ -64,6 +64,11 @@ def test_a_bad_value_names_its_parameter(client: TestClient, path: str, query: s
     assert parameter in document["detail"]
 
 
+@pytest.mark.parametrize("query", [f"{GOAL}&trials={'9' * 400}", GOAL + f"&workload={DEEP}" * 300])
+def test_a_long_value_is_not_repeated_whole(client: TestClient, query: str) -> None:
+    assert len(problem(client, f"/v1/scaling?{query}", "bad-parameter")["detail"]) < 200
+
+
 @pytest.mark.parametrize("missing", ["workload", "metric", "target"])
 def test_a_missing_parameter_is_named(client: TestClient, missing: str) -> None:
     query = "&".join(part for part in GOAL.split("&") if not part.startswith(missing))

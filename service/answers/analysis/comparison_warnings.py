@@ -20,6 +20,8 @@ def comparison_warnings(found: Contest, curves: Sequence[ScalingCurve], base: in
     """
     if len(found.competitors) == 1:
         yield f"there is nothing to compare {found.competitors[0]} with: name two workloads or more"
+    if np.isposinf(found.medians).any() and not np.isfinite(found.medians).any():
+        yield "no trial of any workload reached the target: there is nothing to compare"
     yield from _unequal_lengths(found, curves)
     yield from _coarse(found, curves, base)
     yield from _one_draw(found)

@@ -36,6 +36,8 @@ class Conclusion:
         best = f"{self.workload}, {self.budget.in_words}: the best value {value:.5g} is at batch size"
         if found.best_batch_size == found.largest_batch_size:
             return f"{best} {found.best_batch_size:,}, the largest: nothing is lost"
+        if not found.shortfall:
+            return f"{best} {found.best_batch_size:,}, and the largest, {found.largest_batch_size:,}, has the same"
         share = "" if found.relative is None else f" ({found.relative:.1%})"
         chance = (
             ""

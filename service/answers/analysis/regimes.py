@@ -121,7 +121,8 @@ def regime_of(batch_size: float, perfect: BreakPoint, useful: BreakPoint) -> str
 def _break_point_warnings(curve: UsableCurve, ends: Ends) -> Iterator[str]:
     perfect, useful = ends.perfect[AS_DEFINED], ends.useful[AS_DEFINED]
     if perfect.batch_size is None or useful.batch_size is None:
-        yield f"{curve.name}: no batch size reached the target"
+        is_too_easy = bool(curve.measured.is_reached.any())
+        yield f"{curve.name}: no batch size reached the target" + (" after step 0" if is_too_easy else "")
         return
     if curve.n_reached == 1:
         yield lone_batch_size(curve.name, useful.batch_size)

@@ -82,7 +82,11 @@ def target_sweep(
         definition=_DEFINITION,
         n_used=sum(len(breakpoints(one.envelopes)) for one in merged),
         left_out=tuple(text for one, fit in zip(sweeps, fits, strict=True) for text in _left_out(one, fit)),
-        warnings=(_POST_HOC, *(text for one, fit in zip(sweeps, fits, strict=True) for text in _warnings(one, fit))),
+        warnings=(
+            _POST_HOC,
+            *_nothing(targets),
+            *(text for one, fit in zip(sweeps, fits, strict=True) for text in _warnings(one, fit)),
+        ),
     )
     facts = facts_of(view, selection, merged[0].found.direction) | {"comparator": comparator}
     facts |= {"summaries": [_summary(one) for one in merged]}
@@ -108,6 +112,10 @@ def _targets(merged: Sequence[StudyEnvelopes], grid: TargetGrid, sign: float) ->
         return np.empty(0)
     ascending = np.array(target_grid(float(lowest), float(highest), grid.count, grid.spacing == "log"))
     return ascending[::-1] if sign > 0 else ascending
+
+
+def _nothing(targets: Floats) -> list[str]:
+    return [] if len(targets) else ["nothing changes between target_min and target_max, so there is no target to show"]
 
 
 def _of(compared: Ranks, workload: int) -> Ranks:

@@ -55,13 +55,18 @@ class UsableCurve:
     def left_out(self) -> list[str]:
         """In words, the batch sizes that have no steps to use."""
         curve = self.measured
-        no_logarithm = curve.is_reached & ((curve.batch_sizes <= 0) | (curve.steps <= 0))
-        sizes = [str(self.found.facts.batch_sizes[index]) for index in np.flatnonzero(no_logarithm)]
-        return never_reached(self.found, curve) + (
-            [f"{self.name}: batch size {', '.join(sizes)}: 0 has no logarithm, nor a target reached at step 0"]
-            if sizes
-            else []
-        )
+        at_once, sizeless = curve.is_reached & (curve.steps <= 0), curve.batch_sizes <= 0
+        found = never_reached(self.found, curve)
+        if at_once.any():
+            found.append(
+                f"{self.name}: the target is reached at step 0 at batch size {self._listed(at_once)}: give a harder one"
+            )
+        if sizeless.any():
+            found.append(f"{self.name}: batch size {self._listed(sizeless)} has no place on a logarithmic scale")
+        return found
+
+    def _listed(self, studies: Flags) -> str:
+        return ", ".join(str(self.found.facts.batch_sizes[index]) for index in np.flatnonzero(studies))
 
 
 def usable_curve(found: Search, measured: ScalingCurve) -> UsableCurve:

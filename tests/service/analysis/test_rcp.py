@@ -87,13 +87,16 @@ def test_runs_so_far_apart_that_nothing_would_be_refused_have_no_least_mean_and_
     assert (point.least_mean, point.max_speedup) == (None, None)
     assert point.mean == 1_207_959_552.0
     (warning,) = outlying_runs(3072, runs)
-    assert "13,790,871,552 at batch size 3072 is 11.4 times the median" in warning
+    assert "at batch size 3072 runs are far from the median of 1,207,959,552: 13,790,871,552 (11.4 times);" in warning
 
 
 def test_no_run_outlies_among_runs_within_three_times_of_their_median() -> None:
     assert outlying_runs(1, np.array([1.0, 2.0, 2.9])) == []
     assert outlying_runs(1, np.array([])) == []
-    assert len(outlying_runs(1, np.array([0.1, 2.0, 2.0, 6.0]))) == 2
+    (warning,) = outlying_runs(1, np.array([0.1, 2.0, 2.0, 6.0]))
+    assert ": 0.1 (0.05 times), 6 (3 times);" in warning
+    (warning,) = outlying_runs(1, np.array([1.0] * 9 + [4.0, 5.0, 6.0, 7.0, 8.0]))
+    assert ": 8 (8 times), 7 (7 times), 6 (6 times) and 2 more;" in warning
 
 
 def test_an_allowance_lowers_the_least_mean() -> None:

@@ -129,6 +129,12 @@ def test_the_conclusion_says_by_how_much_the_largest_batch_size_falls_short() ->
     assert "64, has 0.25 and falls 0.05 (25.0%) short" in conclusion["in_words"]
 
 
+def test_a_largest_batch_size_that_is_as_good_as_the_best_falls_short_of_nothing() -> None:
+    rows = [Row(8, 1, "COMPLETE", 10, 0.2), Row(64, 1, "COMPLETE", 10, 0.2)]
+    facts = quality(view_of(rows), Selection((WORKLOAD,), METRIC)).facts
+    assert facts["conclusions"][-1]["in_words"].endswith("is at batch size 8, and the largest, 64, has the same")
+
+
 def test_too_many_budgets_are_refused() -> None:
     with pytest.raises(BadParameter, match="more than 50 budgets"):
         quality(view_of(ROWS), Selection((WORKLOAD,), METRIC), range(MOST_BUDGETS), [1])

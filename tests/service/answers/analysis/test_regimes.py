@@ -104,6 +104,12 @@ def test_a_workload_that_never_reaches_the_target_has_no_break_points() -> None:
     assert facts["warnings"] == [f"{WORKLOAD}: no batch size reached the target"]
 
 
+def test_a_target_that_is_reached_at_once_is_said_to_be_too_easy() -> None:
+    _, facts = answer(rows_of({1: 0, 2: 0}))
+    assert facts["left_out"] == [f"{WORKLOAD}: the target is reached at step 0 at batch size 1, 2: give a harder one"]
+    assert facts["warnings"] == [f"{WORKLOAD}: no batch size reached the target after step 0"]
+
+
 def test_what_makes_steps_doubtful_is_warned_of() -> None:
     coarse = rows_of(THREE_REGIMES | {64: 200}, before=100)
     more = rows_of({2: 800}, n_trials=5)[2:]
