@@ -11,6 +11,8 @@ from typing import Literal
 import numpy as np
 import numpy.typing as npt
 
+from service.analysis.median import median_of
+
 Floats = npt.NDArray[np.float64]
 Flags = npt.NDArray[np.bool_]
 Integers = npt.NDArray[np.int64]
@@ -85,10 +87,7 @@ def _fewest_examples(examples: Floats, anchor: Anchor) -> Floats:
         return np.minimum.accumulate(examples, axis=1)
     is_first = np.isfinite(examples) & (np.cumsum(np.isfinite(examples), axis=1) <= 3)
     ordered = np.sort(np.where(is_first, examples, np.inf), axis=1)
-    count = np.maximum(is_first.sum(axis=1, keepdims=True), 1)
-    low, high = (np.take_along_axis(ordered, at, axis=1) for at in ((count - 1) // 2, count // 2))
-    middle: Floats = 0.5 * (low + high)
-    return middle
+    return median_of(ordered, is_first.sum(axis=1))[:, None]
 
 
 def _checked(steps: npt.ArrayLike, tau: float) -> Floats:

@@ -7,6 +7,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from service.analysis.log_curves import Floats, LogCurves
+from service.analysis.median import median_of
 
 # Huber's constant: 95 % of the efficiency of least squares when the noise is normal.
 HUBER = 1.345
@@ -16,17 +17,6 @@ def bend(log_critical_batch_size: Floats, log_batch_size: Floats) -> Floats:
     """log(1 + B_c/B), of shape (..., m) for log B_c of shape (...): how far log S lies above log S_min."""
     bent: Floats = np.logaddexp(0.0, log_critical_batch_size[..., None] - log_batch_size)
     return bent
-
-
-def median_of(values: Floats, counts: Floats) -> Floats:
-    """Medians along the last axis of its first `counts` values; the values are sorted, those left out last."""
-    most = values.shape[-1] - 1
-    low = np.clip((counts - 1) // 2, 0, most).astype(np.intp)
-    high = np.clip(counts // 2, 0, most).astype(np.intp)
-    middle: Floats = (
-        0.5 * (np.take_along_axis(values, low[..., None], -1) + np.take_along_axis(values, high[..., None], -1))[..., 0]
-    )
-    return middle
 
 
 @dataclass(frozen=True)

@@ -5,8 +5,8 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 import numpy as np
-import numpy.typing as npt
 
+from service.analysis.median import median_of
 from service.analysis.tuned_study import TunedStudy, nearest_trials, places
 
 HEURISTICS = {"linear": 1.0, "square-root": 0.5}
@@ -78,14 +78,7 @@ def regret(study: TunedStudy, learning_rate: float, momentum: float, k: int = NE
     if not nearest.rows.size:
         return Regret(None, None, 0, 0)
     steps, decades = study.steps[nearest.rows[0]], float(nearest.decades.min())
-    fewest, middle = float(study.steps.min()), _median(steps)
+    fewest, middle = float(study.steps.min()), float(median_of(np.sort(steps), len(steps)))
     is_known = decades <= FARTHEST_DECADES and np.isfinite(middle) and fewest > 0
     n_reached = int(np.isfinite(steps).sum())
     return Regret(float(middle / fewest) if is_known else None, decades, len(steps), n_reached)
-
-
-def _median(steps: npt.NDArray[np.float64]) -> float:
-    """The median, inf where it needs a trial that never reached the target."""
-    ordered = np.sort(steps)
-    low, high = ordered[(len(ordered) - 1) // 2], ordered[len(ordered) // 2]
-    return float(low / 2 + high / 2)

@@ -8,8 +8,9 @@ from typing import Literal
 import numpy as np
 import numpy.typing as npt
 
-from service.analysis.criterion import HUBER, Criterion, bend, median_of
+from service.analysis.criterion import HUBER, Criterion, bend
 from service.analysis.log_curves import Flags, Floats, LogCurves, log_curves
+from service.analysis.median import median_of
 
 Kind = Literal["robust", "least-squares"]
 KINDS: tuple[Kind, ...] = ("robust", "least-squares")

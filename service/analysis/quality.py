@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Literal
@@ -9,7 +10,9 @@ from typing import Literal
 import numpy as np
 import numpy.typing as npt
 
+from service.analysis.best_of_n import expected_best
 from service.analysis.envelope import NEVER, Envelope, Floats, Integers
+from service.analysis.median import median_of
 
 Flags = npt.NDArray[np.bool_]
 BudgetKind = Literal["steps", "examples", "unlimited"]
@@ -113,6 +116,8 @@ class Shortfall:
 def shortfall(batch_sizes: Sequence[int], losses: Floats, trial_losses: Sequence[Floats]) -> Shortfall | None:
     """Compare the largest batch size that has a loss with the best one; None where fewer than two have any.
 
+    Also None where losses are so far apart that no float tells how far.
+
     losses: best by study, not finite for none; of equal ones the smallest batch size counts. trial_losses: by study,
     the best of each of its trials.
     """
@@ -120,14 +125,17 @@ def shortfall(batch_sizes: Sequence[int], losses: Floats, trial_losses: Sequence
     if len(there) < 2:
         return None
     best, largest = int(there[losses[there].argmin()]), int(there[-1])
-    best_loss, missing = float(losses[best]), float(losses[largest] - losses[best])
+    best_loss = float(losses[best])
+    missing = float(losses[largest]) - best_loss
+    if not math.isfinite(missing):
+        return None
     return Shortfall(
         best_batch_size=batch_sizes[best],
         best_loss=best_loss,
         largest_batch_size=batch_sizes[largest],
         largest_loss=float(losses[largest]),
         shortfall=missing,
-        relative=missing / abs(best_loss) if best_loss else None,
+        relative=_finite(missing / abs(best_loss)) if best_loss else None,
         chance=loss_of_half_the_search(trial_losses[best]),
     )
 
@@ -135,20 +143,18 @@ def shortfall(batch_sizes: Sequence[int], losses: Floats, trial_losses: Sequence
 def loss_of_half_the_search(losses: Floats) -> float | None:
     """E[min of n] - min, for n = floor(N/2) of N trials drawn without replacement; None for fewer than two trials.
 
-    E[min_n] = sum_i z_(i) C(N-i, n-1) / C(N, n) over sorted z (Tang et al. 2020; METHODS 3.1). Trials whose loss isn't
-    finite count as the worst of the others.
+    Trials whose loss isn't finite count as the worst of the others. Source: METHODS 3.1, as of expected_best.
     """
-    ordered = np.sort(np.where(np.isfinite(losses), losses, np.inf))
-    if len(ordered) < 2 or not np.isfinite(ordered[0]):
+    finite = losses[np.isfinite(losses)]
+    if len(losses) < 2 or not len(finite):
         return None
-    ordered = np.minimum(ordered, ordered[np.isfinite(ordered)][-1])
-    count = len(ordered)
-    drawn = count // 2
-    # P(the i-th is the least drawn) = P(none before is drawn) n / (N - i + 1), by i from 1, without large binomials.
-    left = np.arange(count, 0, -1, dtype=np.float64)
-    none_before = np.concatenate([[1.0], np.cumprod(np.maximum(1.0 - drawn / left, 0.0))[:-1]])
-    expected = float((ordered * none_before * np.minimum(drawn / left, 1.0)).sum())
-    return max(expected - float(ordered[0]), 0.0)
+    (expected,) = expected_best(np.where(np.isfinite(losses), losses, finite.max()), np.array([len(losses) // 2]))
+    return None if expected is None else _finite(max(expected - float(finite.min()), 0.0))
+
+
+def _finite(value: float) -> float | None:
+    """The value; None if it is too large for a float."""
+    return value if math.isfinite(value) else None
 
 
 @dataclass(frozen=True)
@@ -161,6 +167,6 @@ class Ending:
 
 def ending(value: Floats) -> Ending:
     """The end of a curve, by ascending step: the best over evaluations is optimistic, this is not (METHODS 4)."""
-    finite = value[np.isfinite(value)]
+    finite = np.sort(value[np.isfinite(value)][-LAST_FEW:])
     last = float(value[-1]) if len(value) and np.isfinite(value[-1]) else None
-    return Ending(last, float(np.median(finite[-LAST_FEW:])) if len(finite) else None)
+    return Ending(last, float(median_of(finite, len(finite))) if len(finite) else None)

@@ -8,6 +8,7 @@ from dataclasses import dataclass
 import numpy as np
 import numpy.typing as npt
 
+from service.analysis.best_of_n import chance_of_none
 from service.analysis.hyperbola import HyperbolaFit, Kind, fit_hyperbolas
 from service.analysis.log_curves import Floats, checked_batch_sizes, checked_steps
 from service.analysis.profile_likelihood import LEVEL
@@ -95,9 +96,7 @@ def fewest_of_half(steps: npt.ArrayLike, n_draws: int, rng: np.random.Generator)
     if not n_trials:
         return np.full(n_draws, np.nan)
     drawn = max(1, n_trials // 2)
-    others = np.arange(n_trials, dtype=np.float64)
-    # P(rank > r) over P(rank > r - 1) is (N - r - n + 1)/(N - r + 1).
-    beyond = np.cumprod(np.maximum(n_trials - others - drawn, 0.0) / (n_trials - others))
+    beyond = chance_of_none(n_trials, n_trials, np.array([drawn]))[0, 1:]
     ranks = np.searchsorted(-beyond, -rng.random(n_draws), side="left")
     fewest: Floats = ordered[np.minimum(ranks, n_trials - drawn)]
     return fewest

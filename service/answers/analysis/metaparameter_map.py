@@ -21,6 +21,7 @@ from service.answers.selection import Selection
 from service.release_view import ReleaseView
 from service.tabular.answer import Answer
 from service.tabular.column import row_shape
+from service.tabular.finite import finite
 from service.workload_facts import Integers
 
 MAP = row_shape(
@@ -66,11 +67,11 @@ def _rows(view: ReleaseView, found: Search, hits: Integers, classes: Integers, r
             pa.array(STATUSES).take(pa.array(facts.trials.status[rows])),
             pa.array(OUTCOMES).take(pa.array(classes)),
             pa.array(at(found.records.step, hits), mask=hits == NEVER),
-            _numbers(learning_rate),
-            _numbers(momentum),
-            _numbers(1 - momentum),
-            _numbers(effective_learning_rates(learning_rate, momentum)),
-            _numbers(_goal_probability(places(learning_rate, momentum), classes, study)),
+            finite(learning_rate),
+            finite(momentum),
+            finite(1 - momentum),
+            finite(effective_learning_rates(learning_rate, momentum)),
+            finite(_goal_probability(places(learning_rate, momentum), classes, study)),
         ],
         schema=MAP.schema,
     )
@@ -83,11 +84,6 @@ def _goal_probability(at: Floats, classes: Integers, study: Integers) -> Floats:
         own = study == index
         found[own] = goal_probability_of_others(at[own], classes[own])
     return found
-
-
-def _numbers(values: Floats) -> pa.Array:
-    """Null for what is not finite."""
-    return pa.array(values, mask=~np.isfinite(values))
 
 
 def _regions(found: Search, classes: Integers, rows: Integers) -> list[dict[str, Any]]:

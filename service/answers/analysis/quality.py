@@ -18,12 +18,13 @@ from service.answers.analysis.quality_conclusions import Conclusion, conclusion
 from service.answers.analysis.scaling_curve import last_steps
 from service.answers.facts import facts_of
 from service.answers.scaling import examples_of
-from service.answers.search import Search, at, search
+from service.answers.search import Floats, Search, at, search
 from service.answers.selection import Selection
 from service.errors import BadParameter
 from service.release_view import ReleaseView
 from service.tabular.answer import Answer
 from service.tabular.column import row_shape
+from service.tabular.finite import finite
 from service.workload_facts import Integers
 
 QUALITY = row_shape(
@@ -178,6 +179,13 @@ def _shares(best: _Best) -> list[float]:
     return result
 
 
+def _shortfalls(losses: Floats) -> Floats:
+    """By study, how far its loss is above the least; not finite where there is none."""
+    with np.errstate(invalid="ignore", over="ignore"):
+        short: Floats = losses - losses.min(initial=np.inf)
+    return short
+
+
 def _rows(best: _Best, ends: Endings | None) -> pa.RecordBatch:
     found, sizes = best.merged.found, best.merged.found.facts.batch_sizes
     steps: list[int] = at(found.records.step, best.records).tolist()
@@ -195,7 +203,7 @@ def _rows(best: _Best, ends: Endings | None) -> pa.RecordBatch:
         "budget": [best.budget.amount] * len(sizes),
         "batch_size": sizes,
         "best_value": where_there(values.tolist()),
-        "shortfall": where_there((losses - losses.min(initial=np.inf)).tolist()) if any(best.is_there) else None,
+        "shortfall": finite(_shortfalls(losses)).to_pylist(),
         "trial_id": where_there(trials),
         "step": where_there(steps),
         "examples": where_there([examples_of(step, size) for step, size in zip(steps, sizes, strict=True)]),

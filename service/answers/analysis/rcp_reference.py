@@ -55,7 +55,7 @@ def runs_of(found: Search, goal: Goal) -> tuple[Runs, ...]:
     """The runs of each study: its admitted trials."""
     sizes = found.facts.batch_sizes
     return tuple(
-        Runs(size, np.where(np.isfinite(steps), steps * size, np.inf))
+        Runs(size, np.multiply(steps, size, out=np.full(len(steps), np.inf), where=np.isfinite(steps)))
         for size, steps in zip(sizes, admitted_steps(found, goal), strict=True)
     )
 

@@ -19,12 +19,13 @@ from service.answers.analysis.usable_curve import UsableCurve, usable_curve
 from service.answers.facts import facts_of
 from service.answers.goal import Goal
 from service.answers.scaling import examples_of
-from service.answers.search import search
+from service.answers.search import Floats, search
 from service.answers.selection import Selection
 from service.errors import BadParameter
 from service.release_view import ReleaseView
 from service.tabular.answer import Answer
 from service.tabular.column import row_shape
+from service.tabular.finite import finite, whole
 
 REGIMES = row_shape(
     "regimes", "workload", "batch_size", "regime", "steps", "previous_step", "censored_at", "examples", "slope",
@@ -160,7 +161,7 @@ def _numbers(point: BreakPoint) -> dict[str, float | None]:
 def _rows(curve: UsableCurve, shape: ScalingShape, ends: Ends) -> pa.RecordBatch:
     measured, sizes = curve.measured, curve.found.facts.batch_sizes
     perfect, useful = ends.perfect[AS_DEFINED], ends.useful[AS_DEFINED]
-    steps = _integers(measured.steps)
+    steps = whole(measured.steps).to_pylist()
     usable = set(curve.studies.tolist())
     reached = [index in usable and own is not None for index, own in enumerate(steps)]
     regime = [regime_of(size, perfect, useful) if is_one else None for size, is_one in zip(sizes, reached, strict=True)]
@@ -171,11 +172,8 @@ def _rows(curve: UsableCurve, shape: ScalingShape, ends: Ends) -> pa.RecordBatch
         "batch_size": list(sizes),
         "regime": regime,
         "steps": steps,
-        "previous_step": _integers(measured.previous_steps),
-        "censored_at": [
-            int(last) if own is None and last >= 0 else None
-            for own, last in zip(steps, measured.censored_at, strict=True)
-        ],
+        "previous_step": whole(measured.previous_steps),
+        "censored_at": whole(np.where(measured.is_reached | (measured.censored_at < 0), np.nan, measured.censored_at)),
         "examples": [None if own is None else examples_of(own, size) for own, size in zip(steps, sizes, strict=True)],
         "slope": _spread(shape.slope, curve),
         "efficiency": _spread(shape.efficiency, curve),
@@ -187,12 +185,8 @@ def _rows(curve: UsableCurve, shape: ScalingShape, ends: Ends) -> pa.RecordBatch
     return pa.RecordBatch.from_pydict(columns, schema=REGIMES.schema)
 
 
-def _integers(values: np.ndarray[Any, np.dtype[np.float64]]) -> list[int | None]:
-    return [int(value) if np.isfinite(value) else None for value in values.tolist()]
-
-
-def _spread(values: np.ndarray[Any, np.dtype[np.float64]], curve: UsableCurve) -> list[float | None]:
-    """Values of the usable studies as those of all; None for the others and for NaN."""
+def _spread(values: Floats, curve: UsableCurve) -> pa.Array:
+    """Values of the usable studies as those of all; null for the others and for NaN."""
     spread = np.full(len(curve.measured.steps), np.nan)
     spread[curve.studies] = values
-    return [value if np.isfinite(value) else None for value in spread.tolist()]
+    return finite(spread)

@@ -27,6 +27,7 @@ from service.errors import BadParameter
 from service.release_view import ReleaseView
 from service.tabular.answer import Answer
 from service.tabular.column import row_shape
+from service.tabular.finite import finite, whole
 
 TARGET_SWEEP = row_shape(
     "target-sweep", "workload", "target", "coverage", "fewest_steps", "fewest_examples", "perfect_scaling_end",
@@ -158,32 +159,39 @@ def _warnings(one: Sweep, fits: IdentifiedFits) -> list[str]:
 
 
 def _rows(one: Sweep, fits: IdentifiedFits, targets: Floats, compared: Ranks | None) -> pa.RecordBatch:
-    sizes = np.asarray(one.batch_sizes, np.float64)
     end, useful = one.perfect_ends(), one.max_useful()
     columns: dict[str, Any] = {
         "workload": [str(one.found.facts.workload)] * len(targets),
         "target": targets,
         "coverage": coverage(one.steps),
-        "fewest_steps": _whole(one.steps.min(axis=1)),
-        "fewest_examples": _whole((one.steps * sizes).min(axis=1)),
+        "fewest_steps": whole(one.steps.min(axis=1)),
+        "fewest_examples": whole(_examples(one).min(axis=1)),
         "perfect_scaling_end": _sizes(one, end),
         "perfect_scaling_end_censored": _censoring(end),
         "max_useful_batch_size": _sizes(one, useful),
         "max_useful_censored": _censoring(useful),
-        "critical_batch_size": _known(fits.critical_batch_size),
-        "critical_batch_size_lower": _known(fits.lower),
-        "critical_batch_size_upper": _known(fits.upper),
-        "s_min": _known(fits.s_min),
-        "e_min": _known(fits.s_min * fits.critical_batch_size),
-        "rms_log_residual": _known(fits.rms_log_residual),
+        "critical_batch_size": finite(fits.critical_batch_size),
+        "critical_batch_size_lower": finite(fits.lower),
+        "critical_batch_size_upper": finite(fits.upper),
+        "s_min": finite(fits.s_min),
+        "e_min": finite(fits.s_min * fits.critical_batch_size),
+        "rms_log_residual": finite(fits.rms_log_residual),
         "not_identifiable": list(fits.refusal),
-        "mean_rank": None if compared is None else _known(compared.mean_rank),
+        "mean_rank": None if compared is None else finite(compared.mean_rank),
         "n_fewest": None if compared is None else compared.n_fewest,
         "n_compared": None if compared is None else compared.n_compared,
     }
     nothing = [None] * len(targets)
     arrays = [pa.array(nothing if (own := columns[f.name]) is None else own, f.type) for f in TARGET_SWEEP.schema]
     return pa.RecordBatch.from_arrays(arrays, schema=TARGET_SWEEP.schema)
+
+
+def _examples(one: Sweep) -> Floats:
+    """Targets by studies; inf for never, at batch size 0 as well."""
+    sizes = np.broadcast_to(np.asarray(one.batch_sizes, np.float64), one.steps.shape)
+    examples: Floats = np.full(one.steps.shape, np.inf)
+    np.multiply(one.steps, sizes, out=examples, where=np.isfinite(one.steps))
+    return examples
 
 
 def _sizes(one: Sweep, points: BreakPoints) -> list[int | None]:
@@ -193,12 +201,3 @@ def _sizes(one: Sweep, points: BreakPoints) -> list[int | None]:
 def _censoring(points: BreakPoints) -> list[str | None]:
     flags = zip(points.is_left_censored.tolist(), points.is_right_censored.tolist(), strict=True)
     return [_CENSORED.get(each) for each in flags]
-
-
-def _known(values: Floats) -> pa.Array:
-    return pa.array(values, mask=~np.isfinite(values))
-
-
-def _whole(values: Floats) -> list[int | None]:
-    """Counts, exact up to 2^53; None for never, and for what exceeds 64 bits."""
-    return [int(value) if value < 2**63 else None for value in values.tolist()]

@@ -28,6 +28,7 @@ from service.errors import BadParameter
 from service.release_view import ReleaseView
 from service.tabular.answer import Answer
 from service.tabular.column import row_shape
+from service.tabular.finite import finite
 from service.workload_facts import Integers
 
 TIME_COST = row_shape(
@@ -205,9 +206,9 @@ def _rows(one: _Reached, critical_batch_size: float | None) -> pa.RecordBatch:
         "fastest_examples": _examples(one, one.fastest),
         "fastest_elapsed_s": _of(one.fastest, one.elapsed),
         "is_on_front": is_on_front(one.time, one.cost).tolist(),
-        "examples_per_second": _finite(rates),
-        "statistical_efficiency": _finite(efficiency),
-        "goodput": _finite(good),
+        "examples_per_second": finite(rates),
+        "statistical_efficiency": finite(efficiency),
+        "goodput": finite(good),
         "n_trials": found.n_admitted.tolist(),
         "n_reached": one.curve.n_reached.tolist(),
         "n_timed": one.n_timed.tolist(),
@@ -227,7 +228,3 @@ def _of(rows: Integers, values: npt.NDArray[Any]) -> list[Any]:
 def _examples(one: _Reached, rows: Integers) -> list[int | None]:
     steps, sizes = _of(rows, one.steps), one.found.facts.batch_sizes
     return [None if count is None else examples_of(count, size) for count, size in zip(steps, sizes, strict=True)]
-
-
-def _finite(values: Floats) -> list[float | None]:
-    return [value if math.isfinite(value) else None for value in values.tolist()]

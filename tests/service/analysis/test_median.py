@@ -1,0 +1,25 @@
+from __future__ import annotations
+
+import math
+
+import numpy as np
+import pytest
+
+from service.analysis.median import median_of
+
+INF = math.inf
+
+
+@pytest.mark.parametrize(
+    ("values", "expected"),
+    [([1.0], 1.0), ([1.0, 2.0], 1.5), ([1.0, 2.0, INF], 2.0), ([1.0, INF], INF), ([1e308, 1.5e308], 1.25e308)],
+)
+def test_a_median_needs_no_sum_that_overflows_and_is_inf_where_it_needs_one(
+    values: list[float], expected: float
+) -> None:
+    assert float(median_of(np.array(values), len(values))) == expected
+
+
+def test_what_lies_beyond_the_counts_is_left_out() -> None:
+    values = np.array([[1.0, 3.0, INF], [1.0, 2.0, 9.0]])
+    assert median_of(values, np.array([2, 3])).tolist() == [2.0, 2.0]
