@@ -17,9 +17,9 @@ _BELOW = 40
 _LEGEND, _LEGEND_ROW = 20, 17
 _PX_A_LETTER, _PX_A_SYMBOL = 5.6, 30
 _LEAST_PANEL = 210
-_PX_A_LETTER, _PX_A_SYMBOL = 5.6, 30
-_LEAST_PANEL = 210
 _LEAST_WIDTH, _LEAST_HEIGHT = 100, 90
+_LEAST_SHARE = 0.45
+"""Of the height asked for, what the plot of a figure of one plot has, however long legend and caption are."""
 
 
 def plot_width(width: int, columns: int = 1) -> int:
@@ -57,4 +57,4 @@ def single_panel(
     legend = _LEGEND + _LEGEND_ROW * n_rows if n_rows else 0
     words = len(wrapped(caption, width - 2 * PADDING)) * theme.CAPTION_LINE + 10
     room = height - 2 * PADDING - heading - 8 - _BELOW - legend - words
-    return Panel(title=title, subtitle=subtitle, width=plot, height=max(_LEAST_HEIGHT, int(room)))
+    return Panel(title=title, subtitle=subtitle, width=plot, height=max(_LEAST_HEIGHT, int(_LEAST_SHARE * height), int(room)))

@@ -21,7 +21,7 @@ class FrameParameters(BaseModel):
     width: Annotated[Natural, Field(ge=240, le=1600, examples=[480], json_schema_extra=_PX)] = 480
     """The figure's width, axes and caption included."""
     height: Annotated[Natural, Field(ge=200, le=1200, examples=[400], json_schema_extra=_PX)] = 400
-    """About the figure's height, heading and caption included; a long caption makes it higher."""
+    """About the figure's height, heading and caption included; a long caption or legend makes it higher."""
     scale: Annotated[
         float, Field(ge=0.5, le=4, allow_inf_nan=False, examples=[2], json_schema_extra=unit("pixels per px"))
     ] = 2
