@@ -57,4 +57,6 @@ def single_panel(
     legend = _LEGEND + _LEGEND_ROW * n_rows if n_rows else 0
     words = len(wrapped(caption, width - 2 * PADDING)) * theme.CAPTION_LINE + 10
     room = height - 2 * PADDING - heading - 8 - _BELOW - legend - words
-    return Panel(title=title, subtitle=subtitle, width=plot, height=max(_LEAST_HEIGHT, int(_LEAST_SHARE * height), int(room)))
+    return Panel(
+        title=title, subtitle=subtitle, width=plot, height=max(_LEAST_HEIGHT, int(_LEAST_SHARE * height), int(room))
+    )

@@ -75,7 +75,7 @@ class DrawnFigure:
     def _explained(self) -> Iterator[str]:
         paper = self.paper
         source = f"{paper.authors}: {paper.title}. {paper.published}"
-        yield f"Figure {self.figure.number}, {self.figure.title[:1].lower()}{self.figure.title[1:]}; after {source}"
+        yield f"Figure {self.figure.number}, {self.figure.title[:1].lower()}{self.figure.title[1:]}; after {source}."
         for kind in dict.fromkeys(panel.panel.kind for panel in self.panels):
             marks = self._marks_of_steps() if kind == "steps-to-result" else ()
             yield " ".join([_EXPLAINED[kind], *marks])
