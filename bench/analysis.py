@@ -16,9 +16,10 @@ from dataclasses import dataclass
 from pathlib import Path
 from urllib.parse import urlencode
 
-from bench.archive import Scale, write_archive
+from bench.archive import write_archive
 from bench.measure import machine
-from bench.scaling import METRICS, get, milliseconds
+from bench.plan import Scale
+from bench.scaling import askable, get, milliseconds
 from bench.servers import service
 from ingest.run import ingest
 from schema.lake import Lake
@@ -60,17 +61,19 @@ def queries(question: Question, view: ReleaseView, count: int) -> Iterator[str]:
     chance = random.Random(name)
     workloads = sorted(view.workloads)
     for number in range(count):
-        metric, lowest, highest = chance.choice(METRICS)
-        chosen = chance.sample(workloads, min(2, len(workloads)))
-        asked = [("workload", str(chosen[0])), ("metric", metric)]
+        workload = chance.choice(workloads)
+        metric = chance.choice(askable(view.workloads[workload]))
+        others = [other for other in workloads if other != workload and metric in askable(view.workloads[other])]
+        other = chance.choice(others or [workload])
+        asked = [("workload", str(workload)), ("metric", metric.name)]
         if name in SEVERAL:
-            asked.append(("workload", str(chosen[-1])))
+            asked.append(("workload", str(other)))
         if "submission" in fields:
-            asked.append(("submission", str(chosen[-1])))
+            asked.append(("submission", str(other)))
         if "target" in fields:
-            asked.append(("target", repr(chance.uniform(lowest, highest))))
+            asked.append(("target", repr(chance.uniform(metric.lowest, metric.highest))))
         elif "target_min" in fields:
-            asked.append(("target_min", repr(chance.uniform(0, lowest))))
+            asked.append(("target_min", repr(chance.uniform(0, metric.lowest))))
         else:
             asked.append(("step_budget", str(chance.randrange(100, 100_000) + number)))
         yield urlencode(asked)
@@ -112,7 +115,9 @@ def report(lake: Lake, count: int) -> Iterator[str]:
 
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("--lake", type=Path, help="an existing lake; by default one of 16,800 trials is made")
+    parser.add_argument(
+        "--lake", type=Path, help="an existing lake; by default one of a tenth of the published size is made"
+    )
     parser.add_argument("--questions", type=int, default=20)
     options = parser.parse_args()
     with tempfile.TemporaryDirectory(prefix="losslake-bench-") as folder:

@@ -1,9 +1,12 @@
-"""A synthetic archive in the published layout, as large as wanted: `python -m bench.archive OUTPUT.tar.bz2`.
+"""A synthetic archive of the shape of the published one: `python -m bench.archive OUTPUT.tar.bz2 --scale 1.0`.
 
-By default 16,800 trials (12 workloads x 14 batch sizes x 100 trials) with 7 million evaluations of six metrics. Curves
-are noisy decays whose speed depends on the trial's learning rate, error rates are quantised to k/N, cross-entropies
-have six digits; some trials diverge. The same seed gives the same bytes. Studies are made and compressed on all cores:
-each becomes a bzip2 stream of its own, and bzip2 streams one after the other are a bzip2 file.
+Scale 1.0 has the published studies with their numbers of complete, incomplete and infeasible trials, and 71,638,836
+evaluations; another scale has that part of the trials in every study. Steps between evaluations differ, error rates are
+multiples of one over the size of their split, cross-entropies have six digits, some trials diverge. What the archive
+was made from lies beside it, OUTPUT.truth.jsonl: the best trial of each study and its steps to the goal.
+
+The same seed gives the same bytes, whatever the number of processes. Each study becomes a bzip2 stream of its own, and
+bzip2 streams one after the other are a bzip2 file; a process holds one study at a time.
 """
 
 from __future__ import annotations
@@ -11,145 +14,185 @@ from __future__ import annotations
 import argparse
 import bz2
 import io
-import json
 import os
 import tarfile
-from collections.abc import Iterator
-from concurrent.futures import ProcessPoolExecutor
+import time
+from collections import deque
+from collections.abc import Iterator, Sequence
+from concurrent.futures import Future, ProcessPoolExecutor
 from dataclasses import dataclass
 from pathlib import Path
 
 import numpy as np
-import numpy.typing as npt
 import pyarrow as pa
 import pyarrow.csv
 
-ROOT = "synthetic"
-DATASETS = ("mnist", "cifar_10", "lm1b")
-MODELS = ("fc", "cnn")
-OPTIMIZERS = ("sgd", "nesterov_momentum")
-SPLITS = (("train", 50_000), ("val", 5_000), ("test", 10_000))
+from bench.curves import Curves, curves, drawn_trials
+from bench.metadata import metadata_json, study_json
+from bench.plan import Scale, StudyPlan, plans
+from bench.truth import StudyTruth, to_line, truth_path
+
 END_OF_ARCHIVE = bytes(1024)
+NEWLINE = ord("\n")
+_BLOCK = tarfile.BLOCKSIZE
+_AS_NUMBERS = pa.csv.WriteOptions(include_header=False, quoting_style="none", batch_size=1 << 20)
 
 
 @dataclass(frozen=True)
-class Scale:
-    """How large the archive is; evaluations is the mean per trial."""
+class MadeStudy:
+    """A study as tar entries in one bzip2 stream; raw_bytes: of these entries; seconds: of CPU."""
 
-    batch_sizes: int = 14
-    trials: int = 100
-    evaluations: int = 417
-    seed: int = 1
+    stream: bytes
+    truth: StudyTruth
+    raw_bytes: int
+    seconds: float
+    compression_seconds: float
 
 
 @dataclass(frozen=True)
-class StudyPlan:
-    """One study to be made."""
+class Written:
+    """What an archive holds and what making it took, in seconds of CPU of all processes."""
 
-    dataset: str
-    model: str
-    optimizer: str
-    batch_size: int
-    seed: int
-
-    @property
-    def folder(self) -> str:
-        return f"{ROOT}/{self.dataset}/{self.model}/{self.optimizer}/{self.batch_size}"
+    studies: int
+    trials: int
+    evaluations: int
+    raw_bytes: int
+    seconds: float
+    compression_seconds: float
 
 
-def plans(scale: Scale) -> list[StudyPlan]:
-    """Every study of the archive, in order of path."""
-    keys = [(d, m, o, 2**b) for d in DATASETS for m in MODELS for o in OPTIMIZERS for b in range(scale.batch_sizes)]
-    return [StudyPlan(*key, seed=scale.seed * 1_000_003 + number) for number, key in enumerate(keys)]
+def made_study(plan: StudyPlan) -> MadeStudy:
+    """Make a study and compress it."""
+    started = time.process_time()
+    compressor, compression, raw_bytes = bz2.BZ2Compressor(), 0.0, 0
+    stream: list[bytes] = []
+    found: list[StudyTruth] = []
+    for piece in _pieces(plan, found):
+        raw_bytes += len(piece)
+        before = time.process_time()
+        stream.append(compressor.compress(piece))
+        compression += time.process_time() - before
+    before = time.process_time()
+    stream.append(compressor.flush())
+    ended = time.process_time()
+    return MadeStudy(b"".join(stream), found[0], raw_bytes, ended - started, compression + ended - before)
 
 
-def study_members(plan: StudyPlan, scale: Scale) -> Iterator[tuple[str, bytes]]:
-    """The files of a study: path and content."""
+def _pieces(plan: StudyPlan, found: list[StudyTruth]) -> Iterator[bytes]:
+    """The tar entries of a study, some trials at a time; its truth is added to `found` on the way."""
     rng = np.random.default_rng(plan.seed)
-    critical = 2.0 ** (4 + plan.seed % 7)
-    least_steps = 3_000.0 * (1 + critical / plan.batch_size)
-    train_steps = int(6 * least_steps)
-    study = {
-        "batch_size": plan.batch_size,
-        "dataset": plan.dataset,
-        "model": plan.model,
-        "optimizer": plan.optimizer,
-        "early_stopping": False,
-        "train_steps": train_steps,
-        "parameter_configs": {
-            "learning_rate": {"type": "DOUBLE", "min_value": 1e-4, "max_value": 10.0, "scale": "LOG_SCALE"}
-        },
-    }
-    yield f"{plan.folder}/study.json", json.dumps(study).encode()
-    spacing = np.exp(rng.normal(0, 0.2, 2 * scale.evaluations))
-    grid = np.unique(np.round(np.cumsum(spacing) / spacing[: scale.evaluations].sum() * train_steps).astype(np.int64))
-    for trial_id in range(1, scale.trials + 1):
-        learning_rate = float(10 ** rng.uniform(-4, 1))
-        diverges = learning_rate > 3 and rng.random() < 0.7
-        longest = int(scale.evaluations * rng.uniform(0.9, 1.1))
-        steps = np.concatenate([[0], grid[: longest // 3 if diverges else longest]])
-        status = "INFEASIBLE" if diverges else "COMPLETE"
-        parameters = {"learning_rate": learning_rate, "momentum": float(1 - 10 ** rng.uniform(-3, 0))}
-        metadata = {"parameters": parameters, "status": status, "steps": int(steps[-1]), "trial_id": trial_id}
-        yield f"{plan.folder}/{trial_id}/metadata.json", json.dumps(metadata).encode()
-        slowness = least_steps * (1 + abs(np.log10(learning_rate) + 1))
-        yield f"{plan.folder}/{trial_id}/measurements.csv", _curve(rng, steps, slowness, diverges)
+    trials = drawn_trials(plan, rng)
+    metadata = metadata_json(plan, trials, rng)
+    yield b"".join(_entry(f"{plan.folder}/study.json", study_json(plan)))
+    for some in curves(plan, trials, rng):
+        parts: list[bytes] = []
+        for row, text in zip(some.trials, csv_texts(some), strict=True):
+            parts += _entry(f"{plan.folder}/{row + 1}/metadata.json", metadata[row])
+            parts += _entry(f"{plan.folder}/{row + 1}/measurements.csv", text)
+        yield b"".join(parts)
+        if plan.best in some.trials:
+            found.append(_truth(plan, some))
 
 
-def _curve(rng: np.random.Generator, steps: npt.NDArray[np.int64], slowness: float, diverges: bool) -> bytes:
-    """The CSV text of a trial: loss decays to a floor with noise, error follows the loss."""
-    floor = rng.uniform(0.02, 0.3)
-    trend = floor + 2.3 * np.exp(-steps / slowness * 4)
-    columns: dict[str, npt.NDArray[np.float64] | npt.NDArray[np.int64]] = {"step": steps}
-    for split, size in SPLITS:
-        loss = trend * np.exp(rng.normal(0.02 if split != "train" else 0, 0.05, len(steps)))
-        if diverges:
-            loss[-3:] = [40.0, 3000.0, np.nan]
-        error = np.clip(1 - np.exp(-loss), 0, 0.9)
-        columns[f"{split}/cross_entropy_error"] = _six_digits(loss)
-        columns[f"{split}/classification_error"] = _six_digits(np.round(error * size) / size)
-    text = io.BytesIO()
-    pa.csv.write_csv(pa.table(columns), text, pa.csv.WriteOptions(quoting_style="none", quoting_header="none"))
-    return text.getvalue()
+def csv_texts(some: Curves) -> Iterator[bytes]:
+    """The CSV text of each trial."""
+    buffer = io.BytesIO()
+    pa.csv.write_csv(pa.table({"step": some.steps} | some.values), buffer, _AS_NUMBERS)
+    text = buffer.getvalue()
+    line_ends = np.flatnonzero(np.frombuffer(text, np.uint8) == NEWLINE)
+    header = ",".join(["step", *some.values]).encode() + b"\n"
+    begin = 0
+    for end in (line_ends[some.ends - 1] + 1).tolist():
+        yield header + text[begin:end]
+        begin = end
 
 
-def _six_digits(values: npt.NDArray[np.float64]) -> npt.NDArray[np.float64]:
-    with np.errstate(divide="ignore", invalid="ignore"):
-        scale = 10.0 ** (5 - np.floor(np.log10(np.abs(values))))
-        return np.where(np.isfinite(values) & (values != 0), np.round(values * scale) / scale, values)
+def _entry(path: str, content: bytes) -> Sequence[bytes]:
+    """A file as a tar entry: its header, and its bytes up to a whole block."""
+    entry = tarfile.TarInfo(path)
+    entry.size = len(content)
+    return entry.tobuf(tarfile.USTAR_FORMAT), content, bytes(-len(content) % _BLOCK)
 
 
-def compressed_study(plan: StudyPlan, scale: Scale) -> bytes:
-    """A study as tar entries, as one bzip2 stream."""
-    raw = io.BytesIO()
-    with tarfile.open(fileobj=raw, mode="w", format=tarfile.USTAR_FORMAT) as archive:
-        for path, content in study_members(plan, scale):
-            entry = tarfile.TarInfo(path)
-            entry.size = len(content)
-            archive.addfile(entry, io.BytesIO(content))
-        end = archive.offset
-    return bz2.compress(raw.getvalue()[:end])
+def _truth(plan: StudyPlan, some: Curves) -> StudyTruth:
+    shape, metric = plan.workload, plan.workload.metrics.goal_metric
+    end = int(some.ends[plan.best - some.trials.start])
+    begin = end - int(plan.rows[plan.best])
+    row = begin + int(np.searchsorted(some.steps[begin:end], plan.steps_to_goal))
+    complete, incomplete, infeasible = np.bincount(plan.status, minlength=3).tolist()
+    return StudyTruth(
+        workload=f"{plan.collection}/{shape.path}",
+        batch_size=plan.batch_size,
+        metric=metric,
+        goal=shape.goal,
+        steps=int(some.steps[row]),
+        trial_id=plan.best + 1,
+        value=float(some.values[metric][row]),
+        previous_step=int(some.steps[row - 1]),
+        least_steps=shape.least_steps,
+        critical_batch_size=shape.critical_batch_size,
+        complete=complete,
+        incomplete=incomplete,
+        infeasible=infeasible,
+        evaluations=int(plan.rows.sum()),
+    )
 
 
-def write_archive(path: Path, scale: Scale) -> None:
-    """Write the archive; nothing but a few studies is ever in memory."""
-    unfinished = path.with_suffix(".unfinished")
-    with ProcessPoolExecutor(os.cpu_count()) as pool, unfinished.open("wb") as file:
-        for stream in pool.map(compressed_study, plans(scale), [scale] * len(plans(scale))):
-            file.write(stream)
+def write_archive(path: Path, scale: Scale, processes: int | None = None) -> Written:
+    """Write an archive and its truth; nothing but a few studies is ever in memory. Default: a process per core."""
+    return write_studies(path, plans(scale), processes or os.cpu_count() or 1)
+
+
+def write_studies(path: Path, studies: Sequence[StudyPlan], processes: int) -> Written:
+    """Write an archive of these studies, and its truth."""
+    unfinished, truth = path.with_suffix(".unfinished"), truth_path(path)
+    made: list[Written] = []
+    with unfinished.open("wb") as file, truth.open("w", encoding="utf-8") as truths:
+        for plan, study in zip(studies, _made_studies(studies, processes), strict=True):
+            file.write(study.stream)
+            truths.write(to_line(study.truth))
+            trials, evaluations = len(plan.status), study.truth.evaluations
+            made.append(Written(1, trials, evaluations, study.raw_bytes, study.seconds, study.compression_seconds))
         file.write(bz2.compress(END_OF_ARCHIVE))
     unfinished.replace(path)
+    return Written(*(sum(column) for column in zip(*(vars(one).values() for one in made), strict=True)))
+
+
+def _made_studies(studies: Sequence[StudyPlan], processes: int) -> Iterator[MadeStudy]:
+    """Every study, in their order; only few are made ahead of the one that is waited for."""
+    if processes == 1:
+        yield from map(made_study, studies)
+        return
+    with ProcessPoolExecutor(processes) as pool:
+        ahead: deque[Future[MadeStudy]] = deque()
+        for plan in studies:
+            ahead.append(pool.submit(made_study, plan))
+            if len(ahead) > 2 * processes:
+                yield ahead.popleft().result()
+        while ahead:
+            yield ahead.popleft().result()
 
 
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("output", type=Path)
-    for name, default in vars(Scale()).items():
-        parser.add_argument(f"--{name.replace('_', '-')}", type=int, default=default)
-    given = vars(parser.parse_args())
-    output = given.pop("output")
-    write_archive(output, Scale(**given))
-    print(f"{output}: {output.stat().st_size:,} bytes, {len(plans(Scale(**given))) * given['trials']:,} trials")
+    parser.add_argument("--scale", type=float, default=Scale.size, help="of the published size; default: %(default)s")
+    parser.add_argument("--seed", type=int, default=Scale.seed)
+    parser.add_argument("--root", default=Scale.root, help="the top folder; default: %(default)s")
+    parser.add_argument("--processes", type=int, help="default: one per core")
+    given = parser.parse_args()
+    started = time.perf_counter()
+    written = write_archive(given.output, Scale(given.scale, given.seed, given.root), given.processes)
+    wall, making = time.perf_counter() - started, written.seconds - written.compression_seconds
+    size, raw = given.output.stat().st_size, written.raw_bytes
+    print(f"{given.output}: {size:,} bytes, {raw / size:.1f} times as much unpacked")
+    print(
+        f"{written.studies:,} studies, {written.trials:,} trials, {written.evaluations:,} evaluations in {wall:.1f} s"
+    )
+    print(
+        f"CPU: {making:.1f} s to make and format ({raw / 1e6 / making:.0f} MB/s per core), "
+        f"{written.compression_seconds:.1f} s to compress ({raw / 1e6 / written.compression_seconds:.1f} MB/s per core)"
+    )
 
 
 if __name__ == "__main__":

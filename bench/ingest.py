@@ -18,8 +18,9 @@ import pyarrow as pa
 import pyarrow.csv
 import rapidgzip
 
-from bench.archive import Scale, write_archive
+from bench.archive import write_archive
 from bench.measure import Measured, in_own_process, machine
+from bench.plan import Scale
 from ingest.report import Summary
 from ingest.run import ingest
 from ingest.sources.open import open_source
@@ -120,7 +121,9 @@ def _report(
 
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("--archive", type=Path, help="an archive made by bench.archive; by default one is made")
+    parser.add_argument(
+        "--archive", type=Path, help="an archive made by bench.archive; by default one of scale 0.1 is made"
+    )
     parser.add_argument("--rounds", type=int, default=3)
     options = parser.parse_args()
     if options.archive:

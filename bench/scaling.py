@@ -17,8 +17,9 @@ from dataclasses import dataclass
 from pathlib import Path
 from urllib.parse import urlencode
 
-from bench.archive import Scale, write_archive
+from bench.archive import write_archive
 from bench.measure import machine
+from bench.plan import Scale
 from bench.servers import service
 from ingest.run import ingest
 from schema.lake import Lake
@@ -29,8 +30,28 @@ from service.answers.scaling import scaling
 from service.answers.selection import Selection
 from service.release_view import ReleaseView
 from service.tabular.formats import json_pieces
+from service.workload_facts import WorkloadFacts
 
-METRICS = (("val/classification_error", 0.02, 0.5), ("val/cross_entropy_error", 0.05, 1.5))
+
+@dataclass(frozen=True)
+class Askable:
+    """A metric with the range in which its targets are drawn."""
+
+    name: str
+    lowest: float
+    highest: float
+
+
+ERROR = Askable("val/classification_error", 0.02, 0.5)
+LOSS = Askable("val/cross_entropy_error", 0.05, 1.5)
+LANGUAGE_LOSS = Askable("val/cross_entropy_error", 3.8, 8.0)
+PRECISION = Askable("val/average_precision", 0.05, 0.35)
+
+
+def askable(facts: WorkloadFacts) -> list[Askable]:
+    """What can be asked of a workload; one that measures nothing but a loss is a language model."""
+    found = [metric for metric in (ERROR, PRECISION, LOSS) if metric.name in facts.measured]
+    return [LANGUAGE_LOSS] if found == [LOSS] else found
 
 
 @dataclass(frozen=True)
@@ -59,8 +80,9 @@ def questions(view: ReleaseView, count: int, seed: int = 1) -> list[Asked]:
     workloads = sorted(view.workloads)
     asked = []
     for _ in range(count):
-        metric, lowest, highest = chance.choice(METRICS)
-        asked.append(Asked(chance.choice(workloads), metric, chance.uniform(lowest, highest)))
+        workload = chance.choice(workloads)
+        metric = chance.choice(askable(view.workloads[workload]))
+        asked.append(Asked(workload, metric.name, chance.uniform(metric.lowest, metric.highest)))
     return asked
 
 
@@ -114,7 +136,9 @@ def run(lake: Lake, count: int) -> str:
 
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("--lake", type=Path, help="an existing lake; by default one of 16,800 trials is made")
+    parser.add_argument(
+        "--lake", type=Path, help="an existing lake; by default one of a tenth of the published size is made"
+    )
     parser.add_argument("--questions", type=int, default=400)
     options = parser.parse_args()
     if options.lake:

@@ -17,17 +17,17 @@ from urllib.parse import quote, urlencode
 
 import psutil
 
-from bench.archive import Scale, write_archive
+from bench.archive import write_archive
 from bench.load import Load, ask, get, load, post
 from bench.measure import machine
-from bench.scaling import questions
+from bench.plan import Scale
+from bench.scaling import askable, questions
 from bench.servers import Server, constants, nginx, service
 from ingest.run import ingest
 from schema.lake import Lake
 from service.release_view import ReleaseView
 
 CLIENTS = (1, 16)
-METRIC = "val/classification_error"
 SQL = "SELECT batch_size, steps, trial_id, value FROM result_at($metric, $target) WHERE collection = $collection AND \
 dataset = $dataset AND model = $model AND optimizer = $optimizer ORDER BY batch_size"
 FEW, MANY = 1_000, 10_000
@@ -55,11 +55,15 @@ def cases(view: ReleaseView, seed: int = 1) -> Iterator[Case]:
         row = chance.randrange(len(facts.trials.trial_id))
         size = facts.batch_sizes[int(facts.study_of_trial[row])]
         trial = f"{facts.workload}/{size}/{facts.trials.trial_id[row]}"
-        trials.append(f"/v1/curves?{urlencode({'trial': trial, 'metric': METRIC})}")
+        trials.append(f"/v1/curves?{urlencode({'trial': trial, 'metric': askable(facts)[0].name})}")
     yield Case("one curve, each new", [get(path) for path in trials])
-    studies = [f"{w}/{size}" for w, facts in view.workloads.items() for size in facts.batch_sizes]
+    studies = [
+        {"study": f"{workload}/{size}", "metric": askable(facts)[0].name}
+        for workload, facts in view.workloads.items()
+        for size in facts.batch_sizes
+    ]
     for name in ("json", "csv", "arrow", "parquet"):
-        paths = [f"/v1/curves.{name}?{urlencode({'study': study, 'metric': METRIC})}" for study in studies]
+        paths = [f"/v1/curves.{name}?{urlencode(study)}" for study in studies]
         yield Case(f"a study's curves, {name}", [get(path) for path in paths])
     bodies = []
     for question in asked[:2000]:
@@ -147,7 +151,9 @@ def memory_after(server: Server, count: int, requests: Sequence[bytes]) -> float
 
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("--lake", type=Path, help="an existing lake; by default one of 16,800 trials is made")
+    parser.add_argument(
+        "--lake", type=Path, help="an existing lake; by default one of a tenth of the published size is made"
+    )
     parser.add_argument("--seconds", type=float, default=4.0)
     parser.add_argument("--workers", type=int, default=2)
     options = parser.parse_args()
