@@ -40,7 +40,7 @@ class StudyTruth:
 
 def truth_path(archive: Path) -> Path:
     """Where the truth of an archive lies."""
-    return archive.with_name(f"{archive.name.partition('.')[0]}.truth.jsonl")
+    return archive.with_name(f"{archive.name.removesuffix('.tar.bz2')}.truth.jsonl")
 
 
 def to_line(truth: StudyTruth) -> str:

@@ -109,6 +109,11 @@ def test_the_same_seed_gives_the_same_bytes_whatever_the_number_of_processes(tmp
     assert digests[0] == digests[1] != digests[2]
 
 
+def test_archives_of_several_scales_have_a_truth_each() -> None:
+    assert truth_path(Path("lakes/0.1.tar.bz2")) == Path("lakes/0.1.truth.jsonl")
+    assert truth_path(Path("lakes/0.01.tar.bz2")) == Path("lakes/0.01.truth.jsonl")
+
+
 def test_nothing_of_it_is_quarantined(taken_in: tuple[Lake, Summary], archive: Path) -> None:
     lake, summary = taken_in
     truths = list(read_truth(truth_path(archive)))
