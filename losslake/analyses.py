@@ -11,12 +11,13 @@ import typer
 from pydantic import ValidationError
 from pydantic.fields import FieldInfo
 
-from losslake.analysis_table import print_table
+from losslake.analysis_table import print_table, with_options
 from losslake.console import LakeOption, ReleaseOption
 from losslake.goals import goal_of
 from losslake.print_formats import Format
 from schema.errors import LossLakeError
 from schema.lake import Lake
+from service.errors import BadParameter
 from service.named import named_workload
 from service.release_view import ReleaseView
 from service.releases import Releases
@@ -55,9 +56,12 @@ def _command(question: Question) -> Callable[..., None]:
         parameters = _parameters(question, _with_goal(question, view, values))
         releases = Releases(opened)
         output = FORMATS["json" if format is Format.table else format.value]
-        answer = question.answer(Asked(releases, view, parameters, {}, output))
+        try:
+            answer = question.answer(Asked(releases, view, parameters, {}, output))
+        except BadParameter as error:
+            raise LossLakeError(with_options(str(error), question.parameters.model_fields)) from None
         if format is Format.table:
-            print_table(answer)
+            print_table(answer, question.parameters.model_fields)
             return
         for piece in output.encode(answer):
             sys.stdout.buffer.write(piece)

@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
+import re
 import textwrap
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from typing import Any
 
 from losslake.console import cell_text, say, show_table, terminal_width
@@ -18,10 +19,11 @@ _SAID_ELSEWHERE = {
 _IN_WORDS = "in_words"
 
 
-def print_table(answer: Answer) -> None:
+def print_table(answer: Answer, parameters: Collection[str]) -> None:
     """Print an analysis: its facts, its rows, what it left out and what it warns of.
 
     Columns that hold the one workload asked about are left out; of several workloads, tables have what differs.
+    parameters: what the analysis takes; where it speaks of one, the option is named.
     """
     facts, table = answer.facts, answer.table()
     workloads = list(facts.get("workloads", ()))
@@ -43,9 +45,16 @@ def print_table(answer: Answer) -> None:
     notes += [f"warning: {text}" for text in facts.get("warnings", ())]
     if notes:
         say("")
-    for note in notes:
+    for text in notes:
+        note = with_options(text, parameters)
         # With a single workload, the headline has said which.
         _paragraph(note.replace(f": {workloads[0]}: ", ": ", 1) if len(workloads) == 1 else note, "  ")
+
+
+def with_options(text: str, parameters: Collection[str]) -> str:
+    """A text of the service that speaks of parameters, `last=true`, in terms of options: `--last true`."""
+    named = "|".join(map(re.escape, parameters))
+    return re.sub(rf"\b({named})=(\S*)", lambda found: f"--{found[1].replace('_', '-')} {found[2]}".rstrip(), text)
 
 
 def _is_table(value: object) -> bool:

@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from schema.errors import LossLakeError
+from schema.names import Workload
 
 if TYPE_CHECKING:
     from service.release_view import ReleaseView
@@ -16,5 +17,9 @@ def goal_of(view: ReleaseView, workload: str, metric: str | None, target: float 
         return metric, target
     goal = next((g for g in view.goals if str(g.workload) == workload and metric in (None, g.metric)), None)
     if goal is None:
-        raise LossLakeError(f"give --metric and --target: {workload} has no goal that fills them in")
+        missing = " and ".join(
+            option for option, given in (("--metric", metric), ("--target", target)) if given is None
+        )
+        measured = ", ".join(view.workload(Workload.parse(workload)).measured)
+        raise LossLakeError(f"give {missing}: {workload} has no goal that fills it in; it measures {measured}")
     return goal.metric, goal.target if target is None else target

@@ -114,7 +114,8 @@ def identifiability(
 def _reasons(found: Gates, batch_sizes: Floats) -> list[str]:
     n_reached, bend, slope = int(found.n_reached[0]), float(found.bend[0]), float(found.slope[0])
     if n_reached < FEWEST_BATCH_SIZES:
-        return [f"{n_reached} batch sizes reached the target; a fit needs {FEWEST_BATCH_SIZES}"]
+        reached = "1 batch size" if n_reached == 1 else f"{n_reached} batch sizes"
+        return [f"{reached} reached the target; a fit needs {FEWEST_BATCH_SIZES}"]
     reasons = []
     if bend < LEAST_BEND:
         reasons.append(

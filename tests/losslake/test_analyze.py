@@ -8,6 +8,7 @@ from pathlib import Path
 import pytest
 from fastapi.testclient import TestClient
 
+from losslake.analysis_table import with_options
 from schema.lake import Lake
 from service.app import create_app
 from service.rest.analysis.questions import PREFIX, analysis_questions
@@ -66,7 +67,11 @@ def test_what_is_missing_comes_from_the_goal(losslake: Run, tmp_path: Path) -> N
     ("more", "said"),
     [
         ((), "give --workload: 'losslake analyze regimes --help' says what"),
-        (("--workload", WORKLOAD), f"give --metric and --target: {WORKLOAD} has no goal that fills them in"),
+        (
+            ("--workload", WORKLOAD),
+            f"give --metric and --target: {WORKLOAD} has no goal that fills it in; it measures ",
+        ),
+        ((*ASKED, "--max-useful-tau", "nan"), "--max-useful-tau nan: input should be a finite number"),
         ((*ASKED, "--trials", "-3"), "--trials -3: give a whole number from 0 to 9223372036854775807, in digits"),
         ((*ASKED, "--target", "low"), "--target low: input should be a valid number"),
         ((*ASKED, "--status", "DONE"), "--status DONE: input should be 'COMPLETE', 'INCOMPLETE' or 'INFEASIBLE'"),
@@ -84,3 +89,8 @@ def test_an_analysis_that_is_none_is_refused(losslake: Run) -> None:
     failed = losslake("analyze", "regims")
     assert failed.returncode == 2
     assert "No such command 'regims'" in failed.stderr
+
+
+def test_what_speaks_of_parameters_names_the_options() -> None:
+    said = with_options("give direction=minimize; trials= takes equally many; 1=2", ["direction", "trials"])
+    assert said == "give --direction minimize; --trials takes equally many; 1=2"
