@@ -100,7 +100,7 @@ class Shortfall:
     """By how much the best loss at the largest batch size falls short of the best at any.
 
     shortfall: loss there minus best loss, at least 0, in the unit of the loss. relative: by the size of the best loss;
-    None where that is 0. chance: by how much the best of half as many trials falls short of the best of all, at the
+    None where that is 0. by_chance: by how much the best of half as many trials falls short of the best of all, at the
     best batch size, on average: a shortfall of about that size is what a smaller search gives (None for one trial).
     """
 
@@ -110,7 +110,7 @@ class Shortfall:
     largest_loss: float
     shortfall: float
     relative: float | None
-    chance: float | None
+    by_chance: float | None
 
 
 def shortfall(batch_sizes: Sequence[int], losses: Floats, trial_losses: Sequence[Floats]) -> Shortfall | None:
@@ -136,7 +136,7 @@ def shortfall(batch_sizes: Sequence[int], losses: Floats, trial_losses: Sequence
         largest_loss=float(losses[largest]),
         shortfall=missing,
         relative=_finite(missing / abs(best_loss)) if best_loss else None,
-        chance=loss_of_half_the_search(trial_losses[best]),
+        by_chance=loss_of_half_the_search(trial_losses[best]),
     )
 
 

@@ -77,7 +77,7 @@ def _regimes(found: Sequence[_AtGoal]) -> Mapping[str, str]:
     return {
         "n_three_regimes": share(three, len(cases)),
         "n_identifiable": share(identifiable, len(cases)),
-        "n_useful_inside": share(sum(case.max_useful["censoring"] == "none" for case in cases), len(cases)),
+        "n_useful_inside": share(sum(case.is_useful_inside for case in cases), len(cases)),
         "rms": f"{sum(residuals) / len(residuals):.0%}".replace("%", " %") if residuals else "unknown",
         "transition_tables": "\n\n".join(tables),
         "holds_regimes": _holds(identifiable, len(cases)),

@@ -28,7 +28,7 @@ class Loss:
 
     @property
     def is_beyond_chance(self) -> bool:
-        chance = self.row["chance"]
+        chance = self.row["shortfall_by_chance"]
         return bool(self.row["shortfall"] > (chance or 0.0))
 
 
@@ -56,7 +56,7 @@ def _row(found: Loss) -> list[str]:
         f"{row['best_batch_size']:,}",
         number(row["largest_value"]),
         number(row["shortfall"]),
-        NOTHING if row["chance"] is None else number(row["chance"]),
+        NOTHING if row["shortfall_by_chance"] is None else number(row["shortfall_by_chance"]),
     ]
 
 

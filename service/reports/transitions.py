@@ -10,7 +10,7 @@ from typing import Any
 
 from schema.names import Workload
 from service.answers.analysis.critical_batch_size import critical_batch_size
-from service.answers.analysis.regimes import AS_DEFINED, regimes
+from service.answers.analysis.regimes import AS_DEFINED, DIMINISHING, MAXIMAL, PERFECT, regimes
 from service.release_view import ReleaseView
 from service.reports.markdown import NOTHING, interval, number, table
 from service.reports.subject import Question
@@ -23,11 +23,13 @@ _AT_90_PERCENT = 1.6448536269514722
 class Transition:
     """One workload at one goal.
 
-    perfect_end, max_useful: the rows of /v1/analysis/regimes. critical_batch_size, lower, upper: with its 90 %
-    interval; None where the data can't support one, lower and upper then being bounds.
+    regimes: those that some batch size is in. perfect_end, max_useful: break points, of /v1/analysis/regimes.
+    critical_batch_size, lower, upper: with its 90 % interval; None where the data can't support one, lower and upper
+    then being bounds.
     """
 
     workload: Workload
+    regimes: frozenset[str]
     perfect_end: dict[str, Any]
     max_useful: dict[str, Any]
     critical_batch_size: float | None
@@ -37,10 +39,13 @@ class Transition:
 
     @property
     def has_three_regimes(self) -> bool:
-        """Whether both break points are inside the grid, with a batch size between them."""
-        perfect, useful = self.perfect_end, self.max_useful
-        is_inside = perfect["censoring"] == "none" and useful["censoring"] == "none"
-        return bool(is_inside and useful["batch_size"] > 2 * perfect["batch_size"])
+        """Whether some batch size is in each of them."""
+        return {PERFECT, DIMINISHING, MAXIMAL} <= self.regimes
+
+    @property
+    def is_useful_inside(self) -> bool:
+        """Whether the largest useful batch size lies between two that reached the target."""
+        return self.max_useful["batch_size"] is not None and self.max_useful["censoring"] is None
 
     @property
     def log_error(self) -> float | None:
@@ -53,11 +58,13 @@ class Transition:
 def transitions(view: ReleaseView, workloads: Sequence[Workload], question: Question) -> list[Transition]:
     """One for each workload, in their order."""
     selection = question.selection(*workloads)
+    answer = regimes(view, selection, question.goal)
     ends = {
         (row["workload"], row["break_point"]): row
-        for row in regimes(view, selection, question.goal).facts["break_points"]
+        for row in answer.facts["break_points"]
         if row["variant"] == AS_DEFINED
     }
+    seen = {(row["workload"], row["regime"]) for row in answer.table().to_pylist()}
     fits = {
         row["workload"]: row
         for row in critical_batch_size(view, selection, question.goal).table().to_pylist()
@@ -66,6 +73,7 @@ def transitions(view: ReleaseView, workloads: Sequence[Workload], question: Ques
     return [
         Transition(
             workload=workload,
+            regimes=frozenset(regime for name, regime in seen if name == str(workload) and regime is not None),
             perfect_end=ends[str(workload), "perfect_scaling_end"],
             max_useful=ends[str(workload), "max_useful_batch_size"],
             critical_batch_size=fits[str(workload)]["critical_batch_size"],

@@ -33,7 +33,8 @@ MOST_COMPARED = 20
 _DEFINITION = (
     "Steps of the best of `budget` trials, drawn without replacement from those of each study: its median, and the "
     "chance that it is below the baseline's, ties counting half. The budget is the same for all workloads of a batch "
-    "size. Trials of a quasi-random search are spread more evenly than independent ones, so chances are approximate."
+    "size. Trials of a quasi-random search are spread more evenly than independent ones, so chances are approximate. "
+    "n_used counts medians: workloads at batch sizes."
 )
 
 

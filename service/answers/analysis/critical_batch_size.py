@@ -35,11 +35,11 @@ from service.tabular.answer import Answer
 from service.tabular.column import row_shape
 
 CRITICAL_BATCH_SIZE = row_shape(
-    "critical_batch_size", "workload", "definition", "critical_batch_size", "lower", "upper", "s_min", "e_min",
+    "critical-batch-size", "workload", "definition", "critical_batch_size", "lower", "upper", "s_min", "e_min",
     "identifiable", "rms_log_residual", "n_batch_sizes", "delta_method_lower", "delta_method_upper",
     "bootstrap_lower", "bootstrap_upper", "leave_one_out_lower", "leave_one_out_upper", "half_search_lower",
-    "half_search_upper", "knee_sharpness", "knee_sharpness_p", "knee_critical_batch_size", "exponent",
-    "exponent_critical_batch_size", "runs_p",
+    "half_search_upper", "knee_sharpness", "knee_sharpness_p_value", "knee_critical_batch_size", "exponent",
+    "exponent_critical_batch_size", "runs_test_p_value",
 )  # fmt: skip
 # Each takes hundreds of refits.
 MOST_WORKLOADS = 20
@@ -171,11 +171,11 @@ def _row(curve: UsableCurve, fit: CurveFit, number: CriticalBatchSize) -> dict[s
         **_range("leave_one_out", number, fit.left_out),
         **_range("half_search", number, fit.subsampled),
         "knee_sharpness": None if forms is None else forms.sharpness,
-        "knee_sharpness_p": None if forms is None else forms.p_value,
+        "knee_sharpness_p_value": None if forms is None else forms.p_value,
         "knee_critical_batch_size": None if forms is None else number.changed(forms.sharpness_critical_batch_size),
         "exponent": None if forms is None else forms.exponent,
         "exponent_critical_batch_size": None if forms is None else number.changed(forms.exponent_critical_batch_size),
-        "runs_p": fit.runs_p_value if number.is_identifiable else None,
+        "runs_test_p_value": fit.runs_p_value if number.is_identifiable else None,
     }
 
 

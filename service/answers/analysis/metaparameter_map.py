@@ -33,7 +33,7 @@ _DEFINITION = (
     "diverged, whether or not it had reached the target; incomplete: stopped for an outside reason, a class that the "
     "scripts of Shallue et al. refuse. goal_probability: of the 10 trials of the study nearest to the trial, in "
     "standardized log space of learning_rate and 1 - momentum, the fraction that reached the target; neither the trial "
-    "itself nor incomplete ones count."
+    "itself nor incomplete ones count. n_used counts trials."
 )
 
 

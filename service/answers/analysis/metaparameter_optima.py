@@ -38,7 +38,7 @@ class Optimum:
     near_upper: Sequence[tuple[str, float]]
     near_rates: Floats
     boundary: BoundaryFlags | None
-    stability_limited: bool | None
+    is_stability_limited: bool | None
     own_regret: Regret | None
     predictions: Mapping[str, Prediction]
 
@@ -152,7 +152,7 @@ def _optimum(
         near_upper=upper,
         near_rates=tuned.effective_learning_rate[near.rows],
         boundary=boundary_flags(ranges, metaparameters.names, metaparameters.values[five_best]),
-        stability_limited=is_stability_limited(tuned, best),
+        is_stability_limited=is_stability_limited(tuned, best),
         own_regret=regret(tuned, float(tuned.learning_rate[best]), float(tuned.momentum[best])) if has_place else None,
         predictions={name: made for name, made in predicted.items() if made is not None},
     )

@@ -47,7 +47,7 @@ def _of_boundary(found: Sequence[Optimum]) -> Iterator[str]:
             f"({listed}): a wider search may do better. "
             f"Where the optimum is flat, chance alone puts {chance:.0%} of them there"
         )
-    limited = [str(optimum.batch_size) for optimum in found if optimum.stability_limited]
+    limited = [str(optimum.batch_size) for optimum in found if optimum.is_stability_limited]
     if limited:
         where = f"at batch size {', '.join(limited)}" if len(limited) < len(found) else "at every batch size"
         yield f"the best trial lies beside trials that diverged with larger effective learning rates {where}"

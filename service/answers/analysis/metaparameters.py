@@ -28,7 +28,7 @@ OPTIMA = row_shape(
     "metaparameter-optima", "workload", "batch_size", "trial_id", "steps", "n_trials", "n_reached",
     "fraction_reaching", "parameters", "effective_learning_rate", "n_near_optimal", "near_optimal_lower",
     "near_optimal_upper", "effective_learning_rate_lower", "effective_learning_rate_upper", "at_boundary", "n_best",
-    "n_best_at_boundary", "boundary_chance", "stability_limited", "optimum_regret", "linear_learning_rate",
+    "n_best_at_boundary", "boundary_chance", "is_stability_limited", "optimum_regret", "linear_learning_rate",
     "linear_regret", "linear_decades", "linear_n_reached", "square_root_learning_rate", "square_root_regret",
     "square_root_decades", "square_root_n_reached",
 )  # fmt: skip
@@ -125,7 +125,7 @@ def _of_optimum(optimum: Optimum) -> dict[str, Any]:
         "near_optimal_upper": optimum.near_upper,
         "effective_learning_rate_lower": float(rates.min()) if len(rates) else None,
         "effective_learning_rate_upper": float(rates.max()) if len(rates) else None,
-        "stability_limited": optimum.stability_limited,
+        "is_stability_limited": optimum.is_stability_limited,
         "optimum_regret": optimum.own_regret.regret if optimum.own_regret else None,
     }
     if optimum.boundary is not None:

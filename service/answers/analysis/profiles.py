@@ -38,7 +38,8 @@ PROFILES = row_shape("profiles", "competitor", "factor", "share", "n_columns")
 _DEFINITION = (
     "Share of columns in which a competitor needs at most `factor` times the steps of the best competitor there "
     "(Dolan and More 2002), steps being the median of the best of equally many trials. A score is the mean of that "
-    "share over factors from 1 to `largest_factor`, by AlgoPerf's rule on 100 points and exactly."
+    "share over factors from 1 to `largest_factor`, by AlgoPerf's rule on 100 points and exactly. "
+    "n_used counts medians: competitors in columns that all share."
 )
 
 

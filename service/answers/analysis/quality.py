@@ -29,7 +29,7 @@ from service.workload_facts import Integers
 
 QUALITY = row_shape(
     "quality", "workload", "budget_kind", "budget", "batch_size", "best_value", "shortfall", "trial_id", "step",
-    "examples", "share_of_run", "is_saturated", "budget_within_training", "n_trials", "last_value",
+    "examples", "share_of_run", "is_saturated", "is_within_training", "n_trials", "last_value",
     "median_of_last_values", "test_value",
 )  # fmt: skip
 MOST_BUDGETS = 50
@@ -209,7 +209,7 @@ def _rows(best: _Best, ends: Endings | None) -> pa.RecordBatch:
         "examples": where_there([examples_of(step, size) for step, size in zip(steps, sizes, strict=True)]),
         "share_of_run": [None if np.isnan(share) else share for share in shares],
         "is_saturated": [None if np.isnan(share) else share <= SATURATED for share in shares],
-        "budget_within_training": best.within_training,
+        "is_within_training": best.within_training,
         "n_trials": found.n_admitted.tolist(),
         "last_value": ends and ends.last,
         "median_of_last_values": ends and ends.median,

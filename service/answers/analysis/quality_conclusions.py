@@ -27,7 +27,15 @@ class Conclusion:
         fact = {"workload": self.workload, "budget_kind": self.budget.kind, "budget": self.budget.amount}
         numbers = asdict(self.found)
         best, largest = numbers.pop("best_loss") * self.sign, numbers.pop("largest_loss") * self.sign
-        return {**fact, "best_value": best, "largest_value": largest, **numbers, "in_words": self.in_words()}
+        by_chance = {"shortfall_by_chance": numbers.pop("by_chance")}
+        return {
+            **fact,
+            "best_value": best,
+            "largest_value": largest,
+            **numbers,
+            **by_chance,
+            "in_words": self.in_words(),
+        }
 
     def in_words(self) -> str:
         """One sentence with the numbers."""
@@ -39,13 +47,13 @@ class Conclusion:
         if not found.shortfall:
             return f"{best} {found.best_batch_size:,}, and the largest, {found.largest_batch_size:,}, has the same"
         share = "" if found.relative is None else f" ({found.relative:.1%})"
-        chance = (
+        by_chance = (
             ""
-            if found.chance is None
-            else f"; half as many trials there would fall {found.chance:.2g} short on average"
+            if found.by_chance is None
+            else f"; half as many trials there would fall {found.by_chance:.2g} short on average"
         )
         return (
-            f"{best} {found.best_batch_size:,}{chance}; the largest, {found.largest_batch_size:,}, has "
+            f"{best} {found.best_batch_size:,}{by_chance}; the largest, {found.largest_batch_size:,}, has "
             f"{found.largest_loss * self.sign:.5g} and falls {found.shortfall:.2g}{share} short"
         )
 

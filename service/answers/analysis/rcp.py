@@ -31,7 +31,7 @@ _DEFINITION = (
     "MLPerf's reference convergence check (mlcommons/logging, rcp_checker): of the runs that converged, in examples to "
     "the target, the olympic mean and the standard deviation over all; the least mean that a submission may have is "
     "where a one-sided t-test with pooled variance would reject. A batch size between two points is interpolated, mean "
-    "and deviation linear in the batch size."
+    "and deviation linear in the batch size. n_used counts runs of the reference that converged."
 )
 
 
@@ -67,7 +67,7 @@ def rcp(view: ReleaseView, selection: Selection, goal: Goal, question: RcpQuesti
     references = [reference(str(found.facts.workload), own, rules) for found, own in zip(searches, runs, strict=True)]
     own = {
         "submission": str(question.submission) if isinstance(question.submission, Workload) else None,
-        "rules": asdict(rules) | {"is_pruned": question.is_pruned},
+        "rules": asdict(rules) | {"pruned": question.is_pruned},
         "verdicts": [
             _verdict(references[0].kept if question.is_pruned else references[0].points, each, rules)
             for each in submitted

@@ -150,7 +150,7 @@ def _as_facts(curve: UsableCurve, ends: Ends) -> Iterator[dict[str, Any]]:
         for variant, point in variants.items():
             numbers = {key: None if at is None else int(at) for key, at in _numbers(point).items()}
             yield {"workload": curve.name, "break_point": name, "variant": variant, **numbers} | {
-                "censoring": point.censoring
+                "censoring": None if point.censoring == "none" else point.censoring
             }
 
 

@@ -31,7 +31,7 @@ from service.tabular.finite import finite, whole
 
 TARGET_SWEEP = row_shape(
     "target-sweep", "workload", "target", "coverage", "fewest_steps", "fewest_examples", "perfect_scaling_end",
-    "perfect_scaling_end_censored", "max_useful_batch_size", "max_useful_censored", "critical_batch_size",
+    "perfect_scaling_end_censoring", "max_useful_batch_size", "max_useful_batch_size_censoring", "critical_batch_size",
     "critical_batch_size_lower", "critical_batch_size_upper", "s_min", "e_min", "rms_log_residual", "not_identifiable",
     "mean_rank", "n_fewest", "n_compared",
 )  # fmt: skip
@@ -167,9 +167,9 @@ def _rows(one: Sweep, fits: IdentifiedFits, targets: Floats, compared: Ranks | N
         "fewest_steps": whole(one.steps.min(axis=1)),
         "fewest_examples": whole(_examples(one).min(axis=1)),
         "perfect_scaling_end": _sizes(one, end),
-        "perfect_scaling_end_censored": _censoring(end),
+        "perfect_scaling_end_censoring": _censoring(end),
         "max_useful_batch_size": _sizes(one, useful),
-        "max_useful_censored": _censoring(useful),
+        "max_useful_batch_size_censoring": _censoring(useful),
         "critical_batch_size": finite(fits.critical_batch_size),
         "critical_batch_size_lower": finite(fits.lower),
         "critical_batch_size_upper": finite(fits.upper),

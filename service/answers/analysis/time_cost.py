@@ -40,9 +40,9 @@ _DEFINITION = (
     "Cost is examples to the target, steps x batch size. Time is the least elapsed_s at which any admitted trial "
     "reaches it, ties to fewer steps, then to the lower trial_id; where a batch size that reached the target has no "
     "times, steps stand for time in the front and in no_faster_beyond: the smallest batch size after which no larger "
-    "one saves more than the tolerance. Goodput is throughput x (B_c + B_0)/(B_c + B) (Pollux, Qiao et al. 2021), B_0 "
-    "the smallest batch size, "
-    "B_c of the robust fit of S = S_min (1 + B_c/B). n_used counts batch sizes that reached the target."
+    "one saves more than max_useful_tau of it. Goodput is throughput x (B_c + B_0)/(B_c + B) (Pollux, Qiao et al. "
+    "2021), B_0 the smallest batch size, B_c of the robust fit of S = S_min (1 + B_c/B). n_used counts batch sizes that "
+    "reached the target."
 )
 
 
@@ -84,23 +84,25 @@ class _Reached:
         return np.where(self.who != NEVER, at(self.steps, self.who) * self.curve.batch_sizes, np.inf)
 
 
-def time_cost(view: ReleaseView, selection: Selection, goal: Goal, tolerance: float = USEFUL_WITHIN) -> Answer:
+def time_cost(view: ReleaseView, selection: Selection, goal: Goal, max_useful_tau: float = USEFUL_WITHIN) -> Answer:
     """Time and cost to a goal by workload and batch size; raises UnknownName and BadParameter.
 
-    tolerance: what a larger batch size has to save, as a share of the time, to count as faster.
+    max_useful_tau: what a larger batch size has to save, as a share of the time, to count as faster.
     """
-    if not 0 <= tolerance <= 1000:
-        raise BadParameter("tolerance", f"tolerance={tolerance} is out of range: give 0 or more, up to 1000")
+    if not 0 <= max_useful_tau <= 1000:
+        raise BadParameter(
+            "max_useful_tau", f"max_useful_tau={max_useful_tau} is out of range: give 0 or more, up to 1000"
+        )
     reached = [_reached(view, selection, goal, workload) for workload in selection.workloads]
     fitted = [_critical_batch_size(one) for one in reached]
-    summaries = [_summary(one, tolerance, b_c) for one, b_c in zip(reached, fitted, strict=True)]
+    summaries = [_summary(one, max_useful_tau, b_c) for one, b_c in zip(reached, fitted, strict=True)]
     finding = Finding(
         definition=_DEFINITION,
         n_used=sum(int(one.curve.is_reached.sum()) for one in reached),
         left_out=tuple(text for one in reached for text in never_reached(one.found, one.curve)),
         warnings=tuple(text for one, own in zip(reached, summaries, strict=True) for text in _warnings(one, own)),
     )
-    facts = facts_of(view, selection, reached[0].found.direction) | goal.facts() | {"tolerance": tolerance}
+    facts = facts_of(view, selection, reached[0].found.direction) | goal.facts() | {"max_useful_tau": max_useful_tau}
     facts |= {"summaries": summaries} | finding.facts()
     batches = [_rows(one, b_c) for one, b_c in zip(reached, fitted, strict=True)]
     return Answer(facts, TIME_COST.schema, iter(batches))
@@ -130,10 +132,10 @@ def _critical_batch_size(one: _Reached) -> float | None:
     return fitted if math.isfinite(fitted) else None
 
 
-def _summary(one: _Reached, tolerance: float, critical_batch_size: float | None) -> dict[str, Any]:
+def _summary(one: _Reached, max_useful_tau: float, critical_batch_size: float | None) -> dict[str, Any]:
     """A workload in numbers, as a fact of the answer."""
     sizes, time, cost = one.found.facts.batch_sizes, one.time, one.cost
-    slowing = max_useful(time, tolerance)
+    slowing = max_useful(time, max_useful_tau)
     index, has_any = int(slowing.index[0]), bool(one.curve.is_reached.any())
     fastest, cheapest = int(time.argmin()), int(cost.argmin())
     return {
@@ -144,12 +146,12 @@ def _summary(one: _Reached, tolerance: float, critical_batch_size: float | None)
         "least_examples": float(cost[cheapest]) if has_any else None,
         "least_examples_batch_size": sizes[cheapest] if has_any else None,
         "no_faster_beyond": sizes[index] if index != NONE else None,
-        "censored": _censored(slowing),
+        "censoring": _censoring(slowing),
         "critical_batch_size": critical_batch_size,
     }
 
 
-def _censored(slowing: BreakPoints) -> str | None:
+def _censoring(slowing: BreakPoints) -> str | None:
     """Beyond which end of the batch sizes the true one may lie; None for neither."""
     if slowing.is_right_censored[0]:
         return "right"
@@ -167,7 +169,7 @@ def _warnings(one: _Reached, summary: dict[str, Any]) -> list[str]:
         found.append(f"{name}: {which}: steps stand for time, as if a step took equally long at every batch size")
     if len(sizes) == 1:
         found.append(lone_batch_size(str(name), sizes[0]))
-    elif summary["censored"] == "right":
+    elif summary["censoring"] == "right":
         found.append(f"{name}: time still falls at {sizes[-1]:,.0f}, the largest batch size that reached the target")
     if one.is_timed and summary["critical_batch_size"] is None:
         found.append(f"{name}: the steps can't tell a critical batch size, so there is no efficiency or goodput")

@@ -23,9 +23,9 @@ class _Quantity:
 
 
 QUANTITIES = (
-    _Quantity("perfect_scaling_end", "End of perfect scaling", "perfect_scaling_end_censored"),
+    _Quantity("perfect_scaling_end", "End of perfect scaling", "perfect_scaling_end_censoring"),
     _Quantity("critical_batch_size", "Critical batch size"),
-    _Quantity("max_useful_batch_size", "Largest useful batch size", "max_useful_censored"),
+    _Quantity("max_useful_batch_size", "Largest useful batch size", "max_useful_batch_size_censoring"),
 )
 
 

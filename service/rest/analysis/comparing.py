@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Annotated, Any
+from typing import Annotated
 
 from pydantic import Field
 
@@ -13,20 +13,12 @@ from service.answers.analysis.profiles import PARTS, PROFILES, Part, profiles
 from service.errors import BadParameter
 from service.named import named_workload
 from service.rest.analysis.facts import FINDING_FACTS
+from service.rest.analysis.shapes import COUNT, FLAG, NAME, NUMBER, list_of, or_null
 from service.rest.facts import SELECTION_FACTS, fact, facts_named
 from service.rest.parameters import WORKLOAD, ComparatorParameters, GoalParameters, Natural, unit
 from service.rest.question import Question
 
-_NUMBER, _COUNT, _NAME = {"type": "number"}, {"type": "integer"}, {"type": "string"}
-_SIZES = {"type": "array", "items": _COUNT}
-
-
-def _or_null(shape: dict[str, Any]) -> dict[str, Any]:
-    return {"anyOf": [shape, {"type": "null"}]}
-
-
-def _list_of(**fields: dict[str, Any]) -> dict[str, Any]:
-    return {"type": "array", "items": {"type": "object", "properties": fields, "required": list(fields)}}
+_SIZES = {"type": "array", "items": COUNT}
 
 
 class CompareParameters(GoalParameters):
@@ -63,11 +55,11 @@ class ProfilesParameters(ComparatorParameters):
 _COMPARE_FACTS = (
     *SELECTION_FACTS,
     *facts_named("target", "comparator"),
-    fact("baseline", _NAME, "The workload that the others are compared with.", WORKLOAD),
-    fact("budget", _or_null(_COUNT), "The tuning budget asked for; null for as many as all have.", 20, "trials"),
+    fact("baseline", NAME, "The workload that the others are compared with.", WORKLOAD),
+    fact("budget", or_null(COUNT), "The tuning budget asked for; null for as many as all have.", 20, "trials"),
     fact(
         "geometric_means",
-        _list_of(workload=_NAME, steps_ratio=_or_null(_NUMBER), n_batch_sizes=_COUNT, left_out_batch_sizes=_SIZES),
+        list_of(workload=NAME, steps_ratio=or_null(NUMBER), n_batch_sizes=COUNT, left_out_batch_sizes=_SIZES),
         "Of each workload but the baseline: the geometric mean over batch sizes of steps_ratio, of how many it is, and "
         "the batch sizes left out, where either one's median is null.",
         [
@@ -81,12 +73,12 @@ _COMPARE_FACTS = (
     ),
     fact(
         "flips",
-        _list_of(
-            first=_NAME,
-            second=_NAME,
+        list_of(
+            first=NAME,
+            second=NAME,
             first_leads_at=_SIZES,
             second_leads_at=_SIZES,
-            is_clear={"type": "boolean"},
+            is_clear=FLAG,
         ),
         "Pairs of workloads of which now one, now the other needs fewer steps, by batch size; is_clear: on both sides "
         "with a chance of 95 % or more at some batch size, with half the budget.",
@@ -99,27 +91,27 @@ _PROFILES_FACTS = (
     *facts_named("comparator"),
     fact(
         "targets",
-        {"type": "object", "additionalProperties": _NUMBER},
+        {"type": "object", "additionalProperties": NUMBER},
         "The target of each workload.",
         {WORKLOAD: 0.05},
         "unit of the metric",
     ),
     fact("by", {"type": "string", "enum": list(PARTS)}, "What competes.", "optimizer"),
-    fact("largest_factor", _NUMBER, "Up to which factor of the best a score counts.", 4, "none: a ratio"),
+    fact("largest_factor", NUMBER, "Up to which factor of the best a score counts.", 4, "none: a ratio"),
     fact(
         "columns",
-        {"type": "array", "items": _NAME},
+        {"type": "array", "items": NAME},
         "What competitors are compared on: those in which all of them have trials.",
         ["bundled/digits/mlp_64 at batch size 64"],
     ),
     fact(
         "scores",
-        _list_of(
-            competitor=_NAME,
-            score=_or_null(_NUMBER),
-            exact_score=_or_null(_NUMBER),
-            n_reached=_COUNT,
-            n_best=_COUNT,
+        list_of(
+            competitor=NAME,
+            score=or_null(NUMBER),
+            exact_score=or_null(NUMBER),
+            n_reached=COUNT,
+            n_best=COUNT,
         ),
         "Of each competitor: the mean of its share over factors from 1 to the largest, by the trapezoid rule on 100 "
         "points as AlgoPerf has it, and exactly; in how many columns it reaches the target; in how many it is best.",

@@ -53,7 +53,7 @@ _CONCLUSIONS = fact(
         largest_batch_size=COUNT,
         shortfall=NUMBER,
         relative=or_null(NUMBER),
-        chance=or_null(NUMBER),
+        shortfall_by_chance=or_null(NUMBER),
         in_words=NAME,
     ),
     "By workload and budget: by how much the best value at the largest batch size falls short of the best at any, as a "
@@ -69,7 +69,7 @@ _CONCLUSIONS = fact(
             "largest_batch_size": 1024,
             "shortfall": 0.01,
             "relative": 0.5,
-            "chance": 0.001,
+            "shortfall_by_chance": 0.001,
             "in_words": "the largest, 1,024, has 0.03 and falls 0.01 (50.0%) short",
         }
     ],

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from typing import Annotated, Any
+from typing import Annotated
 
 import numpy as np
 from pydantic import Field
@@ -14,6 +14,7 @@ from service.answers.analysis.rcp_reference import Runs
 from service.errors import BadParameter
 from service.named import named_workload
 from service.rest.analysis.facts import FINDING_FACTS
+from service.rest.analysis.shapes import COUNT, FLAG, NAME, NUMBER, list_of, or_null
 from service.rest.facts import SELECTION_FACTS, fact, facts_named
 from service.rest.parameters import GoalParameters, Natural, unit
 from service.rest.question import Question
@@ -81,39 +82,34 @@ class RcpParameters(GoalParameters):
         return Runs(self.batch_size, np.array([*self.samples, *[math.inf] * self.failed_runs], np.float64))
 
 
-def _or_null(shape: dict[str, Any]) -> dict[str, Any]:
-    return {"anyOf": [shape, {"type": "null"}]}
-
-
-_NUMBER, _COUNT, _NAME, _FLAG = ({"type": kind} for kind in ("number", "integer", "string", "boolean"))
 _RULES = {
-    "submission_runs": _COUNT,
-    "trimmed": _COUNT,
-    "tolerated_failures": _COUNT,
-    "significance": _NUMBER,
-    "allowance": _NUMBER,
-    "is_pruned": _FLAG,
+    "submission_runs": COUNT,
+    "trimmed": COUNT,
+    "tolerated_failures": COUNT,
+    "significance": NUMBER,
+    "allowance": NUMBER,
+    "pruned": FLAG,
 }
 _VERDICT = {
-    "batch_size": _COUNT,
-    "n_runs": _COUNT,
-    "n_not_converged": _COUNT,
-    "passes": _or_null(_FLAG),
-    "ground": _NAME,
-    "mean": _or_null(_NUMBER),
-    "reference_mean": _or_null(_NUMBER),
-    "reference_stdev": _or_null(_NUMBER),
-    "least_mean": _or_null(_NUMBER),
-    "max_speedup": _or_null(_NUMBER),
-    "score_factor": _or_null(_NUMBER),
-    "in_words": _NAME,
+    "batch_size": COUNT,
+    "n_runs": COUNT,
+    "n_not_converged": COUNT,
+    "passes": or_null(FLAG),
+    "ground": NAME,
+    "mean": or_null(NUMBER),
+    "reference_mean": or_null(NUMBER),
+    "reference_stdev": or_null(NUMBER),
+    "least_mean": or_null(NUMBER),
+    "max_speedup": or_null(NUMBER),
+    "score_factor": or_null(NUMBER),
+    "in_words": NAME,
 }
 _FACTS = (
     *SELECTION_FACTS,
     *facts_named("target", "comparator"),
     fact(
         "submission",
-        _or_null(_NAME),
+        or_null(NAME),
         "The workload checked; null for none, or for samples.",
         "bundled/digits/mlp_64/sgd",
     ),
@@ -127,12 +123,12 @@ _FACTS = (
             "tolerated_failures": 1,
             "significance": 0.05,
             "allowance": 0,
-            "is_pruned": True,
+            "pruned": True,
         },
     ),
     fact(
         "verdicts",
-        {"type": "array", "items": {"type": "object", "properties": _VERDICT, "required": list(_VERDICT)}},
+        list_of(**_VERDICT),
         "Of each batch size of the submission: whether it passes (null: the reference can't tell); the ground: found, "
         "interpolated or smallest: what it is compared with; else missing, no_reference, not_converged or unusable; "
         "both means, in examples; and the factor that normalizes its score.",

@@ -13,22 +13,13 @@ from service.analysis.scaling_shape import UNDERTUNED_TAU
 from service.answers.analysis.critical_batch_size import CRITICAL_BATCH_SIZE, FitOptions, critical_batch_size
 from service.answers.analysis.regimes import REGIMES, Tolerances, regimes
 from service.rest.analysis.facts import FINDING_FACTS
+from service.rest.analysis.shapes import CENSORING, COUNT, NAME, NUMBER, list_of, or_null
 from service.rest.facts import SELECTION_FACTS, fact, facts_named
 from service.rest.parameters import WORKLOAD, GoalParameters, unit
 from service.rest.question import Question
 
 _RATIO = unit("none: a ratio")
-_NUMBER, _NAME = {"type": "number"}, {"type": "string"}
-_SIZE = {"anyOf": [{"type": "integer"}, {"type": "null"}]}
-_END = {
-    "workload": _NAME,
-    "break_point": _NAME,
-    "variant": _NAME,
-    "batch_size": _SIZE,
-    "lower": _SIZE,
-    "upper": _SIZE,
-    "censoring": {"type": "string", "enum": ["none", "left", "right"]},
-}
+_SIZE = or_null(COUNT)
 
 
 class RegimesParameters(GoalParameters):
@@ -89,15 +80,23 @@ REGIMES_QUESTION = Question(
     (
         *SELECTION_FACTS,
         *facts_named("target", "comparator"),
-        fact("perfect_scaling_tau", _NUMBER, "The tolerance of perfect scaling.", 0.2, "none: a ratio"),
-        fact("max_useful_tau", _NUMBER, "The tolerance of the largest useful batch size.", 0.1, "none: a ratio"),
-        fact("undertuned_tau", _NUMBER, "The tolerance of steps that rise.", 0.05, "none: a ratio"),
+        fact("perfect_scaling_tau", NUMBER, "The tolerance of perfect scaling.", 0.2, "none: a ratio"),
+        fact("max_useful_tau", NUMBER, "The tolerance of the largest useful batch size.", 0.1, "none: a ratio"),
+        fact("undertuned_tau", NUMBER, "The tolerance of steps that rise.", 0.05, "none: a ratio"),
         fact(
             "break_points",
-            {"type": "array", "items": {"type": "object", "properties": _END, "required": list(_END)}},
+            list_of(
+                workload=NAME,
+                break_point=NAME,
+                variant=NAME,
+                batch_size=_SIZE,
+                lower=_SIZE,
+                upper=_SIZE,
+                censoring=CENSORING,
+            ),
             "By workload: the end of perfect scaling and the largest useful batch size, as defined, and variants that "
             "show how firm they are. The true end lies from lower to upper, null for no bound; censoring: it may lie "
-            "below the smallest (left) or above the largest (right) batch size.",
+            "below the smallest (left) or above the largest (right) batch size with a result, null for neither.",
             [
                 {
                     "workload": WORKLOAD,
@@ -106,7 +105,7 @@ REGIMES_QUESTION = Question(
                     "batch_size": 64,
                     "lower": 64,
                     "upper": 128,
-                    "censoring": "none",
+                    "censoring": None,
                 }
             ],
             "batch_unit of the study",
@@ -126,8 +125,8 @@ CRITICAL_BATCH_SIZE_QUESTION = Question(
         *SELECTION_FACTS,
         *facts_named("target", "comparator"),
         fact("fit", {"type": "string", "enum": ["robust", "least-squares"]}, "How the curve was fitted.", "robust"),
-        fact("overhead", _NUMBER, "The overhead of zhang2024.", 0.2, "none: a ratio"),
-        fact("optimal_batch_size", _NUMBER, "The optimal batch size of zhang2024.", 256, "batch_unit of the study"),
+        fact("overhead", NUMBER, "The overhead of zhang2024.", 0.2, "none: a ratio"),
+        fact("optimal_batch_size", NUMBER, "The optimal batch size of zhang2024.", 256, "batch_unit of the study"),
         *FINDING_FACTS,
     ),
     rows_name="estimates",

@@ -8,6 +8,9 @@ Shape = dict[str, Any]
 NUMBER: Shape = {"type": "number"}
 COUNT: Shape = {"type": "integer"}
 NAME: Shape = {"type": "string"}
+FLAG: Shape = {"type": "boolean"}
+# Beyond which end of the batch sizes the true one may lie; null for neither.
+CENSORING: Shape = {"anyOf": [{"type": "string", "enum": ["left", "right"]}, {"type": "null"}]}
 
 
 def or_null(shape: Shape) -> Shape:

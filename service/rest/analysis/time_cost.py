@@ -9,7 +9,7 @@ from pydantic import Field
 from service.analysis.break_points_of_curves import USEFUL_WITHIN
 from service.answers.analysis.time_cost import TIME_COST, time_cost
 from service.rest.analysis.facts import FINDING_FACTS
-from service.rest.analysis.shapes import COUNT, NAME, NUMBER, list_of, or_null
+from service.rest.analysis.shapes import CENSORING, COUNT, NAME, NUMBER, list_of, or_null
 from service.rest.facts import SELECTION_FACTS, fact, facts_named
 from service.rest.parameters import WORKLOAD, GoalParameters, unit
 from service.rest.question import Question
@@ -18,7 +18,7 @@ from service.rest.question import Question
 class TimeCostParameters(GoalParameters):
     """What does a target take, in time and in examples?"""
 
-    tolerance: Annotated[
+    max_useful_tau: Annotated[
         float, Field(ge=0, le=1000, allow_inf_nan=False, examples=[0.1], json_schema_extra=unit("none: a ratio"))
     ] = USEFUL_WITHIN
     """A larger batch size counts as faster if its time is less than that of a smaller one by more than this share."""
@@ -34,12 +34,12 @@ _SUMMARIES = fact(
         least_examples=or_null(NUMBER),
         least_examples_batch_size=or_null(COUNT),
         no_faster_beyond=or_null(COUNT),
-        censored=or_null(NAME),
+        censoring=CENSORING,
         critical_batch_size=or_null(NUMBER),
     ),
     "Of each workload: what stands for time (elapsed_s or steps), the least time and the fewest examples to the target "
-    "and the batch sizes that have them, beyond which batch size time falls no more (censored: right if it still falls "
-    "at the largest, left if the smallest is it), and the critical batch size of the fit, null where there is none.",
+    "and the batch sizes that have them, beyond which batch size time falls no more (censoring: right if it still "
+    "falls at the largest, left if the smallest is it), and the critical batch size of the fit, null for none.",
     [
         {
             "workload": WORKLOAD,
@@ -49,7 +49,7 @@ _SUMMARIES = fact(
             "least_examples": 9600.0,
             "least_examples_batch_size": 8,
             "no_faster_beyond": 128,
-            "censored": None,
+            "censoring": None,
             "critical_batch_size": 96.5,
         }
     ],
@@ -59,13 +59,15 @@ TIME_COST_QUESTION = Question(
     "Time to a target against the examples it costs by batch size, and beyond which batch size time falls no more.",
     TimeCostParameters,
     lambda asked: time_cost(
-        asked.view, asked.parameters.selection(), asked.parameters.goal(), asked.parameters.tolerance
+        asked.view, asked.parameters.selection(), asked.parameters.goal(), asked.parameters.max_useful_tau
     ),
     TIME_COST,
     (
         *SELECTION_FACTS,
         *facts_named("target", "comparator"),
-        fact("tolerance", NUMBER, "What a larger batch size has to save of the time to count.", 0.1, "none: a ratio"),
+        fact(
+            "max_useful_tau", NUMBER, "What a larger batch size has to save of the time to count.", 0.1, "none: a ratio"
+        ),
         _SUMMARIES,
         *FINDING_FACTS,
     ),

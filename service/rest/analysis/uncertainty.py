@@ -9,7 +9,7 @@ from pydantic import Field
 from service.answers.analysis.time_to_target import SURVIVAL, time_to_target
 from service.answers.analysis.tuning_budget import MOST_BUDGETS, TUNING_BUDGET, tuning_budget
 from service.rest.analysis.facts import FINDING_FACTS
-from service.rest.analysis.shapes import COUNT, NAME, NUMBER, list_of, or_null
+from service.rest.analysis.shapes import COUNT, FLAG, NAME, NUMBER, list_of, or_null
 from service.rest.facts import SELECTION_FACTS, fact, facts_named
 from service.rest.parameters import WORKLOAD, GoalParameters, Natural, Status, unit
 from service.rest.question import Question
@@ -97,7 +97,7 @@ _SUMMARIES = fact(
         reached=or_null(NUMBER),
         median_steps=or_null(COUNT),
         seen_until=or_null(COUNT),
-        early_stopping=or_null({"type": "boolean"}),
+        early_stopping=or_null(FLAG),
     ),
     "Of each study: how its trials ended; the share that reached the target, `chance`, with its 95% Wilson interval; "
     "`reached` at the last step seen; the step by which half have reached it, null where that isn't seen; and whether "

@@ -97,13 +97,13 @@ def test_a_shortfall_is_that_of_the_largest_batch_size() -> None:
     assert (found.best_batch_size, found.largest_batch_size) == (1, 8)
     assert found.shortfall == pytest.approx(0.2)
     assert found.relative == pytest.approx(2.0)
-    assert found.chance == pytest.approx(0.05)
+    assert found.by_chance == pytest.approx(0.05)
 
 
 def test_of_equal_batch_sizes_the_smallest_is_best() -> None:
     found = shortfall([1, 8], np.array([0.0, 0.0]), [np.zeros(1), np.zeros(1)])
     assert found is not None
-    assert (found.best_batch_size, found.shortfall, found.relative, found.chance) == (1, 0.0, None, None)
+    assert (found.best_batch_size, found.shortfall, found.relative, found.by_chance) == (1, 0.0, None, None)
 
 
 def test_one_batch_size_falls_short_of_nothing() -> None:

@@ -45,7 +45,7 @@ def test_ends_of_regimes_that_may_lie_outside_are_open_marks() -> None:
         "",
         target=[0.1, 0.2],
         perfect_scaling_end=[8, 16],
-        perfect_scaling_end_censored=["left", None],
+        perfect_scaling_end_censoring=["left", None],
         critical_batch_size=[None, 30.5],
         critical_batch_size_lower=[4.0, 20.0],
         critical_batch_size_upper=[None, 50.0],

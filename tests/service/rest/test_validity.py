@@ -231,4 +231,4 @@ def test_no_file_of_an_answer_is_left(client: TestClient, tmp_path: Path, monkey
 
 def test_the_questions_tried_here_are_all_there_are() -> None:
     paths = {question.path.removeprefix("/v1/") for question in questions_module.questions()}
-    assert paths == {*QUESTIONS, "releases"}
+    assert paths == {*QUESTIONS, "papers", "releases"}

@@ -186,7 +186,7 @@ def test_an_optimum_beside_trials_that_diverged_is_stability_limited() -> None:
     answer = asked({(8, 1): 20, (8, 2): 10, (8, 3): 5}, parameters, {(8, 3): "INFEASIBLE"})
     (row,) = rows_of(answer)
     # The trial that diverged had reached the target first, but counts as never.
-    assert (row["trial_id"], row["stability_limited"], row["n_trials"]) == (2, True, 2)
+    assert (row["trial_id"], row["is_stability_limited"], row["n_trials"]) == (2, True, 2)
     assert row["fraction_reaching"] == pytest.approx(2 / 3)
     assert any("diverged with larger effective learning rates" in text for text in answer.facts["warnings"])
 
@@ -194,7 +194,7 @@ def test_an_optimum_beside_trials_that_diverged_is_stability_limited() -> None:
 def test_with_so_many_trials_those_that_diverged_later_do_not_count() -> None:
     parameters: Parameters = {(8, t): {"learning_rate": 0.1 * t, "momentum": 0.5} for t in (1, 2, 3)}
     answer = asked({(8, 1): 20, (8, 2): 10, (8, 3): 5}, parameters, {(8, 3): "INFEASIBLE"}, trials=2)
-    assert rows_of(answer)[0]["stability_limited"] is False
+    assert rows_of(answer)[0]["is_stability_limited"] is False
 
 
 def test_plain_sgd_has_momentum_0_and_says_so() -> None:

@@ -125,7 +125,7 @@ def test_the_conclusion_says_by_how_much_the_largest_batch_size_falls_short() ->
     assert (conclusion["best_value"], conclusion["largest_value"]) == (0.2, 0.25)
     assert conclusion["shortfall"] == pytest.approx(0.05)
     assert conclusion["relative"] == pytest.approx(0.25)
-    assert conclusion["chance"] == pytest.approx((0.2 + 0.6) / 2 - 0.2)
+    assert conclusion["shortfall_by_chance"] == pytest.approx((0.2 + 0.6) / 2 - 0.2)
     assert "64, has 0.25 and falls 0.05 (25.0%) short" in conclusion["in_words"]
 
 
@@ -153,4 +153,4 @@ def test_over_http_the_last_values_are_those_of_the_curves(client: TestClient, c
         ]
         last = curve[-1] if curve and curve[-1] is not None and math.isfinite(curve[-1]) else None
         assert row["last_value"] == last
-        assert row["budget_within_training"] is None or isinstance(row["budget_within_training"], bool)
+        assert row["is_within_training"] is None or isinstance(row["is_within_training"], bool)

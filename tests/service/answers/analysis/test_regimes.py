@@ -49,7 +49,7 @@ def test_each_batch_size_is_in_one_of_three_regimes() -> None:
     assert facts["n_used"] == 7
     assert facts["warnings"] == []
     as_defined = [point for point in facts["break_points"] if point["variant"] == "as defined"]
-    place = {"workload": str(WORKLOAD), "variant": "as defined", "censoring": "none"}
+    place = {"workload": str(WORKLOAD), "variant": "as defined", "censoring": None}
     assert as_defined == [
         place | {"break_point": "perfect_scaling_end", "batch_size": 4, "lower": 4, "upper": 8},
         place | {"break_point": "max_useful_batch_size", "batch_size": 32, "lower": 16, "upper": 32},

@@ -108,7 +108,7 @@ def test_goodput_is_examples_of_the_smallest_batch_size_per_second() -> None:
     (summary,) = facts["summaries"]
     assert summary["critical_batch_size"] == pytest.approx(64, rel=1e-3)
     assert (summary["time_is"], summary["least_time"], summary["least_time_batch_size"]) == ("elapsed_s", 27.0, 512)
-    assert (summary["no_faster_beyond"], summary["censored"]) == (128, None)
+    assert (summary["no_faster_beyond"], summary["censoring"]) == (128, None)
     assert (summary["least_examples"], summary["least_examples_batch_size"]) == (72000, 8)
     for row in rows:
         assert row["goodput"] == pytest.approx(72000 / row["fastest_elapsed_s"], rel=1e-3)
@@ -117,7 +117,7 @@ def test_goodput_is_examples_of_the_smallest_batch_size_per_second() -> None:
 
 def test_time_that_still_falls_is_said_to() -> None:
     _, facts = of_curves([90.0, 40.0, 30.0, 20.0, 10.0])
-    assert facts["summaries"][0]["censored"] == "right"
+    assert facts["summaries"][0]["censoring"] == "right"
     assert any("time still falls at 512" in text for text in facts["warnings"])
 
 
@@ -145,10 +145,10 @@ def test_one_batch_size_is_compared_with_nothing() -> None:
 def test_the_tolerance_asked_for_decides_whether_time_still_falls() -> None:
     rows = [row for size, steps in ((8, 1000), (32, 400), (64, 380)) for row in curve(size, steps, float(steps))]
     facts = time_cost(view_of(rows), SELECTED, Goal(0.5), 0.01).facts
-    assert facts["summaries"][0]["censored"] == "right"
+    assert facts["summaries"][0]["censoring"] == "right"
     assert any("time still falls at 64" in text for text in facts["warnings"])
 
 
 def test_a_tolerance_below_0_is_refused() -> None:
-    with pytest.raises(BadParameter, match="tolerance=-1 is out of range"):
+    with pytest.raises(BadParameter, match="max_useful_tau=-1 is out of range"):
         time_cost(view_of(curve(8, 10, 1.0)), SELECTED, Goal(0.1), -1)
