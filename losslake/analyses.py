@@ -10,6 +10,7 @@ from typing import Annotated, Any, Literal, get_args, get_origin
 import typer
 from pydantic import ValidationError
 from pydantic.fields import FieldInfo
+from typer.core import TyperGroup
 
 from losslake.analysis_table import print_table, with_options
 from losslake.console import LakeOption, ReleaseOption
@@ -29,9 +30,19 @@ from service.tabular.formats import FORMATS
 _HELP = "Analyze a lake; the answers are those of the service under /v1/analysis."
 
 
+class _Listed(TyperGroup):
+    """Commands whose list says what each does in whole sentences."""
+
+    def format_commands(self, ctx: Any, formatter: Any) -> None:
+        """Write the list."""
+        with formatter.section("Commands"):
+            formatter.write_dl([(name, command.help or "") for name, command in self.commands.items()])
+
+
 def analyses() -> typer.Typer:
     """The commands, as an application of their own."""
     app = typer.Typer(
+        cls=_Listed,
         help=_HELP,
         no_args_is_help=True,
         add_completion=False,

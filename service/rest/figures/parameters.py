@@ -2,13 +2,22 @@
 
 from __future__ import annotations
 
+import re
 from typing import Annotated, Any
 
-from pydantic import BaseModel, ConfigDict, Field, create_model
+from pydantic import AfterValidator, BaseModel, ConfigDict, Field, create_model
 
 from service.rest.parameters import FormatParameters, Natural, unit
 
 _PX = unit("px")
+_NOT_IN_XML = re.compile("[\x00-\x1f\x7f-\x9f\ud800-\udfff\ufffe\uffff]")
+
+
+def _in_a_line(title: str | None) -> str | None:
+    """A heading as SVG can hold it."""
+    if title is not None and _NOT_IN_XML.search(title):
+        raise ValueError("give a line of text without control characters")
+    return title
 
 
 class FrameParameters(BaseModel):
@@ -16,7 +25,11 @@ class FrameParameters(BaseModel):
 
     model_config = ConfigDict(use_attribute_docstrings=True, frozen=True)
 
-    title: Annotated[str | None, Field(max_length=200, examples=["Momentum extends perfect scaling"])] = None
+    title: Annotated[
+        str | None,
+        Field(max_length=200, examples=["Momentum extends perfect scaling"]),
+        AfterValidator(_in_a_line),
+    ] = None
     """The figure's heading; default: what it shows, in words. Of several plots it is the first line of the caption."""
     width: Annotated[Natural, Field(ge=240, le=1600, examples=[480], json_schema_extra=_PX)] = 480
     """The figure's width, axes and caption included."""

@@ -179,3 +179,10 @@ def test_what_is_asked_of_an_unknown_workload_is_the_same_problem_as_without_a_f
     response = client.get(path("scaling", "svg", workload="shelf/mnist/cnn/sdg"))
     assert response.status_code == 404
     assert response.json()["type"].endswith("unknown-workload")
+
+
+@pytest.mark.parametrize("title", ["a\x00b", "\x1b[2J", "two\nlines", "\uffff"])
+def test_a_title_that_no_image_can_hold_is_refused(client: TestClient, title: str) -> None:
+    response = client.get(path("scaling", "svg", title=title))
+    assert response.status_code == 422
+    assert response.json()["parameter"] == "title"
