@@ -128,7 +128,7 @@ def _reasons(found: Gates, batch_sizes: Floats) -> list[str]:
     if not reasons and not found.is_within[0]:
         low, high = batch_sizes[0] / FURTHEST, batch_sizes[-1] * FURTHEST
         reasons.append(
-            f"extrapolated: the 90 % interval goes beyond [{low:g}, {high:g}], {FURTHEST:g} times what was sampled"
+            f"extrapolated: the 90 % interval goes beyond [{low:.15g}, {high:.15g}], {FURTHEST:g} times the sampled"
         )
     return reasons
 

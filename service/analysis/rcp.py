@@ -104,12 +104,12 @@ def reference_point(batch_size: float, runs: Floats, rules: Rules) -> ReferenceP
     Raises ValueError for runs that aren't, and for too few of them.
     """
     if not ((runs > 0) & (runs < TOO_LARGE)).all():
-        raise ValueError(f"batch size {batch_size:g}: runs have to be above 0 and below {TOO_LARGE:g}")
+        raise ValueError(f"batch size {batch_size:.15g}: runs have to be above 0 and below {TOO_LARGE:g}")
     try:
         mean = olympic_mean(runs, rules.trimmed)
         return _point(batch_size, mean, float(np.std(runs)), len(runs) - 2 * rules.trimmed, rules, "measured")
     except ValueError as error:
-        raise ValueError(f"batch size {batch_size:g}: {error}") from None
+        raise ValueError(f"batch size {batch_size:.15g}: {error}") from None
 
 
 def outlying_runs(batch_size: float, runs: Floats) -> list[str]:
@@ -127,7 +127,7 @@ def outlying_runs(batch_size: float, runs: Floats) -> list[str]:
     farthest = stray[np.argsort(-np.abs(np.log(stray / median)), kind="stable")][:_NAMED]
     named = ", ".join(f"{run:,.15g} ({run / median:.3g} times)" for run in farthest.tolist())
     others = f" and {len(stray) - _NAMED} more" if len(stray) > _NAMED else ""
-    where = f"at batch size {batch_size:g} runs are far from the median of {median:,.15g}"
+    where = f"at batch size {batch_size:.15g} runs are far from the median of {median:,.15g}"
     why = "they hardly move the mean but widen what is accepted, so see whether they are slips"
     return [f"{where}: {named}{others}; {why}"]
 
@@ -139,7 +139,9 @@ def interpolated(low: ReferencePoint, high: ReferencePoint, batch_size: float, r
     Raises ValueError for a batch size that isn't between. Source: METHODS 5.2.
     """
     if not low.batch_size < batch_size < high.batch_size:
-        raise ValueError(f"batch size {batch_size:g} is not between {low.batch_size:g} and {high.batch_size:g}")
+        raise ValueError(
+            f"batch size {batch_size:.15g} is not between {low.batch_size:.15g} and {high.batch_size:.15g}"
+        )
     share = (batch_size - low.batch_size) / (high.batch_size - low.batch_size)
     mean = low.mean + share * (high.mean - low.mean)
     stdev = low.stdev + share * (high.stdev - low.stdev)

@@ -55,7 +55,7 @@ def check(points: Sequence[ReferencePoint], batch_size: float, runs: Floats, rul
     found = point_at(points, batch_size, rules)
     if found is None:
         largest = points[-1].batch_size
-        reason = f"batch size {batch_size:g} is above all of the reference, whose largest is {largest:g}"
+        reason = f"batch size {batch_size:.15g} is above all of the reference, whose largest is {largest:.15g}"
         return Verdict(False, "missing", f"{reason}: a reference for it is missing")
     point, ground = found
     return _compared(point, ground, batch_size, mean)
@@ -82,9 +82,9 @@ def _compared(point: ReferencePoint, ground: Ground, batch_size: float, mean: fl
     place = {
         "found": f"the reference's {point.mean:.6g}",
         "interpolated": f"the reference's {point.mean:.6g}, interpolated",
-        "smallest": f"{point.mean:.6g} at {point.batch_size:g}, the reference's smallest batch size",
+        "smallest": f"{point.mean:.6g} at {point.batch_size:.15g}, the reference's smallest batch size",
     }[ground]
-    told = f"at batch size {batch_size:g} the submission's mean is {mean:.6g}, to be compared with {place}"
+    told = f"at batch size {batch_size:.15g} the submission's mean is {mean:.6g}, to be compared with {place}"
     if point.least_mean is None and mean < point.mean:
         why = "but the reference's runs are so far apart that no mean would be refused: this checks nothing"
         return Verdict(None, ground, f"{told}; {why}", point, mean)

@@ -5,16 +5,17 @@ from __future__ import annotations
 import numpy as np
 
 from service.analysis.crossings import COARSE, resolution
+from service.answers.in_words import listed
 from service.answers.search import NEVER, Search
-from service.workload_facts import Integers
+from service.workload_facts import Flags, Integers
 
 
-def coarse_studies(found: Search, rows: Integers, steps: Integers, previous_steps: Integers) -> list[str]:
+def coarse_studies(found: Search, is_reached: Flags, steps: Integers, previous_steps: Integers) -> list[str]:
     """The batch sizes whose best trial's crossing is known worse than COARSE.
 
-    rows: by study, its best trial, NEVER for none. steps, previous_steps: between which it crosses.
+    is_reached: by study, whether it counts. steps, previous_steps: between which it crosses; NEVER for none before.
     """
-    relative = np.where(rows == NEVER, 0.0, resolution(steps, previous_steps))
+    relative = np.where(is_reached, resolution(steps, previous_steps), 0.0)
     if not (relative > COARSE).any():
         return []
     sizes = np.asarray(found.facts.batch_sizes)
@@ -22,13 +23,13 @@ def coarse_studies(found: Search, rows: Integers, steps: Integers, previous_step
     texts = []
     if wide.any():
         texts.append(
-            f"{found.facts.workload}: evaluations are far apart at batch size {_listed(sizes[wide])}, where the "
+            f"{found.facts.workload}: evaluations are far apart at batch size {listed(sizes[wide])}, where the "
             f"crossing may lie up to {relative[wide].max():.0%} below steps: see previous_step"
         )
     if open_ended.any():
         texts.append(
             f"{found.facts.workload}: the first evaluation reached the target at batch size "
-            f"{_listed(sizes[open_ended])}, so the crossing may lie anywhere before it"
+            f"{listed(sizes[open_ended])}, so the crossing may lie anywhere before it"
         )
     return texts
 
@@ -43,7 +44,3 @@ def coarse_trials(found: Search, hits: Integers, steps: Integers, previous_steps
     return [
         f"{found.facts.workload}: {text} {COARSE:.0%} of the steps earlier, the crossing in between: see previous_step"
     ]
-
-
-def _listed(sizes: Integers) -> str:
-    return ", ".join(map(str, sizes.tolist()))

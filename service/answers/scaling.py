@@ -116,7 +116,7 @@ def scaling(
         results = _results(found, hits)
         crossed = results if crossing == FIRST else _confirmed(view, found, goal, crossing, hits)
         batches.append(_scaling_rows(found, results, crossed, goal, normalize_to))
-        warnings += coarse_studies(found, results.row, results.steps, results.previous_step)
+        warnings += coarse_studies(found, results.row != NEVER, results.steps, results.previous_step)
     facts = facts_of(view, selection, searches[0].direction) | goal.facts() | crossing.facts()
     return Answer(facts | {"normalize_to": normalize_to, "warnings": warnings}, SCALING.schema, iter(batches))
 
@@ -216,12 +216,11 @@ def _ideal_columns(found: Search, results: StudyResults, normalize_to: int | Non
 def _certainty_columns(found: Search, results: StudyResults) -> Columns:
     """How well the steps are known, and up to where there are none."""
     reached, other = results.row != NEVER, results.runner_up
-    seen = found.facts.extreme_by_study(np.maximum, found.observed_until, NEVER)
     relative = resolution(results.steps, results.previous_step)
     is_ratio = (other != NEVER) & (results.steps > 0)
     return {
         "resolution": pa.array(relative, mask=~reached | np.isinf(relative)),
-        "censored_at": _steps_where(seen, ~reached),
+        "censored_at": _steps_where(found.last_steps, ~reached),
         "runner_up_steps": _steps_where(other, reached),
         "runner_up_ratio": pa.array(other / np.where(is_ratio, results.steps, 1), mask=~is_ratio),
     }

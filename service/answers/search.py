@@ -80,6 +80,11 @@ class Search:
             last = np.minimum(last, self.limits[self.facts.study_of_trial])
         return np.where(self.admitted, last, NEVER)
 
+    @cached_property
+    def last_steps(self) -> Integers:
+        """By study, the last step up to which any admitted trial was seen within the budgets; NEVER for none."""
+        return self.facts.extreme_by_study(np.maximum, self.observed_until, NEVER)
+
     def fewest_steps(self, hits: Integers) -> Integers:
         """By study, the row of the trial with the least steps, ties to the lower number; NEVER for none."""
         return self.facts.first_least_by_study(hits != NEVER, at(self.records.step, hits))

@@ -125,7 +125,7 @@ def _warnings(
     if fit.known.is_identifiable and not sizes[0] <= asked.optimal_batch_size <= sizes[-1]:
         yield (
             f"{curve.name}, zhang2024: optimal_batch_size {asked.optimal_batch_size:g} lies outside the batch sizes "
-            f"measured, {sizes[0]:g} to {sizes[-1]:g}"
+            f"measured, {sizes[0]:.0f} to {sizes[-1]:.0f}"
         )
     yield from curve_warnings(curve, scaling_shape(sizes, curve.steps))
 

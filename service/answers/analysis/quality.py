@@ -15,8 +15,8 @@ from service.answers.analysis.endings import Endings, endings
 from service.answers.analysis.envelopes import StudyEnvelopes, study_envelopes
 from service.answers.analysis.finding import Finding
 from service.answers.analysis.quality_conclusions import Conclusion, conclusion
-from service.answers.analysis.scaling_curve import last_steps
 from service.answers.facts import facts_of
+from service.answers.in_words import listed, unequal_searches
 from service.answers.scaling import examples_of
 from service.answers.search import Floats, Search, at, search
 from service.answers.selection import Selection
@@ -86,7 +86,13 @@ def quality(
         left_out=tuple(text for best in each for text in _left_out(best)),
         warnings=(
             *([] if with_last else [_OPTIMISTIC]),
-            *(text for one in searches for text in _unequal(one)),
+            *(
+                text
+                for one in searches
+                for text in unequal_searches(
+                    str(one.facts.workload), one.n_admitted.tolist(), "trials= takes equally many"
+                )
+            ),
             *(text for best in each for text in _unsaturated(best)),
         ),
     )
@@ -101,7 +107,7 @@ def _bests(view: ReleaseView, found: Search, asked: Sequence[Budget]) -> list[_B
     facts, merged = found.facts, study_envelopes(found)
     of_workload = {"first_study": facts.first_study, "last_study": facts.last_study}
     train_steps = [int(steps) for (steps,) in view.rows("train_steps", of_workload)]
-    ran = [steps or last for steps, last in zip(train_steps, last_steps(found).tolist(), strict=True)]
+    ran = [steps or last for steps, last in zip(train_steps, found.last_steps.tolist(), strict=True)]
     budgets = [*asked, Budget("unlimited")] if asked else shared_budgets(facts.batch_sizes, ran)
     limits = np.array([budget.steps(facts.batch_sizes) for budget in budgets])
     entries = best_within(merged.envelopes, limits)
@@ -142,8 +148,8 @@ def _left_out(best: _Best) -> list[str]:
         if there and within is False
     ]
     return [
-        *([f"{where}: no admitted trial has a finite value at batch size {_list(without)}"] if without else []),
-        *([f"{where}: trained for less, not in the conclusion: batch size {_list(short)}"] if short else []),
+        *([f"{where}: no admitted trial has a finite value at batch size {listed(without)}"] if without else []),
+        *([f"{where}: trained for less, not in the conclusion: batch size {listed(short)}"] if short else []),
     ]
 
 
@@ -153,20 +159,7 @@ def _unsaturated(best: _Best) -> list[str]:
     if not late:
         return []
     where = f"{best.merged.found.facts.workload}, {best.budget.in_words}"
-    return [f"{where}: at batch size {_list(late)} the best came in the last 5 % of the run: more steps may be better"]
-
-
-def _unequal(found: Search) -> list[str]:
-    least, most = int(found.n_admitted.min()), int(found.n_admitted.max())
-    if least == most:
-        return []
-    return [
-        f"{found.facts.workload}: batch sizes have {least} to {most} trials, and the best of more is better by chance"
-    ]
-
-
-def _list(sizes: Sequence[int]) -> str:
-    return ", ".join(f"{size:,}" for size in sizes)
+    return [f"{where}: at batch size {listed(late)} the best came in the last 5 % of the run: more steps may be better"]
 
 
 def _shares(best: _Best) -> list[float]:

@@ -12,12 +12,13 @@ import pyarrow as pa
 from service.analysis.break_points import BreakPoint, max_useful_batch_size, perfect_scaling_end
 from service.analysis.break_points_of_curves import PERFECT_WITHIN, USEFUL_WITHIN
 from service.analysis.scaling_shape import UNDERTUNED_TAU, ScalingShape, scaling_shape
-from service.answers.analysis.curve_warnings import curve_warnings, lone_batch_size
+from service.answers.analysis.curve_warnings import curve_warnings
 from service.answers.analysis.finding import Finding
 from service.answers.analysis.scaling_curve import scaling_curve
 from service.answers.analysis.usable_curve import UsableCurve, usable_curve
 from service.answers.facts import facts_of
 from service.answers.goal import Goal
+from service.answers.in_words import lone_batch_size
 from service.answers.scaling import examples_of
 from service.answers.search import Floats, search
 from service.answers.selection import Selection
@@ -129,18 +130,19 @@ def _break_point_warnings(curve: UsableCurve, ends: Ends) -> Iterator[str]:
         yield lone_batch_size(curve.name, useful.batch_size)
         return
     if perfect.censoring == "left":
-        yield f"{curve.name}: perfect scaling ends at or below the smallest batch size, {perfect.batch_size:g}"
+        yield f"{curve.name}: perfect scaling ends at or below the smallest batch size, {perfect.batch_size:.0f}"
     if perfect.censoring == "right":
-        yield f"{curve.name}: perfect scaling goes on to {perfect.batch_size:g}, and nothing shows that it ends there"
+        yield f"{curve.name}: perfect scaling goes on to {perfect.batch_size:.0f}, and nothing shows that it ends there"
     if useful.censoring == "right":
-        yield f"{curve.name}: the largest batch size with a result, {useful.batch_size:g}, still gains; larger ones may"
+        largest = f"the largest batch size with a result, {useful.batch_size:.0f}"
+        yield f"{curve.name}: {largest}, still gains; larger ones may"
     if useful.censoring == "left":
-        yield f"{curve.name}: no batch size saves steps over the smallest, {useful.batch_size:g}"
+        yield f"{curve.name}: no batch size saves steps over the smallest, {useful.batch_size:.0f}"
     for name, variants in (
         ("the end of perfect scaling", ends.perfect),
         ("the largest useful batch size", ends.useful),
     ):
-        others = [f"{point.batch_size:g} {variant}" for variant, point in variants.items() if point.batch_size]
+        others = [f"{point.batch_size:.0f} {variant}" for variant, point in variants.items() if point.batch_size]
         if len({point.batch_size for point in variants.values()}) > 1:
             yield f"{curve.name}: {name} is not firm: {', '.join(others)}"
 

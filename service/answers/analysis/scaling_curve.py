@@ -45,7 +45,7 @@ def scaling_curve(found: Search, goal: Goal) -> ScalingCurve:
         batch_sizes=np.asarray(facts.batch_sizes, np.float64),
         steps=np.where(is_reached, results.steps, np.inf),
         previous_steps=np.where(has_previous, results.previous_step, np.nan),
-        censored_at=last_steps(found),
+        censored_at=found.last_steps,
         n_trials=found.n_admitted,
         n_reached=results.n_reached,
     )
@@ -55,11 +55,6 @@ def trial_steps(found: Search, goal: Goal) -> Floats:
     """By trial, in the order of facts.trials: steps to the target, inf for never or for a trial not admitted."""
     hits = found.first_hits(goal)
     return np.where(hits == NEVER, np.inf, at(found.records.step, hits))
-
-
-def last_steps(found: Search) -> Integers:
-    """By study, the last step up to which any admitted trial was seen within the budgets; -1 for none."""
-    return found.facts.extreme_by_study(np.maximum, found.observed_until, NEVER)
 
 
 def never_reached(found: Search, curve: ScalingCurve) -> list[str]:

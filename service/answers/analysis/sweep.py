@@ -12,7 +12,6 @@ from service.analysis.crossings import Comparator
 from service.analysis.envelope import NEVER, steps_to_targets
 from service.analysis.identified_fits import IdentifiedFits, identified_fits
 from service.answers.analysis.envelopes import StudyEnvelopes
-from service.answers.analysis.scaling_curve import last_steps
 from service.answers.search import Floats, Search, at
 from service.workload_facts import Integers
 
@@ -56,7 +55,7 @@ class Sweep:
     @cached_property
     def ran(self) -> Integers:
         """By study, the last step that any admitted trial ran to; -1 for none."""
-        return last_steps(self.found)
+        return self.found.last_steps
 
     def perfect_ends(self) -> BreakPoints:
         """By target, where perfect scaling ends."""

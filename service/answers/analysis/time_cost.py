@@ -14,13 +14,13 @@ from schema.names import Workload
 from service.analysis.break_points_of_curves import NONE, USEFUL_WITHIN, BreakPoints, max_useful
 from service.analysis.identified_fits import identified_fits
 from service.analysis.time_cost import goodput, is_on_front, statistical_efficiency, throughput
-from service.answers.analysis.curve_warnings import lone_batch_size
 from service.answers.analysis.finding import Finding
 from service.answers.analysis.hit_times import hit_times
 from service.answers.analysis.scaling_curve import ScalingCurve, never_reached, scaling_curve
 from service.answers.analysis.usable_curve import usable_curve
 from service.answers.facts import facts_of
 from service.answers.goal import Goal
+from service.answers.in_words import lone_batch_size
 from service.answers.scaling import examples_of
 from service.answers.search import NEVER, Floats, Search, at, search
 from service.answers.selection import Selection
@@ -41,8 +41,8 @@ _DEFINITION = (
     "reaches it, ties to fewer steps, then to the lower trial_id; where a batch size that reached the target has no "
     "times, steps stand for time in the front and in no_faster_beyond: the smallest batch size after which no larger "
     "one saves more than max_useful_tau of it. Goodput is throughput x (B_c + B_0)/(B_c + B) (Pollux, Qiao et al. "
-    "2021), B_0 the smallest batch size, B_c of the robust fit of S = S_min (1 + B_c/B). n_used counts batch sizes that "
-    "reached the target."
+    "2021), B_0 the smallest batch size, B_c of the robust fit of S = S_min (1 + B_c/B). n_used counts batch sizes "
+    "that reached the target."
 )
 
 

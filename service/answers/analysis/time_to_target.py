@@ -14,6 +14,7 @@ from service.analysis.survival import CENSORED, DIVERGED, REACHED, Survival, sur
 from service.answers.analysis.finding import Finding
 from service.answers.facts import facts_of
 from service.answers.goal import Goal
+from service.answers.in_words import listed, not_admitted
 from service.answers.search import NEVER, Search, at, search
 from service.answers.selection import Selection
 from service.release_view import ReleaseView
@@ -113,9 +114,7 @@ def _left_out(found: Search) -> Iterator[str]:
     n_unseen = int((found.admitted & (found.observed_until == NEVER)).sum())
     if n_unseen:
         yield f"{found.facts.workload}: {n_unseen} trials that were never evaluated"
-    n_others = len(found.admitted) - int(found.admitted.sum())
-    if n_others:
-        yield f"{found.facts.workload}: {n_others} trials of another status, or beyond the first so many"
+    yield from not_admitted(str(found.facts.workload), len(found.admitted) - int(found.admitted.sum()))
 
 
 def _warnings(studies: Sequence[dict[str, Any]]) -> Iterator[str]:
@@ -136,4 +135,4 @@ def _warnings(studies: Sequence[dict[str, Any]]) -> Iterator[str]:
 
 
 def _listed(studies: Sequence[dict[str, Any]]) -> str:
-    return ", ".join(str(study["batch_size"]) for study in studies)
+    return listed(study["batch_size"] for study in studies)

@@ -21,6 +21,7 @@ from service.answers.analysis.finding import Finding
 from service.answers.analysis.populations import POPULATIONS, Population, populations
 from service.answers.facts import facts_of
 from service.answers.goal import Goal
+from service.answers.in_words import listed, not_admitted, unequal_searches
 from service.answers.search import search
 from service.answers.selection import Selection
 from service.errors import BadParameter
@@ -77,7 +78,11 @@ def tuning_budget(
         n_counted = sum(len(study.steps) for study in widest)
         n_used += n_counted
         n_others = len(view.workload(workload).trials.trial_id) - n_counted
-        left_out += (f"{workload}: {text}" for text in _left_out(widest, budgets, n_others))
+        left_out += not_admitted(str(workload), n_others)
+        left_out += (f"{workload}: {text}" for text in _left_out(widest, budgets))
+        warnings += unequal_searches(
+            str(workload), [len(study.steps) for study in widest], "compare them at the same budget"
+        )
         warnings += (f"{workload}: {text}" for text in _warnings(widest))
     finding = Finding(_DEFINITION, n_used, tuple(left_out), tuple(warnings))
     facts = facts_of(view, selection, direction) | goal.facts() | {"searches": searches} | finding.facts()
@@ -144,39 +149,30 @@ def _ranges(another: AnotherSearch) -> dict[str, int | None]:
     return found
 
 
-def _left_out(studies: Sequence[Population], budgets: Sequence[int], n_others: int) -> Iterator[str]:
-    if n_others:
-        yield f"{n_others} trials of another status, or beyond the first so many"
+def _left_out(studies: Sequence[Population], budgets: Sequence[int]) -> Iterator[str]:
     for budget in budgets:
         sizes = [study.batch_size for study in studies if len(study.steps) < budget]
         if sizes:
-            yield f"a budget of {budget} trials: there are fewer at batch size {_listed(sizes)}"
+            yield f"a budget of {budget} trials: there are fewer at batch size {listed(sizes)}"
     empty = [study.batch_size for study in studies if not len(study.steps)]
     if empty:
-        yield f"no trials count at batch size {_listed(empty)}"
+        yield f"no trials count at batch size {listed(empty)}"
 
 
 def _warnings(studies: Sequence[Population]) -> Iterator[str]:
-    counts = sorted({len(study.steps) for study in studies})
-    if len(counts) > 1:
-        yield f"batch sizes have from {counts[0]} to {counts[-1]} trials: compare them at the same budget"
     lone = [study.batch_size for study in studies if (another_search(study.steps).runner_up_ratio or 1) >= _LONE]
     if lone:
         yield (
-            f"one trial stands alone at batch size {_listed(lone)}: the next best took at least {_LONE} times its steps"
+            f"one trial stands alone at batch size {listed(lone)}: the next best took at least {_LONE} times its steps"
         )
     unsure = [study.batch_size for study in studies if _misses_at_half(study)]
     if unsure:
         yield (
             f"half the trials would reach the target with less than {_SURE:.0%} probability at batch size "
-            f"{_listed(unsure)}: steps there are partly luck"
+            f"{listed(unsure)}: steps there are partly luck"
         )
 
 
 def _misses_at_half(study: Population) -> bool:
     half = len(study.steps) // 2
     return half < 1 or float(chance_of_reaching(study.steps, np.array([half]))[0]) < _SURE
-
-
-def _listed(sizes: Sequence[int]) -> str:
-    return ", ".join(map(str, sizes))

@@ -28,6 +28,7 @@ QUESTIONS = {
     "curves": f"study={DEEP}/8&study={DEEP}/64",
     "scaling": GOAL,
     "steps-to-target": GOAL,
+    "papers": "",
     "best": f"workload={DEEP}&metric={ERROR}",
     "metaparameters": GOAL,
     "targets": f"{GOAL}&target=0.2",
@@ -231,4 +232,4 @@ def test_no_file_of_an_answer_is_left(client: TestClient, tmp_path: Path, monkey
 
 def test_the_questions_tried_here_are_all_there_are() -> None:
     paths = {question.path.removeprefix("/v1/") for question in questions_module.questions()}
-    assert paths == {*QUESTIONS, "papers", "releases"}
+    assert paths == {*QUESTIONS, "releases"}

@@ -100,7 +100,7 @@ def test_a_search_says_what_half_of_it_would_have_found_and_how_sure_its_chance_
 
 def test_what_is_partly_luck_comes_with_a_warning() -> None:
     facts = answer(trials(100, 200, *[None] * 6) + trials(10, 10, 10, 10, batch_size=16))[1]
-    assert [text for text in facts["warnings"] if "from 4 to 8 trials" in text]
+    assert [text for text in facts["warnings"] if "4 to 8 trials" in text]
     assert [text for text in facts["warnings"] if "stands alone at batch size 8:" in text]
     assert [text for text in facts["warnings"] if text.endswith("at batch size 8: steps there are partly luck")]
 
