@@ -72,6 +72,9 @@ def plain_scaling(studies: dict[int, dict[int, PlainTrial]], metric: str, target
                     hits.append((int(row["step"]), trial_id, row[metric], previous))
                     break
         steps, trial_id, value, previous = min(hits) if hits else (None, None, None, None)  # type: ignore[assignment]
+        best = min((row[metric] for t in complete.values() for row in t.rows), default=None)
+        runner_up = sorted(hits)[1][0] if len(hits) > 1 else None
+        last = max((int(t.rows[-1]["step"]) for t in complete.values() if t.rows), default=None)
         rows.append(
             {
                 "batch_size": batch_size,
@@ -82,8 +85,13 @@ def plain_scaling(studies: dict[int, dict[int, PlainTrial]], metric: str, target
                 "previous_step": previous,
                 "n_trials": len(complete),
                 "n_reached": len(hits),
-                "best_value": min((row[metric] for t in complete.values() for row in t.rows), default=None),
+                "best_value": best,
                 "perfect_scaling_steps": None,
+                "resolution": (steps - previous) / steps if steps and previous is not None else None,
+                "censored_at": last if steps is None else None,
+                "gap": best - target if steps is None and best is not None else None,
+                "runner_up_steps": runner_up,
+                "runner_up_ratio": runner_up / steps if runner_up is not None and steps else None,
             }
         )
     first = next((row for row in rows if row["steps"] is not None), None)
@@ -119,7 +127,7 @@ def test_scaling_equals_brute_force_for_every_workload_and_fifty_random_targets(
             rows = answer.json()["rows"]
             assert {(row["workload"], row["normalized_steps"]) for row in rows} == {(workload, None)}
             plain = plain_scaling(studies, metric, target)
-            # How well steps are known is tests/service/test_scaling_and_steps.py's.
+            # The crossing that later evaluations confirm is tests/service/test_scaling_and_steps.py's.
             answered = [{name: row[name] for name in plain[0]} for row in rows]
             assert answered == plain, (workload, metric, target)
             reached += sum(row["steps"] is not None for row in rows)
