@@ -59,6 +59,11 @@ def serve(settings: Settings) -> None:
 class Workers(Multiprocess):
     """The worker processes, which are replaced when they die."""
 
+    def init_processes(self) -> None:
+        """Start them all."""
+        super().init_processes()
+        self._leave_their_pipes_to_them()
+
     def terminate_all(self) -> None:
         """Tell them to end; this process must not hold the socket, or connections would wait in it for nobody."""
         for held in self.sockets:
@@ -69,9 +74,15 @@ class Workers(Multiprocess):
         """Replace workers that died or hang, and say so."""
         before = [process.pid for process in self.processes]
         super().keep_subprocess_alive()
+        self._leave_their_pipes_to_them()
         for old, new in zip(before, self.processes, strict=True):
             if old != new.pid:
                 _log.warning("worker %s died or hung: %s takes its place", old, new.pid)
+
+    def _leave_their_pipes_to_them(self) -> None:
+        """Close their ends here: the answer of a worker that dies when asked how it is would be waited for in vain."""
+        for process in self.processes:
+            process.child_conn.close()
 
 
 def application(settings: Settings) -> FastAPI:

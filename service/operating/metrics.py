@@ -4,11 +4,12 @@ from __future__ import annotations
 
 import os
 import platform
+from collections.abc import Iterable
 from contextlib import suppress
 from importlib.metadata import PackageNotFoundError, version
 from pathlib import Path
 
-from prometheus_client import CollectorRegistry, Counter, Gauge, Histogram, generate_latest
+from prometheus_client import CollectorRegistry, Counter, Gauge, Histogram, Metric, generate_latest
 from prometheus_client.multiprocess import MultiProcessCollector
 
 from service.releases import Releases
@@ -91,7 +92,7 @@ class Metrics:
             return generate_latest(self.registry)
         _forget_the_dead(Path(folder))
         together = CollectorRegistry()
-        MultiProcessCollector(together, folder)  # type: ignore[no-untyped-call]
+        _OfAllWorkers(together, folder)  # type: ignore[no-untyped-call]
         return generate_latest(together)
 
     def _gauge(self, name: str, what: str, mode: str) -> Gauge:
@@ -107,6 +108,21 @@ class Metrics:
         if label == method:
             self._children[route, method, status] = children
         return children
+
+
+class _OfAllWorkers(MultiProcessCollector):
+    """The numbers of all workers, but for files that a worker has just opened and not yet given a size."""
+
+    def collect(self) -> Iterable[Metric]:
+        files = [str(file) for file in Path(self._path).glob("*.db") if _has_a_size(file)]
+        found: Iterable[Metric] = self.merge(files, accumulate=True)  # type: ignore[no-untyped-call]
+        return found
+
+
+def _has_a_size(file: Path) -> bool:
+    with suppress(FileNotFoundError):
+        return file.stat().st_size > 0
+    return False
 
 
 def _forget_the_dead(folder: Path) -> None:
