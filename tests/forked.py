@@ -1,4 +1,4 @@
-"""Processes with everything imported from the start: forks of one that has imported what ingests and commands need.
+"""Processes with everything imported from the start: forks of one that has imported what commands and services need.
 
 Python with those modules takes two seconds to start, a fork a hundredth. The tests' own process is not what is forked:
 its threads hold locks.
@@ -8,19 +8,20 @@ from __future__ import annotations
 
 import fcntl
 import os
+import signal
 import sys
 import termios
 from collections.abc import Callable, Mapping, Sequence
 from multiprocessing import get_context
 from multiprocessing.connection import Connection
 from pathlib import Path
+from typing import Any
 
 from losslake.__main__ import main
 
 _FORKING = get_context("forkserver")
 _FORKING.set_forkserver_preload(
     [
-        "tests.forked",
         "ingest.run",
         "losslake.local_session",
         "losslake.progress",
@@ -28,28 +29,54 @@ _FORKING.set_forkserver_preload(
         "losslake.remote.session",
         "losslake.shell",
         "schema.iceberg_tables",
-        "schema.serving",
+        "service.operating.http_protocol",
+        "service.serve",
+        "tests.forked",
+        "tests.service.running",
+        "uvloop",
     ]
 )
+Streams = Mapping[int, int]
 
 
 class Forked:
-    """A process that runs a function and ends."""
+    """A process that runs a function and ends.
 
-    def __init__(self, function: Callable[..., None], *arguments: object) -> None:
-        self._process = _FORKING.Process(target=function, args=arguments, daemon=True)
+    streams: which open files become which of its standard streams. may_start_others: whether the function may use
+    multiprocessing; such a process is not ended with this one.
+    """
+
+    def __init__(
+        self,
+        function: Callable[..., None],
+        *arguments: object,
+        streams: Streams | None = None,
+        may_start_others: bool = False,
+    ) -> None:
+        passed = {stream: Connection(os.dup(opened)) for stream, opened in (streams or {}).items()}
+        given = (dict(os.environ), passed, function, arguments)
+        self._process = _FORKING.Process(target=_run, args=given, daemon=not may_start_others)
         self._process.start()
+        for connection in passed.values():
+            connection.close()
+
+    @property
+    def pid(self) -> int:
+        assert self._process.pid is not None
+        return self._process.pid
 
     def is_running(self) -> bool:
         return self._process.is_alive()
 
-    def send_signal(self, signal: int) -> None:
-        assert self._process.pid is not None
+    def send_signal(self, number: int) -> None:
         if self.is_running():
-            os.kill(self._process.pid, signal)
+            os.kill(self.pid, number)
+
+    def terminate(self) -> None:
+        self.send_signal(signal.SIGTERM)
 
     def kill(self) -> None:
-        self._process.kill()
+        self.send_signal(signal.SIGKILL)
 
     def wait(self, seconds: float | None = None) -> int:
         """The exit status, negative for a signal."""
@@ -58,32 +85,40 @@ class Forked:
         return self._process.exitcode
 
 
-def start_command(arguments: Sequence[object], stderr: Path | None = None, **environment: str) -> Forked:
-    """The command line in a process of its own. stderr: a file for what it complains of."""
-    return Forked(_run_command, [*map(str, arguments)], os.environ | environment, None, stderr)
+def start_command(arguments: Sequence[object], stderr: Path) -> Forked:
+    """The command line in a process of its own, which complains into a file."""
+    with stderr.open("w") as complaints:
+        return Forked(_command, [*map(str, arguments)], streams={2: complaints.fileno()})
 
 
 def start_on_a_terminal(arguments: Sequence[object], terminal: int, **environment: str) -> Forked:
-    """The command line with all its streams on a terminal that is its own; the file handle of it is closed here."""
-    passed = Connection(terminal)
-    forked = Forked(_run_command, [*map(str, arguments)], os.environ | environment, passed, None)
-    passed.close()
-    return forked
+    """The command line with all its streams on a terminal that is its own."""
+    streams = dict.fromkeys((0, 1, 2), terminal)
+    return Forked(_command_on_a_terminal, [*map(str, arguments)], environment, streams=streams)
 
 
-def _run_command(
-    arguments: Sequence[str], environment: Mapping[str, str], terminal: Connection | None, stderr: Path | None
+def _run(
+    environment: Mapping[str, str],
+    passed: Mapping[int, Connection],
+    function: Callable[..., None],
+    arguments: Sequence[Any],
 ) -> None:
-    if terminal is not None:
-        os.setsid()
-        fcntl.ioctl(terminal.fileno(), termios.TIOCSCTTY, 0)
-        for stream in (0, 1, 2):
-            os.dup2(terminal.fileno(), stream)
-        terminal.close()
-        sys.stdin, sys.stdout, sys.stderr = open(0), open(1, "w"), open(2, "w")  # noqa: SIM115
-    elif stderr is not None:
-        sys.stderr = stderr.open("w", buffering=1)
+    for stream, connection in passed.items():
+        os.dup2(connection.fileno(), stream)
+        connection.close()
+    sys.stdin, sys.stdout, sys.stderr = open(0), open(1, "w"), open(2, "w", buffering=1)  # noqa: SIM115
     os.environ.clear()
     os.environ.update(environment)
+    function(*arguments)
+
+
+def _command(arguments: Sequence[str]) -> None:
     sys.argv = ["losslake", *arguments]
     main()
+
+
+def _command_on_a_terminal(arguments: Sequence[str], environment: Mapping[str, str]) -> None:
+    os.setsid()
+    fcntl.ioctl(0, termios.TIOCSCTTY, 0)
+    os.environ.update(environment)
+    _command(arguments)

@@ -24,6 +24,7 @@ class Terminal:
             TERM="xterm",
             COLUMNS=str(columns),
         )
+        os.close(theirs)
         self.seen = ""
 
     def wait_for(self, text: str, seconds: float = 30) -> None:

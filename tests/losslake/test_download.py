@@ -308,7 +308,7 @@ def test_killed_at_any_moment_the_same_command_finishes(losslake: Run, web: Web,
     web.faults["/data/"] = Fault(times=10**6, pause_s=0.05)
     killed = 0
     for seconds in (0.2, 0.4):
-        process = start_command(["download", web.url, place, "--jobs", 2, "--quiet"])
+        process = start_command(["download", web.url, place, "--jobs", 2, "--quiet"], tmp_path / "complaint")
         time.sleep(seconds)
         killed += process.is_running()
         process.kill()
@@ -325,7 +325,7 @@ def test_killed_at_any_moment_the_same_command_finishes(losslake: Run, web: Web,
 def test_two_at_once_do_not_disturb_each_other(losslake: Run, web: Web, tmp_path: Path) -> None:
     web.faults["/data/"] = Fault(times=10**6, pause_s=0.1)
     complaints = [tmp_path / "one.txt", tmp_path / "two.txt"]
-    both = [start_command(["download", web.url, tmp_path / "lake", "--quiet"], stderr=path) for path in complaints]
+    both = [start_command(["download", web.url, tmp_path / "lake", "--quiet"], path) for path in complaints]
     assert sorted(process.wait(60) for process in both) == [0, 1]
     assert any("another download" in path.read_text() for path in complaints)
     assert_whole(tmp_path / "lake", 2)

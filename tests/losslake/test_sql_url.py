@@ -164,7 +164,7 @@ def test_a_lake_and_a_url_at_once_are_refused(losslake: Run, web: Web) -> None:
 
 def test_ctrl_c_ends_a_statement_that_waits(web: Web, tmp_path: Path) -> None:
     web.faults["/v1/sql"] = Fault(pause_s=20)
-    process = start_command(["sql", "--url", web.url, "-c", "SELECT 1"], stderr=tmp_path / "complaint")
+    process = start_command(["sql", "--url", web.url, "-c", "SELECT 1"], tmp_path / "complaint")
     while not any(asked.method == "POST" for asked in web.asked):
         time.sleep(0.05)
     process.send_signal(signal.SIGINT)

@@ -4,61 +4,34 @@ from __future__ import annotations
 
 import json
 import os
-import subprocess
-import sys
 import threading
-from collections.abc import Iterator
+import time
+from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass, field
+from datetime import UTC, datetime
+from functools import partial
 from pathlib import Path
 from typing import Any
 
-ROOT = Path(__file__).parents[2]
-SECONDS = 60
-_PROGRAM = """
-import os, sys, time
-from collections.abc import Iterator
-from datetime import UTC, datetime
-from pathlib import Path
-import service.serve
-from fastapi import Request
+from fastapi import FastAPI, Request, Response
 from fastapi.responses import StreamingResponse
+
+import service.serve
 from service.bulk.conditions import Version
 from service.bulk.file_response import FileAnswer, ServedFile
+from service.serve import application
 from service.settings import Settings
+from tests.forked import Forked
 
-def pieces() -> Iterator[bytes]:
-    for number in range(10):
-        yield b"%9d\\n" % number
-        time.sleep(0.1)
-
-async def file(request: Request, name: str):
-    path = Path(__file__).with_name(name)
-    version = Version(f'"{name}"', datetime(2026, 1, 1, tzinfo=UTC))
-    served = ServedFile(path, path.stat().st_size, version, "application/octet-stream")
-    return FileAnswer(served, request.headers)
-
-def with_slow_answers(*arguments):
-    app = make(*arguments)
-    app.add_api_route("/process", lambda: os.getpid(), include_in_schema=False)
-    app.add_api_route("/slow", lambda: StreamingResponse(pieces(), media_type="text/csv"), include_in_schema=False)
-    app.add_api_route("/file/{name}", file, methods=["GET", "HEAD"], include_in_schema=False)
-    app.add_api_route("/broken", lambda: 1 // 0, include_in_schema=False)
-    app.add_api_route("/imported", lambda: [*sys.modules], include_in_schema=False)
-    return app
-
-make = service.serve.create_app
-service.serve.create_app = with_slow_answers
-if __name__ == "__main__":
-    service.serve.serve(Settings.model_validate_json(sys.argv[1]))
-"""
+SECONDS = 60
 
 
 @dataclass
 class Running:
     """The process that was started, the URLs it printed, and what it writes to standard error."""
 
-    process: subprocess.Popen[str]
+    process: Forked
     urls: list[str] = field(default_factory=list)
     errors: list[str] = field(default_factory=list)
 
@@ -79,31 +52,52 @@ class Running:
 def served(folder: Path, **settings: Any) -> Iterator[Running]:
     """The service over a lake, without SQL; besides its paths:
 
-    /process gives a worker's id, /slow takes a second, /broken fails, /file/x gives a file of the folder,
-    /imported names a worker's modules.
+    /process gives a worker's id, /slow takes a second, /broken fails, /file/x gives a file of the folder.
     """
-    program = folder / "program.py"
-    program.write_text(_PROGRAM)
-    process = subprocess.Popen(
-        [sys.executable, str(program), json.dumps({"port": 0, "log_format": "json", "sql_enabled": False, **settings})],
-        stdout=subprocess.PIPE,
-        stderr=subprocess.PIPE,
-        text=True,
-        env={**os.environ, "PYTHONPATH": str(ROOT)},
-    )
-    running = Running(process)
-    assert process.stdout is not None
-    assert process.stderr is not None
-    reader = threading.Thread(target=lambda: running.errors.extend(process.stderr or ()), daemon=True)
-    reader.start()
-    try:
-        lines = [process.stdout.readline() for _ in range(4)]
-        running.urls = [line.strip() for line in lines if line.startswith("  http")]
-        yield running
-    finally:
-        if process.poll() is None:
+    chosen = {"port": 0, "log_format": "json", "sql_enabled": False, **settings}
+    (says, said), (errs, erred) = os.pipe(), os.pipe()
+    process = Forked(_serve, folder, chosen, streams={1: said, 2: erred}, may_start_others=True)
+    os.close(said)
+    os.close(erred)
+    with os.fdopen(says) as greeting, os.fdopen(errs) as errors:
+        running = Running(process)
+        reader = threading.Thread(target=lambda: running.errors.extend(errors), daemon=True)
+        reader.start()
+        try:
+            lines = [greeting.readline() for _ in range(4)]
+            running.urls = [line.strip() for line in lines if line.startswith("  http")]
+            yield running
+        finally:
             process.terminate()
-        process.wait(SECONDS)
-        reader.join(SECONDS)
-        process.stdout.close()
-        process.stderr.close()
+            process.wait(SECONDS)
+            reader.join(SECONDS)
+
+
+def _serve(folder: Path, settings: Mapping[str, Any]) -> None:
+    # uvicorn starts workers of its own, which import anew: what they make the application with is handed to them.
+    service.serve.application = partial(_with_more_paths, folder)
+    service.serve.serve(Settings.model_validate(settings))
+
+
+def _with_more_paths(folder: Path, settings: Settings) -> FastAPI:
+    app = application(settings)
+
+    async def file(request: Request, name: str) -> Response:
+        path = folder / name
+        version = Version(f'"{name}"', datetime(2026, 1, 1, tzinfo=UTC))
+        found = ServedFile(path, path.stat().st_size, version, "application/octet-stream")
+        return FileAnswer(found, request.headers)
+
+    def slow() -> Response:
+        return StreamingResponse(_pieces(), media_type="text/csv")
+
+    for path, answer in {"/process": os.getpid, "/slow": slow, "/broken": lambda: 1 // 0}.items():
+        app.add_api_route(path, answer, include_in_schema=False)
+    app.add_api_route("/file/{name}", file, methods=["GET", "HEAD"], include_in_schema=False)
+    return app
+
+
+def _pieces() -> Iterator[bytes]:
+    for number in range(10):
+        yield b"%9d\n" % number
+        time.sleep(0.1)

@@ -44,6 +44,14 @@ def counted(running: Running, path: str) -> float:
     return sum(float(line.removeprefix(wanted)) for line in lines if line.startswith(wanted))
 
 
+def wait_until_counted(running: Running, path: str, n_requests: int) -> None:
+    """An answer is counted just after it was sent."""
+    end = time.monotonic() + SECONDS
+    while counted(running, path) != n_requests:
+        assert time.monotonic() < end
+        time.sleep(0.01)
+
+
 @pytest.mark.parametrize(("workers", "end"), [(1, signal.SIGTERM), (2, signal.SIGINT)])
 def test_the_printed_questions_work_and_it_ends_in_good_order(
     lake: Lake, tmp_path: Path, workers: int, end: signal.Signals
@@ -96,6 +104,7 @@ def test_a_worker_that_is_killed_is_replaced_and_what_it_counted_stays(lake: Lak
                 return int(response.read())
 
         seen = [process() for _ in range(20)]
+        wait_until_counted(running, "/process", len(seen))
         victim = seen[-1]
         os.kill(victim, signal.SIGKILL)
         end = time.monotonic() + SECONDS
@@ -103,10 +112,10 @@ def test_a_worker_that_is_killed_is_replaced_and_what_it_counted_stays(lake: Lak
             seen.append(process())
         while len(set(seen)) < 3:
             assert time.monotonic() < end
+            time.sleep(0.01)
             seen.append(process())
         assert victim not in seen[20:]
-        while counted(running, "/process") != len(seen):  # an answer is counted just after it was sent
-            assert time.monotonic() < end
+        wait_until_counted(running, "/process", len(seen))
         with urlopen(f"{running.url}/metrics", timeout=SECONDS) as response:
             assert b"losslake_workers 2.0" in response.read()
     assert [line["message"].split(":")[0] for line in running.lines if line["level"] == "warning"] == [
@@ -129,11 +138,10 @@ def test_a_new_release_fails_no_request_and_no_connection_goes_back(tmp_path: Pa
     path = "/v1/scaling?workload=small/mnist/cnn/sgd&metric=val/classification_error&target=0.3"
     steps = {1: 10, 2: 5}
 
-    begun = threading.Barrier(5)
+    seen: list[list[int]] = [[] for _ in range(4)]
 
-    def ask(port: int) -> list[int]:
+    def ask(port: int, releases: list[int]) -> None:
         connection = HTTPConnection("127.0.0.1", port, timeout=SECONDS)
-        releases = []
         while not done.is_set():
             connection.request("GET", path)
             response = connection.getresponse()
@@ -141,24 +149,29 @@ def test_a_new_release_fails_no_request_and_no_connection_goes_back(tmp_path: Pa
             assert response.status == 200
             assert answer["rows"][0]["steps"] == steps[answer["release"]]
             releases.append(answer["release"])
-            if len(releases) == 1:
-                begun.wait(SECONDS)
-        return releases
+
+    def wait_until_all_have_seen(release: int) -> None:
+        end = time.monotonic() + SECONDS
+        while any(releases[-1:] != [release] for releases in seen):
+            assert time.monotonic() < end
+            assert not any(future.done() for future in asking)
+            time.sleep(0.01)
 
     with (
         served(tmp_path, lake=str(lake.folder), workers=2, seconds_between_looks=0.1) as running,
         ThreadPoolExecutor(4) as pool,
     ):
-        asking = [pool.submit(ask, running.port) for _ in range(4)]
-        begun.wait(SECONDS)
-        publish_a_better_trial(lake, tmp_path)
-        time.sleep(1)
-        done.set()
-        seen = [future.result(SECONDS) for future in asking]
+        asking = [pool.submit(ask, running.port, releases) for releases in seen]
+        try:
+            wait_until_all_have_seen(1)
+            publish_a_better_trial(lake, tmp_path)
+            wait_until_all_have_seen(2)
+        finally:
+            done.set()
+            for future in asking:
+                future.result(SECONDS)
     for releases in seen:
         assert releases == sorted(releases)
-        assert releases[0] == 1
-        assert releases[-1] == 2
 
 
 def test_a_taken_port_is_told_in_one_line(lake: Lake) -> None:

@@ -5,9 +5,10 @@ from __future__ import annotations
 import re
 from pathlib import Path
 
+import pytest
 from prometheus_client.parser import text_string_to_metric_families
 
-from service.operating.metrics import Metrics
+from service.operating.metrics import FOLDER, Metrics
 from tests.service.operating.conftest import Make, Operated
 
 Sample = dict[tuple[str, frozenset[tuple[str, str]]], float]
@@ -53,6 +54,12 @@ def test_paths_and_methods_that_strangers_make_up_add_no_series(operated: Make) 
     counts = {labels for name, labels in found if name == "losslake_requests_total"}
     assert len(counts) == 2
     assert value(found, "losslake_requests_total", route="unmatched", method="GET", status="404") == 50
+
+
+def test_a_file_that_a_worker_has_just_opened_is_passed_over(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv(FOLDER, str(tmp_path))
+    (tmp_path / "counter_1.db").touch()
+    assert Metrics().text() == b""
 
 
 def test_what_is_measured_is_there(operated: Make) -> None:
