@@ -16,7 +16,7 @@ import pytest
 from fastapi.testclient import TestClient
 
 from schema.lake import Lake
-from service.app import create_app
+from tests.applications import without_sql
 from tests.conformance.conftest import ARCHIVE
 
 TARGETS = 50
@@ -108,7 +108,7 @@ def archive() -> Workloads:
 
 @pytest.fixture(scope="module")
 def client(bundled: Lake) -> Iterator[TestClient]:
-    with TestClient(create_app(bundled)) as opened:
+    with TestClient(without_sql(bundled)) as opened:
         yield opened
 
 

@@ -10,8 +10,8 @@ from fastapi.testclient import TestClient
 
 from losslake.analysis_table import with_options
 from schema.lake import Lake
-from service.app import create_app
 from service.rest.analysis.questions import PREFIX, analysis_questions
+from tests.applications import without_sql
 from tests.ingest.offers import TrialOffer, study_files, unpacked
 from tests.losslake.conftest import Run
 
@@ -35,7 +35,7 @@ def test_every_parameter_is_an_option_that_says_what_it_means(losslake: Run, nam
 
 def test_the_answer_is_that_of_the_service(losslake: Run, lake: Lake) -> None:
     answer = json.loads(losslake("analyze", "regimes", *ASKED, "--format", "json").stdout)
-    with TestClient(create_app(lake)) as client:
+    with TestClient(without_sql(lake)) as client:
         asked = {name.removeprefix("--"): value for name, value in zip(ASKED[::2], ASKED[1::2], strict=True)}
         assert client.get("/v1/analysis/regimes", params=asked).json() == answer
 

@@ -13,7 +13,7 @@ import pytest
 from fastapi.testclient import TestClient
 
 from schema.lake import Lake
-from service.app import create_app
+from tests.applications import without_sql
 from tests.ingest.offers import TrialOffer, study_files, tar_bytes, unpacked, written
 from tests.losslake.conftest import Run
 
@@ -64,7 +64,7 @@ def test_steps_and_the_service_give_the_same_answer(losslake: Run, lake: Lake, m
     answer = json.loads(losslake("steps", WORKLOAD, *ASKED, *more, "--format", "json").stdout)
     asked = zip((*ASKED, *more)[::2], (*ASKED, *more)[1::2], strict=True)
     parameters = {name.removeprefix("--").replace("-", "_"): value for name, value in asked}
-    with TestClient(create_app(lake)) as client:
+    with TestClient(without_sql(lake)) as client:
         served = client.get("/v1/scaling", params={"workload": WORKLOAD} | parameters)
     assert served.status_code == 200
     assert served.json() == answer

@@ -14,7 +14,7 @@ from fastapi.testclient import TestClient
 
 from ingest.run import ingest
 from schema.lake import Lake
-from service.app import create_app
+from tests.applications import without_sql
 from tests.ingest.offers import TrialOffer, study_files, unpacked
 
 ROOT = Path(__file__).parents[3]
@@ -45,7 +45,7 @@ def odd_lake(tmp_path_factory: pytest.TempPathFactory) -> Lake:
 
 @pytest.fixture(scope="session")
 def odd_client(odd_lake: Lake) -> Iterator[TestClient]:
-    with TestClient(create_app(odd_lake), raise_server_exceptions=False, follow_redirects=False) as client:
+    with TestClient(without_sql(odd_lake), raise_server_exceptions=False, follow_redirects=False) as client:
         yield client
 
 

@@ -15,9 +15,9 @@ import vl_convert
 from fastapi.testclient import TestClient
 
 from schema.lake import Lake
-from service.app import create_app
 from service.figures.figure_formats import MEDIA_TYPES, Document
 from service.figures.kinds import KINDS
+from tests.applications import without_sql
 from tests.service.conftest import ERROR
 from tests.service.figures.drawing import sizes_of_type, texts, width_of
 
@@ -35,7 +35,7 @@ def path(kind: str, ending: str, **more: object) -> str:
 
 @pytest.fixture(scope="module")
 def client(lake: Lake) -> Iterator[TestClient]:
-    with TestClient(create_app(lake), raise_server_exceptions=False) as client:
+    with TestClient(without_sql(lake), raise_server_exceptions=False) as client:
         yield client
 
 
@@ -126,7 +126,7 @@ def test_a_figure_of_a_named_release_never_changes(client: TestClient) -> None:
 
 
 def test_the_same_figure_is_the_same_bytes_from_another_process(lake: Lake, client: TestClient) -> None:
-    with TestClient(create_app(lake)) as other:
+    with TestClient(without_sql(lake)) as other:
         assert other.get(SCALING).content == client.get(SCALING).content
 
 

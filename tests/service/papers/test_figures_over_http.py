@@ -17,12 +17,12 @@ from typer.testing import CliRunner
 from losslake.__main__ import app
 from schema.errors import LossLakeError
 from schema.lake import Lake
-from service.app import create_app
 from service.figures.figure_formats import MEDIA_TYPES
 from service.papers.drawn import drawn_figure
 from service.papers.files import figure_bytes
 from service.papers.paper import paper
 from service.release_view import ReleaseView
+from tests.applications import without_sql
 from tests.service.papers.conftest import made_lake
 
 PAPER = paper("shallue2018")
@@ -34,7 +34,7 @@ STARTS = {"svg": b"<svg", "png": b"\x89PNG\r\n\x1a\n", "pdf": b"%PDF-", "vl.json
 
 @pytest.fixture(scope="module")
 def paper_client(paper_lake: Lake) -> Iterator[TestClient]:
-    with TestClient(create_app(paper_lake), raise_server_exceptions=False) as client:
+    with TestClient(without_sql(paper_lake), raise_server_exceptions=False) as client:
         yield client
 
 
@@ -109,7 +109,7 @@ def test_the_papers_are_listed_with_what_they_lack(paper_client: TestClient, par
     rows = [row for row in paper_client.get("/v1/papers").json()["rows"] if row["paper"] == "shallue2018"]
     assert [(row["figure"], row["series_without_data"]) for row in rows] == [(number, 0) for number in NUMBERS]
     assert all(paper_client.get(row["path"].replace(".svg", ".csv")).status_code == 200 for row in rows[:1])
-    with TestClient(create_app(part)) as client:
+    with TestClient(without_sql(part)) as client:
         lacking = {row["figure"]: row for row in client.get("/v1/papers").json()["rows"] if row["paper"] != "bundled"}
     assert lacking["9a"]["series_without_data"] == 0
     assert (lacking["4"]["series"], lacking["4"]["series_without_data"]) == (8, 7)

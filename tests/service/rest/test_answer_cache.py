@@ -10,8 +10,7 @@ from fastapi.testclient import TestClient
 
 from ingest.run import ingest
 from schema.lake import Lake
-from service.app import create_app
-from service.settings import Settings
+from tests.applications import without_sql
 from tests.archives import write_workload
 from tests.oracle import Row
 from tests.service.conftest import ERROR
@@ -19,16 +18,21 @@ from tests.service.conftest import ERROR
 GOAL = f"workload=small/mnist/cnn/sgd&metric={ERROR}&target=0.3"
 
 
-@pytest.fixture
-def lake(tmp_path: Path, small_archive: Path) -> Lake:
-    lake = Lake.create(tmp_path / "lake")
-    ingest(lake, [small_archive])
+@pytest.fixture(scope="module")
+def lake(tmp_path_factory: pytest.TempPathFactory) -> Lake:
+    return lake_with_one_trial(tmp_path_factory.mktemp("cached"))
+
+
+def lake_with_one_trial(folder: Path) -> Lake:
+    rows = [Row(8, 1, "COMPLETE", 0, 0.9), Row(8, 1, "COMPLETE", 10, 0.2)]
+    lake = Lake.create(folder / "lake")
+    ingest(lake, [write_workload(folder / "small", "mnist/cnn/sgd", {ERROR: rows})])
     return lake
 
 
 @pytest.fixture
 def client(lake: Lake) -> Iterator[TestClient]:
-    with TestClient(create_app(lake)) as client:
+    with TestClient(without_sql(lake)) as client:
         yield client
 
 
@@ -71,7 +75,9 @@ def test_problems_are_not_kept(client: TestClient) -> None:
     assert outcomes(client) == (0, 2)
 
 
-def test_a_new_release_is_not_answered_from_what_was_kept(client: TestClient, lake: Lake, tmp_path: Path) -> None:
+def test_a_new_release_is_not_answered_from_what_was_kept(tmp_path: Path) -> None:
+    lake = lake_with_one_trial(tmp_path)
+    client = TestClient(without_sql(lake))
     before = client.get(f"/v1/scaling?{GOAL}").json()
     pinned = client.get(f"/v1/scaling?{GOAL}&release=1").content
     rows = [Row(8, 1, "COMPLETE", 0, 0.9), Row(8, 1, "COMPLETE", 4, 0.1)]
@@ -83,8 +89,7 @@ def test_a_new_release_is_not_answered_from_what_was_kept(client: TestClient, la
 
 
 def test_what_was_used_longest_ago_goes_first_when_there_is_no_room(lake: Lake) -> None:
-    settings = Settings.model_construct(log_format="off", answer_cache_mb=1)
-    with TestClient(create_app(lake, settings)) as client:
+    with TestClient(without_sql(lake, answer_cache_mb=1)) as client:
         for number in range(800):
             client.get(f"/v1/scaling?{GOAL}{number}")
         hits, _ = outcomes(client)
@@ -95,7 +100,7 @@ def test_what_was_used_longest_ago_goes_first_when_there_is_no_room(lake: Lake) 
 
 
 def test_the_cache_can_be_switched_off(lake: Lake) -> None:
-    with TestClient(create_app(lake, Settings.model_construct(log_format="off", answer_cache_mb=0))) as client:
+    with TestClient(without_sql(lake, answer_cache_mb=0)) as client:
         for _ in range(2):
             assert client.get(f"/v1/scaling?{GOAL}").status_code == 200
         assert "answer_cache_total{" not in client.get("/metrics").text

@@ -16,6 +16,7 @@ from schema.lake import Lake
 from schema.serving import open_release
 from service.app import create_app
 from service.settings import Settings
+from tests.applications import without_sql
 from tests.service.conftest import ERROR
 
 QUESTION = (
@@ -135,6 +136,6 @@ def test_a_parameter_that_is_not_there_is_refused(client: TestClient) -> None:
 
 
 def test_sql_can_be_switched_off(lake: Lake) -> None:
-    with TestClient(create_app(lake, Settings.model_construct(log_format="off", sql_enabled=False))) as client:
+    with TestClient(without_sql(lake)) as client:
         assert client.get("/v1/sql?q=SELECT+1").status_code == 404
         assert "/v1/sql" not in client.get("/openapi.json").json()["paths"]

@@ -13,9 +13,9 @@ from fastapi.testclient import TestClient
 from ingest.run import ingest
 from schema.lake import Lake
 from schema.names import Workload
-from service.app import create_app
 from service.examples import Example
 from service.web.root_page import _statement, root_page
+from tests.applications import without_sql
 from tests.service.web.reading import Page
 
 
@@ -55,7 +55,7 @@ def test_it_leads_to_the_reference_the_files_and_the_openapi_document(page: Page
 def test_it_lists_the_newest_releases_first_and_not_all(tmp_path: Any, small_archive: Any) -> None:
     lake = Lake.create(tmp_path / "lake")
     ingest(lake, [small_archive])
-    with TestClient(create_app(lake)) as client:
+    with TestClient(without_sql(lake)) as client:
         page = Page(client.get("/").text)
     assert [link for link in page.links if link.startswith("/data/")] == ["/data/", "/data/1/"]
 

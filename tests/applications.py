@@ -1,0 +1,14 @@
+from __future__ import annotations
+
+from typing import Any
+
+from fastapi import FastAPI
+
+from schema.lake import Lake
+from service.app import create_app
+from service.settings import Settings
+
+
+def without_sql(lake: Lake, **settings: Any) -> FastAPI:
+    """The application without SQL, for which it would start three processes."""
+    return create_app(lake, Settings.model_construct(**{"log_format": "off", "sql_enabled": False} | settings))
