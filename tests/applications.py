@@ -11,4 +11,5 @@ from service.settings import Settings
 
 def without_sql(lake: Lake, **settings: Any) -> FastAPI:
     """The application without SQL, for which it would start three processes."""
-    return create_app(lake, Settings.model_construct(**{"log_format": "off", "sql_enabled": False} | settings))
+    chosen: dict[str, Any] = {"log_format": "off", "sql_enabled": False} | settings
+    return create_app(lake, Settings.model_construct(None, **chosen))

@@ -94,7 +94,9 @@ def test_the_stray_digit_of_gpt3_gives_a_warning_and_no_speedup() -> None:
         text for size, runs in zip(given.batch_sizes, given.runs, strict=True) for text in outlying_runs(size, runs)
     ]
     assert len(warnings) == 1
-    assert warnings[0].startswith("at batch size 3072 runs are far from the median of 1,207,959,552: 13,790,871,552 (11.4")
+    assert warnings[0].startswith(
+        "at batch size 3072 runs are far from the median of 1,207,959,552: 13,790,871,552 (11.4"
+    )
     found = points("4.1.0", "gpt3", GPT3)
     assert [size for size, point in found.items() if point.max_speedup is None] == [3072]
     assert all(point.max_speedup is None or point.max_speedup < 1.2 for point in found.values())
