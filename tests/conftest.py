@@ -1,4 +1,4 @@
-"""For every test: no deadline for single examples, since a busy machine is not a fault; little collection of garbage."""
+"""For every test: no deadline for examples, since a busy machine is not a fault; little collection of garbage."""
 
 from __future__ import annotations
 
