@@ -5,17 +5,15 @@ FastAPI describes these routes. Its own handling of a request takes three times 
 
 from __future__ import annotations
 
-from collections.abc import Awaitable, Callable
+from collections.abc import Callable
 from inspect import Parameter, Signature
 from typing import Annotated, Any
 
 from fastapi import APIRouter, Query, Request
 from fastapi.responses import Response
-from fastapi.routing import APIRoute
 from starlette.concurrency import run_in_threadpool
-from starlette.exceptions import HTTPException
 from starlette.routing import Match
-from starlette.types import Receive, Scope, Send
+from starlette.types import Scope
 
 from service.errors import BadParameter
 from service.lists.filters import METAPARAMETER, filters_of, has_metaparameters
@@ -26,17 +24,16 @@ from service.rest.negotiation import ENDINGS, wanted_format
 from service.rest.parameters import FormatParameters, PageParameters, ReleaseParameters
 from service.rest.question import Asked, Question
 from service.rest.reading import read_query
+from service.rest.reading_route import METHODS, Handler, ReadingRoute
 from service.rest.respond import response_of
 from service.rest.validity import cache_control, entity_tag, is_named
 from service.tabular.formats import OutputFormat
 from service.version import VERSION
 
-Handler = Callable[[Request], Awaitable[Response]]
-METHODS = ("GET", "HEAD")
 _ENDING = "losslake.ending"
 
 
-class QuestionRoute(APIRoute):
+class QuestionRoute(ReadingRoute):
     """A route that also answers under the endings of formats: /v1/scaling.csv."""
 
     def matches(self, scope: Scope) -> tuple[Match, Scope]:
@@ -54,18 +51,6 @@ class QuestionRoute(APIRoute):
             "route": self,
         }
         return (Match.FULL if scope["method"] in METHODS else Match.PARTIAL), child
-
-    async def handle(self, scope: Scope, receive: Receive, send: Send) -> None:
-        """HEAD is answered like GET, without being a path of its own in OpenAPI."""
-        if scope["method"] in METHODS:
-            await self.app(scope, receive, send)
-        else:
-            raise HTTPException(405, headers={"Allow": ", ".join(METHODS)})
-
-    def get_route_handler(self) -> Handler:  # type: ignore[override]
-        """The handler that the endpoint carries."""
-        handler: Handler = self.endpoint.handler  # type: ignore[attr-defined]
-        return handler
 
 
 def add_question(router: APIRouter, releases: Callable[[Request], Releases], question: Question) -> None:

@@ -2,23 +2,18 @@
 
 from __future__ import annotations
 
-from collections.abc import Awaitable, Callable
 from typing import Any
 
-from fastapi import Request
-from fastapi.responses import Response
-from fastapi.routing import APIRoute
-from starlette.exceptions import HTTPException
 from starlette.routing import Match
-from starlette.types import Receive, Scope, Send
+from starlette.types import Scope
 
 from service.figures.figure_formats import MEDIA_TYPES
+from service.rest.reading_route import METHODS, ReadingRoute
 
-METHODS = ("GET", "HEAD")
 ENDING = "losslake.figure"
 
 
-class FigureRoute(APIRoute):
+class FigureRoute(ReadingRoute):
     """Takes the endings that figures have, and no others."""
 
     def matches(self, scope: Scope) -> tuple[Match, Scope]:
@@ -30,15 +25,3 @@ class FigureRoute(APIRoute):
             return Match.NONE, {}
         child: dict[str, Any] = {"endpoint": self.endpoint, "path_params": {}, ENDING: ending, "route": self}
         return (Match.FULL if scope["method"] in METHODS else Match.PARTIAL), child
-
-    async def handle(self, scope: Scope, receive: Receive, send: Send) -> None:
-        """HEAD is answered like GET, without being a path of its own in OpenAPI."""
-        if scope["method"] in METHODS:
-            await self.app(scope, receive, send)
-        else:
-            raise HTTPException(405, headers={"Allow": ", ".join(METHODS)})
-
-    def get_route_handler(self) -> Callable[[Request], Awaitable[Response]]:  # type: ignore[override]
-        """The handler that the endpoint carries."""
-        found: Callable[[Request], Awaitable[Response]] = self.endpoint.handler  # type: ignore[attr-defined]
-        return found

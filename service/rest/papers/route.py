@@ -9,14 +9,14 @@ from urllib.parse import unquote
 from starlette.routing import Match
 from starlette.types import Scope
 
-from service.rest.figures.route import METHODS, FigureRoute
+from service.rest.reading_route import METHODS, ReadingRoute
 
 PREFIX = "/v1/papers/"
 PATH = PREFIX + "{paper}/figures/{figure}.{ending}"
 _PLACE = re.compile(rf"{PREFIX}([^/]+)/figures/([^/.]+)\.(.+)")
 
 
-class PaperFigureRoute(FigureRoute):
+class PaperFigureRoute(ReadingRoute):
     """Takes every path of that shape, so that wrong names are answered with near ones."""
 
     def matches(self, scope: Scope) -> tuple[Match, Scope]:
