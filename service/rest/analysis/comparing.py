@@ -12,7 +12,7 @@ from service.answers.analysis.compare import COMPARE, compare
 from service.answers.analysis.profiles import PARTS, PROFILES, Part, profiles
 from service.errors import BadParameter
 from service.named import named_workload
-from service.rest.analysis.facts import FINDING_FACTS
+from service.rest.analysis.facts import FINDING_FACTS, analysis_facts
 from service.rest.analysis.shapes import COUNT, FLAG, NAME, NUMBER, list_of, or_null
 from service.rest.facts import SELECTION_FACTS, fact, facts_named
 from service.rest.parameters import WORKLOAD, ComparatorParameters, GoalParameters, Natural, unit
@@ -52,9 +52,7 @@ class ProfilesParameters(ComparatorParameters):
     """Up to which factor of the best a score counts; AlgoPerf: 4."""
 
 
-_COMPARE_FACTS = (
-    *SELECTION_FACTS,
-    *facts_named("target", "comparator"),
+_COMPARE_FACTS = analysis_facts(
     fact("baseline", NAME, "The workload that the others are compared with.", WORKLOAD),
     fact("budget", or_null(COUNT), "The tuning budget asked for; null for as many as all have.", 20, "trials"),
     fact(
@@ -84,7 +82,6 @@ _COMPARE_FACTS = (
         "with a chance of 95 % or more at some batch size, with half the budget.",
         [],
     ),
-    *FINDING_FACTS,
 )
 _PROFILES_FACTS = (
     *SELECTION_FACTS,

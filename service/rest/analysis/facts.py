@@ -14,6 +14,6 @@ FINDING_FACTS = (
 )
 
 
-def analysis_facts(*others: str) -> tuple[Fact, ...]:
-    """The facts of an analysis: of the selection, those named of `service.rest.facts`, and how it was computed."""
-    return (*SELECTION_FACTS, *facts_named(*others), *FINDING_FACTS)
+def analysis_facts(*own: Fact) -> tuple[Fact, ...]:
+    """The facts of an analysis of a target: of the selection and the target, its own, and how it was computed."""
+    return (*SELECTION_FACTS, *facts_named("target", "comparator"), *own, *FINDING_FACTS)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from service.rest.analysis.facts import FINDING_FACTS
+from service.rest.analysis.facts import FINDING_FACTS, analysis_facts
 from service.rest.facts import SELECTION_FACTS, fact, facts_named
 from service.rest.question import Fact
 
@@ -120,4 +120,4 @@ def metaparameter_facts() -> tuple[Fact, ...]:
 
 def metaparameter_map_facts() -> tuple[Fact, ...]:
     """The facts of the map."""
-    return (*SELECTION_FACTS, *facts_named("target", "comparator"), _REGIONS, *FINDING_FACTS)
+    return analysis_facts(_REGIONS)

@@ -13,9 +13,9 @@ from service.answers.analysis.rcp import RCP, RcpQuestion, rcp
 from service.answers.analysis.rcp_reference import Runs
 from service.errors import BadParameter
 from service.named import named_workload
-from service.rest.analysis.facts import FINDING_FACTS
+from service.rest.analysis.facts import analysis_facts
 from service.rest.analysis.shapes import COUNT, FLAG, NAME, NUMBER, list_of, or_null
-from service.rest.facts import SELECTION_FACTS, fact, facts_named
+from service.rest.facts import fact
 from service.rest.parameters import GoalParameters, Natural, unit
 from service.rest.question import Question
 
@@ -104,9 +104,7 @@ _VERDICT = {
     "score_factor": or_null(NUMBER),
     "in_words": NAME,
 }
-_FACTS = (
-    *SELECTION_FACTS,
-    *facts_named("target", "comparator"),
+_FACTS = analysis_facts(
     fact(
         "submission",
         or_null(NAME),
@@ -134,7 +132,6 @@ _FACTS = (
         "both means, in examples; and the factor that normalizes its score.",
         [],
     ),
-    *FINDING_FACTS,
 )
 RCP_QUESTION = Question(
     "/v1/analysis/rcp",

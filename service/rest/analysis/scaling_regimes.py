@@ -12,9 +12,9 @@ from service.analysis.hyperbola import Kind
 from service.analysis.scaling_shape import UNDERTUNED_TAU
 from service.answers.analysis.critical_batch_size import CRITICAL_BATCH_SIZE, FitOptions, critical_batch_size
 from service.answers.analysis.regimes import REGIMES, Tolerances, regimes
-from service.rest.analysis.facts import FINDING_FACTS
+from service.rest.analysis.facts import analysis_facts
 from service.rest.analysis.shapes import CENSORING, COUNT, NAME, NUMBER, list_of, or_null
-from service.rest.facts import SELECTION_FACTS, fact, facts_named
+from service.rest.facts import fact
 from service.rest.parameters import WORKLOAD, GoalParameters, unit
 from service.rest.question import Question
 
@@ -77,9 +77,7 @@ REGIMES_QUESTION = Question(
         asked.view, asked.parameters.selection(), asked.parameters.goal(), asked.parameters.tolerances()
     ),
     REGIMES,
-    (
-        *SELECTION_FACTS,
-        *facts_named("target", "comparator"),
+    analysis_facts(
         fact("perfect_scaling_tau", NUMBER, "The tolerance of perfect scaling.", 0.2, "none: a ratio"),
         fact("max_useful_tau", NUMBER, "The tolerance of the largest useful batch size.", 0.1, "none: a ratio"),
         fact("undertuned_tau", NUMBER, "The tolerance of steps that rise.", 0.05, "none: a ratio"),
@@ -110,7 +108,6 @@ REGIMES_QUESTION = Question(
             ],
             "batch_unit of the study",
         ),
-        *FINDING_FACTS,
     ),
 )
 CRITICAL_BATCH_SIZE_QUESTION = Question(
@@ -121,13 +118,10 @@ CRITICAL_BATCH_SIZE_QUESTION = Question(
         asked.view, asked.parameters.selection(), asked.parameters.goal(), asked.parameters.options()
     ),
     CRITICAL_BATCH_SIZE,
-    (
-        *SELECTION_FACTS,
-        *facts_named("target", "comparator"),
+    analysis_facts(
         fact("fit", {"type": "string", "enum": ["robust", "least-squares"]}, "How the curve was fitted.", "robust"),
         fact("overhead", NUMBER, "The overhead of zhang2024.", 0.2, "none: a ratio"),
         fact("optimal_batch_size", NUMBER, "The optimal batch size of zhang2024.", 256, "batch_unit of the study"),
-        *FINDING_FACTS,
     ),
     rows_name="estimates",
 )

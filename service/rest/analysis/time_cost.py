@@ -8,9 +8,9 @@ from pydantic import Field
 
 from service.analysis.break_points_of_curves import USEFUL_WITHIN
 from service.answers.analysis.time_cost import TIME_COST, time_cost
-from service.rest.analysis.facts import FINDING_FACTS
+from service.rest.analysis.facts import analysis_facts
 from service.rest.analysis.shapes import CENSORING, COUNT, NAME, NUMBER, list_of, or_null
-from service.rest.facts import SELECTION_FACTS, fact, facts_named
+from service.rest.facts import fact
 from service.rest.parameters import WORKLOAD, GoalParameters, unit
 from service.rest.question import Question
 
@@ -62,13 +62,10 @@ TIME_COST_QUESTION = Question(
         asked.view, asked.parameters.selection(), asked.parameters.goal(), asked.parameters.max_useful_tau
     ),
     TIME_COST,
-    (
-        *SELECTION_FACTS,
-        *facts_named("target", "comparator"),
+    analysis_facts(
         fact(
             "max_useful_tau", NUMBER, "What a larger batch size has to save of the time to count.", 0.1, "none: a ratio"
         ),
         _SUMMARIES,
-        *FINDING_FACTS,
     ),
 )

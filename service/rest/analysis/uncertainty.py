@@ -8,9 +8,9 @@ from pydantic import Field
 
 from service.answers.analysis.time_to_target import SURVIVAL, time_to_target
 from service.answers.analysis.tuning_budget import MOST_BUDGETS, TUNING_BUDGET, tuning_budget
-from service.rest.analysis.facts import FINDING_FACTS
+from service.rest.analysis.facts import analysis_facts
 from service.rest.analysis.shapes import COUNT, FLAG, NAME, NUMBER, list_of, or_null
-from service.rest.facts import SELECTION_FACTS, fact, facts_named
+from service.rest.facts import fact
 from service.rest.parameters import WORKLOAD, GoalParameters, Natural, Status, unit
 from service.rest.question import Question
 
@@ -116,7 +116,7 @@ TUNING_BUDGET_QUESTION = Question(
         tuple(dict.fromkeys(asked.parameters.population)),
     ),
     TUNING_BUDGET,
-    (*SELECTION_FACTS, *facts_named("target", "comparator"), _SEARCHES, *FINDING_FACTS),
+    analysis_facts(_SEARCHES),
 )
 SURVIVAL_QUESTION = Question(
     "/v1/analysis/survival",
@@ -124,5 +124,5 @@ SURVIVAL_QUESTION = Question(
     SurvivalParameters,
     lambda asked: time_to_target(asked.view, asked.parameters.selection(), asked.parameters.goal()),
     SURVIVAL,
-    (*SELECTION_FACTS, *facts_named("target", "comparator"), _SUMMARIES, *FINDING_FACTS),
+    analysis_facts(_SUMMARIES),
 )
