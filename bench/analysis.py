@@ -10,18 +10,15 @@ import argparse
 import http.client
 import random
 import statistics
-import tempfile
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from urllib.parse import urlencode
 
-from bench.archive import write_archive
+from bench.lakes import LAKE_HELP, lake_to_ask
 from bench.measure import machine
-from bench.plan import Scale
 from bench.scaling import askable, get, milliseconds
 from bench.servers import service
-from ingest.run import ingest
 from schema.lake import Lake
 from service.release_view import ReleaseView
 from service.releases import Releases
@@ -115,19 +112,10 @@ def report(lake: Lake, count: int) -> Iterator[str]:
 
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument(
-        "--lake", type=Path, help="an existing lake; by default one of a tenth of the published size is made"
-    )
+    parser.add_argument("--lake", type=Path, help=LAKE_HELP)
     parser.add_argument("--questions", type=int, default=20)
     options = parser.parse_args()
-    with tempfile.TemporaryDirectory(prefix="losslake-bench-") as folder:
-        if options.lake:
-            lake = Lake.open(options.lake)
-        else:
-            archive = Path(folder) / "archive.tar.bz2"
-            write_archive(archive, Scale())
-            lake = Lake.create(Path(folder) / "lake")
-            ingest(lake, [archive])
+    with lake_to_ask(options.lake) as lake:
         for text in report(lake, options.questions):
             print(text, flush=True)
 

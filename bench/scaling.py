@@ -10,18 +10,15 @@ import argparse
 import http.client
 import random
 import statistics
-import tempfile
 import time
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from urllib.parse import urlencode
 
-from bench.archive import write_archive
+from bench.lakes import LAKE_HELP, lake_to_ask
 from bench.measure import machine
-from bench.plan import Scale
 from bench.servers import service
-from ingest.run import ingest
 from schema.lake import Lake
 from schema.names import Workload
 from schema.serving import open_release
@@ -136,19 +133,10 @@ def run(lake: Lake, count: int) -> str:
 
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument(
-        "--lake", type=Path, help="an existing lake; by default one of a tenth of the published size is made"
-    )
+    parser.add_argument("--lake", type=Path, help=LAKE_HELP)
     parser.add_argument("--questions", type=int, default=400)
     options = parser.parse_args()
-    if options.lake:
-        print(run(Lake.open(options.lake), options.questions))
-        return
-    with tempfile.TemporaryDirectory(prefix="losslake-bench-") as folder:
-        archive = Path(folder) / "archive.tar.bz2"
-        write_archive(archive, Scale())
-        lake = Lake.create(Path(folder) / "lake")
-        ingest(lake, [archive])
+    with lake_to_ask(options.lake) as lake:
         print(run(lake, options.questions))
 
 

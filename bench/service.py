@@ -17,13 +17,11 @@ from urllib.parse import quote, urlencode
 
 import psutil
 
-from bench.archive import write_archive
+from bench.lakes import LAKE_HELP, lake_to_ask
 from bench.load import Load, ask, get, load, post
 from bench.measure import machine
-from bench.plan import Scale
 from bench.scaling import askable, questions
 from bench.servers import Server, constants, nginx, service
-from ingest.run import ingest
 from schema.lake import Lake
 from service.release_view import ReleaseView
 
@@ -151,20 +149,11 @@ def memory_after(server: Server, count: int, requests: Sequence[bytes]) -> float
 
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument(
-        "--lake", type=Path, help="an existing lake; by default one of a tenth of the published size is made"
-    )
+    parser.add_argument("--lake", type=Path, help=LAKE_HELP)
     parser.add_argument("--seconds", type=float, default=4.0)
     parser.add_argument("--workers", type=int, default=2)
     options = parser.parse_args()
-    with tempfile.TemporaryDirectory(prefix="losslake-bench-") as folder:
-        if options.lake:
-            lake = Lake.open(options.lake)
-        else:
-            archive = Path(folder) / "archive.tar.bz2"
-            write_archive(archive, Scale())
-            lake = Lake.create(Path(folder) / "lake")
-            ingest(lake, [archive])
+    with lake_to_ask(options.lake) as lake:
         for text in report(lake, options.seconds, options.workers):
             print(text, flush=True)
 

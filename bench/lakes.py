@@ -1,0 +1,29 @@
+"""The lake that a benchmark asks: an existing one, or one made for it."""
+
+from __future__ import annotations
+
+import tempfile
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+
+from bench.archive import write_archive
+from bench.plan import Scale
+from ingest.run import ingest
+from schema.lake import Lake
+
+LAKE_HELP = "an existing lake; by default one of a tenth of the published size is made"
+
+
+@contextmanager
+def lake_to_ask(existing: Path | None) -> Iterator[Lake]:
+    """The existing lake if one is given; else one that is gone afterwards."""
+    if existing:
+        yield Lake.open(existing)
+        return
+    with tempfile.TemporaryDirectory(prefix="losslake-bench-") as folder:
+        archive = Path(folder) / "archive.tar.bz2"
+        write_archive(archive, Scale())
+        lake = Lake.create(Path(folder) / "lake")
+        ingest(lake, [archive])
+        yield lake
