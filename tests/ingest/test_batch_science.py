@@ -15,6 +15,7 @@ from schema.lake import Lake
 from tests.ingest.offers import HEADER, Files, TrialOffer, study_files, tar_bytes, unpacked, written
 
 GOOD = {1: TrialOffer(), 2: TrialOffer(), 3: TrialOffer()}
+SUBSET = "root/imagenet_subsets/imagenet_half_images/resnet_50/sgd"
 
 
 def offered(tmp_path: Path, files: Files) -> tuple[Lake, Summary]:
@@ -106,22 +107,14 @@ def test_a_bad_study_file_quarantines_its_study_and_no_other(
 
 @pytest.mark.parametrize("stated", ["imagenet", "imagenet_half_images", "imagenet_subsets/imagenet_half_images"])
 def test_a_subset_may_be_named_by_its_data_set_or_with_the_folder_above(tmp_path: Path, stated: str) -> None:
-    workload = "root/imagenet_subsets/imagenet_half_images/resnet_50/sgd"
-    files = study_files(GOOD, workload=workload)
-    path = f"{workload}/8/study.json"
-    files[path] = json.dumps(json.loads(files[path]) | {"dataset": stated}).encode()
-    lake, summary = offered(tmp_path, files)
+    lake, summary = offered(tmp_path, study_files(GOOD, workload=SUBSET, dataset=stated))
     assert not summary.quarantined
     assert len(stored_trials(lake)) == len(GOOD)
 
 
 @pytest.mark.parametrize("stated", ["", "image", "half_images", "subsets/imagenet_half_images", "resnet_50"])
 def test_a_part_of_a_name_is_no_data_set(tmp_path: Path, stated: str) -> None:
-    workload = "root/imagenet_subsets/imagenet_half_images/resnet_50/sgd"
-    files = study_files(GOOD, workload=workload)
-    path = f"{workload}/8/study.json"
-    files[path] = json.dumps(json.loads(files[path]) | {"dataset": stated}).encode()
-    _, summary = offered(tmp_path, files)
+    _, summary = offered(tmp_path, study_files(GOOD, workload=SUBSET, dataset=stated))
     assert [q.rule for q in summary.quarantined] == [Rule.WORKLOAD_DISAGREES]
 
 
