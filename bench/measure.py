@@ -14,6 +14,8 @@ from multiprocessing.connection import Connection
 from pathlib import Path
 from typing import Any
 
+_WHOSE = (resource.RUSAGE_SELF, resource.RUSAGE_CHILDREN)
+
 
 @dataclass(frozen=True)
 class Measured:
@@ -32,20 +34,32 @@ def in_own_process(function: Callable[..., Any], *arguments: object) -> Measured
     process.start()
     sending.close()  # else a child that fails would be waited for without end
     try:
-        measured: Measured = receiving.recv()
+        found: Measured = receiving.recv()
     except EOFError:
         raise RuntimeError(f"{function.__name__} failed, see above") from None
     finally:
         process.join()
-    return measured
+    return found
+
+
+def measured(function: Callable[..., Any], *arguments: object) -> Measured:
+    """Run a function here; processes that it started and waited for count, the largest of them for memory."""
+    wall, cpu = time.perf_counter(), _cpu_s()
+    result = function(*arguments)
+    return Measured(time.perf_counter() - wall, _cpu_s() - cpu, _peak_mb(), result)
 
 
 def _run(sending: Connection, function: Callable[..., Any], arguments: tuple[object, ...]) -> None:
-    wall, cpu = time.perf_counter(), time.process_time()
-    result = function(*arguments)
-    wall, cpu = time.perf_counter() - wall, time.process_time() - cpu
-    peak = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 1024
-    sending.send(Measured(wall, cpu, peak, result))
+    sending.send(measured(function, *arguments))
+
+
+def _cpu_s() -> float:
+    used = (resource.getrusage(whose) for whose in _WHOSE)
+    return sum(one.ru_utime + one.ru_stime for one in used)
+
+
+def _peak_mb() -> float:
+    return sum(resource.getrusage(whose).ru_maxrss for whose in _WHOSE) / 1024
 
 
 def machine() -> str:

@@ -53,22 +53,22 @@ def askable(facts: WorkloadFacts) -> list[Askable]:
 
 @dataclass(frozen=True)
 class Asked:
-    """A scaling question."""
+    """A scaling question about some workloads."""
 
-    workload: Workload
+    workloads: tuple[Workload, ...]
     metric: str
     target: float
 
     def answered(self, view: ReleaseView) -> bytes:
         """The answer as JSON."""
-        answer = scaling(view, Selection((self.workload,), self.metric), Goal(self.target))
+        answer = scaling(view, Selection(self.workloads, self.metric), Goal(self.target))
         return b"".join(json_pieces(answer))
 
     @property
     def path(self) -> str:
         """Its address."""
-        asked = {"workload": self.workload, "metric": self.metric, "target": repr(self.target)}
-        return f"/v1/scaling?{urlencode(asked)}"
+        asked = {"workload": self.workloads, "metric": self.metric, "target": repr(self.target)}
+        return f"/v1/scaling?{urlencode(asked, doseq=True)}"
 
 
 def questions(view: ReleaseView, count: int, seed: int = 1) -> list[Asked]:
@@ -79,7 +79,7 @@ def questions(view: ReleaseView, count: int, seed: int = 1) -> list[Asked]:
     for _ in range(count):
         workload = chance.choice(workloads)
         metric = chance.choice(askable(view.workloads[workload]))
-        asked.append(Asked(workload, metric.name, chance.uniform(metric.lowest, metric.highest)))
+        asked.append(Asked((workload,), metric.name, chance.uniform(metric.lowest, metric.highest)))
     return asked
 
 

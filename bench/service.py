@@ -65,7 +65,7 @@ def cases(view: ReleaseView, seed: int = 1) -> Iterator[Case]:
         yield Case(f"a study's curves, {name}", [get(path) for path in paths])
     bodies = []
     for question in asked[:2000]:
-        keys = {name: getattr(question.workload, name) for name in ("collection", "dataset", "model", "optimizer")}
+        keys = {name: getattr(question.workloads[0], name) for name in ("collection", "dataset", "model", "optimizer")}
         values = {"metric": question.metric, "target": question.target} | keys
         bodies.append(json.dumps({"sql": SQL, "parameters": values}).encode())
     yield Case("the scaling question in SQL", [post("/v1/sql", body) for body in bodies])
