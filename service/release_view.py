@@ -14,6 +14,7 @@ import numpy.typing as npt
 import pyarrow as pa
 
 from schema.database import Release
+from schema.frontiers import COUNTED, Frontiers, frontiers, sign_of
 from schema.lake import Lake
 from schema.names import Study, Trial, Workload
 from schema.record_curves import RecordCurves, TrialRecords
@@ -69,6 +70,7 @@ class ReleaseView:
         self._connection = connection
         self._records = records
         self._placed: dict[tuple[int, int], PlacedRecords] = {}
+        self._frontiers: dict[tuple[int, int], Frontiers] = {}
         self._files = files
         self._metaparameters: dict[str, bool] | None = None
         self.metrics = {
@@ -115,6 +117,20 @@ class ReleaseView:
             records = self._records.of(*key)
             rows = facts.rows_of_trials(records.study_id - facts.first_study, records.trial_id)
             found = self._placed[key] = PlacedRecords(rows, records)
+        return found
+
+    def frontiers(self, facts: WorkloadFacts, metric: Metric) -> Frontiers:
+        """The frontiers of a metric in a workload's COMPLETE trials; found once, then kept.
+
+        The metric has a direction.
+        """
+        key = (metric.metric_id, facts.first_study)
+        found = self._frontiers.get(key)
+        if found is None:
+            placed = self.placed_records(facts, metric)
+            counts = np.array([status in COUNTED for status in STATUSES])[facts.trials.status[placed.rows]]
+            bounds, sign = np.asarray(facts.offsets), sign_of(str(metric.direction))
+            found = self._frontiers[key] = frontiers(placed.records, placed.rows, counts, bounds, sign)
         return found
 
     def metaparameters(self) -> Mapping[str, bool]:

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
 
 import numpy as np
 import pyarrow as pa
@@ -14,8 +13,9 @@ from service.answers.coarseness import coarse_studies
 from service.answers.confirmation import FIRST, Crossing, confirmed
 from service.answers.facts import facts_of
 from service.answers.goal import Goal
-from service.answers.search import NEVER, Floats, Search, at, search
+from service.answers.search import NEVER, Search, at, search
 from service.answers.selection import Selection
+from service.answers.study_results import FewestSteps, StudyResults, study_bests, study_results
 from service.errors import BadParameter
 from service.release_view import ReleaseView
 from service.tabular.answer import Answer, begun
@@ -36,56 +36,8 @@ MOST_TARGETS = 1000
 Columns = dict[str, pa.Array]
 
 
-@dataclass(frozen=True)
-class FewestSteps:
-    """By study of a workload: the trial that crosses a target soonest, of several the one with the lowest number.
-
-    row: its row in facts.trials; NEVER where no trial does, and then the others mean nothing. n_reached: how
-    many trials do.
-    """
-
-    row: Integers
-    steps: Integers
-    previous_step: Integers
-    n_reached: Integers
-
-
-@dataclass(frozen=True)
-class StudyResults(FewestSteps):
-    """By study of a workload: the trial with the fewest steps to a target.
-
-    value: of the metric there. runner_up: the fewest steps of any other trial; NEVER for none.
-    """
-
-    value: Floats
-    runner_up: Integers
-
-
-def study_results(found: Search, goal: Goal) -> StudyResults:
-    """Search a workload for a goal."""
-    return _results(found, found.first_hits(goal))
-
-
-def _results(found: Search, hits: Integers) -> StudyResults:
-    facts, records, is_hit = found.facts, found.records, hits != NEVER
-    steps = at(records.step, hits)
-    rows = facts.first_least_by_study(is_hit, steps)
-    first = at(hits, rows)
-    others = np.where(is_hit, steps, LARGEST_INTEGER)
-    others[rows[rows != NEVER]] = LARGEST_INTEGER
-    n_reached = facts.sums_by_study(is_hit)
-    return StudyResults(
-        row=rows,
-        steps=at(records.step, first),
-        previous_step=at(records.previous_step, first),
-        n_reached=n_reached,
-        value=at(records.value, first),
-        runner_up=np.where(n_reached > 1, facts.extreme_by_study(np.minimum, others, NEVER), NEVER),
-    )
-
-
-def _confirmed(view: ReleaseView, found: Search, goal: Goal, crossing: Crossing, hits: Integers) -> FewestSteps:
-    crossings = confirmed(view, found, goal, crossing, hits)
+def _confirmed(view: ReleaseView, found: Search, goal: Goal, crossing: Crossing) -> FewestSteps:
+    crossings = confirmed(view, found, goal, crossing, found.first_hits(goal))
     is_crossed = crossings.steps != NEVER
     rows = found.facts.first_least_by_study(is_crossed, crossings.steps)
     return FewestSteps(
@@ -112,9 +64,8 @@ def scaling(
     _check_batch_size(searches, normalize_to)
     batches, warnings = [], []
     for found in searches:
-        hits = found.first_hits(goal)
-        results = _results(found, hits)
-        crossed = results if crossing == FIRST else _confirmed(view, found, goal, crossing, hits)
+        results = study_results(found, goal)
+        crossed = results if crossing == FIRST else _confirmed(view, found, goal, crossing)
         batches.append(_scaling_rows(found, results, crossed, goal, normalize_to))
         warnings += coarse_studies(found, results.row != NEVER, results.steps, results.previous_step)
     facts = facts_of(view, selection, searches[0].direction) | goal.facts() | crossing.facts()
@@ -183,14 +134,13 @@ def _scaling_rows(
     found: Search, results: StudyResults, crossed: FewestSteps, goal: Goal, normalize_to: int | None
 ) -> pa.RecordBatch:
     never = results.row == NEVER
-    best_trials = found.best_trials()
-    best = at(found.records.value, at(found.best_records, best_trials))
+    bests = study_bests(found)
     columns = _common_columns(found, results)
-    columns["best_value"] = pa.array(best, mask=best_trials == NEVER)
+    columns["best_value"] = pa.array(bests.value, mask=bests.row == NEVER)
     columns |= _ideal_columns(found, results, normalize_to)
     with np.errstate(over="ignore"):
-        gap = (best - goal.target) * found.sign
-    columns["gap"] = pa.array(gap, mask=~never | (best_trials == NEVER) | np.isinf(gap))
+        gap = (bests.value - goal.target) * found.sign
+    columns["gap"] = pa.array(gap, mask=~never | (bests.row == NEVER) | np.isinf(gap))
     columns |= _certainty_columns(found, results)
     return _batch(columns | _confirmed_columns(found, crossed), SCALING.schema)
 

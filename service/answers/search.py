@@ -8,13 +8,14 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable
-from dataclasses import dataclass
-from functools import cached_property
+from dataclasses import dataclass, replace
+from functools import cached_property, partial
 from typing import Any
 
 import numpy as np
 import numpy.typing as npt
 
+from schema.frontiers import COUNTED, Frontiers, sign_of
 from schema.names import LARGEST_INTEGER, Workload
 from schema.record_curves import TrialRecords
 from schema.tables import STATUSES
@@ -32,23 +33,51 @@ NEVER = -1
 class Search:
     """The trials of one workload, in the order of facts.trials, with those records that a selection admits.
 
-    admitted: of an admitted status, and among the first so many. sign: 1 to minimize, -1 to maximize.
-    rows: where in facts.trials each trial with records is. ends: of each of these, where records in the budgets end.
-    limits: by study, the last step within the budgets; None without a budget.
+    admitted: of an admitted status, and among the first so many. limits: by study, the last step within the budgets;
+    None without a budget. open_records: gives the records. open_frontiers: gives the frontiers of those admitted; None
+    where there are none for them.
     """
 
     facts: WorkloadFacts
     metric: str
     direction: str
     admitted: Flags
-    rows: Integers
-    records: TrialRecords
-    ends: Integers
     limits: Integers | None
+    open_records: Callable[[], PlacedRecords]
+    open_frontiers: Callable[[], Frontiers] | None
+
+    def among(self, chosen: Flags) -> Search:
+        """The same with fewer trials admitted; chosen: by trial."""
+        return replace(self, admitted=self.admitted & chosen, open_frontiers=None)
 
     @property
     def sign(self) -> float:
-        return 1.0 if self.direction == "minimize" else -1.0
+        """1 to minimize, -1 to maximize."""
+        return sign_of(self.direction)
+
+    @cached_property
+    def _placed(self) -> PlacedRecords:
+        return self.open_records()
+
+    @property
+    def records(self) -> TrialRecords:
+        """The records of the trials that have any, admitted or not."""
+        return self._placed.records
+
+    @property
+    def rows(self) -> Integers:
+        """Where in facts.trials each trial with records is."""
+        return self._placed.rows
+
+    @cached_property
+    def ends(self) -> Integers:
+        """Of each trial with records, where those within the budgets end."""
+        return self.records.offsets[1:] if self.limits is None else _ends_within(self._placed, self.facts, self.limits)
+
+    @cached_property
+    def frontiers(self) -> Frontiers | None:
+        """Of the admitted trials; None where only their records can be searched."""
+        return None if self.open_frontiers is None else self.open_frontiers()
 
     def first_hits(self, goal: Goal) -> Integers:
         """By trial, which record is the first that reaches the goal; NEVER for none, or for a trial not admitted."""
@@ -115,21 +144,19 @@ def search(view: ReleaseView, selection: Selection, workload: Workload) -> Searc
     if direction is None:
         why = f"nobody has said which way {metric.name} is better: give direction=minimize or direction=maximize"
         raise BadParameter("direction", why)
-    placed = (
-        view.placed_records(facts, metric)
-        if direction == metric.direction
-        else _records_of_measurements(view, facts, metric, 1.0 if direction == "minimize" else -1.0)
-    )
     limits = _step_limits(facts, selection)
+    is_own = direction == metric.direction
+    is_plain = is_own and limits is None and selection.trials is None and selection.statuses == COUNTED
     return Search(
         facts=facts,
         metric=metric.name,
         direction=direction,
         admitted=_admitted(facts, selection),
-        rows=placed.rows,
-        records=placed.records,
-        ends=placed.records.offsets[1:] if limits is None else _ends_within(placed, facts, limits),
         limits=limits,
+        open_records=partial(view.placed_records, facts, metric)
+        if is_own
+        else partial(_records_of_measurements, view, facts, metric, sign_of(direction)),
+        open_frontiers=partial(view.frontiers, facts, metric) if is_plain else None,
     )
 
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
+from schema.frontiers import COUNTED
 from schema.names import LARGEST_INTEGER, Workload
 from schema.registry import DIRECTIONS
 from schema.tables import STATUSES
@@ -25,7 +26,7 @@ class Selection:
     step_budget: int | None = None
     example_budget: int | None = None
     trials: int | None = None
-    statuses: tuple[str, ...] = ("COMPLETE",)
+    statuses: tuple[str, ...] = COUNTED
 
     def __post_init__(self) -> None:
         if not self.workloads:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from functools import cached_property
 from itertools import groupby
 
@@ -83,7 +83,7 @@ def search_curve(view: ReleaseView, curve: Curve, trials: int | None) -> CurveSe
         name, value, default = curve.split
         values = [known.get(name, default) for known in parameters]
         chosen = np.array([other is not None and math.isclose(other, value, rel_tol=_SAME) for other in values])
-        found = replace(found, admitted=found.admitted & chosen)
+        found = found.among(chosen)
     return CurveSearch(view, curve, found, studies, too_few)
 
 

@@ -12,8 +12,8 @@ import pyarrow as pa
 from schema.tables import STATUSES
 from service.analysis.effective_learning_rate import effective_learning_rate
 from service.answers.goal import Goal
-from service.answers.scaling import StudyResults, study_results
 from service.answers.search import NEVER, at
+from service.answers.study_results import StudyResults, study_results
 from service.papers.curve_search import CurveSearch, NoData, search_curve
 from service.papers.paper import Curve, Figure, Panel
 from service.release_view import ReleaseView

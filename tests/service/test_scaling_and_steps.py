@@ -19,6 +19,7 @@ from service.answers.best import best
 from service.answers.confirmation import Crossing
 from service.answers.metaparameters import metaparameters
 from service.answers.scaling import scaling, target_grid, targets
+from service.answers.search import search
 from service.answers.selection import Selection
 from service.answers.steps import steps_to_target
 from service.errors import BadParameter, UnknownName
@@ -68,6 +69,12 @@ GOALS = st.builds(
     example_budget=st.none() | st.integers(0, 40) | STEPS,
     trials=st.none() | st.integers(1, 4),
     statuses=st.sets(st.sampled_from(STATUSES), min_size=1).map(tuple),
+)
+PLAIN_GOALS = st.builds(
+    Goal,
+    target=TARGETS,
+    direction=st.sampled_from(["minimize", "maximize"]),
+    comparator=st.sampled_from(["strict", "inclusive"]),
 )
 CROSSINGS: st.SearchStrategy[tuple[CrossingRule, int | None]] = st.one_of(
     st.just(("first", None)), st.just(("sustained", None)), st.tuples(st.just("k_consecutive"), st.integers(1, 3))
@@ -129,9 +136,17 @@ def asked(
 
 
 @given(rows_of_trials(), GOALS)
-@settings(max_examples=100)
+@settings(max_examples=80)
 def test_records_answer_as_brute_force_does(rows: list[Row], goal: Goal) -> None:
     assert_answers(view_of(rows, goal.direction), rows, goal, None)
+
+
+@given(rows_of_trials(), PLAIN_GOALS)
+@settings(max_examples=40)
+def test_frontiers_answer_as_brute_force_does(rows: list[Row], goal: Goal) -> None:
+    view = view_of(rows, goal.direction)
+    assert search(view, selection(goal, None), WORKLOAD).frontiers is not None
+    assert_answers(view, rows, goal, None)
 
 
 @given(rows_of_trials(), GOALS, CROSSINGS, st.booleans())

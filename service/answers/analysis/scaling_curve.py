@@ -8,8 +8,8 @@ import numpy as np
 import numpy.typing as npt
 
 from service.answers.goal import Goal
-from service.answers.scaling import study_results
 from service.answers.search import NEVER, Floats, Search, at
+from service.answers.study_results import study_results
 from service.workload_facts import Integers
 
 Flags = npt.NDArray[np.bool_]
