@@ -18,8 +18,8 @@ def ledger_entries(offers: Sequence[Offer], at: datetime, published: Collection[
 
 
 def _entries(offer: Offer, at: datetime, published: Collection[Study]) -> list[LedgerEntry]:
-    source = offer.source
-    names = ("+".join(offer.reading.detected.files) or "unknown")[:LONGEST_FORMAT]
+    source = offer.source.name
+    names = ("+".join(offer.report.files) or "unknown")[:LONGEST_FORMAT]
 
     def entry(path: str, outcome: str, study: str | None, sha256: str | None) -> LedgerEntry:
         return LedgerEntry(

@@ -4,45 +4,65 @@ from __future__ import annotations
 
 import time
 from collections import deque
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from concurrent.futures import Future, ThreadPoolExecutor
 from dataclasses import dataclass, field
 from pathlib import Path
+
+import pyarrow as pa
 
 from ingest.changes import StudyChange, WrittenPart
 from ingest.convert import convert
 from ingest.errors import SourceBroken
 from ingest.gather import RunsPart
 from ingest.numbers import TrialNumbers
-from ingest.reading import SourceReading
-from ingest.report import Progress, Quarantined
+from ingest.reading import SourceReading, source_report
+from ingest.report import Progress, Quarantined, SourceReport
 from ingest.sources.compression import cores
 from ingest.sources.member import Source
 from ingest.study import StudyPart, StudyRejected, source_digest, trial_digests
+from schema.data_files import Written, studies_in
 from schema.names import Study
+from schema.registry import CollectionFacts, Goal
 
 SECONDS_BETWEEN_REPORTS = 0.1
 
 
 @dataclass
 class Offer:
-    """What one source brought: changes by study, studies that are stored already, what was quarantined."""
+    """What one source brought: changes by study, studies that are stored already, what was quarantined.
 
-    reading: SourceReading
+    is_recalled: nothing was read, what it brought is known from the last time. is_certain: nobody wrote to it while it
+    was read, so that its sha256 is that of what was read.
+    """
+
+    source: Source
+    report: SourceReport
+    collections: Mapping[str, CollectionFacts] = field(default_factory=dict)
+    goals: Sequence[Goal] = ()
     sha256: str | None = None
     changes: dict[Study, StudyChange] = field(default_factory=dict)
     unchanged: dict[Study, str] = field(default_factory=dict)
     quarantined: list[Quarantined] = field(default_factory=list)
     broken: str | None = None
+    is_recalled: bool = False
+    is_certain: bool = False
 
     @property
-    def source(self) -> str:
-        return self.reading.source.name
+    def studies(self) -> set[str]:
+        """Every study that it says something of, stored or not."""
+        of_quarantined = {quarantined.study for quarantined in self.quarantined if quarantined.study is not None}
+        return {str(study) for study in (*self.changes, *self.unchanged)} | of_quarantined
+
+    @property
+    def written(self) -> list[Written]:
+        """The data files that were written for it."""
+        return [written for change in self.changes.values() for written in change.written]
 
     def vouch(self) -> None:
         """Raise SourceBroken when a source's bytes came from elsewhere and are not those that were promised."""
-        if self.reading.source.is_streamed:
-            self.sha256 = self.reading.source.sha256()
+        if self.source.is_streamed and not self.is_recalled:
+            self.sha256 = self.source.sha256()
 
 
 @dataclass(frozen=True)
@@ -52,33 +72,34 @@ class _Converted:
     part: StudyPart
     files: Mapping[str, str]
     result: WrittenPart | Quarantined | None
+    quarantined_again: Sequence[Quarantined] = ()
 
 
-def take_in(
-    lake: Path, reading: SourceReading, stored: Mapping[Study, str], numbers: TrialNumbers, progress: Progress
-) -> Offer:
-    """Read a source to its end, or to where it breaks.
-
-    stored: the source digest of every stored study; a study offered with the same bytes again is not converted.
-    """
-    offer, source = Offer(reading), reading.source
+def take_in(lake: Path, reading: SourceReading, stored: Stored, progress: Progress) -> Offer:
+    """Read a source to its end, or to where it breaks; a study offered with the same bytes again is not converted."""
+    source = reading.source
+    offer = Offer(source, source_report(reading))
     progress.begin(source.name, source.total_bytes)
     meter = _Meter(source, progress)
     with ThreadPoolExecutor(cores() + 1, "convert") as pool:
         fingerprint = pool.submit(source.sha256) if not source.is_streamed else None
-        for done in _converted(lake, offer, _Stored(stored, numbers), pool):
+        for done in _converted(lake, offer, reading, stored, pool):
             _add(offer, done)
             meter.add(done)
         offer.sha256 = fingerprint.result() if fingerprint else None
     meter.finish()
+    offer.is_certain = source.is_as_opened()
+    offer.report, offer.collections, offer.goals = source_report(reading), reading.collections, tuple(reading.goals)
     return offer
 
 
-def _converted(lake: Path, offer: Offer, stored: _Stored, pool: ThreadPoolExecutor) -> Iterator[_Converted]:
+def _converted(
+    lake: Path, offer: Offer, reading: SourceReading, stored: Stored, pool: ThreadPoolExecutor
+) -> Iterator[_Converted]:
     """The parts of a source in their order, converted by the pool; only a few are under way, so memory is bounded."""
     under_way: deque[Future[_Converted]] = deque()
     try:
-        for item in offer.reading.items():
+        for item in reading.items():
             if isinstance(item, Quarantined):
                 offer.quarantined.append(item)
                 continue
@@ -86,27 +107,31 @@ def _converted(lake: Path, offer: Offer, stored: _Stored, pool: ThreadPoolExecut
             if len(under_way) > cores() + 1:
                 yield under_way.popleft().result()
     except SourceBroken as error:
-        offer.broken = f"{offer.source}: {error}"
+        offer.broken = f"{offer.source.name}: {error}"
     while under_way:
         yield under_way.popleft().result()
 
 
-def _convert(lake: Path, part: StudyPart, stored: _Stored) -> _Converted:
+def _convert(lake: Path, part: StudyPart, stored: Stored) -> _Converted:
     files = part.file_digests()
-    if stored.has(part, files):
-        return _Converted(part, files, None)
     try:
+        if stored.has(part, files):
+            return _Converted(part, files, None, part.load().quarantined if stored.lacks_trials_of(part) else ())
         return _Converted(part, files, convert(lake, part))
     except StudyRejected as rejection:
         return _Converted(part, files, rejection.reason)
 
 
-@dataclass(frozen=True)
-class _Stored:
-    """What the newest release holds, as far as it tells whether a part brings anything new."""
+class Stored:
+    """What the newest release holds, as far as it tells whether a part brings anything new.
 
-    source_digests: Mapping[Study, str]
-    numbers: TrialNumbers
+    studies: the release's table `studies`.
+    """
+
+    def __init__(self, studies: pa.Table, numbers: TrialNumbers) -> None:
+        self.source_digests = studies_in(studies, "source_digest")
+        self._n_quarantined = studies_in(studies, "n_quarantined")
+        self._numbers = numbers
 
     def has(self, part: StudyPart, files: Mapping[str, str]) -> bool:
         """Whether all of a part is stored already: by its files, or for single runs by what each trial says."""
@@ -114,8 +139,12 @@ class _Stored:
             return False
         if not isinstance(part, RunsPart):
             return self.source_digests[part.study] == source_digest(part.reader_version, files)
-        content = self.numbers.content(part.study)
+        content = self._numbers.content(part.study)
         return all(content.get(t) == digest for t, digest in zip(part.runs, trial_digests(part.load()), strict=True))
+
+    def lacks_trials_of(self, part: StudyPart) -> bool:
+        """Whether trials of its study were quarantined when it was stored: they are told of again."""
+        return not isinstance(part, RunsPart) and bool(self._n_quarantined.get(part.study))
 
 
 def _add(offer: Offer, done: _Converted) -> None:
@@ -125,10 +154,11 @@ def _add(offer: Offer, done: _Converted) -> None:
         return
     if done.result is None:
         offer.unchanged[part.study] = source_digest(part.reader_version, done.files)
+        offer.quarantined.extend(done.quarantined_again)
         return
     change = offer.changes.setdefault(
         part.study,
-        StudyChange(part.study, offer.source, part.format, part.reader_version, isinstance(part, RunsPart)),
+        StudyChange(part.study, offer.source.name, part.format, part.reader_version, isinstance(part, RunsPart)),
     )
     change.parts.append(done.result)
     change.source_files.update(done.files)

@@ -19,6 +19,7 @@ from schema.data_files import Written, stored_table, studies_in, write_small_tab
 from schema.database import LedgerEntry, Release
 from schema.errors import LossLakeError
 from schema.lake import Lake
+from schema.manifest import DataFile
 from schema.names import Study
 from schema.publishing import FileChanges, ReleaseFacts, commit_release, content_digest, store
 from schema.registry import CollectionFacts, Goal
@@ -29,10 +30,14 @@ ATTEMPTS = 50
 
 @dataclass(frozen=True)
 class Published:
-    """The release that was made, None if nothing had to change, and the studies that are new in it."""
+    """The release that was made, None if nothing had to change, and the studies that are new in it.
+
+    files: those of the newest release, be it this one or the one that stays.
+    """
 
     release: Release | None
     studies: frozenset[Study]
+    files: Sequence[DataFile]
 
 
 @dataclass(frozen=True)
@@ -68,7 +73,7 @@ def publish(lake: Lake, news: News, ledger: Ledger, notes: str) -> Published:
                 # An ingest that was killed after it published may have left Iceberg's `main` behind.
                 iceberg.settle(lake, base, branch)
             store(lake, None, ledger(studies))
-            return Published(None, studies)
+            return Published(None, studies, draft.files.all)
         release = draft.commit(branch, notes)
         os.sync()
         try:
@@ -78,7 +83,7 @@ def publish(lake: Lake, news: News, ledger: Ledger, notes: str) -> Published:
             continue
         published = lake.release(release.number)
         iceberg.settle(lake, published, branch)
-        return Published(published, studies)
+        return Published(published, studies, draft.files.all)
     raise LossLakeError("other ingests kept publishing first: run the same command again")
 
 

@@ -77,4 +77,18 @@ class LedgerEntry(Base):
     release: Mapped[int | None] = mapped_column(Integer)
 
 
+class RememberedSource(Base):
+    """A source that was taken in whole, and what came of it: its bytes offered again need not be read.
+
+    manner: digest of the place and of how it was read. told: JSON, as `ingest.memory` keeps it.
+    """
+
+    __tablename__ = "losslake_remembered_sources"
+
+    manner: Mapped[str] = mapped_column(String(64), primary_key=True)
+    size: Mapped[int] = mapped_column(BigInteger)
+    sha256: Mapped[str] = mapped_column(String(64))
+    told: Mapped[str] = mapped_column(Text)
+
+
 OUTCOMES = ("ingested", "unchanged", "quarantined")

@@ -27,6 +27,11 @@ class FileChanges:
     removed: dict[str, list[DataFile]] = field(default_factory=dict)
     added: dict[str, list[Written]] = field(default_factory=dict)
 
+    @property
+    def all(self) -> list[DataFile]:
+        """The files of the release."""
+        return [*self.kept, *(written.file for added in self.added.values() for written in added)]
+
 
 @dataclass(frozen=True)
 class ReleaseFacts:
@@ -48,9 +53,8 @@ def commit_release(
         if name in snapshots and not (written or removed):
             continue
         snapshots[name] = iceberg.commit(lake, name, snapshots.get(name), branch, removed, written)
-    files = [*changes.kept, *(w.file for added in changes.added.values() for w in added)]
     manifest = f"releases/{uuid.uuid4().hex}.parquet"
-    manifest_sha256 = write_manifest(lake.folder / manifest, files)
+    manifest_sha256 = write_manifest(lake.folder / manifest, changes.all)
     return Release(
         number=facts.number,
         created_at=facts.created_at,

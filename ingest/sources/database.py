@@ -47,6 +47,12 @@ class DatabaseSource:
     def sha256(self) -> str | None:
         return None
 
+    def expected_sha256(self) -> str | None:
+        return None
+
+    def is_as_opened(self) -> bool:
+        return False
+
     def members(self, wanted: Wanted, first: int | None = None) -> Iterator[Member | Refused]:
         """Nothing: a database has no files."""
         yield from ()

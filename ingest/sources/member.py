@@ -46,6 +46,12 @@ class Source(Protocol):
     def sha256(self) -> str | None:
         """Of all its bytes, None where it is no single file; raises SourceBroken when they aren't as promised."""
 
+    def expected_sha256(self) -> str | None:
+        """What `sha256` will say, where that can be told before the source is read as one; else None."""
+
+    def is_as_opened(self) -> bool:
+        """Whether nobody has written to it since it was opened, as far as can be told; False where nothing tells."""
+
     def members(self, wanted: Wanted, first: int | None = None) -> Iterator[Member | Refused]:
         """The files whose path is wanted; others are passed over unread. first: only so many bytes of each."""
 

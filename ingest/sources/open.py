@@ -65,12 +65,22 @@ class _OneFile:
         self.total_bytes: int | None = file.size
         self.is_streamed = file.is_streamed
         self._read = 0
+        self._stamp = file.stamp()
 
     def position(self) -> int:
         return self._read
 
     def sha256(self) -> str | None:
         return self._file.sha256()
+
+    def expected_sha256(self) -> str | None:
+        return self._file.expected_sha256()
+
+    def is_as_opened(self) -> bool:
+        try:
+            return self._file.stamp() == self._stamp
+        except OSError:
+            return False
 
 
 class TarSource(_OneFile):
@@ -151,6 +161,12 @@ class FolderSource:
 
     def sha256(self) -> str | None:
         return None
+
+    def expected_sha256(self) -> str | None:
+        return None
+
+    def is_as_opened(self) -> bool:
+        return False
 
     def members(self, wanted: Wanted, first: int | None = None) -> Iterator[Member | Refused]:
         yield from self._walk(self.path, "", wanted, first)

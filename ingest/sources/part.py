@@ -24,5 +24,11 @@ class PartOfSource:
     def sha256(self) -> str | None:
         return self._source.sha256()
 
+    def expected_sha256(self) -> str | None:
+        return self._source.expected_sha256()
+
+    def is_as_opened(self) -> bool:
+        return self._source.is_as_opened()
+
     def members(self, wanted: Wanted, first: int | None = None) -> Iterator[Member | Refused]:
         yield from self._source.members(lambda path: self._belongs(path) and wanted(path), first)

@@ -37,6 +37,12 @@ class SourceFile(Protocol):
     def sha256(self) -> str:
         """Of all bytes, read now as far as they weren't; raises SourceBroken when they are not what was promised."""
 
+    def expected_sha256(self) -> str | None:
+        """What `sha256` will say if it raises nothing; None where only reading it as a source can tell."""
+
+    def stamp(self) -> tuple[int, ...]:
+        """Changes when somebody writes to the file; that of a streamed one never does, `sha256` watches over it."""
+
 
 @dataclass(frozen=True)
 class LocalFile:
@@ -59,3 +65,10 @@ class LocalFile:
 
     def sha256(self) -> str:
         return sha256_of(self.path)
+
+    def expected_sha256(self) -> str:
+        return self.sha256()
+
+    def stamp(self) -> tuple[int, ...]:
+        found = self.path.stat()
+        return found.st_dev, found.st_ino, found.st_size, found.st_mtime_ns, found.st_ctime_ns

@@ -78,6 +78,13 @@ class RemoteArchive:
             )
         return found
 
+    def expected_sha256(self) -> str | None:
+        """The one that was promised."""
+        return self._promised
+
+    def stamp(self) -> tuple[int, ...]:
+        return ()
+
     def chunk(self, index: int) -> bytes:
         """The bytes from index x CHUNK on, at most CHUNK of them; none from the first failure on."""
         if self._failure is not None or index * CHUNK >= self.size:

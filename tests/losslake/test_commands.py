@@ -141,7 +141,9 @@ def test_ingest_makes_the_lake_and_sums_up(losslake: Run, tmp_path: Path) -> Non
     assert "1 of them NaN or infinite" in done.stdout
     assert "not_a_number: root/mnist/cnn/sgd/8/2/measurements.csv:2: val/classification_error is 'x'" in done.stdout
     assert "reading" in done.stderr
-    assert losslake("ingest", offer, "--lake", tmp_path / "new", "--strict").returncode == 0
+    again = losslake("ingest", offer, "--lake", tmp_path / "new", "--strict")
+    assert again.returncode == 1
+    assert "not_a_number: root/mnist/cnn/sgd/8/2/measurements.csv:2" in again.stdout
     assert losslake("ingest", offer, "--lake", tmp_path / "other", "--strict").returncode == 1
 
 

@@ -185,6 +185,16 @@ def test_what_is_read_again_has_to_be_the_same_bytes(web: Web, monkeypatch: pyte
             archive.sha256()
 
 
+def test_what_is_in_the_lake_already_is_not_fetched_again(web: Web, tmp_path: Path) -> None:
+    lake = Lake.create(tmp_path / "lake")
+    for promised, is_fetched in ((SHA256, True), (SHA256, False), (None, True)):
+        with Client() as client, RemoteArchive(client, f"{web.url}/a.tar.bz2", promised) as archive:
+            summary = ingest(lake, [archive])
+            assert (len(archive._digests) * 8000 > len(BZIP2)) == is_fetched
+    assert (summary.release, summary.trials_unchanged) == (1, 8)
+    assert {entry.sha256 for entry in lake.ledger() if not entry.path} == {SHA256}
+
+
 def test_no_more_than_a_few_chunks_are_kept(web: Web, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(remote_archive, "CHUNK", 500)
     with Client() as client, RemoteArchive(client, f"{web.url}/a.tar.bz2", SHA256) as archive:

@@ -1,0 +1,149 @@
+"""What a lake remembers of files that it took in whole: the same bytes, offered the same way, needn't be read again.
+
+A file is recalled only when everything that decides what reading it would say is as it was: its bytes, its place, the
+mapping and the formats, the code of LossLake, and the data files of every study that it says something of. Whatever is
+not certain is read. What the remembered ingest told is told again, in the same words.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import json
+from collections import defaultdict
+from collections.abc import Collection, Mapping, Sequence
+from dataclasses import dataclass, field
+
+from pydantic import TypeAdapter
+from sqlalchemy.orm import Session
+
+from ingest.deciding_code import are_ours, deciding_code
+from ingest.offer import Offer
+from ingest.report import Quarantined, SourceReport
+from ingest.request import Request
+from ingest.rules import Rule
+from ingest.sources.member import Source
+from schema.database import RememberedSource
+from schema.lake import Lake
+from schema.manifest import DataFile
+from schema.names import Study
+from schema.registry import CollectionFacts, Goal
+
+States = Mapping[str, str]
+
+
+@dataclass(frozen=True)
+class Told:
+    """What taking in a file told.
+
+    states: of every study that it says something of, the state in which it left it; empty where it is not stored.
+    unchanged: those of them that are stored as it says, with their source digests.
+    """
+
+    report: SourceReport
+    states: dict[str, str]
+    unchanged: dict[str, str]
+    quarantined: list[Quarantined] = field(default_factory=list)
+    collections: list[CollectionFacts] = field(default_factory=list)
+    goals: list[Goal] = field(default_factory=list)
+
+
+_JSON = TypeAdapter(Told)
+
+
+@dataclass(frozen=True)
+class Left:
+    """The states of all studies in the release that an ingest built upon and in the one that it left.
+
+    published: the studies that are new in the latter.
+    """
+
+    before: States
+    after: States
+    published: Collection[str]
+
+    def is_ours(self, studies: Collection[str]) -> bool:
+        """Whether these studies are as this ingest left them, and no other that came in between changed one."""
+        kept = [study for study in studies if study not in self.published]
+        return all(self.before.get(study) == self.after.get(study) for study in kept)
+
+
+class Memory:
+    """What a lake remembers, for ingests that ask for the same.
+
+    Raises BadMapping or UnknownFormat for a request that can't be followed.
+    """
+
+    def __init__(self, lake: Lake, request: Request) -> None:
+        self._lake = lake
+        self._request = request
+
+    def recall(self, source: Source, files: Sequence[DataFile]) -> Offer | None:
+        """What reading the source would bring, on top of a release with these files; None where it has to be read."""
+        manner = self._manner(source)
+        if manner is None:
+            return None
+        with Session(self._lake.engine) as session:
+            known = session.get(RememberedSource, manner)
+        if known is None or known.size != source.total_bytes or known.sha256 != source.expected_sha256():
+            return None
+        told = _JSON.validate_json(known.told)
+        now = states(files)
+        if any(now.get(study, "") != state for study, state in told.states.items()):
+            return None
+        return Offer(
+            source,
+            told.report,
+            {facts.collection: facts for facts in told.collections},
+            told.goals,
+            known.sha256,
+            unchanged={Study.parse(study): digest for study, digest in told.unchanged.items()},
+            quarantined=told.quarantined,
+            is_recalled=True,
+        )
+
+    def remember(self, offer: Offer, stored: Collection[Study], left: Left) -> None:
+        """Keep what a source told, if it was read whole; no other source of its ingest may have had its studies.
+
+        stored: the studies of the ingest that are stored now as they were offered.
+        """
+        manner = self._manner(offer.source)
+        size, sha256 = offer.source.total_bytes, offer.sha256
+        if manner is None or size is None or sha256 is None or not offer.is_certain or offer.broken is not None:
+            return
+        if not left.is_ours(offer.studies) or any(q.rule == Rule.DAMAGED_FILE for q in offer.quarantined):
+            return  # what can't be read today may be readable tomorrow
+        own = {study: digest for study, digest in offer.unchanged.items() if study not in offer.changes}
+        own |= {study: change.source_digest for study, change in offer.changes.items() if study in stored}
+        told = Told(
+            offer.report,
+            {study: left.after.get(study, "") for study in sorted(offer.studies)},
+            {str(study): digest for study, digest in own.items()},
+            offer.quarantined,
+            list(offer.collections.values()),
+            list(offer.goals),
+        )
+        text = _JSON.dump_json(told).decode()
+        if _JSON.validate_json(text) != told:
+            return
+        with Session(self._lake.engine) as session:
+            session.merge(RememberedSource(manner=manner, size=size, sha256=sha256, told=text))
+            session.commit()
+
+    def _manner(self, source: Source) -> str | None:
+        """A digest of all that decides how the bytes of a source are read; None where that can't be told."""
+        mapping = self._request.mapping_for(source.path)
+        formats = self._request.formats_for(mapping)
+        if not are_ours(formats.values()):
+            return None
+        place = [str(source.path.resolve()), str(source.path), source.name]
+        facts = [deciding_code(), place, repr(mapping), self._request.formats, sorted(formats)]
+        return hashlib.sha256(json.dumps(facts).encode()).hexdigest()
+
+
+def states(files: Sequence[DataFile]) -> dict[str, str]:
+    """What tells whether a study was written anew: a digest over the names of its data files, which no other gets."""
+    paths: dict[str, list[str]] = defaultdict(list)
+    for file in files:
+        if file.study is not None:
+            paths[str(file.study)].append(file.path)
+    return {study: hashlib.sha256("\n".join(sorted(own)).encode()).hexdigest() for study, own in paths.items()}
