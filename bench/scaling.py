@@ -99,10 +99,14 @@ def get(connection: http.client.HTTPConnection, path: str) -> bytes:
     return body
 
 
+def percentile(times: Sequence[float], part: float) -> float:
+    """The time within which that part of them lies."""
+    return sorted(times)[int(len(times) * part)]
+
+
 def line(name: str, times: Sequence[float]) -> str:
     """One line of the report."""
-    ordered = sorted(times)
-    tail = ordered[int(len(ordered) * 0.99)]
+    tail = percentile(times, 0.99)
     return f"{name:36s} median {statistics.median(times):7.2f} ms   p99 {tail:7.2f} ms   n {len(times)}"
 
 

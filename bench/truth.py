@@ -7,7 +7,7 @@ from collections.abc import Iterator
 from dataclasses import asdict, dataclass
 from pathlib import Path
 
-from schema.names import Workload
+from schema.names import Study, Workload
 
 
 @dataclass(frozen=True)
@@ -36,6 +36,10 @@ class StudyTruth:
     @property
     def key(self) -> Workload:
         return Workload.parse(self.workload)
+
+    @property
+    def study(self) -> Study:
+        return Study(self.key, self.batch_size)
 
 
 def truth_path(archive: Path) -> Path:

@@ -1,0 +1,222 @@
+"""LossLake at full scale: `python -m bench.full [--scales 0.01 0.1 1] [--archives DIR] [--keep DIR] [--markdown FILE]`.
+
+For each scale an archive of the published shape goes into an empty lake, which is asked, exported and corrected; floors
+are measured beside it. Every answer is compared with the truth of the archive, so a fast wrong one fails the run.
+Each part runs in a process of its own, alone. The report is a table of all figures by scale, beside their limits.
+"""
+
+from __future__ import annotations
+
+import argparse
+import os
+import shutil
+import statistics
+import sys
+import tempfile
+import time
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
+from pathlib import Path
+
+from bench.answers import expect
+from bench.archive import write_archive
+from bench.corrected import write_correction
+from bench.floors import decompress, parse
+from bench.full_questions import Effort, ask
+from bench.full_statements import ask_sql, measurements_of
+from bench.growth import AtScale, Figure, Limit, growth_table
+from bench.ingest import TakenIn, ingest_again, ingest_and_verify
+from bench.measure import Measured, in_own_process, machine
+from bench.opening import opened, opened_by_new_process
+from bench.plan import Scale
+from bench.replaced import check_correction, publish_correction, rewritten
+from bench.truth import StudyTruth, read_truth, truth_path
+from schema.export import export
+from schema.lake import Lake
+from schema.tables import PARTITIONED
+
+SCALES = (0.01, 0.1, 1.0)
+
+
+def report(scales: Sequence[float], archives: Path, lakes: Path, effort: Effort, keep: bool) -> Iterator[str]:
+    """The report, line by line; raises RuntimeError when an answer is wrong."""
+    measured = []
+    for scale in scales:
+        archive = archives / f"synthetic-{scale:g}.tar.bz2"
+        if not (archive.is_file() and truth_path(archive).is_file()):
+            say(f"scale {scale:g}: making {archive}")
+            write_archive(archive, Scale(scale))
+        lake = lakes / f"lake-{scale:g}"
+        measured.append(AtScale(scale, tuple(measured_at(archive, lake, effort))))
+        if not keep:
+            shutil.rmtree(lake)
+    yield f"{machine()}, {_memory_gib():.0f} GiB"
+    yield ""
+    yield from growth_table(measured)
+
+
+def measured_at(archive: Path, lake: Path, effort: Effort) -> Iterator[Figure]:
+    """All figures of a scale."""
+    truths = tuple(read_truth(truth_path(archive)))
+    for part in (
+        contents(archive, truths),
+        stored(archive, lake, truths),
+        sizes(archive, lake),
+        openings(lake, effort.openings),
+        answered(lake, truths, effort),
+        exported(lake),
+        corrected(archive, lake, truths),
+    ):
+        for figure in part:
+            say(f"  {figure.name}: {figure.value:,.3f} {figure.unit}")
+            yield figure
+
+
+def contents(archive: Path, truths: Sequence[StudyTruth]) -> Iterator[Figure]:
+    """What the archive holds, by its truth."""
+    say(f"{archive.name}")
+    yield Figure("trials", sum(truth.complete + truth.incomplete + truth.infeasible for truth in truths))
+    yield Figure("evaluations", sum(truth.evaluations for truth in truths))
+    yield Figure("measurements", sum(map(measurements_of, truths)))
+
+
+def stored(archive: Path, folder: Path, truths: Sequence[StudyTruth]) -> Iterator[Figure]:
+    """From an archive to a verified release, beside the floors, and the same archive again."""
+    decompression = in_own_process(decompress, archive).wall_s
+    parsing: float = in_own_process(parse, archive).result
+    ingest: Measured = in_own_process(ingest_and_verify, archive, folder)
+    again = in_own_process(ingest_again, archive, folder)
+    _check_counts(folder, truths)
+    taken_in: TakenIn = ingest.result
+    yield Figure("floor: decompression on all cores", decompression, "s")
+    yield Figure("floor: CSV parse on all cores", parsing, "s")
+    yield Figure("ingest to a verified release", ingest.wall_s, "s")
+    yield Figure("… over the sum of the floors", ingest.wall_s / (decompression + parsing), "x", Limit(2.0))
+    yield Figure("… of this, to the release", taken_in.ingest_s, "s")
+    yield Figure("… of this, verify", taken_in.verify_s, "s")
+    yield Figure("… CPU", ingest.cpu_s, "s")
+    yield Figure("… peak memory", ingest.peak_mb / 1024, "GiB", Limit(3.0))
+    yield Figure("… evaluations a second", taken_in.summary.evaluations / ingest.wall_s)
+    yield Figure("the same archive again", again.wall_s, "s")
+    yield Figure("… over decompression", again.wall_s / decompression, "x", Limit(1.2))
+
+
+def _check_counts(folder: Path, truths: Sequence[StudyTruth]) -> None:
+    release = Lake.open(folder).release()
+    found = release.n_studies, release.n_evaluations, release.n_measurements
+    right = len(truths), sum(truth.evaluations for truth in truths), sum(map(measurements_of, truths))
+    expect("studies, evaluations and measurements of the release", found, right)
+
+
+def sizes(archive: Path, folder: Path) -> Iterator[Figure]:
+    """The bytes of a release, by table, against its archive."""
+    lake = Lake.open(folder)
+    files = lake.files(lake.release())
+    packed, all_bytes = archive.stat().st_size, sum(file.bytes for file in files)
+    yield Figure("archive, .tar.bz2", packed / 1e6, "MB")
+    yield Figure("release, Parquet", all_bytes / 1e6, "MB")
+    yield Figure("… over the .tar.bz2", all_bytes / packed, "x", Limit(1.4))
+    for table in PARTITIONED:
+        yield Figure(f"… of this, {table}", sum(file.bytes for file in files if file.table == table) / 1e6, "MB")
+    small = sum(file.bytes for file in files if file.table not in PARTITIONED)
+    yield Figure("… of this, the other tables", small / 1e6, "MB")
+    yield Figure("… files", len(files))
+
+
+def openings(lake: Path, times: int) -> Iterator[Figure]:
+    """Opening the release for the first time, and by processes that start later."""
+    shutil.rmtree(lake / "serving", ignore_errors=True)
+    cold = in_own_process(opened, lake)
+    warm = [opened_by_new_process(lake) for _ in range(times)]
+    yield Figure("opening, cold: serving files are built", cold.result / 1000, "s")
+    yield Figure("… CPU", cold.cpu_s, "s")
+    yield Figure("… peak memory", cold.peak_mb / 1024, "GiB")
+    yield Figure("serving files", sum(file.stat().st_size for file in (lake / "serving").iterdir()) / 1e6, "MB")
+    first, again, process = (
+        statistics.median(times)
+        for times in zip(*((one.first_ms, one.again_ms, one.process_ms) for one in warm), strict=True)
+    )
+    yield Figure("opening, warm, the first in a process", first, "ms", Limit(1000.0, 1.5))
+    yield Figure("… another time in that process", again, "ms", Limit(1000.0, 1.5))
+    yield Figure("… the first, with start and imports of the process", process, "ms")
+
+
+def answered(lake: Path, truths: Sequence[StudyTruth], effort: Effort) -> Iterator[Figure]:
+    """What questions take."""
+    yield from in_own_process(ask, lake, truths, effort).result.figures()
+    yield from in_own_process(ask_sql, lake, truths).result
+
+
+def exported(folder: Path) -> Iterator[Figure]:
+    """Writing the release as a plain folder, which is gone afterwards."""
+    target = folder.with_name(f"{folder.name}-export")
+    for name, link in (("export, copies", False), ("export, hard links", True)):
+        yield Figure(name, in_own_process(export_release, folder, target, link).wall_s, "s")
+        shutil.rmtree(target)
+
+
+def export_release(folder: Path, target: Path, link: bool) -> None:
+    """Write the newest release of a lake to a new folder."""
+    lake = Lake.open(folder)
+    export(lake, lake.release(), target, link)
+
+
+def corrected(archive: Path, lake: Path, truths: Sequence[StudyTruth]) -> Iterator[Figure]:
+    """A corrected study into the lake."""
+    with tempfile.TemporaryDirectory(prefix="losslake-bench-") as folder:
+        correction = write_correction(archive, truths, Path(folder))
+        publishing = in_own_process(publish_correction, lake, correction)
+        opening = in_own_process(opened, lake)
+        changed = rewritten(lake, correction)
+        in_own_process(check_correction, lake, correction, truths)
+    yield Figure("a corrected study, evaluations", correction.truth.evaluations)
+    yield Figure("… to a new release", publishing.wall_s, "s", Limit(10.0))
+    yield Figure("… peak memory", publishing.peak_mb / 1024, "GiB")
+    yield Figure("… then to open for questions", opening.result / 1000, "s")
+    yield Figure("… its own files rewritten", changed.own)
+    yield Figure("… files of other studies rewritten", changed.others, "", Limit(0.0))
+    yield Figure("… bytes of measurements and records", changed.bytes / 1e6, "MB")
+    yield Figure("… bytes of the other tables", changed.small_bytes / 1e6, "MB")
+
+
+def say(text: str) -> None:
+    """Tell how far the run is."""
+    print(f"{time.strftime('%H:%M:%S')} {text}", file=sys.stderr, flush=True)
+
+
+def _memory_gib() -> float:
+    return float(os.sysconf("SC_PAGE_SIZE")) * os.sysconf("SC_PHYS_PAGES") / 2**30
+
+
+@contextmanager
+def _folder(given: Path | None) -> Iterator[Path]:
+    """The folder that is given, made if need be; else one that is gone afterwards."""
+    if given is None:
+        with tempfile.TemporaryDirectory(prefix="losslake-bench-") as folder:
+            yield Path(folder)
+        return
+    given.mkdir(parents=True, exist_ok=True)
+    yield given.absolute()
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("--scales", type=float, nargs="+", default=SCALES, help="default: 0.01 0.1 1")
+    parser.add_argument(
+        "--archives", type=Path, help="where synthetic-SCALE.tar.bz2 and its truth are, or are made and stay"
+    )
+    parser.add_argument("--keep", type=Path, help="where to leave the lakes; by default they are removed")
+    parser.add_argument("--markdown", type=Path, help="a file to write the report to as well")
+    given = parser.parse_args()
+    with _folder(given.archives) as archives, _folder(given.keep) as lakes:
+        there = [lake for scale in given.scales if (lake := lakes / f"lake-{scale:g}").exists()]
+        if there:
+            parser.error(f"{there[0]} is there already: give --keep another folder")
+        lines = [f"{line}\n" for line in report(given.scales, archives, lakes, Effort(), given.keep is not None)]
+    print("".join(lines), end="")
+    if given.markdown:
+        given.markdown.write_text("".join(lines), "utf-8")
+
+
+if __name__ == "__main__":
+    main()

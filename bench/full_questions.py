@@ -1,0 +1,189 @@
+"""What is asked of a release at full scale, in-process and over HTTP, and whether the answers are right.
+
+In-process is from the question to JSON. Over HTTP one client asks one question after the other on one connection;
+beside it, the same connection asks for /healthz, which is the floor of the HTTP stack.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import http.client
+import random
+import statistics
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass
+from itertools import groupby
+from pathlib import Path
+from typing import Protocol, TypeVar
+from urllib.parse import urlencode
+
+from bench.answers import by_sql, expect, expect_curve, expect_study, results_in, results_of
+from bench.growth import Figure, Limit
+from bench.scaling import Asked, get, milliseconds, percentile, questions
+from bench.servers import service
+from bench.truth import StudyTruth
+from schema.lake import Lake
+from schema.names import Trial
+from service.answers.curves import CurveQuestion, curves
+from service.release_view import ReleaseView
+from service.tabular.formats import json_pieces
+
+EVERYWHERE = "val/cross_entropy_error"
+LEAST_TARGET, MOST_TARGET = 0.05, 8.0
+COMPARED_WITH_SQL = 10
+ONE, ONE_OVER_HTTP, ALL = Limit(5.0, 1.5), Limit(8.0, 1.5), Limit(150.0, 1.5)
+
+
+@dataclass(frozen=True)
+class Effort:
+    """How many questions of each kind are asked, and how often a release is opened."""
+
+    scaling: int = 400
+    all_workloads: int = 40
+    curves: int = 200
+    studies: int = 20
+    openings: int = 5
+
+
+class Question(Protocol):
+    """Something that can be asked both ways."""
+
+    def answered(self, view: ReleaseView) -> bytes:
+        """The answer as JSON."""
+
+    @property
+    def path(self) -> str:
+        """Its address."""
+
+
+@dataclass(frozen=True)
+class AskedCurves:
+    """The curve of a study's best trial, or the curves of all its trials; of the metric of its goal."""
+
+    truth: StudyTruth
+    is_whole: bool
+
+    @property
+    def question(self) -> CurveQuestion:
+        study, metrics = self.truth.study, (self.truth.metric,)
+        if self.is_whole:
+            return CurveQuestion(studies=(study,), metrics=metrics)
+        return CurveQuestion(trials=(Trial(study, self.truth.trial_id),), metrics=metrics)
+
+    def answered(self, view: ReleaseView) -> bytes:
+        """The answer as JSON."""
+        return b"".join(json_pieces(curves(view, self.question)))
+
+    @property
+    def path(self) -> str:
+        """Its address."""
+        of = ("study", self.question.studies) if self.is_whole else ("trial", self.question.trials)
+        return f"/v1/curves?{urlencode([of, ('metric', self.question.metrics)], doseq=True)}"
+
+    def check(self, answer: bytes) -> None:
+        """Raise WrongAnswer unless that is what the archive was made from."""
+        (expect_study if self.is_whole else expect_curve)(self.truth, answer)
+
+
+@dataclass(frozen=True)
+class Times:
+    """Milliseconds of each question of a kind."""
+
+    in_process: Sequence[float]
+    over_http: Sequence[float]
+
+    def figures(self, what: str, inside: Limit | None = None, over_http: Limit | None = None) -> Iterator[Figure]:
+        """Rows of the report."""
+        yield from spread(f"{what}, in-process", self.in_process, inside)
+        yield from spread(f"{what}, over HTTP", self.over_http, over_http)
+
+
+@dataclass(frozen=True)
+class Answered:
+    """How long every kind of question took; healthz: milliseconds of the floor."""
+
+    scaling: Times
+    all_workloads: Times
+    curves: Times
+    studies: Times
+    healthz: Sequence[float]
+
+    def figures(self) -> Iterator[Figure]:
+        """Rows of the report."""
+        yield from spread("floor: /healthz over HTTP", self.healthz)
+        yield from self.scaling.figures("scaling of a workload", ONE, ONE_OVER_HTTP)
+        yield from self.all_workloads.figures("scaling of all workloads", ALL)
+        yield from self.curves.figures("a trial's curve")
+        yield from self.studies.figures("a study's curves")
+
+
+def spread(what: str, times: Sequence[float], limit: Limit | None = None) -> Iterator[Figure]:
+    """Median and tail of times in milliseconds."""
+    yield Figure(f"{what}, median", statistics.median(times), "ms", limit)
+    yield Figure(f"{what}, p99", percentile(times, 0.99), "ms")
+
+
+def ask(folder: Path, truths: Sequence[StudyTruth], effort: Effort) -> Answered:
+    """Ask the newest release of a lake everything; raises WrongAnswer."""
+    lake = Lake.open(folder)
+    view = ReleaseView.open(lake, lake.release())
+    chance = random.Random(1)
+    every = tuple(view.workloads)
+    single = questions(view, effort.scaling)
+    together = [
+        Asked(every, EVERYWHERE, chance.uniform(LEAST_TARGET, MOST_TARGET)) for _ in range(effort.all_workloads)
+    ]
+    trials = [AskedCurves(truth, False) for truth in _some(chance, truths, effort.curves)]
+    studies = [AskedCurves(truth, True) for truth in _some(chance, truths, effort.studies)]
+    with service(folder, 1) as server:
+        connection = http.client.HTTPConnection("127.0.0.1", server.port)
+        found = Answered(
+            scaling=_asked(view, connection, single),
+            all_workloads=_asked(view, connection, together),
+            curves=_asked(view, connection, trials, AskedCurves.check),
+            studies=_asked(view, connection, studies, AskedCurves.check),
+            healthz=[milliseconds(lambda: get(connection, "/healthz")) for _ in single],
+        )
+    check_scaling(view, truths)
+    for question in [*single[:COMPARED_WITH_SQL], together[0]]:
+        rows = sorted(by_sql(view, question))
+        expect(f"scaling by DuckDB, {question.path}", sorted(results_in(question.answered(view))), rows)
+    return found
+
+
+def check_scaling(view: ReleaseView, truths: Sequence[StudyTruth]) -> None:
+    """Raise WrongAnswer unless each workload has the steps to its goal that the truth says."""
+    for workload, its in groupby(truths, key=lambda truth: truth.key):
+        studies = list(its)
+        answer = Asked((workload,), studies[0].metric, studies[0].goal).answered(view)
+        expect(f"scaling of {workload}", results_in(answer), results_of(studies))
+
+
+Kind = TypeVar("Kind", bound=Question)
+
+
+def _asked(
+    view: ReleaseView,
+    connection: http.client.HTTPConnection,
+    asked: Sequence[Kind],
+    check: Callable[[Kind, bytes], None] | None = None,
+) -> Times:
+    """Ask all questions one way, then the other; raises WrongAnswer where an answer is wrong or the two differ."""
+    answers: list[bytes] = []
+    digests: list[bytes] = []
+    inside: list[float] = []
+    over_http: list[float] = []
+    for question in asked:
+        inside.append(milliseconds(lambda q=question: answers.append(q.answered(view))))  # type: ignore[misc]
+        answer = answers.pop()
+        if check is not None:
+            check(question, answer)
+        digests.append(hashlib.sha256(answer).digest())
+    for question, digest in zip(asked, digests, strict=True):
+        over_http.append(milliseconds(lambda q=question: answers.append(get(connection, q.path))))  # type: ignore[misc]
+        expect(f"the answer to {question.path}", hashlib.sha256(answers.pop()).digest(), digest)
+    return Times(inside, over_http)
+
+
+def _some(chance: random.Random, truths: Sequence[StudyTruth], count: int) -> Sequence[StudyTruth]:
+    return chance.sample(truths, min(count, len(truths)))

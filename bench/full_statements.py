@@ -1,0 +1,100 @@
+"""SQL over everything at full scale, asked of a release as `losslake sql` opens it, and whether the rows are right."""
+
+from __future__ import annotations
+
+import statistics
+from collections import Counter
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from itertools import groupby
+from pathlib import Path
+from typing import Any
+
+import duckdb
+
+from bench.answers import expect, results_of, statement
+from bench.growth import Figure
+from bench.published import published
+from bench.scaling import milliseconds
+from bench.truth import StudyTruth
+from schema.lake import Lake
+from schema.serving import open_release
+
+ROUNDS, LONG_MS = 3, 3000.0
+STATEMENTS = ("count_measurements", "best_values", "steps_to_target", "extreme_values")
+
+
+@dataclass(frozen=True)
+class Asked:
+    """A statement: its rows, and the milliseconds of each time it was run."""
+
+    name: str
+    rows: list[tuple[Any, ...]]
+    times: Sequence[float]
+
+    def figure(self) -> Figure:
+        return Figure(f"SQL: {self.name.replace('_', ' ')}", statistics.median(self.times) / 1000, "s")
+
+
+def ask_sql(folder: Path, truths: Sequence[StudyTruth]) -> tuple[Figure, ...]:
+    """How long each statement takes, the median of three runs unless one takes long; raises WrongAnswer."""
+    lake = Lake.open(folder)
+    connection = open_release(lake, lake.release())
+    (metric, goal), _ = Counter((truth.metric, truth.goal) for truth in truths).most_common(1)[0]
+    goals = {"metric": metric, "target": goal}
+    count, best, steps, extremes = (
+        _asked(connection, name, goals if name == "steps_to_target" else {}) for name in STATEMENTS
+    )
+    expect("the number of measurements", count.rows, [(sum(map(measurements_of, truths)),)])
+    right = results_of(truth for truth in truths if (truth.metric, truth.goal) == (metric, goal))
+    found = [("/".join(row[:4]), *row[4:]) for row in steps.rows]
+    workloads = {row[0] for row in right}
+    expect(f"steps to {metric} {goal}", sorted(row for row in found if row[0] in workloads), sorted(right))
+    _check_values(truths, best.rows, extremes.rows)
+    return tuple(asked.figure() for asked in (count, best, steps, extremes))
+
+
+def measurements_of(truth: StudyTruth) -> int:
+    """How many measurements a study holds: every evaluation is of all metrics."""
+    return truth.evaluations * len(metrics_of(truth))
+
+
+def metrics_of(truth: StudyTruth) -> list[str]:
+    """What the trials of a study measure."""
+    (measured,) = (workload.metrics for workload in published() if truth.workload.partition("/")[2] == workload.path)
+    return [f"{split}/{quantity}" for split in measured.splits for quantity in measured.quantities]
+
+
+def _asked(connection: duckdb.DuckDBPyConnection, name: str, parameters: Mapping[str, Any]) -> Asked:
+    rows: list[tuple[Any, ...]] = []
+    times: list[float] = []
+
+    def run() -> None:
+        rows[:] = connection.execute(statement(name), parameters).fetchall()
+
+    while len(times) < ROUNDS and sum(times) < LONG_MS:
+        times.append(milliseconds(run))
+    return Asked(name, rows, times)
+
+
+def _check_values(
+    truths: Sequence[StudyTruth], best: Sequence[tuple[Any, ...]], extremes: Sequence[tuple[Any, ...]]
+) -> None:
+    """The best of the records is the best of all measurements; every workload has all its metrics and evaluations."""
+    counts = {("/".join(row[:4]), row[4]): row[5] for row in extremes}
+    bounds = {("/".join(row[:4]), row[4]): row[6:] for row in extremes}
+    right = {
+        (str(workload), metric): sum(truth.evaluations for truth in studies)
+        for workload, studies in _by_workload(truths)
+        for metric in metrics_of(studies[0])
+    }
+    expect("evaluations by workload and metric", counts, right)
+    records = {("/".join(row[:4]), row[4]): row[5] for row in best}
+    for (workload, metric), (least, greatest) in bounds.items():
+        is_maximized = metric.endswith("/average_precision")
+        expect(f"the best {metric} of {workload}", records[workload, metric], greatest if is_maximized else least)
+
+
+def _by_workload(truths: Sequence[StudyTruth]) -> Iterator[tuple[str, list[StudyTruth]]]:
+    for workload, studies in groupby(truths, key=lambda truth: truth.workload):
+        yield workload, list(studies)

@@ -1,0 +1,2 @@
+-- One row: how many measurements there are.
+SELECT count(*) AS n FROM measurements;

@@ -1,0 +1,11 @@
+-- One row per study that measures the metric: the least steps of its complete trials to the target, in all workloads.
+SELECT
+    collection, dataset, model, optimizer, batch_size,
+    min(steps) AS steps,
+    arg_min(trial_id, (steps, trial_id)) FILTER (steps IS NOT NULL) AS trial_id,
+    arg_min(value, (steps, trial_id)) FILTER (steps IS NOT NULL) AS value,
+    arg_min(previous_step, (steps, trial_id)) FILTER (steps IS NOT NULL) AS previous_step,
+    count(*) AS n_trials
+FROM steps_to($metric, $target)
+WHERE status = 'COMPLETE'
+GROUP BY ALL;
