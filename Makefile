@@ -76,6 +76,7 @@ bench: setup ## Measure ingest, scaling, analyses, the service and the log forma
 	@$(VENV)/bin/python -m bench.service
 	@$(VENV)/bin/python -m bench.formats
 	@$(VENV)/bin/python -m bench.tensorboard
+	@$(VENV)/bin/python -m bench.full --scales 0.01 0.1
 
 # The tool that resolves has an environment of its own: a broken lock file can still be made again.
 # What only developers need is resolved first, so that both files agree on every version.

@@ -67,9 +67,8 @@ def expect_curve(truth: StudyTruth, answer: bytes) -> None:
 def expect_study(truth: StudyTruth, answer: bytes) -> None:
     """Raise WrongAnswer unless it has as many trials and evaluations as the study."""
     rows = json.loads(answer)["rows"]
-    trials = truth.complete + truth.incomplete + truth.infeasible
     expect(f"evaluations of {truth.study}", len(rows), truth.evaluations)
-    expect(f"trials of {truth.study}", len({row["trial_id"] for row in rows}), trials)
+    expect(f"trials of {truth.study}", len({row["trial_id"] for row in rows}), truth.trials)
 
 
 def _beats(value: float | str, truth: StudyTruth) -> bool:

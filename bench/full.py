@@ -75,7 +75,7 @@ def measured_at(archive: Path, lake: Path, effort: Effort) -> Iterator[Figure]:
 def contents(archive: Path, truths: Sequence[StudyTruth]) -> Iterator[Figure]:
     """What the archive holds, by its truth."""
     say(f"{archive.name}")
-    yield Figure("trials", sum(truth.complete + truth.incomplete + truth.infeasible for truth in truths))
+    yield Figure("trials", sum(truth.trials for truth in truths))
     yield Figure("evaluations", sum(truth.evaluations for truth in truths))
     yield Figure("measurements", sum(map(measurements_of, truths)))
 
@@ -103,9 +103,10 @@ def stored(archive: Path, folder: Path, truths: Sequence[StudyTruth]) -> Iterato
 
 def _check_counts(folder: Path, truths: Sequence[StudyTruth]) -> None:
     release = Lake.open(folder).release()
-    found = release.n_studies, release.n_evaluations, release.n_measurements
-    right = len(truths), sum(truth.evaluations for truth in truths), sum(map(measurements_of, truths))
-    expect("studies, evaluations and measurements of the release", found, right)
+    found = release.n_studies, release.n_trials, release.n_evaluations, release.n_measurements
+    trials, evaluations = sum(truth.trials for truth in truths), sum(truth.evaluations for truth in truths)
+    right = len(truths), trials, evaluations, sum(map(measurements_of, truths))
+    expect("studies, trials, evaluations and measurements of the release", found, right)
 
 
 def sizes(archive: Path, folder: Path) -> Iterator[Figure]:

@@ -41,6 +41,10 @@ class StudyTruth:
     def study(self) -> Study:
         return Study(self.key, self.batch_size)
 
+    @property
+    def trials(self) -> int:
+        return self.complete + self.incomplete + self.infeasible
+
 
 def truth_path(archive: Path) -> Path:
     """Where the truth of an archive lies."""
