@@ -16,6 +16,7 @@ from ingest.study import Curves, StudyFacts
 from ingest.write import write_curves
 from schema.manifest import DataFile
 from schema.names import Study
+from schema.stored_values import with_values
 
 
 def carry_over(lake: Path, stored: Collection[DataFile], facts: StudyFacts, trial_ids: Collection[int]) -> WrittenPart:
@@ -24,8 +25,8 @@ def carry_over(lake: Path, stored: Collection[DataFile], facts: StudyFacts, tria
     trials = stored_trials(lake, stored, facts.study)
     trials = trials.filter(pc.is_in(trials["trial_id"], wanted)).sort_by("trial_id")
     paths = [lake / file.path for file in stored if file.table == "measurements" and file.study == facts.study]
-    rows = pl.read_parquet(paths, hive_partitioning=False)
-    rows = rows.filter(pl.col("trial_id").is_in(wanted.to_pylist()))
+    tables = [pq.read_table(path, partitioning=None, filters=pc.is_in(pc.field("trial_id"), wanted)) for path in paths]
+    rows = pl.DataFrame(with_values(pa.concat_tables(tables)))
     ids: list[int] = trials["trial_id"].to_pylist()
     curves = _curves(rows, ids)
     written = write_curves(lake, facts.study, ids, curves)

@@ -19,8 +19,10 @@ def record_rows(values: Floats, offsets: Integers, direction: str) -> Flags:
         offsets: n_trials + 1 row numbers; trial i has rows offsets[i]:offsets[i+1].
         direction: minimize or maximize.
     """
-    better_is_less = values if direction == "minimize" else -values
-    candidates = np.where(np.isfinite(better_is_less), better_is_less, np.inf)
+    candidates = values if direction == "minimize" else -values
+    is_finite = np.isfinite(candidates)
+    if not is_finite.all():
+        candidates = np.where(is_finite, candidates, np.inf)
     best_before = np.empty_like(candidates)
     starts = offsets[:-1][np.diff(offsets) > 0]
     best_before[starts] = np.inf
@@ -30,11 +32,11 @@ def record_rows(values: Floats, offsets: Integers, direction: str) -> Flags:
     return candidates < best_before
 
 
-def previous_steps(steps: Integers, offsets: Integers) -> tuple[Integers, Flags]:
-    """The step of the row before in the same trial, and the rows that have none (there the number means nothing)."""
-    previous = np.empty_like(steps)
-    previous[1:] = steps[:-1]
+def intervals_of(steps: Integers, offsets: Integers) -> tuple[Integers, Flags]:
+    """The steps since the row before in the same trial, and the rows that have none (there the number is 0)."""
+    intervals = np.zeros_like(steps)
+    np.subtract(steps[1:], steps[:-1], out=intervals[1:])
     first = np.zeros(len(steps), np.bool_)
     first[offsets[:-1][np.diff(offsets) > 0]] = True
-    previous[first] = 0
-    return previous, first
+    intervals[first] = 0
+    return intervals, first

@@ -1,159 +1,168 @@
 """Curves into Parquet: each data file holds (part of) one study, sorted by metric, trial and step.
 
 Row groups don't mix metrics, so a query for one metric reads only its bytes. The keys of the study stand in the path
-and in Iceberg's partition data, not in the file, as both Hive and Iceberg have it. Values get the encoding that suits
-them, and an encoding holds for a whole file, so metrics of few distinct values (error rates, k/N) and of many (losses)
-go to two files.
+and in Iceberg's partition data, not in the file, as both Hive and Iceberg have it. An encoding holds for a whole file,
+so metrics whose values repeat much (error rates, k/N) and others (losses) go to two files.
 """
 
 from __future__ import annotations
 
-import math
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Sequence
+from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
 
 import numpy as np
 import pyarrow as pa
 import pyarrow.parquet as pq
 
-from ingest.records import previous_steps, record_rows
+from ingest.decimals import Decimals, decimals
+from ingest.encodings import DICTIONARY, DIGITS, INTERVALS, STEPS, VALUES, Encoding, for_numbers, options, smallest
+from ingest.records import intervals_of, record_rows
 from ingest.study import Curves, Flags, Floats, Integers
 from schema.data_files import Written, keep
 from schema.names import Study
 from schema.registry import metric_named
 from schema.tables import PARTITIONED, file_schema
 
-LARGEST_ROW_GROUP = 1 << 20
-_SAMPLE = 2048
-_BYTES_SPLIT = 6.0
+LARGEST_ROW_GROUP = 1 << 16
 _VALUES_AT_ONCE = 1 << 15
-_WORTH_COMPRESSING = ("step", "previous_step", "value")
-_LEVEL = 1
-_LEVEL_OF_SPLIT = -5  # the low bytes of a loss are noise: a higher level takes 1.6 times as long to save 1.5 %
 _SCHEMAS = {name: file_schema(name) for name in PARTITIONED}
+_TRIALS = Encoding("DELTA_BINARY_PACKED", 1)
+_DIVISORS = Encoding(DICTIONARY, 1)
+_ELAPSED = Encoding("BYTE_STREAM_SPLIT", 1)
+
+
+@dataclass(frozen=True)
+class _Measured:
+    """The measurements of one metric: the curves reduced to where it was measured.
+
+    trials: the trial of each row. intervals: steps since the same trial's row before, nothing where is_first.
+    """
+
+    metric: str
+    curves: Curves
+    trials: Integers
+    intervals: Integers
+    is_first: Flags
+    decimals: Decimals | None
+
+    @property
+    def values(self) -> Floats:
+        return self.curves.values[self.metric]
+
+    def columns(self, rows: Integers | slice) -> dict[str, pa.Array]:
+        """The columns that measurements and records have in common, for some of the rows."""
+        return {
+            "trial_id": pa.array(self.trials[rows]),
+            "step": pa.array(self.curves.steps[rows]),
+            **_numbers(self.values[rows], self.decimals, rows),
+            **_elapsed(self.curves.elapsed_s, rows),
+        }
 
 
 def write_curves(lake: Path, study: Study, trial_ids: Sequence[int], curves: Curves) -> list[Written]:
     """Write the measurements and records of some trials of a study below the lake's folder, ready to be published."""
     trials = np.repeat(np.asarray(trial_ids, np.int64), np.diff(curves.offsets))
-    encodings = {m: "dictionary" if _pays_as_dictionary(curves.values[m]) else "split" for m in sorted(curves.values)}
-    written = []
-    for encoding in sorted(set(encodings.values())) or ["split"]:
-        metrics = [metric for metric, its_encoding in encodings.items() if its_encoding == encoding]
-        written.append(_write(lake, "measurements", study, encoding, _measurements(metrics, trials, curves)))
-    return [*written, _write(lake, "records", study, "split", _records(trials, curves))]
-
-
-def _measurements(metrics: Sequence[str], trials: Integers, curves: Curves) -> Iterator[pa.Table]:
-    for metric in metrics:
-        missing = curves.missing.get(metric)
-        rows: Flags | slice = ~missing if missing is not None else slice(None)
-        columns = {
-            "trial_id": trials[rows],
-            "step": curves.steps[rows],
-            "value": curves.values[metric][rows],
-            "elapsed_s": _elapsed(curves, rows),
-        }
-        yield _table("measurements", metric, columns)
-
-
-def _records(trials: Integers, curves: Curves) -> Iterator[pa.Table]:
-    previous, is_first = previous_steps(curves.steps, curves.offsets)
+    intervals, is_first = intervals_of(curves.steps, curves.offsets)
+    steps = smallest(curves.steps, STEPS)
+    records = _File("records", {"step": steps, "interval": smallest(intervals, INTERVALS)}, DIGITS[0].name)
+    files: dict[str, _File] = {}
     for metric in sorted(curves.values):
-        direction = metric_named(metric).direction
-        if direction is None:
-            continue
-        here = curves
         if metric in curves.missing:
-            here, of_trial = _measured_only(curves, metric, trials)
-            own_previous, own_first = previous_steps(here.steps, here.offsets)
+            measured = _measured_only(curves, metric, trials)
         else:
-            of_trial, own_previous, own_first = trials, previous, is_first
-        rows = np.flatnonzero(record_rows(here.values[metric], here.offsets, direction))
-        columns = {
-            "trial_id": of_trial[rows],
-            "step": here.steps[rows],
-            "previous_step": pa.array(own_previous[rows], mask=own_first[rows]),
-            "value": here.values[metric][rows],
-            "elapsed_s": _elapsed(here, rows),
-        }
-        yield _table("records", metric, columns)
+            measured = _Measured(metric, curves, trials, intervals, is_first, decimals(curves.values[metric]))
+        name = _encoding_of(measured).name
+        if name not in files:
+            files[name] = _File("measurements", {"step": steps}, name)
+        files[name].add(metric, measured.columns(slice(None)))
+        _add_records(records, measured)
+    if not files:
+        files[""] = _File("measurements", {"step": steps}, DIGITS[0].name)
+    return [file.finish(lake, study) for file in (*files.values(), records)]
 
 
-def _measured_only(curves: Curves, metric: str, trials: Integers) -> tuple[Curves, Integers]:
-    """The curves reduced to the rows at which a metric was measured, and the trial of each row."""
+def _measured_only(curves: Curves, metric: str, trials: Integers) -> _Measured:
+    """The rows at which a metric was measured that is missing in others."""
     keep = ~curves.missing[metric]
     before = np.concatenate([np.zeros(1, np.int64), np.cumsum(keep, dtype=np.int64)])
+    offsets, steps, values = before[curves.offsets], curves.steps[keep], curves.values[metric][keep]
     elapsed = curves.elapsed_s[keep] if curves.elapsed_s is not None else None
-    values = {metric: curves.values[metric][keep]}
-    return Curves(before[curves.offsets], curves.steps[keep], values, {}, elapsed), trials[keep]
+    own = Curves(offsets, steps, {metric: values}, {}, elapsed)
+    return _Measured(metric, own, trials[keep], *intervals_of(steps, offsets), decimals(values))
 
 
-def _elapsed(curves: Curves, rows: Flags | Integers | slice) -> pa.Array | None:
-    """The elapsed seconds of some rows, null where unknown; None where none is known."""
-    if curves.elapsed_s is None:
-        return None
-    elapsed = curves.elapsed_s[rows]
-    return pa.array(elapsed, mask=np.isnan(elapsed))
+def _encoding_of(measured: _Measured) -> Encoding:
+    if measured.decimals is not None:
+        return for_numbers(measured.decimals.digits, *DIGITS, LARGEST_ROW_GROUP)
+    return for_numbers(measured.values, *VALUES, LARGEST_ROW_GROUP)
 
 
-def _pays_as_dictionary(values: Floats) -> bool:
-    """Whether a dictionary is smaller than the split bytes, which compress to about 6 bytes a value.
-
-    The number of distinct values d is estimated from the repeats r in a sample of k: about k^2 / (2 r).
-    """
-    sample = values[:: max(1, len(values) // _SAMPLE)]
-    k = len(sample)
-    repeats = k - len(np.unique(sample))
-    is_all = len(values) < 2 * _SAMPLE
-    distinct = k - repeats if is_all else k * k / (2.0 * repeats) if repeats else math.inf
-    bytes_a_value = 8 * distinct / max(1, len(values)) + math.log2(max(2.0, distinct)) / 8
-    return bytes_a_value < _BYTES_SPLIT
+def _add_records(file: _File, measured: _Measured) -> None:
+    direction = metric_named(measured.metric).direction
+    if direction is None:
+        return
+    rows = np.flatnonzero(record_rows(measured.values, measured.curves.offsets, direction))
+    interval = pa.array(measured.intervals[rows], mask=measured.is_first[rows])
+    file.add(measured.metric, measured.columns(rows) | {"interval": interval})
 
 
-def _table(name: str, metric: str, columns: Mapping[str, Any]) -> pa.Table:
-    """Rows of one metric of one study, in the columns that its data files hold."""
-    n_rows = len(columns["step"])
-    constant = pa.DictionaryArray.from_arrays(pa.array(np.zeros(n_rows, np.int32)), pa.array([metric]))
-    arrays = [
-        constant if field.name == "metric" else _array(columns[field.name], field, n_rows) for field in _SCHEMAS[name]
-    ]
-    return pa.Table.from_arrays(arrays, schema=_SCHEMAS[name])
-
-
-def _array(column: Integers | Floats | pa.Array | None, field: pa.Field, n_rows: int) -> pa.Array:
-    return pa.nulls(n_rows, field.type) if column is None else pa.array(column, field.type)
-
-
-def _write(lake: Path, name: str, study: Study, encoding: str, tables: Iterator[pa.Table]) -> Written:
-    n_rows = 0
-    buffer = pa.BufferOutputStream()
-    with pq.ParquetWriter(buffer, _SCHEMAS[name], **_options(name, encoding)) as writer:
-        for table in tables:
-            n_rows += table.num_rows
-            if table.num_rows:
-                writer.write_table(table, row_group_size=LARGEST_ROW_GROUP)
-    metadata = writer.writer.metadata
-    return Written(keep(lake, name, study, buffer.getvalue(), n_rows), metadata)
-
-
-def _options(name: str, encoding: str) -> dict[str, Any]:
-    dictionaries = ["metric", "trial_id"]
-    encodings = {"elapsed_s": "BYTE_STREAM_SPLIT"}
-    if name == "records":
-        dictionaries += ["step", "previous_step"]
-    if encoding == "dictionary":
-        dictionaries.append("value")
-    else:
-        encodings["value"] = "BYTE_STREAM_SPLIT"
+def _numbers(values: Floats, found: Decimals | None, rows: Integers | slice) -> dict[str, pa.Array]:
+    """The columns that say the values: digits and divisor where those do, else the values themselves."""
+    if found is None:
+        return {"value": pa.array(values)}
+    digits, divisor = found.digits[rows], found.divisor[rows]
+    if found.is_exact is None:
+        return {"digits": pa.array(digits), "divisor": pa.array(divisor)}
+    is_exact = found.is_exact[rows]
     return {
-        "compression": {field.name: "zstd" if field.name in _WORTH_COMPRESSING else "none" for field in _SCHEMAS[name]},
-        "compression_level": {column: _LEVEL for column in _WORTH_COMPRESSING if column in _SCHEMAS[name].names}
-        | ({"value": _LEVEL_OF_SPLIT} if encoding == "split" else {}),
-        "use_dictionary": dictionaries,
-        "column_encoding": encodings,
-        "write_statistics": ["metric"],
-        "write_batch_size": _VALUES_AT_ONCE,
-        "store_schema": False,
+        "digits": pa.array(digits, mask=~is_exact),
+        "divisor": pa.array(divisor, mask=~is_exact),
+        "value": pa.array(values, mask=is_exact),
     }
+
+
+def _elapsed(elapsed_s: Floats | None, rows: Integers | slice) -> dict[str, pa.Array]:
+    """The elapsed seconds, null where unknown; nothing where none is known."""
+    if elapsed_s is None:
+        return {}
+    elapsed = elapsed_s[rows]
+    return {"elapsed_s": pa.array(elapsed, mask=np.isnan(elapsed))}
+
+
+class _File:
+    """A data file while it is written."""
+
+    def __init__(self, table: str, encodings: dict[str, Encoding], numbers: str) -> None:
+        """numbers: the encoding of digits and values."""
+        self._table = table
+        self._n_rows = 0
+        self._buffer = pa.BufferOutputStream()
+        digits, values = (next(one for one in known if one.name == numbers) for known in (DIGITS, VALUES))
+        own = {"trial_id": _TRIALS, "digits": digits, "divisor": _DIVISORS, "value": values, "elapsed_s": _ELAPSED}
+        chosen = options({"metric": Encoding(DICTIONARY, 1)} | own | encodings)
+        self._writer = pq.ParquetWriter(
+            self._buffer,
+            _SCHEMAS[table],
+            write_statistics=["metric", "trial_id"],
+            write_batch_size=_VALUES_AT_ONCE,
+            **chosen,
+        )
+
+    def add(self, metric: str, columns: dict[str, pa.Array]) -> None:
+        """Append rows of one metric, in row groups of their own; columns that aren't there are null."""
+        n_rows = len(columns["step"])
+        if not n_rows:
+            return
+        constant = pa.DictionaryArray.from_arrays(pa.array(np.zeros(n_rows, np.int32)), pa.array([metric]))
+        schema = _SCHEMAS[self._table]
+        given = {"metric": constant} | columns
+        arrays = [given[field.name] if field.name in given else pa.nulls(n_rows, field.type) for field in schema]
+        self._writer.write_table(pa.Table.from_arrays(arrays, schema=schema), row_group_size=LARGEST_ROW_GROUP)
+        self._n_rows += n_rows
+
+    def finish(self, lake: Path, study: Study) -> Written:
+        """Put the file in its place."""
+        self._writer.close()
+        data = self._buffer.getvalue()
+        return Written(keep(lake, self._table, study, data, self._n_rows), self._writer.writer.metadata)

@@ -16,6 +16,7 @@ from schema.errors import LakeBroken
 from schema.lake import Lake
 from schema.manifest import MANIFEST, DataFile
 from schema.places import places
+from schema.stored_values import stored_columns, with_values
 
 FILE_LIST_VERSION = 1
 _RANGED = ("metric", "trial_id", "step", "value")
@@ -93,13 +94,13 @@ def _ranges(path: Path) -> dict[str, Any]:
 
 
 def _bounds(file: pq.ParquetFile, column: int, name: str) -> Iterator[tuple[Any, ...]]:
-    """By row group: from the footer, which says it of the metric, else from the values themselves."""
+    """By row group: from the footer where it says them, else from the values themselves."""
     for group in range(file.metadata.num_row_groups):
         statistics = file.metadata.row_group(group).column(column).statistics
-        if name == "metric" and statistics is not None and statistics.has_min_max:
+        if name != "value" and statistics is not None and statistics.has_min_max:
             yield statistics.min, statistics.max
             continue
-        values = file.read_row_group(group, [name]).column(0)
+        values = with_values(file.read_row_group(group, stored_columns([name]))).column(name)
         if pa.types.is_floating(values.type):
             values = values.filter(pc.invert(pc.is_nan(values)))
         bounds = pc.min_max(values)

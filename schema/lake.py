@@ -25,7 +25,7 @@ if TYPE_CHECKING:
     from pyiceberg.catalog.sql import SqlCatalog
     from pyiceberg.table import Table
 
-LAYOUT_VERSION = 1
+LAYOUT_VERSION = 2
 SECONDS_TO_WAIT_FOR_THE_DATABASE = 60
 _MARKER = "lake.toml"
 _MARKER_TEXT = f"""# A LossLake lake: data files in warehouse/, catalog, releases and ledger in catalog.db.
@@ -65,7 +65,9 @@ class Lake:
         except (tomllib.TOMLDecodeError, UnicodeDecodeError) as error:
             raise LakeBroken(f"{marker} can't be read ({error}): restore it, or make a new lake") from None
         if version != LAYOUT_VERSION:
-            raise LakeBroken(f"{marker} has layout {version}, this LossLake reads layout {LAYOUT_VERSION}: upgrade it")
+            known = isinstance(version, int) and version < LAYOUT_VERSION
+            remedy = "ingest its logs into a new lake" if known else "use a newer LossLake"
+            raise LakeBroken(f"{marker} has layout {version}, this LossLake reads layout {LAYOUT_VERSION}: {remedy}")
         return Lake(folder)
 
     @staticmethod

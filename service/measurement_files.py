@@ -13,6 +13,7 @@ import pyarrow.compute as pc
 import pyarrow.parquet as pq
 
 from schema.errors import LakeBroken
+from schema.stored_values import stored_columns, with_values
 
 COLUMNS = ("trial_id", "step", "value", "elapsed_s")
 _MOST_OPEN = 512
@@ -62,10 +63,12 @@ def _of_file(path: str, metric: str, trials: Sequence[int] | None, columns: Sequ
     with pq.ParquetFile(path, metadata=metadata, memory_map=True) as file:
         for number in wanted:
             is_all = groups[number].is_all_of(metric)
-            rows = file.read_row_group(number, [*columns, *([] if is_all else ["metric"])], use_threads=False)
+            names = [*stored_columns(columns), *([] if is_all else ["metric"])]
+            rows = file.read_row_group(number, names, use_threads=False)
             if not is_all:
-                rows = rows.filter(pc.equal(rows["metric"], metric)).drop_columns(["metric"])
-            yield rows if trials is None else _of_trials(rows, trials)
+                rows = rows.filter(pc.equal(rows["metric"], metric))
+            rows = rows if trials is None else _of_trials(rows, trials)
+            yield with_values(rows).select(columns)
 
 
 def _of_trials(rows: pa.Table, trials: Sequence[int]) -> pa.Table:

@@ -1,7 +1,9 @@
 -- One row per measurement: (trial, step, metric, value), straight from the release's Parquet files. DuckDB takes no
 -- parameters in a view, so the list of files stands in place of $files, quoted by us.
 CREATE VIEW measurements AS
-SELECT collection, dataset, model, optimizer, batch_size, metric, trial_id, step, value, elapsed_s
+SELECT
+    collection, dataset, model, optimizer, batch_size, metric, trial_id, step,
+    coalesce(value, digits / divisor) AS value, elapsed_s
 FROM read_parquet($files, hive_partitioning = true, hive_types = {
     'collection': VARCHAR, 'dataset': VARCHAR, 'model': VARCHAR, 'optimizer': VARCHAR, 'batch_size': BIGINT
 });

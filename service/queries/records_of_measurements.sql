@@ -9,8 +9,11 @@ WITH evaluation AS (
         coalesce(lag(step) OVER trial, -1) AS previous_step,
         value,
         min(value * $sign) FILTER (isfinite(value)) OVER (trial ROWS BETWEEN UNBOUNDED PRECEDING AND 1 PRECEDING) AS best_before
-    FROM read_parquet($files, hive_partitioning = true, hive_types = {'batch_size': BIGINT})
-    WHERE metric = $metric
+    FROM (
+        SELECT batch_size, trial_id, step, coalesce(value, digits / divisor) AS value
+        FROM read_parquet($files, hive_partitioning = true, hive_types = {'batch_size': BIGINT})
+        WHERE metric = $metric
+    )
     WINDOW trial AS (PARTITION BY batch_size, trial_id ORDER BY step)
 )
 SELECT study, trial_id, step, previous_step, value

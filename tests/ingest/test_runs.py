@@ -12,6 +12,7 @@ from ingest.report import Summary
 from ingest.request import Request
 from ingest.run import ingest
 from schema.lake import Lake
+from schema.stored_values import with_values
 from tests.ingest.offers import Files, TrialOffer, study_files, tar_bytes, unpacked, written
 
 MAPPING = b"""
@@ -45,7 +46,7 @@ def trials(lake: Lake) -> list[tuple[int, int, str]]:
 
 
 def curve(lake: Lake, batch_size: int, trial_id: int) -> list[tuple[int, float]]:
-    rows = lake.table("measurements").scan().to_arrow().to_pylist()
+    rows = with_values(lake.table("measurements").scan().to_arrow()).to_pylist()
     return sorted((r["step"], r["value"]) for r in rows if (r["batch_size"], r["trial_id"]) == (batch_size, trial_id))
 
 
@@ -128,7 +129,7 @@ def test_logs_of_one_trial_with_different_metrics_are_one_trial(lake: Lake, tmp_
     files |= run_files("t7_val", "0,4,1", "10,2,12", header="step,val/loss,seconds") | run_files("t8_val", "0,9")
     summary = offer(lake, tmp_path / "logs", files, mapping + b'[time]\nelapsed_s = "seconds"\n')
     assert (summary.trials_ingested, summary.quarantined) == (2, ())
-    rows = lake.table("measurements").scan().to_arrow().to_pylist()
+    rows = with_values(lake.table("measurements").scan().to_arrow()).to_pylist()
     found = sorted((r["metric"], r["step"], r["value"], r["elapsed_s"]) for r in rows if r["trial_id"] == 7)
     assert found == [
         ("train/loss", 0, 3.0, 1.0),
@@ -182,7 +183,7 @@ def test_the_elapsed_time_is_stored_where_it_is_known(lake: Lake, tmp_path: Path
     files = run_files("a", "0,2,0.5", "10,1,", header="step,val/loss,seconds") | run_files("b", "0,1")
     offer(lake, tmp_path / "logs", files, mapping)
     offer(lake, tmp_path / "more", run_files("c", "0,3"), mapping)
-    rows = lake.table("measurements").scan().to_arrow().to_pylist()
+    rows = with_values(lake.table("measurements").scan().to_arrow()).to_pylist()
     found = {(row["trial_id"], row["step"]): row["elapsed_s"] for row in rows}
     assert found == {(1, 0): 0.5, (1, 10): None, (2, 0): None, (3, 0): None}
 

@@ -233,7 +233,8 @@ def data_file(path: Path, content: Rows, rows_in_a_group: int, has_statistics: b
     columns = {name: [row[at] for row in content] for at, name in enumerate(names)}
     kinds = (pa.string(), pa.int64(), pa.int64(), pa.float64())
     table = pa.table({name: pa.array(columns[name], kind) for name, kind in zip(names, kinds, strict=True)})
-    table = table.append_column("elapsed_s", pa.nulls(len(content), pa.float64()))
+    for name in ("digits", "divisor", "elapsed_s"):
+        table = table.append_column(name, pa.nulls(len(content), pa.float64()))
     pq.write_table(table, path, row_group_size=rows_in_a_group, write_statistics=has_statistics)
     return str(path)
 

@@ -13,7 +13,7 @@ import pyarrow.parquet as pq
 
 from schema.names import Study, Workload
 from schema.record_curves import RecordCurves, write_record_curves
-from schema.tables import MEASUREMENTS
+from schema.tables import MEASUREMENTS, file_schema
 from service.release_view import ReleaseView
 from tests.oracle import Row
 
@@ -111,7 +111,7 @@ _RECORDS = pa.schema(
 _METRICS = pa.schema([("metric_id", pa.int16()), ("metric", pa.string()), ("direction", pa.string())])
 _GOALS = pa.schema([*_NAMES, ("metric", pa.string()), ("target", pa.float64()), ("source", pa.string())])
 _MEASUREMENTS = pa.schema(
-    [(name, MEASUREMENTS.field(name).type) for name in ("metric", "trial_id", "step", "value", "elapsed_s")]
+    [(name, MEASUREMENTS.field(name).type) for name in file_schema("measurements").names]
 )
 
 

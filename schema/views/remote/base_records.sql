@@ -3,8 +3,8 @@
 -- parameter of a macro that reads this view.
 CREATE VIEW base.records AS
 SELECT
-    r.collection, r.dataset, r.model, r.optimizer, r.batch_size, r.metric, r.trial_id, r.step, r.previous_step, r.value,
-    r.elapsed_s
+    r.collection, r.dataset, r.model, r.optimizer, r.batch_size, r.metric, r.trial_id, r.step,
+    r.step - r.interval AS previous_step, coalesce(r.value, r.digits / r.divisor) AS value, r.elapsed_s
 FROM read_parquet($files, hive_partitioning = true, hive_types = {
     'collection': VARCHAR, 'dataset': VARCHAR, 'model': VARCHAR, 'optimizer': VARCHAR, 'batch_size': BIGINT
 }) AS r;
