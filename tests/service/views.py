@@ -110,9 +110,7 @@ _RECORDS = pa.schema(
 )
 _METRICS = pa.schema([("metric_id", pa.int16()), ("metric", pa.string()), ("direction", pa.string())])
 _GOALS = pa.schema([*_NAMES, ("metric", pa.string()), ("target", pa.float64()), ("source", pa.string())])
-_MEASUREMENTS = pa.schema(
-    [(name, MEASUREMENTS.field(name).type) for name in file_schema("measurements").names]
-)
+_MEASUREMENTS = pa.schema([(name, MEASUREMENTS.field(name).type) for name in file_schema("measurements").names])
 
 
 def _keys(workload: Workload) -> tuple[str, str, str, str]:
