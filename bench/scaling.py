@@ -122,7 +122,7 @@ def run(lake: Lake, count: int) -> str:
         connection = http.client.HTTPConnection("127.0.0.1", server.port)
         over_http = [milliseconds(lambda q=q: get(connection, q.path)) for q in asked]  # type: ignore[misc]
         floor = [milliseconds(lambda: get(connection, "/healthz")) for _ in asked]
-    (records,) = open_release(lake, release).execute("SELECT count(*) FROM base.records").fetchall()[0]
+    (records,) = open_release(lake, release).execute("SELECT count(*) FROM records").fetchall()[0]
     return "\n".join(
         [
             machine(),

@@ -12,6 +12,7 @@ from itertools import pairwise
 
 import numpy as np
 import numpy.typing as npt
+import pyarrow as pa
 
 from schema.record_curves import TrialRecords
 
@@ -43,9 +44,9 @@ class Staircase:
 class Frontiers:
     """The frontiers of a workload's studies in one metric, over some of its trials.
 
-    best: the entry of the trial that has reached a merit first, of several at one step that of the lower trial_id; with
-    row, which of the given trials it is, and previous_step, where it was measured before. runner_up: the best merit of
-    any other trial. reach: the best merit of each trial, ascending within a study, by reach_offsets.
+    best: entries of the trial that has reached a merit first, of several at one step of that with the lower trial_id;
+    with row, which of the workload's trials it is, and previous_step, where that was measured before. runner_up: the
+    best merit of any other trial. reach: the best merit of each trial, ascending within a study, by reach_offsets.
     """
 
     best: Staircase
@@ -66,13 +67,13 @@ class _Study:
     reach: Floats
 
 
-def frontiers(records: TrialRecords, rows: Integers, counts: Flags, bounds: Integers, sign: float) -> Frontiers:
+def frontiers(records: TrialRecords, counts: Flags, bounds: Integers, sign: float) -> Frontiers:
     """The frontiers of some trials of a workload.
 
-    rows: of each trial with records, its number among all; ascending. counts: whether it is one of them.
+    counts: of each trial with records, whether it is one of them.
     bounds: trials of study i are those whose rows are bounds[i] up to bounds[i+1]. sign: 1 to minimize, -1 to maximize.
     """
-    offsets = records.offsets
+    rows, offsets = records.rows, records.offsets
     merit = records.value * -sign
     found = []
     for first, end in pairwise(np.searchsorted(rows, bounds).tolist()):
@@ -139,3 +140,46 @@ def _runner_up(steps: list[int], merits: list[float], trials: list[int]) -> tupl
 
 def _offsets(sizes: list[int]) -> Integers:
     return np.cumsum([0, *sizes])
+
+
+_STEPS, _MERITS = pa.list_(pa.int64()), pa.list_(pa.float64())
+FRONTIERS = pa.schema(
+    [
+        ("best_step", _STEPS),
+        ("best_merit", _MERITS),
+        ("row", _STEPS),
+        ("previous_step", _STEPS),
+        ("runner_up_step", _STEPS),
+        ("runner_up_merit", _MERITS),
+        ("reach", _MERITS),
+    ]
+)
+
+
+def batch_of_frontiers(found: Frontiers) -> pa.RecordBatch:
+    """The frontiers as one row per study."""
+
+    def lists(offsets: Integers, values: Integers | Floats) -> pa.Array:
+        return pa.ListArray.from_arrays(pa.array(offsets, pa.int32()), pa.array(values))
+
+    best, runner_up = found.best, found.runner_up
+    columns = [
+        *(lists(best.offsets, values) for values in (best.step, best.merit, found.row, found.previous_step)),
+        *(lists(runner_up.offsets, values) for values in (runner_up.step, runner_up.merit)),
+        lists(found.reach_offsets, found.reach),
+    ]
+    return pa.RecordBatch.from_arrays(columns, schema=FRONTIERS)
+
+
+def frontiers_of_batch(batch: pa.RecordBatch) -> Frontiers:
+    """What `batch_of_frontiers` made into this batch, without a copy."""
+    offsets = {name: batch[name].offsets.to_numpy().astype(np.int64) for name in FRONTIERS.names}
+    values = {name: batch[name].values.to_numpy() for name in FRONTIERS.names}
+    return Frontiers(
+        best=Staircase(offsets["best_step"], values["best_step"], values["best_merit"]),
+        row=values["row"],
+        previous_step=values["previous_step"],
+        runner_up=Staircase(offsets["runner_up_step"], values["runner_up_step"], values["runner_up_merit"]),
+        reach_offsets=offsets["reach"],
+        reach=values["reach"],
+    )

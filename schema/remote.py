@@ -1,8 +1,7 @@
 """A release as a small DuckDB database whose views read its Parquet files over HTTP.
 
 It holds the small tables; trials, records and measurements stay with the service. Views and macros are those of the
-serving file (`schema/views`), but for a few in `schema/views/remote` that join by the keys of a study, so that a query
-for one study fetches only its files.
+serving file (`schema/views`), but for what is in `schema/views/remote`.
 """
 
 from __future__ import annotations

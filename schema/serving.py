@@ -1,30 +1,28 @@
-"""A release as a read-only DuckDB database, and its records beside it: built once, shared by all who answer questions.
+"""A release as a read-only DuckDB database: built once, shared by all who answer questions by SQL.
 
-Schema `base` holds native sorted tables with integer keys, for speed; the views and macros over them, and over the
-release's Parquet files, are what users see. Each is a file in `schema/views/` with a comment that says what a row is.
+Schema `base` holds the small tables, sorted; the views and macros over them, and over the release's Parquet files, are
+what users see. Each is a file in `schema/views/` with a comment that says what a row is.
 """
 
 from __future__ import annotations
 
-import fcntl
 import hashlib
 import os
-from collections.abc import Iterator, Sequence
-from contextlib import contextmanager
+from collections.abc import Sequence
 from importlib import resources
 from pathlib import Path
 
 import duckdb
 
+from schema.building import only_one_at_a_time
 from schema.database import Release
 from schema.errors import LakeBroken
 from schema.lake import Lake
 from schema.manifest import DataFile
-from schema.record_curves import write_record_curves
 from schema.tables import TABLES
 
-SERVING_VERSION = 3
-BASE_TABLES = ("studies", "trials", "metrics", "collections", "goals", "records")
+SERVING_VERSION = 4
+BASE_TABLES = ("studies", "trials", "metrics", "collections", "goals")
 VIEWS = (
     "collections", "studies", "workloads", "trials", "metrics", "goals", "records", "measurements",
     "steps_to_target", "steps_to_result",
@@ -46,24 +44,15 @@ def serving_file(lake: Lake, release: Release) -> Path:
     place = hashlib.sha256(str(lake.folder).encode()).hexdigest()
     path = folder / f"release-{release.number:06d}-{release.manifest_sha256[:12]}-{place[:6]}-v{SERVING_VERSION}.duckdb"
     if not path.is_file():
-        folder.mkdir(parents=True, exist_ok=True)
-        with _only_one_at_a_time(folder / ".building"):
+        with only_one_at_a_time(folder):
             if not path.is_file():
                 unfinished = path.with_suffix(f".{os.getpid()}")
                 try:
                     _build(unfinished, lake, lake.files(release))
-                    # The records go first: who sees the database also finds them.
-                    record_curves_file(unfinished).replace(record_curves_file(path))
                     unfinished.replace(path)
                 finally:
                     unfinished.unlink(missing_ok=True)
-                    record_curves_file(unfinished).unlink(missing_ok=True)
     return path
-
-
-def record_curves_file(database: Path) -> Path:
-    """The file of `schema.record_curves` that belongs to a release's DuckDB file."""
-    return database.with_name(f"{database.name}.records.arrow")
 
 
 def open_release(lake: Lake, release: Release) -> duckdb.DuckDBPyConnection:
@@ -89,10 +78,11 @@ def _build(path: Path, lake: Lake, files: list[DataFile]) -> None:
         for table in TABLES:
             name_files(connection, lake, table, ordered)
         connection.execute("CREATE SCHEMA base")
-        _make_base(connection)
-        for name in (*VIEWS, *MACROS):
-            _make_view(connection, name, [str(lake.folder / f.path) for f in ordered if f.table == "measurements"])
-        write_record_curves(connection, str(record_curves_file(path)))
+        for name in BASE_TABLES:
+            connection.execute(sql(f"base_{name}"))
+        for name in ("base_records", *VIEWS, *MACROS):
+            table = name.removeprefix("base_")
+            _make_view(connection, name, [str(lake.folder / f.path) for f in ordered if f.table == table])
         connection.execute("CHECKPOINT")
     finally:
         connection.close()
@@ -107,23 +97,9 @@ def name_files(connection: duckdb.DuckDBPyConnection, lake: Lake, table: str, fi
     connection.execute(f"SET VARIABLE {table}_files = $paths", {"paths": paths})
 
 
-def _make_base(connection: duckdb.DuckDBPyConnection) -> None:
-    for name in BASE_TABLES:
-        connection.execute(sql(f"base_{name}"))
-    for (metric,) in connection.execute("SELECT metric FROM base.metrics ORDER BY metric_id").fetchall():
-        connection.execute(sql("fill_records"), {"metric": metric})
-
-
 def _make_view(connection: duckdb.DuckDBPyConnection, name: str, files: list[str]) -> None:
     text = sql(name)
     if "$files" in text:
         quoted = ", ".join("'" + file.replace("'", "''") + "'" for file in files)
         text = text.replace("$files", f"[{quoted}]")
     connection.execute(text)
-
-
-@contextmanager
-def _only_one_at_a_time(lock: Path) -> Iterator[None]:
-    with lock.open("w") as file:
-        fcntl.flock(file, fcntl.LOCK_EX)
-        yield

@@ -4,26 +4,22 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from itertools import groupby
 from pathlib import Path
 from typing import Any
 
 import duckdb
-import numpy as np
-import numpy.typing as npt
 import pyarrow as pa
 
 from schema.database import Release
-from schema.frontiers import COUNTED, Frontiers, frontiers, sign_of
 from schema.lake import Lake
 from schema.names import Study, Trial, Workload
-from schema.record_curves import RecordCurves, TrialRecords
 from schema.registry import Goal
-from schema.serving import record_curves_file, serving_file
-from schema.tables import STATUSES
+from schema.serving import serving_file
+from schema.workload_file import OpenWorkload
+from schema.workload_files import WorkloadStudies, open_workloads, workloads_of
 from service.errors import UnknownName, near_names, near_numbers
 from service.sql import sql
-from service.workload_facts import Integers, Trials, WorkloadFacts
+from service.workload_facts import WorkloadFacts
 
 
 @dataclass(frozen=True)
@@ -35,14 +31,6 @@ class Metric:
     direction: str | None
 
 
-@dataclass(frozen=True)
-class PlacedRecords:
-    """The records of one metric in one workload; rows: where in WorkloadFacts.trials each of their trials is."""
-
-    rows: Integers
-    records: TrialRecords
-
-
 class ReleaseView:
     """An open release, to be shared by threads: each query runs on a cursor of its own."""
 
@@ -50,7 +38,7 @@ class ReleaseView:
         self,
         number: int,
         connection: duckdb.DuckDBPyConnection,
-        records: RecordCurves,
+        workloads: Sequence[tuple[WorkloadStudies, OpenWorkload]],
         files: Mapping[Study, Sequence[str]],
         digest: str = "",
         serving_file: Path = Path(),
@@ -59,7 +47,7 @@ class ReleaseView:
         Args:
             number: of the release.
             connection: to its serving file; kept.
-            records: those of the release, in the numbering of the connection's `base` tables.
+            workloads: of the release, in the numbering of the connection's `base` tables.
             files: where the measurements of each study are.
             digest: tells the bytes of this release from any other's.
             serving_file: what the connection is to.
@@ -68,30 +56,34 @@ class ReleaseView:
         self.digest = digest
         self.serving_file = serving_file
         self._connection = connection
-        self._records = records
-        self._placed: dict[tuple[int, int], PlacedRecords] = {}
-        self._frontiers: dict[tuple[int, int], Frontiers] = {}
         self._files = files
         self._metaparameters: dict[str, bool] | None = None
         self.metrics = {
             name: Metric(name, metric_id, direction) for name, metric_id, direction in self.rows("metric_facts")
         }
-        self.workloads = self._load_workloads()
+        self.workloads = {
+            studies.workload: WorkloadFacts(
+                studies.workload, studies.first_study, studies.batch_sizes, studies.metrics, opened
+            )
+            for studies, opened in workloads
+        }
         self.goals = tuple(
             Goal(Workload(*keys), metric, target, source) for *keys, metric, target, source in self.rows("goals")
         )
 
     @staticmethod
     def open(lake: Lake, release: Release) -> ReleaseView:
-        """Open a release, building its serving file first if need be; raises LakeBroken."""
-        files: dict[Study, list[str]] = {}
-        for file in lake.files(release):
+        """Open a release, building its serving files first if need be; raises LakeBroken."""
+        files = lake.files(release)
+        measurements: dict[Study, list[str]] = {}
+        for file in files:
             if file.table == "measurements" and file.study is not None:
-                files.setdefault(file.study, []).append(str(lake.folder / file.path))
+                measurements.setdefault(file.study, []).append(str(lake.folder / file.path))
         database = serving_file(lake, release)
         connection = duckdb.connect(str(database), read_only=True)
-        records = RecordCurves.open(record_curves_file(database))
-        return ReleaseView(release.number, connection, records, files, release.manifest_sha256, database)
+        studies = workloads_of(connection)
+        workloads = zip(studies, open_workloads(lake, connection, studies, files), strict=True)
+        return ReleaseView(release.number, connection, list(workloads), measurements, release.manifest_sha256, database)
 
     def cursor(self) -> duckdb.DuckDBPyConnection:
         """A connection of one's own to the release, for one thread."""
@@ -108,30 +100,6 @@ class ReleaseView:
     def table(self, name: str, parameters: Mapping[str, Any]) -> pa.Table:
         """A statement's result as an Arrow table."""
         return self._connection.cursor().sql(sql(name), params=dict(parameters)).to_arrow_table()
-
-    def placed_records(self, facts: WorkloadFacts, metric: Metric) -> PlacedRecords:
-        """The records of a metric in a workload; found once, then kept."""
-        key = (metric.metric_id, facts.first_study)
-        found = self._placed.get(key)
-        if found is None:
-            records = self._records.of(*key)
-            rows = facts.rows_of_trials(records.study_id - facts.first_study, records.trial_id)
-            found = self._placed[key] = PlacedRecords(rows, records)
-        return found
-
-    def frontiers(self, facts: WorkloadFacts, metric: Metric) -> Frontiers:
-        """The frontiers of a metric in a workload's COMPLETE trials; found once, then kept.
-
-        The metric has a direction.
-        """
-        key = (metric.metric_id, facts.first_study)
-        found = self._frontiers.get(key)
-        if found is None:
-            placed = self.placed_records(facts, metric)
-            counts = np.array([status in COUNTED for status in STATUSES])[facts.trials.status[placed.rows]]
-            bounds, sign = np.asarray(facts.offsets), sign_of(str(metric.direction))
-            found = self._frontiers[key] = frontiers(placed.records, placed.rows, counts, bounds, sign)
-        return found
 
     def metaparameters(self) -> Mapping[str, bool]:
         """The metaparameters of any trial by name, and whether each is a number; found once, then kept."""
@@ -181,26 +149,3 @@ class ReleaseView:
         """The Parquet files with the measurements of a workload, or of its study of that index."""
         batch_sizes = facts.batch_sizes if study is None else facts.batch_sizes[study : study + 1]
         return [path for b in batch_sizes for path in self._files.get(Study(facts.workload, b), ())]
-
-    def _load_workloads(self) -> dict[Workload, WorkloadFacts]:
-        columns = self.query("trial_facts", {"statuses": STATUSES}).fetchnumpy()
-        trials = Trials(*(_integers(columns[name]) for name in ("trial_id", "status", "last_step")))
-        study_ids = _integers(columns["study_id"])
-        found = {}
-        for keys, rows in groupby(self.rows("study_facts"), key=lambda row: row[1:5]):
-            studies = list(rows)
-            first = studies[0][0]
-            bounds = np.searchsorted(study_ids, np.arange(first, first + len(studies) + 1)).tolist()
-            found[Workload(*keys)] = WorkloadFacts(
-                workload=Workload(*keys),
-                first_study=first,
-                batch_sizes=tuple(row[5] for row in studies),
-                metrics=tuple(tuple(sorted(row[6])) for row in studies),
-                offsets=tuple(bound - bounds[0] for bound in bounds),
-                trials=trials[bounds[0] : bounds[-1]],
-            )
-        return found
-
-
-def _integers(values: npt.ArrayLike) -> Integers:
-    return np.asarray(values, np.int64)

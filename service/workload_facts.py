@@ -10,43 +10,39 @@ import numpy as np
 import numpy.typing as npt
 
 from schema.names import LARGEST_INTEGER, Workload
+from schema.trial_facts import Trials
+from schema.workload_file import OpenWorkload
 
 Integers = npt.NDArray[np.int64]
 Flags = npt.NDArray[np.bool_]
 
 
 @dataclass(frozen=True)
-class Trials:
-    """Trials in the order of study and trial_id.
-
-    status: index into STATUSES. last_step: -1 for a trial that was never evaluated.
-    """
-
-    trial_id: Integers
-    status: Integers
-    last_step: Integers
-
-    def __getitem__(self, rows: slice) -> Trials:
-        return Trials(self.trial_id[rows], self.status[rows], self.last_step[rows])
-
-
-@dataclass(frozen=True)
 class WorkloadFacts:
-    """A workload: its studies by ascending batch size, with consecutive study_id, and its trials.
+    """A workload: its studies by ascending batch size, with consecutive study_id, and its trials, opened when needed.
 
-    offsets: trials of study i are rows offsets[i]:offsets[i+1] of trials.
+    metrics: by study.
     """
 
     workload: Workload
     first_study: int
     batch_sizes: tuple[int, ...]
     metrics: tuple[tuple[str, ...], ...]
-    offsets: tuple[int, ...]
-    trials: Trials
+    opened: OpenWorkload
 
     @property
     def last_study(self) -> int:
         return self.first_study + len(self.batch_sizes) - 1
+
+    @property
+    def trials(self) -> Trials:
+        """Its trials, in the order of study and trial_id."""
+        return self.opened.trials.trials
+
+    @cached_property
+    def offsets(self) -> tuple[int, ...]:
+        """Trials of study i are rows offsets[i]:offsets[i+1] of trials."""
+        return tuple(self.opened.trials.offsets.tolist())
 
     @cached_property
     def measured(self) -> tuple[str, ...]:
@@ -95,13 +91,3 @@ class WorkloadFacts:
         sizes = np.diff(self.offsets)
         studies = np.flatnonzero(sizes)
         return studies, np.asarray(self.offsets)[studies], sizes[studies]
-
-    def rows_of_trials(self, study: Integers, trial_id: Integers) -> Integers:
-        """The row in trials of each of these trials, which are given by the index of their study and their number."""
-        rows = np.empty(len(study), np.int64)
-        order = np.argsort(study, kind="stable")
-        parts = np.split(order, np.searchsorted(study[order], np.arange(1, len(self.batch_sizes))))
-        for index, part in enumerate(parts):
-            own = self.rows_of(index)
-            rows[part] = own.start + np.searchsorted(self.trials.trial_id[own], trial_id[part])
-        return rows

@@ -1,6 +1,6 @@
 -- One row per trial, neighbours when of one study, by trial_id.
 CREATE TABLE base.trials AS
-SELECT s.study_id, t.* EXCLUDE (collection, dataset, model, optimizer, batch_size)
+SELECT s.study_id, t.*
 FROM read_parquet(getvariable('trials_files'), hive_partitioning = false) AS t
 JOIN base.studies AS s USING (collection, dataset, model, optimizer, batch_size)
 ORDER BY s.study_id, t.trial_id;

@@ -1,5 +1,6 @@
 -- One row per trial: one training run, with its metaparameters and status.
 CREATE VIEW trials AS
-SELECT s.collection, s.dataset, s.model, s.optimizer, s.batch_size, t.* EXCLUDE (study_id)
-FROM base.trials AS t
-JOIN base.studies AS s USING (study_id);
+SELECT
+    collection, dataset, model, optimizer, batch_size, trial_id, status, steps, parameters, attributes, n_evaluations,
+    n_nonfinite, last_step, source, source_sha256, content_digest
+FROM base.trials;

@@ -10,6 +10,7 @@ import math
 from collections.abc import Callable
 from dataclasses import dataclass, replace
 from functools import cached_property, partial
+from itertools import pairwise
 from typing import Any
 
 import numpy as np
@@ -17,12 +18,13 @@ import numpy.typing as npt
 
 from schema.frontiers import COUNTED, Frontiers, sign_of
 from schema.names import LARGEST_INTEGER, Workload
-from schema.record_curves import TrialRecords
+from schema.record_curves import TrialRecords, trial_records
+from schema.record_files import StudyRecords
 from schema.tables import STATUSES
 from service.answers.goal import Goal
 from service.answers.selection import Selection
 from service.errors import BadParameter
-from service.release_view import Metric, PlacedRecords, ReleaseView
+from service.release_view import Metric, ReleaseView
 from service.workload_facts import Flags, Integers, WorkloadFacts
 
 Floats = npt.NDArray[np.float64]
@@ -43,7 +45,7 @@ class Search:
     direction: str
     admitted: Flags
     limits: Integers | None
-    open_records: Callable[[], PlacedRecords]
+    open_records: Callable[[], TrialRecords]
     open_frontiers: Callable[[], Frontiers] | None
 
     def among(self, chosen: Flags) -> Search:
@@ -56,23 +58,19 @@ class Search:
         return sign_of(self.direction)
 
     @cached_property
-    def _placed(self) -> PlacedRecords:
-        return self.open_records()
-
-    @property
     def records(self) -> TrialRecords:
         """The records of the trials that have any, admitted or not."""
-        return self._placed.records
+        return self.open_records()
 
     @property
     def rows(self) -> Integers:
         """Where in facts.trials each trial with records is."""
-        return self._placed.rows
+        return self.records.rows
 
     @cached_property
     def ends(self) -> Integers:
         """Of each trial with records, where those within the budgets end."""
-        return self.records.offsets[1:] if self.limits is None else _ends_within(self._placed, self.facts, self.limits)
+        return self.records.offsets[1:] if self.limits is None else _ends_within(self.records, self.facts, self.limits)
 
     @cached_property
     def frontiers(self) -> Frontiers | None:
@@ -153,10 +151,10 @@ def search(view: ReleaseView, selection: Selection, workload: Workload) -> Searc
         direction=direction,
         admitted=_admitted(facts, selection),
         limits=limits,
-        open_records=partial(view.placed_records, facts, metric)
+        open_records=partial(facts.opened.records, metric.name)
         if is_own
         else partial(_records_of_measurements, view, facts, metric, sign_of(direction)),
-        open_frontiers=partial(view.frontiers, facts, metric) if is_plain else None,
+        open_frontiers=partial(facts.opened.frontiers, metric.name) if is_plain else None,
     )
 
 
@@ -172,7 +170,7 @@ def _first_where(starts: Integers, ends: Integers, holds: Callable[[Integers], F
     return first
 
 
-def _records_of_measurements(view: ReleaseView, facts: WorkloadFacts, metric: Metric, sign: float) -> PlacedRecords:
+def _records_of_measurements(view: ReleaseView, facts: WorkloadFacts, metric: Metric, sign: float) -> TrialRecords:
     """The records for the other direction, found in the measurements."""
     asked = {
         "files": view.measurement_files(facts),
@@ -184,24 +182,21 @@ def _records_of_measurements(view: ReleaseView, facts: WorkloadFacts, metric: Me
     study, trial_id, step, previous_step = (
         np.asarray(columns[name], np.int64) for name in ("study", "trial_id", "step", "previous_step")
     )
-    changes = (np.diff(study) != 0) | (np.diff(trial_id) != 0)
-    starts = np.flatnonzero(np.r_[True, changes]) if len(study) else np.zeros(0, np.int64)
-    records = TrialRecords(
-        study_id=study[starts] + facts.first_study,
-        trial_id=trial_id[starts],
-        offsets=np.r_[starts, len(study)],
-        step=step,
-        previous_step=previous_step,
-        value=np.asarray(columns["value"], np.float64),
-    )
-    return PlacedRecords(facts.rows_of_trials(study[starts], records.trial_id), records)
+    value, elapsed_s = np.asarray(columns["value"], np.float64), np.full(len(study), np.nan)
+    ends = np.searchsorted(study, np.arange(len(facts.batch_sizes) + 1))
+    parts = [
+        StudyRecords(
+            trial_id[start:end], step[start:end], previous_step[start:end], value[start:end], elapsed_s[start:end]
+        )
+        for start, end in pairwise(ends.tolist())
+    ]
+    return trial_records(facts.opened.trials, parts)
 
 
-def _ends_within(placed: PlacedRecords, facts: WorkloadFacts, limits: Integers) -> Integers:
+def _ends_within(records: TrialRecords, facts: WorkloadFacts, limits: Integers) -> Integers:
     """Of each trial with records, where those within the budgets end."""
-    offsets, steps = placed.records.offsets, placed.records.step
-    of_trial = limits[facts.study_of_trial[placed.rows]]
-    return _first_where(offsets[:-1], offsets[1:], lambda record: steps[record] > of_trial)
+    of_trial = limits[facts.study_of_trial[records.rows]]
+    return _first_where(records.offsets[:-1], records.offsets[1:], lambda record: records.step[record] > of_trial)
 
 
 def _step_limits(facts: WorkloadFacts, selection: Selection) -> Integers | None:

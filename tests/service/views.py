@@ -9,11 +9,15 @@ from pathlib import Path
 
 import duckdb
 import pyarrow as pa
+import pyarrow.compute as pc
 import pyarrow.parquet as pq
 
 from schema.names import Study, Workload
-from schema.record_curves import RecordCurves, write_record_curves
+from schema.record_curves import NO_STEP, trial_records
+from schema.record_files import StudyRecords
 from schema.tables import MEASUREMENTS, file_schema
+from schema.workload_file import NAMES, OpenWorkload, write_workload
+from schema.workload_files import WorkloadStudies, trials_of, workloads_of
 from service.release_view import ReleaseView
 from tests.oracle import Row
 
@@ -56,13 +60,13 @@ def view_of(
             keys = dict(zip(("collection", "dataset", "model", "optimizer"), _keys(workload), strict=True))
             facts = {"batch_size": batch_size, "train_steps": 0, "parameter_configs": parameter_configs}
             facts |= {"early_stopping": early_stopping}
-            studies.append({"study_id": len(studies) + 1, **keys, **facts, "metrics": [METRIC]})
+            studies.append({"study_id": len(studies) + 1, **keys, **facts, "metrics": [METRIC], "content_digest": ""})
             for trial_id, of_trial in groupby(study, key=lambda r: r.trial_id):
                 curve = list(of_trial)
                 ids = {"study_id": len(studies), "trial_id": trial_id}
                 own = list(parameters_of(batch_size, trial_id).items())
                 trials.append({**ids, "status": curve[0].status, "last_step": curve[-1].step, "parameters": own})
-                records += [{"metric_id": 1, **ids, **record} for record in _records(curve, direction)]
+                records += [{**ids, **record} for record in _records(curve, direction)]
             if folder is not None:
                 name = Study(workload, batch_size)
                 files[name] = [_write(folder, name, study)]
@@ -70,16 +74,24 @@ def view_of(
     connection.execute("CREATE SCHEMA base")
     _table(connection, "studies", studies, _STUDIES)
     _table(connection, "trials", trials, _TRIALS)
-    _table(connection, "records", records, _RECORDS)
     _table(connection, "metrics", [{"metric_id": 1, "metric": METRIC, "direction": direction}], _METRICS)
     _table(connection, "goals", [], _GOALS)
-    return ReleaseView(1, connection, _record_curves(connection), files)
+    found = [
+        (own, _in_memory(connection, own, pa.Table.from_pylist(records, _RECORDS))) for own in workloads_of(connection)
+    ]
+    return ReleaseView(1, connection, found, files)
 
 
-def _record_curves(connection: duckdb.DuckDBPyConnection) -> RecordCurves:
-    sink = pa.BufferOutputStream()
-    write_record_curves(connection, sink)
-    return RecordCurves(pa.BufferReader(sink.getvalue()))
+def _in_memory(connection: duckdb.DuckDBPyConnection, studies: WorkloadStudies, records: pa.Table) -> OpenWorkload:
+    sinks = {name: pa.BufferOutputStream() for name in NAMES}
+    trials = trials_of(connection, studies)
+    of_studies = []
+    for study in range(studies.first_study, studies.last_study + 1):
+        own = records.filter(pc.equal(records["study_id"], study))
+        whole = (own[name].to_numpy() for name in ("trial_id", "step", "previous_step"))
+        of_studies.append(StudyRecords(*whole, *(own[name].to_numpy() for name in ("value", "elapsed_s"))))
+    write_workload(lambda name: sinks[name], trials, studies.directions, lambda _: trial_records(trials, of_studies))
+    return OpenWorkload({name: pa.BufferReader(sink.getvalue()) for name, sink in sinks.items()})
 
 
 _NAMES = [(name, pa.string()) for name in ("collection", "dataset", "model", "optimizer")]
@@ -92,6 +104,7 @@ _STUDIES = pa.schema(
         ("parameter_configs", pa.string()),
         ("early_stopping", pa.bool_()),
         ("metrics", pa.list_(pa.string())),
+        ("content_digest", pa.string()),
     ]
 )
 _TRIALS = pa.schema(
@@ -104,7 +117,7 @@ _TRIALS = pa.schema(
     ]
 )
 _RECORDS = pa.schema(
-    [("metric_id", pa.int16()), ("study_id", pa.int32())]
+    [("study_id", pa.int32())]
     + [(name, pa.int64()) for name in ("trial_id", "step", "previous_step")]
     + [("value", pa.float64()), ("elapsed_s", pa.float64())]
 )
@@ -129,9 +142,9 @@ def _records(curve: Sequence[Row], direction: str | None) -> list[dict[str, obje
                 best = loss
                 own: dict[str, object] = {
                     "step": row.step,
-                    "previous_step": previous,
+                    "previous_step": NO_STEP if previous is None else previous,
                     "value": row.value,
-                    "elapsed_s": row.elapsed_s,
+                    "elapsed_s": math.nan if row.elapsed_s is None else row.elapsed_s,
                 }
                 found.append(own)
         previous = row.step

@@ -19,22 +19,11 @@ def hit_times(view: ReleaseView, found: Search, metric: str, hits: Integers) -> 
     if not (hits != NEVER).any():
         return np.full(len(hits), np.nan)
     if found.direction == view.metrics[metric].direction:
-        elapsed = at(_of_records(view, found, metric), hits)
+        times = found.records.elapsed_s
+        elapsed = np.full(len(hits), np.nan) if times is None else at(times, hits)
     else:
         elapsed = _of_measurements(view, found, metric, hits)
     return np.where((hits != NEVER) & np.isfinite(elapsed) & (elapsed >= 0), elapsed, np.nan)
-
-
-def _of_records(view: ReleaseView, found: Search, metric: str) -> Floats:
-    facts = found.facts
-    asked = {
-        "metric_id": view.metrics[metric].metric_id,
-        "first_study": facts.first_study,
-        "last_study": facts.last_study,
-    }
-    elapsed = _floats(view.table("elapsed_of_records", asked)["elapsed_s"])
-    assert len(elapsed) == len(found.records.step), "the records of the file and of the database differ"
-    return elapsed
 
 
 def _of_measurements(view: ReleaseView, found: Search, metric: str, hits: Integers) -> Floats:

@@ -1,0 +1,178 @@
+"""The files of `schema.workload_file` for every workload of a release, made where they aren't there yet.
+
+A workload's folder is named by what goes into it. So releases share what is the same in them: after a correction of one
+study only its workload's files are made, and nothing is ever changed.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import os
+import shutil
+from collections.abc import Iterable, Mapping, Sequence
+from concurrent.futures import ThreadPoolExecutor
+from contextlib import ExitStack
+from dataclasses import dataclass
+from functools import partial
+from itertools import groupby
+from pathlib import Path
+
+import duckdb
+import numpy as np
+import numpy.typing as npt
+import pyarrow as pa
+
+from schema.building import only_one_at_a_time
+from schema.frontiers import COUNTED
+from schema.lake import Lake
+from schema.manifest import DataFile
+from schema.names import Study, Workload
+from schema.record_curves import TrialRecords, trial_records
+from schema.record_files import RecordFiles
+from schema.serving import sql
+from schema.tables import STATUSES
+from schema.trial_facts import Trials, WorkloadTrials
+from schema.workload_file import NAMES, OpenWorkload, harmed, write_workload
+
+WORKLOAD_VERSION = 1
+_UNFINISHED = ".unfinished"
+
+
+@dataclass(frozen=True)
+class WorkloadStudies:
+    """A workload of a release: its studies by ascending batch size, with consecutive study_id.
+
+    metrics, content_digests: by study. directions: of those of its metrics that have one.
+    """
+
+    workload: Workload
+    first_study: int
+    batch_sizes: tuple[int, ...]
+    metrics: tuple[tuple[str, ...], ...]
+    content_digests: tuple[str, ...]
+    directions: Mapping[str, str]
+
+    @property
+    def last_study(self) -> int:
+        return self.first_study + len(self.batch_sizes) - 1
+
+    @property
+    def studies(self) -> list[Study]:
+        return [Study(self.workload, batch_size) for batch_size in self.batch_sizes]
+
+
+def workloads_of(connection: duckdb.DuckDBPyConnection) -> list[WorkloadStudies]:
+    """The workloads of an open release, in the order of study_id."""
+    directions: dict[str, str] = dict(connection.execute(sql("metric_directions")).fetchall())
+    found = []
+    rows = connection.execute(sql("study_facts")).fetchall()
+    for keys, group in groupby(rows, key=lambda row: row[1:5]):
+        studies = list(group)
+        metrics = tuple(tuple(sorted(row[6])) for row in studies)
+        measured = sorted({metric for names in metrics for metric in names})
+        found.append(
+            WorkloadStudies(
+                workload=Workload(*keys),
+                first_study=studies[0][0],
+                batch_sizes=tuple(row[5] for row in studies),
+                metrics=metrics,
+                content_digests=tuple(row[7] for row in studies),
+                directions={metric: directions[metric] for metric in measured if metric in directions},
+            )
+        )
+    return found
+
+
+def trials_of(connection: duckdb.DuckDBPyConnection, studies: WorkloadStudies) -> WorkloadTrials:
+    """The trials of a workload of an open release."""
+    asked = {"statuses": STATUSES, "first_study": studies.first_study, "last_study": studies.last_study}
+    columns = connection.cursor().execute(sql("trial_facts"), asked).fetchnumpy()
+    study_id, trial_id, status, last_step = (
+        _integers(columns[name]) for name in ("study_id", "trial_id", "status", "last_step")
+    )
+    offsets = np.searchsorted(study_id, np.arange(studies.first_study, studies.last_study + 2))
+    return WorkloadTrials(offsets, Trials(trial_id, status, last_step))
+
+
+def open_workloads(
+    lake: Lake, connection: duckdb.DuckDBPyConnection, workloads: Sequence[WorkloadStudies], files: Iterable[DataFile]
+) -> list[OpenWorkload]:
+    """The files of these workloads, made first where they are missing; raises LakeBroken.
+
+    connection: to the release's DuckDB file. files: of the release.
+    """
+    of_study: dict[Study, list[DataFile]] = {}
+    for file in files:
+        if file.table == "records" and file.study is not None:
+            of_study.setdefault(file.study, []).append(file)
+    sources = [_Sources(lake, studies, [of_study.get(study, []) for study in studies.studies]) for studies in workloads]
+    if not all(source.folder.is_dir() for source in sources):
+        with only_one_at_a_time(lake.folder / "serving"):
+            _make([source for source in sources if not source.folder.is_dir()], connection)
+    return [source.opened() for source in sources]
+
+
+@dataclass(frozen=True)
+class _Sources:
+    """What the files of a workload are made from; files: of records, by study."""
+
+    lake: Lake
+    studies: WorkloadStudies
+    files: Sequence[Sequence[DataFile]]
+
+    @property
+    def folder(self) -> Path:
+        """Where they are, by the digest of all that goes into them."""
+        facts: list[object] = [WORKLOAD_VERSION, sorted(self.studies.directions.items()), COUNTED]
+        parts = zip(self.studies.batch_sizes, self.studies.content_digests, self.files, strict=True)
+        facts += [(size, digest, sorted(file.sha256 for file in files)) for size, digest, files in parts]
+        return self.lake.folder / "serving" / "workloads" / hashlib.sha256(repr(facts).encode()).hexdigest()[:32]
+
+    def opened(self) -> OpenWorkload:
+        """The files, mapped into memory; they stay so, whatever becomes of the folder."""
+        try:
+            return OpenWorkload({name: pa.memory_map(str(self.folder / f"{name}.arrow")) for name in NAMES})
+        except (OSError, pa.ArrowException) as error:
+            raise harmed(error) from None
+
+    @property
+    def n_records(self) -> int:
+        return sum(file.rows for files in self.files for file in files)
+
+    def make(self, connection: duckdb.DuckDBPyConnection) -> None:
+        """Make the files, in a folder that gets its name when they are whole; not to be called by two at once."""
+        unfinished = self.folder.with_suffix(_UNFINISHED)
+        unfinished.mkdir(parents=True)
+        trials = trials_of(connection, self.studies)
+        with ExitStack() as stack:
+            paths = [[str(self.lake.folder / file.path) for file in files] for files in self.files]
+            opened = [stack.enter_context(RecordFiles(own)) for own in paths]
+
+            def records_of(metric: str) -> TrialRecords:
+                return trial_records(trials, [study.read(metric) for study in opened])
+
+            write_workload(partial(_sink, unfinished), trials, self.studies.directions, records_of)
+        unfinished.rename(self.folder)
+
+
+def _make(missing: Sequence[_Sources], connection: duckdb.DuckDBPyConnection) -> None:
+    if not missing:
+        return
+    for left in missing[0].folder.parent.glob(f"*{_UNFINISHED}"):
+        shutil.rmtree(left)
+    # The largest first, so that none is left over for one core at the end.
+    ordered = sorted(missing, key=lambda source: -source.n_records)
+    executor = ThreadPoolExecutor(len(os.sched_getaffinity(0)))
+    try:
+        for _ in executor.map(partial(_Sources.make, connection=connection), ordered):
+            pass
+    finally:
+        executor.shutdown(cancel_futures=True)
+
+
+def _sink(folder: Path, name: str) -> pa.NativeFile:
+    return pa.OSFile(str(folder / f"{name}.arrow"), "wb")
+
+
+def _integers(values: npt.ArrayLike) -> npt.NDArray[np.int64]:
+    return np.asarray(values, np.int64)

@@ -1,0 +1,46 @@
+"""Records of a study are read from its files as they are, however they lie in them."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.parquet as pq
+import pytest
+
+from schema.errors import LakeBroken
+from schema.record_files import RecordFiles
+from schema.tables import file_schema
+
+
+def written(path: Path, *rows: tuple[str, int, int, float | None], row_group_size: int = 2) -> str:
+    """A file with a record at each metric, trial and step; its value is half the step."""
+    schema = file_schema("records")
+    columns = [
+        {"metric": metric, "trial_id": trial, "step": step, "interval": 1 if step > 1 else None, "digits": 5.0 * step,
+         "divisor": 10.0, "elapsed_s": elapsed}
+        for metric, trial, step, elapsed in rows
+    ]  # fmt: skip
+    pq.write_table(pa.Table.from_pylist(columns, schema), path, row_group_size=row_group_size)
+    return str(path)
+
+
+def test_files_that_follow_each_other_in_any_order_come_by_trial_and_step(tmp_path: Path) -> None:
+    later = written(tmp_path / "a", ("a", 3, 1, None), ("a", 3, 2, 0.5))
+    earlier = written(tmp_path / "b", ("a", 1, 5, None), ("b", 2, 6, None), ("b", 2, 7, None))
+    with RecordFiles([later, earlier]) as files:
+        found = files.read("a")
+        assert files.read("c").trial_id.tolist() == []
+    assert found.trial_id.tolist() == [1, 3, 3]
+    assert found.step.tolist() == [5, 1, 2]
+    assert found.previous_step.tolist() == [4, -1, 1]
+    assert found.value.tolist() == [2.5, 0.5, 1.0]
+    assert np.isnan(found.elapsed_s).tolist() == [True, True, False]
+
+
+def test_a_file_that_is_missing_or_no_parquet_is_named(tmp_path: Path) -> None:
+    (tmp_path / "junk").write_text("junk")
+    for name in ("gone", "junk"):
+        with pytest.raises(LakeBroken, match=f"{name} .*restore it"), RecordFiles([str(tmp_path / name)]):
+            pass

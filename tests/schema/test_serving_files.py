@@ -1,0 +1,113 @@
+"""What a release is answered from is made once, shared by releases where it is the same, and made again when lost."""
+
+from __future__ import annotations
+
+import shutil
+from concurrent.futures import ThreadPoolExecutor
+from pathlib import Path
+
+import pytest
+
+from ingest.run import ingest
+from schema.errors import LakeBroken
+from schema.lake import Lake
+from schema.names import Workload
+from service.answers.goal import Goal
+from service.answers.scaling import scaling
+from service.answers.selection import Selection
+from service.release_view import ReleaseView
+from tests.ingest.offers import METRIC, TrialOffer, study_files, unpacked
+
+SGD, ADAM = (Workload("root", "mnist", "cnn", optimizer) for optimizer in ("sgd", "adam"))
+
+
+@pytest.fixture(scope="module")
+def offered(tmp_path_factory: pytest.TempPathFactory) -> Lake:
+    """A lake with two workloads, never opened."""
+    folder = tmp_path_factory.mktemp("serving")
+    lake = Lake.create(folder / "lake")
+    trials = {1: TrialOffer(), 2: TrialOffer(status="INCOMPLETE")}
+    files = study_files(trials) | study_files(trials, 16) | study_files(trials, workload=str(ADAM))
+    ingest(lake, [unpacked(folder / "logs", files)])
+    return lake
+
+
+@pytest.fixture
+def lake(offered: Lake) -> Lake:
+    """The same without serving files."""
+    shutil.rmtree(offered.folder / "serving", ignore_errors=True)
+    return offered
+
+
+def opened(lake: Lake) -> ReleaseView:
+    return ReleaseView.open(lake, lake.release())
+
+
+def steps(view: ReleaseView, workload: Workload) -> list[object]:
+    found: list[object] = scaling(view, Selection((workload,), METRIC), Goal(0.3)).table()["steps"].to_pylist()
+    return found
+
+
+def folders(lake: Lake) -> dict[Path, int]:
+    """The folders of workloads, and when each was made."""
+    return {path: path.stat().st_mtime_ns for path in (lake.folder / "serving" / "workloads").iterdir()}
+
+
+def test_a_corrected_study_makes_the_files_of_its_own_workload_alone(lake: Lake, tmp_path: Path) -> None:
+    copy = tmp_path / "lake"
+    again = Lake.create(copy)
+    trials = {1: TrialOffer()}
+    files = study_files(trials) | study_files(trials, workload=str(ADAM))
+    ingest(again, [unpacked(tmp_path / "logs", files)])
+    before = opened(again)
+    made = folders(again)
+    better = {1: TrialOffer(rows=["0,0.9", "15,0.2"])}
+    ingest(again, [unpacked(tmp_path / "more", study_files(better) | study_files(trials, workload=str(ADAM)))])
+    after = opened(again)
+    assert len(made) == 2
+    assert made.items() <= folders(again).items()
+    assert len(folders(again)) == 3
+    assert (steps(before, SGD), steps(before, ADAM)) == ([20], [20])
+    assert (steps(after, SGD), steps(after, ADAM)) == ([15], [20])
+
+
+def test_what_a_crash_has_left_is_removed(lake: Lake) -> None:
+    folder = lake.folder / "serving" / "workloads"
+    opened(lake)
+    lost = next(iter(folders(lake)))
+    lost.rename(lost.with_suffix(".unfinished"))
+    (folder / "another.unfinished").mkdir()
+    assert steps(opened(lake), SGD) == [20, 20]
+    assert {path.suffix for path in folders(lake)} == {""}
+
+
+def test_two_who_make_them_at_once_make_them_once(lake: Lake) -> None:
+    with ThreadPoolExecutor(2) as threads:
+        views = list(threads.map(lambda _: opened(lake), range(2)))
+    assert len(folders(lake)) == 2
+    assert [steps(view, SGD) for view in views] == [[20, 20]] * 2
+
+
+def test_an_open_release_stays_so_without_its_files(lake: Lake) -> None:
+    view = opened(lake)
+    shutil.rmtree(lake.folder / "serving")
+    assert steps(view, ADAM) == [20]
+
+
+@pytest.mark.parametrize("harm", [lambda path: path.write_bytes(b"junk" * 100), lambda path: path.unlink()])
+def test_a_harmed_file_says_what_to_delete(lake: Lake, harm: object) -> None:
+    assert callable(harm)
+    opened(lake)
+    for path in folders(lake):
+        harm(path / "frontiers.arrow")
+    with pytest.raises(LakeBroken, match="delete the lake's folder serving"):
+        steps(opened(lake), SGD)
+
+
+def test_a_missing_data_file_is_named_and_nothing_is_left_half_made(lake: Lake, tmp_path: Path) -> None:
+    (file,) = (f for f in lake.files(lake.release()) if f.table == "records" and f.optimizer == "adam")
+    shutil.move(lake.folder / file.path, tmp_path / "away")
+    with pytest.raises(LakeBroken, match=f"{file.path} is missing"):
+        opened(lake)
+    shutil.move(tmp_path / "away", lake.folder / file.path)
+    assert steps(opened(lake), ADAM) == [20]
