@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import os
 import uuid
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
@@ -75,7 +74,6 @@ def publish(lake: Lake, news: News, ledger: Ledger, notes: str) -> Published:
             store(lake, None, ledger(studies))
             return Published(None, studies, draft.files.all)
         release = draft.commit(branch, notes)
-        os.sync()
         try:
             store(lake, release, ledger(studies))
         except IntegrityError:
@@ -94,7 +92,8 @@ class _Draft:
         self.lake = lake
         self.base = base
         self.files = FileChanges(lake.files(base) if base is not None else [])
-        tables = {name: self._stored(name) for name in TABLES if name not in PARTITIONED}
+        self.stored = {name: self._stored(name) for name in TABLES if name not in (*PARTITIONED, "trials")}
+        tables = dict(self.stored)
         stored_digests = studies_in(tables["studies"], "content_digest")
         changes = news.changes
         for study, change in changes.items():
@@ -107,12 +106,11 @@ class _Draft:
         replaced = set(self.changes)
         if replaced:
             tables["studies"] = without_studies(tables["studies"], replaced, [studies[s] for s in self.changes])
-            tables["trials"] = without_studies(tables["trials"], replaced, [rows[s][0] for s in self.changes])
-        said = {name: tables[name] for name in ("collections", "goals")}
+            tables["trials"] = without_studies(self._stored("trials"), replaced, [rows[s][0] for s in self.changes])
         if base is not None or replaced:
             tables["collections"] = collection_rows(tables["collections"], tables["studies"], news.collections)
             tables["goals"] = goal_rows(tables["goals"], tables["studies"], news.goals)
-        self.is_new = bool(replaced) or any(not said[name].equals(tables[name]) for name in said)
+        self.is_new = bool(replaced) or any(not table.equals(tables[name]) for name, table in self.stored.items())
         if self.is_new:
             self._swap_data_files(replaced)
             tables["metrics"] = metric_rows(tables["studies"])
@@ -138,7 +136,7 @@ class _Draft:
 
     def _write_if_changed(self, name: str, table: pa.Table) -> None:
         old = [file for file in self.files.kept if file.table == name]
-        if old and table.equals(self._stored(name)):
+        if old and name in self.stored and table.equals(self.stored[name]):
             return
         self.files.kept = [file for file in self.files.kept if file.table != name]
         self.files.removed[name] = old

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import os
 import uuid
 from collections.abc import Sequence
 
@@ -38,7 +37,6 @@ def adopt(
         changes.added[table] = [Written(file, pq.read_metadata(lake.folder / file.path)) for file in new]
     branch = f"adopt-{uuid.uuid4().hex}"
     release = commit_release(lake, base, branch, changes, facts, studies)
-    os.sync()
     try:
         store(lake, release, ledger)
     except IntegrityError:

@@ -9,6 +9,7 @@ from pyiceberg.io.pyarrow import pyarrow_to_schema
 from pyiceberg.partitioning import PartitionField, PartitionSpec
 from pyiceberg.transforms import IdentityTransform
 
+from schema.iceberg_files import SyncedFileIO
 from schema.tables import NAMESPACE, PARTITIONED, STUDY_KEYS, TABLES
 
 _TABLE_PROPERTIES = {
@@ -20,7 +21,8 @@ _TABLE_PROPERTIES = {
 
 
 def catalog(database_url: str, warehouse: Path) -> SqlCatalog:
-    return SqlCatalog("losslake", uri=database_url, warehouse=f"file://{warehouse}")
+    files = {"py-io-impl": f"{SyncedFileIO.__module__}.{SyncedFileIO.__qualname__}"}
+    return SqlCatalog("losslake", uri=database_url, warehouse=f"file://{warehouse}", **files)
 
 
 def make(catalog: SqlCatalog, warehouse: Path) -> None:

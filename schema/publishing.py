@@ -15,6 +15,7 @@ from sqlalchemy.orm import Session
 from schema import iceberg
 from schema.data_files import Written, studies_in
 from schema.database import LedgerEntry, Release, ReleaseSnapshot
+from schema.durable import on_disk
 from schema.lake import Lake
 from schema.manifest import DataFile, write_manifest
 
@@ -46,7 +47,10 @@ class ReleaseFacts:
 def commit_release(
     lake: Lake, base: Release | None, branch: str, changes: FileChanges, facts: ReleaseFacts, studies: pa.Table
 ) -> Release:
-    """Commit every changed table to the branch, write the manifest, and return the release, not yet published."""
+    """Commit every changed table to the branch, write the manifest, and return the release, not yet published.
+
+    All of it is on the disk then, and nothing else is waited for.
+    """
     snapshots = {s.table: s.snapshot_id for s in base.snapshots} if base is not None else {}
     for name, written in changes.added.items():
         removed = changes.removed.get(name, [])
@@ -55,6 +59,8 @@ def commit_release(
         snapshots[name] = iceberg.commit(lake, name, snapshots.get(name), branch, removed, written)
     manifest = f"releases/{uuid.uuid4().hex}.parquet"
     manifest_sha256 = write_manifest(lake.folder / manifest, changes.all)
+    new = [written.file.path for added in changes.added.values() for written in added]
+    on_disk(lake.folder, [lake.folder / path for path in (*new, manifest)])
     return Release(
         number=facts.number,
         created_at=facts.created_at,

@@ -66,6 +66,27 @@ def test_a_corrected_study_replaces_its_own_partition_in_a_new_release(tmp_path:
     assert old == new
 
 
+def test_a_correction_writes_only_its_study_s_files_and_does_not_even_open_those_of_others(tmp_path: Path) -> None:
+    lake = Lake.create(tmp_path / "lake")
+    ingest(lake, [unpacked(tmp_path / "one", study_files(GOOD) | study_files(GOOD, 16) | study_files(GOOD, 32))])
+    before = {file.path: file for file in lake.files(lake.release())}
+    others = [file for file in before.values() if file.study is not None and file.batch_size != 8]
+    for file in others:
+        (lake.folder / file.path).rename(tmp_path / Path(file.path).name)
+    corrected = {**GOOD, 2: TrialOffer(rows=["0,0.8", "5,0.3"])}
+    assert ingest(lake, [unpacked(tmp_path / "two", study_files(corrected))]).release == 2
+    after = {file.path: file for file in lake.files(lake.release())}
+    assert {file.batch_size for path, file in after.items() if path not in before and file.study is not None} == {8}
+    assert {file.batch_size for path, file in before.items() if path not in after and file.study is not None} == {8}
+    assert all(after[file.path] == file for file in others)
+    for file in others:
+        (tmp_path / Path(file.path).name).rename(lake.folder / file.path)
+    table = lake.table("measurements")
+    assert sorted(p.file.file_path.removeprefix(f"file://{lake.folder}/") for p in table.scan().plan_files()) == sorted(
+        path for path, file in after.items() if file.table == "measurements"
+    )
+
+
 def test_a_study_that_lost_a_trial_on_purpose_loses_it_in_the_next_release(tmp_path: Path) -> None:
     lake = Lake.create(tmp_path / "lake")
     ingest(lake, [unpacked(tmp_path / "one", study_files(GOOD))])
