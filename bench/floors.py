@@ -17,7 +17,7 @@ from ingest.sources.open import open_source
 
 _CHUNK = 1 << 22
 _TEXT_AT_ONCE = 256 * 2**20
-_LONGEST_WAIT_S = 5.0
+_LONGEST_WAIT_S = 1.0
 _LOOK_S, _AT_REST_S = 0.05, 0.005
 
 

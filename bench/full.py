@@ -150,7 +150,7 @@ def openings(lake: Path, times: int) -> Iterator[Figure]:
     yield Figure("opening, cold: serving files are built", cold.result / 1000, "s")
     yield Figure("… CPU", cold.cpu_s, "s")
     yield Figure("… peak memory", cold.peak_mb / 1024, "GiB")
-    yield Figure("serving files", sum(file.stat().st_size for file in (lake / "serving").iterdir()) / 1e6, "MB")
+    yield Figure("serving files", _bytes_below(lake / "serving") / 1e6, "MB")
     first, again, process = (
         statistics.median(times)
         for times in zip(*((one.first_ms, one.again_ms, one.process_ms) for one in warm), strict=True)
@@ -158,6 +158,10 @@ def openings(lake: Path, times: int) -> Iterator[Figure]:
     yield Figure("opening, warm, the first in a process", first, "ms", Limit(1000.0, 1.5))
     yield Figure("… another time in that process", again, "ms", Limit(1000.0, 1.5))
     yield Figure("… the first, with start and imports of the process", process, "ms")
+
+
+def _bytes_below(folder: Path) -> int:
+    return sum(path.stat().st_size for path in folder.rglob("*") if path.is_file())
 
 
 def answered(lake: Path, truths: Sequence[StudyTruth], effort: Effort) -> Iterator[Figure]:
