@@ -76,6 +76,7 @@ bench: setup ## Measure ingest, scaling, analyses, the service and the log forma
 	@$(VENV)/bin/python -m bench.service
 	@$(VENV)/bin/python -m bench.formats
 	@$(VENV)/bin/python -m bench.tensorboard
+	@$(VENV)/bin/python -m bench.peers
 	@$(VENV)/bin/python -m bench.full --scales 0.01 0.1
 
 # The tool that resolves has an environment of its own: a broken lock file can still be made again.
@@ -84,7 +85,7 @@ bench: setup ## Measure ingest, scaling, analyses, the service and the log forma
 lock: ## Resolve the dependencies of pyproject.toml into both lock files
 	@test -d $(VENV)-lock || $(PYTHON) -m venv $(VENV)-lock
 	@$(VENV)-lock/bin/python $(PIP) install $(UV)
-	@$(call resolve,--all-extras $(LOCK)) --output-file requirements-dev.lock
+	@$(call resolve,--extra dev $(LOCK)) --output-file requirements-dev.lock
 	@$(call resolve,--constraints requirements-dev.lock) --output-file requirements.lock
 	@echo "Locked $$(grep -c '==' requirements-dev.lock) packages, $$(grep -c '==' requirements.lock) of them to run losslake"
 

@@ -91,7 +91,7 @@ def test_an_import_in_the_right_direction_is_allowed(folder: str, source: str) -
 @pytest.mark.parametrize("folder", FOLDERS)
 def test_every_library_that_is_imported_is_a_declared_dependency(folder: str) -> None:
     if folder not in INSTALLED:
-        declared = requirements("dev", "studies")
+        declared = requirements("dev", "studies", "peers")
     elif folder == "studies":
         declared = requirements("studies")
     else:

@@ -1,0 +1,1 @@
+"""LossLake against peers, on the same data in the same run."""

@@ -1,0 +1,94 @@
+"""Drawing questions about a lake: random workloads, targets, trials and budgets, so that no answer is known before."""
+
+from __future__ import annotations
+
+import random
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass
+
+import numpy as np
+
+from bench.peers.questions import Aim, AllScalings, Best, Curve, Kind, Question, Scaling, Sweep
+from bench.plan import Scale
+from bench.published import PublishedWorkload, published
+from schema.errors import LossLakeError
+from schema.names import Study, Trial, Workload
+from schema.tables import STATUSES
+from service.release_view import ReleaseView
+from service.workload_facts import WorkloadFacts
+
+N_TARGETS = 50
+# How far targets lie from the goal, as part of the way back to where training starts: most are reached, some nowhere.
+HARDEST, EASIEST = -0.05, 0.3
+COMPLETE = STATUSES.index("COMPLETE")
+
+
+@dataclass(frozen=True)
+class Known:
+    """A workload of a lake, with what its archive was made from."""
+
+    made: PublishedWorkload
+    facts: WorkloadFacts
+
+    @property
+    def aim(self) -> Aim:
+        return Aim(self.facts.workload, self.made.metrics.goal_metric, -1 if self.made.is_maximized else 1)
+
+    def target(self, part: float) -> float:
+        """So far from the goal."""
+        return self.made.goal + part * (self.made.start - self.made.goal)
+
+
+def known_workloads(view: ReleaseView) -> list[Known]:
+    """The synthetic workloads of a release; raises LossLakeError if it has none."""
+    found = [(Workload.parse(f"{Scale.root}/{made.path}"), made) for made in published()]
+    known = [Known(made, view.workloads[workload]) for workload, made in found if workload in view.workloads]
+    if not known:
+        raise LossLakeError(f"the lake has no workload of {Scale.root}: give one of an archive by bench.archive")
+    return known
+
+
+def questions(known: list[Known], kind: Kind, seed: int = 1) -> Iterator[Question]:
+    """Endless questions of a kind; the same for the same seed."""
+    chance = random.Random(f"{kind.name} {seed}")
+    draw = _DRAWN[kind]
+    while True:
+        yield draw(known, chance)
+
+
+def _scaling(known: list[Known], chance: random.Random) -> Scaling:
+    chosen = chance.choice(known)
+    return Scaling(chosen.aim, chosen.target(chance.uniform(HARDEST, EASIEST)))
+
+
+def _all_scalings(known: list[Known], chance: random.Random) -> AllScalings:
+    return AllScalings(tuple(Scaling(one.aim, one.target(chance.uniform(HARDEST, EASIEST))) for one in known))
+
+
+def _curve(known: list[Known], chance: random.Random) -> Curve:
+    chosen = chance.choice(known)
+    facts, study = chosen.facts, chance.randrange(len(chosen.facts.batch_sizes))
+    trials = facts.trials[facts.rows_of(study)]
+    trial_id = chance.choice(trials.trial_id[trials.status == COMPLETE].tolist())
+    return Curve(Trial(Study(facts.workload, facts.batch_sizes[study]), trial_id), chosen.aim.metric)
+
+
+def _best(known: list[Known], chance: random.Random) -> Best:
+    chosen = chance.choice(known)
+    batch_size = chance.choice(chosen.facts.batch_sizes)
+    return Best(chosen.aim, round(chosen.made.steps_to_goal(batch_size) * chance.uniform(0.5, 3)))
+
+
+def _sweep(known: list[Known], chance: random.Random) -> Sweep:
+    chosen = chance.choice(known)
+    parts = np.linspace(HARDEST, EASIEST, N_TARGETS) + chance.uniform(0, (EASIEST - HARDEST) / N_TARGETS)
+    return Sweep(chosen.aim, tuple(chosen.target(float(part)) for part in parts))
+
+
+_DRAWN: dict[Kind, Callable[[list[Known], random.Random], Question]] = {
+    Kind.ALL: _all_scalings,
+    Kind.SCALING: _scaling,
+    Kind.CURVE: _curve,
+    Kind.BEST: _best,
+    Kind.SWEEP: _sweep,
+}

@@ -1,0 +1,97 @@
+"""LossLake itself, asked in-process and over HTTP; every answer is written as Arrow's IPC stream and read again."""
+
+from __future__ import annotations
+
+import http.client
+from collections.abc import Mapping, Sequence
+from contextlib import closing
+from urllib.parse import urlencode
+
+import pyarrow as pa
+
+from bench.peers.questions import Aim, Best, Curve, Scaling, Sweep
+from service.answers.best import best
+from service.answers.curves import CurveQuestion, curves
+from service.answers.goal import Goal
+from service.answers.scaling import scaling, targets
+from service.answers.selection import Selection
+from service.release_view import ReleaseView
+from service.tabular.answer import Answer
+from service.tabular.formats import arrow_pieces
+from service.version import VERSION
+
+_NAMES = {"steps": "step"}
+_NAMES_OF_BEST = {"best_value": "value"}
+
+
+class LossLake:
+    """The service's answers, without HTTP."""
+
+    name, version, note, is_cached = "LossLake, in-process", VERSION, "the release is open", True
+    is_rival = False
+
+    def __init__(self, view: ReleaseView) -> None:
+        self.view = view
+
+    def scaling(self, question: Scaling) -> pa.Table:
+        aim = question.aim
+        return _written(scaling(self.view, Selection((aim.workload,), aim.metric), Goal(question.target)))
+
+    def curve(self, question: Curve) -> pa.Table:
+        return _written(curves(self.view, CurveQuestion(trials=(question.trial,), metrics=(question.metric,))))
+
+    def best(self, question: Best) -> pa.Table:
+        aim = question.aim
+        return _written(
+            best(self.view, Selection((aim.workload,), aim.metric, step_budget=question.step_budget)), _NAMES_OF_BEST
+        )
+
+    def sweep(self, question: Sweep) -> pa.Table:
+        aim = question.aim
+        return _written(targets(self.view, Selection((aim.workload,), aim.metric), question.targets))
+
+
+class LossLakeOverHttp:
+    """The service, asked over a new connection for each workload, curve or sweep."""
+
+    name, version, note, is_cached = "LossLake, over HTTP", VERSION, "one worker", True
+    is_rival = False
+
+    def __init__(self, port: int) -> None:
+        self._port = port
+
+    def scaling(self, question: Scaling) -> pa.Table:
+        return self._got("scaling", *_of(question.aim), ("target", question.target))
+
+    def curve(self, question: Curve) -> pa.Table:
+        return self._got("curves", ("trial", question.trial), ("metric", question.metric))
+
+    def best(self, question: Best) -> pa.Table:
+        asked = ("step_budget", question.step_budget)
+        return self._got("best", *_of(question.aim), asked, names=_NAMES_OF_BEST)
+
+    def sweep(self, question: Sweep) -> pa.Table:
+        return self._got("targets", *_of(question.aim), *(("target", target) for target in question.targets))
+
+    def _got(self, name: str, *parameters: tuple[str, object], names: Mapping[str, str] = _NAMES) -> pa.Table:
+        path = f"/v1/{name}.arrow?{urlencode(parameters)}"
+        with closing(http.client.HTTPConnection("127.0.0.1", self._port)) as connection:
+            connection.request("GET", path)
+            response = connection.getresponse()
+            body = response.read()
+        if response.status != 200:
+            raise RuntimeError(f"{path} is answered by {response.status}: {body[:300]!r}")
+        return _read(body, names)
+
+
+def _of(aim: Aim) -> Sequence[tuple[str, object]]:
+    return ("workload", aim.workload), ("metric", aim.metric)
+
+
+def _written(answer: Answer, names: Mapping[str, str] = _NAMES) -> pa.Table:
+    return _read(b"".join(arrow_pieces(answer)), names)
+
+
+def _read(stream: bytes, names: Mapping[str, str]) -> pa.Table:
+    rows = pa.ipc.open_stream(stream).read_all()
+    return rows.rename_columns([names.get(name, name) for name in rows.column_names])
