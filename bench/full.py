@@ -98,7 +98,7 @@ def stored(archive: Path, folder: Path, truths: Sequence[StudyTruth]) -> Iterato
     yield Figure("… of this, to the release", taken_in.ingest_s, "s")
     yield Figure("… of this, verify", taken_in.verify_s, "s")
     yield Figure("… CPU", ingest.cpu_s, "s")
-    yield Figure("… peak memory", ingest.peak_mb / 1024, "GiB", Limit(3.0))
+    yield Figure("… peak memory", ingest.peak_mb * 2**20 / 1e9, "GB", Limit(3.0))
     yield Figure("… evaluations a second", taken_in.summary.evaluations / ingest.wall_s)
     yield Figure("the same archive again", again.wall_s, "s")
     yield Figure("… over decompression", again.wall_s / decompression, "x", Limit(1.2))
@@ -149,7 +149,7 @@ def openings(lake: Path, times: int) -> Iterator[Figure]:
     warm = [opened_by_new_process(lake) for _ in range(times)]
     yield Figure("opening, cold: serving files are built", cold.result / 1000, "s")
     yield Figure("… CPU", cold.cpu_s, "s")
-    yield Figure("… peak memory", cold.peak_mb / 1024, "GiB")
+    yield Figure("… peak memory", cold.peak_mb * 2**20 / 1e9, "GB")
     yield Figure("serving files", _bytes_below(lake / "serving") / 1e6, "MB")
     first, again, process = (
         statistics.median(times)
@@ -194,7 +194,7 @@ def corrected(archive: Path, lake: Path, truths: Sequence[StudyTruth]) -> Iterat
         in_own_process(check_correction, lake, correction, truths)
     yield Figure("a corrected study, evaluations", correction.truth.evaluations)
     yield Figure("… to a new release", publishing.wall_s, "s", Limit(10.0))
-    yield Figure("… peak memory", publishing.peak_mb / 1024, "GiB")
+    yield Figure("… peak memory", publishing.peak_mb * 2**20 / 1e9, "GB")
     yield Figure("… then to open for questions", opening.result / 1000, "s")
     yield Figure("… its own files rewritten", changed.own)
     yield Figure("… files of other studies rewritten", changed.others, "", Limit(0.0))
