@@ -13,6 +13,7 @@ import pyarrow.parquet as pq
 
 from schema.manifest import DataFile
 from schema.names import Study, Workload
+from schema.reading import read_table
 from schema.tables import NAMESPACE, STUDY_KEYS, TABLES
 
 
@@ -58,7 +59,7 @@ def write_small_table(lake: Path, name: str, table: pa.Table) -> Written:
 def stored_table(lake: Path, files: Sequence[DataFile], name: str) -> pa.Table:
     """One of the small tables as a release with these files has it."""
     paths = [lake / file.path for file in files if file.table == name]
-    return pa.concat_tables([TABLES[name].empty_table(), *(pq.read_table(path, schema=TABLES[name]) for path in paths)])
+    return pa.concat_tables([TABLES[name].empty_table(), *(read_table(path, TABLES[name]) for path in paths)])
 
 
 def studies_in(table: pa.Table, column: str) -> dict[Study, str]:

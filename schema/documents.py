@@ -9,12 +9,12 @@ from typing import Any
 from urllib.parse import quote
 
 import pyarrow as pa
-import pyarrow.parquet as pq
 import yaml
 
 from schema.database import Release
 from schema.errors import LakeBroken
 from schema.lake import Lake
+from schema.reading import read_table
 from schema.tables import COLLECTIONS, PARTITIONED
 
 Collection = Mapping[str, Any]
@@ -30,7 +30,7 @@ def collections_of(lake: Lake, release: Release) -> Sequence[Collection]:
         if file.table == "collections":
             path = lake.folder / file.path
             try:
-                found += pq.read_table(path, schema=COLLECTIONS, partitioning=None).to_pylist()
+                found += read_table(path, COLLECTIONS).to_pylist()
             except (OSError, pa.ArrowInvalid):
                 raise LakeBroken(f"the data file {path} can't be read: restore it, or use another release") from None
     return sorted(found, key=lambda row: str(row["collection"]))

@@ -16,6 +16,7 @@ from schema.errors import LakeBroken
 from schema.lake import Lake
 from schema.manifest import MANIFEST, DataFile
 from schema.places import places
+from schema.reading import read_table
 from schema.stored_values import stored_columns, with_values
 
 FILE_LIST_VERSION = 1
@@ -56,7 +57,7 @@ def file_list(lake: Lake, release: Release) -> pa.Table:
             unfinished.replace(kept)
         finally:
             unfinished.unlink(missing_ok=True)
-    return pq.read_table(kept, schema=FILES)
+    return read_table(kept, FILES)
 
 
 def _read(lake: Lake, files: list[DataFile]) -> pa.Table:

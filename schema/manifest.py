@@ -12,6 +12,7 @@ import pyarrow.parquet as pq
 
 from schema.errors import LakeBroken
 from schema.names import Study, Workload
+from schema.reading import read_table
 
 MANIFEST = pa.schema(
     [
@@ -67,7 +68,7 @@ def read_manifest(path: Path, sha256: str) -> list[DataFile]:
         raise LakeBroken(f"the file list {path} is missing: restore it, or use another release")
     if sha256_of(path) != sha256:
         raise LakeBroken(f"the file list {path} was altered since its release: restore it, or use another release")
-    return [DataFile(**row) for row in pq.read_table(path, schema=MANIFEST).to_pylist()]
+    return [DataFile(**row) for row in read_table(path, MANIFEST).to_pylist()]
 
 
 def sha256_of(path: Path) -> str:

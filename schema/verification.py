@@ -15,7 +15,8 @@ from schema.database import Release
 from schema.errors import LakeBroken
 from schema.lake import Lake
 from schema.manifest import DataFile
-from schema.tables import PARTITIONED
+from schema.reading import read_table
+from schema.tables import PARTITIONED, STUDIES
 
 _READERS = 2
 
@@ -85,7 +86,7 @@ def _wrong_counts(lake: Lake, release: Release, files: list[DataFile], known: li
     ]
     if not known:
         paths = [lake.folder / file.path for file in files if file.table == "studies"]
-        evaluations = sum(sum(pq.read_table(path, columns=["n_evaluations"])[0].to_pylist()) for path in paths)
+        evaluations = sum(sum(read_table(path, STUDIES)["n_evaluations"].to_pylist()) for path in paths)
         counts.append(("evaluations", release.n_evaluations, evaluations))
     for what, said, counted in counts:
         if said != counted:
