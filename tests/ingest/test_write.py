@@ -1,0 +1,125 @@
+"""Curves in data files: read back, they are what was written, to the last bit, however the values are stored."""
+
+from __future__ import annotations
+
+import math
+import struct
+from dataclasses import dataclass
+from pathlib import Path
+
+import numpy as np
+import pyarrow.parquet as pq
+import pytest
+from hypothesis import HealthCheck, given, settings
+from hypothesis import strategies as st
+
+from ingest import write
+from ingest.study import Curves
+from ingest.write import write_curves
+from schema.data_files import Written
+from schema.names import Study, Workload
+from schema.stored_values import with_values
+
+STUDY = Study(Workload("tests", "mnist", "cnn", "sgd"), 8)
+LOSS, ERROR = "train/cross_entropy_error", "val/classification_error"
+
+printed = st.integers(0, 9999).map(lambda count: count / 10_000)
+numbers = st.one_of(printed, printed, printed, st.floats(), st.just(math.nan), st.none())
+
+
+@dataclass(frozen=True)
+class Evaluated:
+    """A row of a curve; None is a metric that wasn't measured."""
+
+    trial_id: int
+    step: int
+    loss: float | None
+    error: float | None
+
+
+Evaluations = list[Evaluated]
+
+
+@st.composite
+def evaluations(draw: st.DrawFn) -> Evaluations:
+    found = []
+    for trial_id in sorted(draw(st.sets(st.integers(0, 20), max_size=4))):
+        for step in sorted(draw(st.sets(st.integers(0, 1000), max_size=12))):
+            found.append(Evaluated(trial_id, step, draw(numbers), draw(numbers)))
+    return found
+
+
+def curves_of(rows: Evaluations, trial_ids: list[int]) -> Curves:
+    counts = [sum(row.trial_id == trial_id for row in rows) for trial_id in trial_ids]
+    columns = {LOSS: [row.loss for row in rows], ERROR: [row.error for row in rows]}
+    values = {name: np.array([math.nan if v is None else v for v in own], float) for name, own in columns.items()}
+    missing = {name: np.array([v is None for v in own], bool) for name, own in columns.items()}
+    offsets = np.array([0, *np.cumsum(counts)], np.int64)
+    steps = np.array([row.step for row in rows], np.int64)
+    return Curves(offsets, steps, values, {name: absent for name, absent in missing.items() if absent.any()})
+
+
+def bits(value: float) -> bytes:
+    return b"nan" if math.isnan(value) else struct.pack("<d", value)
+
+
+def stored(lake: Path, written: list[Written], table: str) -> list[tuple[object, ...]]:
+    """The rows of a table's data files; its files hold different metrics."""
+    own = [with_values(pq.ParquetFile(lake / w.file.path).read()) for w in written if w.file.table == table]
+    assert [w.file.rows for w in written if w.file.table == table] == [rows.num_rows for rows in own]
+    names = ["metric", "trial_id", "step", *(["interval"] if table == "records" else []), "value"]
+    rows = [row for rows in own for row in zip(*(rows[name].to_pylist() for name in names), strict=True)]
+    return sorted((*keys, bits(value)) for *keys, value in rows)
+
+
+def measured(rows: Evaluations, metric: str) -> list[tuple[int, int, float]]:
+    values = [(row.trial_id, row.step, row.loss if metric == LOSS else row.error) for row in rows]
+    return [(trial_id, step, value) for trial_id, step, value in values if value is not None]
+
+
+def records(rows: Evaluations, metric: str) -> list[tuple[object, ...]]:
+    """Finite values below every earlier finite one of the trial, with the steps since its row before."""
+    found: list[tuple[object, ...]] = []
+    best: dict[int, float] = {}
+    last: dict[int, int] = {}
+    for trial_id, step, value in measured(rows, metric):
+        if math.isfinite(value) and value < best.get(trial_id, math.inf):
+            interval = step - last[trial_id] if trial_id in last else None
+            found.append((metric, trial_id, step, interval, bits(value)))
+            best[trial_id] = value
+        last[trial_id] = step
+    return found
+
+
+def as_text(rows: list[tuple[object, ...]]) -> list[str]:
+    return sorted(map(repr, rows))
+
+
+@settings(suppress_health_check=[HealthCheck.function_scoped_fixture], max_examples=30)
+@given(evaluations())
+def test_what_is_read_back_is_what_was_written(tmp_path: Path, rows: Evaluations) -> None:
+    trial_ids = sorted({row.trial_id for row in rows})
+    written = write_curves(tmp_path, STUDY, trial_ids, curves_of(rows, trial_ids))
+    expected = [(m, t, s, bits(v)) for m in (LOSS, ERROR) for t, s, v in measured(rows, m)]
+    assert as_text(stored(tmp_path, written, "measurements")) == as_text(expected)
+    assert as_text(stored(tmp_path, written, "records")) == as_text(records(rows, LOSS) + records(rows, ERROR))
+
+
+def test_row_groups_hold_one_metric_and_say_which_trials(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(write, "LARGEST_ROW_GROUP", 3)
+    rows = [Evaluated(trial, step, 0.5 / (step + 1), 0.25) for trial in (1, 2) for step in range(4)]
+    for written in write_curves(tmp_path, STUDY, [1, 2], curves_of(rows, [1, 2])):
+        metadata = pq.read_metadata(tmp_path / written.file.path)
+        for number in range(metadata.num_row_groups):
+            metric, trial_id = (metadata.row_group(number).column(at).statistics for at in (0, 1))
+            assert metric.min == metric.max
+            assert 1 <= trial_id.min <= trial_id.max <= 2
+
+
+def test_logs_that_print_six_digits_take_a_few_bytes_a_value(tmp_path: Path) -> None:
+    chance = np.random.default_rng(1)
+    losses = [float(f"{3 * 0.999**step * chance.normal(1, 0.05):.6g}") for step in range(20_000)]
+    rows = [Evaluated(1, step, loss, None) for step, loss in enumerate(losses)]
+    written = write_curves(tmp_path, STUDY, [1], curves_of(rows, [1]))
+    (size,) = (w.file.bytes for w in written if w.file.table == "measurements")
+    assert size < 3.5 * len(losses)
