@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 import struct
+from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -42,11 +43,10 @@ Evaluations = list[Evaluated]
 
 @st.composite
 def evaluations(draw: st.DrawFn) -> Evaluations:
-    found = []
-    for trial_id in sorted(draw(st.sets(st.integers(0, 20), max_size=4))):
-        for step in sorted(draw(st.sets(st.integers(0, 1000), max_size=12))):
-            found.append(Evaluated(trial_id, step, draw(numbers), draw(numbers)))
-    return found
+    steps = st.sets(st.integers(0, 1000), max_size=12).map(sorted)
+    trial_ids = sorted(draw(st.sets(st.integers(0, 20), max_size=4)))
+    places = [(trial_id, step) for trial_id in trial_ids for step in draw(steps)]
+    return [Evaluated(*place, draw(numbers), draw(numbers)) for place in places]
 
 
 def curves_of(rows: Evaluations, trial_ids: list[int]) -> Curves:
@@ -91,7 +91,7 @@ def records(rows: Evaluations, metric: str) -> list[tuple[object, ...]]:
     return found
 
 
-def as_text(rows: list[tuple[object, ...]]) -> list[str]:
+def as_text(rows: Sequence[tuple[object, ...]]) -> list[str]:
     return sorted(map(repr, rows))
 
 
