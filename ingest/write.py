@@ -1,8 +1,8 @@
 """Curves into Parquet: each data file holds (part of) one study, sorted by metric, trial and step.
 
-Row groups don't mix metrics, so a query for one metric reads only its bytes. The keys of the study stand in the path
-and in Iceberg's partition data, not in the file, as both Hive and Iceberg have it. An encoding holds for a whole file,
-so metrics whose values repeat much (error rates, k/N) and others (losses) go to two files.
+Row groups don't mix metrics and are small, so that a query for one metric, or one curve, reads little else. The keys of
+the study stand in the path and in Iceberg's partition data, not in the file, as both Hive and Iceberg have it. An
+encoding holds for a whole file, so metrics whose values repeat much (error rates, k/N) and others (losses) go to two.
 """
 
 from __future__ import annotations
@@ -24,7 +24,7 @@ from schema.names import Study
 from schema.registry import metric_named
 from schema.tables import PARTITIONED, file_schema
 
-LARGEST_ROW_GROUP = 1 << 16
+LARGEST_ROW_GROUP = 1 << 14
 _VALUES_AT_ONCE = 1 << 15
 _SCHEMAS = {name: file_schema(name) for name in PARTITIONED}
 _TRIALS = Encoding("DELTA_BINARY_PACKED", 1)
