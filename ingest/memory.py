@@ -11,9 +11,11 @@ import hashlib
 import json
 from collections import defaultdict
 from collections.abc import Collection, Mapping, Sequence
+from contextlib import suppress
 from dataclasses import dataclass, field
 
 from pydantic import TypeAdapter
+from sqlalchemy.exc import SQLAlchemyError
 from sqlalchemy.orm import Session
 
 from ingest.deciding_code import are_ours, deciding_code
@@ -79,7 +81,7 @@ class Memory:
 
     def recall(self, source: Source, files: Sequence[DataFile]) -> Offer | None:
         """What reading the source would bring, on top of a release with these files; None where it has to be read."""
-        manner = self._manner(source)
+        manner = self._manner(source) if source.total_bytes is not None else None
         if manner is None:
             return None
         with Session(self._lake.engine) as session:
@@ -106,12 +108,14 @@ class Memory:
 
         stored: the studies of the ingest that are stored now as they were offered.
         """
-        manner = self._manner(offer.source)
         size, sha256 = offer.source.total_bytes, offer.sha256
-        if manner is None or size is None or sha256 is None or not offer.is_certain or offer.broken is not None:
+        if size is None or sha256 is None or not offer.is_certain or offer.broken is not None:
             return
         if not left.is_ours(offer.studies) or any(q.rule == Rule.DAMAGED_FILE for q in offer.quarantined):
             return  # what can't be read today may be readable tomorrow
+        manner = self._manner(offer.source)
+        if manner is None:
+            return
         own = {study: digest for study, digest in offer.unchanged.items() if study not in offer.changes}
         own |= {study: change.source_digest for study, change in offer.changes.items() if study in stored}
         told = Told(
@@ -125,7 +129,8 @@ class Memory:
         text = _JSON.dump_json(told).decode()
         if _JSON.validate_json(text) != told:
             return
-        with Session(self._lake.engine) as session:
+        # Another ingest may remember the same at once; and what is not remembered is only read again.
+        with suppress(SQLAlchemyError), Session(self._lake.engine) as session:
             session.merge(RememberedSource(manner=manner, size=size, sha256=sha256, told=text))
             session.commit()
 

@@ -25,6 +25,7 @@ from pyiceberg.typedef import Record
 
 from schema.data_files import Written
 from schema.database import Release
+from schema.iceberg_transaction import QuickTransaction
 from schema.lake import Lake
 from schema.manifest import DataFile
 from schema.tables import PARTITIONED
@@ -42,10 +43,10 @@ def commit(
     for attempt in range(1, ATTEMPTS + 1):
         table = lake.table(name)
         try:
-            with table.transaction() as transaction:
+            with QuickTransaction(table) as transaction:
                 start = base if base is not None else _empty_snapshot(table)
                 ManageSnapshots(transaction).create_branch(start, branch).commit()
-                with transaction.update_snapshot(branch=branch).overwrite() as update:
+                with transaction.replacement(branch) as update:
                     for file in removed:
                         update.delete_data_file(_iceberg_file(lake, table, file, {"record_count": file.rows}))
                     for file, statistics in _statistics(table, added):
@@ -66,7 +67,7 @@ def settle(lake: Lake, release: Release, branch: str) -> None:
             table = lake.table(snapshot.table)
             tag = f"release-{release.number}"
             try:
-                with table.transaction() as transaction:
+                with QuickTransaction(table) as transaction:
                     head = table.metadata.current_snapshot_id
                     if newest is not None and head != newest:
                         ManageSnapshots(transaction).set_current_snapshot(newest).commit()
@@ -88,7 +89,8 @@ def drop_branch(lake: Lake, names: Sequence[str], branch: str) -> None:
             if branch not in table.metadata.refs:
                 break
             try:
-                table.manage_snapshots().remove_branch(branch).commit()
+                with QuickTransaction(table) as transaction:
+                    ManageSnapshots(transaction).remove_branch(branch).commit()
                 break
             except CommitFailedException:
                 if attempt == ATTEMPTS:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import hashlib
 from collections.abc import Iterable
-from dataclasses import asdict, dataclass
+from dataclasses import dataclass
 from pathlib import Path
 
 import pyarrow as pa
@@ -58,7 +58,8 @@ def write_manifest(path: Path, files: Iterable[DataFile]) -> str:
     """Write the manifest, sorted by table and path, and return its sha256."""
     ordered = sorted(files, key=lambda file: (file.table, file.path))
     path.parent.mkdir(parents=True, exist_ok=True)
-    pq.write_table(pa.Table.from_pylist([asdict(file) for file in ordered], MANIFEST), path, compression="zstd")
+    columns = {name: [getattr(file, name) for file in ordered] for name in MANIFEST.names}
+    pq.write_table(pa.table(columns, MANIFEST), path, compression="zstd")
     return sha256_of(path)
 
 

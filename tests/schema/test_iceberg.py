@@ -1,0 +1,53 @@
+"""Iceberg's own files stay as few and as quick to read as the changes are, however many releases there were."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+from pyiceberg.table import Transaction
+from pyiceberg.table.update.snapshot import ManageSnapshots
+
+from ingest.run import ingest
+from schema.iceberg_transaction import QuickTransaction
+from schema.lake import Lake
+from tests.ingest.offers import TrialOffer, study_files, unpacked
+
+RELEASES = 5
+
+
+def test_what_earlier_releases_removed_is_listed_no_more_and_every_release_reads_what_it_read(tmp_path: Path) -> None:
+    lake = Lake.create(tmp_path / "lake")
+    for number in range(1, RELEASES + 1):
+        trial = TrialOffer(rows=[f"0,0.{number}"])
+        files = study_files({1: trial}) | study_files({1: TrialOffer()}, 16)
+        assert ingest(lake, [unpacked(tmp_path / "logs", files)]).release == number
+    for name, live in (("trials", 1), ("measurements", 2)):
+        table = lake.table(name)
+        snapshot = table.current_snapshot()
+        assert snapshot is not None
+        manifests = snapshot.manifests(table.io)
+        assert len([m for m in manifests if m.has_added_files() or m.has_existing_files()]) == live
+        assert len(manifests) == live + 1
+    for number in range(1, RELEASES + 1):
+        rows = lake.table("trials").scan(snapshot_id=lake.release(number).snapshot_of("trials")).to_arrow()
+        stored = {file.path for file in lake.files(lake.release(number)) if file.table == "measurements"}
+        scan = lake.table("measurements").scan(snapshot_id=lake.release(number).snapshot_of("measurements"))
+        assert rows.num_rows == 2
+        assert {p.file.file_path.removeprefix(f"file://{lake.folder}/") for p in scan.plan_files()} == stored
+
+
+def test_a_quick_transaction_sees_what_a_plain_one_sees(tmp_path: Path) -> None:
+    lake = Lake.create(tmp_path / "lake")
+    ingest(lake, [unpacked(tmp_path / "logs", study_files({1: TrialOffer()}))])
+    table = lake.table("trials")
+    head = table.metadata.current_snapshot_id
+    assert head is not None
+    seen = []
+    for transaction in (Transaction(table), QuickTransaction(table)):
+        ManageSnapshots(transaction).create_tag(head, "one").create_branch(head, "two").commit()
+        assert transaction.table_metadata.refs["two"].snapshot_id == head
+        ManageSnapshots(transaction).remove_branch("two").commit()
+        seen.append(transaction.table_metadata.model_copy(update={"last_updated_ms": 0}))
+    assert seen[0] == seen[1]
+    assert "two" not in seen[0].refs
+    assert table.metadata.refs.keys() == {"main", "release-1"}
