@@ -12,7 +12,7 @@ from schema.iceberg_transaction import QuickTransaction
 from schema.lake import Lake
 from tests.ingest.offers import TrialOffer, study_files, unpacked
 
-RELEASES = 5
+RELEASES = 3
 
 
 def test_what_earlier_releases_removed_is_listed_no_more_and_every_release_reads_what_it_read(tmp_path: Path) -> None:
