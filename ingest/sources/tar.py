@@ -89,26 +89,27 @@ def read_tar(read: Callable[[int], bytes], wanted: Wanted, first: int | None = N
         header = _parse(block, extended, last)
         padded = -(-header.size // BLOCK) * BLOCK
         if header.kind in b"LKxgNX":
-            extended |= _extension(header, _whole(stream, header, padded, last), last)
+            extended |= _extension(header, _whole(stream, header.size, last), last)
+            stream.skip(padded - header.size)
             continue
         extended = {}
         last = header.path
         entry = _examine(header, wanted)
         taken = 0
         if isinstance(entry, _Header):
-            taken = padded if first is None else min(padded, first)
-            yield Member(plain(header.path), _whole(stream, header, taken, last))
+            taken = header.size if first is None else min(header.size, first)
+            yield Member(plain(header.path), _whole(stream, taken, last))
         elif entry is not None:
             yield entry
         if taken + stream.skip(padded - taken) < header.size:
             raise SourceBroken(f"the archive is cut short in {last}")
 
 
-def _whole(stream: _Bytes, header: _Header, padded: int, last: str) -> bytes:
-    data = stream.take(padded)
-    if len(data) < min(header.size, padded):
+def _whole(stream: _Bytes, size: int, last: str) -> bytes:
+    data = stream.take(size)
+    if len(data) < size:
         raise SourceBroken(f"the archive is cut short in {last}")
-    return data[: header.size]
+    return data
 
 
 def _examine(header: _Header, wanted: Wanted) -> _Header | Refused | None:
