@@ -23,7 +23,7 @@ from bench.answers import expect
 from bench.archive import END_OF_ARCHIVE, write_archive
 from bench.corrected import write_correction
 from bench.floors import decompress, parse
-from bench.full_questions import Effort, ask
+from bench.full_questions import Effort, ask, ask_for_scaling
 from bench.full_statements import ask_sql, measurements_of
 from bench.growth import AtScale, Figure, Limit, growth_table
 from bench.ingest import TakenIn, ingest_again, ingest_and_verify
@@ -166,7 +166,9 @@ def _bytes_below(folder: Path) -> int:
 
 def answered(lake: Path, truths: Sequence[StudyTruth], effort: Effort) -> Iterator[Figure]:
     """What questions take."""
-    yield from in_own_process(ask, lake, truths, effort).result.figures()
+    first = in_own_process(ask, lake, truths, effort).result
+    more = [in_own_process(ask_for_scaling, lake, effort).result for _ in range(effort.processes - 1)]
+    yield from first.and_more(more).figures()
     yield from in_own_process(ask_sql, lake, truths).result
 
 

@@ -11,7 +11,7 @@ import http.client
 import random
 import statistics
 from collections.abc import Callable, Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from itertools import groupby
 from pathlib import Path
 from typing import Protocol, TypeVar
@@ -36,13 +36,17 @@ ONE, ONE_OVER_HTTP, ALL = Limit(5.0, 1.5), Limit(8.0, 1.5), Limit(150.0, 1.5)
 
 @dataclass(frozen=True)
 class Effort:
-    """How many questions of each kind are asked, and how often a release is opened."""
+    """How many questions of each kind are asked, and how often a release is opened.
+
+    processes: in how many processes scaling is asked for; some are faster than others from start to end.
+    """
 
     scaling: int = 400
     all_workloads: int = 40
     curves: int = 200
     studies: int = 20
     openings: int = 5
+    processes: int = 5
 
 
 class Question(Protocol):
@@ -108,6 +112,11 @@ class Answered:
     studies: Times
     healthz: Sequence[float]
 
+    def and_more(self, more: Sequence[tuple[Times, Times]]) -> Answered:
+        """With the times of other processes, of one workload and of all."""
+        ones, alls = [self.scaling, *(one for one, _ in more)], [self.all_workloads, *(every for _, every in more)]
+        return replace(self, scaling=together(ones), all_workloads=together(alls))
+
     def figures(self) -> Iterator[Figure]:
         """Rows of the report."""
         yield from spread("floor: /healthz over HTTP", self.healthz)
@@ -115,6 +124,11 @@ class Answered:
         yield from self.all_workloads.figures("scaling of all workloads", ALL)
         yield from self.curves.figures("a trial's curve")
         yield from self.studies.figures("a study's curves")
+
+
+def together(times: Sequence[Times]) -> Times:
+    """The times of several processes as one."""
+    return Times([t for own in times for t in own.in_process], [t for own in times for t in own.over_http])
 
 
 def spread(what: str, times: Sequence[float], limit: Limit | None = None) -> Iterator[Figure]:
@@ -128,27 +142,39 @@ def ask(folder: Path, truths: Sequence[StudyTruth], effort: Effort) -> Answered:
     lake = Lake.open(folder)
     view = ReleaseView.open(lake, lake.release())
     chance = random.Random(1)
-    every = tuple(view.workloads)
-    single = questions(view, effort.scaling)
-    together = [
-        Asked(every, EVERYWHERE, chance.uniform(LEAST_TARGET, MOST_TARGET)) for _ in range(effort.all_workloads)
-    ]
+    single, every = questions(view, effort.scaling), _about_all(view, effort)
     trials = [AskedCurves(truth, False) for truth in _some(chance, truths, effort.curves)]
     studies = [AskedCurves(truth, True) for truth in _some(chance, truths, effort.studies)]
     with service(folder, 1) as server:
         connection = http.client.HTTPConnection("127.0.0.1", server.port)
         found = Answered(
             scaling=_asked(view, connection, single),
-            all_workloads=_asked(view, connection, together),
+            all_workloads=_asked(view, connection, every),
             curves=_asked(view, connection, trials, AskedCurves.check),
             studies=_asked(view, connection, studies, AskedCurves.check),
             healthz=[milliseconds(lambda: get(connection, "/healthz")) for _ in single],
         )
     check_scaling(view, truths)
-    for question in [*single[:COMPARED_WITH_SQL], together[0]]:
+    for question in [*single[:COMPARED_WITH_SQL], every[0]]:
         rows = sorted(by_sql(view, question))
         expect(f"scaling by DuckDB, {question.path}", sorted(results_in(question.answered(view))), rows)
     return found
+
+
+def ask_for_scaling(folder: Path, effort: Effort) -> tuple[Times, Times]:
+    """The same questions about scaling once more: about one workload, and about all."""
+    lake = Lake.open(folder)
+    view = ReleaseView.open(lake, lake.release())
+    with service(folder, 1) as server:
+        connection = http.client.HTTPConnection("127.0.0.1", server.port)
+        one = _asked(view, connection, questions(view, effort.scaling))
+        return one, _asked(view, connection, _about_all(view, effort))
+
+
+def _about_all(view: ReleaseView, effort: Effort) -> list[Asked]:
+    chance, every = random.Random(1), tuple(view.workloads)
+    targets = [chance.uniform(LEAST_TARGET, MOST_TARGET) for _ in range(effort.all_workloads)]
+    return [Asked(every, EVERYWHERE, target) for target in targets]
 
 
 def check_scaling(view: ReleaseView, truths: Sequence[StudyTruth]) -> None:

@@ -40,6 +40,7 @@ def ask_sql(folder: Path, truths: Sequence[StudyTruth]) -> tuple[Figure, ...]:
     """How long each statement takes, the median of three runs unless one takes long; raises WrongAnswer."""
     lake = Lake.open(folder)
     connection = open_release(lake, lake.release())
+    connection.execute("SET enable_progress_bar = false")
     (metric, goal), _ = Counter((truth.metric, truth.goal) for truth in truths).most_common(1)[0]
     goals = {"metric": metric, "target": goal}
     count, best, steps, extremes = (

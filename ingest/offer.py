@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import time
 from collections import deque
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from concurrent.futures import Future, ThreadPoolExecutor
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -26,6 +26,8 @@ from schema.names import Study
 from schema.registry import CollectionFacts, Goal
 
 SECONDS_BETWEEN_REPORTS = 0.1
+_READ_AHEAD = 1 << 24  # bytes of the compressed file, for each core
+_MOST_CORES_AHEAD = 8
 
 
 @dataclass
@@ -75,6 +77,9 @@ class _Converted:
     quarantined_again: Sequence[Quarantined] = ()
 
 
+Submit = Callable[[StudyPart], "Future[_Converted]"]
+
+
 def take_in(lake: Path, reading: SourceReading, stored: Stored, progress: Progress) -> Offer:
     """Read a source to its end, or to where it breaks; a study offered with the same bytes again is not converted."""
     source = reading.source
@@ -96,20 +101,60 @@ def take_in(lake: Path, reading: SourceReading, stored: Stored, progress: Progre
 def _converted(
     lake: Path, offer: Offer, reading: SourceReading, stored: Stored, pool: ThreadPoolExecutor
 ) -> Iterator[_Converted]:
-    """The parts of a source in their order, converted by the pool; only a few are under way, so memory is bounded."""
-    under_way: deque[Future[_Converted]] = deque()
+    """The parts of a source in their order, converted by the pool; only some are under way, so memory is bounded."""
+
+    def submit(part: StudyPart) -> Future[_Converted]:
+        return pool.submit(_convert, lake, part, stored)
+
+    parts = _parts(offer, reading)
+    return _in_turns(parts, reading.source, submit) if reading.source.takes_all_cores else _side_by_side(parts, submit)
+
+
+def _parts(offer: Offer, reading: SourceReading) -> Iterator[StudyPart]:
+    """The parts of a source, to its end or to where it breaks; what is quarantined goes to the offer."""
     try:
         for item in reading.items():
             if isinstance(item, Quarantined):
                 offer.quarantined.append(item)
-                continue
-            under_way.append(pool.submit(_convert, lake, item, stored))
-            if len(under_way) > cores() + 1:
-                yield under_way.popleft().result()
+            else:
+                yield item
     except SourceBroken as error:
         offer.broken = f"{offer.source.name}: {error}"
+
+
+def _side_by_side(parts: Iterable[StudyPart], submit: Submit) -> Iterator[_Converted]:
+    """Convert while reading goes on."""
+    under_way: deque[Future[_Converted]] = deque()
+    for part in parts:
+        under_way.append(submit(part))
+        if len(under_way) > cores() + 1:
+            yield under_way.popleft().result()
     while under_way:
         yield under_way.popleft().result()
+
+
+def _in_turns(parts: Iterable[StudyPart], source: Source, submit: Submit) -> Iterator[_Converted]:
+    """Read some parts, then convert them, and so on, each on all cores.
+
+    Decompression of bzip2 reads megabytes in random order: with conversion beside it on the same cores it finds them
+    gone from the caches, and takes half as much CPU time again.
+    """
+    ahead = min(cores(), _MOST_CORES_AHEAD) * _READ_AHEAD
+    some: list[StudyPart] = []
+    read = source.position()
+    for part in parts:
+        some.append(part)
+        if source.position() - read > ahead:
+            yield from _all_of(some, submit)
+            some, read = [], source.position()
+    yield from _all_of(some, submit)
+
+
+def _all_of(parts: Sequence[StudyPart], submit: Submit) -> Iterator[_Converted]:
+    """Convert the largest first, so that the cores end together; results come in the order of the parts."""
+    largest_first = sorted(range(len(parts)), key=lambda number: -parts[number].n_trials)
+    futures = {number: submit(parts[number]) for number in largest_first}
+    yield from (futures[number].result() for number in range(len(parts)))
 
 
 def _convert(lake: Path, part: StudyPart, stored: Stored) -> _Converted:

@@ -37,7 +37,7 @@ _DAMAGE = (
     zstandard.ZstdError,
     zlib.error,
 )
-_PARALLEL = {"bzip2": rapidgzip.IndexedBzip2File, "gzip": rapidgzip.RapidgzipFile}
+PARALLEL = {"bzip2": rapidgzip.IndexedBzip2File, "gzip": rapidgzip.RapidgzipFile}
 _SMALL_READ = 1 << 16
 _LARGEST_ZSTANDARD_WINDOW = 2**27
 
@@ -68,12 +68,12 @@ class Decompressed:
         self._file = file
         self._stack = stack
         self._delivered = 0
-        self._is_slow = path is None and kind in _PARALLEL
+        self._is_slow = path is None and kind in PARALLEL
         self._stream = self._opened_slowly() if self._is_slow else self._opened(stack)
 
     def _opened(self, stack: ExitStack) -> Any:
-        if self._kind in _PARALLEL:
-            return stack.enter_context(_PARALLEL[self._kind](str(self._path), parallelization=cores()))
+        if self._kind in PARALLEL:
+            return stack.enter_context(PARALLEL[self._kind](str(self._path), parallelization=cores()))
         if self._kind == "xz":
             return stack.enter_context(lzma.LZMAFile(self._file))
         if self._kind == "zstandard":
@@ -90,7 +90,7 @@ class Decompressed:
 
     def position(self) -> int:
         """Bytes of the compressed file read so far, about."""
-        if not self._is_slow and self._kind in _PARALLEL:
+        if not self._is_slow and self._kind in PARALLEL:
             try:
                 return int(self._stream.tell_compressed()) // 8
             except (RuntimeError, ValueError):

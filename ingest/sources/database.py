@@ -29,6 +29,7 @@ class DatabaseSource:
     """
 
     is_streamed = False
+    takes_all_cores = False
 
     def __init__(self, url: str) -> None:
         if not is_database_url(url):

@@ -32,13 +32,14 @@ class Source(Protocol):
     """An opened source. Iterating yields its files in order and raises SourceBroken where it can't go on.
 
     name: as reports and the ledger show it. is_streamed: whether its bytes come from elsewhere; then nothing of it may
-    be stored before `sha256` has vouched for them.
+    be stored before `sha256` has vouched for them. takes_all_cores: whether reading it keeps all cores busy.
     """
 
     path: Path
     name: str
     total_bytes: int | None
     is_streamed: bool
+    takes_all_cores: bool
 
     def position(self) -> int:
         """Bytes read so far, of total_bytes."""

@@ -11,7 +11,7 @@ from typing import IO
 
 from ingest.errors import SourceBroken, UnknownSource
 from ingest.rules import Rule
-from ingest.sources.compression import Decompressed, decompressed, kind_of
+from ingest.sources.compression import PARALLEL, Decompressed, decompressed, kind_of
 from ingest.sources.database import DatabaseSource, is_database_url
 from ingest.sources.member import LARGEST_FILE, Member, Refused, Source, Wanted, path_trick, plain, too_large
 from ingest.sources.source_file import LocalFile, SourceFile
@@ -64,6 +64,7 @@ class _OneFile:
         self.name = file.name
         self.total_bytes: int | None = file.size
         self.is_streamed = file.is_streamed
+        self.takes_all_cores = False
         self._read = 0
         self._stamp = file.stamp()
 
@@ -87,6 +88,10 @@ class TarSource(_OneFile):
     """A tar file, plain or compressed with bzip2, gzip, xz or zstandard."""
 
     _stream: Decompressed | None = None
+
+    def __init__(self, file: SourceFile) -> None:
+        super().__init__(file)
+        self.takes_all_cores = not file.is_streamed and kind_of(file) in PARALLEL
 
     def position(self) -> int:
         return self._stream.position() if self._stream else 0
@@ -149,6 +154,7 @@ class FolderSource:
     """A folder, walked in order of names; links are not followed."""
 
     is_streamed = False
+    takes_all_cores = False
 
     def __init__(self, path: Path) -> None:
         self.path = path

@@ -16,6 +16,7 @@ class PartOfSource:
         self.path = source.path
         self.name = source.name
         self.is_streamed = source.is_streamed
+        self.takes_all_cores = source.takes_all_cores
         self.total_bytes = source.total_bytes
 
     def position(self) -> int:
