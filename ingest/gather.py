@@ -31,6 +31,10 @@ class RunsPart:
     def n_trials(self) -> int:
         return len(self.runs)
 
+    @property
+    def size(self) -> int:
+        return sum(size_of(run.curve) for run in self.runs.values())
+
     def file_digests(self) -> Mapping[str, str]:
         return {path: sha256 for run in self.runs.values() for path, sha256 in run.files.items()}
 

@@ -18,15 +18,15 @@ from ingest.gather import RunsPart
 from ingest.numbers import TrialNumbers
 from ingest.reading import SourceReading, source_report
 from ingest.report import Progress, Quarantined, SourceReport
-from ingest.sources.compression import cores
 from ingest.sources.member import Source
 from ingest.study import StudyPart, StudyRejected, source_digest, trial_digests
+from schema.cores import cores
 from schema.data_files import Written, studies_in
 from schema.names import Study
 from schema.registry import CollectionFacts, Goal
 
 SECONDS_BETWEEN_REPORTS = 0.1
-_READ_AHEAD = 1 << 24  # bytes of the compressed file, for each core
+_READ_AHEAD = 1 << 26  # bytes, for each core
 _MOST_CORES_AHEAD = 8
 
 
@@ -107,7 +107,7 @@ def _converted(
         return pool.submit(_convert, lake, part, stored)
 
     parts = _parts(offer, reading)
-    return _in_turns(parts, reading.source, submit) if reading.source.takes_all_cores else _side_by_side(parts, submit)
+    return _in_turns(parts, submit) if reading.source.takes_all_cores else _side_by_side(parts, submit)
 
 
 def _parts(offer: Offer, reading: SourceReading) -> Iterator[StudyPart]:
@@ -133,7 +133,7 @@ def _side_by_side(parts: Iterable[StudyPart], submit: Submit) -> Iterator[_Conve
         yield under_way.popleft().result()
 
 
-def _in_turns(parts: Iterable[StudyPart], source: Source, submit: Submit) -> Iterator[_Converted]:
+def _in_turns(parts: Iterable[StudyPart], submit: Submit) -> Iterator[_Converted]:
     """Read some parts, then convert them, and so on, each on all cores.
 
     Decompression of bzip2 reads megabytes in random order: with conversion beside it on the same cores it finds them
@@ -141,18 +141,19 @@ def _in_turns(parts: Iterable[StudyPart], source: Source, submit: Submit) -> Ite
     """
     ahead = min(cores(), _MOST_CORES_AHEAD) * _READ_AHEAD
     some: list[StudyPart] = []
-    read = source.position()
+    size = 0
     for part in parts:
         some.append(part)
-        if source.position() - read > ahead:
+        size += part.size
+        if size > ahead:
             yield from _all_of(some, submit)
-            some, read = [], source.position()
+            some, size = [], 0
     yield from _all_of(some, submit)
 
 
 def _all_of(parts: Sequence[StudyPart], submit: Submit) -> Iterator[_Converted]:
     """Convert the largest first, so that the cores end together; results come in the order of the parts."""
-    largest_first = sorted(range(len(parts)), key=lambda number: -parts[number].n_trials)
+    largest_first = sorted(range(len(parts)), key=lambda number: -parts[number].size)
     futures = {number: submit(parts[number]) for number in largest_first}
     yield from (futures[number].result() for number in range(len(parts)))
 

@@ -81,6 +81,10 @@ class StudyPart(Protocol):
     def n_trials(self) -> int: ...
 
     @property
+    def size(self) -> int:
+        """Bytes that it holds in memory, about."""
+
+    @property
     def format(self) -> str:
         """Name of the log format."""
 

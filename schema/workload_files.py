@@ -7,7 +7,6 @@ study only its workload's files are made, and nothing is ever changed.
 from __future__ import annotations
 
 import hashlib
-import os
 import shutil
 from collections.abc import Iterable, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
@@ -23,6 +22,7 @@ import numpy.typing as npt
 import pyarrow as pa
 
 from schema.building import only_one_at_a_time
+from schema.cores import cores
 from schema.frontiers import COUNTED
 from schema.lake import Lake
 from schema.manifest import DataFile
@@ -162,7 +162,7 @@ def _make(missing: Sequence[_Sources], connection: duckdb.DuckDBPyConnection) ->
         shutil.rmtree(left)
     # The largest first, so that none is left over for one core at the end.
     ordered = sorted(missing, key=lambda source: -source.n_records)
-    executor = ThreadPoolExecutor(len(os.sched_getaffinity(0)))
+    executor = ThreadPoolExecutor(cores())
     try:
         for _ in executor.map(partial(_Sources.make, connection=connection), ordered):
             pass

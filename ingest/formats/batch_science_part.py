@@ -64,6 +64,10 @@ class BatchSciencePart:
     def n_trials(self) -> int:
         return len(self.trials)
 
+    @property
+    def size(self) -> int:
+        return sum(files.size for files in self.trials.values())
+
     def file_digests(self) -> Mapping[str, str]:
         if not self._sha256:
             self._sha256["study.json"] = hashlib.sha256(self.study_file).hexdigest()

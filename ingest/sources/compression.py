@@ -5,7 +5,6 @@ from __future__ import annotations
 import bz2
 import gzip
 import lzma
-import os
 import zlib
 from collections.abc import Iterator
 from contextlib import ExitStack, contextmanager
@@ -17,6 +16,7 @@ import zstandard
 
 from ingest.errors import SourceBroken
 from ingest.sources.source_file import SourceFile
+from schema.cores import cores
 
 _MAGIC = {
     b"BZh": "bzip2",
@@ -47,11 +47,6 @@ def kind_of(file: SourceFile) -> str:
     with file.open() as opened:
         start = opened.read(8)
     return next((kind for magic, kind in _MAGIC.items() if start.startswith(magic)), "plain")
-
-
-def cores() -> int:
-    """How many cores this process may use."""
-    return len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
 
 
 class Decompressed:

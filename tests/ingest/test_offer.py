@@ -1,0 +1,62 @@
+"""Reading and converting in turns: what waits is bounded by its bytes, however well an archive is compressed."""
+
+from __future__ import annotations
+
+from concurrent.futures import Future
+from typing import Any
+
+import pytest
+
+from ingest import offer
+
+
+class Part:
+    """A part of so many bytes, number in its source."""
+
+    def __init__(self, number: int, size: int) -> None:
+        self.number = number
+        self.size = size
+
+
+def turns(sizes: list[int], monkeypatch: pytest.MonkeyPatch) -> tuple[list[int], list[int], int]:
+    """The numbers of the parts as results come and as they are begun, and the most bytes that waited at once."""
+    monkeypatch.setattr(offer, "cores", lambda: 1)
+    monkeypatch.setattr(offer, "_READ_AHEAD", 100)
+    waiting, most = 0, 0
+    begun: list[int] = []
+
+    def parts() -> Any:
+        nonlocal waiting, most
+        for number, size in enumerate(sizes):
+            waiting += size
+            most = max(most, waiting)
+            yield Part(number, size)
+
+    def submit(part: Any) -> Any:
+        nonlocal waiting
+        waiting -= part.size
+        begun.append(part.number)
+        done: Future[int] = Future()
+        done.set_result(part.number)
+        return done
+
+    found: Any = list(offer._in_turns(parts(), submit))
+    return found, begun, most
+
+
+def test_results_come_in_the_order_of_the_parts_though_the_largest_is_begun_first(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    found, begun, _ = turns([10, 60, 20, 50, 1, 2], monkeypatch)
+    assert found == [0, 1, 2, 3, 4, 5]
+    assert begun == [1, 3, 2, 0, 5, 4]
+
+
+def test_what_waits_is_bounded_by_its_bytes(monkeypatch: pytest.MonkeyPatch) -> None:
+    found, _, most = turns([30] * 50, monkeypatch)
+    assert found == list(range(50))
+    assert most <= 100 + 30
+
+
+def test_a_source_without_parts_has_no_results(monkeypatch: pytest.MonkeyPatch) -> None:
+    assert turns([], monkeypatch)[0] == []
