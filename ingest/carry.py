@@ -14,6 +14,7 @@ import pyarrow.parquet as pq
 from ingest.changes import WrittenPart
 from ingest.study import Curves, StudyFacts
 from ingest.write import write_curves
+from schema.data_files import stored_table
 from schema.manifest import DataFile
 from schema.names import Study
 from schema.stored_values import with_values
@@ -35,7 +36,7 @@ def carry_over(lake: Path, stored: Collection[DataFile], facts: StudyFacts, tria
 
 def stored_trials(lake: Path, stored: Collection[DataFile], study: Study) -> pa.Table:
     """The rows of `trials` that a release holds of a study."""
-    table = pa.concat_tables([pq.read_table(lake / file.path) for file in stored if file.table == "trials"])
+    table = stored_table(lake, list(stored), "trials")
     condition = pc.scalar(True)
     for key, value in study.key().items():
         condition = condition & (pc.field(key) == value)

@@ -13,7 +13,8 @@ import pyarrow.compute as pc
 import pyarrow.parquet as pq
 
 from schema.errors import LakeBroken
-from schema.stored_values import stored_columns, with_values
+from schema.row_groups import row_groups
+from schema.stored_values import with_values
 
 _COLUMNS = ("trial_id", "step", "interval", "value", "elapsed_s")
 
@@ -71,17 +72,10 @@ class RecordFiles:
 
 
 def _of(file: pq.ParquetFile, path: str, metric: str) -> Iterator[pa.Table]:
-    at_metric = file.metadata.schema.names.index("metric")
     try:
-        for number in range(file.metadata.num_row_groups):
-            found = file.metadata.row_group(number).column(at_metric).statistics
-            lowest, highest = (found.min, found.max) if found is not None and found.has_min_max else (metric, "")
-            is_all = lowest == metric == highest
-            if is_all or lowest <= metric <= (highest or metric):
-                names = [*stored_columns(_COLUMNS), *([] if is_all else ["metric"])]
-                rows = file.read_row_group(number, names, use_threads=False)
-                rows = rows if is_all else rows.filter(pc.equal(rows["metric"], metric))
-                yield with_values(rows).select(_COLUMNS)
+        for group in row_groups(file.metadata):
+            if group.may_hold(metric):
+                yield with_values(group.rows_of(file, metric, _COLUMNS)).select(_COLUMNS)
     except (OSError, pa.ArrowException) as error:
         raise _broken(path, error) from None
 

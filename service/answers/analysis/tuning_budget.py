@@ -8,6 +8,7 @@ from typing import Any
 import numpy as np
 import pyarrow as pa
 
+from schema.frontiers import sign_of
 from service.analysis.another_search import AnotherSearch, Range, another_search
 from service.analysis.best_of_n import (
     chance_of_reaching,
@@ -96,7 +97,7 @@ def _budgets(n_trials: int, asked: Sequence[int]) -> Integers:
 
 
 def _rows(study: Population, budgets: Integers, direction: str) -> Iterator[dict[str, Any]]:
-    sign = 1.0 if direction == "minimize" else -1.0
+    sign = sign_of(direction)
     n_trials, n_reached = len(study.steps), int(np.isfinite(study.steps).sum())
     names = ("steps_q05", "steps_q50", "steps_q95")
     for budget, chance, steps, best, biased in zip(
