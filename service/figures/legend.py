@@ -5,7 +5,6 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 import altair as alt
-import numpy as np
 
 from service.figures import theme
 from service.figures.layout import legend_columns
@@ -14,7 +13,7 @@ from service.figures.panel import Panel
 
 def colours(labels: Sequence[str], panel: Panel, is_ordered: bool = False) -> alt.Color:
     """A colour for each series, in the order given; is_ordered: from dark to light."""
-    range_ = _spread(theme.ORDERED, len(labels)) if is_ordered else _as_many(theme.COLOURS, labels)
+    range_ = theme.ordered(len(labels)) if is_ordered else _as_many(theme.COLOURS, labels)
     return alt.Color("series:N", scale=alt.Scale(domain=list(labels), range=range_), legend=legend(labels, panel))
 
 
@@ -32,17 +31,9 @@ def legend(labels: Sequence[str], panel: Panel) -> alt.Legend | None:
     if panel.legend == "none" or list(labels) in ([], [""]):
         return None
     if panel.legend != "bottom":
-        return alt.Legend(title=None, orient=panel.legend, fillColor="#ffffffcc", padding=3)
+        return alt.Legend(title=None, orient=panel.legend, fillColor=theme.VEIL, padding=3)
     return alt.Legend(title=None, orient="bottom", direction="horizontal", columns=legend_columns(labels, panel.width))
 
 
 def _as_many(choices: Sequence[str], labels: Sequence[str]) -> list[str]:
     return [choices[index % len(choices)] for index in range(len(labels))]
-
-
-def _spread(colours: Sequence[str], n: int) -> list[str]:
-    """So many colours between the first and the last of a scale, evenly."""
-    channels = np.array([[int(colour[at : at + 2], 16) for at in (1, 3, 5)] for colour in colours])
-    places = np.linspace(0, len(colours) - 1, n)
-    mixed = np.column_stack([np.interp(places, np.arange(len(colours)), channel) for channel in channels.T])
-    return [f"#{red:02x}{green:02x}{blue:02x}" for red, green, blue in np.rint(mixed).astype(int).tolist()]

@@ -2,7 +2,10 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import Any
+
+import numpy as np
 
 COLOURS = ("#0072B2", "#D55E00", "#009E73", "#CC79A7", "#E69F00", "#56B4E9", "#000000")
 """Okabe and Ito 2008, without the yellow, which white swallows, and those least alike first."""
@@ -13,6 +16,10 @@ ORDERED = ("#440154", "#46327e", "#365c8d", "#277f8e", "#1fa187", "#4ac16d", "#9
 """For series that have an order, such as batch sizes; viridis without its yellow."""
 INK, FAINT, GRID = "#222222", "#6b6b6b", "#e6e6e6"
 """Text; lines and marks that explain; lines behind."""
+GROUND, VEIL, EDGE, AXIS = "#ffffff", "#ffffffcc", "#bbbbbb", "#888888"
+"""What all is drawn on; behind a legend within a plot; around a plot; the line of an axis."""
+CONTOUR, NEUTRAL = "#c4c4c4", "#8a8a8a"
+"""Lines of equal value; marks of what counts for nothing."""
 SHADES = ("#b3d4ea", "#eeeeee", "#f6cdb0")
 """Behind the regimes: perfect scaling, diminishing returns, maximal data parallelism."""
 
@@ -25,15 +32,32 @@ SPACING = 18
 """px between panels."""
 POINT = 46
 """Area of a point in square px."""
+_N_BETWEEN = 256
+
+
+def between(colours: Sequence[str]) -> list[str]:
+    """The colours of a scale from its first to its last, so many that neighbours look alike."""
+    channels = np.array([[int(colour[at : at + 2], 16) for at in (1, 3, 5)] for colour in colours])
+    places = np.linspace(0, len(colours) - 1, _N_BETWEEN)
+    mixed = np.column_stack([np.interp(places, np.arange(len(colours)), channel) for channel in channels.T])
+    return [f"#{red:02x}{green:02x}{blue:02x}" for red, green, blue in np.rint(mixed).astype(int).tolist()]
+
+
+_BETWEEN = between(ORDERED)
+
+
+def ordered(n: int) -> list[str]:
+    """So many colours of the ordered ones, evenly, from dark to light."""
+    return [_BETWEEN[place] for place in np.linspace(0, _N_BETWEEN - 1, n).round().astype(int).tolist()]
 
 
 def configuration() -> dict[str, Any]:
     """Vega-Lite's `config` of every figure."""
     return {
-        "background": "#ffffff",
+        "background": GROUND,
         "font": FONT,
         "padding": 8,
-        "view": {"stroke": "#bbbbbb"},
+        "view": {"stroke": EDGE},
         "title": {
             "fontSize": HEADING,
             "fontWeight": "bold",
@@ -51,8 +75,8 @@ def configuration() -> dict[str, Any]:
             "labelColor": INK,
             "titleColor": INK,
             "gridColor": GRID,
-            "domainColor": "#888888",
-            "tickColor": "#888888",
+            "domainColor": AXIS,
+            "tickColor": AXIS,
             "titlePadding": 6,
         },
         "legend": {

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from service.figures.dark import Theme, in_theme
 from service.figures.figure_formats import IMAGES
 from service.papers.drawn import DrawnFigure
 from service.papers.listing import figure_path
@@ -35,8 +36,8 @@ def figure_bytes(drawn: DrawnFigure, ending: str) -> bytes:
     return rendered(specification, IMAGES[ending], PNG_SCALE)
 
 
-def specification_bytes(drawn: DrawnFigure, query: str) -> bytes:
+def specification_bytes(drawn: DrawnFigure, query: str, theme: Theme = "light") -> bytes:
     """The Vega-Lite specification as JSON. query: the URL of the rows, for the caption."""
     from service.figures.figure import encoded
 
-    return encoded(drawn.specification(query))
+    return encoded(in_theme(drawn.specification(query), theme))

@@ -31,10 +31,10 @@ class Outcome:
 
 
 OUTCOMES = (
-    Outcome("infeasible", "Infeasible", "#8a8a8a", _CROSS),
-    Outcome("incomplete", "Incomplete", "#E69F00", "square"),
-    Outcome("not reached", "Goal not achieved", "#D55E00", "triangle-up"),
-    Outcome("reached", "Goal achieved", "#0072B2", "circle"),
+    Outcome("infeasible", "Infeasible", theme.NEUTRAL, _CROSS),
+    Outcome("incomplete", "Incomplete", theme.COLOURS[4], "square"),
+    Outcome("not reached", "Goal not achieved", theme.COLOURS[1], "triangle-up"),
+    Outcome("reached", "Goal achieved", theme.COLOURS[0], "circle"),
 )
 """Those drawn first are below the others."""
 
@@ -107,7 +107,7 @@ def _contours(x: Limits, y: Limits, frame: Frame) -> list[alt.Chart]:
         for end, at in enumerate((max(x[0], y[0] * 10.0**power), min(x[1], y[1] * 10.0**power)))
     ]
     chart = rows_chart(rows)
-    line = chart.mark_line(strokeWidth=1, color="#c4c4c4", clip=True).encode(**frame.place, detail="power:N")
+    line = chart.mark_line(strokeWidth=1, color=theme.CONTOUR, clip=True).encode(**frame.place, detail="power:N")
     # A label near the left edge would lie on the axis.
     inner = x[0] ** (1 - _LABEL_ROOM) * x[1] ** _LABEL_ROOM
     label = rows_chart([row for row in rows if row["end"] and row["rate"] > inner]).mark_text(

@@ -100,17 +100,17 @@ def _shades(regimes: Regimes, limits: Limits, frame: Frame) -> list[alt.Chart]:
     names = (["perfect", "scaling"], ["diminishing", "returns"], ["maximal", "parallelism"])
     # Steps fall: there is room below at first, and above later on.
     downs = (frame.panel.height - 28, 20, 20)
-    found: list[Row] = [
-        {"from": max(span[0], low), "to": min(span[1], high), "name": name, "shade": shade, "down": down}
-        for span, name, shade, down in zip(spans, names, theme.SHADES, downs, strict=True)
+    shown: list[tuple[Row, str]] = [
+        ({"from": max(span[0], low), "to": min(span[1], high), "name": name, "down": down}, colour)
+        for span, name, colour, down in zip(spans, names, theme.SHADES, downs, strict=True)
         if span is not None and max(span[0], low) < min(span[1], high)
     ]
     ends = {"x": alt.X("from:Q", scale=frame.x_scale), "x2": "to:Q"}
-    shade = rows_chart(found).mark_rect(fillOpacity=0.5).encode(**ends, color=alt.Color("shade:N", scale=None))
+    shades = [rows_chart([row]).mark_rect(fillOpacity=0.5, color=colour).encode(**ends) for row, colour in shown]
     px = frame.panel.width / math.log(high / low)
     named = [
         row | {"middle": math.sqrt(row["from"] * row["to"])}
-        for row in found
+        for row, _ in shown
         if math.log(row["to"] / row["from"]) * px >= _PX_OF_A_NAME
     ]
     label = (
@@ -118,7 +118,7 @@ def _shades(regimes: Regimes, limits: Limits, frame: Frame) -> list[alt.Chart]:
         .mark_text(baseline="top", fontSize=10, color=theme.FAINT)
         .encode(x=alt.X("middle:Q", scale=frame.x_scale), y=alt.Y("down:Q", scale=None, axis=None), text="name:N")
     )
-    return [shade, label]
+    return [*shades, label]
 
 
 def _perfect_scaling(reached: Sequence[Row], label: str | None, limits: Limits, frame: Frame) -> list[alt.Chart]:

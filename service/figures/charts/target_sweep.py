@@ -56,7 +56,7 @@ def target_sweep_chart(
         .mark_rule(strokeDash=[5, 4], strokeWidth=1.3, color=theme.FAINT, clip=True)
         .encode(x=frame.x),
         rows_chart(rows).mark_line(strokeWidth=1.2, clip=True).encode(**frame.place, **frame.colour),
-        rows_chart(bounds).mark_point(size=24, filled=False, fill="#ffffff", opacity=1, clip=True).encode(**marks),
+        rows_chart(bounds).mark_point(size=24, filled=False, fill=theme.GROUND, opacity=1, clip=True).encode(**marks),
         rows_chart(known).mark_point(size=24, filled=True, opacity=1, clip=True).encode(**marks),
     ]
     if not rows:

@@ -33,7 +33,7 @@ def time_cost_chart(series: Sequence[Series], panel: Panel, *, y_title: str = "T
     name = rows_chart(rows).mark_text(align="left", dx=6, dy=-6, fontSize=9, color=theme.FAINT)
     layers = [
         line.encode(**frame.place, **frame.colour, order="cost:Q"),
-        rows_chart(others).mark_point(filled=False, fill="#ffffff", **style).encode(**marks, tooltip=_TOOLTIP),
+        rows_chart(others).mark_point(filled=False, fill=theme.GROUND, **style).encode(**marks, tooltip=_TOOLTIP),
         rows_chart(front).mark_point(filled=True, **style).encode(**marks, tooltip=_TOOLTIP),
         name.encode(**frame.place, text="batch_size:N"),
     ]

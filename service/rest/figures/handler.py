@@ -13,6 +13,7 @@ from fastapi.responses import Response
 from starlette.concurrency import run_in_threadpool
 
 from service.errors import BadParameter
+from service.figures.dark import in_theme
 from service.figures.drawing import Drawing
 from service.figures.kinds import Kind
 from service.figures.renderer import Renderer
@@ -104,7 +105,7 @@ def _drawn(kind: Kind, view: ReleaseView, answer: Answer, parameters: Any, url: 
         height=parameters.height,
         title=parameters.title,
     )
-    return orjson.dumps(kind.draw(drawing))
+    return orjson.dumps(in_theme(kind.draw(drawing), parameters.theme))
 
 
 def _query_url(kind: Kind, query: bytes, release: int) -> str:

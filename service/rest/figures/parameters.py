@@ -7,6 +7,7 @@ from typing import Annotated, Any
 
 from pydantic import AfterValidator, BaseModel, ConfigDict, Field, create_model
 
+from service.figures.dark import Theme
 from service.rest.parameters import FormatParameters, Natural, unit
 
 _PX = unit("px")
@@ -20,10 +21,17 @@ def _in_a_line(title: str | None) -> str | None:
     return title
 
 
-class FrameParameters(BaseModel):
-    """How large a figure is, and its heading."""
+class ThemeParameters(BaseModel):
+    """What a figure is drawn on."""
 
     model_config = ConfigDict(use_attribute_docstrings=True, frozen=True)
+
+    theme: Annotated[Theme, Field(examples=["dark"])] = "light"
+    """The ground: light is white, dark is nearly black, with lighter colours."""
+
+
+class FrameParameters(ThemeParameters):
+    """How large a figure is, and its heading."""
 
     title: Annotated[
         str | None,

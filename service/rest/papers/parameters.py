@@ -6,10 +6,11 @@ from typing import Annotated
 
 from pydantic import Field
 
+from service.rest.figures.parameters import ThemeParameters
 from service.rest.parameters import Natural, ReleaseParameters, unit
 
 
-class PaperFigureParameters(ReleaseParameters):
+class PaperFigureParameters(ThemeParameters, ReleaseParameters):
     """From which data a figure of a paper is drawn."""
 
     trials: Annotated[Natural | None, Field(ge=1, examples=[50], json_schema_extra=unit("trials"))] = None

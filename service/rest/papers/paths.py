@@ -73,7 +73,7 @@ def _handler(app: FastAPI, releases: Releases, renderer: Renderer) -> Handler:
         drawn = await run_in_threadpool(drawn_figure, view, found, number, parameters.trials)
         if ending == "csv":
             return await run_in_threadpool(response_of, request, rows_answer(drawn), FORMATS["csv"], headers)
-        body = await run_in_threadpool(specification_bytes, drawn, address + rows_path(drawn))
+        body = await run_in_threadpool(specification_bytes, drawn, address + rows_path(drawn), parameters.theme)
         return await finished_figure(request, renderer, body, ending, parameters.scale, view.number, headers)
 
     return handle

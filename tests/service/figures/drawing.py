@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
+import re
 import xml.etree.ElementTree as ET
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from typing import Any
 
 import pyarrow as pa
@@ -13,6 +14,8 @@ from service.figures.figure import encoded
 from service.figures.figure_formats import Document
 from service.figures.panel import Series
 
+_IS_A_COLOUR = re.compile("#[0-9a-fA-F]{6,8}").fullmatch
+_HOLDS_A_COLOUR = re.compile("(?!text|subtitle|title|domain).*").fullmatch
 SVG = "{http://www.w3.org/2000/svg}"
 
 
@@ -43,6 +46,22 @@ def marks(specification: Document, kind: str) -> list[dict[str, Any]]:
                 data = layer.get("data") or panel.get("data") or specification["data"]
                 found += specification["datasets"][data["name"]]
     return found
+
+
+def colours_of(specification: Document) -> set[str]:
+    """The colours of everything that has one, legends and axes included; none of the rows or words."""
+    return {value for name, value in _named(specification, "") if _HOLDS_A_COLOUR(name) and _IS_A_COLOUR(value)}
+
+
+def _named(value: Any, name: str) -> Iterator[tuple[str, str]]:
+    if isinstance(value, dict):
+        for key, each in value.items():
+            yield from _named(each, key) if key != "datasets" else ()
+    elif isinstance(value, list):
+        for each in value:
+            yield from _named(each, name)
+    elif isinstance(value, str):
+        yield name, value
 
 
 def series(label: str, **columns: Sequence[object]) -> Series:

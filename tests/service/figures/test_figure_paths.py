@@ -15,11 +15,12 @@ import vl_convert
 from fastapi.testclient import TestClient
 
 from schema.lake import Lake
+from service.figures.dark import DARK, GROUND
 from service.figures.figure_formats import MEDIA_TYPES, Document
 from service.figures.kinds import KINDS
 from tests.applications import without_sql
 from tests.service.conftest import ERROR
-from tests.service.figures.drawing import sizes_of_type, texts, width_of
+from tests.service.figures.drawing import colours_of, sizes_of_type, texts, width_of
 
 WORKLOAD = "shelf/mnist/cnn/sgd"
 SELECTION = {"workload": WORKLOAD, "metric": ERROR}
@@ -64,6 +65,7 @@ def test_each_kind_comes_in_each_ending_readable_at_400_px_and_leads_to_its_rows
         if ending == "vl.json":
             check_specification(response.json())
             assert "WARN" not in capfd.readouterr().err
+            assert all(colour in DARK for colour in colours_of(response.json()))
 
 
 def check_specification(specification: Document) -> None:
@@ -85,6 +87,15 @@ def check_svg(client: TestClient, kind: str, svg: ET.Element) -> None:
 def test_a_png_has_as_many_pixels_as_asked(client: TestClient) -> None:
     body = client.get(path("scaling", "png", width=400, height=300, scale=3)).content
     assert abs(int.from_bytes(body[16:20]) - 1200) <= 24
+
+
+def test_a_dark_figure_is_of_the_same_rows_on_another_ground(client: TestClient) -> None:
+    light, dark = (client.get(path("scaling", "vl.json", theme=theme)).json() for theme in ("light", "dark"))
+    assert dark["config"]["background"] == GROUND
+    assert dark["datasets"] == light["datasets"]
+    # The caption's query is that of the rows, which have no ground.
+    assert dark["title"]["text"] == light["title"]["text"]
+    assert f'fill="{GROUND}"' in client.get(path("scaling", "svg", theme="dark")).text
 
 
 def test_a_title_is_text_whatever_it_says(client: TestClient) -> None:
