@@ -9,8 +9,8 @@ from typing import Any
 
 from losslake.console import cell_text, say, show_table, terminal_width
 from losslake.wide_tables import wide_table
-from service.figures.workload_labels import workload_labels
 from service.tabular.answer import Answer
+from service.workload_labels import workload_labels
 
 _SAID_ELSEWHERE = {
     "release", "workloads", "metric", "direction", "target", "definition", "n_used", "left_out", "warnings", "status",

@@ -13,7 +13,7 @@ from service.figures.charts.curves import curves_chart
 from service.figures.drawing import Drawing, Drawn
 from service.figures.layout import columns_of, grid_panels
 from service.figures.panel import Panel, Series
-from service.figures.workload_labels import workload_labels
+from service.workload_labels import workload_labels
 
 _MOST_PANELS = 12
 _MOST_NAMED = 7

@@ -9,7 +9,7 @@ import pyarrow.compute as pc
 
 from service.figures.drawing import Drawing
 from service.figures.panel import Series
-from service.figures.workload_labels import workload_labels
+from service.workload_labels import workload_labels
 
 
 def series_by_workload(drawing: Drawing) -> tuple[str, list[Series]]:

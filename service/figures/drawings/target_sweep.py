@@ -10,7 +10,7 @@ from service.figures.charts.target_sweep import QUANTITIES, target_sweep_chart
 from service.figures.drawing import Drawing, Drawn
 from service.figures.layout import columns_of, grid_panels
 from service.figures.panel import Series
-from service.figures.workload_labels import workload_labels
+from service.workload_labels import workload_labels
 
 
 def draw(drawing: Drawing) -> Drawn:
