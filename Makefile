@@ -93,6 +93,10 @@ resolve = $(VENV)-lock/bin/uv pip compile pyproject.toml --quiet --group build $
   --fork-strategy fewest --generate-hashes --system-certs --no-emit-index-url --no-emit-find-links \
   --no-annotate --custom-compile-command "make lock"
 
+.PHONY: vendor
+vendor: setup ## Make the scripts of others that pages load anew
+	@$(VENV)/bin/python -m service.web.vendored
+
 .PHONY: clean
 clean: ## Remove the environments, caches and builds; lakes stay
 	@rm -rf $(VENV) $(VENV)-lock $(VENV)-httpfs .hypothesis .mypy_cache .pytest_cache .ruff_cache build dist

@@ -11,7 +11,7 @@ import duckdb
 import orjson
 from fastapi import FastAPI, Request
 from fastapi.exceptions import RequestValidationError
-from fastapi.responses import Response
+from fastapi.responses import HTMLResponse, Response
 from pydantic import BaseModel, ConfigDict, Field
 from starlette.exceptions import HTTPException
 from starlette.routing import Match
@@ -22,6 +22,7 @@ from service.errors import BadParameter, UnknownName, near_names
 from service.figures.errors import FiguresBusy
 from service.sandbox.errors import KINDS as SQL_KINDS
 from service.sandbox.errors import SqlProblem
+from service.web.problem_page import is_for_people, problem_page
 
 MEDIA_TYPE = "application/problem+json"
 TYPE = "urn:losslake:problem:"
@@ -139,12 +140,17 @@ def answer_with_problems(app: FastAPI) -> None:
 
 
 def problem(scope: Scope, kind: str, detail: str, headers: Mapping[str, str] | None = None, **more: object) -> Response:
-    """The problem document that answers the request of this scope. kind: a key of KINDS; more: further members."""
+    """The problem document that answers the request of this scope, for a browser as a page.
+
+    kind: a key of KINDS. more: further members.
+    """
     status, title = KINDS[kind]
     document = {"type": TYPE + kind, "title": title, "status": status, "detail": detail, **more}
     request_id = scope.get("state", {}).get("request_id")
     if request_id is not None:
         document["request_id"] = request_id
+    if is_for_people(scope):
+        return HTMLResponse(problem_page(document), status, headers)
     return Response(orjson.dumps(document), status, headers, MEDIA_TYPE)
 
 

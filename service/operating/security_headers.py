@@ -9,6 +9,7 @@ POLICY = (
     b"connect-src 'self'; font-src 'self'; form-action 'self'; base-uri 'none'; frame-ancestors 'none'"
 )
 """What an HTML page may load: what this service serves, and nothing from other hosts."""
+STRICT_POLICY = POLICY.replace(b" 'unsafe-inline'", b"").decode()
 _ALWAYS = ((b"x-content-type-options", b"nosniff"), (b"referrer-policy", b"strict-origin-when-cross-origin"))
 _POLICY = b"content-security-policy"
 

@@ -24,11 +24,10 @@ def read_query(
 
     What is neither is refused, and so is a parameter given twice that takes one value.
     """
-    given = _pairs(query)
     fields = shape.model_fields
     values: dict[str, object] = {}
     filters: dict[str, list[str]] = {}
-    for name, text in given:
+    for name, text in _pairs(query):
         if name in fields:
             if get_origin(fields[name].annotation) is list:
                 found = values.setdefault(name, [])
@@ -45,8 +44,30 @@ def read_query(
             known = ", ".join(near_names(name, fields))
             why = f"there is no parameter '{name}' here; did you mean one of {known}? /docs lists all"
             raise ParameterProblem("unknown-parameter", name, why if fields else f"there is no parameter '{name}' here")
+    return _validated(shape, values), filters
+
+
+def read_known(query: bytes, shape: type[Parameters]) -> Parameters:
+    """The parameters that a query gives, passing over all else, and over those without a value, as forms send them.
+
+    Of a parameter given twice that takes one value, the last one holds. Raises RequestValidationError.
+    """
+    values: dict[str, object] = {}
+    for name, text in _pairs(query):
+        field = shape.model_fields.get(name)
+        if field is not None and text:
+            if get_origin(field.annotation) is list:
+                found = values.setdefault(name, [])
+                assert isinstance(found, list)
+                found.append(text)
+            else:
+                values[name] = text
+    return _validated(shape, values)
+
+
+def _validated(shape: type[Parameters], values: Mapping[str, object]) -> Parameters:
     try:
-        return shape.model_validate(values), filters
+        return shape.model_validate(values)
     except ValidationError as error:
         raise RequestValidationError([{**e, "loc": ("query", *e["loc"])} for e in error.errors()]) from None
 

@@ -14,9 +14,18 @@ from service.problems import problem_responses
 from service.releases import Releases, open_releases
 from service.rest.reading import no_parameters
 from service.web.docs_page import docs_page
+from service.web.page_route import page_handler
+from service.web.pages.kinds import PAGES
 from service.web.root_page import root_page
+from service.web.static_files import PREFIX
+from service.web.static_route import static_file
 
 pages = APIRouter()
+for _kind in PAGES:
+    pages.add_api_route(
+        _kind.path, page_handler(_kind), methods=["GET", "HEAD"], response_class=HTMLResponse, include_in_schema=False
+    )
+pages.add_api_route(PREFIX + "{digest}/{name:path}", static_file, methods=["GET", "HEAD"], include_in_schema=False)
 
 
 class Health(BaseModel):

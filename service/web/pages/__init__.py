@@ -1,0 +1,1 @@
+"""The pages: one module each, which makes what its template shows."""

@@ -1,0 +1,8 @@
+"""Every kind of page, by path. What is more special comes first."""
+
+from __future__ import annotations
+
+from service.web.page import PageKind
+from service.web.pages.workload import WORKLOAD
+
+PAGES: tuple[PageKind, ...] = (WORKLOAD,)

@@ -1,0 +1,31 @@
+// Buttons that copy a line. Without a script they stay hidden.
+
+const SHOWN_MS = 1600;
+
+/** Shows the copy buttons below a node and lets them copy. */
+export function offerCopies(node) {
+  for (const button of node.querySelectorAll("button[data-copies]")) {
+    button.hidden = false;
+    button.addEventListener("click", () => copy(button));
+  }
+}
+
+async function copy(button) {
+  const source = document.getElementById(button.dataset.copies);
+  try {
+    await navigator.clipboard.writeText(source.textContent);
+    say(button, "Copied");
+  } catch {
+    // Without leave to write to the clipboard the line is selected, so that the keyboard can copy it.
+    getSelection().selectAllChildren(source);
+    say(button, "Selected");
+  }
+}
+
+function say(button, text) {
+  const label = button.firstChild;
+  const before = button.dataset.label ?? label.textContent;
+  button.dataset.label = before;
+  label.textContent = text;
+  setTimeout(() => (label.textContent = before), SHOWN_MS);
+}
