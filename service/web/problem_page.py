@@ -56,7 +56,9 @@ def problem_page(document: Mapping[str, object]) -> str:
         near=[_Near(str(name), _url(what, str(name))) for name in names],
         request_id=str(document.get("request_id", "")),
     )
-    return rendered("problem.html", site="LossLake", about=_About(title, detail), page=problem, asked=None, picture=None)
+    return rendered(
+        "problem.html", site="LossLake", about=_About(title, detail), page=problem, asked=None, picture=None
+    )
 
 
 def _url(what: str, name: str) -> str:

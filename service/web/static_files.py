@@ -1,4 +1,4 @@
-"""The files that pages load: styles and scripts, all from this service, under addresses that change with their bytes."""
+"""The files that pages load, styles and scripts: all from here, under addresses that change with their bytes."""
 
 from __future__ import annotations
 
@@ -62,4 +62,3 @@ def _files(folder: Traversable, prefix: str = "") -> Iterator[tuple[str, StaticF
             yield from _files(entry, f"{prefix}{entry.name}/")
         elif (ending := entry.name.rpartition(".")[2]) in _MEDIA_TYPES:
             yield prefix + entry.name, StaticFile(entry.read_bytes(), _MEDIA_TYPES[ending])
-

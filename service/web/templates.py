@@ -27,7 +27,7 @@ def count(number: int) -> str:
 
 def significant(number: float | None) -> str:
     """A number to four significant digits; a dash for none."""
-    return "–" if number is None else f"{number:,.4g}" if abs(number) < 1e4 else f"{number:,.0f}"
+    return "\u2013" if number is None else f"{number:,.4g}" if abs(number) < 1e4 else f"{number:,.0f}"
 
 
 def moment(when: datetime) -> str:

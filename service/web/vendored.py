@@ -12,7 +12,7 @@ def vega() -> bytes:
     """Vega, Vega-Lite and vega-embed as the renderer of SVG and PNG has them, so that page and picture agree."""
     import vl_convert
 
-    bundle: str = vl_convert.javascript_bundle()
+    bundle: str = vl_convert.javascript_bundle("window.vegaEmbed = vegaEmbed;")
     return bundle.encode()
 
 

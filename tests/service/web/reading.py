@@ -7,7 +7,7 @@ from html.parser import HTMLParser
 from urllib.parse import urldefrag
 
 LOADS = {"src", "srcset", "action", "formaction", "data", "poster", "ping", "style", "background"}
-VOID = {"meta", "link", "br", "hr", "img", "input", "wbr"}
+VOID = {"meta", "link", "br", "hr", "img", "input", "wbr", "source"}
 
 
 @dataclass
