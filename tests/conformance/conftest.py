@@ -1,27 +1,13 @@
-"""A lake of the bundled studies, ingested once for all processes that run tests."""
+"""The lake of the bundled studies."""
 
 from __future__ import annotations
 
-import fcntl
-import os
-from pathlib import Path
-
 import pytest
 
-from ingest.run import ingest
 from schema.lake import Lake
-
-ARCHIVE = Path(__file__).parents[2] / "studies" / "data" / "bundled.tar.bz2"
+from tests.bundled import bundled_lake
 
 
 @pytest.fixture(scope="session")
 def bundled(tmp_path_factory: pytest.TempPathFactory) -> Lake:
-    base = tmp_path_factory.getbasetemp()
-    shared = (base.parent if "PYTEST_XDIST_WORKER" in os.environ else base) / "bundled"
-    with shared.with_suffix(".lock").open("w") as lock:
-        fcntl.flock(lock, fcntl.LOCK_EX)
-        if not shared.exists():
-            made = Lake.create(shared.with_suffix(".begun"))
-            assert not ingest(made, [ARCHIVE]).quarantined
-            made.folder.rename(shared)
-    return Lake.open(str(shared))
+    return bundled_lake(tmp_path_factory)

@@ -17,7 +17,7 @@ from fastapi.testclient import TestClient
 
 from schema.lake import Lake
 from tests.applications import without_sql
-from tests.conformance.conftest import ARCHIVE
+from tests.bundled import ARCHIVE
 
 TARGETS = 50
 METRICS = (

@@ -1,0 +1,31 @@
+"""The pages that are looked at in a browser: one line for each, over the bundled studies."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import pytest
+
+
+@dataclass(frozen=True)
+class Shown:
+    """A page. path: with bundled data; says: a text that its main part shows, without JavaScript as well.
+
+    ready: a selector of what is visible once the page is drawn. lacks: what it still breaks, of head, width and access.
+    """
+
+    name: str
+    path: str
+    says: str
+    ready: str = "main"
+    lacks: frozenset[str] = frozenset()
+
+    def skip_what_is_lacking(self, kind: str) -> None:
+        if kind in self.lacks:
+            pytest.skip(f"{self.path} still breaks it ({kind})")
+
+
+PAGES = (
+    Shown("home", "/", "momentum", lacks=frozenset({"head"})),
+    Shown("docs", "/docs", "/v1/scaling", lacks=frozenset({"head", "width", "access"})),
+)

@@ -1,0 +1,111 @@
+"""A visit: a browser window of its own, in which nothing may go wrong unseen."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from contextlib import contextmanager
+from typing import Literal
+from urllib.parse import urlsplit
+
+from playwright.sync_api import Browser, BrowserContext, ConsoleMessage, Dialog, Page, Request, Response, WebError
+
+Scheme = Literal["light", "dark"]
+WIDE, NARROW = 1400, 380
+HEIGHTS = {WIDE: 900, NARROW: 800}
+SECONDS = 15
+_ABORTED = "net::ERR_ABORTED"  # the page or its visitor no longer wants it
+_REPORT_VIOLATIONS = """
+addEventListener('securitypolicyviolation', (event) =>
+  reportViolation(`${event.effectiveDirective} forbids ${event.blockedURI} ${event.sample}`));
+"""
+
+
+class Visit:
+    """A window and what went wrong in it. address: of the server, the only one that it may ask."""
+
+    def __init__(self, context: BrowserContext, address: str) -> None:
+        self.address = address
+        self.context = context
+        self.faults: list[str] = []
+        self.expected_statuses: set[int] = set()
+        """Statuses from 400 that the test asks for, as that of a page that isn't there."""
+        self._waiting = 0
+        context.set_default_timeout(SECONDS * 1000)
+        context.expose_binding("reportViolation", lambda _, text: self._fault("policy", text))
+        context.add_init_script(_REPORT_VIOLATIONS)
+        context.on("console", self._console)
+        context.on("weberror", self._web_error)
+        context.on("dialog", self._dialog)
+        context.on("request", self._requested)
+        context.on("requestfinished", self._finished)
+        context.on("requestfailed", self._failed)
+        context.on("response", self._answered)
+        self.page: Page = context.new_page()
+
+    def open(self, path: str, ready: str = "main") -> Page:
+        """Go to a page and wait until it is drawn. ready: a selector of what is there then."""
+        self.page.goto(self.address + path)
+        self.settle(ready)
+        return self.page
+
+    def settle(self, ready: str = "main") -> None:
+        """Wait until that is visible, nothing is being loaded, and the window is drawn."""
+        self.page.locator(ready).first.wait_for()
+        quiet = 0
+        while quiet < 2:
+            self.page.evaluate("() => new Promise((drawn) => requestAnimationFrame(() => setTimeout(drawn, 10)))")
+            quiet = 0 if self._waiting else quiet + 1
+
+    def _fault(self, kind: str, text: str) -> None:
+        self.faults.append(f"{kind}: {text} (on {self.page.url})")
+
+    def _console(self, message: ConsoleMessage) -> None:
+        expected = any(f"status of {status} " in message.text for status in self.expected_statuses)
+        if message.type in {"error", "warning"} and not expected:
+            self._fault(f"console {message.type}", message.text)
+
+    def _web_error(self, error: WebError) -> None:
+        self._fault("script", str(error.error))
+
+    def _dialog(self, dialog: Dialog) -> None:
+        self._fault("dialog", dialog.message)
+        dialog.dismiss()
+
+    def _requested(self, request: Request) -> None:
+        self._waiting += 1
+        address = urlsplit(request.url)
+        own = f"{address.scheme}://{address.netloc}" == self.address
+        if not own and address.scheme not in {"data", "blob"}:
+            self._fault("another host", request.url)
+
+    def _finished(self, _: Request) -> None:
+        self._waiting -= 1
+
+    def _failed(self, request: Request) -> None:
+        self._waiting -= 1
+        if request.failure != _ABORTED:
+            self._fault("request", f"{request.url}: {request.failure}")
+
+    def _answered(self, response: Response) -> None:
+        if response.status >= 400 and response.status not in self.expected_statuses:
+            self._fault("answer", f"{response.url}: {response.status}")
+
+
+@contextmanager
+def visiting(
+    browser: Browser, address: str, width: int = WIDE, scheme: Scheme = "light", javascript: bool = True
+) -> Iterator[Visit]:
+    """A visit in a window without history, of a width in px."""
+    context = browser.new_context(
+        viewport={"width": width, "height": HEIGHTS[width]},
+        color_scheme=scheme,
+        reduced_motion="reduce",
+        java_script_enabled=javascript,
+        locale="en-GB",
+        timezone_id="UTC",
+        permissions=["clipboard-read", "clipboard-write"],
+    )
+    try:
+        yield Visit(context, address)
+    finally:
+        context.close()
