@@ -64,7 +64,7 @@ def chances(first: Floats, second: Floats, budget: int) -> Chances:
     Best of `budget` trials of each, drawn independently. With a budget of all trials of both, there is but one draw,
     and the chance is 0, 1/2 or 1 by construction: half the trials tell more. Raises ValueError as median_best does.
     """
-    (ours, beyond_ours), (theirs, beyond_theirs) = _beyond(first, budget), _beyond(second, budget)
+    (ours, beyond_ours), (theirs, beyond_theirs) = beyond(first, budget), beyond(second, budget)
     above = beyond_theirs[np.searchsorted(theirs, ours, side="right")]
     not_below = beyond_theirs[np.searchsorted(theirs, ours, side="left")]
     exactly = beyond_ours[:-1] - beyond_ours[1:]
@@ -108,8 +108,11 @@ def shared_budget(numbers_of_trials: Sequence[int]) -> int:
     return min(numbers_of_trials, default=0)
 
 
-def _beyond(steps: Floats, budget: int) -> tuple[Floats, Floats]:
-    """The finite steps, ascending, and the chance that the best of so many trials is beyond the first k, k from 0."""
+def beyond(steps: Floats, budget: int) -> tuple[Floats, Floats]:
+    """The finite steps, ascending, and the chance that the best of so many trials is beyond the first k, k from 0.
+
+    Raises ValueError for a budget that isn't from 1 to the number of trials, and for NaN.
+    """
     if np.isnan(steps).any():
         raise ValueError("steps have to be numbers: inf where the target was not reached")
     reached = np.sort(steps[np.isfinite(steps)])

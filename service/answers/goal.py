@@ -32,3 +32,8 @@ class Goal:
     def facts(self) -> dict[str, Any]:
         """What an answer says of it."""
         return asdict(self)
+
+    def in_words(self, metric: str, direction: str) -> str:
+        """As it is written: val/classification_error < 0.05."""
+        strict, inclusive = ("<", "\u2264") if direction == "minimize" else (">", "\u2265")
+        return f"{metric} {inclusive if self.comparator == 'inclusive' else strict} {self.target:g}"

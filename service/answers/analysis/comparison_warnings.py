@@ -7,6 +7,7 @@ from collections.abc import Iterator, Sequence
 import numpy as np
 
 from service.answers.analysis.contest import Contest
+from service.answers.analysis.resolution import ended_sooner, is_unresolved
 from service.answers.analysis.scaling_curve import ScalingCurve
 from service.answers.search import Floats
 
@@ -31,12 +32,11 @@ def _unequal_lengths(found: Contest, curves: Sequence[ScalingCurve]) -> Iterator
     """Where a workload is said never to reach the target, but was not trained as long as another took."""
     for column, (_, batch_size) in enumerate(found.places):
         slowest = np.max(found.medians[:, column], initial=-1, where=np.isfinite(found.medians[:, column]))
-        for index in np.flatnonzero(np.isposinf(found.medians[:, column])).tolist():
-            curve = curves[index]
-            ran = int(curve.censored_at[np.searchsorted(curve.batch_sizes, batch_size)])
-            if 0 <= ran < slowest:
+        for index, name in enumerate(found.competitors):
+            ran = ended_sooner(found, curves[index], index, column, slowest)
+            if ran is not None:
                 yield (
-                    f"{found.competitors[index]} did not reach the target at batch size {batch_size}, but its trials "
+                    f"{name} did not reach the target at batch size {batch_size}, but its trials "
                     f"end at step {ran:,} and another's needed {int(slowest):,}: it may only have been stopped sooner"
                 )
 
@@ -44,26 +44,16 @@ def _unequal_lengths(found: Contest, curves: Sequence[ScalingCurve]) -> Iterator
 def _coarse(found: Contest, curves: Sequence[ScalingCurve], base: int) -> Iterator[str]:
     """Where two workloads differ by less than the distance of the evaluations at which they reached the target."""
     for index, name in enumerate(found.competitors):
-        sizes = []
-        for column, (_, batch_size) in enumerate(found.places if index != base else ()):
-            ours, theirs = found.medians[index, column], found.medians[base, column]
-            if np.isfinite(ours) and np.isfinite(theirs):
-                distance = max(_distance(curves[each], batch_size) for each in (index, base))
-                if 0 < abs(ours - theirs) <= distance:
-                    sizes.append(batch_size)
+        sizes = [
+            str(batch_size)
+            for column, (_, batch_size) in enumerate(found.places if index != base else ())
+            if is_unresolved(found, (curves[index], curves[base]), (index, base), column)
+        ]
         if sizes:
-            listed = ", ".join(map(str, sizes))
             yield (
                 f"{name} and {found.competitors[base]} differ by no more than the distance between two evaluations at "
-                f"batch size {listed}: their order there is not resolved"
+                f"batch size {', '.join(sizes)}: their order there is not resolved"
             )
-
-
-def _distance(curve: ScalingCurve, batch_size: int) -> float:
-    """Between the evaluation at which the best trial of a study reached the target and the one before."""
-    study = int(np.searchsorted(curve.batch_sizes, batch_size))
-    distance = float(curve.steps[study] - curve.previous_steps[study])
-    return distance if np.isfinite(distance) else 0.0
 
 
 def _one_draw(found: Contest) -> Iterator[str]:

@@ -7,6 +7,7 @@ from typing import Any
 
 import pyarrow.compute as pc
 
+from service.answers.goal import Goal
 from service.figures.drawing import Drawing
 from service.figures.panel import Series
 from service.workload_labels import workload_labels
@@ -27,9 +28,8 @@ def names_of(series: Sequence[Series]) -> list[str]:
 
 def goal_text(facts: Mapping[str, Any]) -> str:
     """The goal in words: val/classification_error < 0.05."""
-    strict, inclusive = ("<", "\u2264") if facts["direction"] == "minimize" else (">", "\u2265")
-    sign = inclusive if facts.get("comparator") == "inclusive" else strict
-    return f"{facts['metric']} {sign} {facts['target']:g}"
+    goal = Goal(facts["target"], facts.get("comparator", "strict"))
+    return goal.in_words(facts["metric"], facts["direction"])
 
 
 def budget_text(facts: Mapping[str, Any]) -> str:

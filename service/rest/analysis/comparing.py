@@ -56,6 +56,27 @@ _COMPARE_FACTS = analysis_facts(
     fact("baseline", NAME, "The workload that the others are compared with.", WORKLOAD),
     fact("budget", or_null(COUNT), "The tuning budget asked for; null for as many as all have.", 20, "trials"),
     fact(
+        "conclusions",
+        list_of(
+            workload=NAME,
+            fewer_at=_SIZES,
+            more_at=_SIZES,
+            not_told_at=_SIZES,
+            too_few_trials_at=_SIZES,
+            neither_reaches_at=_SIZES,
+            only_workload_reaches_at=_SIZES,
+            only_baseline_reaches_at=_SIZES,
+            largest_at=or_null(COUNT),
+            is_clear=FLAG,
+            in_words=NAME,
+        ),
+        "Of each workload but the baseline: the batch sizes of each `difference`, those at which only one of both has "
+        "a trial that reaches the target, where the ratio is farthest from 1 of the differences that are told, whether "
+        "one of these would be told if all batch sizes shared a 5 % chance of error, and all that in sentences, with "
+        "the batch size at which the saving begins or ends.",
+        [],
+    ),
+    fact(
         "geometric_means",
         list_of(workload=NAME, steps_ratio=or_null(NUMBER), n_batch_sizes=COUNT, left_out_batch_sizes=_SIZES),
         "Of each workload but the baseline: the geometric mean over batch sizes of steps_ratio, of how many it is, and "

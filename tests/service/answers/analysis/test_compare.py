@@ -180,3 +180,53 @@ def test_too_many_workloads_and_a_baseline_that_is_none_of_them_are_refused() ->
     ):
         with pytest.raises(BadParameter, match=why):
             compare(view, Selection(workloads, METRIC), GOAL, baseline)
+
+
+def told(ours: list[Row], theirs: list[Row], **options: Any) -> tuple[list[str | None], dict[str, Any]]:
+    """What is told of the other workload by batch size, and what is concluded."""
+    rows, facts = answer(ours, theirs, **options)
+    (found,) = facts["conclusions"]
+    return [row["difference"] for row in rows if row["workload"] == THEIRS], found
+
+
+def test_a_difference_is_told_where_the_range_of_the_ratio_leaves_out_1() -> None:
+    ours = reaching(1, *range(40, 50)) + reaching(8, *range(40, 50)) + reaching(64, *range(40, 50))
+    theirs = reaching(1, *range(20, 30)) + reaching(8, *range(38, 58, 2)) + reaching(64, *range(90, 100))
+    verdicts, found = told(ours, theirs)
+    assert verdicts == ["fewer", "not told", "more"]
+    assert (found["fewer_at"], found["not_told_at"], found["more_at"], found["largest_at"]) == ([1], [8], [64], 64)
+    assert found["in_words"].startswith(f"adam takes fewer steps to {METRIC} < 0.3 than sgd at batch size 1 (0.5 times")
+    rows, _ = answer(ours, theirs)
+    assert [(row["steps_ratio_lower"] or 0) > 1 for row in rows if row["workload"] == THEIRS] == [False, False, True]
+    assert all(row["difference"] is row["steps_ratio_lower"] is None for row in rows if row["workload"] == OURS)
+
+
+def test_a_difference_within_the_distance_of_evaluations_is_not_told() -> None:
+    assert told(reaching(8, *[10] * 9), reaching(8, *[11] * 9))[0] == ["not told"]
+
+
+def test_who_alone_reaches_the_target_has_fewer_steps_unless_the_other_was_stopped_sooner() -> None:
+    never = [Row(8, trial_id, "COMPLETE", 400, 0.9) for trial_id in range(5)]
+    verdicts, found = told(reaching(8, *range(30, 35)), never)
+    assert (verdicts, found["only_baseline_reaches_at"]) == (["more"], [8])
+    stopped = [Row(8, trial_id, "COMPLETE", 5, 0.9) for trial_id in range(5)]
+    verdicts, found = told(reaching(8, *range(30, 35)), stopped)
+    assert (verdicts, found["only_baseline_reaches_at"]) == (["not told"], [8])
+    assert "adam may only have been stopped sooner at 8" in found["in_words"]
+
+
+def test_two_trials_are_too_few_to_tell_and_a_target_that_neither_reaches_is_said() -> None:
+    assert told(reaching(8, 10, 11), reaching(8, 40, 50, 60))[0] == ["too few trials"]
+    assert told(reaching(8, 10, 11, 12), reaching(8, 40, 50, 60), budget=1)[0] == ["too few trials"]
+    verdicts, found = told(reaching(8, None, None), reaching(8, None))
+    assert (verdicts, found["neither_reaches_at"]) == (["neither reaches"], [8])
+
+
+def test_workloads_without_a_batch_size_in_common_have_nothing_concluded_but_that() -> None:
+    _, found = told(reaching(1, 10), reaching(8, 10))
+    assert found["in_words"] == "There is no batch size at which both adam and sgd have trials to compare."
+
+
+def test_a_goal_that_is_higher_has_the_other_sign_in_words() -> None:
+    assert Goal(0.9, "inclusive").in_words("val/accuracy", "maximize") == "val/accuracy \u2265 0.9"
+    assert Goal(0.9).in_words("val/accuracy", "maximize") == "val/accuracy > 0.9"

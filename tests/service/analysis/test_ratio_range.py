@@ -1,0 +1,64 @@
+"""The range of a ratio, against drawing every subset of trials of both searches."""
+
+from __future__ import annotations
+
+import math
+from fractions import Fraction
+from itertools import combinations
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from service.analysis.equal_budget import chances
+from service.analysis.ratio_range import ratio_range
+
+INF = math.inf
+STEPS = st.lists(st.integers(0, 6).map(float) | st.just(INF), min_size=1, max_size=6)
+
+
+def all_ratios(first: list[float], second: list[float], budget: int) -> list[float | None]:
+    """Of every pair of draws; None where neither reaches."""
+    pairs = [(min(a), min(b)) for a in combinations(first, budget) for b in combinations(second, budget)]
+    return [None if a == b == INF else 1.0 if a == b else INF if b == 0 else a / b for a, b in pairs]
+
+
+@settings(max_examples=60)
+@given(STEPS, STEPS, st.data(), st.sampled_from([Fraction(1, 2), Fraction(19, 20)]))
+def test_its_ends_are_the_innermost_that_enough_draws_lie_beyond(
+    first: list[float], second: list[float], data: st.DataObject, sure: Fraction
+) -> None:
+    budget = data.draw(st.integers(1, min(len(first), len(second))))
+    drawn = all_ratios(first, second, budget)
+    known = sorted(ratio for ratio in drawn if ratio is not None)
+    enough = [r for r in known if Fraction(sum(each <= r for each in known), len(drawn)) >= sure]
+    least = [r for r in known if Fraction(sum(each >= r for each in known), len(drawn)) >= sure]
+    lower, upper = ratio_range(np.array(first), np.array(second), budget, float(sure))
+    assert (lower, upper) == (max(least, default=0.0), min(enough, default=INF))
+
+
+@settings(max_examples=40)
+@given(STEPS, STEPS)
+def test_it_leaves_out_1_only_where_one_leads_with_that_chance(first: list[float], second: list[float]) -> None:
+    ours, theirs = np.array(first), np.array(second)
+    budget = min(len(first), len(second))
+    lower, upper = ratio_range(ours, theirs, budget)
+    if upper < 1:
+        assert chances(ours, theirs, budget).beats >= 0.95 - 1e-9
+    if lower > 1:
+        assert chances(theirs, ours, budget).beats >= 0.95 - 1e-9
+
+
+def test_a_search_that_never_reaches_the_target_has_no_ratio_below_infinity() -> None:
+    some, never = np.array([10.0, 20.0, 30.0]), np.array([INF] * 3)
+    assert ratio_range(never, some, 2) == (INF, INF)
+    assert ratio_range(some, never, 2) == (0.0, 0.0)
+    assert ratio_range(never, never, 2) == (0.0, INF)
+
+
+def test_budgets_and_steps_out_of_range_are_refused() -> None:
+    with pytest.raises(ValueError, match="out of range"):
+        ratio_range(np.array([1.0]), np.array([1.0, 2.0]), 2)
+    with pytest.raises(ValueError, match="numbers"):
+        ratio_range(np.array([1.0, math.nan]), np.array([1.0]), 1)
