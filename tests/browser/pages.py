@@ -11,7 +11,8 @@ import pytest
 class Shown:
     """A page. path: with bundled data; says: a text that its main part shows, without JavaScript as well.
 
-    ready: a selector of what is visible once the page is drawn. lacks: what it still breaks, of head, width and access.
+    ready: a selector of what is visible once the page is drawn. lacks: what it still breaks, of head, width, access
+    and speed.
     """
 
     name: str
@@ -27,5 +28,6 @@ class Shown:
 
 PAGES = (
     Shown("home", "/", "momentum", lacks=frozenset({"head"})),
-    Shown("docs", "/docs", "/v1/scaling", lacks=frozenset({"head", "width", "access"})),
+    Shown("workload", "/workloads/bundled/digits/mlp_64/nesterov_momentum", "nesterov_momentum", ready=".live canvas"),
+    Shown("docs", "/docs", "/v1/scaling", lacks=frozenset({"head", "width", "access", "speed"})),
 )

@@ -5,14 +5,19 @@ from __future__ import annotations
 from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
+from urllib.parse import urlsplit
+from urllib.request import urlopen
 
 import pytest
 from playwright.sync_api import Browser
+from starlette.routing import compile_path
 
+from service.web.pages.kinds import PAGES as KINDS
 from tests.browser.accessibility import violations
 from tests.browser.chromium import NAME
 from tests.browser.pages import PAGES, Shown
-from tests.browser.visit import NARROW, WIDE, Scheme, Visit, visiting
+from tests.browser.visit import NARROW, SECONDS, WIDE, Scheme, Visit, visiting
+from tests.service.running import Running
 
 _HEAD = (Path(__file__).parent / "scripts" / "head.js").read_text()
 _OVERHANG = "() => document.scrollingElement.scrollWidth - document.scrollingElement.clientWidth"
@@ -44,8 +49,18 @@ def drawn(request: pytest.FixtureRequest, browser: Browser) -> Iterator[Drawn]:
         yield Drawn(shown, visit, width, scheme)
 
 
+# Without JavaScript, as crawlers and those who unfold a link have it.
+@pytest.fixture(scope="module", params=PAGES, ids=lambda shown: shown.name)
+def plain(request: pytest.FixtureRequest, browser: Browser) -> Iterator[Drawn]:
+    with visiting(browser, NAME, javascript=False) as visit:
+        visit.page.goto(NAME + request.param.path)
+        yield Drawn(request.param, visit, WIDE, "light")
+
+
 def test_a_page_is_drawn_and_nothing_goes_wrong(drawn: Drawn) -> None:
-    assert drawn.shown.says in drawn.visit.page.locator("main").inner_text()
+    page = drawn.visit.page
+    assert drawn.shown.says in page.locator("main").inner_text()
+    assert [figure.get_attribute("data-trouble") for figure in page.locator("[data-trouble]").all()] == []
     assert drawn.visit.faults == []
 
 
@@ -61,17 +76,23 @@ def test_axe_finds_nothing_that_keeps_anyone_out(drawn: Drawn) -> None:
     assert violations(drawn.visit.page, contrast_only=is_about_colours) == []
 
 
-def test_links_to_a_page_unfold_into_what_it_is(drawn: Drawn) -> None:
-    drawn.shown.skip_what_is_lacking("head")
-    head = drawn.visit.page.evaluate(_HEAD)
+def test_a_page_says_the_same_without_javascript(plain: Drawn) -> None:
+    assert plain.shown.says in plain.visit.page.locator("main").inner_text()
+    assert plain.visit.faults == []
+
+
+def test_a_link_to_a_page_unfolds_into_what_it_is(plain: Drawn, explorer: Running) -> None:
+    plain.shown.skip_what_is_lacking("head")
+    head = plain.visit.page.evaluate(_HEAD)
     assert {name: texts for name, texts in head.items() if len(texts) != 1 or not texts[0]} == {}
-    assert head["canonical"][0].startswith(NAME)
-    assert head["og:url"] == head["canonical"]
+    assert head["canonical"] == head["og:url"] == [NAME + plain.shown.path]
+    picture = head["og:image"][0]
+    assert picture.startswith(NAME)
+    with urlopen(explorer.url + picture.removeprefix(NAME), timeout=SECONDS) as answer:
+        assert answer.headers["content-type"] == "image/png"
 
 
-@pytest.mark.parametrize("shown", PAGES, ids=lambda shown: shown.name)
-def test_a_page_says_the_same_without_javascript(browser: Browser, shown: Shown) -> None:
-    with visiting(browser, NAME, javascript=False) as visit:
-        visit.page.goto(NAME + shown.path)
-        assert shown.says in visit.page.locator("main").inner_text()
-        assert visit.faults == []
+def test_every_kind_of_page_is_looked_at() -> None:
+    ways = [compile_path(kind.path)[0] for kind in KINDS]
+    unseen = [way.pattern for way in ways if not any(way.match(urlsplit(shown.path).path) for shown in PAGES)]
+    assert unseen == []
