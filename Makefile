@@ -64,6 +64,10 @@ lint: setup ## Check style, format and types
 	@$(VENV)/bin/ruff format --check .
 	@$(VENV)/bin/mypy --strict $(PACKAGES)
 
+.PHONY: pictures
+pictures: setup ## Draw the pictures of the pages anew, which tests compare and documentation shows
+	@UPDATE_PICTURES=1 $(VENV)/bin/python -m pytest -q tests/browser/test_pictures.py
+
 .PHONY: fuzz
 fuzz: setup ## Look for new failing inputs, for minutes
 	@$(VENV)/bin/python -m pytest -m fuzz $(PYTEST)

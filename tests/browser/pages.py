@@ -11,14 +11,15 @@ import pytest
 class Shown:
     """A page. path: with bundled data; says: a text that its main part shows, without JavaScript as well.
 
-    ready: a selector of what is visible once the page is drawn. lacks: what it still breaks, of head, width, access
-    and speed.
+    ready: a selector of what is visible once the page is drawn. is_stable: whether pictures of it are kept. lacks: what
+    it still breaks, of head, width, access and speed.
     """
 
     name: str
     path: str
     says: str
     ready: str = "main"
+    is_stable: bool = False
     lacks: frozenset[str] = frozenset()
 
     def skip_what_is_lacking(self, kind: str) -> None:

@@ -35,7 +35,7 @@ def test_make_alone_and_make_help_list_every_command(arguments: list[str]) -> No
         assert re.search(rf"^  make {found['name']} +{re.escape(found['says'])}$", shown.stdout, re.MULTILINE)
 
 
-@pytest.mark.parametrize("command", ["run", "test", "lint", "fuzz", "bench"])
+@pytest.mark.parametrize("command", ["run", "test", "lint", "fuzz", "bench", "pictures"])
 def test_a_command_sets_up_what_it_needs(command: str) -> None:
     assert re.search(rf"^{command}: setup ##", text(), re.MULTILINE)
 
