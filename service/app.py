@@ -23,6 +23,7 @@ from service.rest.questions import questions
 from service.rest.route import add_question
 from service.rest.sandboxing import KeptSandbox
 from service.rest.sql_paths import sql_paths
+from service.rest.sql_statements import SqlStatements
 from service.settings import Settings
 from service.version import VERSION
 from service.web.paths import pages
@@ -63,8 +64,10 @@ def create_app(lake: Lake, settings: Settings | None = None) -> FastAPI:
     checks = {"sql": sandbox.check} if sandbox is not None else {}
     cache = partial(_answer_cache, settings, releases)
     metrics = operate(app, settings, releases, checks=checks, inner=cache)
+    app.state.sql = None
     if sandbox is not None:
-        app.include_router(sql_paths(sandbox.sandbox, releases, metrics))
+        app.state.sql = SqlStatements(sandbox.sandbox, releases, metrics)
+        app.include_router(sql_paths(app.state.sql, releases))
     app.openapi = partial(describe, app, (*asked, FILES))  # type: ignore[method-assign]
     return app
 

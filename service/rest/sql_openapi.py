@@ -78,7 +78,7 @@ def _responses() -> dict[int | str, Any]:
 _ROWS = {
     "type": "object",
     "description": "The result of a statement.",
-    "required": ["release", "truncated", "rows"],
+    "required": ["release", "truncated", "columns", "rows"],
     "properties": {
         "release": {
             "type": "integer",
@@ -88,9 +88,27 @@ _ROWS = {
         },
         "truncated": {
             "enum": [False, "rows", "bytes"],
-            "description": "The limit that cut the result; false for a whole one.",
+            "description": "The limit that cut the result, the service's or `limit`; false for a whole one.",
             "examples": [False],
             "x-unit": "none",
+        },
+        "columns": {
+            "type": "array",
+            "description": "The columns of the result, in its order, also where it has no rows.",
+            "examples": [[{"name": "batch_size", "type": "int64"}]],
+            "x-unit": "none",
+            "items": {
+                "type": "object",
+                "properties": {
+                    "name": {"type": "string", "description": "Its name.", "examples": ["steps"], "x-unit": "none"},
+                    "type": {
+                        "type": "string",
+                        "description": "The type of its values, by the name that Arrow has for it.",
+                        "examples": ["int64"],
+                        "x-unit": "none",
+                    },
+                },
+            },
         },
         "rows": {
             "type": "array",

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import dataclasses
 import hashlib
 from collections.abc import Iterator, Mapping
 from typing import Annotated, Any
@@ -14,24 +15,24 @@ from pydantic import BaseModel, ConfigDict, Field, ValidationError
 from starlette.concurrency import run_in_threadpool
 
 from service.errors import BadParameter
-from service.operating.metrics import Metrics
 from service.problems import ParameterProblem
 from service.release_view import ReleaseView
 from service.releases import Releases
-from service.rest.negotiation import ENDINGS, wanted_format
+from service.rest.negotiation import ENDINGS, JSON, wanted_format
 from service.rest.parameters import FormatName, Natural, ReleaseParameters
 from service.rest.reading import read_query
 from service.rest.respond import response_of
+from service.rest.sql_statements import AskerLeft, SqlStatements
 from service.rest.validity import is_known
-from service.sandbox.errors import SqlProblem
 from service.sandbox.result import SqlResult
-from service.sandbox.sandbox import SqlSandbox
 from service.tabular.answer import Answer
 from service.tabular.formats import OutputFormat
+from service.tabular.plain import plain_answer
 from service.version import VERSION
 
 PATH = "/v1/sql"
-_ANSWERED = "answered"
+NOBODY_WAITS = 499
+"""The status that the log has for a request whose client left."""
 _KINDS = {"missing": "missing-parameter", "extra_forbidden": "unknown-parameter"}
 
 
@@ -42,6 +43,8 @@ class SqlParameters(ReleaseParameters):
     """One statement: SELECT, DESCRIBE, SUMMARIZE, EXPLAIN or SHOW."""
     parameters: Annotated[str | None, Field(examples=['{"target": 0.05}', "[0.05]"])] = None
     """Values for the statement, as JSON: a list for ? or $1, an object for $name."""
+    limit: Annotated[Natural | None, Field(ge=1, examples=[100], json_schema_extra={"x-unit": "rows"})] = None
+    """Most rows of the result; default: as many as the service gives at all."""
 
 
 class SqlFormatParameters(BaseModel):
@@ -64,9 +67,11 @@ class SqlStatement(BaseModel):
     """Values for the statement: a list for ? or $1, an object for $name."""
     release: Annotated[Natural | None, Field(ge=1, examples=[1])] = None
     """The release to ask, by number; default: the newest."""
+    limit: Annotated[Natural | None, Field(ge=1, examples=[100], json_schema_extra={"x-unit": "rows"})] = None
+    """Most rows of the result; default: as many as the service gives at all."""
 
 
-def sql_paths(sandbox: SqlSandbox, releases: Releases, metrics: Metrics) -> APIRouter:
+def sql_paths(statements: SqlStatements, releases: Releases) -> APIRouter:
     """The paths that answer SQL, under every ending."""
     router = APIRouter()
 
@@ -74,7 +79,10 @@ def sql_paths(sandbox: SqlSandbox, releases: Releases, metrics: Metrics) -> APIR
         parameters, _ = read_query(request.scope["query_string"], SqlParameters)
         output = _output(request, parameters.format)
         statement = SqlStatement(
-            sql=parameters.q, parameters=_values(parameters.parameters), release=parameters.release
+            sql=parameters.q,
+            parameters=_values(parameters.parameters),
+            release=parameters.release,
+            limit=parameters.limit,
         )
         return await answered(request, statement, output)
 
@@ -86,11 +94,9 @@ def sql_paths(sandbox: SqlSandbox, releases: Releases, metrics: Metrics) -> APIR
     async def answered(request: Request, statement: SqlStatement, output: OutputFormat) -> Response:
         view = await releases.opened(statement.release)
         try:
-            result = await sandbox.run(view.serving_file, releases.lake.warehouse, statement.sql, statement.parameters)
-        except SqlProblem as problem:
-            metrics.sql_statements.labels(problem.kind).inc()
-            raise
-        metrics.sql_statements.labels(_ANSWERED).inc()
+            result = await statements.run(request, view, statement.sql, statement.parameters, statement.limit)
+        except AskerLeft:
+            return Response(status_code=NOBODY_WAITS)
         return await run_in_threadpool(_response, request, view, result, output)
 
     for ending in ("", *ENDINGS):
@@ -135,13 +141,18 @@ def _statement(body: bytes) -> SqlStatement:
 
 
 def _response(request: Request, view: ReleaseView, result: SqlResult, output: OutputFormat) -> Response:
+    answer = plain_answer(Answer({}, result.schema, _until_closed(result)))
     facts = {"release": view.number, "truncated": result.truncated or False}
-    tag = hashlib.sha256(f"{view.digest} {VERSION} {output.name} {result.digest}".encode()).hexdigest()[:32]
+    if output is JSON:
+        # The other formats say it in a way of their own.
+        facts["columns"] = [{"name": column.name, "type": str(column.type)} for column in answer.schema]
+    about = f"{view.digest} {VERSION} {output.name} {result.digest} {result.truncated}"
+    tag = hashlib.sha256(about.encode()).hexdigest()[:32]
     headers = {"etag": f'"{tag}"', "cache-control": "no-cache", "vary": "Accept"}
     if request.method == "GET" and is_known(request.headers, headers["etag"]):
         result.close()
         return Response(status_code=304, headers=headers)
-    return response_of(request, Answer(facts, result.schema, _until_closed(result)), output, headers)
+    return response_of(request, dataclasses.replace(answer, facts=facts), output, headers)
 
 
 def _until_closed(result: SqlResult) -> Iterator[pa.RecordBatch]:

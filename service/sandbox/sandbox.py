@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import concurrent.futures
+import dataclasses
 import json
 import logging
 import tempfile
@@ -71,7 +72,12 @@ class SqlSandbox:
         return confinement
 
     async def run(
-        self, serving_file: Path, data_files_root: Path, statement: str, parameters: Parameters = None
+        self,
+        serving_file: Path,
+        data_files_root: Path,
+        statement: str,
+        parameters: Parameters = None,
+        most_rows: int | None = None,
     ) -> SqlResult:
         """Run one statement of a stranger on a release; cancelling kills its worker.
 
@@ -80,6 +86,7 @@ class SqlSandbox:
             data_files_root: the folder that holds its Parquet files; all below it may be read.
             statement: SQL of any kind: it is refused if need be.
             parameters: values as JSON has them, by position or by name.
+            most_rows: as many are taken, where that is fewer than the limit.
 
         Returns:
             The whole result; close it.
@@ -89,7 +96,9 @@ class SqlSandbox:
         """
         limits = self.limits
         _check_length(statement, parameters, limits)
-        job = _Job(self, serving_file, data_files_root, statement, parameters)
+        if most_rows is not None and most_rows < limits.result_rows:
+            limits = dataclasses.replace(limits, result_rows=most_rows)
+        job = _Job(self, serving_file, data_files_root, statement, parameters, limits)
         future = self._enqueue(job)
         has_expired = False
 
@@ -192,11 +201,18 @@ class _Job:
     """One statement on its way through a thread of the sandbox."""
 
     def __init__(
-        self, sandbox: SqlSandbox, serving_file: Path, data_files_root: Path, statement: str, parameters: Parameters
+        self,
+        sandbox: SqlSandbox,
+        serving_file: Path,
+        data_files_root: Path,
+        statement: str,
+        parameters: Parameters,
+        limits: SqlLimits,
     ) -> None:
         self._sandbox = sandbox
         self._release = serving_file, data_files_root
         self._asked = statement, parameters
+        self._limits = limits
         self._changing = threading.Lock()
         self._worker: Worker | None = None
         self._is_abandoned = False
@@ -212,7 +228,7 @@ class _Job:
                     self._worker = worker
                     if self._is_abandoned:
                         worker.kill()
-                facts = worker.ask(*self._asked, file.fileno(), sandbox.limits)
+                facts = worker.ask(*self._asked, file.fileno(), self._limits)
             finally:
                 with self._changing:
                     self._worker = None

@@ -73,8 +73,8 @@ class OpenRelease:
             self._connection.execute(setting)
         self._tables = tables_of(self._connection)
 
-    def run(self, text: str, parameters: Parameters, file: int) -> Spooled:
-        """Run a statement and write its result to an open file; raises SqlProblem and Suspect."""
+    def run(self, text: str, parameters: Parameters, file: int, most_rows: int) -> Spooled:
+        """Run a statement and write the first rows of its result to an open file; raises SqlProblem and Suspect."""
         # A connection of its own: variables, temporary tables and the seed of random numbers end with it.
         cursor = self._connection.cursor()
         try:
@@ -83,7 +83,7 @@ class OpenRelease:
             if relation is None:
                 raise SqlProblem(errors.NOT_ALLOWED, "the statement has no result")
             reader = relation.to_arrow_reader(_ROWS_PER_BATCH)
-            return spool(reader, file, self._limits.result_rows, self._limits.result_mb * MEGABYTE)
+            return spool(reader, file, min(most_rows, self._limits.result_rows), self._limits.result_mb * MEGABYTE)
         except NotTabular as error:
             raise SqlProblem(errors.ERROR, str(error)) from None
         except duckdb.InterruptException:

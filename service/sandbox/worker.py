@@ -70,7 +70,7 @@ def _answer(channel: socket.socket, admit: Admission) -> None:
 
 def _reply(release: OpenRelease, asked: dict[str, Any], file: int) -> dict[str, Any]:
     try:
-        done = release.run(asked["statement"], asked["parameters"], file)
+        done = release.run(asked["statement"], asked["parameters"], file, asked["most_rows"])
     except Suspect as suspect:
         return _told(suspect.problem) | {"worn": True}
     except SqlProblem as problem:

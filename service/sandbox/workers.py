@@ -90,7 +90,8 @@ class Worker:
         deadline = time.monotonic() + limits.seconds + _GRACE
         try:
             self._channel.settimeout(limits.seconds + _GRACE)
-            send(self._channel, {"statement": statement, "parameters": parameters}, file)
+            asked = {"statement": statement, "parameters": parameters, "most_rows": limits.result_rows}
+            send(self._channel, asked, file)
             reply, _ = receive(self._channel, LONGEST_REPLY, deadline)
         except TimeoutError:
             self.kill()

@@ -76,6 +76,21 @@ def test_a_cut_result_says_so(client: TestClient, format: str) -> None:  # noqa:
         assert (response.json()["truncated"], len(response.json()["rows"])) == ("rows", 5000)
 
 
+def test_fewer_rows_may_be_asked_for_and_more_than_the_service_gives_may_not(client: TestClient) -> None:
+    few = client.get("/v1/sql", params={"q": "SELECT * FROM range(5)", "limit": 3})
+    assert (few.json()["truncated"], len(few.json()["rows"])) == ("rows", 3)
+    assert post(client, "SELECT * FROM range(3)", limit=3).json()["truncated"] is False
+    assert len(post(client, "SELECT * FROM range(6000)", limit=5500).json()["rows"]) == 5000
+    assert post(client, "SELECT 1", limit=0).status_code == 422
+
+
+def test_columns_are_told_with_their_types_also_without_rows(client: TestClient) -> None:
+    answer = post(client, "SELECT 1::BIGINT AS a, 'x' AS b, 0.5::DOUBLE AS b, MAP {'c': 1} AS d WHERE false").json()
+    types = {column["name"]: column["type"] for column in answer["columns"]}
+    assert types == {"a": "int64", "b": "string", "b_1": "double", "d": "map<string, int32>"}
+    assert answer["rows"] == []
+
+
 def test_the_same_result_is_known_by_its_tag_and_another_is_not(client: TestClient) -> None:
     first = client.get("/v1/sql", params={"q": "SELECT 1 AS x"})
     known = {"If-None-Match": first.headers["etag"]}
@@ -129,10 +144,32 @@ def test_a_body_that_is_no_question_says_what_to_send(client: TestClient, body: 
 
 
 def test_a_parameter_that_is_not_there_is_refused(client: TestClient) -> None:
-    assert client.get("/v1/sql?q=SELECT+1&limit=3").json()["parameter"] == "limit"
+    assert client.get("/v1/sql?q=SELECT+1&colour=3").json()["parameter"] == "colour"
     assert client.get("/v1/sql").json()["parameter"] == "q"
     assert client.get("/v1/sql?q=SELECT+1&parameters=x").json()["parameter"] == "parameters"
     assert client.get("/v1/sql?q=SELECT+1&release=9").status_code == 404
+
+
+def test_a_statement_ends_when_whoever_asked_has_left(client: TestClient) -> None:
+    body = b'{"sql": "SELECT count(*) FROM range(100000) a, range(100000) b, range(1000) c"}'
+    statuses = []
+    app: Any = client.app
+
+    async def leave_at_once() -> None:
+        messages = [{"type": "http.request", "body": body}, {"type": "http.disconnect"}]
+
+        async def receive() -> Any:
+            return messages.pop(0)
+
+        async def send(message: Any) -> None:
+            statuses.append(message.get("status"))
+
+        scope = {"type": "http", "method": "POST", "path": "/v1/sql", "headers": [], "query_string": b"", "app": app}
+        await app(scope, receive, send)
+
+    assert client.portal is not None
+    client.portal.call(leave_at_once)
+    assert statuses[0] == 499
 
 
 def test_sql_can_be_switched_off(lake: Lake) -> None:
