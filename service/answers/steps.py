@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+
 import numpy as np
 import pyarrow as pa
 
@@ -12,6 +14,7 @@ from service.answers.coarseness import coarse_trials
 from service.answers.confirmation import FIRST, Confirmed, Crossing, confirmed
 from service.answers.facts import facts_of
 from service.answers.goal import Goal
+from service.answers.of_batch_sizes import of_batch_sizes
 from service.answers.search import NEVER, Search, at, search
 from service.answers.selection import Selection
 from service.release_view import ReleaseView
@@ -26,12 +29,20 @@ STEPS_TO_TARGET = row_shape(
 _STATUSES = pa.array(STATUSES)
 
 
-def steps_to_target(view: ReleaseView, selection: Selection, goal: Goal, crossing: Crossing = FIRST) -> Answer:
+def steps_to_target(
+    view: ReleaseView,
+    selection: Selection,
+    goal: Goal,
+    crossing: Crossing = FIRST,
+    batch_sizes: Sequence[int] = (),
+) -> Answer:
     """Steps to target by workload, batch size and trial; raises UnknownName and BadParameter.
 
-    crossing: which hit the columns `confirmed_…` are about.
+    crossing: which hit the columns `confirmed_…` are about. batch_sizes: only trials of these; none for all.
     """
-    searches = [search(view, selection, workload) for workload in selection.workloads]
+    searches = [
+        of_batch_sizes(view, search(view, selection, workload), batch_sizes) for workload in selection.workloads
+    ]
     batches, warnings = [], []
     for found in searches:
         hits = found.first_hits(goal)
@@ -41,7 +52,8 @@ def steps_to_target(view: ReleaseView, selection: Selection, goal: Goal, crossin
             crossed = confirmed(view, found, goal, crossing, hits)
         batches.append(_rows(found, hits, crossed))
         warnings += coarse_trials(found, hits, steps, previous)
-    facts = facts_of(view, selection, searches[0].direction) | goal.facts() | crossing.facts() | {"warnings": warnings}
+    facts = facts_of(view, selection, searches[0].direction) | {"batch_sizes": list(batch_sizes)}
+    facts |= goal.facts() | crossing.facts() | {"warnings": warnings}
     return Answer(facts, STEPS_TO_TARGET.schema, iter(batches))
 
 

@@ -17,6 +17,13 @@ def fact(name: str, shape: dict[str, Any], description: str, example: object, un
 
 RELEASE = fact("release", {"type": "integer"}, "The release that answered.", 1)
 _OTHERS = {
+    "batch_sizes": fact(
+        "batch_sizes",
+        {"type": "array", "items": {"type": "integer"}},
+        "The batch sizes asked for; empty for all.",
+        [64],
+        "batch_unit of the study",
+    ),
     "target": fact(
         "target", {"type": "number"}, "The target; comparator says what reaches it.", 0.05, "unit of the metric"
     ),

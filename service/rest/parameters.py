@@ -177,6 +177,23 @@ class ComparatorParameters(SelectionParameters):
     """strict: only what is better than the target reaches it; inclusive: also what equals it."""
 
 
+class BatchSizeParameters(BaseModel):
+    """Trials of which batch sizes?"""
+
+    model_config = ConfigDict(use_attribute_docstrings=True, frozen=True)
+
+    batch_size: Annotated[
+        list[Natural],
+        Field(
+            default_factory=list,
+            max_length=MOST_PLACES,
+            examples=[[64]],
+            json_schema_extra=unit("batch_unit of the study, mostly examples"),
+        ),
+    ]
+    """Only trials of this batch size, which every workload has to have; may be repeated. Default: all."""
+
+
 class GoalParameters(ComparatorParameters):
     """When is a target reached?"""
 
@@ -201,6 +218,10 @@ class CrossingParameters(GoalParameters):
     def asked_crossing(self) -> Crossing:
         """The crossing these parameters ask for; raises BadParameter."""
         return Crossing(self.crossing, self.k)
+
+
+class StepsToTargetParameters(BatchSizeParameters, CrossingParameters):
+    """When does each trial reach a target?"""
 
 
 class ScalingParameters(CrossingParameters):

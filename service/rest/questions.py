@@ -24,7 +24,6 @@ from service.papers.listing import PAPERS, paper_figures
 from service.rest.analysis.questions import analysis_questions
 from service.rest.facts import LIST_FACTS, RELEASE, SELECTION_FACTS, facts_named
 from service.rest.parameters import (
-    CrossingParameters,
     CurvesParameters,
     ListParameters,
     MetaparametersParameters,
@@ -33,6 +32,7 @@ from service.rest.parameters import (
     ReleaseParameters,
     ScalingParameters,
     SelectionParameters,
+    StepsToTargetParameters,
     TargetsParameters,
     TrialListParameters,
 )
@@ -71,12 +71,16 @@ def questions() -> Iterator[Question]:
     yield Question(
         "/v1/steps-to-target",
         "When each trial of a workload reaches a target.",
-        CrossingParameters,
+        StepsToTargetParameters,
         lambda asked: steps_to_target(
-            asked.view, asked.parameters.selection(), asked.parameters.goal(), asked.parameters.asked_crossing()
+            asked.view,
+            asked.parameters.selection(),
+            asked.parameters.goal(),
+            asked.parameters.asked_crossing(),
+            asked.parameters.batch_size,
         ),
         STEPS_TO_TARGET,
-        (*SELECTION_FACTS, *facts_named("target", "comparator", "crossing", "k", "warnings")),
+        (*SELECTION_FACTS, *facts_named("batch_sizes", "target", "comparator", "crossing", "k", "warnings")),
     )
     yield Question(
         "/v1/best",

@@ -381,3 +381,11 @@ def test_unknown_names_come_with_near_matches() -> None:
     with pytest.raises(UnknownName) as caught:
         scaling(view, Selection((type(WORKLOAD)("tests/rows", "mnist", "cnn", "adm"),), METRIC), answers.Goal(0.3))
     assert caught.value.near_matches[0] == str(OTHER)
+
+
+def test_steps_to_target_of_some_batch_sizes_are_those_among_all() -> None:
+    rows = [Row(size, trial, "COMPLETE", 5 * trial, 0.1 * trial) for size in (1, 8, 64) for trial in range(1, 6)]
+    view, selection, goal = view_of(rows), Selection((WORKLOAD,), METRIC), answers.Goal(0.35)
+    whole = steps_to_target(view, selection, goal).table().to_pylist()
+    some = steps_to_target(view, selection, goal, batch_sizes=(64, 1)).table().to_pylist()
+    assert some == [row for row in whole if row["batch_size"] != 8]

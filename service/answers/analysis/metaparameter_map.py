@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
@@ -16,6 +17,7 @@ from service.answers.analysis.trial_outcomes import outcomes_of
 from service.answers.analysis.tuned_studies import metaparameters_of
 from service.answers.facts import facts_of
 from service.answers.goal import Goal
+from service.answers.of_batch_sizes import of_batch_sizes
 from service.answers.search import NEVER, Floats, Search, at, search
 from service.answers.selection import Selection
 from service.release_view import ReleaseView
@@ -37,21 +39,27 @@ _DEFINITION = (
 )
 
 
-def metaparameter_map(view: ReleaseView, selection: Selection, goal: Goal) -> Answer:
-    """Every admitted trial by workload, batch size and trial_id; raises UnknownName and BadParameter."""
-    searches = [search(view, selection, workload) for workload in selection.workloads]
+def metaparameter_map(view: ReleaseView, selection: Selection, goal: Goal, batch_sizes: Sequence[int] = ()) -> Answer:
+    """Every admitted trial by workload, batch size and trial_id; raises UnknownName and BadParameter.
+
+    batch_sizes: only trials of these; none for all.
+    """
+    searches = [
+        of_batch_sizes(view, search(view, selection, workload), batch_sizes) for workload in selection.workloads
+    ]
     batches, regions, warnings = [], [], []
     for found in searches:
         rows = np.flatnonzero(found.admitted)
         hits = found.first_hits(goal)
         classes = outcomes_of(found.facts, hits != NEVER, rows)
-        regions += _regions(found, classes, rows)
+        regions += _regions(found, classes, rows, batch_sizes or found.facts.batch_sizes)
         batch = _rows(view, found, hits[rows], classes, rows)
         warnings += _warnings(found, batch)
         batches.append(batch)
     finding = Finding(_DEFINITION, n_used=sum(batch.num_rows for batch in batches), warnings=tuple(warnings))
-    facts = facts_of(view, selection, searches[0].direction) | goal.facts() | {"goal_regions": regions}
-    return Answer(facts | finding.facts(), MAP.schema, iter(batches))
+    facts = facts_of(view, selection, searches[0].direction) | goal.facts()
+    facts |= {"batch_sizes": list(batch_sizes), "goal_regions": regions} | finding.facts()
+    return Answer(facts, MAP.schema, iter(batches))
 
 
 def _rows(view: ReleaseView, found: Search, hits: Integers, classes: Integers, rows: Integers) -> pa.RecordBatch:
@@ -86,11 +94,13 @@ def _goal_probability(at: Floats, classes: Integers, study: Integers) -> Floats:
     return found
 
 
-def _regions(found: Search, classes: Integers, rows: Integers) -> list[dict[str, Any]]:
-    """By study, how many trials are of each class."""
+def _regions(found: Search, classes: Integers, rows: Integers, wanted: Sequence[int]) -> list[dict[str, Any]]:
+    """By study of the batch sizes that are wanted, how many trials are of each class."""
     study = found.facts.study_of_trial[rows]
     regions = []
     for index, batch_size in enumerate(found.facts.batch_sizes):
+        if batch_size not in wanted:
+            continue
         own = classes[study == index]
         counts: list[int] = np.bincount(own, minlength=len(OUTCOMES)).tolist()
         regions.append(

@@ -120,4 +120,4 @@ def metaparameter_facts() -> tuple[Fact, ...]:
 
 def metaparameter_map_facts() -> tuple[Fact, ...]:
     """The facts of the map."""
-    return analysis_facts(_REGIONS)
+    return analysis_facts(*facts_named("batch_sizes"), _REGIONS)

@@ -10,7 +10,7 @@ from service.analysis.near_optimal import WITHIN
 from service.answers.analysis.metaparameter_map import MAP, metaparameter_map
 from service.answers.analysis.metaparameters import OPTIMA, metaparameter_optima
 from service.rest.analysis.metaparameter_facts import metaparameter_facts, metaparameter_map_facts
-from service.rest.parameters import GoalParameters, Natural, Status, unit
+from service.rest.parameters import BatchSizeParameters, GoalParameters, Natural, Status, unit
 from service.rest.question import Question
 
 
@@ -27,7 +27,7 @@ class MetaparameterOptimaParameters(GoalParameters):
     """The batch size from whose best trial the heuristics start; default: the smallest with a result."""
 
 
-class MetaparameterMapParameters(GoalParameters):
+class MetaparameterMapParameters(BatchSizeParameters, GoalParameters):
     """Where in the space of learning rate and momentum is a target reached?"""
 
     status: Annotated[list[Status], Field(default_factory=lambda: list(get_args(Status)), examples=[["COMPLETE"]])]
@@ -38,7 +38,9 @@ METAPARAMETER_MAP_QUESTION = Question(
     "/v1/analysis/metaparameter-map",
     "Every trial with learning rate, momentum and what became of it: the target reached or not, divergence.",
     MetaparameterMapParameters,
-    lambda asked: metaparameter_map(asked.view, asked.parameters.selection(), asked.parameters.goal()),
+    lambda asked: metaparameter_map(
+        asked.view, asked.parameters.selection(), asked.parameters.goal(), asked.parameters.batch_size
+    ),
     MAP,
     metaparameter_map_facts(),
 )

@@ -14,6 +14,7 @@ from schema.tables import STATUSES
 from service.answers.analysis.metaparameter_map import metaparameter_map
 from service.answers.goal import Goal
 from service.answers.selection import Selection
+from service.errors import UnknownName
 from tests.oracle import Goal as PlainGoal
 from tests.oracle import Row, steps_to_target_rows
 from tests.service.views import METRIC, WORKLOAD, view_of
@@ -107,3 +108,17 @@ def test_only_the_statuses_asked_for_are_on_the_map() -> None:
     rows = [Row(8, 1, "COMPLETE", 10, 0.1), Row(8, 2, "INFEASIBLE", 10, 0.1)]
     answer = metaparameter_map(view_of(rows), Selection((WORKLOAD,), METRIC), Goal(0.5))
     assert answer.table()["trial_id"].to_pylist() == [1]
+
+
+def test_a_batch_size_alone_has_the_rows_and_the_region_it_has_among_all() -> None:
+    rows = [Row(size, trial, "COMPLETE", trial * size, 0.1 * trial) for size in (1, 8) for trial in range(1, 9)]
+    view = view_of(rows)
+    whole, alone = metaparameter_map(view, ALL, Goal(0.5)), metaparameter_map(view, ALL, Goal(0.5), (8,))
+    expected = [row for row in whole.table().to_pylist() if row["batch_size"] == 8]
+    assert alone.table().to_pylist() == expected
+    assert alone.facts["goal_regions"] == whole.facts["goal_regions"][1:]
+
+
+def test_a_batch_size_that_is_not_there_is_named_with_those_that_are() -> None:
+    with pytest.raises(UnknownName, match="did you mean tests/rows/mnist/cnn/sgd/8"):
+        metaparameter_map(view_of([Row(8, 1, "COMPLETE", 1, 0.1)]), ALL, Goal(0.5), (9,))
