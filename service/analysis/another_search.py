@@ -47,8 +47,8 @@ def another_search(steps: Floats) -> AnotherSearch:
     """Steps by trial, inf for never. Ranges of less than one trial are None. Raises ValueError for NaN."""
     n_trials = len(steps)
     return AnotherSearch(
-        half=_without_replacement(steps, n_trials // 2),
-        quarter=_without_replacement(steps, n_trials // 4),
+        half=range_of_best(steps, n_trials // 2),
+        quarter=range_of_best(steps, n_trials // 4),
         m_out_of_n=_with_replacement(steps, round(n_trials**EXPONENT)),
         runner_up_ratio=ratio_to_best(steps, 2),
         fifth_ratio=ratio_to_best(steps, 5),
@@ -63,7 +63,8 @@ def ratio_to_best(steps: Floats, rank: int) -> float | None:
     return float(ordered[-1] / ordered[0])
 
 
-def _without_replacement(steps: Floats, n: int) -> Range | None:
+def range_of_best(steps: Floats, n: int) -> Range | None:
+    """Of the best of n of the trials, drawn without replacement; None for less than one."""
     if n < 1:
         return None
     lower, upper = quantiles(steps, np.array([n]), np.array([LOWER, UPPER]))[0].tolist()

@@ -6,12 +6,13 @@ import math
 from collections.abc import Iterable, Sequence
 from typing import Any
 
-import altair as alt
-
 from service.figures import theme
-from service.figures.layers import px
+from service.figures.channels import category, px, quantity
+from service.figures.layers import Layer, layer
 from service.figures.panel import Limits, Panel
 
+Scale = dict[str, Any]
+Axis = dict[str, Any]
 X_EXTENT, Y_EXTENT = 20, 36
 """px between an axis and its title: the same in every figure, so that figures are as wide as was asked."""
 _PX_A_DIGIT = 5.2
@@ -43,41 +44,45 @@ def linear_limits(values: Iterable[float], margin: float = 0.06) -> Limits:
     return low - room, high + room
 
 
-def log_scale(limits: Limits, base: int = 2) -> alt.Scale:
+def log_scale(limits: Limits, base: int = 2) -> Scale:
     """A logarithmic scale from one limit to the other."""
-    return alt.Scale(type="log", base=base, domain=list(limits), nice=False)
+    return {"type": "log", "base": base, "domain": list(limits), "nice": False}
 
 
-def linear_scale(limits: Limits) -> alt.Scale:
+def linear_scale(limits: Limits) -> Scale:
     """A linear scale from one limit to the other."""
-    return alt.Scale(domain=list(limits), nice=False, zero=False)
+    return {"domain": list(limits), "nice": False, "zero": False}
 
 
-def log_axis(limits: Limits, title: str, length: int, base: int = 2, extent: int = Y_EXTENT) -> alt.Axis:
+def log_axis(limits: Limits, title: str, length: int, base: int = 2, extent: int = Y_EXTENT) -> Axis:
     """An axis of that length in px with ticks at powers of the base, whose labels `power_labels` draws."""
     ticks = [float(base) ** power for power in powers(limits, base, length)]
-    return alt.Axis(values=ticks, labels=False, title=title, minExtent=extent, maxExtent=extent, titlePadding=2)
+    return {"values": ticks, "labels": False, **_edge(title, extent)}
 
 
-def linear_axis(title: str, length: int, extent: int = Y_EXTENT) -> alt.Axis:
+def linear_axis(title: str, length: int, extent: int = Y_EXTENT) -> Axis:
     """An axis of that length in px with few ticks, as wide as a logarithmic one."""
     label = "abs(datum.value) >= 10000 ? format(datum.value, '~s') : format(datum.value, ',')"
     ticks = max(2, min(6, length // 45))
-    return alt.Axis(title=title, tickCount=ticks, labelExpr=label, minExtent=extent, maxExtent=extent, titlePadding=2)
+    return {"tickCount": ticks, "labelExpr": label, **_edge(title, extent)}
 
 
-def power_labels(panel: Panel, x: Limits | None, y: Limits | None, base: int = 2) -> list[alt.Chart]:
+def _edge(title: str, extent: int) -> Axis:
+    return {"title": title, "minExtent": extent, "maxExtent": extent, "titlePadding": 2}
+
+
+def power_labels(panel: Panel, x: Limits | None, y: Limits | None, base: int = 2) -> list[Layer]:
     """The labels of logarithmic axes, base and exponent apart: superscript letters are too small and in few fonts."""
     found = []
     place: dict[str, Any]
     if x is not None:
         rows = _labels(powers(x, base, panel.width), base)
-        place = {"x": alt.X("at:Q", scale=log_scale(x, base)), "y": px("y", panel.height + 8)}
+        place = {"x": quantity("at", scale=log_scale(x, base)), "y": px(panel.height + 8)}
         found += _base_and_exponent(rows, base, place, 2 if base < 10 else 4)
     if y is not None:
         rows = _labels(powers(y, base, panel.height), base)
         longest = max((len(row["exponent"]) for row in rows), default=1)
-        place = {"x": px("x", -8 - _PX_A_DIGIT * longest), "y": alt.Y("at:Q", scale=log_scale(y, base))}
+        place = {"x": px(-8 - _PX_A_DIGIT * longest), "y": quantity("at", scale=log_scale(y, base))}
         found += _base_and_exponent(rows, base, place, 0, baseline="middle")
     return found
 
@@ -97,12 +102,10 @@ def _labels(exponents: Sequence[int], base: int) -> list[dict[str, Any]]:
 
 def _base_and_exponent(
     rows: Sequence[dict[str, Any]], base: int, place: dict[str, Any], right: float, baseline: str = "top"
-) -> list[alt.Chart]:
-    chart = alt.Chart(alt.InlineData(values=list(rows))).encode(**place)
+) -> list[Layer]:
+    raised = place | {"text": category("exponent")}
     style: dict[str, Any] = {"color": theme.INK, "baseline": baseline, "clip": False, "tooltip": None}
     return [
-        chart.mark_text(align="right", dx=right, fontSize=theme.LABEL, text=str(base), **style),
-        chart.mark_text(align="left", dx=right + 0.5, dy=-4, fontSize=theme.EXPONENT, **style).encode(
-            text="exponent:N"
-        ),
+        layer(rows, "text", place, align="right", dx=right, fontSize=theme.LABEL, text=str(base), **style),
+        layer(rows, "text", raised, align="left", dx=right + 0.5, dy=-4, fontSize=theme.EXPONENT, **style),
     ]

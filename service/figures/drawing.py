@@ -10,6 +10,7 @@ import pyarrow as pa
 
 from service.figures import layout
 from service.figures.caption import caption
+from service.figures.links import Links
 from service.figures.panel import Panel
 from service.release_view import ReleaseView
 
@@ -20,7 +21,7 @@ class Drawing:
 
     rows, facts: of the answer. view: the release that gave it, for what else a figure shows. parameters: those of the
     answer's path. query: the URL of the answer, for the caption. width, height: of the figure in px. title: in place of
-    the figure's own.
+    the figure's own. links: to the explorer's pages.
     """
 
     rows: pa.Table
@@ -31,6 +32,7 @@ class Drawing:
     width: int
     height: int
     title: str | None = None
+    links: Links | None = None
 
     def caption(self, explained: Sequence[str]) -> list[str]:
         """What the marks mean, and where the data are from."""

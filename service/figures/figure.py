@@ -1,41 +1,46 @@
-"""A figure: panels in a grid with a caption below, as one Vega-Lite specification."""
+"""A figure: plots in a grid with a caption below, as one Vega-Lite specification."""
 
 from __future__ import annotations
 
 import math
 from collections.abc import Sequence
-from typing import Literal
+from typing import Any, Literal
 
-import altair as alt
 import orjson
 
 from service.figures import layout, theme
 from service.figures.caption import wrapped
 from service.figures.figure_formats import Document
-from service.figures.layers import HeldRows, Row
+from service.figures.layers import Layer, Plot, Row
+
+SCHEMA = "https://vega.github.io/schema/vega-lite/v6.4.1.json"
 
 
 def figure(
-    panels: Sequence[alt.LayerChart | alt.Chart],
+    plots: Sequence[Plot],
     columns: int = 1,
     caption: Sequence[str] = (),
     width: int = 400,
     shares_legend: bool = False,
+    description: str = "",
 ) -> Document:
-    """The specification of panels, row by row in so many columns, with the sentences of a caption below them.
+    """The specification of plots, row by row in so many columns, with the sentences of a caption below them.
 
-    width: of the figure in px, for the lines of the caption. shares_legend: all panels have the same series.
+    width: of the figure in px, for the lines of the caption. shares_legend: all plots have the same series.
+    description: what is to be seen, for those who don't see it.
     """
     resolved: Literal["shared", "independent"] = "shared" if shares_legend else "independent"
-    datasets: dict[str, list[Row]] = {}
+    rows = _Datasets()
     specification: Document = {
-        "$schema": alt.SCHEMA_URL,
-        "concat": [_panel(panel, datasets) for panel in panels],
+        "$schema": SCHEMA,
+        "concat": [_plot(plot, rows) for plot in plots],
         "columns": columns,
         "resolve": {"scale": {"color": resolved, "shape": resolved}},
-        "datasets": datasets,
+        "datasets": rows.by_name,
         "config": theme.configuration(),
     }
+    if description:
+        specification["description"] = description
     lines = wrapped(caption, width - 2 * layout.PADDING)
     if lines:
         specification["title"] = {
@@ -52,17 +57,34 @@ def figure(
     return specification
 
 
-def _panel(chart: alt.LayerChart | alt.Chart, datasets: dict[str, list[Row]]) -> Document:
-    """A panel's own part of the specification; its rows are put among the datasets.
+class _Datasets:
+    """The rows of a figure by name; those of several layers once."""
 
-    Panels are put together here, since altair copies all layers of all panels several times to do it.
-    """
-    found: Document = chart.to_dict(validate=False)
-    for name, held in found.pop("datasets", {}).items():
-        datasets[name] = held.rows if isinstance(held, HeldRows) else held
-    for name in ("$schema", "config"):
-        found.pop(name, None)
+    def __init__(self) -> None:
+        self.by_name: dict[str, Sequence[Row]] = {}
+        self._names: dict[int, str] = {}
+
+    def name_of(self, rows: Sequence[Row]) -> str:
+        """The name that rows have; the same list has the same."""
+        name = self._names.setdefault(id(rows), f"rows-{len(self._names)}")
+        self.by_name[name] = rows
+        return name
+
+
+def _plot(plot: Plot, rows: _Datasets) -> Document:
+    found: Document = {
+        "layer": [_layer(layer, rows) for layer in plot.layers],
+        "width": plot.width,
+        "height": plot.height,
+    }
+    if plot.heading:
+        found["title"] = {"text": list(plot.heading)} | ({"subtitle": plot.subtitle} if plot.subtitle else {})
     return found
+
+
+def _layer(layer: Layer, rows: _Datasets) -> Document:
+    found: dict[str, Any] = {"data": {"name": rows.name_of(layer.rows)}, "mark": layer.mark, "encoding": layer.encoding}
+    return found | ({"transform": list(layer.transforms)} if layer.transforms else {})
 
 
 def encoded(specification: Document) -> bytes:

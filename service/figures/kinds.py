@@ -38,14 +38,11 @@ class Kind:
         """The figure as a Vega-Lite specification."""
         draw: Callable[[Drawing], Drawn] = pkgutil.resolve_name(f"service.figures.drawings.{self.drawing}")
         figure = pkgutil.resolve_name("service.figures.figure:figure")
-        debug_mode = pkgutil.resolve_name("altair.utils.schemapi:debug_mode")
-        # Checking every layer as it is made takes half of the time; tests check what is drawn.
-        with debug_mode(False):
-            drawn = draw(drawing)
-            lines = drawing.caption(drawn.explained)
-            if drawing.title and len(drawn.panels) > 1:
-                lines.insert(0, drawing.title)
-            found: Document = figure(drawn.panels, drawn.columns, lines, drawing.width, drawn.shares_legend)
+        drawn = draw(drawing)
+        lines = drawing.caption(drawn.explained)
+        if drawing.title and len(drawn.panels) > 1:
+            lines.insert(0, drawing.title)
+        found: Document = figure(drawn.panels, drawn.columns, lines, drawing.width, drawn.shares_legend)
         return found
 
 

@@ -1,58 +1,66 @@
-"""The layers that charts are made of."""
+"""The layers that charts are made of, and the plots that layers make."""
 
 from __future__ import annotations
 
-import hashlib
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, replace
 from typing import Any, Literal
-
-import altair as alt
-import orjson
 
 from service.figures import theme
 from service.figures.caption import wrapped
+from service.figures.channels import Channel, category, px
 from service.figures.layout import HANGING
+from service.figures.links import HREF, Transform
 from service.figures.panel import Panel
 
 Row = dict[str, Any]
+Mark = Literal["line", "point", "rule", "rect", "area", "text"]
 
 
-class HeldRows(str):
-    """Stands for rows in a chart, by their checksum: altair would check every value, which takes longer than to draw.
+@dataclass(frozen=True, eq=False)
+class Layer:
+    """Marks of one sort.
 
-    `service.figures.figure` puts the rows in its place.
+    rows: of JSON values; those of several layers are written once if they are the same list. mark: how it looks;
+    encoding: what of each row it shows, by channel; transforms: what is made of the rows first; as Vega-Lite has them.
     """
 
-    rows: list[Row]
+    rows: Sequence[Row]
+    mark: Mapping[str, Any]
+    encoding: Mapping[str, Any]
+    transforms: Sequence[Mapping[str, Any]] = ()
+
+    def linked(self, computed: Transform | None) -> Layer:
+        """The same marks, each with the link that `service.figures.links` computes; None: without."""
+        if computed is None:
+            return self
+        encoding = {**self.encoding, "href": category(HREF)}
+        return replace(self, encoding=encoding, transforms=[*self.transforms, computed])
 
 
-def rows_chart(rows: Sequence[Row]) -> alt.Chart:
-    """A layer over rows of JSON values."""
-    held = HeldRows(hashlib.sha256(orjson.dumps(rows)).hexdigest())
-    held.rows = list(rows)
-    return alt.Chart(alt.InlineData(values=held))
+@dataclass(frozen=True, eq=False)
+class Plot:
+    """Layers, the lowest first, in one frame. width, height: px. heading: in lines."""
+
+    layers: Sequence[Layer]
+    width: int
+    height: int
+    heading: Sequence[str] = ()
+    subtitle: str = ""
 
 
-def px(axis: Literal["x", "y"], place: float) -> alt.XValue | alt.YValue:
-    """A place in px from the plot's upper left corner; `alt.value` would have to find out for which axis."""
-    channel: Any = alt.XValue if axis == "x" else alt.YValue
-    found: alt.XValue | alt.YValue = channel(place)
-    return found
+def layer(rows: Sequence[Row], mark: Mark, encoding: Mapping[str, Any], **style: Any) -> Layer:
+    """A mark for each row; for line and area, one for all rows of a series. style: of all of them alike."""
+    return Layer(rows, {"type": mark, **style}, encoding)
 
 
-def words(text: str, panel: Panel) -> alt.Chart:
+def words(text: str, panel: Panel) -> Layer:
     """Words in the middle of a plot, where there is nothing else to see."""
-    middle = {"x": px("x", panel.width / 2), "y": px("y", panel.height / 2)}
-    chart = rows_chart([{"text": text}]).mark_text(fontSize=theme.TITLE, color=theme.INK)
-    said: alt.Chart = chart.encode(**middle, text="text:N")
-    return said
+    middle: dict[str, Channel] = {"x": px(panel.width / 2), "y": px(panel.height / 2), "text": category("text")}
+    return layer([{"text": text}], "text", middle, fontSize=theme.TITLE, color=theme.INK)
 
 
-def layered(layers: Sequence[alt.Chart], panel: Panel) -> alt.LayerChart:
+def layered(layers: Sequence[Layer], panel: Panel) -> Plot:
     """Layers, the lowest first, in the frame of a panel."""
-    lines = wrapped([panel.title], panel.width + HANGING, theme.HEADING)
-    frame: dict[str, Any] = {"width": panel.width, "height": panel.height}
-    if lines:
-        frame["title"] = {"text": lines} | ({"subtitle": panel.subtitle} if panel.subtitle else {})
-    chart: alt.LayerChart = alt.LayerChart(layer=list(layers), **frame)
-    return chart
+    heading = wrapped([panel.title], panel.width + HANGING, theme.HEADING)
+    return Plot(layers, panel.width, panel.height, heading, panel.subtitle)

@@ -3,36 +3,34 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-
-import altair as alt
+from typing import Any
 
 from service.figures import theme
+from service.figures.channels import Channel, category
 from service.figures.layout import legend_columns
 from service.figures.panel import Panel
 
 
-def colours(labels: Sequence[str], panel: Panel, is_ordered: bool = False) -> alt.Color:
+def colours(labels: Sequence[str], panel: Panel, is_ordered: bool = False) -> Channel:
     """A colour for each series, in the order given; is_ordered: from dark to light."""
     range_ = theme.ordered(len(labels)) if is_ordered else _as_many(theme.COLOURS, labels)
-    return alt.Color("series:N", scale=alt.Scale(domain=list(labels), range=range_), legend=legend(labels, panel))
+    return category("series", scale={"domain": list(labels), "range": range_}, legend=legend(labels, panel))
 
 
-def shapes(labels: Sequence[str], panel: Panel) -> alt.Shape:
+def shapes(labels: Sequence[str], panel: Panel) -> Channel:
     """A shape for each series, in the order given; shares the legend of its colour."""
-    return alt.Shape(
-        "series:N",
-        scale=alt.Scale(domain=list(labels), range=_as_many(theme.SHAPES, labels)),
-        legend=legend(labels, panel),
-    )
+    scale = {"domain": list(labels), "range": _as_many(theme.SHAPES, labels)}
+    return category("series", scale=scale, legend=legend(labels, panel))
 
 
-def legend(labels: Sequence[str], panel: Panel) -> alt.Legend | None:
+def legend(labels: Sequence[str], panel: Panel) -> dict[str, Any] | None:
     """The names of the series; None for one without a name."""
     if panel.legend == "none" or list(labels) in ([], [""]):
         return None
     if panel.legend != "bottom":
-        return alt.Legend(title=None, orient=panel.legend, fillColor=theme.VEIL, padding=3)
-    return alt.Legend(title=None, orient="bottom", direction="horizontal", columns=legend_columns(labels, panel.width))
+        return {"title": None, "orient": panel.legend, "fillColor": theme.VEIL, "padding": 3}
+    columns = legend_columns(labels, panel.width)
+    return {"title": None, "orient": "bottom", "direction": "horizontal", "columns": columns}
 
 
 def _as_many(choices: Sequence[str], labels: Sequence[str]) -> list[str]:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Collection, Iterator, Sequence
 from dataclasses import dataclass
 from math import isfinite
 from typing import Any, Literal
@@ -15,10 +15,14 @@ LegendPlace = Literal["bottom", "right", "top-left", "top-right", "bottom-left",
 
 @dataclass(frozen=True, eq=False)
 class Series:
-    """Rows that are drawn alike. label: in the legend. rows: with the columns that the chart names."""
+    """Rows that are drawn alike.
+
+    label: in the legend. rows: with the columns that the chart names. workload: that they are of, for links.
+    """
 
     label: str
     rows: pa.Table
+    workload: str = ""
 
 
 @dataclass(frozen=True)
@@ -40,10 +44,14 @@ class Panel:
     legend: LegendPlace = "bottom"
 
 
-def rows_of(series: Sequence[Series]) -> Iterator[dict[str, Any]]:
-    """All rows, their series' label under `series`; without nulls, NaN and infinities, which JSON has no word for."""
+def rows_of(series: Sequence[Series], columns: Collection[str]) -> Iterator[dict[str, Any]]:
+    """All rows, their series' label under `series`; without nulls, NaN and infinities, which JSON has no word for.
+
+    columns: those that are drawn; rows may lack some of them.
+    """
     for one in series:
-        for row in one.rows.to_pylist():
+        named = [name for name in one.rows.column_names if name in columns]
+        for row in one.rows.select(named).to_pylist():
             yield {"series": one.label} | {name: value for name, value in row.items() if is_drawn(value)}
 
 

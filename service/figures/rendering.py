@@ -9,6 +9,8 @@ import vl_convert
 
 from service.figures.messages import Rendered
 
+_LINK_TO_ITS_BASE = '<a xlink:href="https://vega.github.io/vega-datasets//'
+"""How the renderer writes a link to /; no text can look like it, since there < is written otherwise."""
 _ID = re.compile(r'\bid="((?:clip|gradient_)\d+)"')
 _REFERENCE = re.compile(r"""(\bid="|url\(#)([a-z_]+\d+)([")])""")
 
@@ -29,7 +31,8 @@ def rendered(specification: bytes, ending: Rendered, scale: float = 1.0) -> byte
 @lru_cache(maxsize=8)
 def _svg(specification: bytes) -> str:
     """Kept, since who takes one format often takes the next."""
-    return _numbered_anew(vl_convert.vegalite_to_svg(specification.decode(), allowed_base_urls=[]))
+    svg = vl_convert.vegalite_to_svg(specification.decode(), allowed_base_urls=[])
+    return _numbered_anew(svg.replace(_LINK_TO_ITS_BASE, '<a xlink:href="/'))
 
 
 @lru_cache(maxsize=8)

@@ -4,17 +4,17 @@ from __future__ import annotations
 
 from collections.abc import Collection, Sequence
 from dataclasses import replace
-
-import altair as alt
+from typing import Any
 
 from service.figures import theme
 from service.figures.axes import log_limits
 from service.figures.caption import wrapped
+from service.figures.channels import Channel, category, px
 from service.figures.charts.best import best_chart
 from service.figures.charts.learning_rate_momentum import learning_rate_momentum_chart
 from service.figures.charts.learning_rates import learning_rates_chart
 from service.figures.charts.scaling import scaling_chart
-from service.figures.layers import layered, rows_chart
+from service.figures.layers import Layer, Plot, layer, layered
 from service.figures.panel import Limits, Series
 from service.figures.panel import Panel as Frame
 from service.papers.paper import Figure, Panel
@@ -32,7 +32,7 @@ _MARGIN = 1.12
 """By how much a limit of a logarithmic axis is moved outwards, so that marks on it are whole."""
 
 
-def charts(figure: Figure, panels: Sequence[PanelRows]) -> list[alt.LayerChart]:
+def charts(figure: Figure, panels: Sequence[PanelRows]) -> list[Plot]:
     """The charts of a figure's panels, in their order."""
     first_below = len(panels) - 1 - (len(panels) - 1) % figure.columns
     outcomes = {row["outcome"] for found in panels for curve in found.curves for row in curve.rows if "outcome" in row}
@@ -80,20 +80,17 @@ def _wider(limits: Limits | None) -> Limits | None:
     return None if limits is None else (limits[0] / _MARGIN, limits[1] * _MARGIN)
 
 
-def _chart(found: PanelRows, frame: Frame, outcomes: Collection[str]) -> alt.LayerChart:
+def _chart(found: PanelRows, frame: Frame, outcomes: Collection[str]) -> Plot:
     made = _without_data(found, frame) if found.is_lacking else _drawn(found, frame, outcomes)
-    made.layer.append(_headroom())
-    return made
+    return replace(made, layers=[*made.layers, _headroom()])
 
 
-def _headroom() -> alt.Chart:
+def _headroom() -> Layer:
     """Nothing to be seen, where the highest label of an axis may be: so headings side by side are at one height."""
-    place = {"x": alt.value(0), "y": alt.value(-5)}
-    chart: alt.Chart = rows_chart([{}]).mark_point(size=60, opacity=0, tooltip=None).encode(**place)
-    return chart
+    return layer([{}], "point", {"x": px(0), "y": px(-5)}, size=60, opacity=0, tooltip=None)
 
 
-def _drawn(found: PanelRows, frame: Frame, outcomes: Collection[str]) -> alt.LayerChart:
+def _drawn(found: PanelRows, frame: Frame, outcomes: Collection[str]) -> Plot:
     panel = found.panel
     series = [_series(curve, panel) for curve in found.curves if curve.rows or curve.is_lacking]
     first = found.curves[0].curve
@@ -109,17 +106,19 @@ def _drawn(found: PanelRows, frame: Frame, outcomes: Collection[str]) -> alt.Lay
     return scaling_chart(series, frame, perfect_scaling_of=line, is_normalized=panel.normalize_to is not None)
 
 
-def _without_data(found: PanelRows, frame: Frame) -> alt.LayerChart:
+def _without_data(found: PanelRows, frame: Frame) -> Plot:
     """What there are no data for, in lines that fit into the plot; the caption has whole names."""
     missing = dict.fromkeys(curve.nothing.why for curve in found.curves if curve.nothing is not None)
     names = [why.removeprefix("no data for ").partition("/")[2] for why in missing]
     more = [f"and {len(names) - _MOST_NAMED} more"] if len(names) > _MOST_NAMED else []
     lines = wrapped(["no data for", *names[:_MOST_NAMED], *more], frame.width - 20, theme.LABEL)
-    text = rows_chart([{"text": lines}]).mark_text(
-        fontSize=theme.LABEL, color=theme.FAINT, baseline="middle", lineHeight=theme.LABEL + 4
-    )
-    place = {"x": alt.value(frame.width / 2), "y": alt.value(frame.height / 2 - len(lines) * (theme.LABEL + 4) / 2)}
-    return layered([text.encode(**place, text="text:N")], frame)
+    place: dict[str, Channel] = {
+        "x": px(frame.width / 2),
+        "y": px(frame.height / 2 - len(lines) * (theme.LABEL + 4) / 2),
+        "text": category("text"),
+    }
+    style: dict[str, Any] = {"fontSize": theme.LABEL, "color": theme.FAINT, "lineHeight": theme.LABEL + 4}
+    return layered([layer([{"text": lines}], "text", place, baseline="middle", **style)], frame)
 
 
 def _series(curve: CurveRows, panel: Panel) -> Series:

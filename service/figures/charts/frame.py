@@ -6,9 +6,9 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
 
-import altair as alt
-
 from service.figures.axes import X_EXTENT, Y_EXTENT, linear_axis, linear_scale, log_axis, log_scale, power_labels
+from service.figures.channels import Channel, quantity, told
+from service.figures.layers import Layer
 from service.figures.legend import colours, shapes
 from service.figures.panel import Limits, Panel
 
@@ -28,24 +28,29 @@ class Frame:
 
     def __init__(self, panel: Panel, x: Scale, y: Scale, labels: Sequence[str], is_ordered: bool = False) -> None:
         self.panel, self._x, self._y = panel, x, y
+        self._names = tuple(labels)
         self.x_scale, self.y_scale = _scale(x), _scale(y)
         self.x = self.x_of(x.field)
         self.y = self.y_of(y.field)
-        self.place: dict[str, Any] = {"x": self.x, "y": self.y}
-        self.colour: dict[str, Any] = {"color": colours(labels, panel, is_ordered)}
-        self.shape: dict[str, Any] = {} if is_ordered else {"shape": shapes(labels, panel)}
+        self.place: dict[str, Channel] = {"x": self.x, "y": self.y}
+        self.colour: dict[str, Channel] = {"color": colours(labels, panel, is_ordered)}
+        self.shape: dict[str, Channel] = {} if is_ordered else {"shape": shapes(labels, panel)}
 
-    def x_of(self, field: str) -> alt.X:
+    def x_of(self, field: str) -> Channel:
         """Another field on the same axis."""
         axis = _axis(self._x, self.panel.x_title, self.panel.width, X_EXTENT)
-        return alt.X(f"{field}:Q", scale=self.x_scale, axis=axis)
+        return quantity(field, scale=self.x_scale, axis=axis)
 
-    def y_of(self, field: str) -> alt.Y:
+    def y_of(self, field: str) -> Channel:
         """Another field on the same axis."""
         axis = _axis(self._y, self.panel.y_title, self.panel.height, Y_EXTENT)
-        return alt.Y(f"{field}:Q", scale=self.y_scale, axis=axis)
+        return quantity(field, scale=self.y_scale, axis=axis)
 
-    def labels(self) -> list[alt.Chart]:
+    def tooltip(self, lines: Sequence[Channel]) -> dict[str, Any]:
+        """What is said of a mark that is pointed at, after its series if that has a name."""
+        return {"tooltip": [told("series", "Series"), *lines] if any(self._names) else list(lines)}
+
+    def labels(self) -> list[Layer]:
         """The layers with the labels of logarithmic axes."""
         found = []
         if self._x.base is not None:
@@ -55,11 +60,11 @@ class Frame:
         return found
 
 
-def _scale(scale: Scale) -> alt.Scale:
+def _scale(scale: Scale) -> dict[str, Any]:
     return linear_scale(scale.limits) if scale.base is None else log_scale(scale.limits, scale.base)
 
 
-def _axis(scale: Scale, title: str | None, length: int, extent: int) -> alt.Axis:
+def _axis(scale: Scale, title: str | None, length: int, extent: int) -> dict[str, Any]:
     shown = scale.title if title is None else title
     if scale.base is None:
         return linear_axis(shown, length, extent)

@@ -5,14 +5,15 @@ from __future__ import annotations
 import math
 from collections.abc import Collection
 from dataclasses import dataclass, replace
-
-import altair as alt
+from typing import Any
 
 from service.figures import theme
 from service.figures.axes import decade_limits
+from service.figures.channels import DECIMAL, category, told
 from service.figures.charts.frame import Frame, Scale
-from service.figures.layers import Row, layered, rows_chart, words
+from service.figures.layers import Layer, Plot, Row, layer, layered, words
 from service.figures.legend import legend
+from service.figures.links import Links
 from service.figures.panel import Limits, Panel, Series, rows_of
 
 _CROSS = "M-0.8,-0.8L0.8,0.8M0.8,-0.8L-0.8,0.8"
@@ -40,15 +41,16 @@ OUTCOMES = (
 
 
 def learning_rate_momentum_chart(
-    series: Series, panel: Panel, *, outcomes: Collection[str] | None = None
-) -> alt.LayerChart:
+    series: Series, panel: Panel, *, outcomes: Collection[str] | None = None, links: Links | None = None
+) -> Plot:
     """A mark for each trial at learning rate and 1 - momentum, and lines of equal effective learning rate.
 
-    series: rows with learning_rate, momentum (null: none), outcome (of OUTCOMES) and, for a ring around it, is_best.
+    series: rows with learning_rate, momentum (null: none), outcome (of OUTCOMES) and, for a ring around it, is_best;
+    for tooltips, steps, status and trial_id. links: to the trials.
     outcomes: those that the legend names, where panels share it; default: those of the rows.
     Source: Shallue et al. 2019, figures 9 and 10.
     """
-    rows = [row for row in map(_row, rows_of([series])) if row["rate"] > 0 and row["damping"] > 0]
+    rows = [row for row in map(_row, rows_of([series], _COLUMNS)) if row["rate"] > 0 and row["damping"] > 0]
     x_limits = panel.x_limits or decade_limits(row["rate"] for row in rows)
     y_limits = panel.y_limits or decade_limits(row["damping"] for row in rows)
     x = Scale("rate", x_limits, "Learning rate", base=10)
@@ -57,46 +59,51 @@ def learning_rate_momentum_chart(
     present = [each for each in OUTCOMES if each.value in named]
     names = [each.words for each in present]
     frame = Frame(replace(panel, legend="none"), x, y, [])
-    colour = alt.Scale(domain=names, range=[each.colour for each in present])
-    shape = alt.Scale(domain=names, range=[each.shape for each in present])
+    colour = {"domain": names, "range": [each.colour for each in present]}
+    shape = {"domain": names, "range": [each.shape for each in present]}
     key = legend(names, panel)
     marks = {
         **frame.place,
-        "color": alt.Color("class:N", scale=colour, legend=key),
-        "shape": alt.Shape("class:N", scale=shape, legend=key),
+        "color": category("class", scale=colour, legend=key),
+        "shape": category("class", scale=shape, legend=key),
+        "tooltip": _TOOLTIP,
     }
     rows.sort(key=lambda row: names.index(row["class"]))
-    points = rows_chart(rows).mark_point(
-        size=32, filled=False, strokeWidth=1.4, opacity=1, strokeOpacity=0.9, clip=True
+    points = layer(
+        rows, "point", marks, size=32, filled=False, strokeWidth=1.4, opacity=1, strokeOpacity=0.9, clip=True
     )
+    best = [row for row in rows if row.get("is_best")]
+    ring: dict[str, Any] = {"shape": "circle", "size": 150, "filled": False, "strokeWidth": 1.8, "color": theme.INK}
     layers = [
         *_contours(x_limits, y_limits, frame),
-        points.encode(**marks, tooltip=_TOOLTIP),
-        rows_chart([row for row in rows if row.get("is_best")])
-        .mark_point(shape="circle", size=150, filled=False, strokeWidth=1.8, color=theme.INK, opacity=1, clip=True)
-        .encode(**frame.place),
+        # Below the marks, so that these are what is pointed at.
+        layer(best, "point", frame.place, opacity=1, clip=True, **ring),
+        points.linked(links.to_trials([series]) if links else None),
     ]
     if not rows:
         layers.append(words("No trial has a learning rate.", panel))
     return layered([*layers, *frame.labels()], panel)
 
 
+_COLUMNS = ("batch_size", "learning_rate", "momentum", "outcome", "is_best", "steps", "status", "trial_id")
 _TOOLTIP = [
-    alt.Tooltip("class:N", title="Outcome"),
-    alt.Tooltip("learning_rate:Q", title="Learning rate"),
-    alt.Tooltip("momentum:Q", title="Momentum"),
-    alt.Tooltip("steps:Q", title="Steps to target"),
-    alt.Tooltip("trial_id:Q", title="Trial"),
+    told("trial_id", "Trial"),
+    told("class", "Outcome"),
+    told("status", "Status"),
+    told("learning_rate", "Learning rate", DECIMAL),
+    told("momentum", "Momentum"),
+    told("steps", "Steps to target"),
 ]
 
 
 def _row(row: Row) -> Row:
     names = {each.value: each.words for each in OUTCOMES}
     damping = 1 - row.get("momentum", 0.0)
-    return row | {"rate": row.get("learning_rate", 0.0), "damping": damping, "class": names[row["outcome"]]}
+    known = {"momentum": "none", "steps": "never"} | row
+    return known | {"rate": row.get("learning_rate", 0.0), "damping": damping, "class": names[row["outcome"]]}
 
 
-def _contours(x: Limits, y: Limits, frame: Frame) -> list[alt.Chart]:
+def _contours(x: Limits, y: Limits, frame: Frame) -> list[Layer]:
     """Lines on which learning_rate / (1 - momentum) is a power of ten, each with its value where it leaves the plot."""
     least, most = math.log10(x[0] / y[1]), math.log10(x[1] / y[0])
     first, last = math.ceil(least), math.floor(most)
@@ -106,11 +113,10 @@ def _contours(x: Limits, y: Limits, frame: Frame) -> list[alt.Chart]:
         for power in range(first, last + 1, stride)
         for end, at in enumerate((max(x[0], y[0] * 10.0**power), min(x[1], y[1] * 10.0**power)))
     ]
-    chart = rows_chart(rows)
-    line = chart.mark_line(strokeWidth=1, color=theme.CONTOUR, clip=True).encode(**frame.place, detail="power:N")
+    apart = frame.place | {"detail": category("power")}
+    line = layer(rows, "line", apart, strokeWidth=1, color=theme.CONTOUR, clip=True)
     # A label near the left edge would lie on the axis.
     inner = x[0] ** (1 - _LABEL_ROOM) * x[1] ** _LABEL_ROOM
-    label = rows_chart([row for row in rows if row["end"] and row["rate"] > inner]).mark_text(
-        align="right", baseline="bottom", dx=-3, dy=10, fontSize=9, color=theme.FAINT
-    )
-    return [line, label.encode(**frame.place, text="text:N")]
+    labelled = [row for row in rows if row["end"] and row["rate"] > inner]
+    style: dict[str, Any] = {"align": "right", "baseline": "bottom", "fontSize": 9, "color": theme.FAINT}
+    return [line, layer(labelled, "text", frame.place | {"text": category("text")}, dx=-3, dy=10, **style)]

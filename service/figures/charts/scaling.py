@@ -5,17 +5,20 @@ from __future__ import annotations
 import math
 from collections.abc import Sequence
 from dataclasses import dataclass
-
-import altair as alt
+from typing import Any
 
 from service.figures import theme
 from service.figures.axes import log_limits
+from service.figures.channels import COUNT, DECIMAL, category, quantity, told
 from service.figures.charts.frame import Frame, Scale
-from service.figures.layers import Row, layered, rows_chart, words
+from service.figures.layers import Layer, Plot, Row, layer, layered, words
+from service.figures.links import Links
 from service.figures.panel import Limits, Panel, Series, rows_of
 
 X_TITLE, Y_TITLE, Y_NORMALIZED = "Batch size", "Steps to target", "Steps to target, relative"
 _PX_OF_A_NAME = 58
+_DOWN = quantity("down", scale=None, axis=None)
+"""A place in px from the top."""
 
 
 @dataclass(frozen=True)
@@ -34,16 +37,18 @@ def scaling_chart(
     perfect_scaling_of: str | None = None,
     is_normalized: bool = False,
     regimes: Regimes | None = None,
-    with_lines: bool = True,
-) -> alt.LayerChart:
+    links: Links | None = None,
+) -> Plot:
     """Steps to target by batch size: points at the first step seen to reach it, bars down to the evaluation before.
 
     series: rows with batch_size, steps (null: never reached), previous_step; with normalized_steps if is_normalized;
-    and, for a bar of its own, low_steps and high_steps: what another search of half that size would give.
+    and, for a bar of its own, low_steps and high_steps: what another search of half that size would give;
+    for tooltips, trial_id, value, best_value, n_trials and n_reached.
     perfect_scaling_of: the label of the series from whose first result the line of slope -1 starts; None: no line.
     A batch size at which nothing reached the target has an open mark at the top; 0 steps have no place on the axis.
+    links: from points to trials, and from marks of what was never reached to studies.
     """
-    drawn = [_row(row, is_normalized) for row in rows_of(series)]
+    drawn = [_row(row, is_normalized) for row in rows_of(series, _COLUMNS)]
     reached = [row for row in drawn if "y" in row]
     never = [row for row in drawn if "steps" not in row]
     x_limits = panel.x_limits or log_limits(row["batch_size"] for row in drawn)
@@ -51,38 +56,51 @@ def scaling_chart(
     y_title = Y_NORMALIZED if is_normalized else Y_TITLE
     x, y = Scale("batch_size", x_limits, X_TITLE), Scale("y", y_limits, y_title)
     frame = Frame(panel, x, y, [one.label for one in series])
-    layers: list[alt.Chart] = []
+    layers: list[Layer] = []
     if regimes is not None:
         layers += _shades(regimes, x_limits, frame)
     layers += _perfect_scaling(reached, perfect_scaling_of, x_limits, frame)
     layers += _intervals(reached, y_limits[0], frame)
-    if with_lines:
-        layers.append(rows_chart(reached).mark_line(strokeWidth=1.6, clip=True).encode(**frame.place, **frame.colour))
-    layers.append(
-        rows_chart(reached)
-        .mark_point(size=theme.POINT, filled=True, opacity=1, clip=True)
-        .encode(**frame.place, **frame.colour, **frame.shape, tooltip=_TOOLTIP)
-    )
-    layers += _never(never, frame)
+    layers.append(layer(reached, "line", frame.place | frame.colour, strokeWidth=1.6, clip=True))
+    marks = frame.place | frame.colour | frame.shape | frame.tooltip(_OF_REACHED)
+    points = layer(reached, "point", marks, size=theme.POINT, filled=True, opacity=1, clip=True)
+    layers.append(points.linked(links.to_trials(series) if links else None))
+    layers += [each.linked(links.to_studies(series) if links else None) for each in _never(never, frame)]
     if not reached:
         layers.append(words("No batch size reached the target.", panel))
     layers += frame.labels()
     return layered(layers, panel)
 
 
-_TOOLTIP = [
-    alt.Tooltip("series:N", title="Series"),
-    alt.Tooltip("batch_size:Q", title="Batch size"),
-    alt.Tooltip("steps:Q", title="Steps to target"),
-    alt.Tooltip("previous_step:Q", title="Evaluation before"),
+_COLUMNS = (
+    "batch_size", "steps", "previous_step", "normalized_steps", "low_steps", "high_steps", "trial_id", "value",
+    "best_value", "n_trials", "n_reached",
+)  # fmt: skip
+_OF_REACHED = [
+    told("batch_size", "Batch size", COUNT),
+    told("steps", "Steps to target", COUNT),
+    told("before", "Evaluation before"),
+    told("value", "Value", DECIMAL),
+    told("trial_id", "Trial"),
+    told("reached", "Reached by"),
+]
+_OF_NEVER = [
+    told("batch_size", "Batch size", COUNT),
+    told("reached", "Reached by"),
+    told("best", "Best value"),
 ]
 
 
 def _row(row: Row, is_normalized: bool) -> Row:
-    """A row with y, and with the ends of its bars in the same unit."""
+    """A row with y, with the ends of its bars in the same unit, and with what its tooltip says."""
+    row |= {
+        "reached": f"{row['n_reached']:,} of {row['n_trials']:,} trials" if "n_trials" in row else "no trial",
+        "before": f"{row['previous_step']:,}" if "previous_step" in row else "none",
+        "best": f"{row['best_value']:.6g}" if "best_value" in row else "none",
+    }
     steps, y = row.get("steps"), row.get("normalized_steps" if is_normalized else "steps")
     if not steps or not y:
-        return {name: row[name] for name in ("series", "batch_size", "steps") if name in row}
+        return {name: row[name] for name in ("series", "batch_size", "steps", "reached", "best") if name in row}
     names = (("previous_step", "lower"), ("low_steps", "low"), ("high_steps", "high"))
     return row | {"y": y} | {end: row[name] * y / steps for name, end in names if name in row}
 
@@ -93,7 +111,7 @@ def _y_limits(reached: Sequence[Row], has_never: bool) -> Limits:
     return low, high * 2 if has_never else high
 
 
-def _shades(regimes: Regimes, limits: Limits, frame: Frame) -> list[alt.Chart]:
+def _shades(regimes: Regimes, limits: Limits, frame: Frame) -> list[Layer]:
     """The regimes that are known, behind everything, each with its name."""
     low, high = limits
     spans = (regimes.perfect_scaling, regimes.diminishing_returns, regimes.maximal_parallelism)
@@ -105,23 +123,19 @@ def _shades(regimes: Regimes, limits: Limits, frame: Frame) -> list[alt.Chart]:
         for span, name, colour, down in zip(spans, names, theme.SHADES, downs, strict=True)
         if span is not None and max(span[0], low) < min(span[1], high)
     ]
-    ends = {"x": alt.X("from:Q", scale=frame.x_scale), "x2": "to:Q"}
-    shades = [rows_chart([row]).mark_rect(fillOpacity=0.5, color=colour).encode(**ends) for row, colour in shown]
+    ends = {"x": quantity("from", scale=frame.x_scale), "x2": {"field": "to"}}
+    shades = [layer([row], "rect", ends, fillOpacity=0.5, color=colour) for row, colour in shown]
     px = frame.panel.width / math.log(high / low)
     named = [
         row | {"middle": math.sqrt(row["from"] * row["to"])}
         for row, _ in shown
         if math.log(row["to"] / row["from"]) * px >= _PX_OF_A_NAME
     ]
-    label = (
-        rows_chart(named)
-        .mark_text(baseline="top", fontSize=10, color=theme.FAINT)
-        .encode(x=alt.X("middle:Q", scale=frame.x_scale), y=alt.Y("down:Q", scale=None, axis=None), text="name:N")
-    )
-    return [*shades, label]
+    place = {"x": quantity("middle", scale=frame.x_scale), "y": _DOWN, "text": category("name")}
+    return [*shades, layer(named, "text", place, baseline="top", fontSize=10, color=theme.FAINT)]
 
 
-def _perfect_scaling(reached: Sequence[Row], label: str | None, limits: Limits, frame: Frame) -> list[alt.Chart]:
+def _perfect_scaling(reached: Sequence[Row], label: str | None, limits: Limits, frame: Frame) -> list[Layer]:
     """From the first result of a series on: half the steps for twice the batch size."""
     own = sorted((row for row in reached if row["series"] == label), key=lambda row: float(row["batch_size"]))
     if not own:
@@ -131,31 +145,27 @@ def _perfect_scaling(reached: Sequence[Row], label: str | None, limits: Limits, 
         start = next(row for row in own if row["y"] == 1)
     examples = start["y"] * start["batch_size"]
     ends = [{"batch_size": size, "y": examples / size} for size in limits]
-    line = rows_chart(ends).mark_line(strokeDash=[5, 4], strokeWidth=1.3, color=theme.FAINT, clip=True)
-    return [line.encode(**frame.place)]
+    return [layer(ends, "line", frame.place, strokeDash=[5, 4], strokeWidth=1.3, color=theme.FAINT, clip=True)]
 
 
-def _intervals(reached: Sequence[Row], bottom: float, frame: Frame) -> list[alt.Chart]:
+def _intervals(reached: Sequence[Row], bottom: float, frame: Frame) -> list[Layer]:
     """Thick: from the evaluation before to the step that reached the target. Thin: the range of other searches."""
     measured = [row | {"lower": max(row["lower"], bottom)} for row in reached if "lower" in row]
     searched = [row | {"low": max(row["low"], bottom)} for row in reached if "low" in row and "high" in row]
     found = []
     for rows, ends, width in ((searched, ("low", "high"), 1.2), (measured, ("lower", "y"), 3.5)):
         if rows:
-            bar = rows_chart(rows).mark_rule(strokeWidth=width, strokeOpacity=0.55, clip=True)
-            found.append(bar.encode(x=frame.x, y=frame.y_of(ends[0]), y2=f"{ends[1]}:Q", **frame.colour))
+            place = {"x": frame.x, "y": frame.y_of(ends[0]), "y2": {"field": ends[1]}}
+            found.append(layer(rows, "rule", place | frame.colour, strokeWidth=width, strokeOpacity=0.55, clip=True))
     return found
 
 
-def _never(never: Sequence[Row], frame: Frame) -> list[alt.Chart]:
+def _never(never: Sequence[Row], frame: Frame) -> list[Layer]:
     """An open triangle at the top, side by side where several series never reached it."""
     if not never:
         return []
     labels = list(dict.fromkeys(row["series"] for row in never))
     rows = [row | {"down": 9 + 9 * labels.index(row["series"])} for row in never]
-    marks = (
-        rows_chart(rows)
-        .mark_point(shape="triangle-up", filled=False, size=theme.POINT, strokeWidth=1.6, opacity=1, clip=True)
-        .encode(x=frame.x, y=alt.Y("down:Q", scale=None, axis=None), **frame.colour)
-    )
-    return [marks]
+    marks = {"x": frame.x, "y": _DOWN} | frame.colour | frame.tooltip(_OF_NEVER)
+    style: dict[str, Any] = {"shape": "triangle-up", "filled": False, "size": theme.POINT, "strokeWidth": 1.6}
+    return [layer(rows, "point", marks, opacity=1, clip=True, **style)]

@@ -5,46 +5,51 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any
 
-import altair as alt
-
 from service.figures import theme
 from service.figures.axes import decade_limits
+from service.figures.channels import COUNT, DECIMAL, category, quantity, told
 from service.figures.charts.frame import Frame, Scale
-from service.figures.layers import layered, rows_chart, words
+from service.figures.layers import Plot, layer, layered, words
+from service.figures.links import Links
 from service.figures.panel import Panel, Series, rows_of
 
 
-def time_cost_chart(series: Sequence[Series], panel: Panel, *, y_title: str = "Time to target, s") -> alt.LayerChart:
+def time_cost_chart(
+    series: Sequence[Series], panel: Panel, *, y_title: str = "Time to target, s", links: Links | None = None
+) -> Plot:
     """A point for each batch size at its cost in examples and its time, with its batch size beside it.
 
-    series: rows with batch_size, cost, time, is_on_front: whether no other has less of one and no more of the other.
+    series: rows with batch_size, cost, time, is_on_front: whether no other has less of one and no more of the other;
+    for tooltips and links to the trials, trial_id.
     Those that are on the front are filled and joined; the others are open.
     """
-    rows = [row for row in rows_of(series) if row.get("cost", 0) > 0 and row.get("time", 0) > 0]
+    rows = [row for row in rows_of(series, _COLUMNS) if row.get("cost", 0) > 0 and row.get("time", 0) > 0]
     x_limits = panel.x_limits or decade_limits(row["cost"] for row in rows)
     y_limits = panel.y_limits or decade_limits(row["time"] for row in rows)
     x, y = Scale("cost", x_limits, "Cost: examples to target", base=10), Scale("time", y_limits, y_title, base=10)
     frame = Frame(panel, x, y, [one.label for one in series])
     front = [row for row in rows if row.get("is_on_front")]
     others = [row for row in rows if not row.get("is_on_front")]
-    marks = {**frame.place, **frame.colour, **frame.shape}
+    marks = frame.place | frame.colour | frame.shape | frame.tooltip(_TOOLTIP)
+    linked = links.to_trials(series) if links else None
     style: dict[str, Any] = {"size": theme.POINT, "opacity": 1, "strokeWidth": 1.6, "clip": True}
-    line = rows_chart(front).mark_line(strokeWidth=1.6, clip=True)
-    name = rows_chart(rows).mark_text(align="left", dx=6, dy=-6, fontSize=9, color=theme.FAINT)
+    joined = frame.place | frame.colour | {"order": quantity("cost")}
+    named = frame.place | {"text": category("batch_size")}
     layers = [
-        line.encode(**frame.place, **frame.colour, order="cost:Q"),
-        rows_chart(others).mark_point(filled=False, fill=theme.GROUND, **style).encode(**marks, tooltip=_TOOLTIP),
-        rows_chart(front).mark_point(filled=True, **style).encode(**marks, tooltip=_TOOLTIP),
-        name.encode(**frame.place, text="batch_size:N"),
+        layer(front, "line", joined, strokeWidth=1.6, clip=True),
+        layer(others, "point", marks, filled=False, fill=theme.GROUND, **style).linked(linked),
+        layer(front, "point", marks, filled=True, **style).linked(linked),
+        layer(rows, "text", named, align="left", dx=6, dy=-6, fontSize=9, color=theme.FAINT),
     ]
     if not rows:
         layers.append(words("No batch size reached the target.", panel))
     return layered([*layers, *frame.labels()], panel)
 
 
+_COLUMNS = ("batch_size", "cost", "time", "is_on_front", "trial_id")
 _TOOLTIP = [
-    alt.Tooltip("series:N", title="Series"),
-    alt.Tooltip("batch_size:Q", title="Batch size"),
-    alt.Tooltip("time:Q", title="Time"),
-    alt.Tooltip("cost:Q", title="Examples"),
+    told("batch_size", "Batch size", COUNT),
+    told("time", "Time", DECIMAL),
+    told("cost", "Examples", COUNT),
+    told("trial_id", "Trial"),
 ]

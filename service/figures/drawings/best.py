@@ -13,4 +13,4 @@ def draw(drawing: Drawing) -> Drawn:
     common, series = series_by_workload(drawing)
     explained = ["Points: the best value of any trial and evaluation."]
     panel = drawing.panel(f"Best {metric}{budget_text(drawing.facts)}", common, names_of(series), explained)
-    return Drawn([best_chart(series, panel, y_title=metric)], explained)
+    return Drawn([best_chart(series, panel, y_title=metric, links=drawing.links)], explained)

@@ -35,14 +35,19 @@ def draw(drawing: Drawing) -> Drawn:
     outcomes = set(rows["outcome"].to_pylist())
     charts = [
         learning_rate_momentum_chart(
-            Series("", rows.filter(pc.and_(pc.equal(rows["workload"], workload), pc.equal(rows["batch_size"], size)))),
+            Series("", rows.filter(_is_of(rows, workload, size)), workload),
             replace(grid, title=f"Batch size {size}", subtitle=labels.own[workload]),
             outcomes=outcomes,
+            links=drawing.links,
         )
         for workload, size in keys
     ]
     empty = [learning_rate_momentum_chart(Series("", rows), drawing.panel(goal, labels.common, (), explained))]
     return Drawn(charts or empty, explained, columns_of(drawing.width, len(charts)), shares_legend=True)
+
+
+def _is_of(rows: pa.Table, workload: str, size: int) -> pa.ChunkedArray:
+    return pc.and_(pc.equal(rows["workload"], workload), pc.equal(rows["batch_size"], size))
 
 
 def _with_best(rows: pa.Table) -> pa.Table:

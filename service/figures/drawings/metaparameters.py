@@ -17,4 +17,7 @@ def draw(drawing: Drawing) -> Drawn:
         "Dashed: linear heuristic; dotted: square-root heuristic, both from the first optimum.",
     ]
     panel = drawing.panel(f"Best learning rates for {goal_text(facts)}", common, names_of(series), explained)
-    return Drawn([learning_rates_chart(series, panel, heuristics_of=series[0].label if series else None)], explained)
+    return Drawn(
+        [learning_rates_chart(series, panel, heuristics_of=series[0].label if series else None, links=drawing.links)],
+        explained,
+    )

@@ -26,6 +26,7 @@ def draw(drawing: Drawing) -> Drawn:
         perfect_scaling_of=series[0].label if series else None,
         is_normalized=is_normalized,
         regimes=known.regimes,
+        links=drawing.links,
     )
     return Drawn([chart], explained)
 

@@ -17,7 +17,7 @@ def series_by_workload(drawing: Drawing) -> tuple[str, list[Series]]:
     """What all workloads have in common, and a series for each, with what it has besides as its label."""
     rows = drawing.rows
     labels = workload_labels(drawing.facts["workloads"])
-    series = [Series(label, rows.filter(pc.equal(rows["workload"], name))) for name, label in labels.own.items()]
+    series = [Series(label, rows.filter(pc.equal(rows["workload"], name)), name) for name, label in labels.own.items()]
     return labels.common, series
 
 

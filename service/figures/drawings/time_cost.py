@@ -16,7 +16,7 @@ def draw(drawing: Drawing) -> Drawn:
     reached = drawing.rows.filter(pc.is_valid(drawing.rows["steps"]))
     is_timed = reached.num_rows > 0 and reached["fastest_elapsed_s"].null_count == 0
     common, found = series_by_workload(drawing)
-    series = [Series(one.label, _placed(one.rows, is_timed)) for one in found]
+    series = [Series(one.label, _placed(one.rows, is_timed), one.workload) for one in found]
     explained = [
         "Numbers: batch sizes. Filled and joined: no other takes at most as much time and examples, and less of one."
     ]
@@ -24,10 +24,11 @@ def draw(drawing: Drawing) -> Drawn:
         explained.append("Steps stand for time: not all logs have times.")
     panel = drawing.panel(f"Time and cost of {goal_text(drawing.facts)}", common, names_of(series), explained)
     y_title = "Time to target, s" if is_timed else "Steps to target"
-    return Drawn([time_cost_chart(series, panel, y_title=y_title)], explained)
+    return Drawn([time_cost_chart(series, panel, y_title=y_title, links=drawing.links)], explained)
 
 
 def _placed(rows: pa.Table, is_timed: bool) -> pa.Table:
     names = ("fastest_examples", "fastest_elapsed_s") if is_timed else ("examples", "steps")
-    columns = {"cost": rows[names[0]], "time": rows[names[1]].cast(pa.float64())}
+    trial = rows["fastest_trial_id" if is_timed else "trial_id"]
+    columns = {"cost": rows[names[0]], "time": rows[names[1]].cast(pa.float64()), "trial_id": trial}
     return pa.table({name: rows[name] for name in ("batch_size", "is_on_front")} | columns)

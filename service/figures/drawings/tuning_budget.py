@@ -32,8 +32,9 @@ def draw(drawing: Drawing) -> Drawn:
     for workload, label in labels.own.items():
         own = rows.filter(pc.equal(rows["workload"], workload))
         series = [
-            Series(name, own.filter(pc.equal(own["batch_size"], size))) for name, size in zip(names, sizes, strict=True)
+            Series(name, own.filter(pc.equal(own["batch_size"], size)), workload)
+            for name, size in zip(names, sizes, strict=True)
         ]
         panel = single if len(labels.own) == 1 else replace(grid, title=label, subtitle=labels.common)
-        charts.append(tuning_budget_chart(series, panel))
+        charts.append(tuning_budget_chart(series, panel, links=drawing.links))
     return Drawn(charts, explained, columns_of(drawing.width, len(charts)), shares_legend=True)

@@ -41,4 +41,4 @@ async def finished_figure(
 @cache
 def drawn_by() -> str:
     """Versions of what makes the bytes of a figure."""
-    return f"{version('altair')} {version('vl-convert-python')}"
+    return version("vl-convert-python")

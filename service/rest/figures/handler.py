@@ -16,6 +16,7 @@ from service.errors import BadParameter
 from service.figures.dark import in_theme
 from service.figures.drawing import Drawing
 from service.figures.kinds import Kind
+from service.figures.links import Links
 from service.figures.renderer import Renderer
 from service.problems import ParameterProblem
 from service.release_view import ReleaseView
@@ -66,7 +67,7 @@ def handler(
         if ending == "csv":
             return await run_in_threadpool(response_of, request, answer, FORMATS["csv"], headers)
         url = address + _query_url(kind, query, view.number)
-        body = await run_in_threadpool(_drawn, kind, view, answer, parameters, url)
+        body = await run_in_threadpool(_drawn, kind, view, answer, parameters, url, Links(address, number))
         return await finished_figure(request, renderer, body, ending, parameters.scale, view.number, headers)
 
     return handle
@@ -93,7 +94,7 @@ def _answer(question: Question, releases: Releases, view: ReleaseView, parameter
     return Answer(answer.facts, answer.schema, iter(batches))
 
 
-def _drawn(kind: Kind, view: ReleaseView, answer: Answer, parameters: Any, url: str) -> bytes:
+def _drawn(kind: Kind, view: ReleaseView, answer: Answer, parameters: Any, url: str, links: Links) -> bytes:
     """The specification as JSON. Numbers are finite: charts leave out all others."""
     drawing = Drawing(
         rows=answer.table(),
@@ -104,6 +105,7 @@ def _drawn(kind: Kind, view: ReleaseView, answer: Answer, parameters: Any, url: 
         width=parameters.width,
         height=parameters.height,
         title=parameters.title,
+        links=links,
     )
     return orjson.dumps(in_theme(kind.draw(drawing), parameters.theme))
 

@@ -20,7 +20,7 @@ from service.figures.figure_formats import MEDIA_TYPES, Document
 from service.figures.kinds import KINDS
 from tests.applications import without_sql
 from tests.service.conftest import ERROR
-from tests.service.figures.drawing import colours_of, sizes_of_type, texts, width_of
+from tests.service.figures.drawing import colours_of, marks, sizes_of_type, texts, width_of
 
 WORKLOAD = "shelf/mnist/cnn/sgd"
 SELECTION = {"workload": WORKLOAD, "metric": ERROR}
@@ -28,6 +28,9 @@ GOAL = SELECTION | {"target": "0.25"}
 ASKED = {"curves": {"study": f"{WORKLOAD}/8", "metric": ERROR}, "best": SELECTION, "target-sweep": SELECTION}
 """By kind, where it isn't a goal."""
 SCALING = f"/v1/figures/scaling.svg?{urlencode(GOAL)}"
+
+
+LINK = re.compile(r'href="([^"]*)"')
 
 
 def path(kind: str, ending: str, **more: object) -> str:
@@ -96,6 +99,33 @@ def test_a_dark_figure_is_of_the_same_rows_on_another_ground(client: TestClient)
     # The caption's query is that of the rows, which have no ground.
     assert dark["title"]["text"] == light["title"]["text"]
     assert f'fill="{GROUND}"' in client.get(path("scaling", "svg", theme="dark")).text
+
+
+@pytest.mark.parametrize("kind", ["scaling", "curves", "best", "learning-rate-momentum", "tuning-budget", "time-cost"])
+def test_a_mark_leads_to_the_page_of_its_trial_or_study(client: TestClient, kind: str) -> None:
+    for release, end in (("", ""), ("1", "?release=1")):
+        named = {"release": release} if release else {}
+        found = set(LINK.findall(client.get(path(kind, "svg", **named)).text))
+        assert found
+        starts = f"/trials/{WORKLOAD}/", f"/studies/{WORKLOAD}/"
+        assert all(link.startswith(starts) and link.endswith(end) and "//" not in link for link in found)
+
+
+def test_links_are_whole_where_the_service_knows_its_address(lake: Lake) -> None:
+    with TestClient(without_sql(lake, public_url="https://lake.example/base")) as client:
+        found = LINK.findall(client.get(path("scaling", "svg", target=-1e9)).text)
+    assert found
+    assert all(link.startswith(f"https://lake.example/base/studies/{WORKLOAD}/") for link in found)
+
+
+def test_bars_of_other_searches_are_those_of_the_tuning_budget(client: TestClient) -> None:
+    told = client.get(f"/v1/analysis/tuning-budget?{urlencode(GOAL)}").json()["searches"]
+    said = {
+        row["batch_size"]: (row["half_lower"], row["half_upper"]) for row in told if row["population"] != "launched"
+    }
+    bars = [row for row in marks(client.get(path("scaling", "vl.json")).json(), "point") if "low_steps" in row]
+    assert bars
+    assert all((row["low_steps"], row["high_steps"]) == said[row["batch_size"]] for row in bars)
 
 
 def test_a_title_is_text_whatever_it_says(client: TestClient) -> None:
