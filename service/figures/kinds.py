@@ -92,4 +92,16 @@ KINDS = (
         "/v1/analysis/time-cost",
         "time_cost:draw",
     ),
+    Kind(
+        "ratio",
+        "The steps to a target over those of a baseline, by batch size, with ranges and a rule at 1.",
+        "/v1/analysis/compare",
+        "ratio:draw",
+    ),
+    Kind(
+        "profile",
+        "In which share of workloads and batch sizes each competitor is within a factor of the best.",
+        "/v1/analysis/profiles",
+        "profile:draw",
+    ),
 )

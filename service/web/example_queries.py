@@ -14,6 +14,7 @@ _TELLING: Mapping[str, tuple[str, ...]] = {
     "/v1/targets": ("workload", "metric", "target_min", "target_max", "n_targets"),
     "/v1/analysis/profiles": ("workload", "metric", "target", "by"),
     "/v1/figures/curves.{ending}": ("trial", "metric"),
+    "/v1/figures/profile.{ending}": ("workload", "metric", "target"),
     "/v1/workloads": ("dataset",),
     "/v1/studies": ("workload",),
     "/v1/trials": ("workload", "batch_size"),

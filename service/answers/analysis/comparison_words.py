@@ -112,9 +112,12 @@ def _reach(found: Compared) -> Iterator[str]:
         only = found.only(reaches)
         if only:
             stopped = [size for size in only if size in sooner]
+            lucky = [size for size in only if size not in sooner and size in found.at("not told")]
             text = f"Only {name} reaches the target at {at_sizes(only, found.sizes)}"
             if stopped:
                 text += f"; {other} may only have been stopped sooner at {size_ranges(stopped, found.sizes)}"
+            if lucky:
+                text += f"; so few of its trials do at {size_ranges(lucky, found.sizes)} that it may be chance"
             yield f"{text}."
     if neither:
         yield f"Neither reaches it at {at_sizes(neither, found.sizes)}."
@@ -144,7 +147,7 @@ def _boundary(found: Compared, name: str, ahead: Sequence[int]) -> str:
     if gaps:
         return (
             f"So there is no one batch size at which the saving of {name} begins or ends: from {ahead[0]} to "
-            f"{ahead[-1]} it is told, but not at {size_ranges(gaps, found.sizes)}."
+            f"{ahead[-1]} it is told, but not at {size_ranges(gaps, found.sizes)}{_unbroken(ahead, gaps, judged)}."
         )
     sides = (("smaller", smaller), ("larger", larger))
     without = joined([f"no {word} one ({size_ranges(sizes, found.sizes)})" for word, sizes in sides if sizes])
@@ -159,6 +162,14 @@ def _boundary(found: Compared, name: str, ahead: Sequence[int]) -> str:
     else:
         span = f"{'only ' if smaller and larger else ''}at batch size {ahead[0]}"
     return f"So {name} saves steps {span}; at {without} can a saving be told."
+
+
+def _unbroken(ahead: Sequence[int], gaps: Sequence[int], judged: Sequence[int]) -> str:
+    """From where on, or up to where, there are no gaps, if that is true of two batch sizes or more."""
+    head, tail = [size for size in ahead if size < gaps[0]], [size for size in ahead if size > gaps[-1]]
+    if len(tail) > 1 and tail[-1] == judged[-1]:
+        return f"; from {tail[0]} on it is everywhere"
+    return f"; up to {head[-1]} it is everywhere" if len(head) > 1 and head[0] == judged[0] else ""
 
 
 def _largest(found: Compared) -> Iterator[str]:

@@ -6,7 +6,7 @@ import hashlib
 import json
 import re
 import xml.etree.ElementTree as ET
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from urllib.parse import parse_qsl, urlencode, urlsplit
 
 import altair as alt
@@ -25,8 +25,15 @@ from tests.service.figures.drawing import colours_of, marks, sizes_of_type, text
 WORKLOAD = "shelf/mnist/cnn/sgd"
 SELECTION = {"workload": WORKLOAD, "metric": ERROR}
 GOAL = SELECTION | {"target": "0.25"}
-ASKED = {"curves": {"study": f"{WORKLOAD}/8", "metric": ERROR}, "best": SELECTION, "target-sweep": SELECTION}
-"""By kind, where it isn't a goal."""
+OF_TWO = GOAL | {"workload": [WORKLOAD, "shelf/deep/mnist/cnn/sgd"]}
+ASKED: dict[str, Mapping[str, object]] = {
+    "curves": {"study": f"{WORKLOAD}/8", "metric": ERROR},
+    "best": SELECTION,
+    "target-sweep": SELECTION,
+    "ratio": OF_TWO,
+    "profile": OF_TWO,
+}
+"""By kind, where it isn't a goal of one workload."""
 SCALING = f"/v1/figures/scaling.svg?{urlencode(GOAL)}"
 
 
@@ -34,7 +41,7 @@ LINK = re.compile(r'href="([^"]*)"')
 
 
 def path(kind: str, ending: str, **more: object) -> str:
-    return f"/v1/figures/{kind}.{ending}?{urlencode(ASKED.get(kind, GOAL) | more)}"
+    return f"/v1/figures/{kind}.{ending}?{urlencode({**ASKED.get(kind, GOAL), **more}, doseq=True)}"
 
 
 @pytest.fixture(scope="module")
@@ -49,7 +56,7 @@ def is_what_it_says(ending: str, body: bytes) -> bool:
     if ending == "vl.json":
         return bool(json.loads(body)["$schema"].startswith("https://vega.github.io/schema/vega-lite/v6"))
     if ending == "csv":
-        return b"workload" in body.splitlines()[0]
+        return body.startswith((b"batch_size,", b"workload,", b"competitor,"))
     return body.startswith({"png": b"\x89PNG\r\n\x1a\n", "pdf": b"%PDF-"}[ending])
 
 
