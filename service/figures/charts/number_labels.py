@@ -4,33 +4,31 @@ from __future__ import annotations
 
 from typing import Any
 
-import altair as alt
-
 from service.figures import theme
 from service.figures.axes import log_scale, powers
-from service.figures.layers import px, rows_chart
+from service.figures.channels import category, px, quantity
+from service.figures.layers import Layer, layer
 from service.figures.panel import Limits, Panel
 
 _LEAST_DECIMAL = -4
 
 
-def x_number_labels(panel: Panel, limits: Limits) -> alt.Chart:
+def x_number_labels(panel: Panel, limits: Limits) -> Layer:
     """Of the lower axis."""
-    place = {"x": alt.X("at:Q", scale=log_scale(limits)), "y": px("y", panel.height + 8)}
+    place = {"x": quantity("at", scale=log_scale(limits)), "y": px(panel.height + 8)}
     return _labels(limits, panel.width, place, align="center", baseline="top")
 
 
-def y_number_labels(panel: Panel, limits: Limits) -> alt.Chart:
+def y_number_labels(panel: Panel, limits: Limits) -> Layer:
     """Of the left axis."""
-    place = {"x": px("x", -8), "y": alt.Y("at:Q", scale=log_scale(limits))}
+    place = {"x": px(-8), "y": quantity("at", scale=log_scale(limits))}
     return _labels(limits, panel.height, place, align="right", baseline="middle")
 
 
-def _labels(limits: Limits, length: int, place: dict[str, Any], **style: Any) -> alt.Chart:
+def _labels(limits: Limits, length: int, place: dict[str, Any], **style: Any) -> Layer:
     rows = [{"at": 2.0**power, "label": _number(power)} for power in powers(limits, 2, length)]
-    mark = rows_chart(rows).mark_text(fontSize=theme.LABEL, color=theme.INK, clip=False, tooltip=None, **style)
-    chart: alt.Chart = mark.encode(**place, text="label:N")
-    return chart
+    look: dict[str, Any] = {"fontSize": theme.LABEL, "color": theme.INK, "clip": False, "tooltip": None}
+    return layer(rows, "text", place | {"text": category("label")}, **look, **style)
 
 
 def _number(power: int) -> str:

@@ -5,13 +5,13 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any
 
-import altair as alt
-
 from service.figures import theme
 from service.figures.axes import log_limits, power_labels
+from service.figures.channels import COUNT, quantity, told
 from service.figures.charts.frame import Frame, Scale
 from service.figures.charts.number_labels import y_number_labels
-from service.figures.layers import Row, layered, rows_chart, words
+from service.figures.layers import Layer, Plot, Row, layer, layered, words
+from service.figures.links import Links, Transform
 from service.figures.panel import Limits, Panel, Series, rows_of
 
 _WIDEST_BAR = 4.0
@@ -29,41 +29,42 @@ _ARROWS = {
 """Outlines by the edge they point to; triangles are marks of series."""
 
 
-def ratio_chart(series: Sequence[Series], panel: Panel, *, baseline: str) -> alt.LayerChart:
+def ratio_chart(series: Sequence[Series], panel: Panel, *, baseline: str, links: Links | None = None) -> Plot:
     """Ratios by batch size with a rule at 1, which is the baseline; bars from lower to upper.
 
     series: rows with batch_size; ratio, null where there is none; lower and upper, null where the bar has no end, lower
     as well where there is no bar; is_told, whether the difference is, which fills the mark; edge: top where only the
     baseline reaches the target, bottom where only this one does, else null. baseline: its label; it is no series here.
+    links: to the studies.
     """
     labels = [one.label for one in series]
     others = [label for label in labels if label != baseline]
-    drawn = [row | {"at": _beside(row["batch_size"], others, row["series"])} for row in rows_of(series)]
+    drawn = [row | {"at": _beside(row["batch_size"], others, row["series"])} for row in rows_of(series, _COLUMNS)]
     points = [row for row in drawn if "ratio" in row]
     edges = [row for row in drawn if "edge" in row and "ratio" not in row]
     x_limits = panel.x_limits or log_limits(row["batch_size"] for row in drawn)
     y_limits = panel.y_limits or _y_limits(points)
     x, y = Scale("at", x_limits, "Batch size"), Scale("ratio", y_limits, "Ratio of steps")
     frame = Frame(panel, x, y, labels)
-    line = rows_chart(points).mark_line(strokeWidth=1, strokeOpacity=0.6, clip=True)
+    linked = links.to_studies(series) if links else None
     layers = [
         _rule(baseline if points or edges else "", frame, x_limits),
         _bars(points, frame, y_limits),
-        line.encode(**frame.place, **frame.colour),
-        *_points(points, frame),
-        *_edges(edges, frame),
+        layer(points, "line", frame.place | frame.colour, strokeWidth=1, strokeOpacity=0.6, clip=True),
+        *_points(points, frame, linked),
+        *_edges(edges, frame, linked),
     ]
     if not points and not edges:
         layers.append(words("There is no batch size to compare at.", panel))
     return layered([*layers, *power_labels(panel, x_limits, None), y_number_labels(panel, y_limits)], panel)
 
 
+_COLUMNS = ("batch_size", "ratio", "lower", "upper", "is_told", "edge")
 _TOOLTIP = [
-    alt.Tooltip("series:N", title="Series"),
-    alt.Tooltip("batch_size:Q", title="Batch size"),
-    alt.Tooltip("ratio:Q", title="Ratio of steps", format=".3~g"),
-    alt.Tooltip("lower:Q", title="Bar from", format=".3~g"),
-    alt.Tooltip("upper:Q", title="Bar to", format=".3~g"),
+    told("batch_size", "Batch size", COUNT),
+    told("ratio", "Ratio of steps", ".3~g"),
+    told("lower", "Bar from", ".3~g"),
+    told("upper", "Bar to", ".3~g"),
 ]
 
 
@@ -82,38 +83,37 @@ def _y_limits(points: Sequence[Row]) -> Limits:
     return log_limits([0.5, 2.0, *ratios, *ends], margin=0.35)
 
 
-def _rule(baseline: str, frame: Frame, limits: Limits) -> alt.Chart:
+def _rule(baseline: str, frame: Frame, limits: Limits) -> Layer:
     """At a ratio of 1, in the colour of the baseline."""
     ends = [{"series": baseline, "at": at, "ratio": 1} for at in limits] if baseline else []
-    rule = rows_chart(ends).mark_line(strokeWidth=1.6, clip=True)
-    chart: alt.Chart = rule.encode(**frame.place, **frame.colour)
-    return chart
+    return layer(ends, "line", frame.place | frame.colour, strokeWidth=1.6, clip=True)
 
 
-def _bars(points: Sequence[Row], frame: Frame, limits: Limits) -> alt.Chart:
+def _bars(points: Sequence[Row], frame: Frame, limits: Limits) -> Layer:
     low, high = limits
     rows = [
         row | {"from": max(row["lower"], low), "to": min(row.get("upper", high), high)}
         for row in points
         if "lower" in row
     ]
-    bar = rows_chart(rows).mark_rule(strokeWidth=1.6, strokeOpacity=0.55, clip=True)
-    chart: alt.Chart = bar.encode(x=frame.x, y=frame.y_of("from"), y2="to:Q", **frame.colour)
-    return chart
+    ends = {"x": frame.x, "y": frame.y_of("from"), "y2": {"field": "to"}} | frame.colour
+    return layer(rows, "rule", ends, strokeWidth=1.6, strokeOpacity=0.55, clip=True)
 
 
-def _points(points: Sequence[Row], frame: Frame) -> list[alt.Chart]:
-    marks = {**frame.place, **frame.colour, **frame.shape}
-    open_, filled = ([row for row in points if bool(row.get("is_told")) is told] for told in (False, True))
+def _points(points: Sequence[Row], frame: Frame, linked: Transform | None) -> list[Layer]:
+    marks = frame.place | frame.colour | frame.shape | frame.tooltip(_TOOLTIP)
+    open_, filled = ([row for row in points if bool(row.get("is_told")) is flag] for flag in (False, True))
     return [
-        rows_chart(rows).mark_point(**_style(is_filled)).encode(**marks, tooltip=_TOOLTIP)
+        layer(rows, "point", marks, **_style(is_filled)).linked(linked)
         for rows, is_filled in ((open_, False), (filled, True))
     ]
 
 
-def _edges(edges: Sequence[Row], frame: Frame) -> list[alt.Chart]:
+def _edges(edges: Sequence[Row], frame: Frame, linked: Transform | None) -> list[Layer]:
     """Arrows that point to where the ratio would be, those of one batch size beyond each other."""
     found = []
+    y = quantity("down", scale=None, axis=None)
+    marks = {"x": frame.x, "y": y} | frame.colour | frame.tooltip(_TOOLTIP[:1])
     for edge, shape in _ARROWS.items():
         labels = list(dict.fromkeys(row["series"] for row in edges if row["edge"] == edge))
         for is_told in (False, True):
@@ -123,9 +123,7 @@ def _edges(edges: Sequence[Row], frame: Frame) -> list[alt.Chart]:
                     away = _FROM_EDGE + _TO_NEXT * labels.index(row["series"])
                     rows.append(row | {"down": away if edge == "top" else frame.panel.height - away})
             if rows:
-                marks = rows_chart(rows).mark_point(shape=shape, **_style(is_told, _ARROW))
-                y = alt.Y("down:Q", scale=None, axis=None)
-                found.append(marks.encode(x=frame.x, y=y, **frame.colour, tooltip=_TOOLTIP[:2]))
+                found.append(layer(rows, "point", marks, shape=shape, **_style(is_told, _ARROW)).linked(linked))
     return found
 
 

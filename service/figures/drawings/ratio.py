@@ -34,7 +34,9 @@ def draw(drawing: Drawing) -> Drawn:
     rows = drawing.rows.to_pylist()
     base = {row["batch_size"]: row for row in rows if row["workload"] == facts["baseline"]}
     series = [
-        Series(label, _placed([row for row in rows if row["workload"] == name and name != facts["baseline"]], base))
+        Series(
+            label, _placed([row for row in rows if row["workload"] == name and name != facts["baseline"]], base), name
+        )
         for name, label in labels.own.items()
     ]
     baseline = labels.own[facts["baseline"]]
@@ -42,7 +44,7 @@ def draw(drawing: Drawing) -> Drawn:
     title = f"Steps to {goal_text(facts)}"
     names = [one.label for one in series] if len(series) > 1 else []
     panel = drawing.panel(f"{title}, relative to {baseline}" if baseline else title, labels.common, names, explained)
-    return Drawn([ratio_chart(series, panel, baseline=baseline)], explained)
+    return Drawn([ratio_chart(series, panel, baseline=baseline, links=drawing.links)], explained)
 
 
 def _placed(rows: Sequence[dict[str, Any]], base: dict[int, dict[str, Any]]) -> pa.Table:
