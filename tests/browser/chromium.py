@@ -27,7 +27,7 @@ def chromium_program() -> str:
 
 
 @contextmanager
-def chromium(port: int) -> Iterator[Browser]:
+def chromium(program: str, port: int) -> Iterator[Browser]:
     """A browser to which the server on that port is `NAME`, 127.0.0.1 is itself, and no other host exists."""
     host = NAME.removeprefix("http://")
     rules = f"MAP {host} 127.0.0.1:{port}, MAP * ~NOTFOUND, EXCLUDE 127.0.0.1"
@@ -41,7 +41,6 @@ def chromium(port: int) -> Iterator[Browser]:
         "--font-render-hinting=none",
         "--hide-scrollbars",
     ]
-    program = chromium_program()
     with sync_playwright() as playwright:
         browser = playwright.chromium.launch(executable_path=program, args=arguments)
         yield browser

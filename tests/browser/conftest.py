@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import socket
 from collections.abc import Iterator
 
 import pytest
@@ -9,9 +10,9 @@ from playwright.sync_api import Browser
 
 from schema.lake import Lake
 from tests.browser.chromium import NAME, chromium, chromium_program
-from tests.browser.visit import Visit, visiting
+from tests.browser.visit import Site, Visit
 from tests.bundled import bundled_lake
-from tests.service.running import Running, served
+from tests.service.running import served
 
 
 @pytest.fixture(scope="package", autouse=True)
@@ -26,23 +27,31 @@ def bundled(program: str, tmp_path_factory: pytest.TempPathFactory) -> Lake:
 
 
 @pytest.fixture(scope="package")
-def explorer(bundled: Lake, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Running]:
-    """The service, with SQL."""
-    folder = tmp_path_factory.mktemp("explorer")
-    with served(folder, lake=str(bundled.folder), sql_enabled=True, log_format="off") as running:
-        yield running
+def port() -> int:
+    """A free one, where the service will be: Chromium is told before, and may not need it."""
+    with socket.create_server(("127.0.0.1", 0)) as listening:
+        found: int = listening.getsockname()[1]
+        return found
 
 
 # For the package, not for the session: while Playwright runs, no other test of the process can use asyncio.
 @pytest.fixture(scope="package")
-def browser(explorer: Running) -> Iterator[Browser]:
-    with chromium(explorer.port) as browser:
+def browser(program: str, port: int) -> Iterator[Browser]:
+    with chromium(program, port) as browser:
         yield browser
 
 
+@pytest.fixture(scope="package")
+def explorer(browser: Browser, bundled: Lake, port: int, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Site]:
+    """The service over the bundled studies, with SQL."""
+    folder = tmp_path_factory.mktemp("explorer")
+    with served(folder, lake=str(bundled.folder), port=port, sql_enabled=True, log_format="off") as running:
+        yield Site(browser, NAME, running.url)
+
+
 @pytest.fixture
-def visit(browser: Browser) -> Iterator[Visit]:
+def visit(explorer: Site) -> Iterator[Visit]:
     """A wide, light window; whatever goes wrong in it fails the test."""
-    with visiting(browser, NAME) as visit:
+    with explorer.visiting() as visit:
         yield visit
         assert visit.faults == []

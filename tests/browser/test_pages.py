@@ -9,15 +9,13 @@ from urllib.parse import urlsplit
 from urllib.request import urlopen
 
 import pytest
-from playwright.sync_api import Browser
 from starlette.routing import compile_path
 
 from service.web.pages.kinds import PAGES as KINDS
 from tests.browser.accessibility import violations
 from tests.browser.chromium import NAME
 from tests.browser.pages import PAGES, Shown
-from tests.browser.visit import NARROW, SECONDS, WIDE, Scheme, Visit, visiting
-from tests.service.running import Running
+from tests.browser.visit import NARROW, SECONDS, WIDE, Scheme, Site, Visit
 
 _HEAD = (Path(__file__).parent / "scripts" / "head.js").read_text()
 _OVERHANG = "() => document.scrollingElement.scrollWidth - document.scrollingElement.clientWidth"
@@ -42,17 +40,17 @@ def _looks() -> Iterator[object]:
 
 # All tests of a page in a window follow each other: it is drawn once.
 @pytest.fixture(scope="module", params=_looks())
-def drawn(request: pytest.FixtureRequest, browser: Browser) -> Iterator[Drawn]:
+def drawn(request: pytest.FixtureRequest, explorer: Site) -> Iterator[Drawn]:
     shown, width, scheme = request.param
-    with visiting(browser, NAME, width, scheme) as visit:
+    with explorer.visiting(width, scheme) as visit:
         visit.open(shown.path, shown.ready)
         yield Drawn(shown, visit, width, scheme)
 
 
 # Without JavaScript, as crawlers and those who unfold a link have it.
 @pytest.fixture(scope="module", params=PAGES, ids=lambda shown: shown.name)
-def plain(request: pytest.FixtureRequest, browser: Browser) -> Iterator[Drawn]:
-    with visiting(browser, NAME, javascript=False) as visit:
+def plain(request: pytest.FixtureRequest, explorer: Site) -> Iterator[Drawn]:
+    with explorer.visiting(javascript=False) as visit:
         visit.page.goto(NAME + request.param.path)
         yield Drawn(request.param, visit, WIDE, "light")
 
@@ -81,7 +79,7 @@ def test_a_page_says_the_same_without_javascript(plain: Drawn) -> None:
     assert plain.visit.faults == []
 
 
-def test_a_link_to_a_page_unfolds_into_what_it_is(plain: Drawn, explorer: Running) -> None:
+def test_a_link_to_a_page_unfolds_into_what_it_is(plain: Drawn, explorer: Site) -> None:
     plain.shown.skip_what_is_lacking("head")
     head = plain.visit.page.evaluate(_HEAD)
     assert {name: texts for name, texts in head.items() if len(texts) != 1 or not texts[0]} == {}

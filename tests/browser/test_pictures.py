@@ -8,7 +8,6 @@ from collections.abc import Iterator
 import pytest
 from playwright.sync_api import Browser, Page
 
-from tests.browser.chromium import NAME
 from tests.browser.pages import PAGES, Shown
 from tests.browser.pictures import (
     ALLOWED,
@@ -22,7 +21,7 @@ from tests.browser.pictures import (
     picture,
     why_incomparable,
 )
-from tests.browser.visit import NARROW, WIDE, Scheme, visiting
+from tests.browser.visit import NARROW, WIDE, Scheme, Site
 
 STABLE = [shown for shown in PAGES if shown.is_stable]
 LOOKS: dict[str, tuple[int, Scheme]] = {"": (WIDE, "light"), "-narrow": (NARROW, "dark")}
@@ -55,12 +54,12 @@ def here(browser: Browser) -> Drawer:
 
 @pytest.mark.parametrize("look", LOOKS)
 @pytest.mark.parametrize("shown", STABLE, ids=lambda shown: shown.name)
-def test_a_page_looks_as_it_did(browser: Browser, here: Drawer, shown: Shown, look: str) -> None:
+def test_a_page_looks_as_it_did(explorer: Site, here: Drawer, shown: Shown, look: str) -> None:
     reference = FOLDER / f"{shown.name}{look}.png"
     width, scheme = LOOKS[look]
     if not os.environ.get(UPDATE) and (why := why_incomparable(here, Drawer.model_validate_json(DRAWN_BY.read_text()))):
         pytest.skip(why)
-    with visiting(browser, NAME, width, scheme) as visit:
+    with explorer.visiting(width, scheme) as visit:
         drawn = picture(visit.open(shown.path, shown.ready))
     if os.environ.get(UPDATE):
         reference.write_bytes(drawn)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from contextlib import contextmanager
+from dataclasses import dataclass
 from typing import Literal
 from urllib.parse import urlsplit
 
@@ -91,21 +92,27 @@ class Visit:
             self._fault("answer", f"{response.url}: {response.status}")
 
 
-@contextmanager
-def visiting(
-    browser: Browser, address: str, width: int = WIDE, scheme: Scheme = "light", javascript: bool = True
-) -> Iterator[Visit]:
-    """A visit in a window without history, of a width in px."""
-    context = browser.new_context(
-        viewport={"width": width, "height": HEIGHTS[width]},
-        color_scheme=scheme,
-        reduced_motion="reduce",
-        java_script_enabled=javascript,
-        locale="en-GB",
-        timezone_id="UTC",
-        permissions=["clipboard-read", "clipboard-write"],
-    )
-    try:
-        yield Visit(context, address)
-    finally:
-        context.close()
+@dataclass(frozen=True)
+class Site:
+    """A running service. address: to the browser. url: to everyone else."""
+
+    browser: Browser
+    address: str
+    url: str
+
+    @contextmanager
+    def visiting(self, width: int = WIDE, scheme: Scheme = "light", javascript: bool = True) -> Iterator[Visit]:
+        """A visit in a window without history, of a width in px."""
+        context = self.browser.new_context(
+            viewport={"width": width, "height": HEIGHTS[width]},
+            color_scheme=scheme,
+            reduced_motion="reduce",
+            java_script_enabled=javascript,
+            locale="en-GB",
+            timezone_id="UTC",
+            permissions=["clipboard-read", "clipboard-write"],
+        )
+        try:
+            yield Visit(context, self.address)
+        finally:
+            context.close()

@@ -1,0 +1,103 @@
+"""A lake whose every text wants to be more than text, and the pages about it."""
+
+from __future__ import annotations
+
+import json
+from dataclasses import dataclass
+from pathlib import Path
+from urllib.parse import quote, urlencode
+
+from ingest.run import ingest
+from schema.lake import Lake
+from schema.names import Workload
+
+SCRIPT = "<script>alert('script')</script>"
+IMAGE = "\"><img src=x onerror=alert('image')>"
+ADDRESS = "javascript:alert('address')"
+# What no name may hold, and values may: line ends of JavaScript, text that runs backwards, the end of a script.
+VALUE = f"\u2028\u202e</script>{SCRIPT}]]>--><!--{IMAGE}"
+TEMPLATE = "{{7*7}}${7*7}<%=7*7%>{%raw%}'`"
+WORKLOAD = Workload(SCRIPT, IMAGE, TEMPLATE + "long" * 40, ADDRESS)
+OTHER = Workload(SCRIPT, IMAGE, TEMPLATE, "<b>' OR 1=1--")
+ERROR, ODD = "val/classification_error", "val/<svg onload=alert('metric')>"
+MAPPING = f"""
+[collection]
+name = {json.dumps(SCRIPT)}
+title = "{{value}}"
+licence = "{{value}}"
+citation = "{{value}}"
+source_url = {json.dumps(ADDRESS)}
+[run]
+dataset = "{{its dataset}}"
+model = "{{its model}}"
+optimizer = "{{its optimizer}}"
+[parameters]
+learning_rate = "{{rate}}"
+{json.dumps("<img src=x onerror=alert('parameter')>")} = "{{rate}}"
+{json.dumps("<img src=x onerror=alert('attribute')>")} = "{{value}}"
+[metrics]
+odd = {json.dumps(ODD)}
+error = {json.dumps(ERROR)}
+[[goal]]
+metric = {json.dumps(ERROR)}
+target = 0.5
+source = "{{value}}"
+"""
+
+
+def hostile_lake(folder: Path) -> Lake:
+    """The lake, made below a folder."""
+    logs = folder / "logs"
+    logs.mkdir()
+    logs.joinpath("losslake.toml").write_text(MAPPING, "utf-8")
+    for workload in (WORKLOAD, OTHER):
+        for batch_size in (8, 16, 32, 64):
+            for trial in range(3):
+                name = f"{workload.optimizer[:3]}{batch_size}-{trial}<img src=x onerror=alert('file')>.jsonl"
+                logs.joinpath(name).write_text(_log(workload, batch_size, trial), "utf-8")
+    lake = Lake.create(folder / "lake")
+    summary = ingest(lake, [logs], notes=VALUE)
+    assert not summary.quarantined, summary.quarantined
+    return lake
+
+
+def _log(workload: Workload, batch_size: int, trial: int) -> str:
+    names = {"its dataset": workload.dataset, "its model": workload.model, "its optimizer": workload.optimizer}
+    said = names | {"batch_size": batch_size, "rate": 0.1 / (trial + 1), "value": VALUE}
+    rows = ({"step": s, "error": 40 / (s + 40 + batch_size + trial), "odd": 1 / (s + 1)} for s in range(0, 100, 10))
+    return "".join(json.dumps(said | row) + "\n" for row in rows)
+
+
+@dataclass(frozen=True)
+class Trap:
+    """A page that shows such texts. says: one that it has to show, as it is. status: what it answers."""
+
+    name: str
+    path: str
+    says: str = ""
+    status: int = 200
+
+
+def _query(path: str, *parameters: tuple[str, str]) -> str:
+    return f"{path}?{urlencode(parameters)}"
+
+
+_PATH = quote(str(WORKLOAD))
+TRAPS = (
+    Trap("home", "/"),
+    Trap("workloads", "/workloads", TEMPLATE),
+    Trap("search", _query("/workloads", ("q", IMAGE)), TEMPLATE),
+    Trap("workload", f"/workloads/{_PATH}", TEMPLATE),
+    Trap("odd metric", _query(f"/workloads/{_PATH}", ("metric", ODD)), "svg", 422),
+    Trap("odd goal", _query(f"/workloads/{_PATH}", ("metric", VALUE), ("target", "0.3")), IMAGE, 404),
+    Trap("odd target", _query(f"/workloads/{_PATH}", ("metric", ERROR), ("target", SCRIPT)), SCRIPT, 422),
+    Trap("study", f"/studies/{_PATH}/8", TEMPLATE),
+    Trap("trial", f"/trials/{_PATH}/8/1", IMAGE),
+    Trap("compare", _query("/compare", ("workload", str(WORKLOAD)), ("workload", str(OTHER))), TEMPLATE),
+    Trap("sql", _query("/sql", ("q", f"SELECT '{SCRIPT}' AS \"{TEMPLATE}\"")), "script"),
+    Trap("releases", "/releases"),
+    Trap("release", "/releases/1", IMAGE),
+    Trap("nowhere", f"/{quote(SCRIPT)}", "script", 404),
+    Trap("unknown workload", f"/workloads/{quote(IMAGE)}/{quote(TEMPLATE)}/a/b", TEMPLATE, 404),
+    Trap("unknown parameter", _query("/docs", (IMAGE, SCRIPT)), IMAGE, 422),
+)

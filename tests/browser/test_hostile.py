@@ -1,0 +1,67 @@
+"""Whatever a log or an address says is shown as text: nothing runs, nothing is loaded, nothing is forbidden in vain."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from urllib.parse import unquote, urlsplit
+
+import pytest
+from playwright.sync_api import Browser, Page
+from starlette.routing import compile_path
+
+from service.web.pages.kinds import PAGES as KINDS
+from tests.browser.hostile import TRAPS, Trap, hostile_lake
+from tests.browser.visit import NARROW, Site
+from tests.service.running import served
+
+# Elements that no template writes.
+INJECTED = (
+    "[onerror], [onload], [onclick], [src='x'], [href^='javascript:' i], [src^='javascript:' i], base, iframe, object, "
+    "script:not([src]):not([type='application/ld+json'])"
+)
+WAYS = [compile_path(kind.path)[0] for kind in KINDS]
+
+
+@pytest.fixture(scope="module")
+def hostile(browser: Browser, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Site]:
+    """The service over such a lake."""
+    folder = tmp_path_factory.mktemp("hostile")
+    lake = hostile_lake(folder)
+    with served(folder, lake=str(lake.folder), sql_enabled=True, log_format="off") as running:
+        yield Site(browser, running.url, running.url)
+
+
+def _is_there(trap: Trap) -> bool:
+    path = unquote(urlsplit(trap.path).path)
+    return trap.status != 200 or path == "/" or any(way.match(path) for way in WAYS)
+
+
+@pytest.mark.parametrize("trap", TRAPS, ids=lambda trap: trap.name)
+def test_what_wants_to_be_more_is_text(hostile: Site, trap: Trap) -> None:
+    if not _is_there(trap):
+        pytest.skip(f"there is no such page yet: {trap.name}")
+    with hostile.visiting(NARROW) as visit:
+        if trap.status != 200:
+            visit.expected_statuses.add(trap.status)
+        page = visit.open(trap.path)
+        _look_into_charts(page)
+        assert trap.says in page.locator("main").inner_text()
+        assert page.locator(INJECTED).evaluate_all("(found) => found.map((each) => each.outerHTML)") == []
+        assert page.evaluate("() => document.scrollingElement.scrollWidth - innerWidth") == 0
+        assert visit.faults == []
+
+
+def _look_into_charts(page: Page) -> None:
+    """Go to the first marks of every chart by keyboard, and to each by mouse as well: both say what it is."""
+    for plot in page.locator(".plot[tabindex]").all():
+        plot.focus()
+        for _ in range(3):
+            page.keyboard.press("ArrowRight")
+            place = plot.locator(".ring").bounding_box()
+            assert place is not None
+            page.mouse.move(place["x"] + place["width"] / 2, place["y"] + place["height"] / 2)
+
+
+def test_every_kind_of_page_is_tried() -> None:
+    tried = [unquote(urlsplit(trap.path).path) for trap in TRAPS]
+    assert [way.pattern for way in WAYS if not any(map(way.match, tried))] == []
