@@ -26,6 +26,7 @@ from service.rest.sql_paths import sql_paths
 from service.rest.sql_statements import SqlStatements
 from service.settings import Settings
 from service.version import VERSION
+from service.web.interface import Interface
 from service.web.paths import pages
 
 BYTES_IN_A_MEGABYTE = 1024 * 1024
@@ -69,6 +70,7 @@ def create_app(lake: Lake, settings: Settings | None = None) -> FastAPI:
         app.state.sql = SqlStatements(sandbox.sandbox, releases, metrics)
         app.include_router(sql_paths(app.state.sql, releases))
     app.openapi = partial(describe, app, (*asked, FILES))  # type: ignore[method-assign]
+    app.state.interface = Interface(app.openapi)
     return app
 
 

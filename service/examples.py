@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 import math
 from collections.abc import Iterator
-from dataclasses import dataclass
+from dataclasses import astuple, dataclass
 from urllib.parse import quote, urlencode
 
 from schema.names import Workload
@@ -22,7 +22,8 @@ from service.release_view import ReleaseView
 class Example:
     """A goal that a trial of a workload reaches, and that trial.
 
-    paper: one of whose collection the release has something; empty for none.
+    paper: one of whose collection the release has something; empty for none. other: a workload that measures the same
+    metric, as alike as there is, to compare with; None for none.
     """
 
     workload: Workload
@@ -32,11 +33,13 @@ class Example:
     trial_id: int
     steps: int
     paper: str = ""
+    other: Workload | None = None
 
     def values(self) -> dict[str, str]:
         """The values that it gives to parameters, by name."""
         return {
             "workload": str(self.workload),
+            "submission": str(self.other or self.workload),
             "collection": self.workload.collection,
             "dataset": self.workload.dataset,
             "model": self.workload.model,
@@ -61,7 +64,9 @@ def example(view: ReleaseView) -> Example | None:
         for row in scaling(view, Selection((workload,), metric), Goal(target)).table().to_pylist():
             if row["trial_id"] is not None:
                 drawable = next((name for name in papers() if has_collection(view, paper(name))), "")
-                return Example(workload, metric, target, row["batch_size"], row["trial_id"], row["steps"], drawable)
+                other = _alike(view, workload, metric)
+                found = row["batch_size"], row["trial_id"], row["steps"]
+                return Example(workload, metric, target, *found, drawable, other)
     return None
 
 
@@ -74,6 +79,16 @@ def example_paths(view: ReleaseView) -> list[str]:
     goal = _query(**{name: values[name] for name in ("workload", "metric", "target")})
     trial = _query(**{name: values[name] for name in ("trial", "metric")})
     return [f"/v1/scaling?{goal}", f"/v1/curves?{trial}", "/v1/workloads"]
+
+
+def _alike(view: ReleaseView, workload: Workload, metric: str) -> Workload | None:
+    """Of the other workloads that measure the metric, the first of the same dataset and model, as far as there are."""
+    own = astuple(workload)
+    return max(
+        (each.workload for each in view.workloads.values() if metric in each.measured and each.workload != workload),
+        key=lambda other: [mine == its for mine, its in zip(own, astuple(other), strict=True)],
+        default=None,
+    )
 
 
 def _candidates(view: ReleaseView) -> Iterator[tuple[Workload, str, float]]:

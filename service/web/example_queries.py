@@ -6,6 +6,7 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 
 from service.examples import Example
+from service.figures.kinds import KINDS
 
 Query = Sequence[tuple[str, str]]
 _TELLING: Mapping[str, tuple[str, ...]] = {
@@ -19,9 +20,13 @@ _TELLING: Mapping[str, tuple[str, ...]] = {
     "/v1/studies": ("workload",),
     "/v1/trials": ("workload", "batch_size"),
     "/v1/goals": ("workload",),
+    "/v1/analysis/rcp": ("workload", "submission", "metric", "target"),
     "/v1/sql": ("q", "parameters"),
 }
 """Parameters that make a good example where the required ones alone don't."""
+_COMPARING = ("/v1/analysis/compare", "/v1/analysis/profiles")
+_OF_SEVERAL = {*_COMPARING, *(f"/v1/figures/{kind.name}.{{ending}}" for kind in KINDS if kind.answer in _COMPARING)}
+"""Paths that say nothing of a workload alone."""
 
 
 def example_query(path: str, operation: Mapping[str, Any], example: Example | None) -> Query:
@@ -29,7 +34,10 @@ def example_query(path: str, operation: Mapping[str, Any], example: Example | No
     parameters = {each["name"]: each for each in operation.get("parameters", ()) if each["in"] == "query"}
     names = _TELLING.get(path) or tuple(name for name, each in parameters.items() if each.get("required"))
     values = example.values() if example is not None else {}
-    return [(name, values.get(name) or documented_example(parameters[name])) for name in names if name in parameters]
+    asked = [(name, values.get(name) or documented_example(parameters[name])) for name in names if name in parameters]
+    if path in _OF_SEVERAL and example is not None and example.other is not None:
+        asked.insert([name for name, _ in asked].index("workload") + 1, ("workload", str(example.other)))
+    return asked
 
 
 def example_path(path: str, operation: Mapping[str, Any], release: int, example: Example | None) -> str | None:

@@ -15,6 +15,7 @@ from service.releases import Releases
 from service.rest.parameters import Natural
 from service.web.addresses import page_of, with_query
 from service.web.chart import Chart
+from service.web.interface import Interface
 
 SITE = "LossLake"
 PICTURE_WIDTH, PICTURE_HEIGHT = 1200, 630
@@ -36,7 +37,7 @@ class PageAsked:
 
     name: what the path names, `collection/dataset/model/optimizer` for a workload. parameters: those of the page.
     release: the one looked at. newest: the number of the newest one. address: of the service, without a slash at the
-    end.
+    end. interface: the REST interface of the service.
     """
 
     name: str
@@ -46,6 +47,7 @@ class PageAsked:
     newest: int
     releases: Releases
     address: str
+    interface: Interface
 
     @property
     def pinned(self) -> int | None:

@@ -15,6 +15,7 @@ from service.releases import Releases, open_releases
 from service.rest.reading import read_known
 from service.rest.validity import REVALIDATED, entity_tag, is_named
 from service.version import VERSION
+from service.web.interface import Interface
 from service.web.page import PICTURE_HEIGHT, PICTURE_WIDTH, SITE, PageAsked, PageKind, PageParameters
 from service.web.templates import digest, rendered
 
@@ -36,14 +37,21 @@ def page_handler(kind: PageKind) -> Handler:
         if is_named(request.headers, etag):
             return Response(status_code=304, headers=headers)
         name: str = request.path_params.get("name", "")
-        html = await run_in_threadpool(_html, kind, name, parameters, view, releases, address)
+        interface: Interface = request.app.state.interface
+        html = await run_in_threadpool(_html, kind, name, parameters, view, releases, address, interface)
         return HTMLResponse(html, headers=headers)
 
     return handle
 
 
 def _html(
-    kind: PageKind, name: str, parameters: PageParameters, view: ReleaseView, releases: Releases, address: str
+    kind: PageKind,
+    name: str,
+    parameters: PageParameters,
+    view: ReleaseView,
+    releases: Releases,
+    address: str,
+    interface: Interface,
 ) -> str:
     asked = PageAsked(
         name=name,
@@ -53,6 +61,7 @@ def _html(
         newest=max(view.number, releases.newest or 0),
         releases=releases,
         address=address,
+        interface=interface,
     )
     page = kind.build(asked)
     return rendered(

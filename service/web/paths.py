@@ -13,7 +13,6 @@ from service.bulk.release_files import BulkReleases
 from service.problems import problem_responses
 from service.releases import Releases, open_releases
 from service.rest.reading import no_parameters
-from service.web.docs_page import docs_page
 from service.web.page_route import page_handler
 from service.web.pages.kinds import PAGES
 from service.web.root_page import root_page
@@ -66,14 +65,3 @@ def get_root(asked: _Asked, request: Request) -> HTMLResponse:
     bulk: BulkReleases = request.app.state.bulk
     files = bulk.kept(view.number) or bulk.open(view.number)
     return HTMLResponse(root_page(view, asked.lake.releases(), address, files.json_ld(address)))
-
-
-@pages.get(
-    "/docs",
-    response_class=HTMLResponse,
-    dependencies=[Depends(no_parameters)],
-    responses=_ERRORS,
-)
-def get_docs(asked: _Asked, request: Request) -> HTMLResponse:
-    """A page that describes every path, parameter, field and problem, with lines to copy."""
-    return HTMLResponse(docs_page(request.app.openapi(), asked.view(), _address(request)))

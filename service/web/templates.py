@@ -12,6 +12,7 @@ from jinja2 import Environment, PackageLoader, StrictUndefined
 from markupsafe import Markup
 
 from service.web.addresses import with_release, without_release
+from service.web.prose import prose
 from service.web.static_files import STATIC_FILES
 
 
@@ -58,7 +59,7 @@ def _environment() -> Environment:
         trim_blocks=True,
         lstrip_blocks=True,
     )
-    found.filters |= {each.__name__: each for each in (count, significant, moment, in_script)}
+    found.filters |= {each.__name__: each for each in (count, significant, moment, in_script, prose)}
     found.filters |= {each.__name__: each for each in (with_release, without_release)}
     found.globals["static"] = STATIC_FILES.address
     return found

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from service.web.page import PageKind
+from service.web.pages.docs import DOCS
 from service.web.pages.workload import WORKLOAD
 
-PAGES: tuple[PageKind, ...] = (WORKLOAD,)
+PAGES: tuple[PageKind, ...] = (WORKLOAD, DOCS)

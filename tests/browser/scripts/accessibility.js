@@ -3,6 +3,8 @@
  * of all elements with text of their own in the same colours and the same place of the tree, at the first three.
  */
 async ({ tags, contrast_only }) => {
+  // What a page lays out only when it comes near has no place of its own yet.
+  for (const element of document.querySelectorAll('section')) element.style.contentVisibility = 'visible';
   const seen = new Map();
   const looks = [...document.body.querySelectorAll('*')].filter((element) => {
     if (![...element.childNodes].some((node) => node.nodeType === Node.TEXT_NODE && node.data.trim())) return false;

@@ -12,7 +12,8 @@ from fastapi.testclient import TestClient
 
 from service.problems import KINDS
 from service.rest.openapi import describe
-from service.web.docs_page import docs_page, problem_advice
+from service.web.interface import Interface
+from service.web.pages.docs import problem_advice
 from service.web.reference import anchor
 from tests.service.web.reading import Page
 
@@ -66,7 +67,8 @@ def test_every_field_of_every_answer_is_there(page: Page, document: dict[str, An
 
 
 def test_every_status_of_every_path_is_there(page: Page, document: dict[str, Any]) -> None:
-    sections = {section.split('id="')[1].split('"')[0]: section for section in page.text.split("<section>")[1:]}
+    parts = page.text.split('<section class="path">')[1:]
+    sections = {part.split('id="')[1].split('"')[0]: part for part in parts}
     for name, operation in operations(document):
         section = sections[name]
         shown = re.findall(r'<tr><td class="number">(\w+)</td>', section)
@@ -85,12 +87,28 @@ def test_no_id_is_there_twice_and_no_link_into_the_page_is_dead(page: Page) -> N
     assert page.fragments() - set(page.ids) == set()
 
 
-def test_the_page_loads_nothing_and_runs_nothing(page: Page) -> None:
-    assert page.loads == ["data:,"]
-    assert page.scripts == []
-    assert "url(" not in page.text
-    assert "@import" not in page.text
-    assert [link for link in page.links if not link.startswith(("/", "#"))] == []
+def test_the_page_links_to_nothing_of_other_hosts(page: Page) -> None:
+    own = ("/", "#", "http://testserver/")
+    assert [link for link in (*page.links, *page.loads) if not link.startswith(own)] == []
+
+
+def test_methods_and_schema_are_a_click_away(page: Page) -> None:
+    assert "methods" in page.ids
+    assert {"/docs/methods", "/docs/schema"} <= set(page.links)
+
+
+def test_words_leave_the_paths_in_the_contents_that_have_them(client: TestClient) -> None:
+    page = Page(client.get("/docs?q=Figures curves").text)
+    shown = re.findall(r'<li><a href="#(/v1/[^"]+)"', page.text)
+    assert shown == ["/v1/figures/curves.ending"]
+    assert "1 of " in page.text
+    assert 'value="Figures curves"' in page.text
+
+
+def test_comparing_is_shown_with_two_workloads(page: Page) -> None:
+    (line,) = (line for line in page.lines if line.startswith("curl") and "/v1/analysis/compare?" in line)
+    named = re.findall(r"workload=([^&]+)", line)
+    assert len(set(named)) == 2
 
 
 def test_each_example_has_an_answer_in_the_format_it_asks_for(page: Page, client: TestClient) -> None:
@@ -118,9 +136,13 @@ def test_no_slash_is_left_in_what_duckdb_would_take_for_partitions(page: Page) -
     assert [query for query in queries if "/" in query] == []
 
 
-def test_a_hostile_document_stays_text(client: TestClient) -> None:
-    evil = "</pre><script>alert('`1`')</script>\"' onload=x $title"
+def reference(client: TestClient, document: dict[str, Any]) -> Page:
     app: Any = client.app
+    return Page(str(Interface(lambda: document).reference(app.state.releases.view(), "http://testserver")))
+
+
+def test_a_hostile_document_stays_text(client: TestClient) -> None:
+    evil = "</pre><script>alert('`1`')</script>\"' onload=x $title {{7*7}}"
     path = {
         "get": {
             "description": evil,
@@ -130,13 +152,9 @@ def test_a_hostile_document_stays_text(client: TestClient) -> None:
             "responses": {evil: {"description": evil, "content": {evil: {}}}},
         }
     }
-    document = {
-        "info": {"description": evil},
-        "paths": {f"/{evil}": path},
-        "components": {"schemas": {"ProblemDocument": {}}},
-    }
-    page = Page(docs_page(document, app.state.releases.view(), "http://testserver"))
+    page = reference(client, {"paths": {f"/{evil}": path}, "components": {"schemas": {}}})
     assert page.scripts == []
+    assert "49" not in page.text
     (curl,) = (line for line in page.lines if line.startswith("curl 'http") and "onload" in line)
     assert len(shlex.split(curl)) == 2
 
@@ -146,10 +164,19 @@ def test_a_post_has_its_body_described_and_no_line_for_get(client: TestClient) -
     body = {"type": "object", "properties": {"sql": {"type": "string", "description": "A statement."}}}
     content = {"application/json": {"schema": body}}
     operation = {"description": "Runs `sql`.", "requestBody": {"content": content}, "responses": {}}
-    document = describe(app, ()) | {"paths": {"/v1/sql": {"post": operation}}}
-    page = Page(docs_page(document, app.state.releases.view(), "http://testserver"))
-    assert "post /v1/sql:body:sql".replace(" ", "") in page.ids
+    page = reference(client, describe(app, ()) | {"paths": {"/v1/sql": {"post": operation}}})
+    assert page.ids == ["post/v1/sql", "post/v1/sql:body:sql"]
     assert "Runs <code>sql</code>." in page.text
+    assert page.lines == []
+
+
+def test_the_reference_is_written_once_for_an_address(client: TestClient, document: dict[str, Any]) -> None:
+    app: Any = client.app
+    view = app.state.releases.view()
+    interface = Interface(lambda: document)
+    first = interface.reference(view, "http://testserver")
+    assert interface.reference(view, "http://testserver") is first
+    assert "http://other/v1/scaling" in interface.reference(view, "http://other")
 
 
 def test_a_host_that_is_none_is_refused(client: TestClient) -> None:
