@@ -78,6 +78,7 @@ bench: setup ## Measure ingest, scaling, analyses, the service and the log forma
 	@$(VENV)/bin/python -m bench.scaling
 	@$(VENV)/bin/python -m bench.analysis
 	@$(VENV)/bin/python -m bench.service
+	@$(VENV)/bin/python -m bench.pages
 	@$(VENV)/bin/python -m bench.formats
 	@$(VENV)/bin/python -m bench.tensorboard
 	@$(VENV)/bin/python -m bench.peers

@@ -14,6 +14,7 @@ from contextlib import contextmanager
 from dataclasses import dataclass
 from http.client import HTTPConnection, HTTPException
 from pathlib import Path
+from types import MappingProxyType
 
 SECONDS_TO_START = 60
 _NGINX = """
@@ -48,11 +49,11 @@ class Server:
 
 
 @contextmanager
-def service(lake: Path, workers: int) -> Iterator[Server]:
-    """The service over a lake, without log lines."""
+def service(lake: Path, workers: int, settings: Mapping[str, str] = MappingProxyType({})) -> Iterator[Server]:
+    """The service over a lake, without log lines. settings: environment variables."""
     port = _free_port()
     command = ["-m", "losslake", "serve", "--lake", str(lake), "--workers", str(workers), "--port", str(port)]
-    with _running([sys.executable, *command], port, {"LOSSLAKE_LOG_FORMAT": "off"}, "/readyz") as server:
+    with _running([sys.executable, *command], port, {"LOSSLAKE_LOG_FORMAT": "off", **settings}, "/readyz") as server:
         yield server
 
 

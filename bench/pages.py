@@ -1,0 +1,154 @@
+"""Every page of the explorer, made on the server: `python -m bench.pages [--lake DIR] [--questions 20]`.
+
+Each address is of another workload, study, trial or target where a page is about one, the service keeps no answers, and
+one client asks for one page after the other on one connection. A page has to be there within 100 ms in the median.
+"""
+
+from __future__ import annotations
+
+import argparse
+import http.client
+import random
+import statistics
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass
+from functools import partial
+from pathlib import Path
+from urllib.parse import unquote
+
+from starlette.routing import compile_path
+
+from bench.lakes import LAKE_HELP, lake_to_ask
+from bench.measure import machine
+from bench.scaling import askable, get, milliseconds
+from bench.servers import service
+from schema.lake import Lake
+from schema.names import Study, Trial, Workload
+from service.release_view import ReleaseView
+from service.web.addresses import page_of, with_query
+from service.web.pages.kinds import PAGES as KINDS
+
+LIMIT_MS = 100.0
+NO_ANSWERS_KEPT = {"LOSSLAKE_ANSWER_CACHE_MB": "0"}
+
+
+@dataclass(frozen=True)
+class Draw:
+    """Random things of a release."""
+
+    view: ReleaseView
+    chance: random.Random
+
+    def workload(self) -> Workload:
+        return self.chance.choice(sorted(self.view.workloads))
+
+    def study(self) -> Study:
+        workload = self.workload()
+        return Study(workload, self.chance.choice(self.view.workloads[workload].batch_sizes))
+
+    def trial(self) -> Trial:
+        study = self.study()
+        facts = self.view.workloads[study.workload]
+        rows = facts.rows_of(facts.batch_sizes.index(study.batch_size))
+        return Trial(study, int(self.chance.choice(facts.trials.trial_id[rows])))
+
+    def goal(self, workload: Workload) -> list[tuple[str, object]]:
+        """A metric and a target, as queries name them."""
+        metric = self.chance.choice(askable(self.view.workloads[workload]))
+        return [("metric", metric.name), ("target", self.chance.uniform(metric.lowest, metric.highest))]
+
+    def rivals(self) -> list[tuple[str, object]]:
+        """Two workloads on the same data set and model if there are, with a goal of the first."""
+        one = self.workload()
+        others = [each for each in self.view.workloads if each != one and each.dataset == one.dataset] or [one]
+        same = [each for each in others if each.model == one.model]
+        return [("workload", one), ("workload", self.chance.choice(sorted(same or others))), *self.goal(one)]
+
+
+def _with_goal(draw: Draw, what: Workload | Study) -> str:
+    return with_query(page_of(what), draw.goal(what.workload if isinstance(what, Study) else what))
+
+
+PAGES: tuple[tuple[str, Callable[[Draw], str]], ...] = (
+    ("home", lambda _: "/"),
+    ("workloads", lambda _: "/workloads"),
+    ("search", lambda draw: with_query("/workloads", [("q", draw.workload().dataset)])),
+    ("workload", lambda draw: _with_goal(draw, draw.workload())),
+    ("study", lambda draw: _with_goal(draw, draw.study())),
+    ("trial", lambda draw: page_of(draw.trial())),
+    ("compare", lambda draw: with_query("/compare", draw.rivals())),
+    ("sql", lambda _: "/sql"),
+    ("releases", lambda _: "/releases"),
+    ("release", lambda draw: f"/releases/{draw.view.number}"),
+    ("docs", lambda _: "/docs"),
+)
+"""By name, the address of such a page."""
+
+
+@dataclass(frozen=True)
+class Times:
+    """Milliseconds and bytes of each page of a kind."""
+
+    name: str
+    milliseconds: Sequence[float]
+    bytes: Sequence[int]
+
+    @property
+    def median(self) -> float:
+        return statistics.median(self.milliseconds)
+
+    def line(self) -> str:
+        """One row of the report."""
+        kilobytes = statistics.median(self.bytes) / 1000
+        verdict = "yes" if self.median <= LIMIT_MS else "**no**"
+        return f"| {self.name} | {self.median:,.1f} | {max(self.milliseconds):,.1f} | {kilobytes:,.0f} | {verdict} |"
+
+
+def is_there(address: str) -> bool:
+    """Whether there is a page at that address."""
+    path = unquote(address.partition("?")[0])
+    return path in {"/", "/docs"} or any(compile_path(kind.path)[0].match(path) for kind in KINDS)
+
+
+def measured(name: str, address: Callable[[Draw], str], view: ReleaseView, port: int, count: int) -> Times:
+    """How long pages of a kind take; the first, with what is made once only, does not count."""
+    connection = http.client.HTTPConnection("127.0.0.1", port)
+    draw = Draw(view, random.Random(name))
+    sizes: list[int] = []
+
+    def fetched(path: str) -> None:
+        sizes.append(len(get(connection, path)))
+
+    fetched(address(draw))
+    asked = [address(draw) for _ in range(count)]
+    return Times(name, [milliseconds(partial(fetched, path)) for path in asked], sizes)
+
+
+def report(lake: Lake, count: int) -> Iterator[str]:
+    """The report on a lake, line by line."""
+    release = lake.release()
+    view = ReleaseView.open(lake, release)
+    yield f"{machine()}; {release.n_trials:,} trials, {count} pages of each kind, limit {LIMIT_MS:,.0f} ms"
+    yield ""
+    yield "| page | ms, median | slowest | kB | within the limit |"
+    yield "| --- | ---: | ---: | ---: | --- |"
+    with service(lake.folder, 1, NO_ANSWERS_KEPT) as server:
+        for name, address in PAGES:
+            if not is_there(address(Draw(view, random.Random(0)))):
+                yield f"| {name} | | | | there is no such page yet |"
+                continue
+            yield measured(name, address, view, server.port, count).line()
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("--lake", type=Path, help=LAKE_HELP)
+    parser.add_argument("--questions", type=int, default=20)
+    options = parser.parse_args()
+    with lake_to_ask(options.lake) as lake:
+        for text in report(lake, options.questions):
+            print(text, flush=True)
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,48 @@
+"""The benchmark of pages asks for every kind of page, at addresses that are answered."""
+
+from __future__ import annotations
+
+import random
+
+import pytest
+from fastapi.testclient import TestClient
+from starlette.routing import compile_path
+
+from bench.pages import PAGES, Draw, is_there
+from ingest.run import ingest
+from schema.lake import Lake
+from service.app import create_app
+from service.release_view import ReleaseView
+from service.web.pages.kinds import PAGES as KINDS
+from tests.archives import write_workload
+from tests.oracle import Row
+
+ERROR = "val/classification_error"
+
+
+@pytest.fixture(scope="module")
+def lake(tmp_path_factory: pytest.TempPathFactory) -> Lake:
+    folder = tmp_path_factory.mktemp("pages")
+    for optimizer in ("sgd", "adam"):
+        rows = [Row(b, t, "COMPLETE", s, 30 / (s + 30 + t)) for b in (8, 16) for t in (3, 5) for s in range(0, 99, 9)]
+        write_workload(folder / "archive" / "small", f"mnist/cnn/{optimizer}", {ERROR: rows})
+    lake = Lake.create(folder / "lake")
+    assert not ingest(lake, [folder / "archive"]).quarantined
+    return lake
+
+
+@pytest.fixture(scope="module")
+def addresses(lake: Lake) -> list[str]:
+    draw = Draw(ReleaseView.open(lake, lake.release()), random.Random(1))
+    return [address(draw) for _, address in PAGES]
+
+
+def test_every_kind_of_page_is_asked_for(addresses: list[str]) -> None:
+    ways = [compile_path(kind.path)[0] for kind in KINDS]
+    assert [way.pattern for way in ways if not any(way.match(address.partition("?")[0]) for address in addresses)] == []
+
+
+def test_every_page_that_there_is_answers(lake: Lake, addresses: list[str]) -> None:
+    with TestClient(create_app(lake)) as client:
+        answers = {address: client.get(address).status_code for address in addresses if is_there(address)}
+    assert set(answers.values()) == {200}, answers
