@@ -36,7 +36,7 @@ class Chart:
 
     name: to be told from others of the page. kind: of the figure. query: its parameters, without those of its size.
     release: which it is of. title: what it shows, in words. address: of the service, for lines to copy. height: px.
-    sql: a statement that gives the same rows; empty without one.
+    sql: a statement that gives the same rows, or where is_sql_behind those that they are made of; empty without one.
     """
 
     name: str
@@ -47,6 +47,7 @@ class Chart:
     address: str
     height: int = 420
     sql: str = ""
+    is_sql_behind: bool = False
 
     def figure(self, ending: str, **more: object) -> str:
         """The address of the figure from the root: in svg, png, pdf, vl.json or csv."""

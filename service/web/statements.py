@@ -9,13 +9,18 @@ from importlib import resources
 _NAME = re.compile(r"\$([a-z_]+)")
 
 
-def statement(name: str, **values: str | float) -> str:
+Value = str | float | tuple["Value", ...]
+
+
+def statement(name: str, **values: Value) -> str:
     """The statement `service/web/statements/<name>.sql` on these values; raises KeyError for one that is missing."""
     return _NAME.sub(lambda found: literal(values[found[1]]), _text(name))
 
 
-def literal(value: str | float) -> str:
+def literal(value: Value) -> str:
     """A value as SQL has it; a float to the last bit."""
+    if isinstance(value, tuple):
+        return f"({', '.join(map(literal, value))})"
     return "'" + value.replace("'", "''") + "'" if isinstance(value, str) else repr(value)
 
 

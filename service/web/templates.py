@@ -31,6 +31,11 @@ def significant(number: float | None) -> str:
     return "\u2013" if number is None else f"{number:,.4g}" if abs(number) < 1e4 else f"{number:,.0f}"
 
 
+def ratio(number: float) -> str:
+    """A ratio to three significant digits."""
+    return f"{number:.3g}" if number < 1000 else f"{number:,.0f}"
+
+
 def moment(when: datetime) -> str:
     """A moment to the minute."""
     return f"{when:%Y-%m-%d %H:%M} UTC"
@@ -59,7 +64,7 @@ def _environment() -> Environment:
         trim_blocks=True,
         lstrip_blocks=True,
     )
-    found.filters |= {each.__name__: each for each in (count, significant, moment, in_script, prose)}
+    found.filters |= {each.__name__: each for each in (count, significant, ratio, moment, in_script, prose)}
     found.filters |= {each.__name__: each for each in (with_release, without_release)}
     found.globals["static"] = STATIC_FILES.address
     return found

@@ -30,5 +30,11 @@ class Shown:
 PAGES = (
     Shown("home", "/", "momentum", lacks=frozenset({"head"})),
     Shown("workload", "/workloads/bundled/digits/mlp_64/nesterov_momentum", "nesterov_momentum", ready=".live canvas"),
+    Shown(
+        "compare",
+        "/compare?workload=bundled/digits/mlp_64/sgd&workload=bundled/digits/mlp_64/momentum",
+        "momentum saves steps from batch size 64 on",
+        ready=".live canvas",
+    ),
     Shown("docs", "/docs", "/v1/scaling", lacks=frozenset({"speed"})),
 )

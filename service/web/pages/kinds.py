@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 from service.web.page import PageKind
+from service.web.pages.compare import COMPARE
 from service.web.pages.docs import DOCS
 from service.web.pages.workload import WORKLOAD
 
-PAGES: tuple[PageKind, ...] = (WORKLOAD, DOCS)
+PAGES: tuple[PageKind, ...] = (COMPARE, DOCS, WORKLOAD)
