@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from typing import Any
 from urllib.parse import parse_qsl, urlsplit
 
 import pytest
@@ -11,10 +12,10 @@ from tests.service.conftest import ERROR, ODD
 from tests.service.web.reading import Page
 
 SGD, DEEP = "shelf/mnist/cnn/sgd", "shelf/deep/mnist/cnn/sgd"
-BOTH = {"workload": [SGD, DEEP], "metric": ERROR, "target": 0.25}
+BOTH: dict[str, Any] = {"workload": [SGD, DEEP], "metric": ERROR, "target": 0.25}
 
 
-def opened(client: TestClient, **query: object) -> tuple[str, Page]:
+def opened(client: TestClient, **query: Any) -> tuple[str, Page]:
     response = client.get("/compare", params=query)
     assert response.status_code == 200, response.text
     return response.text, Page(response.text)
@@ -117,7 +118,7 @@ def test_without_a_goal_all_workloads_come_near_to_the_target(client: TestClient
     ],
 )
 def test_what_cannot_be_compared_is_said_in_a_sentence(
-    client: TestClient, query: dict[str, object], status: int, says: str
+    client: TestClient, query: dict[str, Any], status: int, says: str
 ) -> None:
     response = client.get("/compare", params=query, headers={"accept": "text/html"})
     assert response.status_code == status
