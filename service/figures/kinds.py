@@ -9,6 +9,7 @@ from typing import Any
 
 from pydantic import BaseModel
 
+from service.figures.curve_colours import CurveColours
 from service.figures.drawing import Drawing, Drawn
 from service.figures.figure_formats import Document
 
@@ -19,6 +20,7 @@ class Kind:
 
     answer: the path of the answer that it draws. drawing: module:function, which is imported by the first figure: what
     draws takes half a second to import. defaults: of the answer's parameters where none of those in `unless` is given.
+    most_rows: of the answer; more could not be told apart. parameters: that only this kind has.
     """
 
     name: str
@@ -27,6 +29,8 @@ class Kind:
     drawing: str
     defaults: Mapping[str, Any] = field(default_factory=dict)
     unless: tuple[str, ...] = ()
+    most_rows: int = 50_000
+    parameters: type[BaseModel] | None = None
 
     def with_defaults(self, parameters: BaseModel) -> BaseModel:
         """The parameters, with this kind's own defaults."""
@@ -60,6 +64,8 @@ KINDS = (
         "curves:draw",
         defaults={"points": 50},
         unless=("points", "every"),
+        most_rows=300_000,
+        parameters=CurveColours,
     ),
     Kind("best", "The best value of a metric by batch size, within a budget.", "/v1/best", "best:draw"),
     Kind(

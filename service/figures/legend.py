@@ -12,9 +12,14 @@ from service.figures.panel import Panel
 
 
 def colours(labels: Sequence[str], panel: Panel, is_ordered: bool = False) -> Channel:
+    """A colour for each series, in the order given, and their legend; is_ordered: from dark to light."""
+    return category("series", scale=colour_scale(labels, is_ordered), legend=legend(labels, panel))
+
+
+def colour_scale(labels: Sequence[str], is_ordered: bool = False) -> dict[str, Any]:
     """A colour for each series, in the order given; is_ordered: from dark to light."""
     range_ = theme.ordered(len(labels)) if is_ordered else _as_many(theme.COLOURS, labels)
-    return category("series", scale={"domain": list(labels), "range": range_}, legend=legend(labels, panel))
+    return {"domain": list(labels), "range": range_}
 
 
 def shapes(labels: Sequence[str], panel: Panel) -> Channel:

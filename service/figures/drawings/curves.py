@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 
 import pyarrow as pa
 import pyarrow.compute as pc
@@ -11,68 +11,54 @@ import pyarrow.compute as pc
 from service.errors import BadParameter
 from service.figures.charts.curves import curves_chart
 from service.figures.drawing import Drawing, Drawn
+from service.figures.drawings.curve_groups import Groups, groups_of, outcomes_of
 from service.figures.drawings.curve_lines import Line, lines_of, series_of
 from service.figures.layers import Plot
 from service.figures.layout import columns_of, grid_panels
-from service.figures.panel import Panel
-from service.workload_labels import workload_labels
 
 _MOST_PANELS = 12
-_MOST_NAMED = 7
 
 
 def draw(drawing: Drawing) -> Drawn:
-    """A panel for each metric; coloured by trial if there are few, else by study."""
+    """A panel for each metric; colours tell apart what was asked for."""
+    parameters = drawing.parameters
     lines = lines_of(drawing.rows, drawing.view)
     metrics = list(dict.fromkeys(line.metric for line in lines))
     if len(metrics) > _MOST_PANELS:
         raise BadParameter("metric", f"{len(metrics)} metrics are too many for a figure: name up to {_MOST_PANELS}")
-    named = _named(lines)
+    if parameters.target is not None and len(metrics) > 1:
+        raise BadParameter("metric", f"a target is of one metric, and there are {len(metrics)}: name one")
+    is_by_outcome = parameters.colour_by == "outcome"
+    outcomes = outcomes_of(drawing.rows, lines, drawing.view, parameters.target) if is_by_outcome else {}
+    groups = groups_of(lines, parameters.colour_by, outcomes)
     explained = _explained(drawing, lines)
-    charts = [_chart(drawing, lines, named, metric, len(metrics), explained) for metric in metrics or [""]]
+    charts = [_chart(drawing, lines, groups, metric, len(metrics), explained) for metric in metrics or [""]]
     return Drawn(charts, explained, columns_of(drawing.width, len(charts)), shares_legend=True)
 
 
-@dataclass(frozen=True)
-class _Named:
-    """What all lines have in common, the labels of lines by number, all labels, and whether their order means much."""
-
-    common: str
-    by_number: dict[int, str]
-    names: list[str]
-    is_ordered: bool
-
-
-def _chart(drawing: Drawing, lines: Sequence[Line], named: _Named, metric: str, n: int, explained: list[str]) -> Plot:
-    panel: Panel = drawing.panel(metric, named.common, named.names if any(named.names) else [], explained)
+def _chart(
+    drawing: Drawing, lines: Sequence[Line], groups: Groups, metric: str, n: int, explained: Sequence[str]
+) -> Plot:
+    panel = drawing.panel(metric, groups.common, groups.in_legend, explained)
     if n > 1:
         grid = grid_panels(drawing.width, n, drawing.height)
-        panel = replace(grid, title=metric, subtitle=named.common, y_title="")
-    own: dict[str, list[Line]] = {name: [] for name in named.names}
+        panel = replace(grid, title=metric, subtitle=groups.common, y_title="")
+    own: dict[str, list[Line]] = {name: [] for name in groups.names}
     for line in lines:
         if line.metric == metric:
-            own[named.by_number[line.number]].append(line)
+            own[groups.by_number[line.number]].append(line)
     workloads = {line.workload for line in lines}
     workload = next(iter(workloads)) if len(workloads) == 1 else ""
-    series = [series_of(drawing.rows, members, name, workload) for name, members in own.items()]
-    is_log: bool = drawing.parameters.axis == "log"
-    return curves_chart(series, panel, y_title=metric, is_log=is_log, is_ordered=named.is_ordered, links=drawing.links)
-
-
-def _named(lines: Sequence[Line]) -> _Named:
-    found = workload_labels(list(dict.fromkeys(line.workload for line in lines)))
-    sizes, trials = {line.batch_size for line in lines}, {line.trial_id for line in lines}
-    several_sizes = len(sizes) > 1
-    by_trial = len({line.number for line in lines}) <= _MOST_NAMED and (len(trials) > 1 or not several_sizes)
-    texts = {}
-    for line in sorted(lines, key=lambda line: (line.workload, line.batch_size, line.trial_id)):
-        parts = [found.own[line.workload]] if found.own[line.workload] else []
-        parts += [f"batch size {line.batch_size}"] if several_sizes else []
-        parts += [f"trial {line.trial_id}"] if by_trial else []
-        texts[line.number] = ", ".join(parts)
-    common = found.common + (f"/{min(sizes)}" if len(sizes) == 1 else "")
-    is_ordered = several_sizes and not by_trial and len(found.own) == 1
-    return _Named(common, texts, list(dict.fromkeys(texts.values())), is_ordered)
+    return curves_chart(
+        [series_of(drawing.rows, members, name, workload) for name, members in own.items()],
+        panel if groups.in_legend else replace(panel, legend="none"),
+        y_title=metric,
+        is_log=drawing.parameters.axis == "log",
+        is_ordered=groups.is_ordered,
+        looks=groups.looks,
+        target=drawing.parameters.target,
+        links=drawing.links,
+    )
 
 
 def _explained(drawing: Drawing, lines: Sequence[Line]) -> list[str]:
@@ -80,6 +66,8 @@ def _explained(drawing: Drawing, lines: Sequence[Line]) -> list[str]:
     found = [f"{n:,} trial{'s' if n != 1 else ''}, a line each."]
     if drawing.facts.get("thinned"):
         found[0] = f"{found[0][:-1]}, thinned so that no crossing of a target moves."
+    if drawing.parameters.target is not None:
+        found.append(f"Dashed across: {drawing.parameters.target:g}.")
     n_odd = _n_not_finite(drawing.rows["value"])
     if n_odd:
         found.append(f"{n_odd:,} values that are not finite are not drawn.")

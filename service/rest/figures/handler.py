@@ -34,7 +34,6 @@ from service.tabular.answer import Answer
 from service.tabular.formats import FORMATS
 from service.version import VERSION
 
-MOST_ROWS = 50_000
 _MOST_PIXELS = 12_000_000
 Handler = Callable[[Request], Awaitable[Response]]
 
@@ -63,7 +62,7 @@ def handler(
             if is_named(request.headers, headers["etag"]):
                 return Response(status_code=304, headers=headers)
         parameters = kind.with_defaults(parameters)
-        answer = await run_in_threadpool(_answer, question, releases, view, parameters)
+        answer = await run_in_threadpool(_answer, kind, question, releases, view, parameters)
         if ending == "csv":
             return await run_in_threadpool(response_of, request, answer, FORMATS["csv"], headers)
         url = address + _query_url(kind, query, view.number)
@@ -81,15 +80,15 @@ def _checked(parameters: Any, ending: str) -> Any:
     return parameters
 
 
-def _answer(question: Question, releases: Releases, view: ReleaseView, parameters: Any) -> Answer:
+def _answer(kind: Kind, question: Question, releases: Releases, view: ReleaseView, parameters: Any) -> Answer:
     """The answer that is drawn, its rows in memory; raises BadParameter where they are too many to be seen."""
     answer = question.answer(Asked(releases, view, parameters, {}, FORMATS["json"]))
     batches: list[pa.RecordBatch] = []
     for batch in answer.batches:
         batches.append(batch)
-        if sum(each.num_rows for each in batches) > MOST_ROWS:
-            name = next(name for name in ("points", "workload") if hasattr(parameters, name))
-            advice = f"more than {MOST_ROWS:,} rows can't be told apart in a figure: ask for fewer points or workloads"
+        if sum(each.num_rows for each in batches) > kind.most_rows:
+            name = next(name for name in ("metric", "workload") if isinstance(getattr(parameters, name, None), list))
+            advice = f"more than {kind.most_rows:,} rows can't be told apart in a figure: ask for fewer {name}s"
             raise BadParameter(name, advice)
     return Answer(answer.facts, answer.schema, iter(batches))
 
@@ -113,7 +112,8 @@ def _drawn(kind: Kind, view: ReleaseView, answer: Answer, parameters: Any, url: 
 def _query_url(kind: Kind, query: bytes, release: int) -> str:
     """The path of the rows that are drawn, pinned to the release."""
     given = parse_qsl(query.decode("ascii", "replace"), keep_blank_values=True)
-    kept = [pair for pair in given if pair[0] not in FrameParameters.model_fields and pair[0] != "release"]
+    of_figure = {"release", *FrameParameters.model_fields, *(kind.parameters.model_fields if kind.parameters else ())}
+    kept = [pair for pair in given if pair[0] not in of_figure]
     named = {name for name, _ in kept}
     is_plain = not named & set(kind.unless)
     added = [(name, str(value)) for name, value in kind.defaults.items() if is_plain and name not in named]

@@ -49,8 +49,11 @@ class FrameParameters(ThemeParameters):
     """Of a PNG only: how many pixels are drawn for each px of width and height."""
 
 
-def figure_parameters(answer: type[FormatParameters]) -> type[FormatParameters]:
-    """The parameters of an answer's path with those of the frame; `format` is left to the ending of the path."""
-    bases: tuple[Any, ...] = (FrameParameters, answer)
+def figure_parameters(answer: type[FormatParameters], own: type[BaseModel] | None = None) -> type[FormatParameters]:
+    """The parameters of an answer's path with those of the frame; `format` is left to the ending of the path.
+
+    own: those of a single kind of figure.
+    """
+    bases: tuple[Any, ...] = (FrameParameters, answer) if own is None else (FrameParameters, own, answer)
     found: type[FormatParameters] = create_model(f"{answer.__name__}OfFigure", __base__=bases)
     return found

@@ -33,7 +33,7 @@ def add_figures(app: FastAPI, releases: Releases, questions: Sequence[Question],
     by_path = {question.path: question for question in questions}
     for kind in KINDS:
         question = by_path[kind.answer]
-        parameters: Any = figure_parameters(question.parameters)
+        parameters: Any = figure_parameters(question.parameters, kind.parameters)
 
         def endpoint(ending: Any, parameters: Any) -> None:
             """Only described by FastAPI, never called."""
