@@ -43,8 +43,17 @@ def metrics_of(view: ReleaseView, facts: WorkloadFacts) -> Sequence[str]:
     return [name for name in facts.measured if view.metrics[name].direction is not None]
 
 
-def goal_shown(view: ReleaseView, facts: WorkloadFacts, metric: str | None, target: float | None) -> GoalShown:
-    """The goal that is looked at; raises UnknownName for a metric that isn't measured, BadParameter without any."""
+def goal_shown(
+    view: ReleaseView,
+    facts: WorkloadFacts,
+    metric: str | None,
+    target: float | None,
+    direction: str | None = None,
+) -> GoalShown:
+    """The goal that is looked at; raises UnknownName for a metric that isn't measured, BadParameter without any.
+
+    direction: which way is better, of a metric of which nobody has said it.
+    """
     own = [goal for goal in goals_of(view, facts) if metric in (None, goal.metric)]
     if target is None and own:
         return own[0]
@@ -52,7 +61,7 @@ def goal_shown(view: ReleaseView, facts: WorkloadFacts, metric: str | None, targ
     name = metric or (own[0].metric if own else next(reversed(known), None))
     if name is None:
         raise BadParameter("metric", f"nobody has said of any metric of {facts.workload} which way is better")
-    direction = view.metric(facts, name).direction
+    direction = view.metric(facts, name).direction or direction
     if direction is None:
         raise BadParameter("metric", f"nobody has said of {name} which way is better: give one of {', '.join(known)}")
     if target is None:
@@ -63,7 +72,7 @@ def goal_shown(view: ReleaseView, facts: WorkloadFacts, metric: str | None, targ
 
 def reachable(view: ReleaseView, facts: WorkloadFacts, metric: str, direction: str) -> float:
     """A target of few digits that every batch size with a finite value gets past; 0 where there is none."""
-    rows = best(view, Selection((facts.workload,), metric)).table()
+    rows = best(view, Selection((facts.workload,), metric, direction)).table()
     values = [value for value in rows["best_value"].to_pylist() if value is not None and math.isfinite(value)]
     if not values:
         return 0.0

@@ -1,72 +1,142 @@
-"""The page of a workload: how many steps it takes to a target, by batch size."""
+"""The page of a workload: how many steps it takes to a target by batch size, and what follows from that."""
 
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Annotated
-
-from pydantic import Field
 
 from schema.names import Workload
+from service.answers.analysis.regimes import regimes
 from service.named import named_workload
 from service.web.chart import Chart
-from service.web.goals import GoalShown, goal_shown
-from service.web.page import Crumb, Page, PageAsked, PageKind, PageParameters
-from service.web.statements import statement
+from service.web.goals import GoalShown
+from service.web.page import Crumb, Page, PageAsked, PageKind
+from service.web.workload.answer_words import answer_sentences, regime_ends
+from service.web.workload.asked import WorkloadAsked, WorkloadParameters, metric_shown, workload_asked
+from service.web.workload.budgets import BudgetShown, budget_shown
+from service.web.workload.caveats import caveats
+from service.web.workload.charts import (
+    estimates_address,
+    metaparameters_chart,
+    scaling_chart,
+    target_sweep_chart,
+    tuning_budget_chart,
+)
+from service.web.workload.comparisons import Others, others_shown
+from service.web.workload.controls import GoalLink, MetricChoice, Slider, goal_links, metric_choices, slider
+from service.web.workload.json_ld import json_ld
+from service.web.workload.key_figures import KeyFigure, key_figures
+from service.web.workload.studies import StudyShown, status_counts, studies_shown
+from service.web.workload.sweep_row import TargetReach, sweep_shown
+from service.workload_facts import WorkloadFacts
+
+_LONGEST_DESCRIPTION = 300
 
 
-class WorkloadParameters(PageParameters):
-    """The state of the page."""
+@dataclass(frozen=True)
+class AnswerShown:
+    """The answer for a goal. metaparameters: None where no trial has a learning rate. estimates: the address of those
+    of the critical batch size."""
 
-    metric: str | None = None
-    """The metric of the goal; default: that of the workload's first goal."""
-    target: Annotated[float | None, Field(allow_inf_nan=False)] = None
-    """The target; default: the workload's goal, else one that every batch size reaches."""
+    goal: GoalShown
+    is_told: bool
+    sentences: tuple[str, ...]
+    caveats: tuple[str, ...]
+    figures: tuple[KeyFigure, ...]
+    slider: Slider
+    reach: TargetReach
+    studies: tuple[StudyShown, ...]
+    budget: BudgetShown
+    others: tuple[Others, ...]
+    scaling: Chart
+    target_sweep: Chart
+    tuning_budget: Chart
+    metaparameters: Chart | None
+    estimates: str
 
 
 @dataclass(frozen=True)
 class WorkloadShown:
-    """What the template shows."""
+    """What the template shows. metric: None where nothing is measured. answer: None where it isn't known of the metric
+    which way is better."""
 
     workload: Workload
-    goal: GoalShown
-    scaling: Chart
+    batch_sizes: tuple[int, ...]
+    n_trials: int
+    metric: str | None
+    metrics: tuple[MetricChoice, ...]
+    goals: tuple[GoalLink, ...]
+    answer: AnswerShown | None
 
 
-def workload_page(asked: PageAsked) -> Page:
+def workload_page(page: PageAsked) -> Page:
     """The page of the workload that the path names; raises BadParameter and UnknownName."""
-    workload = named_workload(asked.name)
-    goal = goal_shown(asked.view, asked.view.workload(workload), asked.parameters.metric, asked.parameters.target)
-    scaling = scaling_of(asked, workload, goal)
+    facts = page.view.workload(named_workload(page.name))
+    asked = workload_asked(page, facts)
+    metric = asked.goal.metric if asked else metric_shown(page, facts)
+    answer = None if asked is None else _answer(asked)
+    workload, given = facts.workload, page.parameters
+    title = f"{workload.model} on {workload.dataset} with {workload.optimizer}"
+    description = _description(facts, answer)
+    own = {name: getattr(given, name) for name in ("metric", "target", "direction", "step_budget", "example_budget")}
     return Page(
         template="workload.html",
-        title=f"{workload.model} on {workload.dataset} with {workload.optimizer}",
-        description=f"Steps to {goal.text} by batch size, with regimes of scaling, for the workload {workload}.",
-        url=asked.page_of(workload, metric=asked.parameters.metric, target=asked.parameters.target),
-        content=WorkloadShown(workload, goal, scaling),
-        picture=scaling,
-        above=(Crumb("Workloads", asked.url("/workloads")),),
-        data=scaling.data("json"),
+        title=title,
+        description=description,
+        url=page.page_of(workload, **own),
+        content=WorkloadShown(
+            workload=workload,
+            batch_sizes=facts.batch_sizes,
+            n_trials=sum(status_counts(facts).n_trials),
+            metric=metric,
+            metrics=metric_choices(facts, metric),
+            goals=goal_links(page, facts, asked),
+            answer=answer,
+        ),
+        picture=answer.scaling if answer else None,
+        above=(Crumb("Workloads", page.url("/workloads")),),
+        styles=("workload.css",),
+        scripts=("workload.js",) if answer else (),
+        json_ld=json_ld(asked, answer.scaling, title, description) if asked and answer else "",
+        data=answer.scaling.data("json") if answer else None,
     )
 
 
-def scaling_of(asked: PageAsked, workload: Workload, goal: GoalShown) -> Chart:
-    """The scaling chart of a workload."""
-    names = {
-        "collection": workload.collection,
-        "dataset": workload.dataset,
-        "model": workload.model,
-        "optimizer": workload.optimizer,
-    }
-    return Chart(
-        name="scaling",
-        kind="scaling",
-        query=[("workload", str(workload)), ("metric", goal.metric), ("target", repr(goal.target))],
-        release=asked.view.number,
-        title=f"Steps to {goal.text} by batch size, {workload}",
-        address=asked.address,
-        sql=statement("steps_to_result", metric=goal.metric, target=goal.target, **names),
+def _answer(asked: WorkloadAsked) -> AnswerShown:
+    found = regimes(asked.page.view, asked.selection, asked.as_goal)
+    sweep = sweep_shown(asked)
+    studies = studies_shown(asked, found)
+    sweep_chart = target_sweep_chart(asked)
+    has_rates = any(study.learning_rate is not None for study in studies)
+    return AnswerShown(
+        goal=asked.goal,
+        is_told=asked.is_told,
+        sentences=answer_sentences(asked.goal, studies, regime_ends(found), sweep.row),
+        caveats=caveats(asked.workload, [found]),
+        figures=key_figures(sweep.row, sweep.n_batch_sizes),
+        slider=slider(asked, sweep_chart, sweep.row),
+        reach=sweep.reach,
+        studies=studies,
+        budget=budget_shown(asked),
+        others=others_shown(asked),
+        scaling=scaling_chart(asked),
+        target_sweep=sweep_chart,
+        tuning_budget=tuning_budget_chart(asked),
+        metaparameters=metaparameters_chart(asked) if has_rates else None,
+        estimates=estimates_address(asked),
     )
+
+
+def _description(facts: WorkloadFacts, answer: AnswerShown | None) -> str:
+    """For search engines and those who are sent a link: the answer, as far as it is short."""
+    sizes = facts.batch_sizes
+    what = f"Training curves of {facts.workload} at {len(sizes)} batch size{'s' if len(sizes) != 1 else ''}."
+    if answer is None:
+        return what
+    found = f"Steps to {answer.goal.text} by batch size."
+    for sentence in answer.sentences:
+        if len(found) + len(sentence) < _LONGEST_DESCRIPTION:
+            found = f"{found} {sentence}"
+    return found
 
 
 WORKLOAD = PageKind("/workloads/{name:path}", WorkloadParameters, workload_page)

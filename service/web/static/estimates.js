@@ -1,0 +1,73 @@
+// The other estimates of the critical batch size: fetched when they are asked for, since they take hundreds of fits.
+
+import { significant } from "./key_figures.js";
+
+const WAYS = [
+  ["By profile likelihood, the interval above", "critical_batch_size", "lower", "upper"],
+  ["By the delta method", null, "delta_method_lower", "delta_method_upper"],
+  ["By bootstrap over batch sizes", null, "bootstrap_lower", "bootstrap_upper"],
+  ["Fits without one batch size", null, "leave_one_out_lower", "leave_one_out_upper"],
+  ["Searches with half the trials", null, "half_search_lower", "half_search_upper"],
+  ["A curve with a knee of free sharpness", "knee_critical_batch_size"],
+  ["A curve with a free exponent", "exponent_critical_batch_size"],
+];
+const ZHANG = ["By Zhang et al. 2024, for language models: 20% more examples than at batch size 256", ...WAYS[0].slice(1)];
+
+/** Shows the answer in place of the link to it, which would lead to JSON. */
+export function offerEstimates(node) {
+  node.addEventListener("click", async (event) => {
+    const link = event.target.closest("a[data-estimates]");
+    if (!link || event.ctrlKey || event.metaKey || event.shiftKey) return;
+    event.preventDefault();
+    const place = link.closest("[data-renewed]");
+    link.textContent = "Fitting …";
+    const response = await fetch(link.href);
+    const answer = await response.json();
+    if (!link.isConnected) return;
+    place.replaceChildren(...(response.ok ? shown(answer) : [told("p", answer.detail)]));
+  });
+}
+
+function shown(answer) {
+  const [own, zhang] = ["mccandlish2018", "zhang2024"].map((name) => answer.estimates.find((row) => row.definition === name));
+  const table = document.createElement("table");
+  table.append(told("caption", `Estimates of the critical batch size for ${answer.metric}, target ${answer.target}`));
+  const head = table.createTHead().insertRow();
+  for (const text of ["How", "Critical batch size", "From", "To"]) head.append(headed(text, "col"));
+  const body = table.createTBody();
+  for (const way of WAYS) addRow(body, way, own);
+  addRow(body, ZHANG, zhang);
+  const box = document.createElement("div");
+  box.className = "wide";
+  box.tabIndex = 0;
+  box.setAttribute("role", "region");
+  box.setAttribute("aria-labelledby", "critical");
+  box.append(table);
+  const warnings = document.createElement("ul");
+  for (const text of [...answer.left_out, ...answer.warnings]) warnings.append(told("li", text));
+  return [box, warnings];
+}
+
+function addRow(body, [how, ...names], estimate) {
+  const row = body.insertRow();
+  row.append(headed(how, "row"));
+  for (const name of [names[0], names[1], names[2]]) {
+    const value = name ? estimate[name] : null;
+    const cell = row.insertCell();
+    cell.className = "number";
+    cell.textContent = value === null || value === undefined ? "–" : significant(value, 2);
+  }
+}
+
+function headed(text, scope) {
+  const cell = told("th", text);
+  cell.scope = scope;
+  if (scope === "col" && text !== "How") cell.className = "number";
+  return cell;
+}
+
+function told(tag, text) {
+  const element = document.createElement(tag);
+  element.textContent = text;
+  return element;
+}

@@ -1,0 +1,25 @@
+"""Numbers as the sentences have them."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+_MOST_LISTED = 6
+
+
+def rough(number: float) -> str:
+    """To two significant digits, as an estimate deserves: 13, 1,200, 0.0071."""
+    return f"{float(f'{number:.2g}'):,.12g}"
+
+
+def percent(share: float) -> str:
+    """A tolerance: 20%."""
+    return f"{share:.0%}"
+
+
+def size_list(batch_sizes: Sequence[int]) -> str:
+    """Batch size 1, 2 and 4; of many only how many there are."""
+    if len(batch_sizes) > _MOST_LISTED:
+        return f"{len(batch_sizes)} batch sizes, {batch_sizes[0]:,} to {batch_sizes[-1]:,}"
+    words = [f"{size:,}" for size in batch_sizes]
+    return f"batch size {' and '.join(filter(None, (', '.join(words[:-1]), words[-1])))}"
