@@ -1,0 +1,274 @@
+"""The page of a workload: its numbers are those of the answers, and what the data can't tell is said in words."""
+
+from __future__ import annotations
+
+import html
+import json
+import re
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+from urllib.parse import urlencode
+
+import pytest
+from fastapi.testclient import TestClient
+
+from ingest.run import ingest
+from schema.lake import Lake
+from service.app import create_app
+from tests.archives import write_workload
+from tests.oracle import Row
+from tests.service.web.reading import Page
+
+ERROR, PRECISION, ODD = "val/classification_error", "val/average_precision", "val/odd_thing"
+SIZES = (1, 2, 4, 8, 16, 32, 64, 128, 256)
+KNEE = 16
+SGD, MOMENTUM = "tidy/mnist/cnn/sgd", "tidy/mnist/cnn/momentum"
+ALONE, ODDLY, NOTHING = "tidy/lone/cnn/sgd", "tidy/odd/cnn/sgd", "tidy/never/cnn/sgd"
+MANY = "tidy/many/cnn/sgd"
+
+
+def _curve(batch_size: int, trial_id: int, slower: float) -> Iterator[Row]:
+    """Falls to 0.05 along S = 100 (1 + KNEE/B), evaluated at every tenth of it."""
+    whole = slower * 100 * (1 + KNEE / batch_size)
+    for tenth in range(11):
+        yield Row(batch_size, trial_id, "COMPLETE", round(whole * tenth / 10), 0.9 - 0.085 * tenth)
+
+
+def _tidy(slower: float) -> list[Row]:
+    rows = [row for size in SIZES for trial in range(1, 5) for row in _curve(size, trial, slower * (1 + 0.2 * trial))]
+    rows += [Row(64, 5, "INFEASIBLE", 0, 0.9), Row(64, 6, "INCOMPLETE", 0, 0.9)]
+    # The largest batch size never gets below 0.4.
+    return [*rows, Row(512, 1, "COMPLETE", 0, 0.9), Row(512, 1, "COMPLETE", 700, 0.4)]
+
+
+@pytest.fixture(scope="module")
+def tidy(tmp_path_factory: pytest.TempPathFactory) -> Iterator[TestClient]:
+    folder = tmp_path_factory.mktemp("tidy")
+    workloads: dict[str, dict[str, list[Row]]] = {
+        SGD: {ERROR: _tidy(1.0)},
+        MOMENTUM: {ERROR: _tidy(0.5)},
+        ALONE: {ERROR: list(_curve(8, 1, 1.0))},
+        ODDLY: {ODD: list(_curve(8, 1, 1.0))},
+        NOTHING: {ERROR: [Row(8, 1, "COMPLETE", None, None), Row(8, 2, "COMPLETE", 0, float("nan"))]},
+        MANY: {ERROR: [row for size in range(1, 26) for row in (Row(size, 1, "COMPLETE", 0, 0.9), Row(size, 1, "COMPLETE", 9000 // size, 0.1))]},
+    }
+    for name, curves in workloads.items():
+        collection, _, workload = name.partition("/")
+        write_workload(folder / "archive" / collection, workload, curves)
+    lake = Lake.create(folder / "lake")
+    summary = ingest(lake, [folder / "archive"])
+    assert not summary.quarantined
+    with TestClient(create_app(lake), raise_server_exceptions=False) as client:
+        yield client
+
+
+def _page(client: TestClient, workload: str, **query: object) -> str:
+    response = client.get(f"/workloads/{workload}?{urlencode(query)}")
+    assert response.status_code == 200, response.text
+    Page(response.text)
+    return response.text
+
+
+def _answer(client: TestClient, path: str, workload: str, **query: object) -> Any:
+    response = client.get(f"/v1/{path}", params={"workload": workload, "metric": ERROR, **query})
+    assert response.status_code == 200, response.text
+    return response.json()
+
+
+def _text(fragment: str) -> str:
+    return " ".join(html.unescape(re.sub("<[^>]+>", " ", fragment)).split())
+
+
+def _inside(text: str, name: str) -> str:
+    """What an element with an id has inside, up to the end of its kind."""
+    found = re.search(rf'<(\w+) [^>]*id="{name}"[^>]*>(.*?)</\1>', text, re.DOTALL)
+    assert found, name
+    return found[2]
+
+
+def _rows(text: str, name: str) -> list[list[str]]:
+    rows = re.findall("<tr>(.*?)</tr>", _inside(text, name), re.DOTALL)
+    return [[_text(cell) for cell in re.findall("<t[hd][^>]*>(.*?)</t[hd]>", row, re.DOTALL)] for row in rows]
+
+
+def _figures(text: str) -> dict[str, str]:
+    found = re.findall(r'<div data-figure="(\w+)"><dt>.*?</dt><dd>(.*?)</dd>', text)
+    return {name: _text(value) for name, value in found}
+
+
+def _sentences(text: str) -> list[str]:
+    found = re.search('<ul class="answer">(.*?)</ul>', text, re.DOTALL)
+    assert found
+    return [_text(item) for item in re.findall("<li>(.*?)</li>", found[1])]
+
+
+def _rough(number: float) -> str:
+    return f"{float(f'{number:.2g}'):,.12g}"
+
+
+def test_regimes_in_words_are_those_of_the_answer(tidy: TestClient) -> None:
+    points = {
+        point["break_point"]: point
+        for point in _answer(tidy, "analysis/regimes", SGD, target=0.2)["break_points"]
+        if point["variant"] == "as defined"
+    }
+    assert all(point["censoring"] is None for point in points.values())
+    sentences = _sentences(_page(tidy, SGD, target=0.2))
+    perfect, useful = (f"{points[name]['batch_size']:.0f}" for name in ("perfect_scaling_end", "max_useful_batch_size"))
+    assert f"Doubling the batch halves the steps up to batch size {perfect} (within 20%)." in sentences
+    assert f"Beyond batch size {useful} larger ones save no more steps (within 10%)." in sentences
+
+
+def test_critical_batch_size_is_that_of_its_own_answer_with_its_interval(tidy: TestClient) -> None:
+    estimate = _answer(tidy, "analysis/critical-batch-size", SGD, target=0.2)["estimates"][0]
+    value, lower, upper = (_rough(estimate[name]) for name in ("critical_batch_size", "lower", "upper"))
+    text = _page(tidy, SGD, target=0.2)
+    assert f"Critical batch size {value} (90% interval {lower} to {upper})" in " ".join(_sentences(text))
+    assert _figures(text)["critical"] == f"{value} 90% interval {lower} to {upper}"
+
+
+def test_key_figures_are_the_row_of_the_target_sweep(tidy: TestClient) -> None:
+    sweep = _answer(tidy, "analysis/target-sweep", SGD, target_min=0.2, target_max=0.2, n_targets=1, spacing="linear")
+    row = sweep["rows"][0]
+    text = _page(tidy, SGD, target=0.2)
+    figures = _figures(text)
+    assert figures["reached"] == "9 of 10"
+    assert figures["steps"].startswith(f"{row['fewest_steps']:,} ")
+    assert figures["perfect"].startswith(f"{row['perfect_scaling_end']} ")
+    assert figures["useful"].startswith(f"{row['max_useful_batch_size']} ")
+    for_script = re.search(r'data-row="(.*?)"', text)
+    assert for_script
+    shown = json.loads(html.unescape(for_script[1]))
+    assert shown == {name: row[name] for name in shown}
+
+
+def test_a_row_of_the_table_is_the_study_in_scaling(tidy: TestClient) -> None:
+    text = _page(tidy, SGD, target=0.2)
+    answer = _answer(tidy, "scaling", SGD, target=0.2)["rows"]
+    for shown, row in zip(_rows(text, "study-rows")[:-1], answer, strict=False):
+        steps = [f"{row['batch_size']:,}", f"{row['steps']:,}", f"{row['previous_step']:,}", f"{row['examples']:,}"]
+        assert shown[:4] == steps
+        assert shown[5] == f"trial {row['trial_id']}"
+        assert float(shown[6]) == pytest.approx(0.1 * row["trial_id"])
+        assert shown[7] == f"{row['n_reached']} of {row['n_trials']}"
+    links = Page(text).links
+    goal = urlencode({"metric": ERROR, "target": 0.2}, safe="/")
+    assert f"/studies/{SGD}/64?{goal}" in links
+    assert f"/trials/{SGD}/64/1?{goal}" in links
+
+
+def test_a_batch_size_that_never_reaches_the_target_says_so_and_how_far_it_got(tidy: TestClient) -> None:
+    text = _page(tidy, SGD, target=0.2)
+    assert _rows(text, "study-rows")[-1][1] == "Never reached within 700 steps; its best value falls 0.2 short"
+    assert _sentences(text)[0] == "9 of 10 batch sizes reach the target; no trial does at batch size 512."
+
+
+def test_trials_that_do_not_count_are_named(tidy: TestClient) -> None:
+    by_size = {row[0]: row for row in _rows(_page(tidy, SGD, target=0.2), "study-rows")}
+    assert by_size["64"][-2:] == ["1 diverged, 1 incomplete", "0.05"]
+    assert by_size["32"][-2] == "–"
+
+
+def test_a_target_that_nobody_reaches_is_said_with_the_best_value(tidy: TestClient) -> None:
+    (sentence,) = _sentences(_page(tidy, SGD, target=-1))
+    assert "No trial at any batch size reaches val/classification_error < -1. The best value is 0.05" in sentence
+
+
+def test_a_target_that_all_reach_before_training_asks_for_a_harder_one(tidy: TestClient) -> None:
+    sentences = _sentences(_page(tidy, SGD, target=1e308))
+    assert sentences[0] == "All 10 batch sizes reach the target."
+    assert "step 0, before any training" in sentences[1]
+    assert len(sentences) == 2
+
+
+def test_a_single_batch_size_is_compared_with_nothing(tidy: TestClient) -> None:
+    sentences = _sentences(_page(tidy, ALONE, target=0.2))
+    assert sentences == [
+        "The one batch size that was measured reaches the target.",
+        "Only batch size 8 has steps to count: nothing to compare it with.",
+    ]
+
+
+def test_too_few_batch_sizes_have_no_critical_batch_size_and_why(tidy: TestClient) -> None:
+    text = _page(tidy, MANY, target=0.05)
+    assert _figures(text)["critical"].startswith("– not known: too few batch sizes")
+
+
+def test_minus_zero_is_zero(tidy: TestClient) -> None:
+    assert 'value="0.0"' in _page(tidy, SGD, target="-0.0")
+
+
+def test_a_workload_without_goals_has_a_target_that_every_batch_size_reaches(tidy: TestClient) -> None:
+    text = _page(tidy, SGD)
+    assert "Goals of this workload" not in text
+    assert "All 10 batch sizes reach the target." in _sentences(text)
+
+
+def test_many_batch_sizes_are_all_in_the_table(tidy: TestClient) -> None:
+    assert len(_rows(_page(tidy, MANY, target=0.2), "study-rows")) == 25
+
+
+def test_a_metric_of_unknown_direction_asks_for_it_and_is_answered_with_it(tidy: TestClient) -> None:
+    text = _page(tidy, ODDLY)
+    assert "Nobody has said of val/odd_thing whether less or more of it is better" in _text(text)
+    told = _page(tidy, ODDLY, metric=ODD, direction="minimize", target=0.2)
+    assert _rows(told, "study-rows")[0][1] == "270"
+    assert "direction=minimize" in next(link for link in Page(told).links if link.startswith(f"/studies/{ODDLY}/8"))
+
+
+def test_a_workload_without_finite_values_is_a_page(tidy: TestClient) -> None:
+    assert _sentences(_page(tidy, NOTHING)) == [
+        "No completed trial has a finite value of val/classification_error, so no target is reached."
+    ]
+
+
+def test_the_best_within_a_budget_is_that_of_the_answer(tidy: TestClient) -> None:
+    text = _page(tidy, SGD, target=0.2, step_budget=150)
+    answer = _answer(tidy, "best", SGD, step_budget=150)["rows"]
+    rows = _rows(text, "best-rows")
+    assert [row[:2] for row in rows] == [[f"{row['batch_size']}", f"{row['best_value']:.4g}"] for row in answer]
+    assert "Without a limit: the best value 0.05 is at batch size 1" in _text(_inside(text, "conclusions"))
+    assert "step_budget=150" in next(address for address in Page(text).loads if "/figures/best.svg" in address)
+
+
+def test_other_optimizers_of_the_same_problem_are_offered_for_comparison(tidy: TestClient) -> None:
+    links = Page(_page(tidy, SGD, target=0.2)).links
+    pair = urlencode([("workload", SGD), ("workload", MOMENTUM), ("metric", ERROR), ("target", 0.2)], safe="/")
+    assert f"/compare?{pair}" in links
+    assert not [link for link in Page(_page(tidy, ALONE)).links if link.startswith("/compare?")]
+
+
+def test_every_link_of_a_pinned_page_stays_in_its_release(tidy: TestClient) -> None:
+    links = Page(_page(tidy, SGD, target=0.2, release=1)).links
+    about = [link for link in links if link.startswith(("/studies/", "/trials/", "/workloads/", "/compare?"))]
+    assert len(about) > 20
+    assert all("release=1" in link for link in about)
+
+
+def test_search_engines_are_told_what_can_be_downloaded(tidy: TestClient) -> None:
+    text = _page(tidy, SGD, target=0.2)
+    found = re.search('<script type="application/ld\\+json">(.*?)</script>', text)
+    assert found
+    document = json.loads(found[1])
+    assert document["@type"] == "Dataset"
+    assert document["isPartOf"]["url"] == "http://testserver/"
+    for distribution in document["distribution"]:
+        response = tidy.get(distribution["contentUrl"].removeprefix("http://testserver"))
+        assert response.headers["content-type"].startswith(distribution["encodingFormat"])
+
+
+def test_every_figure_and_answer_of_the_page_is_there(tidy: TestClient) -> None:
+    text = _page(tidy, SGD, target=0.2)
+    addresses = {html.unescape(each) for each in re.findall(r'data-(?:live|stops)="(.*?)"', text)}
+    addresses |= {link for link in Page(text).links if link.startswith("/v1/") and link.endswith(".json")}
+    assert len(addresses) == 6
+    for address in addresses:
+        assert tidy.get(address).status_code == 200, address
+
+
+@pytest.mark.parametrize("query", ["metric=nothing", "target=nan", "target=x", "step_budget=-1", "direction=up"])
+def test_what_cannot_be_asked_is_a_sentence(tidy: TestClient, query: str) -> None:
+    response = tidy.get(f"/workloads/{SGD}?{query}", headers={"accept": "text/html"})
+    assert response.status_code in (404, 422)
+    assert "<h1>" in response.text
