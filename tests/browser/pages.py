@@ -29,7 +29,9 @@ class Shown:
 
 PAGES = (
     Shown("home", "/", "momentum", lacks=frozenset({"head"})),
-    Shown("workload", "/workloads/bundled/digits/mlp_64/nesterov_momentum", "nesterov_momentum", ready=".live canvas"),
+    Shown(
+        "workload", "/workloads/bundled/digits/mlp_64/nesterov_momentum", "Critical batch size", ready=".live canvas"
+    ),
     Shown(
         "compare",
         "/compare?workload=bundled/digits/mlp_64/sgd&workload=bundled/digits/mlp_64/momentum",

@@ -41,7 +41,7 @@ function shown(answer) {
   box.className = "wide";
   box.tabIndex = 0;
   box.setAttribute("role", "region");
-  box.setAttribute("aria-labelledby", "critical");
+  box.setAttribute("aria-label", "Table of estimates");
   box.append(table);
   const warnings = document.createElement("ul");
   for (const text of [...answer.left_out, ...answer.warnings]) warnings.append(told("li", text));

@@ -6,7 +6,6 @@ import html
 import json
 import re
 from collections.abc import Iterator
-from pathlib import Path
 from typing import Any
 from urllib.parse import urlencode
 
@@ -51,7 +50,13 @@ def tidy(tmp_path_factory: pytest.TempPathFactory) -> Iterator[TestClient]:
         ALONE: {ERROR: list(_curve(8, 1, 1.0))},
         ODDLY: {ODD: list(_curve(8, 1, 1.0))},
         NOTHING: {ERROR: [Row(8, 1, "COMPLETE", None, None), Row(8, 2, "COMPLETE", 0, float("nan"))]},
-        MANY: {ERROR: [row for size in range(1, 26) for row in (Row(size, 1, "COMPLETE", 0, 0.9), Row(size, 1, "COMPLETE", 9000 // size, 0.1))]},
+        MANY: {
+            ERROR: [
+                row
+                for size in range(1, 26)
+                for row in (Row(size, 1, "COMPLETE", 0, 0.9), Row(size, 1, "COMPLETE", 9000 // size, 0.1))
+            ]
+        },
     }
     for name, curves in workloads.items():
         collection, _, workload = name.partition("/")
@@ -70,7 +75,7 @@ def _page(client: TestClient, workload: str, **query: object) -> str:
     return response.text
 
 
-def _answer(client: TestClient, path: str, workload: str, **query: object) -> Any:
+def _answer(client: TestClient, path: str, workload: str, **query: str | float) -> Any:
     response = client.get(f"/v1/{path}", params={"workload": workload, "metric": ERROR, **query})
     assert response.status_code == 200, response.text
     return response.json()
@@ -167,7 +172,7 @@ def test_a_batch_size_that_never_reaches_the_target_says_so_and_how_far_it_got(t
 def test_trials_that_do_not_count_are_named(tidy: TestClient) -> None:
     by_size = {row[0]: row for row in _rows(_page(tidy, SGD, target=0.2), "study-rows")}
     assert by_size["64"][-2:] == ["1 diverged, 1 incomplete", "0.05"]
-    assert by_size["32"][-2] == "–"
+    assert by_size["32"][-2] == "\N{EN DASH}"
 
 
 def test_a_target_that_nobody_reaches_is_said_with_the_best_value(tidy: TestClient) -> None:
@@ -192,7 +197,7 @@ def test_a_single_batch_size_is_compared_with_nothing(tidy: TestClient) -> None:
 
 def test_too_few_batch_sizes_have_no_critical_batch_size_and_why(tidy: TestClient) -> None:
     text = _page(tidy, MANY, target=0.05)
-    assert _figures(text)["critical"].startswith("– not known: too few batch sizes")
+    assert _figures(text)["critical"].startswith("\N{EN DASH} not known: too few batch sizes")
 
 
 def test_minus_zero_is_zero(tidy: TestClient) -> None:
