@@ -10,6 +10,7 @@ import pyarrow as pa
 
 from service.figures import layout
 from service.figures.caption import caption
+from service.figures.layers import Plot
 from service.figures.links import Links
 from service.figures.panel import Panel
 from service.release_view import ReleaseView
@@ -48,10 +49,20 @@ class Drawing:
 class Drawn:
     """Panels in so many columns.
 
-    explained: what their marks mean, in sentences. shares_legend: all panels have the same series.
+    explained: what their marks mean, in sentences. shares_legend: all panels have the same series. told: the main
+    numbers, in sentences, for those who don't see the figure.
     """
 
-    panels: Sequence[Any]
+    panels: Sequence[Plot]
     explained: Sequence[str] = ()
     columns: int = 1
     shares_legend: bool = False
+    told: Sequence[str] = ()
+
+    def description(self, title: str | None) -> str:
+        """What is to be seen, in sentences: the heading, how many plots, and the main numbers or what marks mean."""
+        first = self.panels[0]
+        n = len(self.panels)
+        headings = [title or ("" if n > 1 else " ".join(first.heading)), f"{n} plots" if n > 1 else "", first.subtitle]
+        heading = ", ".join(text for text in headings if text)
+        return " ".join([f"{heading}.", *(self.told or self.explained)])

@@ -46,7 +46,9 @@ class Kind:
         lines = drawing.caption(drawn.explained)
         if drawing.title and len(drawn.panels) > 1:
             lines.insert(0, drawing.title)
-        found: Document = figure(drawn.panels, drawn.columns, lines, drawing.width, drawn.shares_legend)
+        found: Document = figure(
+            drawn.panels, drawn.columns, lines, drawing.width, drawn.shares_legend, drawn.description(drawing.title)
+        )
         return found
 
 

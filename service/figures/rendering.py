@@ -4,7 +4,9 @@ from __future__ import annotations
 
 import re
 from functools import lru_cache
+from xml.sax.saxutils import escape
 
+import orjson
 import vl_convert
 
 from service.figures.messages import Rendered
@@ -32,7 +34,13 @@ def rendered(specification: bytes, ending: Rendered, scale: float = 1.0) -> byte
 def _svg(specification: bytes) -> str:
     """Kept, since who takes one format often takes the next."""
     svg = vl_convert.vegalite_to_svg(specification.decode(), allowed_base_urls=[])
-    return _numbered_anew(svg.replace(_LINK_TO_ITS_BASE, '<a xlink:href="/'))
+    return _described(_numbered_anew(svg.replace(_LINK_TO_ITS_BASE, '<a xlink:href="/')), specification)
+
+
+def _described(svg: str, specification: bytes) -> str:
+    """With the specification's description, which the renderer leaves out."""
+    text = orjson.loads(specification).get("description")
+    return svg.replace(">", f"><desc>{escape(text)}</desc>", 1) if text else svg
 
 
 @lru_cache(maxsize=8)

@@ -67,7 +67,13 @@ class DrawnFigure:
         from service.papers.drawing import charts
 
         lines = caption(list(self._explained()), self.view.number, query)
-        made = figure(charts(self.figure, self.panels), self.figure.columns, lines, _WIDTHS[self.figure.columns])
+        made = figure(
+            charts(self.figure, self.panels),
+            self.figure.columns,
+            lines,
+            _WIDTHS[self.figure.columns],
+            description=lines[0],
+        )
         return made | {
             "usermeta": {"losslake": {"paper": self.paper.name, "figure": self.figure.number, "notes": self.notes}}
         }

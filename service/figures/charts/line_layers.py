@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from dataclasses import replace
 from typing import Any
 
-from service.figures.channels import COUNT, DECIMAL, Channel, category, px, told
+from service.figures.channels import COUNT, DECIMAL, Channel, category, quantity, told
 from service.figures.charts.frame import Frame
 from service.figures.charts.lines import FACTS, Lines
 from service.figures.charts.outlines import SIZE, outlines, to_px
@@ -51,8 +51,9 @@ def as_outlines(
     limits: of x and y.
     """
     panel = frame.panel
-    rows = outlines(lines, to_px(limits[0], panel.width, is_log), to_px(limits[1], panel.height, is_up=True))
-    shape = {"x": px(0), "y": px(0), "shape": category("outline", scale=None)}
+    rows = outlines(lines, panel, to_px(limits[0], panel.width, is_log), to_px(limits[1], panel.height, is_up=True))
+    shape = {name: quantity(field, scale=None, axis=None) for name, field in (("x", "across"), ("y", "down"))}
+    shape["shape"] = category("outline", scale=None)
     marks = shape | look | frame.tooltip([*_facts(lines), *_LAST])
     # Shapes have no axes: those are of two marks that nobody sees.
     corners: list[Row] = [{"step": step, "value": value} for step, value in zip(*limits, strict=True)]

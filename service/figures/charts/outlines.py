@@ -9,8 +9,9 @@ import numpy.typing as npt
 
 from service.figures.charts.lines import Floats, Integers, Lines
 from service.figures.layers import Row
-from service.figures.panel import Limits
+from service.figures.panel import Limits, Panel
 
+ToPx = Callable[[Floats], Floats]
 PER_PX = 8
 SIZE = (2 / PER_PX) ** 2
 """The size of a mark of which a unit of its shape is 1 / PER_PX px, exactly: a shape's unit is half its size's root."""
@@ -20,27 +21,32 @@ _FAR = 4.0
 """Of the plot's height, how far outside of it outlines go: there they are clipped."""
 
 
-def outlines(lines: Lines, x: Callable[[Floats], Floats], y: Callable[[Floats], Floats]) -> list[Row]:
-    """A row for each line, with `outline`: a path from the plot's upper left corner.
+def outlines(lines: Lines, panel: Panel, x: ToPx, y: ToPx) -> list[Row]:
+    """A row for each line: `across` and `down`, where it ends, and from there on its `outline`, a path.
 
-    x, y: from values to px. What is within 1/8 px of a straight line between its neighbours is left out.
+    All in px, the former from the plot's upper left corner, the latter in eighths. x, y: from values to px.
+    What is within 1/8 px of a straight line between its neighbours is left out.
     """
     number = np.repeat(np.arange(len(lines.starts)), lines.lengths)
     across, down = x(lines.step.astype(np.float64)), y(lines.value)
     kept = _seen(across, down, number)
     places = np.rint(np.column_stack([across[kept], down[kept]]) * PER_PX).astype(np.int64)
     starts = np.searchsorted(number[kept], np.arange(len(lines.starts)))
+    ends = np.r_[starts[1:], len(kept)]
+    # Of a line that ends outside, where it would be seen.
+    anchors = np.clip(places[ends - 1], 0, np.array([panel.width, panel.height]) * PER_PX)
     moves = np.diff(places, axis=0, prepend=0)
-    moves[starts] = places[starts]
+    moves[starts] = places[starts] - anchors
     texts = list(map(str, moves.ravel().tolist()))
-    ends = [*starts[1:].tolist(), len(kept)]
     return [
-        {**facts, "outline": _path(texts[2 * start : 2 * end])}
-        for facts, start, end in zip(lines.facts, starts.tolist(), ends, strict=True)
+        {**facts, "across": at[0], "down": at[1], "outline": _path(texts[2 * start : 2 * end])}
+        for facts, start, end, at in zip(
+            lines.facts, starts.tolist(), ends.tolist(), (anchors / PER_PX).tolist(), strict=True
+        )
     ]
 
 
-def to_px(limits: Limits, length: float, is_log: bool = False, is_up: bool = False) -> Callable[[Floats], Floats]:
+def to_px(limits: Limits, length: float, is_log: bool = False, is_up: bool = False) -> ToPx:
     """From values to px along an axis of that length. is_up: the least value is at its end."""
 
     def placed(values: Floats) -> Floats:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from service.figures.charts.best import best_chart
 from service.figures.drawing import Drawing, Drawn
+from service.figures.drawings.in_words import ends_in_words
 from service.figures.drawings.series import budget_text, names_of, series_by_workload
 
 
@@ -13,4 +14,8 @@ def draw(drawing: Drawing) -> Drawn:
     common, series = series_by_workload(drawing)
     explained = ["Points: the best value of any trial and evaluation."]
     panel = drawing.panel(f"Best {metric}{budget_text(drawing.facts)}", common, names_of(series), explained)
-    return Drawn([best_chart(series, panel, y_title=metric, links=drawing.links)], explained)
+    return Drawn(
+        [best_chart(series, panel, y_title=metric, links=drawing.links)],
+        explained,
+        told=ends_in_words(series, "best_value"),
+    )

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import replace
 
+import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
@@ -33,7 +34,8 @@ def draw(drawing: Drawing) -> Drawn:
     groups = groups_of(lines, parameters.colour_by, outcomes)
     explained = _explained(drawing, lines)
     charts = [_chart(drawing, lines, groups, metric, len(metrics), explained) for metric in metrics or [""]]
-    return Drawn(charts, explained, columns_of(drawing.width, len(charts)), shares_legend=True)
+    told = _told(drawing.rows, lines, groups, explained)
+    return Drawn(charts, explained, columns_of(drawing.width, len(charts)), shares_legend=True, told=told)
 
 
 def _chart(
@@ -72,6 +74,18 @@ def _explained(drawing: Drawing, lines: Sequence[Line]) -> list[str]:
     if n_odd:
         found.append(f"{n_odd:,} values that are not finite are not drawn.")
     return found
+
+
+def _told(rows: pa.Table, lines: Sequence[Line], groups: Groups, explained: Sequence[str]) -> list[str]:
+    """How many trials, of which groups, and where they end."""
+    found = [*explained, f"{', '.join(groups.in_legend)}."] if groups.in_legend else list(explained)
+    last: dict[str, list[float]] = {}
+    values = rows["value"].to_numpy()
+    for line in lines:
+        if np.isfinite(values[line.end - 1]):
+            last.setdefault(line.metric, []).append(float(values[line.end - 1]))
+    ends = {metric: dict.fromkeys(f"{end:.4g}" for end in (min(own), max(own))) for metric, own in last.items()}
+    return found + [f"Last {metric}: {' to '.join(texts)}." for metric, texts in ends.items()]
 
 
 def _n_not_finite(values: pa.ChunkedArray) -> int:

@@ -6,6 +6,7 @@ import pyarrow as pa
 
 from service.figures.charts.scaling import scaling_chart
 from service.figures.drawing import Drawing, Drawn
+from service.figures.drawings.in_words import ends_in_words, never_in_words
 from service.figures.drawings.known_regimes import KnownRegimes, known_regimes
 from service.figures.drawings.other_searches import EXPLAINED, with_other_searches
 from service.figures.drawings.series import goal_text, names_of, series_by_workload
@@ -28,7 +29,8 @@ def draw(drawing: Drawing) -> Drawn:
         regimes=known.regimes,
         links=drawing.links,
     )
-    return Drawn([chart], explained)
+    told = [*ends_in_words(series, "steps", " steps"), *never_in_words(series), *known.explained]
+    return Drawn([chart], explained, told=told)
 
 
 def _explained(rows: pa.Table, is_normalized: bool, of_bars: list[str], known: KnownRegimes) -> list[str]:

@@ -58,7 +58,7 @@ async function show(figure, specification, drawing) {
   plot.replaceChildren(place);
   drawing.view?.finalize();
   drawings.set(figure, { ...drawing, view });
-  offerKeys(plot, view, figure.dataset.title);
+  offerKeys(plot, view, specification.description ?? figure.dataset.title);
   delete figure.dataset.trouble;
   figure.dataset.drawn = figure.dataset.live;
 }

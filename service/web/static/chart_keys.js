@@ -43,6 +43,7 @@ function point(plot, ring, said, mark) {
 /** Every mark with a tooltip, from left to right: its words, its link if it has one, and its place in the canvas. */
 function marksOf(view) {
   const [left, top] = view.origin();
+  const padding = view.padding();
   const found = [];
   const visit = (item, x, y) => {
     if (item.marktype === "group" || item.items) {
@@ -51,7 +52,7 @@ function marksOf(view) {
       found.push({ x: x + item.x, y: y + item.y, text: words(item.tooltip), href: safe(item.href) });
     }
   };
-  visit(view.scenegraph().root, left, top);
+  visit(view.scenegraph().root, left + padding.left, top + padding.top);
   return found.sort((one, other) => one.x - other.x || one.y - other.y);
 }
 

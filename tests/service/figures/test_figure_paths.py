@@ -20,7 +20,7 @@ from service.figures.figure_formats import MEDIA_TYPES, Document
 from service.figures.kinds import KINDS
 from tests.applications import without_sql
 from tests.service.conftest import ERROR
-from tests.service.figures.drawing import colours_of, marks, sizes_of_type, texts, width_of
+from tests.service.figures.drawing import SVG, colours_of, marks, sizes_of_type, texts, width_of
 
 WORKLOAD = "shelf/mnist/cnn/sgd"
 SELECTION = {"workload": WORKLOAD, "metric": ERROR}
@@ -74,6 +74,7 @@ def test_each_kind_comes_in_each_ending_readable_at_400_px_and_leads_to_its_rows
             check_svg(client, kind, ET.fromstring(response.content))
         if ending == "vl.json":
             check_specification(response.json())
+            assert response.json()["description"].endswith(".")
             assert "WARN" not in capfd.readouterr().err
             assert all(colour in DARK for colour in colours_of(response.json()))
 
@@ -133,6 +134,17 @@ def test_bars_of_other_searches_are_those_of_the_tuning_budget(client: TestClien
     bars = [row for row in marks(client.get(path("scaling", "vl.json")).json(), "point") if "low_steps" in row]
     assert bars
     assert all((row["low_steps"], row["high_steps"]) == said[row["batch_size"]] for row in bars)
+
+
+def test_a_figure_says_its_main_numbers_in_words(client: TestClient) -> None:
+    rows = [row for row in client.get(f"/v1/scaling?{urlencode(GOAL)}").json()["rows"] if row["steps"] is not None]
+    said = client.get(path("scaling", "vl.json")).json()["description"]
+    assert said.startswith(f"Steps to {ERROR} < 0.25, {WORKLOAD}. ")
+    assert f"{rows[0]['steps']:,} steps at batch size {rows[0]['batch_size']}" in said
+    described = next(ET.fromstring(client.get(path("scaling", "svg")).content).iter(f"{SVG}desc"))
+    assert described.text == said
+    nothing = client.get(path("scaling", "vl.json", target=-1e9)).json()["description"]
+    assert "no trial reached it at batch size" in nothing.lower()
 
 
 def test_a_title_is_text_whatever_it_says(client: TestClient) -> None:

@@ -59,10 +59,10 @@ def farthest(points: Floats, corners: Floats) -> float:
 def test_an_outline_is_its_line_within_an_eighth_of_a_px() -> None:
     lines = lines_of([noisy(12, 300)], is_log=False)
     x, y = to_px((0, 3000), 300), to_px((0, 1.5), 200, is_up=True)
-    drawn = outlines(lines, x, y)
+    drawn = outlines(lines, PANEL, x, y)
     for place, row in enumerate(drawn):
         own = slice(300 * place, 300 * (place + 1))
-        corners = points_of(row["outline"])
+        corners = points_of(row["outline"]) + np.array([row["across"], row["down"]])
         across, down = x(lines.step[own].astype(float)), y(lines.value[own])
         assert farthest(np.column_stack([across, down]), corners) <= 1 / PER_PX
         assert np.abs(corners[[0, -1]] - np.column_stack([across, down])[[0, -1]]).max() <= 0.5 / PER_PX
@@ -71,7 +71,15 @@ def test_an_outline_is_its_line_within_an_eighth_of_a_px() -> None:
 
 def test_a_line_of_one_point_has_an_outline_too() -> None:
     one = Lines(np.array([5]), np.array([0.5]), np.array([0]), [{}])
-    assert outlines(one, to_px((0, 10), 100), to_px((0, 1), 100)) == [{"outline": "M400 400l0 0"}]
+    found = outlines(one, PANEL, to_px((0, 10), 100), to_px((0, 1), 100))
+    assert found == [{"across": 50, "down": 50, "outline": "M0 0l0 0"}]
+
+
+def test_a_line_that_ends_outside_is_pointed_at_at_the_edge() -> None:
+    one = Lines(np.array([0, 10]), np.array([0.5, 1e30]), np.array([0]), [{}])
+    (row,) = outlines(one, PANEL, to_px((0, 10), 300), to_px((0, 1), 200, is_up=True))
+    assert (row["across"], row["down"]) == (300, 0)
+    assert points_of(row["outline"])[0].tolist() == [-300, 100]
 
 
 def test_many_points_are_a_mark_for_each_trial_that_leads_to_it() -> None:
