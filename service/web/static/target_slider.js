@@ -80,10 +80,12 @@ async function rest(row, words, signal) {
   address.searchParams.set("target", row.target);
   address.hash = "";
   history.replaceState(null, "", address);
+  const answer = document.getElementById("answer");
   try {
     await renew(address, signal);
-    document.getElementById("answer").classList.remove("stale");
   } catch (error) {
-    if (error.name !== "AbortError") document.getElementById("answer").textContent = error.message;
+    if (error.name === "AbortError") return;
+    answer.textContent = `The answer for this target can't be had: ${error.message} Reload the page to try again.`;
   }
+  answer.classList.remove("stale");
 }

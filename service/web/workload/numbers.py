@@ -18,8 +18,10 @@ def percent(share: float) -> str:
 
 
 def size_list(batch_sizes: Sequence[int]) -> str:
-    """Batch size 1, 2 and 4; of many only how many there are."""
+    """Batch sizes 1, 2 and 4; of many only how many there are."""
     if len(batch_sizes) > _MOST_LISTED:
         return f"{len(batch_sizes)} batch sizes, {batch_sizes[0]:,} to {batch_sizes[-1]:,}"
     words = [f"{size:,}" for size in batch_sizes]
-    return f"batch size {' and '.join(filter(None, (', '.join(words[:-1]), words[-1])))}"
+    if len(words) == 1:
+        return f"batch size {words[0]}"
+    return f"batch sizes {', '.join(words[:-1])} and {words[-1]}"

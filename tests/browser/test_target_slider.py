@@ -1,0 +1,56 @@
+"""The slider of targets on the page of a workload, by keyboard: whatever it changes is what the server would say."""
+
+from __future__ import annotations
+
+from playwright.sync_api import Page
+
+from tests.browser.visit import Visit
+
+PATH = "/workloads/bundled/digits/mlp_64/nesterov_momentum?target=0.025"
+READY = ".slide.ready"
+SAID = ("#answer", "#key-figures", "#study-rows", ".slide output", "#scaling .ways", "#other-workloads")
+
+
+def _said(page: Page) -> dict[str, str | None]:
+    found = {place: page.locator(place).text_content() for place in SAID}
+    return found | {"title": page.title(), "spoken": page.locator("#slider").get_attribute("aria-valuetext")}
+
+
+def test_an_arrow_key_moves_all_of_the_page_to_the_next_target(visit: Visit) -> None:
+    page = visit.open(PATH, READY)
+    page.locator("#scaling[data-drawn]").wait_for()
+    before = _said(page)
+    page.locator("#slider").press("ArrowRight")
+    page.locator("#answer:not(.stale)").wait_for()
+    visit.settle(READY)
+    after = _said(page)
+    assert all(after[place] != before[place] for place in ("#answer", ".slide output", "#scaling .ways", "spoken"))
+    drawn = page.locator("#scaling").get_attribute("data-drawn") or ""
+    target = page.locator("#target").input_value()
+    assert f"target={target}" in drawn
+    assert f"target={target}" in page.url
+    copied = page.url
+    page.goto("about:blank")
+    page.goto(copied)
+    visit.settle(READY)
+    assert _said(page) == after
+
+
+def test_key_figures_move_at_once_even_while_the_service_is_silent(visit: Visit) -> None:
+    page = visit.open(PATH, READY)
+    page.route("**/*", lambda _: None)
+    before = page.locator("#key-figures").inner_text()
+    page.locator("#slider").press("End")
+    assert page.locator("#key-figures").inner_text() != before
+    spoken = page.locator("#slider").get_attribute("aria-valuetext") or ""
+    assert page.locator("#target").input_value() in spoken
+
+
+def test_all_estimates_of_the_critical_batch_size_come_in_place(visit: Visit) -> None:
+    page = visit.open(PATH, READY)
+    page.get_by_role("link", name="Show all estimates").click()
+    table = page.get_by_role("table", name="Estimates of the critical batch size")
+    table.wait_for()
+    first = table.get_by_role("row").nth(1).inner_text().split("\t")[1:]
+    shown = page.locator('[data-figure="critical"]').inner_text()
+    assert all(number.strip() in shown for number in first)
