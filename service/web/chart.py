@@ -34,7 +34,8 @@ class Source:
 class Chart:
     """A figure of the service.
 
-    name: to be told from others of the page. kind: of the figure. query: its parameters, without those of its size.
+    name: to be told from others of the page. kind: of the figure. query: parameters of the answer that it draws. look:
+    those that the figure alone has, without its size.
     release: which it is of. title: what it shows, in words. address: of the service, for lines to copy. height: px.
     sql: a statement that gives the same rows, or where is_sql_behind those that they are made of; empty without one.
     """
@@ -48,10 +49,11 @@ class Chart:
     height: int = 420
     sql: str = ""
     is_sql_behind: bool = False
+    look: Query = ()
 
     def figure(self, ending: str, **more: object) -> str:
         """The address of the figure from the root: in svg, png, pdf, vl.json or csv."""
-        return with_query(f"/v1/figures/{self.kind}.{ending}", [*self._asked, *more.items()])
+        return with_query(f"/v1/figures/{self.kind}.{ending}", [*self._asked, *self.look, *more.items()])
 
     def data(self, ending: str) -> str:
         """The address of the answer that is drawn: in json, csv, arrow or parquet."""

@@ -87,4 +87,7 @@ def _rounded_away(value: float, is_up: bool) -> float:
         return 1e-6 if is_up else -1e-6
     unit = 10.0 ** (math.floor(math.log10(abs(value))) - 1)
     whole = math.floor(value / unit) + 1 if is_up else math.ceil(value / unit) - 1
-    return float(f"{whole * unit:.6g}")
+    found = float(f"{whole * unit:.6g}")
+    # The quotient may have been rounded to the wrong side of a whole number.
+    is_beyond = found > value if is_up else found < value
+    return found if is_beyond else float(f"{(whole + (1 if is_up else -1)) * unit:.6g}")

@@ -11,7 +11,7 @@ from importlib.resources.abc import Traversable
 from jinja2 import Environment, PackageLoader, StrictUndefined
 from markupsafe import Markup
 
-from service.web.addresses import with_release, without_release
+from service.web.addresses import page_of, with_release, without_release
 from service.web.prose import prose
 from service.web.static_files import STATIC_FILES
 
@@ -66,6 +66,7 @@ def _environment() -> Environment:
     )
     found.filters |= {each.__name__: each for each in (count, significant, ratio, moment, in_script, prose)}
     found.filters |= {each.__name__: each for each in (with_release, without_release)}
+    found.filters["path_of"] = page_of
     found.globals["static"] = STATIC_FILES.address
     return found
 

@@ -38,5 +38,7 @@ PAGES = (
         "momentum saves steps from batch size 64 on",
         ready=".live canvas",
     ),
+    Shown("study", "/studies/bundled/digits/mlp_64/nesterov_momentum/64", "learning_rate", ready=".chart"),
+    Shown("trial", "/trials/bundled/digits/mlp_64/nesterov_momentum/64/33", "sha256", ready=".live canvas"),
     Shown("docs", "/docs", "/v1/scaling", lacks=frozenset({"speed"})),
 )

@@ -1,0 +1,38 @@
+"""The state of the page of a study, which is its URL."""
+
+from __future__ import annotations
+
+from typing import Annotated, Literal
+
+from pydantic import Field
+
+from schema.names import Study
+from service.rest.parameters import Natural, Status
+from service.web.page import PageAsked, PageParameters
+from service.web.studies.charts import StepAxis
+
+
+class StudyParameters(PageParameters):
+    """The state of the page."""
+
+    metric: str | None = None
+    """The metric of the goal and of the curves; default: that of the workload's first goal."""
+    target: Annotated[float | None, Field(allow_inf_nan=False)] = None
+    """The target; default: the workload's goal, else one that every batch size reaches."""
+    axis: StepAxis = "linear"
+    """Whether the curves have linear or logarithmic steps."""
+    status: Status | None = None
+    """Of the table only trials of this status; default: all."""
+    reached: Literal["yes", "no"] | None = None
+    """Of the table only trials that reached the target, or that didn't; default: all."""
+    sort: str = "steps"
+    """The column that the table is sorted by, descending with a minus before it."""
+    page: Annotated[Natural, Field(ge=1)] = 1
+    """Of the table."""
+
+    def url(self, asked: PageAsked, study: Study, **changes: object) -> str:
+        """The address of the page in this state, but for the changes; what is as by default is left out."""
+        state = {name: getattr(self, name) for name in StudyParameters.model_fields} | changes
+        defaults = {name: field.default for name, field in StudyParameters.model_fields.items()}
+        query = {name: value for name, value in state.items() if value != defaults[name] and name != "release"}
+        return asked.page_of(study, **query)

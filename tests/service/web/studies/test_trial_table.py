@@ -1,0 +1,77 @@
+"""The table of trials: order, filters and pages, whatever trials have."""
+
+from __future__ import annotations
+
+import math
+
+import pytest
+
+from service.errors import BadParameter
+from service.web.studies.metaparameters import Metaparameter, Text
+from service.web.studies.trial_table import MOST_METAPARAMETERS, ROWS_ON_A_PAGE, TableAsked, trial_table
+from tests.service.web.studies.test_study_words import COMPLETE, INFEASIBLE, NEVER, trials_of
+
+
+def order(*rows: tuple[int, int, float], sort: str, metaparameters: tuple[Metaparameter, ...] = ()) -> list[int]:
+    """The numbers of trials 1, 2 … in the order of a column."""
+    return [row + 1 for row in trial_table(trials_of(*rows), metaparameters, TableAsked(sort=sort)).rows]
+
+
+ROWS = (
+    (COMPLETE, 30, 0.1),
+    (COMPLETE, NEVER, 0.3),
+    (INFEASIBLE, 10, 0.4),
+    (COMPLETE, NEVER, 0.2),
+    (COMPLETE, NEVER, math.nan),
+)
+
+
+def test_trials_that_never_reached_it_come_last_either_way_the_nearest_first() -> None:
+    assert order(*ROWS, sort="steps") == [3, 1, 4, 2, 5]
+    assert order(*ROWS, sort="-steps") == [1, 3, 4, 2, 5]
+
+
+def test_a_trial_without_a_value_comes_last_either_way() -> None:
+    assert order(*ROWS, sort="best_value") == [1, 4, 2, 3, 5]
+    assert order(*ROWS, sort="-best_value") == [3, 2, 4, 1, 5]
+
+
+def test_numbers_come_before_texts_and_what_is_missing_last() -> None:
+    mixed = Metaparameter("m", [Text("auto", "text"), None, math.nan, 0.5, 0.1])
+    assert order(*ROWS, sort="parameter.m", metaparameters=(mixed,)) == [5, 4, 3, 1, 2]
+    assert order(*ROWS, sort="-parameter.m", metaparameters=(mixed,)) == [1, 3, 4, 5, 2]
+
+
+def test_a_metaparameter_may_be_called_as_a_column_is() -> None:
+    steps = Metaparameter("steps", [5.0, 4.0, 3.0, 2.0, 1.0])
+    assert order(*ROWS, sort="parameter.steps", metaparameters=(steps,)) == [5, 4, 3, 2, 1]
+
+
+@pytest.mark.parametrize("sort", ["", "-", "parameter.", "parameter.n", "learning_rate", "--steps"])
+def test_an_unknown_column_is_refused(sort: str) -> None:
+    with pytest.raises(BadParameter, match="there is no such column"):
+        order(*ROWS, sort=sort)
+
+
+def test_pages_hold_every_trial_once_and_one_beyond_the_last_is_the_last() -> None:
+    trials = trials_of(*[(COMPLETE, NEVER, 0.1 * number) for number in range(2 * ROWS_ON_A_PAGE + 1)])
+    pages = [trial_table(trials, (), TableAsked(page=page)) for page in (1, 2, 3, 99)]
+    assert [len(page.rows) for page in pages] == [ROWS_ON_A_PAGE, ROWS_ON_A_PAGE, 1, 1]
+    assert sorted(row for page in pages[:3] for row in page.rows) == list(range(2 * ROWS_ON_A_PAGE + 1))
+    assert (pages[3].page, pages[3].n_pages) == (3, 3)
+
+
+def test_no_trial_that_passes_is_one_empty_page() -> None:
+    found = trial_table(trials_of(*ROWS), (), TableAsked(status="INCOMPLETE", page=7))
+    assert (found.rows, found.page, found.n_pages) == ([], 1, 1)
+
+
+def test_columns_are_of_metaparameters_that_differ_and_of_the_one_that_sorts() -> None:
+    differing = tuple(Metaparameter(f"m{number:02}", [1.0, 2.0, 3.0, 4.0, 5.0]) for number in range(12))
+    same = Metaparameter("same", [1.0] * 5)
+    found = trial_table(trials_of(*ROWS), (*differing, same), TableAsked(sort="parameter.m11"))
+    names = [each.name for each in found.columns]
+    assert names == [*(each.name for each in differing[:MOST_METAPARAMETERS]), "m11"]
+    assert found.n_hidden == 12 - len(names)
+    alone = trial_table(trials_of(*ROWS), (same,), TableAsked())
+    assert [each.name for each in alone.columns] == ["same"]
