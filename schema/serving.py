@@ -1,7 +1,7 @@
 """A release as a read-only DuckDB database: built once, shared by all who answer questions by SQL.
 
 Schema `base` holds the small tables, sorted; the views and macros over them, and over the release's Parquet files, are
-what users see. Each is a file in `schema/views/` with a comment that says what a row is.
+what users see. Each is a file in `schema/views/` with a comment that says what a row is, before any blank line of it.
 """
 
 from __future__ import annotations

@@ -1,5 +1,7 @@
--- One row per measurement: (trial, step, metric, value), straight from the release's Parquet files. DuckDB takes no
--- parameters in a view, so the list of files stands in place of $files, quoted by us.
+-- One row per measurement: the value of a metric at a step of a trial.
+--
+-- Straight from the release's Parquet files. DuckDB takes no parameters in a view, so the list of files stands in place of
+-- $files, quoted by us.
 CREATE VIEW measurements AS
 SELECT
     collection, dataset, model, optimizer, batch_size, metric, trial_id, step,

@@ -1,5 +1,6 @@
 -- One row per trial of a study that measures the metric: its steps to the target, in the metric's own direction.
 -- Reached means strictly better; NaN and infinities never are. Never reached: steps, value and previous_step are null.
+--
 -- Joined by the keys of the study, through which a condition on them reaches the files.
 CREATE MACRO steps_to(metric, target) AS TABLE
 WITH hit AS (

@@ -1,5 +1,6 @@
--- One row per goal and trial of its workload: the steps to target, null when the trial never reached it. Joined by the keys
--- of the study, through which a condition on them reaches the files.
+-- One row per goal and trial of its workload: the steps to target, null when the trial never reached it.
+--
+-- Joined by the keys of the study, through which a condition on them reaches the files.
 CREATE VIEW steps_to_target AS
 WITH hit AS (
     SELECT

@@ -14,7 +14,14 @@ Value = str | float | tuple["Value", ...]
 
 def statement(name: str, **values: Value) -> str:
     """The statement `service/web/statements/<name>.sql` on these values; raises KeyError for one that is missing."""
-    return _NAME.sub(lambda found: literal(values[found[1]]), _text(name))
+    lines = [line for line in _lines(name) if not line.startswith("--")]
+    return _NAME.sub(lambda found: literal(values[found[1]]), "\n".join(lines))
+
+
+def purpose(name: str) -> str:
+    """What that statement is good for: the comment above it, as part of a sentence."""
+    text = " ".join(line.removeprefix("--").strip() for line in _lines(name) if line.startswith("--"))
+    return text[:1].lower() + text[1:].removesuffix(".")
 
 
 def literal(value: Value) -> str:
@@ -25,6 +32,6 @@ def literal(value: Value) -> str:
 
 
 @cache
-def _text(name: str) -> str:
+def _lines(name: str) -> list[str]:
     text = resources.files("service.web").joinpath("statements", f"{name}.sql").read_text("utf-8")
-    return "\n".join(line for line in text.splitlines() if not line.startswith("--")).strip()
+    return text.strip().splitlines()

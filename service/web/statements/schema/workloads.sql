@@ -1,0 +1,2 @@
+-- The workloads with most trials.
+SELECT workload, batch_sizes, n_trials FROM workloads ORDER BY n_trials DESC LIMIT 20
