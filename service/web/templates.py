@@ -36,6 +36,11 @@ def ratio(number: float) -> str:
     return f"{number:.3g}" if number < 1000 else f"{number:,.0f}"
 
 
+def percent(share: float) -> str:
+    """A share of 1 in percent: 20%."""
+    return f"{100 * share:.3g}%"
+
+
 def moment(when: datetime) -> str:
     """A moment to the minute."""
     return f"{when:%Y-%m-%d %H:%M} UTC"
@@ -64,7 +69,7 @@ def _environment() -> Environment:
         trim_blocks=True,
         lstrip_blocks=True,
     )
-    found.filters |= {each.__name__: each for each in (count, significant, ratio, moment, in_script, prose)}
+    found.filters |= {each.__name__: each for each in (count, significant, ratio, percent, moment, in_script, prose)}
     found.filters |= {each.__name__: each for each in (with_release, without_release)}
     found.filters["path_of"] = page_of
     found.globals["static"] = STATIC_FILES.address

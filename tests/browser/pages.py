@@ -40,5 +40,7 @@ PAGES = (
     ),
     Shown("study", "/studies/bundled/digits/mlp_64/nesterov_momentum/64", "learning_rate", ready=".chart"),
     Shown("trial", "/trials/bundled/digits/mlp_64/nesterov_momentum/64/33", "sha256", ready=".live canvas"),
+    Shown("schema", "/docs/schema", "steps_to_result"),
+    Shown("methods", "/docs/methods", "Critical batch size"),
     Shown("docs", "/docs", "/v1/scaling", lacks=frozenset({"speed"})),
 )
