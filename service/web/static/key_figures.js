@@ -49,14 +49,19 @@ function end(row, name, words) {
   return size === null ? words.none : filled(words[row[`${name}_censoring`] ?? "exact"], { size: whole(size) });
 }
 
+function estimate(numbers, digits) {
+  return numbers.map((number) => (number === null ? null : significant(number, digits)));
+}
+
 function critical(row, words) {
   const { critical_batch_size: value, critical_batch_size_lower: lower, critical_batch_size_upper: upper } = row;
-  const ends = {
-    lower: lower === null ? null : significant(lower, 2),
-    upper: upper === null ? null : significant(upper, 2),
-  };
   const isBounded = lower !== null && upper !== null;
-  if (value !== null) return { value: significant(value, 2), note: isBounded ? filled(words.interval, ends) : "" };
+  const numbers = [value, lower, upper];
+  const short = estimate(numbers, 2);
+  const isBlurred = value !== null && short.slice(1).includes(short[0]);
+  const [shown, low, high] = isBlurred ? estimate(numbers, 3) : short;
+  const ends = { lower: low, upper: high };
+  if (value !== null) return { value: shown, note: isBounded ? filled(words.interval, ends) : "" };
   const why = words.refusals[row.not_identifiable];
   const oneSided = lower !== null ? words.at_least : upper !== null ? words.at_most : "{why}";
   return { value: words.none, note: filled(isBounded ? words.between : oneSided, { why, ...ends }) };

@@ -12,9 +12,11 @@ const REST_MS = 150;
 export async function offerSlider(place) {
   const first = JSON.parse(place.dataset.row);
   const response = await fetch(place.dataset.stops);
-  if (!response.ok) return;
-  const stops = stopsOf((await response.json()).rows, first);
-  if (stops.length < 2) return;
+  const stops = response.ok ? stopsOf((await response.json()).rows, first) : [];
+  if (stops.length < 2) {
+    place.remove();
+    return;
+  }
   const input = place.querySelector("input");
   input.max = stops.length - 1;
   input.value = stops.indexOf(first);

@@ -9,7 +9,7 @@ from service.analysis.break_points import BreakPoint
 from service.answers.analysis.regimes import AS_DEFINED
 from service.tabular.answer import Answer
 from service.web.goals import GoalShown
-from service.web.workload.numbers import percent, rough, size_list
+from service.web.workload.numbers import estimate_words, percent, rough, size_list
 from service.web.workload.studies import StudyShown
 from service.web.workload.sweep_row import SweepRow
 
@@ -73,7 +73,7 @@ def _reach(goal: GoalShown, studies: Sequence[StudyShown]) -> Iterator[str]:
     if len(studies) == 1:
         yield "The one batch size that was measured reaches the target."
     elif not never:
-        yield f"All {len(studies)} batch sizes reach the target."
+        yield f"{'Both' if len(studies) == 2 else f'All {len(studies)}'} batch sizes reach the target."
     else:
         yield f"{len(reached)} of {len(studies)} batch sizes reach the target; no trial does at {size_list(never)}."
     if at_once:
@@ -129,8 +129,9 @@ def _useful(ends: RegimeEnds) -> str:
 def _critical(row: SweepRow) -> str:
     lower, upper = row.critical_batch_size_lower, row.critical_batch_size_upper
     if row.critical_batch_size is not None:
-        interval = "" if lower is None or upper is None else f" (90% interval {rough(lower)} to {rough(upper)})"
-        return f"Critical batch size {rough(row.critical_batch_size)}{interval}: {_AT_B_C}."
+        value, low, high = estimate_words(row.critical_batch_size, lower, upper)
+        interval = f" (90% interval {low} to {high})" if low and high else ""
+        return f"Critical batch size {value}{interval}: {_AT_B_C}."
     bounds = [f"{words} {rough(end)}" for words, end in (("at least", lower), ("at most", upper)) if end is not None]
     known = f" It is {' and '.join(bounds)} (90% interval)." if bounds else ""
     return f"{_UNKNOWN}: {_REFUSALS[row.not_identifiable or 'too few']}.{known}"

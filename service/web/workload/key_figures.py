@@ -10,7 +10,7 @@ from importlib import resources
 from typing import Any
 
 from service.web.workload.asked import WorkloadAsked
-from service.web.workload.numbers import rough
+from service.web.workload.numbers import estimate_words, rough
 from service.web.workload.sweep_row import SweepRow
 
 
@@ -81,8 +81,9 @@ def _critical(row: SweepRow) -> tuple[str, str]:
         if end is not None
     }
     if row.critical_batch_size is not None:
-        note = said["interval"].format(**ends) if len(ends) == 2 else ""
-        return rough(row.critical_batch_size), note
+        bounds = (row.critical_batch_size_lower, row.critical_batch_size_upper)
+        value, lower, upper = estimate_words(row.critical_batch_size, *bounds)
+        return value, said["interval"].format(lower=lower, upper=upper) if lower and upper else ""
     why = said["refusals"][row.not_identifiable]
     form = {0: "{why}", 2: said["between"]}.get(len(ends), said["at_least" if "lower" in ends else "at_most"])
     return said["none"], form.format(why=why, **ends)

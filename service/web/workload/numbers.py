@@ -7,9 +7,19 @@ from collections.abc import Sequence
 _MOST_LISTED = 6
 
 
-def rough(number: float) -> str:
+def rough(number: float, digits: int = 2) -> str:
     """To two significant digits, as an estimate deserves: 13, 1,200, 0.0071."""
-    return f"{float(f'{number:.2g}'):,.12g}"
+    return f"{float(f'{number:.{digits}g}'):,.12g}"
+
+
+def estimate_words(value: float, lower: float | None, upper: float | None) -> tuple[str, str, str]:
+    """An estimate with its interval, to three digits where two don't tell them apart; empty for an end that isn't."""
+    for digits in (2, 3):
+        words = rough(value, digits)
+        ends = ["" if end is None else rough(end, digits) for end in (lower, upper)]
+        if words not in ends:
+            break
+    return words, ends[0], ends[1]
 
 
 def percent(share: float) -> str:
