@@ -67,7 +67,9 @@ def scaling_chart(
     layers.append(points.linked(links.to_trials(series) if links else None))
     layers += [each.linked(links.to_studies(series) if links else None) for each in _never(never, frame)]
     if not reached:
-        layers.append(words("No batch size reached the target.", panel))
+        at_once = any("steps" in row for row in drawn)
+        told = "The target is reached at step 0." if at_once else "No batch size reached the target."
+        layers.append(words(told, panel))
     layers += frame.labels()
     return layered(layers, panel)
 

@@ -55,6 +55,11 @@ def test_nothing_reached_is_said_in_words() -> None:
     assert "No batch size reached the target." in words(figure([scaling_chart([none], PANEL)]))
 
 
+def test_a_target_that_is_only_reached_at_step_0_is_not_said_to_be_reached_by_none() -> None:
+    at_once = series("", batch_size=[1, 2], steps=[0, None], previous_step=[None, None])
+    assert "The target is reached at step 0." in words(figure([scaling_chart([at_once], PANEL)]))
+
+
 def test_no_rows_at_all_are_still_a_figure() -> None:
     assert texts(svg_of(figure([scaling_chart([], PANEL)])))
 
