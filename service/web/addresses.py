@@ -11,8 +11,9 @@ Query = Sequence[tuple[str, str]]
 
 
 def with_query(path: str, query: Iterable[tuple[str, object]]) -> str:
-    """A path with a query behind it; what is None is left out."""
-    given = [(name, str(value)) for name, value in query if value is not None]
+    """A path with a query behind it; what is None is left out, and a list is given as often as it has values."""
+    each = ((name, value if isinstance(value, list | tuple) else [value]) for name, value in query)
+    given = [(name, str(value)) for name, values in each for value in values if value is not None]
     return f"{path}?{urlencode(given, safe='/', quote_via=quote)}" if given else path
 
 

@@ -10,6 +10,7 @@ from pydantic import BaseModel, ConfigDict, Field
 
 from schema.database import Release
 from schema.names import Study, Trial, Workload
+from service.bulk.release_files import BulkReleases
 from service.release_view import ReleaseView
 from service.releases import Releases
 from service.rest.parameters import Natural
@@ -46,6 +47,7 @@ class PageAsked:
     release: Release
     newest: int
     releases: Releases
+    bulk: BulkReleases
     address: str
     interface: Interface
 

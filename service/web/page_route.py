@@ -8,15 +8,16 @@ from fastapi import Request
 from fastapi.responses import HTMLResponse, Response
 from starlette.concurrency import run_in_threadpool
 
+from schema.errors import UnknownRelease
 from service.bulk.base_url import base_url
 from service.operating.security_headers import STRICT_POLICY
-from service.release_view import ReleaseView
-from service.releases import Releases, open_releases
+from service.releases import open_releases
 from service.rest.reading import read_known
 from service.rest.validity import REVALIDATED, entity_tag, is_named
 from service.version import VERSION
-from service.web.interface import Interface
-from service.web.page import PICTURE_HEIGHT, PICTURE_WIDTH, SITE, PageAsked, PageKind, PageParameters
+from service.web.empty_page import empty_page
+from service.web.page import PICTURE_HEIGHT, PICTURE_WIDTH, SITE, PageAsked, PageKind
+from service.web.problem_page import is_for_people
 from service.web.templates import digest, rendered
 
 Handler = Callable[[Request], Awaitable[Response]]
@@ -29,40 +30,39 @@ def page_handler(kind: PageKind) -> Handler:
         releases = open_releases(request)
         query = request.scope["query_string"]
         parameters = read_known(query, kind.parameters)
-        view = await releases.opened(parameters.release)
+        headers = {"cache-control": REVALIDATED, "content-security-policy": STRICT_POLICY}
+        try:
+            view = await releases.opened(parameters.release)
+        except UnknownRelease:
+            if not is_for_people(request.scope):
+                raise
+            return HTMLResponse(empty_page(), headers=headers)
         address = base_url(request, request.app.state.public_url)
         by = f"{VERSION} {digest()} {address} {releases.newest}"
-        etag = entity_tag(view, by, request.scope["path"], query, "html")
-        headers = {"cache-control": REVALIDATED, "etag": etag, "content-security-policy": STRICT_POLICY}
-        if is_named(request.headers, etag):
+        headers["etag"] = entity_tag(view, by, request.scope["path"], query, "html")
+        if is_named(request.headers, headers["etag"]):
             return Response(status_code=304, headers=headers)
-        name: str = request.path_params.get("name", "")
-        interface: Interface = request.app.state.interface
-        html = await run_in_threadpool(_html, kind, name, parameters, view, releases, address, interface)
-        return HTMLResponse(html, headers=headers)
+
+        def page() -> str:
+            asked = PageAsked(
+                name=request.path_params.get("name", ""),
+                parameters=parameters,
+                view=view,
+                release=releases.lake.release(view.number),
+                newest=max(view.number, releases.newest or 0),
+                releases=releases,
+                bulk=request.app.state.bulk,
+                address=address,
+                interface=request.app.state.interface,
+            )
+            return _html(kind, asked)
+
+        return HTMLResponse(await run_in_threadpool(page), headers=headers)
 
     return handle
 
 
-def _html(
-    kind: PageKind,
-    name: str,
-    parameters: PageParameters,
-    view: ReleaseView,
-    releases: Releases,
-    address: str,
-    interface: Interface,
-) -> str:
-    asked = PageAsked(
-        name=name,
-        parameters=parameters,
-        view=view,
-        release=releases.lake.release(view.number),
-        newest=max(view.number, releases.newest or 0),
-        releases=releases,
-        address=address,
-        interface=interface,
-    )
+def _html(kind: PageKind, asked: PageAsked) -> str:
     page = kind.build(asked)
     return rendered(
         page.template,

@@ -4,18 +4,15 @@ from __future__ import annotations
 
 from typing import Annotated
 
-from fastapi import APIRouter, Depends, Request
+from fastapi import APIRouter, Depends
 from fastapi.responses import HTMLResponse
 from pydantic import BaseModel, ConfigDict, Field
 
-from service.bulk.base_url import base_url
-from service.bulk.release_files import BulkReleases
 from service.problems import problem_responses
 from service.releases import Releases, open_releases
 from service.rest.reading import no_parameters
 from service.web.page_route import page_handler
 from service.web.pages.kinds import PAGES
-from service.web.root_page import root_page
 from service.web.static_files import PREFIX
 from service.web.static_route import static_file
 
@@ -38,10 +35,6 @@ class Health(BaseModel):
     """The release that is answered from by default."""
 
 
-def _address(request: Request) -> str:
-    return base_url(request, request.app.state.public_url)
-
-
 _Asked = Annotated[Releases, Depends(open_releases)]
 _ERRORS = problem_responses(422, 500, 503)
 
@@ -51,17 +44,3 @@ async def get_health(asked: _Asked) -> Health:
     """Whether questions can be answered."""
     view = await asked.opened()
     return Health(status="ok", release=view.number)
-
-
-@pages.get(
-    "/",
-    response_class=HTMLResponse,
-    dependencies=[Depends(no_parameters)],
-    responses=_ERRORS,
-)
-def get_root(asked: _Asked, request: Request) -> HTMLResponse:
-    """A page that says what this is and where to begin."""
-    view, address = asked.view(), _address(request)
-    bulk: BulkReleases = request.app.state.bulk
-    files = bulk.kept(view.number) or bulk.open(view.number)
-    return HTMLResponse(root_page(view, asked.lake.releases(), address, files.json_ld(address)))

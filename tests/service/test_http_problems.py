@@ -77,7 +77,7 @@ def test_a_missing_parameter_is_named(client: TestClient, missing: str) -> None:
 
 @pytest.mark.parametrize(
     "path",
-    ["/", "/healthz", "/v1/releases", "/v1/workloads", "/v1/studies", "/v1/trials", "/v1/curves", "/v1/scaling"],
+    ["/healthz", "/v1/releases", "/v1/workloads", "/v1/studies", "/v1/trials", "/v1/curves", "/v1/scaling"],
 )
 def test_an_unknown_parameter_is_an_error_and_not_ignored(client: TestClient, path: str) -> None:
     document = problem(client, f"{path}?colour=red", "unknown-parameter")

@@ -15,7 +15,7 @@ from markupsafe import Markup
 from service.examples import Example, example
 from service.problems import KINDS, TYPE
 from service.tabular.formats import FORMATS
-from service.web.example_chart import example_chart
+from service.web.first_chart import first_chart
 from service.web.page import Page, PageAsked, PageKind, PageParameters
 from service.web.reference import Entry, Reference, anchor, operations, verb_and_path
 
@@ -88,7 +88,7 @@ def docs_page(asked: PageAsked) -> Page:
         description="Every path, parameter, field and problem of LossLake's REST interface, with lines to copy.",
         url=asked.url("/docs", q=words or None),
         content=content,
-        picture=example_chart(asked, found),
+        picture=first_chart(asked),
         styles=("docs.css",),
         scripts=("docs.js",),
         data="/openapi.json",

@@ -5,10 +5,11 @@ from __future__ import annotations
 from service.web.page import PageKind
 from service.web.pages.compare import COMPARE
 from service.web.pages.docs import DOCS
+from service.web.pages.home import HOME
 from service.web.pages.methods import METHODS
 from service.web.pages.schema import SCHEMA
 from service.web.pages.study import STUDY
 from service.web.pages.trial import TRIAL
 from service.web.pages.workload import WORKLOAD
 
-PAGES: tuple[PageKind, ...] = (COMPARE, DOCS, METHODS, SCHEMA, STUDY, TRIAL, WORKLOAD)
+PAGES: tuple[PageKind, ...] = (COMPARE, DOCS, HOME, METHODS, SCHEMA, STUDY, TRIAL, WORKLOAD)

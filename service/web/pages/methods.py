@@ -23,7 +23,7 @@ from service.answers.confirmation import DEFAULT_K
 from service.answers.thinning import ROWS_IN_A_COLUMN
 from service.examples import Example, example
 from service.web.addresses import Query, with_query
-from service.web.example_chart import example_chart
+from service.web.first_chart import first_chart
 from service.web.page import Crumb, Page, PageAsked, PageKind, PageParameters
 
 
@@ -107,7 +107,7 @@ def methods_page(asked: PageAsked) -> Page:
             ways={end: _way(end, asked.view.number, found) for end in _WAYS},
             others=[(f"/v1/analysis/{end}", text) for end, text in _OTHERS],
         ),
-        picture=example_chart(asked, found),
+        picture=first_chart(asked),
         above=(Crumb("Docs", asked.url("/docs")),),
         styles=("docs.css",),
         scripts=("docs.js",),

@@ -9,7 +9,7 @@ from schema.lake import LAYOUT_VERSION
 from service.examples import Example, example
 from service.release_view import ReleaseView
 from service.tabular.column import row_shape
-from service.web.example_chart import example_chart
+from service.web.first_chart import first_chart
 from service.web.page import Crumb, Page, PageAsked, PageKind, PageParameters
 from service.web.schema_tables import TableShown, schema_tables
 from service.web.statements import purpose, statement
@@ -62,7 +62,7 @@ def schema_page(asked: PageAsked) -> Page:
             layout=LAYOUT_VERSION,
             statuses=row_shape("trials", "status").columns[0].doc,
         ),
-        picture=example_chart(asked, found),
+        picture=first_chart(asked),
         above=(Crumb("Docs", asked.url("/docs")),),
         styles=("docs.css",),
         scripts=("docs.js",),

@@ -49,6 +49,13 @@ def regime_ends(regimes: Answer) -> RegimeEnds:
     )
 
 
+def regime_sentences(ends: RegimeEnds) -> tuple[str, ...]:
+    """Where the regimes end; nothing where no trial reached the target."""
+    if ends.perfect.batch_size is None or ends.useful.batch_size is None:
+        return ()
+    return _perfect(ends), _useful(ends)
+
+
 def answer_sentences(
     goal: GoalShown, studies: Sequence[StudyShown], ends: RegimeEnds, row: SweepRow
 ) -> tuple[str, ...]:
