@@ -11,5 +11,6 @@ from service.web.pages.schema import SCHEMA
 from service.web.pages.study import STUDY
 from service.web.pages.trial import TRIAL
 from service.web.pages.workload import WORKLOAD
+from service.web.pages.workloads import WORKLOADS
 
-PAGES: tuple[PageKind, ...] = (COMPARE, DOCS, HOME, METHODS, SCHEMA, STUDY, TRIAL, WORKLOAD)
+PAGES: tuple[PageKind, ...] = (COMPARE, DOCS, HOME, METHODS, SCHEMA, STUDY, TRIAL, WORKLOAD, WORKLOADS)
