@@ -14,7 +14,7 @@ from typing import Any
 import pyarrow as pa
 
 from schema.database import Release
-from schema.documents import Collection, template
+from schema.documents import AUTHORS, Collection, template
 from schema.manifest import DataFile
 from schema.places import places, url_path
 from schema.tables import PARTITIONED, STUDY_KEYS, TABLES
@@ -37,9 +37,9 @@ def croissant(
     base_url: of the service that gives the files; without it they are named by their places, for a local folder.
     brief: without the files of partitioned tables, of which there may be thousands.
     """
-    place_of = places(files)
     small = [file for file in files if file.study is None]
     partitioned = [] if brief else [file for file in files if file.study is not None]
+    place_of = places([*small, *partitioned])
     document = _about(release, collections) | {
         "distribution": [
             *(_file_object(file, place_of[file.path], release.number, base_url) for file in small),
@@ -73,7 +73,7 @@ def _about(release: Release, collections: Sequence[Collection]) -> _JsonObject:
         "conformsTo": "http://mlcommons.org/croissant/1.0",
         "version": f"{release.number}.0.0",
         "datePublished": f"{release.created_at:%Y-%m-%d}",
-        "creator": {"@type": "sc:Organization", "name": "The LossLake developers"},
+        "creator": {"@type": "sc:Organization", "name": AUTHORS},
         "license": sorted({row["licence"] for row in collections}) or ["none stated"],
         "citeAs": " ".join(row["citation"] for row in collections if row["citation"]) or f"LossLake {release.number}",
         "keywords": ["training curves", "batch size", "steps to target"],

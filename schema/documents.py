@@ -19,8 +19,8 @@ from schema.tables import COLLECTIONS, PARTITIONED
 
 Collection = Mapping[str, Any]
 """A row of the table `collections`."""
-_AUTHORS = "The LossLake developers"
-_URL_SCHEMES = ("https://", "http://", "ftp://", "sftp://")
+AUTHORS = "The LossLake developers"
+URL_SCHEMES = ("https://", "http://", "ftp://", "sftp://")
 
 
 def collections_of(lake: Lake, release: Release) -> Sequence[Collection]:
@@ -83,7 +83,7 @@ def _citation(release: Release, collections: Sequence[Collection]) -> str:
             "message": "Cite this release and the collections that you use; their licences are in LICENSES.",
             "type": "dataset",
             "title": f"LossLake, release {release.number}",
-            "authors": [{"name": _AUTHORS}],
+            "authors": [{"name": AUTHORS}],
             "version": str(release.number),
             "date-released": f"{release.created_at:%Y-%m-%d}",
             "identifiers": [
@@ -108,7 +108,7 @@ def _reference(row: Collection) -> dict[str, Any]:
         "authors": [{"name": name if colon and name else f"Authors of {row['collection']}"}],
         "notes": f"Licence: {row['licence']}. {citation}".strip(),
     }
-    is_url = row["source_url"].startswith(_URL_SCHEMES)
+    is_url = row["source_url"].startswith(URL_SCHEMES)
     return reference | ({"url": row["source_url"]} if is_url else {})
 
 

@@ -58,17 +58,17 @@ class ReleaseFiles:
         self.release = release
         self.number = release.number
         self.modified = release.created_at.replace(microsecond=0)
-        self._data_files = lake.files(release)
-        self._collections = collections_of(lake, release)
-        place_of = places(self._data_files)
+        self.data_files = lake.files(release)
+        self.collections = collections_of(lake, release)
+        place_of = places(self.data_files)
         self.files: Mapping[str, ServedFile] = {
             place_of[file.path]: ServedFile(
                 lake.folder / file.path, file.bytes, Version(f'"{file.sha256}"', self.modified), PARQUET
             )
-            for file in self._data_files
+            for file in self.data_files
         }
-        texts = documents(release, self._collections)
-        sums = {place_of[file.path]: file.sha256 for file in self._data_files}
+        texts = documents(release, self.collections)
+        sums = {place_of[file.path]: file.sha256 for file in self.data_files}
         sums |= {place: hashlib.sha256(text.encode()).hexdigest() for place, text in texts.items()}
         texts[CHECKSUMS_PLACE] = checksum_lines(sums)
         self._documents = {place: document(text, place, self.modified) for place, text in texts.items()}
@@ -91,7 +91,7 @@ class ReleaseFiles:
         return json_ld(self._croissant(base_url, brief=True))
 
     def _croissant(self, base_url: str, brief: bool = False) -> str:
-        return croissant(self.release, self._data_files, self._collections, base_url, brief)
+        return croissant(self.release, self.data_files, self.collections, base_url, brief)
 
 
 class BulkReleases:

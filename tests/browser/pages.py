@@ -28,7 +28,8 @@ class Shown:
 
 
 PAGES = (
-    Shown("home", "/", "momentum", lacks=frozenset({"head"})),
+    Shown("home", "/", "momentum"),
+    Shown("workloads", "/workloads?q=sgd", "digits/softmax/sgd"),
     Shown(
         "workload", "/workloads/bundled/digits/mlp_64/nesterov_momentum", "Critical batch size", ready=".live canvas"
     ),
@@ -40,6 +41,8 @@ PAGES = (
     ),
     Shown("study", "/studies/bundled/digits/mlp_64/nesterov_momentum/64", "learning_rate", ready=".chart"),
     Shown("trial", "/trials/bundled/digits/mlp_64/nesterov_momentum/64/33", "sha256", ready=".live canvas"),
+    Shown("releases", "/releases", "the first release"),
+    Shown("release", "/releases/1", "trials.parquet"),
     Shown("schema", "/docs/schema", "steps_to_result"),
     Shown("methods", "/docs/methods", "Critical batch size"),
     Shown("docs", "/docs", "/v1/scaling", lacks=frozenset({"speed"})),

@@ -1,0 +1,55 @@
+"""What changed between releases is told by their lists of files."""
+
+from __future__ import annotations
+
+import dataclasses
+from pathlib import Path
+
+from schema.database import Release
+from schema.lake import Lake
+from schema.manifest import DataFile, write_manifest
+from schema.names import Study, Workload
+from service.release_changes import release_changes
+
+WORKLOAD = Workload("shelf", "mnist", "cnn", "sgd")
+
+
+@dataclasses.dataclass(frozen=True)
+class _Lake(Lake):
+    """A lake whose catalog is a list."""
+
+    known: tuple[Release, ...] = dataclasses.field(default=(), compare=False)
+
+    def release(self, number: int | None = None) -> Release:
+        return next(release for release in self.known if release.number == number)
+
+
+def file(batch_size: int, sha256: str, table: str = "measurements") -> DataFile:
+    return DataFile(table, f"{table}-{batch_size}-{sha256}", 1, sha256, 1, "shelf", "mnist", "cnn", "sgd", batch_size)
+
+
+def made(folder: Path, number: int, n_trials: int, *files: DataFile) -> Release:
+    place = f"{number}.parquet"
+    digest = write_manifest(folder / place, files)
+    return Release(number=number, manifest=place, manifest_sha256=digest, n_trials=n_trials)
+
+
+def test_studies_are_told_by_the_bytes_of_their_files(tmp_path: Path) -> None:
+    table = DataFile("goals", "goals", 1, "g", 1)
+    old = made(tmp_path, 1, 9, file(1, "a"), file(2, "b"), file(4, "c"), file(4, "d", "records"), table)
+    # The files of batch size 1 lie elsewhere now, with the same bytes.
+    moved = dataclasses.replace(file(1, "a"), path="elsewhere")
+    other = dataclasses.replace(table, sha256="h")
+    new = made(tmp_path, 2, 7, moved, file(4, "c"), file(4, "e", "records"), file(8, "f"), other)
+    found = release_changes(_Lake(tmp_path, (old, new)), old, new)
+    assert found.added == (Study(WORKLOAD, 8),)
+    assert found.replaced == (Study(WORKLOAD, 4),)
+    assert found.removed == (Study(WORKLOAD, 2),)
+    assert found.tables == ("goals",)
+    assert (found.before, found.n_trials) == (1, -2)
+
+
+def test_in_the_first_release_everything_is_new(tmp_path: Path) -> None:
+    first = made(tmp_path, 3, 5, file(2, "b"))
+    found = release_changes(_Lake(tmp_path, (first,)), None, first)
+    assert (found.before, found.added, found.removed, found.n_trials) == (None, (Study(WORKLOAD, 2),), (), 5)
