@@ -21,7 +21,7 @@ from schema.errors import LakeBroken, UnknownRelease
 from service.errors import BadParameter, UnknownName, near_names
 from service.figures.errors import FiguresBusy
 from service.sandbox.errors import KINDS as SQL_KINDS
-from service.sandbox.errors import SqlProblem
+from service.sandbox.errors import AskerLeft, SqlProblem
 from service.web.problem_page import is_for_people, problem_page
 
 MEDIA_TYPE = "application/problem+json"
@@ -57,6 +57,7 @@ KINDS = {
 }
 """By kind, the HTTP status and the title."""
 
+_NOBODY_WAITS = 499
 _METHODS = ("GET", "HEAD", "POST")
 _LONGEST_QUOTE = 80
 _log = logging.getLogger(__name__)
@@ -132,6 +133,7 @@ def answer_with_problems(app: FastAPI) -> None:
     app.add_exception_handler(RequestValidationError, _invalid)
     app.add_exception_handler(UnknownName, _unknown_name)
     app.add_exception_handler(SqlProblem, _sql)
+    app.add_exception_handler(AskerLeft, _left)
     app.add_exception_handler(FiguresBusy, _figures_busy)
     app.add_exception_handler(HTTPException, _http)
     for unavailable in (UnknownRelease, LakeBroken, duckdb.IOException):
@@ -188,6 +190,11 @@ async def _sql(request: Request, error: Exception) -> Response:
     headers = {"Retry-After": str(error.retry_after)} if error.retry_after is not None else None
     place = {} if error.line is None else {"line": error.line, "column": error.column}
     return problem(request.scope, error.kind, error.detail, headers, **place)
+
+
+async def _left(_: Request, __: Exception) -> Response:
+    """What nobody gets any more; the log shows the status."""
+    return Response(status_code=_NOBODY_WAITS)
 
 
 async def _figures_busy(request: Request, error: Exception) -> Response:

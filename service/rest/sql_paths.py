@@ -22,7 +22,7 @@ from service.rest.negotiation import ENDINGS, JSON, wanted_format
 from service.rest.parameters import FormatName, Natural, ReleaseParameters
 from service.rest.reading import read_query
 from service.rest.respond import response_of
-from service.rest.sql_statements import AskerLeft, SqlStatements
+from service.rest.sql_statements import SqlStatements
 from service.rest.validity import is_known
 from service.sandbox.result import SqlResult
 from service.tabular.answer import Answer
@@ -31,8 +31,6 @@ from service.tabular.plain import plain_answer
 from service.version import VERSION
 
 PATH = "/v1/sql"
-NOBODY_WAITS = 499
-"""The status that the log has for a request whose client left."""
 _KINDS = {"missing": "missing-parameter", "extra_forbidden": "unknown-parameter"}
 
 
@@ -93,10 +91,7 @@ def sql_paths(statements: SqlStatements, releases: Releases) -> APIRouter:
 
     async def answered(request: Request, statement: SqlStatement, output: OutputFormat) -> Response:
         view = await releases.opened(statement.release)
-        try:
-            result = await statements.run(request, view, statement.sql, statement.parameters, statement.limit)
-        except AskerLeft:
-            return Response(status_code=NOBODY_WAITS)
+        result = await statements.run(request, view, statement.sql, statement.parameters, statement.limit)
         return await run_in_threadpool(_response, request, view, result, output)
 
     for ending in ("", *ENDINGS):

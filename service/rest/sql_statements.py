@@ -10,17 +10,13 @@ from fastapi import Request
 from service.operating.metrics import Metrics
 from service.release_view import ReleaseView
 from service.releases import Releases
-from service.sandbox.errors import SqlProblem
+from service.sandbox.errors import AskerLeft, SqlProblem
 from service.sandbox.limits import SqlLimits
 from service.sandbox.result import SqlResult
 from service.sandbox.sandbox import SqlSandbox
 from service.sandbox.statement import Parameters
 
 _ANSWERED, _LEFT = "answered", "left"
-
-
-class AskerLeft(Exception):
-    """The client closed its connection before its statement was done."""
 
 
 class SqlStatements:

@@ -47,6 +47,10 @@ class SqlProblem(LossLakeError):
         self.retry_after = retry_after
 
 
+class AskerLeft(Exception):
+    """The client closed its connection before its statement was done."""
+
+
 def too_slow(limits: SqlLimits) -> SqlProblem:
     """The statement ran out of time."""
     return SqlProblem(TIME, f"the statement ran longer than {limits.seconds:g} s, the limit of sql_seconds: {_INSTEAD}")

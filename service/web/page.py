@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
-from dataclasses import dataclass
+from collections.abc import Awaitable, Callable, Mapping
+from dataclasses import dataclass, field
 from typing import Annotated, Any
 
+from fastapi import Request
 from pydantic import BaseModel, ConfigDict, Field
 
 from schema.database import Release
@@ -14,6 +15,7 @@ from service.bulk.release_files import BulkReleases
 from service.release_view import ReleaseView
 from service.releases import Releases
 from service.rest.parameters import Natural
+from service.sandbox.limits import SqlLimits
 from service.web.addresses import page_of, with_query
 from service.web.chart import Chart
 from service.web.interface import Interface
@@ -38,7 +40,8 @@ class PageAsked:
 
     name: what the path names, `collection/dataset/model/optimizer` for a workload. parameters: those of the page.
     release: the one looked at. newest: the number of the newest one. address: of the service, without a slash at the
-    end. interface: the REST interface of the service.
+    end. interface: the REST interface of the service. sql: what a statement may take; None where SQL is switched off.
+    prepared: what the page waited for.
     """
 
     name: str
@@ -50,6 +53,8 @@ class PageAsked:
     bulk: BulkReleases
     address: str
     interface: Interface
+    sql: SqlLimits | None = None
+    prepared: Any = None
 
     @property
     def pinned(self) -> int | None:
@@ -82,7 +87,7 @@ class Page:
     engines and for those who are sent a link. url: of this very state, from the root. content: a frozen dataclass.
     picture: what a link unfolds to. above: the pages above this one, outermost first. styles, scripts: names of
     static files, beside those of every page. json_ld: a JSON document about what the page shows. data: the URL, from
-    the root, of the same in JSON.
+    the root, of the same in JSON. status, headers: of the response.
     """
 
     template: str
@@ -96,12 +101,23 @@ class Page:
     scripts: tuple[str, ...] = ()
     json_ld: str = ""
     data: str | None = None
+    status: int = 200
+    headers: Mapping[str, str] = field(default_factory=dict)
+
+
+Prepare = Callable[[Request, PageParameters, ReleaseView], Awaitable[object | None]]
 
 
 @dataclass(frozen=True, eq=False)
 class PageKind:
-    """A kind of page. path: as the router has it. build: makes the page; runs in a thread, raises what REST raises."""
+    """A kind of page.
+
+    path: as the router has it. build: makes the page; runs in a thread, raises what REST raises. prepare: waits,
+    without a thread, for what the page needs and gives it to it as `prepared`; a page that needed something is not kept
+    by caches.
+    """
 
     path: str
     parameters: type[PageParameters]
     build: Callable[[PageAsked], Page]
+    prepare: Prepare | None = None

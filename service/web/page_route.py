@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Awaitable, Callable
+from collections.abc import Awaitable, Callable, Mapping
 
 from fastapi import Request
 from fastapi.responses import HTMLResponse, Response
@@ -13,13 +13,15 @@ from service.bulk.base_url import base_url
 from service.operating.security_headers import STRICT_POLICY
 from service.releases import open_releases
 from service.rest.reading import read_known
+from service.rest.sql_statements import SqlStatements
 from service.rest.validity import REVALIDATED, entity_tag, is_named
 from service.version import VERSION
 from service.web.empty_page import empty_page
-from service.web.page import PICTURE_HEIGHT, PICTURE_WIDTH, SITE, PageAsked, PageKind
+from service.web.page import PICTURE_HEIGHT, PICTURE_WIDTH, SITE, Page, PageAsked, PageKind
 from service.web.problem_page import is_for_people
 from service.web.templates import digest, rendered
 
+_NOT_KEPT = "no-cache"
 Handler = Callable[[Request], Awaitable[Response]]
 
 
@@ -38,12 +40,17 @@ def page_handler(kind: PageKind) -> Handler:
                 raise
             return HTMLResponse(empty_page(), headers=headers)
         address = base_url(request, request.app.state.public_url)
-        by = f"{VERSION} {digest()} {address} {releases.newest}"
-        headers["etag"] = entity_tag(view, by, request.scope["path"], query, "html")
-        if is_named(request.headers, headers["etag"]):
-            return Response(status_code=304, headers=headers)
+        statements: SqlStatements | None = request.app.state.sql
+        prepared = await kind.prepare(request, parameters, view) if kind.prepare is not None else None
+        if prepared is not None:
+            headers["cache-control"] = _NOT_KEPT
+        else:
+            by = f"{VERSION} {digest()} {address} {releases.newest} {statements is None}"
+            headers["etag"] = entity_tag(view, by, request.scope["path"], query, "html")
+            if is_named(request.headers, headers["etag"]):
+                return Response(status_code=304, headers=headers)
 
-        def page() -> str:
+        def page() -> Response:
             asked = PageAsked(
                 name=request.path_params.get("name", ""),
                 parameters=parameters,
@@ -54,17 +61,18 @@ def page_handler(kind: PageKind) -> Handler:
                 bulk=request.app.state.bulk,
                 address=address,
                 interface=request.app.state.interface,
+                sql=statements.limits if statements is not None else None,
+                prepared=prepared,
             )
-            return _html(kind, asked)
+            return _response(kind.build(asked), asked, headers)
 
-        return HTMLResponse(await run_in_threadpool(page), headers=headers)
+        return await run_in_threadpool(page)
 
     return handle
 
 
-def _html(kind: PageKind, asked: PageAsked) -> str:
-    page = kind.build(asked)
-    return rendered(
+def _response(page: Page, asked: PageAsked, headers: Mapping[str, str]) -> Response:
+    html = rendered(
         page.template,
         site=SITE,
         about=page,
@@ -73,3 +81,4 @@ def _html(kind: PageKind, asked: PageAsked) -> str:
         picture=page.picture and page.picture.figure("png", width=PICTURE_WIDTH, height=PICTURE_HEIGHT, scale=1),
         picture_size=(PICTURE_WIDTH, PICTURE_HEIGHT),
     )
+    return HTMLResponse(html, page.status, {**headers, **page.headers})

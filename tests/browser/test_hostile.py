@@ -17,7 +17,7 @@ from tests.service.running import served
 # Elements that no template writes.
 INJECTED = (
     "[onerror], [onload], [onclick], [src='x'], [href^='javascript:' i], [src^='javascript:' i], base, iframe, object, "
-    "script:not([src]):not([type='application/ld+json'])"
+    "script:not([src]):not([type='application/ld+json'], [type='application/json'])"
 )
 WAYS = [compile_path(kind.path)[0] for kind in KINDS]
 

@@ -10,6 +10,7 @@ from service.web.pages.methods import METHODS
 from service.web.pages.release import RELEASE
 from service.web.pages.releases import RELEASES
 from service.web.pages.schema import SCHEMA
+from service.web.pages.sql import SQL
 from service.web.pages.study import STUDY
 from service.web.pages.trial import TRIAL
 from service.web.pages.workload import WORKLOAD
@@ -23,6 +24,7 @@ PAGES: tuple[PageKind, ...] = (
     RELEASE,
     RELEASES,
     SCHEMA,
+    SQL,
     STUDY,
     TRIAL,
     WORKLOAD,

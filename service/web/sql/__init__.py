@@ -1,0 +1,1 @@
+"""What the SQL page is made of."""

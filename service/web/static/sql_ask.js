@@ -1,0 +1,42 @@
+// A statement on its way to the service and back.
+
+const LONG_INTEGER = /[[:,]\s*-?\d{16,}/;
+
+/** A statement that was refused or failed, with its place in it where that is known. */
+export class Problem extends Error {
+  constructor(document) {
+    super(document.detail);
+    this.line = document.line;
+    this.column = document.column;
+  }
+}
+
+/**
+ * Runs a statement; closing the connection, which the signal does, ends it there too.
+ * @returns {Promise<{columns: {name: string, type: string}[], rows: Object[], truncated: false|string}>}
+ */
+export async function ask(sql, release, limit, signal) {
+  const response = await fetch("/v1/sql", {
+    method: "POST",
+    headers: { "Content-Type": "application/json", Accept: "application/json" },
+    body: JSON.stringify({ sql, release, limit }),
+    signal,
+  });
+  const text = await response.text();
+  if (!response.ok) throw new Problem(problemIn(text, response.status));
+  return LONG_INTEGER.test(text) ? JSON.parse(text, exact) : JSON.parse(text);
+}
+
+/** Integers beyond 2^53 as the text that was sent, where the browser gives it: as numbers they would be others. */
+function exact(_, value, context) {
+  const isLong = typeof value === "number" && Number.isInteger(value) && !Number.isSafeInteger(value);
+  return isLong && context?.source ? context.source : value;
+}
+
+function problemIn(text, status) {
+  try {
+    return JSON.parse(text);
+  } catch {
+    return { detail: `the service answered with status ${status}: try again` };
+  }
+}

@@ -1,0 +1,114 @@
+// The chart of a result, with what can be chosen about it and forms to take it away.
+
+import { offerKeys } from "./chart_keys.js";
+import { element } from "./elements.js";
+import { chosen, drawable, specification } from "./sql_chart.js";
+
+const MARKS = [["line", "Line"], ["points", "Points"], ["bars", "Bars"]];
+const STEP = 40;
+const HEIGHT = 420;
+const dark = matchMedia("(prefers-color-scheme: dark)");
+
+/**
+ * A chart with its controls.
+ * @param {Object} result
+ * @param {Object} choices as the address has them
+ * @param {{looks: Object, release: number, statement: string, pinned: ?string, source: string}} about
+ * @param {(choices: Object) => void} changed
+ */
+export function resultChart(result, choices, about, changed) {
+  const state = { result, about, choices: chosen(result, choices), view: null, width: 0, turn: 0 };
+  const plot = element("div", { className: "plot" });
+  const trouble = element("p", { className: "problem", role: "alert", hidden: true });
+  const figure = element("figure", { className: "chart" }, plot, trouble, takes(state));
+  const redraw = () => draw(state, plot, trouble);
+  const controls = element("div", { className: "controls" }, ...inputs(state, () => {
+    changed(state.choices);
+    redraw();
+  }));
+  new ResizeObserver(() => widthOf(plot) !== state.width && plot.clientWidth && redraw()).observe(plot);
+  dark.addEventListener("change", () => plot.isConnected && redraw());
+  return { node: element("div", { className: "as-chart" }, controls, figure), choices: state.choices };
+}
+
+function inputs(state, changed) {
+  const names = drawable(state.result).map((column) => [column.name, column.name]);
+  const select = (text, name, options) => {
+    const input = element("select", {}, ...options.map(([value, label]) => element("option", { value, selected: value === state.choices[name] }, label)));
+    input.addEventListener("change", () => {
+      state.choices[name] = input.value;
+      changed();
+    });
+    return element("label", {}, text, input);
+  };
+  const check = (text, letter) => {
+    const input = element("input", { type: "checkbox", checked: state.choices.log.includes(letter) });
+    input.addEventListener("change", () => {
+      const others = state.choices.log.replace(letter, "");
+      state.choices.log = [...(others + (input.checked ? letter : ""))].sort().join("");
+      changed();
+    });
+    return element("label", { className: "check" }, input, text);
+  };
+  return [
+    select("Mark", "mark", MARKS),
+    select("x", "x", names),
+    check("log x", "x"),
+    select("y", "y", names),
+    check("log y", "y"),
+    select("Colour", "colour", [["", "none"], ...names]),
+  ];
+}
+
+async function draw(state, plot, trouble) {
+  const turn = (state.turn += 1);
+  state.width = widthOf(plot);
+  trouble.hidden = true;
+  try {
+    await import("./vendor/vega.js");
+    const place = element("div", { className: "live" });
+    const options = { ast: true, actions: false, renderer: "canvas", defaultStyle: false, tooltip: { disableDefaultStyle: true } };
+    const { view } = await window.vegaEmbed(place, specified(state), options);
+    if (turn !== state.turn) return view.finalize();
+    state.view?.finalize();
+    state.view = view;
+    plot.replaceChildren(place);
+    offerKeys(plot, view, `${state.choices.y} by ${state.choices.x}`);
+    plot.dataset.drawn = turn;
+  } catch (error) {
+    trouble.textContent = `This chart can't be drawn: ${error.message}`;
+    trouble.hidden = false;
+  }
+  return undefined;
+}
+
+function specified({ result, choices, about, width }) {
+  const config = about.looks[dark.matches ? "dark" : "light"];
+  return specification(result, choices, config, { width, height: width < 480 ? 340 : HEIGHT }, about);
+}
+
+function takes(state) {
+  const take = (text, make) => {
+    const button = element("button", { type: "button" }, text);
+    button.addEventListener("click", async () => save(`losslake-chart.${text === "Vega-Lite" ? "vl.json" : text.toLowerCase()}`, await make()));
+    return button;
+  };
+  return element("figcaption", { className: "takes" }, "Picture: ",
+    take("SVG", async () => new Blob([await state.view.toSVG()], { type: "image/svg+xml" })),
+    take("PNG", async () => blobOf(await state.view.toCanvas(2))),
+    take("Vega-Lite", async () => new Blob([JSON.stringify(specified(state), null, 1)], { type: "application/json" })));
+}
+
+function blobOf(canvas) {
+  return new Promise((resolve) => canvas.toBlob(resolve, "image/png"));
+}
+
+function save(name, blob) {
+  const address = URL.createObjectURL(blob);
+  element("a", { href: address, download: name }).click();
+  setTimeout(() => URL.revokeObjectURL(address), 10_000);
+}
+
+function widthOf(plot) {
+  return Math.min(1200, Math.max(240, Math.floor(plot.clientWidth / STEP) * STEP));
+}

@@ -1,0 +1,45 @@
+// What a statement gave: as a table, and as a chart.
+
+import { element } from "./elements.js";
+import { drawable } from "./sql_chart.js";
+import { resultChart } from "./sql_chart_view.js";
+import { resultTable } from "./sql_table.js";
+
+/**
+ * Shows a result in place of the one before.
+ * @param {HTMLElement} section
+ * @param {{columns: Object[], rows: Object[], truncated: false|string}} result
+ * @param {Object} choices as the address has them
+ * @param {Object} about the release and the statement
+ * @param {(choices: Object) => void} changed
+ */
+export function showResult(section, result, choices, about, changed) {
+  const place = element("div");
+  const buttons = ["table", "chart"].map((name) => {
+    const button = element("button", { type: "button", "aria-pressed": "false", data: { show: name } }, name === "table" ? "Table" : "Chart");
+    button.addEventListener("click", () => turnTo(name, true));
+    return button;
+  });
+  const canDraw = result.rows.length > 0 && drawable(result).length > 1;
+  buttons[1].hidden = !canDraw;
+  let current = choices;
+  const turnTo = (name, isChosen) => {
+    buttons.forEach((button) => button.setAttribute("aria-pressed", String(button.dataset.show === name)));
+    const drawn = name === "chart" ? resultChart(result, current, about, keep) : { node: resultTable(result, about.pinned), choices: {} };
+    place.replaceChildren(drawn.node);
+    if (isChosen) keep({ ...current, ...drawn.choices, show: name === "chart" ? "chart" : "" });
+  };
+  const keep = (made) => {
+    current = { ...current, ...made };
+    changed(current);
+  };
+  turnTo(canDraw && choices.show === "chart" ? "chart" : "table", false);
+  section.replaceChildren(element("p", { className: "ways-to-see", role: "group", "aria-label": "Show as" }, ...buttons), said(result, about), place);
+  section.hidden = false;
+}
+
+function said(result, about) {
+  if (!result.rows.length) return element("p", { className: "said" }, "The result has no rows.");
+  const first = result.rows.length.toLocaleString("en");
+  return about.is_cut ? element("p", { className: "said" }, `These are the first ${first} rows: the result has more. Take all of them below.`) : "";
+}

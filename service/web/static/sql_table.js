@@ -1,0 +1,78 @@
+// A result as a table: sorted by its headers, a page at a time.
+
+import { element } from "./elements.js";
+import { linksOf } from "./sql_links.js";
+import { cellOf, compare } from "./sql_values.js";
+
+const ROWS_ON_A_PAGE = 100;
+
+/**
+ * The table of a result with buttons to go through its pages.
+ * @param {{columns: Object[], rows: Object[]}} result columns as `described`
+ * @param {?string} pinned the release that links have to name
+ */
+export function resultTable(result, pinned) {
+  const body = element("tbody");
+  const place = element("p", { className: "pager" });
+  const shown = { result, pinned, rows: result.rows, first: 0, body, place };
+  const headers = result.columns.map((column) => header(column, shown));
+  const mark = (sorted, direction) => headers.forEach((each) => {
+    each.ariaSort = each === sorted ? direction : "none";
+  });
+  headers.forEach((each, at) => each.firstChild.addEventListener("click", () => {
+    const isDescending = each.ariaSort === "ascending";
+    sort(shown, result.columns[at], isDescending ? -1 : 1);
+    mark(each, isDescending ? "descending" : "ascending");
+  }));
+  fill(shown);
+  const table = element("table", { className: "rows" }, element("thead", {}, element("tr", {}, ...headers)), body);
+  const scrolled = element("div", { className: "wide", tabIndex: 0, role: "region", "aria-label": "Rows" }, table);
+  return element("div", { className: "as-table" }, scrolled, place);
+}
+
+function header(column) {
+  const button = element("button", { type: "button", title: `${column.type}: sort by it` }, column.name);
+  return element("th", { scope: "col", className: column.isNumber ? "number" : "", ariaSort: "none" }, button);
+}
+
+function sort(shown, column, direction) {
+  shown.rows = [...shown.result.rows].sort((one, other) => compare(one[column.name], other[column.name], column, direction));
+  shown.first = 0;
+  fill(shown);
+}
+
+function fill(shown) {
+  const last = Math.min(shown.rows.length, shown.first + ROWS_ON_A_PAGE);
+  shown.body.replaceChildren(...shown.rows.slice(shown.first, last).map((row) => tableRow(row, shown)));
+  shown.place.replaceChildren(...pager(shown, last));
+}
+
+function tableRow(row, { result, pinned }) {
+  const links = linksOf(row, pinned);
+  return element("tr", {}, ...result.columns.map((column) => {
+    const { text, kind } = cellOf(row[column.name], column);
+    const content = links[column.name] && kind !== "none" ? element("a", { href: links[column.name] }, text) : text;
+    return element("td", { className: column.isNumber ? `${kind} number` : kind }, content);
+  }));
+}
+
+function pager(shown, last) {
+  if (shown.rows.length <= ROWS_ON_A_PAGE) return [];
+  const turn = (text, first) => {
+    const button = element("button", { type: "button", disabled: first < 0 || first >= shown.rows.length }, text);
+    button.addEventListener("click", () => {
+      shown.first = first;
+      fill(shown);
+      // The button that was pressed is gone: the next press is meant for its successor.
+      const buttons = [...shown.place.querySelectorAll("button")];
+      (buttons.find((each) => each.textContent === text && !each.disabled) ?? buttons.find((each) => !each.disabled)).focus();
+    });
+    return button;
+  };
+  const said = ` rows ${count(shown.first + 1)} to ${count(last)} of ${count(shown.rows.length)} `;
+  return [turn("Earlier rows", shown.first - ROWS_ON_A_PAGE), said, turn("Later rows", shown.first + ROWS_ON_A_PAGE)];
+}
+
+function count(number) {
+  return number.toLocaleString("en");
+}

@@ -1,0 +1,171 @@
+"""SQL by keyboard and mouse: typed with completion, run, drawn, shared, taken away, gone back to."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+from urllib.parse import quote
+
+from playwright.sync_api import Download, Page, expect
+
+from tests.browser.visit import Site, Visit
+
+SLOW = "SELECT count(*) FROM range(100000) a, range(100000) b, range(1000) c"
+COMPARED = (
+    "SELECT optimizer, batch_size, steps FROM result_at('val/classification_error', 0.05) WHERE steps IS NOT NULL"
+)
+
+
+def completed(page: Page, text: str, wanted: str) -> None:
+    """Type a text and take what is offered."""
+    page.keyboard.type(text)
+    page.locator(".cm-tooltip-autocomplete li", has_text=wanted).first.wait_for()
+    expect(page.locator(".cm-tooltip-autocomplete li[aria-selected=true]")).to_contain_text(wanted)
+    # Within 75 ms of its coming, CodeMirror takes no key for a choice from its list.
+    page.wait_for_timeout(100)
+    page.keyboard.press("Enter")
+
+
+def write(page: Page, statement: str) -> None:
+    """In place of what is there."""
+    page.locator(".cm-content").focus()
+    page.keyboard.press("ControlOrMeta+a")
+    page.keyboard.insert_text(statement)
+
+
+def run(page: Page) -> None:
+    page.keyboard.press("Control+Enter")
+    expect(page.locator("#cancel")).to_be_hidden()
+
+
+def downloaded(page: Page, name: str) -> bytes:
+    with page.expect_download() as found:
+        page.get_by_role("button", name=name, exact=True).click()
+    download: Download = found.value
+    return Path(download.path()).read_bytes()
+
+
+def test_a_statement_is_completed_run_drawn_and_shared_by_keyboard(explorer: Site, visit: Visit) -> None:
+    page = visit.open("/sql", ".cm-content")
+    expect(page.locator(".cm-content")).to_be_focused()
+    page.keyboard.type("SELECT ")
+    completed(page, "batch_si", "batch_size")
+    page.keyboard.type(", steps")
+    page.keyboard.press("Escape")
+    page.keyboard.type(" ")
+    completed(page, "FROM resu", "result_at")
+    page.keyboard.press("End")
+    page.keyboard.type(" WHERE model = ")
+    completed(page, "'mlp_6", "mlp_64")
+    page.keyboard.type(" AND optimizer = ")
+    completed(page, "'sg", "sgd")
+    assert page.input_value("#q") == (
+        "SELECT batch_size, steps FROM result_at('val/classification_error', 0.045) "
+        "WHERE model = 'mlp_64' AND optimizer = 'sgd'"
+    )
+    run(page)
+    expect(page.locator("#status")).to_contain_text("11 rows in ")
+    page.keyboard.press("Escape")
+    page.keyboard.press("Tab")
+    expect(page.get_by_role("button", name="Run")).to_be_focused()
+    page.keyboard.press("Tab")
+    page.keyboard.press("Enter")
+    expect(page.locator("#status")).to_contain_text("Copied")
+    link = page.evaluate("navigator.clipboard.readText()")
+    assert link.startswith(f"{visit.address}/sql?q=SELECT")
+    assert link.endswith("&release=1")
+    page.get_by_role("button", name="Chart").press("Enter")
+    visit.settle(".as-chart canvas")
+    with explorer.visiting() as other:
+        other.open(page.url.removeprefix(visit.address), ".as-chart canvas")
+        assert other.page.locator("#status").inner_text().startswith("11 rows")
+        assert other.faults == []
+
+
+def test_a_chart_is_chosen_and_taken_away(visit: Visit) -> None:
+    page = visit.open(f"/sql?show=chart&q={quote(COMPARED)}", ".as-chart canvas")
+    page.get_by_role("combobox", name="Mark").select_option("points")
+    page.get_by_role("combobox", name="Colour").select_option("optimizer")
+    page.get_by_label("log y").uncheck()
+    visit.settle(".as-chart canvas")
+    assert "mark=points&log=x" in page.url
+    specification = json.loads(downloaded(page, "Vega-Lite"))
+    rows = page.evaluate("(q) => fetch('/v1/sql?q=' + encodeURIComponent(q)).then((found) => found.json())", COMPARED)
+    assert len(specification["data"]["values"]) == len(rows["rows"])
+    assert specification["usermeta"]["losslake"] == {"release": 1, "sql": COMPARED}
+    assert downloaded(page, "SVG").startswith(b"<svg")
+    assert downloaded(page, "PNG").startswith(b"\x89PNG")
+
+
+def test_an_error_is_marked_where_it_is_and_nothing_typed_is_lost(visit: Visit) -> None:
+    visit.expected_statuses.add(422)
+    page = visit.open("/sql", ".cm-content")
+    statement = "SELECT 'ä🙂' AS a,\n  colour FROM trials"
+    write(page, statement)
+    run(page)
+    expect(page.get_by_role("alert")).to_contain_text("Line 2, column 3: ")
+    assert page.locator(".cm-wrong").inner_text() == "colour"
+    assert page.input_value("#q") == statement
+
+
+def test_a_slow_statement_is_cancelled(visit: Visit) -> None:
+    page = visit.open("/sql", ".cm-content")
+    write(page, SLOW)
+    page.get_by_role("button", name="Run").click()
+    expect(page.locator("#elapsed")).to_contain_text("Running for")
+    page.get_by_role("button", name="Cancel").click()
+    expect(page.locator("#status")).to_contain_text("Cancelled after")
+    write(page, "SELECT 1 AS x")
+    run(page)
+    expect(page.locator("#status")).to_contain_text("1 row in ")
+
+
+def test_odd_values_sort_last_and_long_integers_keep_their_digits(visit: Visit) -> None:
+    values = "('nan'::DOUBLE), (2), (NULL), ('-inf'), (10), ('inf')"
+    page = visit.open(f"/sql?q={quote(f'SELECT a, 9007199254740993 AS b FROM (VALUES {values}) t(a)')}", ".rows")
+    shown = page.locator(".rows td:first-child")
+    header = page.get_by_role("button", name="a", exact=True)
+    header.click()
+    assert shown.all_inner_texts() == ["-Infinity", "2", "10", "Infinity", "NaN", "null"]
+    header.click()
+    assert shown.all_inner_texts() == ["Infinity", "10", "2", "-Infinity", "NaN", "null"]
+    assert set(page.locator(".rows td:last-child").all_inner_texts()) == {"9007199254740993"}
+
+
+def test_what_was_run_is_remembered_until_it_is_cleared(visit: Visit) -> None:
+    page = visit.open("/sql?q=SELECT+1+AS+first", ".rows")
+    write(page, "SELECT '<b>second</b>' AS x")
+    run(page)
+    past = page.locator("#history .past button")
+    assert past.all_inner_texts() == ["SELECT '<b>second</b>' AS x", "SELECT 1 AS first"]
+    past.last.click()
+    expect(page.locator(".rows th")).to_have_text("first")
+    page.go_back()
+    expect(page.locator(".rows td")).to_have_text("<b>second</b>")
+    page.get_by_role("button", name="Clear the history").click()
+    expect(page.locator("#history")).to_be_hidden()
+
+
+def test_names_beside_the_editor_are_written_into_the_statement(visit: Visit) -> None:
+    page = visit.open("/sql", ".cm-content")
+    page.keyboard.type("SELECT")
+    page.keyboard.press("Escape")
+    page.locator("summary", has_text="trials").click()
+    page.locator("[data-table=trials]").get_by_role("button", name="trial_id").click()
+    page.keyboard.type(" FROM")
+    page.keyboard.press("Escape")
+    page.keyboard.type(" trials ")
+    page.keyboard.press("Escape")
+    assert page.input_value("#q") == "SELECT trial_id FROM trials "
+
+
+def test_without_scripts_the_same_statement_is_run_by_the_server(explorer: Site) -> None:
+    with explorer.visiting(javascript=False) as visit:
+        page = visit.page
+        page.goto(f"{visit.address}/sql?q=SELECT+count(*)+AS+n+FROM+trials")
+        page.locator(".rows").wait_for()
+        assert page.locator(".rows td").inner_text() == "7744"
+        page.get_by_label("Statement").fill("SELECT 'typed' AS x")
+        page.get_by_role("button", name="Run").click()
+        assert page.locator(".rows td").inner_text() == "typed"
+        assert visit.faults == []
