@@ -81,6 +81,8 @@ PAGES: tuple[tuple[str, Callable[[Draw], str]], ...] = (
     ("releases", lambda _: "/releases"),
     ("release", lambda draw: f"/releases/{draw.view.number}"),
     ("docs", lambda _: "/docs"),
+    ("schema", lambda _: "/docs/schema"),
+    ("methods", lambda _: "/docs/methods"),
 )
 """By name, the address of such a page."""
 
