@@ -14,6 +14,9 @@ Floats = npt.NDArray[np.float64]
 Integers = npt.NDArray[np.int64]
 Flags = npt.NDArray[np.bool_]
 
+_PAIRS_AT_ONCE = 500_000
+"""Of places whose distances are in memory together."""
+
 
 @dataclass(frozen=True)
 class TunedStudy:
@@ -81,7 +84,19 @@ def nearest_trials(among: Floats, to: Floats, k: int) -> Neighbours:
     spread = known.std(axis=0)
     # Equal places may differ by rounding, and the deviation of equal numbers need not be 0 exactly.
     spread[spread < 1e-9] = 1.0
-    away = known[np.newaxis] - to[:, np.newaxis]
-    nearest = np.argsort(((away / spread) ** 2).sum(axis=2), axis=1, kind="stable")[:, :k]
-    decades = np.sqrt((away**2).sum(axis=2))
-    return Neighbours(rows[nearest], np.take_along_axis(decades, nearest, axis=1))
+    blocks = np.array_split(to, max(1, len(to) * len(known) // _PAIRS_AT_ONCE))
+    nearest = np.concatenate([_nearest(known, block, spread, k) for block in blocks])
+    away = known[nearest] - to[:, np.newaxis]
+    return Neighbours(rows[nearest], np.sqrt((away**2).sum(axis=2)))
+
+
+def _nearest(among: Floats, to: Floats, spread: Floats, k: int) -> Integers:
+    """The rows of the k places nearest to each, or of all if there are fewer, the nearest first; ties to the lower."""
+    distance = (((among[np.newaxis] - to[:, np.newaxis]) / spread) ** 2).sum(axis=2)
+    k = min(k, len(among))
+    farthest = np.partition(distance, k - 1, axis=1)[:, k - 1]
+    place, row = np.nonzero(distance <= farthest[:, np.newaxis])
+    order = np.lexsort((row, distance[place, row], place))
+    first = np.searchsorted(place, np.arange(len(to)))
+    found: Integers = row[order][first[:, np.newaxis] + np.arange(k)]
+    return found
