@@ -35,7 +35,8 @@ class Chart:
     """A figure of the service.
 
     name: to be told from others of the page. kind: of the figure. query: parameters of the answer that it draws. look:
-    those that the figure alone has, without its size.
+    those that the figure alone has, without its size. is_large: its picture takes long to make, and is only for
+    those without scripts.
     release: which it is of. title: what it shows, in words. address: of the service, for lines to copy. height: px.
     sql: a statement that gives the same rows, or where is_sql_behind those that they are made of; empty without one.
     """
@@ -49,6 +50,7 @@ class Chart:
     height: int = 420
     sql: str = ""
     is_sql_behind: bool = False
+    is_large: bool = False
     look: Query = ()
 
     def figure(self, ending: str, **more: object) -> str:

@@ -113,7 +113,7 @@ def _shown(asked: PageAsked, study: Study, facts: WorkloadFacts, index: int) -> 
         n_space=len(space),
         curves=_curves(asked, study, state, looked, trials),
         steps=Steps.of(lambda axis: state.url(asked, study, axis=axis or "linear")),
-        map=map_of_study(asked, study, looked.goal) if looked.goal and _has_rates(metaparameters) else None,
+        map=_map(asked, study, looked, metaparameters),
         table=table_shown(asked, study, state, trials, looked, table),
         take_aways=list(_take_aways(asked, study, looked)),
         sizes=sizes_of(asked, facts, index, state),
@@ -140,10 +140,11 @@ def _statuses(asked: PageAsked, study: Study, state: StudyParameters, trials: St
             yield StatusCount(words, n_trials, f"{url}#trials")
 
 
-def _has_rates(metaparameters: Sequence[Metaparameter]) -> bool:
-    """Whether any trial has a place on a map of learning rates."""
+def _map(asked: PageAsked, study: Study, looked: LookedAt, metaparameters: Sequence[Metaparameter]) -> Chart | None:
+    """The map of learning rates; None where no trial has a place on it."""
     values = [value for each in metaparameters if each.name == "learning_rate" for value in each.values]
-    return any(isinstance(value, float) and value > 0 for value in values)
+    n_placed = sum(isinstance(value, float) and value > 0 for value in values)
+    return map_of_study(asked, study, looked.goal, n_placed) if looked.goal and n_placed else None
 
 
 def _take_aways(asked: PageAsked, study: Study, looked: LookedAt) -> Iterator[TakeAway]:
