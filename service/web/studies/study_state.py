@@ -32,7 +32,12 @@ class StudyParameters(PageParameters):
 
     def url(self, asked: PageAsked, study: Study, **changes: object) -> str:
         """The address of the page in this state, but for the changes; what is as by default is left out."""
-        state = {name: getattr(self, name) for name in StudyParameters.model_fields} | changes
-        defaults = {name: field.default for name, field in StudyParameters.model_fields.items()}
-        query = {name: value for name, value in state.items() if value != defaults[name] and name != "release"}
-        return asked.page_of(study, **query)
+        state = self.model_copy(update=changes)
+        return asked.page_of(
+            study, **dict(state.kept(*(name for name in type(self).model_fields if name != "release")))
+        )
+
+    def kept(self, *names: str) -> list[tuple[str, object]]:
+        """What of these isn't as by default, for links and forms."""
+        fields = type(self).model_fields
+        return [(name, getattr(self, name)) for name in names if getattr(self, name) != fields[name].default]

@@ -9,7 +9,7 @@ from schema.names import Study, Trial
 from service.answers.search import NEVER
 from service.web.page import PageAsked
 from service.web.studies.goal import LookedAt
-from service.web.studies.metaparameters import Text, shown
+from service.web.studies.metaparameters import shown
 from service.web.studies.statuses import BY_INDEX, StatusWords
 from service.web.studies.study_state import StudyParameters
 from service.web.studies.trial_table import PARAMETER, TrialTable
@@ -106,11 +106,9 @@ def _row(
         trial_id=number,
         url=asked.page_of(Trial(study, number), metric=state.metric, target=state.target),
         status=BY_INDEX[trials.status[row]],
-        steps=f"{int(trials.steps[row]):,}" if is_reached else "never" if trials.counts[row] else "not",
+        steps=f"{int(trials.steps[row]):,}" if is_reached else "never" if trials.counts[row] else "not reached",
         is_reached=is_reached,
         best_value="\u2013" if best != best else significant(best),
         last_step="\u2013" if last_step == NEVER else f"{last_step:,}",
-        metaparameters=[
-            Cell(shown(each.values[row]), not isinstance(each.values[row], Text)) for each in table.columns
-        ],
+        metaparameters=[Cell(shown(each.values[row]), each.is_numeric) for each in table.columns],
     )

@@ -56,7 +56,7 @@ def test_its_table_has_every_trial_with_its_status_and_steps(client: TestClient)
     short = {"COMPLETE": "complete", "INCOMPLETE": "stopped", "INFEASIBLE": "diverged"}
     expected = []
     for row in answered(client):
-        never = "never" if row["status"] == "COMPLETE" else "not"
+        never = "never" if row["status"] == "COMPLETE" else "not reached"
         steps = never if row["steps"] is None else str(row["steps"])
         last = "\u2013" if row["last_step"] is None else str(row["last_step"])
         expected.append((row["trial_id"], short[row["status"]], steps, last))

@@ -1,0 +1,33 @@
+"""Which trials reached 5% error at batch size 64, and with what learning rate?"""
+
+from __future__ import annotations
+
+from tests.browser.visit import Visit
+
+WORKLOAD = "bundled/digits/mlp_64/nesterov_momentum"
+
+
+def test_the_trials_that_reached_it_are_found_with_their_learning_rates(visit: Visit) -> None:
+    page = visit.open(f"/studies/{WORKLOAD}/64")
+    page.get_by_label("Target: less than").fill("0.05")
+    page.get_by_role("button", name="Show").click()
+    answer = page.locator(".answer")
+    answer.get_by_text("47 of 64 trials reached val/classification_error < 0.05.").wait_for()
+    page.locator("select[name=reached]").select_option("reached")
+    page.get_by_role("button", name="Filter").click()
+    page.get_by_text("47 trials; target").wait_for()
+    page.get_by_role("link", name="learning_rate").click()
+    page.locator("th[aria-sort=ascending]").get_by_text("learning_rate").wait_for()
+    rates = [float(text) for text in page.locator("table.trials tbody td:nth-child(6)").all_inner_texts()]
+    assert len(rates) == 47
+    assert rates == sorted(rates)
+    answer.get_by_role("link").click()
+    page.get_by_text("It reached val/classification_error < 0.05 after").wait_for()
+    assert page.get_by_text("This is the study's best trial").is_visible()
+
+
+def test_another_metric_chooses_a_target_of_its_own(visit: Visit) -> None:
+    page = visit.open(f"/studies/{WORKLOAD}/64?target=0.05")
+    page.get_by_label("Metric").select_option("val/cross_entropy_error")
+    page.locator(".answer").get_by_text("val/cross_entropy_error < 0.12").wait_for()
+    assert "0.05" not in page.url
