@@ -94,7 +94,7 @@ TRAPS = (
     Trap("study", f"/studies/{_PATH}/8", TEMPLATE),
     Trap("trial", f"/trials/{_PATH}/8/1", IMAGE),
     Trap("compare", _query("/compare", ("workload", str(WORKLOAD)), ("workload", str(OTHER))), TEMPLATE),
-    Trap("sql", _query("/sql", ("q", f"SELECT '{SCRIPT}' AS \"{TEMPLATE}\"")), "script"),
+    Trap("sql", _query("/sql", ("q", f'SELECT $${SCRIPT}$$ AS "{TEMPLATE}"')), SCRIPT),
     Trap("releases", "/releases"),
     Trap("release", "/releases/1", IMAGE),
     Trap("nowhere", f"/{quote(SCRIPT)}", "script", 404),

@@ -33,7 +33,7 @@ PAGES = (
     Shown(
         "workload", "/workloads/bundled/digits/mlp_64/nesterov_momentum", "Critical batch size", ready=".live canvas"
     ),
-    Shown("sql", "/sql?q=SELECT+DISTINCT+optimizer+FROM+workloads", "nesterov_momentum", ready=".rows"),
+    Shown("sql", "/sql?q=SELECT%20DISTINCT%20optimizer%20FROM%20workloads", "nesterov_momentum", ready=".rows"),
     Shown(
         "compare",
         "/compare?workload=bundled/digits/mlp_64/sgd&workload=bundled/digits/mlp_64/momentum",

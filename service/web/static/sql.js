@@ -134,6 +134,8 @@ offerNames(document, (text) => editor.insert(text));
 showHistory(part("history"), choose);
 if (state.statement) run(false);
 
+// The page is there first: the editor is large, and the text area does until it comes.
+await new Promise((painted) => requestAnimationFrame(() => setTimeout(painted)));
 const { openEditor } = await import("./sql_editor.js");
 editor = openEditor(part("editor"), part("q"), known, () => run(true));
 part("keys").hidden = false;
