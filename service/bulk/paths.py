@@ -81,7 +81,7 @@ async def get_releases_folder(request: Request) -> Response:
     bulk: BulkReleases = request.app.state.bulk
     releases = await run_in_threadpool(bulk.lake.releases)
     entries = [Entry(f"{release.number}/", None) for release in releases]
-    return HTMLResponse(listing("LossLake: releases", entries, has_parent=False))
+    return HTMLResponse(listing("Files of all releases", entries, has_parent=False))
 
 
 @_both("/data", include_in_schema=False)
@@ -112,7 +112,7 @@ async def get_data(
     if served is not None:
         return FileAnswer(served, request.headers)
     if wanted in files.folders:
-        title = f"LossLake: release {files.release.number}/{wanted}"
+        title = f"Files of release {files.release.number}" + (f": {wanted}" if wanted else "")
         return HTMLResponse(listing(title, files.folders[wanted], has_parent=True))
     if f"{wanted}/" in files.folders:
         name = wanted.rpartition("/")[2]

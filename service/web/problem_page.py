@@ -8,7 +8,7 @@ from urllib.parse import quote
 
 from starlette.types import Scope
 
-from service.web.templates import rendered
+from service.web.bare_page import bare_page
 
 _FOLDERS = {"workload": "workloads", "study": "studies", "trial": "trials", "release": "releases"}
 _FOR_PROGRAMS = ("/v1/", "/data/", "/hive/", "/static/", "/openapi.json", "/metrics", "/healthz", "/readyz")
@@ -27,13 +27,6 @@ class _Problem:
     status: int
     near: Sequence[_Near]
     request_id: str
-
-
-@dataclass(frozen=True)
-class _About:
-    title: str
-    description: str
-    styles: tuple[str, ...] = ()
 
 
 def is_for_people(scope: Scope) -> bool:
@@ -56,9 +49,7 @@ def problem_page(document: Mapping[str, object]) -> str:
         near=[_Near(str(name), _url(what, str(name))) for name in names],
         request_id=str(document.get("request_id", "")),
     )
-    return rendered(
-        "problem.html", site="LossLake", about=_About(title, detail), page=problem, asked=None, picture=None
-    )
+    return bare_page("problem.html", title, detail, problem)
 
 
 def _url(what: str, name: str) -> str:
