@@ -99,7 +99,7 @@ class PlainLines:
         if now - self._last < SECONDS_BETWEEN_LINES:
             return
         self._last = now
-        share = f"{100 * bytes_read / self._total:.0f} %, " if self._total else ""
+        share = f"{100 * bytes_read / self._total:.0f}%, " if self._total else ""
         self._say(f"  {share}{_counts(trials, evaluations, now - self._started)}")
 
     def stage(self, name: str) -> None:
@@ -175,7 +175,7 @@ class TransferLines(Transfer):
         self._last = now
         share = 100 * bytes_here / max(1, self._bytes)
         speed = bytes_here / (now - self._started) / 1e6
-        self._say(f"  {share:.0f} %, {files_here:,} of {self._files:,} files, {speed:,.1f} MB/s")
+        self._say(f"  {share:.0f}%, {files_here:,} of {self._files:,} files, {speed:,.1f} MB/s")
 
     def _say(self, line: str) -> None:
         print(shown(line), file=sys.stderr, flush=True)  # noqa: T201

@@ -9,7 +9,7 @@ import numpy as np
 from service.analysis.log_curves import Floats, LogCurves
 from service.analysis.median import median_of
 
-# Huber's constant: 95 % of the efficiency of least squares when the noise is normal.
+# Huber's constant: 95% of the efficiency of least squares when the noise is normal.
 HUBER = 1.345
 
 

@@ -27,8 +27,8 @@ OPTIMAL_BATCH_SIZE = 256.0
 class CurveFit:
     """What one curve says of B_c = E_min/S_min.
 
-    fit: None with fewer than 3 batch sizes that reached the target. known: the 90 % interval, or bounds and why there
-    is no more. delta_method, bootstrap, left_out, subsampled: other ranges of B_c at 90 % (left_out: the least and the
+    fit: None with fewer than 3 batch sizes that reached the target. known: the 90% interval, or bounds and why there
+    is no more. delta_method, bootstrap, left_out, subsampled: other ranges of B_c at 90% (left_out: the least and the
     most); None unless known is identifiable, subsampled also where no trials were given. other_forms: the model-form
     error; None likewise. runs_p_value: of the runs test of the residuals.
     """
@@ -45,7 +45,7 @@ class CurveFit:
 
 @dataclass(frozen=True)
 class CriticalBatchSize:
-    """A critical batch size under a definition: a number with its 90 % interval, or bounds and no number.
+    """A critical batch size under a definition: a number with its 90% interval, or bounds and no number.
 
     lower, upper: None where the data set no bound. s_min, e_min: fewest steps and examples; None like the number.
     changed: this definition's number for a B_c of the fit: scale B_c + shift.

@@ -23,7 +23,7 @@ class Gates:
 
     n_reached: batch sizes that reached the target. bend: E(B_m) / min E at these, E = B S; slope: the steepest
     -dlog S/dlog B between neighbours; NaN without any. is_within: the interval lies within [B_1/4, 4 B_m].
-    lower, upper: of the 90 % interval of B_c; 0 and inf where the data set no bound.
+    lower, upper: of the 90% interval of B_c; 0 and inf where the data set no bound.
     """
 
     n_reached: npt.NDArray[np.int64]
@@ -42,7 +42,7 @@ class Gates:
 
 @dataclass(frozen=True)
 class Identifiability:
-    """What one curve says of B_c: a two-sided 90 % interval, or bounds.
+    """What one curve says of B_c: a two-sided 90% interval, or bounds.
 
     lower, upper: ends of the interval where is_identifiable, else those of them that hold; None where the data set no
     bound. reasons: in words, why it isn't identifiable; empty if it is.
@@ -68,10 +68,10 @@ def gates(
 
     1. At least 4 batch sizes reached the target. 2. A bend: E(B_m) >= 1.25 min E, E = B S at the largest B with a
     result; else only the lower bound holds. 3. A slope -dlog S/dlog B of at least 0.5 between some neighbours; else
-    only the upper bound holds. 4. The 90 % interval, hence the estimate too, lies within [B_1/4, 4 B_m].
+    only the upper bound holds. 4. The 90% interval, hence the estimate too, lies within [B_1/4, 4 B_m].
     The last is stricter than METHODS, which asks it of the estimate alone: at noise of 0.1 in log S that lets 5 to
-    15 % of curves through whose B_c is 8 to 30 B_m. As one end of the interval fails at 5 % of curves, whatever
-    B_c beyond 4 B_m or below B_1/4 is refused at 95 % of them by construction.
+    15% of curves through whose B_c is 8 to 30 B_m. As one end of the interval fails at 5% of curves, whatever
+    B_c beyond 4 B_m or below B_1/4 is refused at 95% of them by construction.
 
     previous_steps: (m,) or (n, m), the evaluation before the one that reached the target: S lies in (previous, S].
     The interval is the hull of those for S and for the middles of these, so that it covers what evaluation spacing
@@ -128,7 +128,7 @@ def _reasons(found: Gates, batch_sizes: Floats) -> list[str]:
     if not reasons and not found.is_within[0]:
         low, high = batch_sizes[0] / FURTHEST, batch_sizes[-1] * FURTHEST
         reasons.append(
-            f"extrapolated: the 90 % interval goes beyond [{low:.15g}, {high:.15g}], {FURTHEST:g} times the sampled"
+            f"extrapolated: the 90% interval goes beyond [{low:.15g}, {high:.15g}], {FURTHEST:g} times the sampled"
         )
     return reasons
 

@@ -19,7 +19,7 @@ Refusal = Literal["too few", "no bend", "no scaling", "extrapolated"]
 class IdentifiedFits:
     """Fits of n curves; all arrays (n,).
 
-    critical_batch_size, s_min, rms_log_residual: NaN where the data can't tell. lower, upper: the 90 % interval of B_c,
+    critical_batch_size, s_min, rms_log_residual: NaN where the data can't tell. lower, upper: the 90% interval of B_c,
     or those bounds that hold where the data can't tell it; NaN for none. refusal: which gate was not passed; None if
     all were.
     """

@@ -8,7 +8,7 @@ import math
 def critical_batch_size_zhang2024(parameters: float) -> float:
     """B* of a language model trained to its Chinchilla-optimal loss, in sequences.
 
-    B* = 93.196814 (parameters / 10^6)^0.468278, with 20 % overhead over batch size 256: the fit in log space that Zhang
+    B* = 93.196814 (parameters / 10^6)^0.468278, with 20% overhead over batch size 256: the fit in log space that Zhang
     et al. 2024, "How does critical batch size scale in pre-training?", published with their figures.
 
     Args:

@@ -17,7 +17,7 @@ from service.analysis.median import median_of
 Flags = npt.NDArray[np.bool_]
 BudgetKind = Literal["steps", "examples", "unlimited"]
 NO_LIMIT = 2**63 - 1
-# A best value in the last 5 % of a run says that the run was still getting better.
+# A best value in the last 5% of a run says that the run was still getting better.
 SATURATED = 0.95
 LAST_FEW = 5
 

@@ -78,7 +78,7 @@ def _regimes(found: Sequence[_AtGoal]) -> Mapping[str, str]:
         "n_three_regimes": share(three, len(cases)),
         "n_identifiable": share(identifiable, len(cases)),
         "n_useful_inside": share(sum(case.is_useful_inside for case in cases), len(cases)),
-        "rms": f"{sum(residuals) / len(residuals):.0%}".replace("%", " %") if residuals else "unknown",
+        "rms": f"{sum(residuals) / len(residuals):.0%}" if residuals else "unknown",
         "transition_tables": "\n\n".join(tables),
         "holds_regimes": _holds(identifiable, len(cases)),
     }

@@ -16,7 +16,7 @@ LINEAR, SQUARE_ROOT = 1.0, 0.5
 
 @dataclass(frozen=True)
 class Growth:
-    """Of one workload: exponent of the best effective learning rate against batch size, with its 90 % interval."""
+    """Of one workload: exponent of the best effective learning rate against batch size, with its 90% interval."""
 
     workload: Workload
     exponent: float | None
@@ -45,7 +45,7 @@ def growths(view: ReleaseView, workloads: Sequence[Workload], question: Question
 
 def growth_table(found: Sequence[Growth]) -> str:
     """The exponents as Markdown."""
-    headings = ["workload", "exponent", "90 % interval", "square root", "linear", "optima at the edge of the search"]
+    headings = ["workload", "exponent", "90% interval", "square root", "linear", "optima at the edge of the search"]
     return table(headings, (_row(each) for each in found))
 
 

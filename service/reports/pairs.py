@@ -65,7 +65,7 @@ def _geometric_mean(values: Sequence[float]) -> float | None:
 def change_table(found: Sequence[Change]) -> str:
     """The changes as Markdown."""
     headings = [
-        "from, to", "goal", "B_c times", "90 % interval", f"steps times, B ≤ {SMALL}", f"steps times, B ≥ {LARGE}",
+        "from, to", "goal", "B_c times", "90% interval", f"steps times, B ≤ {SMALL}", f"steps times, B ≥ {LARGE}",
     ]  # fmt: skip
     return table(headings, (_row(each) for each in found))
 

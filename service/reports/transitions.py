@@ -24,7 +24,7 @@ class Transition:
     """One workload at one goal.
 
     regimes: those that some batch size is in. perfect_end, max_useful: break points, of /v1/analysis/regimes.
-    critical_batch_size, lower, upper: with its 90 % interval; None where the data can't support one, lower and upper
+    critical_batch_size, lower, upper: with its 90% interval; None where the data can't support one, lower and upper
     then being bounds.
     """
 
@@ -87,7 +87,7 @@ def transitions(view: ReleaseView, workloads: Sequence[Workload], question: Ques
 
 def transition_table(found: Sequence[Transition]) -> str:
     """The transitions as Markdown."""
-    headings = ["workload", "perfect scaling until", "useful until", "B_c", "90 % interval", "rms log residual"]
+    headings = ["workload", "perfect scaling until", "useful until", "B_c", "90% interval", "rms log residual"]
     return table(headings, (_row(each) for each in found))
 
 
@@ -124,7 +124,7 @@ def _are_disjoint(first: Transition, second: Transition) -> bool:
 
 @dataclass(frozen=True)
 class Ratio:
-    """Critical batch size of the second workload over that of the first, with its 90 % interval; None if unknown."""
+    """Critical batch size of the second workload over that of the first, with its 90% interval; None if unknown."""
 
     value: float | None
     lower: float | None

@@ -36,7 +36,7 @@ MOST_COMPARED = 20
 _DEFINITION = (
     "Steps of the best of `budget` trials, drawn without replacement from those of each study: its median, and the "
     "chance that it is below the baseline's, ties counting half. The budget is the same for all workloads of a batch "
-    "size. The ratio's range holds 90 % of draws of half the budget, and a difference is told where it leaves out 1, "
+    "size. The ratio's range holds 90% of draws of half the budget, and a difference is told where it leaves out 1, "
     "batch size by batch size. Trials of a quasi-random search are spread more evenly than independent ones, so "
     "chances are approximate. n_used counts medians: workloads at batch sizes."
 )

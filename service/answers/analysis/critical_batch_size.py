@@ -48,7 +48,7 @@ _SMALL_P = 0.05
 _DEFINITION = (
     "S(B) = S_min (1 + B_c/B) fitted to the logarithm of the best trial's steps by batch size ({how}). mccandlish2018: "
     "B_c = E_min/S_min (McCandlish et al. 2018, eq. 2.11). zhang2024: overhead x B_c + (1 + overhead) x "
-    "optimal_batch_size (Zhang et al. 2024). lower and upper: the 90 % interval by profile likelihood, for the steps "
+    "optimal_batch_size (Zhang et al. 2024). lower and upper: the 90% interval by profile likelihood, for the steps "
     "and for the middles of their evaluation intervals. n_used counts batch sizes that reached the target."
 )
 _HOW = {

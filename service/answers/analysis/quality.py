@@ -159,7 +159,7 @@ def _unsaturated(best: _Best) -> list[str]:
     if not late:
         return []
     where = f"{best.merged.found.facts.workload}, {best.budget.in_words}"
-    return [f"{where}: at batch size {listed(late)} the best came in the last 5 % of the run: more steps may be better"]
+    return [f"{where}: at batch size {listed(late)} the best came in the last 5% of the run: more steps may be better"]
 
 
 def _shares(best: _Best) -> list[float]:

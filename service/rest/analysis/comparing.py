@@ -72,7 +72,7 @@ _COMPARE_FACTS = analysis_facts(
         ),
         "Of each workload but the baseline: the batch sizes of each `difference`, those at which only one of both has "
         "a trial that reaches the target, where the ratio is farthest from 1 of the differences that are told, whether "
-        "one of these would be told if all batch sizes shared a 5 % chance of error, and all that in sentences, with "
+        "one of these would be told if all batch sizes shared a 5% chance of error, and all that in sentences, with "
         "the batch size at which the saving begins or ends.",
         [],
     ),
@@ -100,7 +100,7 @@ _COMPARE_FACTS = analysis_facts(
             is_clear=FLAG,
         ),
         "Pairs of workloads of which now one, now the other needs fewer steps, by batch size; is_clear: on both sides "
-        "with a chance of 95 % or more at some batch size, with half the budget.",
+        "with a chance of 95% or more at some batch size, with half the budget.",
         [],
     ),
 )

@@ -116,7 +116,7 @@ def test_a_heuristic_that_holds_exactly_is_found_and_costs_nothing(power: float,
     assert exponent["consistent_with"] == [name]
     assert answer.facts["learning_rate_forms"][0]["name"] == name
     by_name = {each["name"]: each for each in answer.facts["heuristics"]}
-    # The five nearest are all trials: their median is 10 % above the best.
+    # The five nearest are all trials: their median is 10% above the best.
     assert by_name[name]["median_regret"] == pytest.approx(1.1)
     assert by_name[name]["n_regrets"] == by_name[name]["n_batch_sizes"] == 4
     column = name.replace("-", "_")

@@ -108,7 +108,7 @@ def test_a_best_value_at_the_end_of_the_run_is_not_saturated() -> None:
     )
     assert of(found, budget=None, batch_size=8)["share_of_run"] == 0.4
     warnings = answer.facts["warnings"]
-    assert any("without a limit: at batch size 64 the best came in the last 5 %" in text for text in warnings)
+    assert any("without a limit: at batch size 64 the best came in the last 5%" in text for text in warnings)
     assert any("batch sizes have 1 to 2 trials" in text for text in warnings)
 
 
