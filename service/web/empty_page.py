@@ -2,19 +2,10 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-
-from service.web.page import SITE
-from service.web.templates import rendered
-
-
-@dataclass(frozen=True)
-class _About:
-    title: str = "Nothing is here yet"
-    description: str = "A LossLake without data: nothing has been ingested yet."
-    styles: tuple[str, ...] = ()
+from service.web.bare_page import bare_page
 
 
 def empty_page() -> str:
     """The page as HTML."""
-    return rendered("empty.html", site=SITE, about=_About(), page=None, asked=None, picture=None)
+    title, description = "Nothing is here yet", "A LossLake without data: nothing has been ingested yet."
+    return bare_page("empty.html", title, description, None)

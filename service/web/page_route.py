@@ -10,7 +10,6 @@ from starlette.concurrency import run_in_threadpool
 
 from schema.errors import UnknownRelease
 from service.bulk.base_url import base_url
-from service.operating.security_headers import STRICT_POLICY
 from service.releases import open_releases
 from service.rest.reading import read_known
 from service.rest.sql_statements import SqlStatements
@@ -32,7 +31,7 @@ def page_handler(kind: PageKind) -> Handler:
         releases = open_releases(request)
         query = request.scope["query_string"]
         parameters = read_known(query, kind.parameters)
-        headers = {"cache-control": REVALIDATED, "content-security-policy": STRICT_POLICY}
+        headers = {"cache-control": REVALIDATED}
         try:
             view = await releases.opened(parameters.release)
         except UnknownRelease:

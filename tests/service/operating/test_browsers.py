@@ -62,4 +62,5 @@ def test_an_answer_is_what_it_says_and_a_page_loads_nothing_from_elsewhere(opera
     assert page.headers["content-security-policy"] == POLICY.decode()
     assert "content-security-policy" not in constant.headers
     assert "http" not in POLICY.decode()
+    assert "unsafe" not in POLICY.decode()
     assert POLICY.startswith(b"default-src 'none'")
