@@ -60,15 +60,15 @@ class ReleaseFiles:
         self.modified = release.created_at.replace(microsecond=0)
         self.data_files = lake.files(release)
         self.collections = collections_of(lake, release)
-        place_of = places(self.data_files)
+        self.place_of = places(self.data_files)
         self.files: Mapping[str, ServedFile] = {
-            place_of[file.path]: ServedFile(
+            self.place_of[file.path]: ServedFile(
                 lake.folder / file.path, file.bytes, Version(f'"{file.sha256}"', self.modified), PARQUET
             )
             for file in self.data_files
         }
         texts = documents(release, self.collections)
-        sums = {place_of[file.path]: file.sha256 for file in self.data_files}
+        sums = {self.place_of[file.path]: file.sha256 for file in self.data_files}
         sums |= {place: hashlib.sha256(text.encode()).hexdigest() for place, text in texts.items()}
         texts[CHECKSUMS_PLACE] = checksum_lines(sums)
         self._documents = {place: document(text, place, self.modified) for place, text in texts.items()}

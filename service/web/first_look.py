@@ -10,6 +10,7 @@ import math
 from collections import defaultdict
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
+from weakref import WeakKeyDictionary
 
 from schema.names import Workload
 from service.answers.goal import Goal
@@ -48,8 +49,17 @@ class FirstLook:
         return names[:1] == ["sgd"] and names[1:] in (["momentum"], ["nesterov_momentum"])
 
 
+_CHOSEN: WeakKeyDictionary[ReleaseView, FirstLook | None] = WeakKeyDictionary()
+
+
 def first_look(view: ReleaseView) -> FirstLook | None:
     """What to begin with; None where nothing was measured that could reach a goal."""
+    if view not in _CHOSEN:
+        _CHOSEN[view] = _chosen(view)
+    return _CHOSEN[view]
+
+
+def _chosen(view: ReleaseView) -> FirstLook | None:
     for workloads in list(_problems(view))[:_MOST_TRIED]:
         facts = [view.workloads[workload] for workload in workloads]
         shown = max(facts, key=lambda each: (len(each.batch_sizes), _momentum(each.workload)))

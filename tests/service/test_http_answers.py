@@ -175,8 +175,10 @@ def test_the_links_and_examples_of_the_root_page_work(client: TestClient) -> Non
     response = client.get("/")
     assert response.headers["content-type"] == "text/html; charset=utf-8"
     links = [part.split('"')[0].replace("&amp;", "&") for part in response.text.split('href="/')[1:]]
-    asked = [f"/{link}" for link in links if link.startswith(("v1/", "data/", "workloads", "releases", "openapi"))]
-    assert len(asked) > 10
+    # What takes long is tested where it belongs: rendered figures, documentation, SQL.
+    slow = (".svg?", ".png?", ".pdf?", "docs", "openapi.json", "sql?")
+    asked = [f"/{link}" for link in links if not any(text in link for text in slow)]
+    assert len(asked) > 20
     for link in asked:
         assert client.get(link).status_code == 200, link
     scaling = next(link for link in asked if link.startswith("/v1/scaling.json"))

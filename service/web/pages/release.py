@@ -13,7 +13,8 @@ from schema.documents import URL_SCHEMES, Collection, licence_place
 from schema.errors import LakeBroken
 from schema.manifest import DataFile
 from schema.names import Study, natural_number
-from schema.places import places, url_path
+from schema.places import url_path
+from service.bulk.release_files import ReleaseFiles
 from service.release_changes import ReleaseChanges, release_changes
 from service.rest.parameters import Natural
 from service.web.addresses import page_of, with_query
@@ -123,7 +124,7 @@ def release_page(asked: PageAsked) -> Page:
             studies=list(_by_change(changes, number)) if changes is not None else [],
             n_files=len(files),
             n_bytes=sum(file.bytes for file in files),
-            files=_listed(files, number)[pages.rows],
+            files=_listed(bulk, pages.rows),
             pages=pages,
             licences=[_licence(row, number) for row in bulk.collections],
             citation=citation(release, asked.address + url),
@@ -163,12 +164,12 @@ def _study_url(study: Study, release: int | None) -> str:
     return with_query(page_of(study), [("release", release)])
 
 
-def _listed(files: Sequence[DataFile], number: int) -> list[FileListed]:
-    place_of = places(files)
-    listed = [(place_of[file.path], file) for file in files]
-    # Small tables first: whoever looks through the list would never find them behind thousands of partitions.
-    listed.sort(key=lambda each: (each[1].study is not None, each[0]))
-    return [FileListed(file, place, f"/data/{number}/{url_path(place)}") for place, file in listed]
+def _listed(bulk: ReleaseFiles, rows: slice) -> list[FileListed]:
+    """Some of the files: small tables first, which nobody would find behind thousands of partitions."""
+    place_of = bulk.place_of
+    files = sorted(bulk.data_files, key=lambda file: (file.batch_size is not None, place_of[file.path]))
+    pairs = [(file, place_of[file.path]) for file in files[rows]]
+    return [FileListed(file, place, f"/data/{bulk.number}/{url_path(place)}") for file, place in pairs]
 
 
 def _licence(row: Collection, number: int) -> Licence:
