@@ -15,6 +15,7 @@ MEDIA_TYPES = frozenset(
         b"application/json",
         b"application/ld+json",
         b"application/vnd.apache.arrow.stream",
+        b"application/vnd.vegalite.v6+json",
         b"application/x-ndjson",
         b"application/xml",
         b"image/svg+xml",

@@ -132,6 +132,7 @@ def test_only_the_suffix_of_a_coding_is_taken_off() -> None:
         ("text/csv; charset=utf-8", "zstd"),
         ("application/vnd.apache.arrow.stream", "zstd"),
         ("image/svg+xml", "zstd"),
+        ("application/vnd.vegalite.v6+json", "zstd"),
         ("application/vnd.apache.parquet", None),
         ("application/octet-stream", None),
         ("application/problem+json", None),
