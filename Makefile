@@ -66,7 +66,7 @@ lint: setup ## Check style, format and types
 
 .PHONY: pictures
 pictures: setup ## Draw the pictures of the pages anew, which tests compare and documentation shows
-	@UPDATE_PICTURES=1 $(VENV)/bin/python -m pytest -q tests/browser/test_pictures.py
+	@UPDATE_PICTURES=1 $(VENV)/bin/python -m pytest -q tests/browser/test_pages.py -k looks_as_it_did
 
 .PHONY: fuzz
 fuzz: setup ## Look for new failing inputs, for minutes

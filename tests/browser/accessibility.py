@@ -2,18 +2,30 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from pathlib import Path
+from typing import Literal
 
 from axe_playwright_python.base import AXE_SCRIPT
 from playwright.sync_api import Page
 
+Scope = Literal["everything", "layout", "colours"]
 _TAGS = ("wcag2a", "wcag2aa", "wcag21a", "wcag21aa", "wcag22aa", "best-practice")
+_ON_LAYOUT = ("target-size", "scrollable-region-focusable", "link-in-text-block")
+_RULES: Mapping[Scope, object] = {
+    "everything": {"type": "tag", "values": _TAGS},
+    "layout": {"type": "rule", "values": _ON_LAYOUT},
+    "colours": None,
+}
 _RUN = (Path(__file__).parent / "scripts" / "accessibility.js").read_text().strip().rstrip(";")
 
 
-def violations(page: Page, contrast_only: bool = False) -> list[str]:
-    """A sentence for each rule of WCAG 2 (A and AA) and of good practice that the page breaks, and where."""
+def violations(page: Page, scope: Scope = "everything") -> list[str]:
+    """A sentence for each rule of WCAG 2 (A and AA) and of good practice that the page breaks, and where.
+
+    scope: layout for rules that depend on the width of the window; contrast is always looked at.
+    """
     # By the debugger's protocol: the page's own policy forbids scripts of others.
     page.evaluate(AXE_SCRIPT)
-    found: list[str] = page.evaluate(_RUN, {"tags": _TAGS, "contrast_only": contrast_only})
+    found: list[str] = page.evaluate(_RUN, _RULES[scope])
     return found

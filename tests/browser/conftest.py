@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import socket
 from collections.abc import Iterator
 
@@ -10,6 +11,7 @@ from playwright.sync_api import Browser
 
 from schema.lake import Lake
 from tests.browser.chromium import NAME, chromium, chromium_program
+from tests.browser.pictures import DRAWN_BY, FOLDER, UPDATE, Drawer, drawer_here
 from tests.browser.visit import Site, Visit
 from tests.bundled import bundled_lake
 from tests.service.running import served
@@ -47,6 +49,16 @@ def explorer(browser: Browser, bundled: Lake, port: int, tmp_path_factory: pytes
     folder = tmp_path_factory.mktemp("explorer")
     with served(folder, lake=str(bundled.folder), port=port, sql_enabled=True, log_format="off") as running:
         yield Site(browser, NAME, running.url)
+
+
+@pytest.fixture(scope="package")
+def drawer(browser: Browser) -> Drawer:
+    """What draws pictures here."""
+    found = drawer_here(browser)
+    if os.environ.get(UPDATE):
+        FOLDER.mkdir(exist_ok=True)
+        DRAWN_BY.write_text(found.model_dump_json(indent=1) + "\n")
+    return found
 
 
 @pytest.fixture

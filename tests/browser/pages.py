@@ -4,15 +4,13 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-import pytest
-
 
 @dataclass(frozen=True)
 class Shown:
     """A page. path: with bundled data; says: a text that its main part shows, without JavaScript as well.
 
-    ready: a selector of what is visible once the page is drawn. is_stable: whether pictures of it are kept. lacks: what
-    it still breaks, of head, width, access and speed.
+    ready: a selector of what is visible once the page is drawn. is_stable: whether pictures of it are
+    kept.
     """
 
     name: str
@@ -20,11 +18,6 @@ class Shown:
     says: str
     ready: str = "main"
     is_stable: bool = False
-    lacks: frozenset[str] = frozenset()
-
-    def skip_what_is_lacking(self, kind: str) -> None:
-        if kind in self.lacks:
-            pytest.skip(f"{self.path} still breaks it ({kind})")
 
 
 PAGES = (
@@ -46,5 +39,5 @@ PAGES = (
     Shown("release", "/releases/1", "trials.parquet"),
     Shown("schema", "/docs/schema", "steps_to_result"),
     Shown("methods", "/docs/methods", "Critical batch size"),
-    Shown("docs", "/docs", "/v1/scaling", lacks=frozenset({"speed"})),
+    Shown("docs", "/docs", "/v1/scaling"),
 )

@@ -8,12 +8,15 @@ nothing is compared.
 from __future__ import annotations
 
 import io
+from enum import Enum
 from pathlib import Path
 
 import numpy as np
 from PIL import Image
 from playwright.sync_api import Browser, Page
 from pydantic import BaseModel, ConfigDict
+
+from tests.browser.visit import NARROW, WIDE, Scheme
 
 FOLDER = Path(__file__).parents[2] / "docs" / "explorer"
 DRAWN_BY = FOLDER / "drawn_by.json"
@@ -27,6 +30,22 @@ _CLEARLY = 48
 _FONTS = (Path(__file__).parent / "scripts" / "fonts.js").read_text()
 
 
+class Look(Enum):
+    """How pages are looked at: in a window of a width in px, in light or dark colours."""
+
+    WIDE = (WIDE, "light", "")
+    NARROW = (NARROW, "dark", "-narrow")
+
+    def __init__(self, width: int, scheme: Scheme, ending: str) -> None:
+        self.width = width
+        self.scheme = scheme
+        self.ending = ending
+
+    def file(self, page: str) -> str:
+        """The name of the picture of a page."""
+        return f"{page}{self.ending}.png"
+
+
 class Drawer(BaseModel):
     """What decides how the same page is drawn. widths: of a text in several fonts."""
 
@@ -36,7 +55,7 @@ class Drawer(BaseModel):
     widths: tuple[float, ...]
 
 
-def drawer(browser: Browser) -> Drawer:
+def drawer_here(browser: Browser) -> Drawer:
     """What draws here."""
     page = browser.new_page()
     widths = tuple(page.evaluate(_FONTS))

@@ -13,12 +13,22 @@ from playwright.sync_api import Browser, BrowserContext, ConsoleMessage, Dialog,
 Scheme = Literal["light", "dark"]
 WIDE, NARROW = 1400, 380
 HEIGHTS = {WIDE: 900, NARROW: 800}
-SECONDS = 15
+SECONDS = 40
 _ABORTED = "net::ERR_ABORTED"  # the page or its visitor no longer wants it
 _REPORT_VIOLATIONS = """
 addEventListener('securitypolicyviolation', (event) =>
   reportViolation(`${event.effectiveDirective} forbids ${event.blockedURI} ${event.sample}`));
 """
+
+
+# What is drawn only once it is about to be seen is drawn by the time that a test looks.
+_PASS_FIGURES = """async () => {
+  for (const figure of document.querySelectorAll('figure, img')) {
+    figure.scrollIntoView({ behavior: 'instant' });
+    await new Promise((drawn) => requestAnimationFrame(() => setTimeout(drawn)));
+  }
+  scrollTo({ top: 0, behavior: 'instant' });
+}"""
 
 
 class Visit:
@@ -44,8 +54,9 @@ class Visit:
         self.page: Page = context.new_page()
 
     def open(self, path: str, ready: str = "main") -> Page:
-        """Go to a page and wait until it is drawn. ready: a selector of what is there then."""
+        """Go to a page, pass by its figures, and wait until it is drawn. ready: a selector of what is there then."""
         self.page.goto(self.address + path)
+        self.page.evaluate(_PASS_FIGURES)
         self.settle(ready)
         return self.page
 

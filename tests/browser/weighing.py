@@ -6,7 +6,7 @@ from collections.abc import Mapping
 from typing import Any
 from urllib.parse import urlsplit
 
-from tests.browser.visit import Visit
+from tests.browser.visit import Site, Visit
 
 DATA = "/v1/"
 _FIRST_CONTENT = """() => new Promise((painted) => new PerformanceObserver((list) => {
@@ -14,29 +14,29 @@ _FIRST_CONTENT = """() => new Promise((painted) => new PerformanceObserver((list
 }).observe({ type: 'paint', buffered: true }))"""
 
 
-def first_content(visit: Visit, path: str) -> float:
-    """Milliseconds from asking for a page until something of it is seen, in a window that has loaded nothing yet."""
-    visit.page.goto(visit.address + path, wait_until="commit")
-    found: float = visit.page.evaluate(_FIRST_CONTENT)
+class Scales:
+    """By path, the bytes that come over the network in a visit, headers too, without data."""
+
+    def __init__(self, visit: Visit) -> None:
+        self.bytes_by_path: dict[str, int] = {}
+        self._paths: dict[str, str] = {}
+        protocol = visit.context.new_cdp_session(visit.page)
+        protocol.send("Network.enable")
+        protocol.on("Network.requestWillBeSent", self._sent)
+        protocol.on("Network.loadingFinished", self._loaded)
+
+    def _sent(self, event: Mapping[str, Any]) -> None:
+        self._paths[event["requestId"]] = urlsplit(event["request"]["url"]).path
+
+    def _loaded(self, event: Mapping[str, Any]) -> None:
+        path = self._paths.get(event["requestId"], "")
+        if not path.startswith(DATA):
+            self.bytes_by_path[path] = self.bytes_by_path.get(path, 0) + int(event["encodedDataLength"])
+
+
+def first_content(site: Site, path: str) -> float:
+    """Milliseconds from asking for a page until something of it is seen, by a visitor who has nothing of it yet."""
+    with site.visiting() as visit:
+        visit.page.goto(site.address + path, wait_until="commit")
+        found: float = visit.page.evaluate(_FIRST_CONTENT)
     return found
-
-
-def weights(visit: Visit, path: str, ready: str) -> Mapping[str, int]:
-    """By path, the bytes that came over the network for a page, headers too, without data."""
-    protocol = visit.context.new_cdp_session(visit.page)
-    protocol.send("Network.enable")
-    paths: dict[str, str] = {}
-    sizes: dict[str, int] = {}
-
-    def sent(event: Mapping[str, Any]) -> None:
-        paths[event["requestId"]] = urlsplit(event["request"]["url"]).path
-
-    def loaded(event: Mapping[str, Any]) -> None:
-        asked = paths.get(event["requestId"], "")
-        if not asked.startswith(DATA):
-            sizes[asked] = sizes.get(asked, 0) + int(event["encodedDataLength"])
-
-    protocol.on("Network.requestWillBeSent", sent)
-    protocol.on("Network.loadingFinished", loaded)
-    visit.open(path, ready)
-    return sizes

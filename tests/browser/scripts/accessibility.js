@@ -1,8 +1,9 @@
 /**
  * What axe-core finds on the page. Contrast, which takes most of the time, is looked at where texts look different:
  * of all elements with text of their own in the same colours and the same place of the tree, at the first three.
+ * runOnly: the other rules; null for contrast alone.
  */
-async ({ tags, contrast_only }) => {
+async (runOnly) => {
   // What a page lays out only when it comes near has no place of its own yet.
   for (const element of document.querySelectorAll('section')) element.style.contentVisibility = 'visible';
   const seen = new Map();
@@ -19,7 +20,7 @@ async ({ tags, contrast_only }) => {
   });
   const options = { resultTypes: ['violations'] };
   const rules = { 'color-contrast': { enabled: false } };
-  const found = contrast_only ? [] : (await axe.run({ ...options, runOnly: tags, rules })).violations;
+  const found = runOnly ? (await axe.run({ ...options, runOnly, rules })).violations : [];
   const dim = looks.length
     ? (await axe.run({ include: looks }, { ...options, runOnly: { type: 'rule', values: ['color-contrast'] } })).violations
     : [];
