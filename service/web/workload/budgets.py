@@ -13,6 +13,7 @@ from service.web.addresses import Query
 from service.web.chart import Chart
 from service.web.workload.asked import WorkloadAsked, WorkloadParameters
 from service.web.workload.caveats import as_sentences
+from service.web.workload.charts import RECORDS, statement_of
 from service.web.workload.studies import TrialLink
 
 
@@ -64,6 +65,8 @@ def budget_shown(asked: WorkloadAsked) -> BudgetShown:
         title=f"Best {asked.goal.metric} by batch size{words}, {asked.workload}",
         address=asked.page.address,
         height=360,
+        sql=statement_of(asked, RECORDS),
+        is_sql_behind=True,
     )
     rows = best(asked.page.view, selection).table().to_pylist()
     return BudgetShown(words, given.step_budget, given.example_budget, _rows(asked, rows), _conclusions(asked), chart)

@@ -1,0 +1,53 @@
+"""Every chart of every page can be taken away: its data, its picture and its query, and all of these work."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from html import unescape
+from typing import Any
+from urllib.parse import urlencode
+
+import pytest
+from fastapi.testclient import TestClient
+
+from tests.service.conftest import ERROR
+from tests.service.web.reading import Page
+
+SGD = "shelf/mnist/cnn/sgd"
+GOAL = {"metric": ERROR, "target": "0.25"}
+PAGES = (
+    "/",
+    f"/workloads/{SGD}?{urlencode(GOAL)}",
+    f"/studies/{SGD}/64?{urlencode(GOAL)}",
+    f"/compare?{urlencode({'workload': [SGD, 'shelf/deep/mnist/cnn/sgd'], **GOAL}, doseq=True)}",
+)
+
+
+def charts(text: str) -> Sequence[str]:
+    """The HTML within each chart."""
+    figures = [figure.partition("</figure>")[0] for figure in text.split('<figure class="chart"')[1:]]
+    return [figure.partition(">")[2] for figure in figures]
+
+
+@pytest.mark.parametrize("path", PAGES, ids=lambda path: path.split("/")[1].partition("?")[0] or "home")
+def test_every_chart_comes_as_data_picture_and_query(client: TestClient, path: str) -> None:
+    found = charts(client.get(path).text)
+    assert found
+    for chart in found:
+        page = Page(chart)
+        endings = {link.partition("?")[0].rpartition(".")[2] for link in page.links if link.startswith("/v1/")}
+        assert {"csv", "json", "parquet", "svg", "png", "pdf"} <= endings
+        assert all("release=1" in link for link in page.links if link.startswith("/v1/"))
+        assert [line.partition(" ")[0].partition(".")[0] for line in page.lines][:3] == ["SELECT", "curl", "pandas"]
+
+
+@pytest.mark.parametrize("path", PAGES[:3], ids=("home", "workload", "study"))
+def test_data_pictures_and_statements_of_charts_work(client: TestClient, path: str) -> None:
+    app: Any = client.app
+    for chart in charts(client.get(path).text):
+        page = Page(chart)
+        for link in page.links:
+            if link.startswith("/v1/") and ".png" not in link and ".pdf" not in link and ".svg" not in link:
+                assert client.get(link).status_code == 200, link
+        statement = unescape(page.lines[0])
+        assert app.state.releases.view().cursor().execute(statement).fetchall()
