@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import os
-import socket
 from collections.abc import Iterator
 
 import pytest
@@ -14,44 +13,42 @@ from tests.browser.chromium import NAME, chromium, chromium_program
 from tests.browser.pictures import DRAWN_BY, FOLDER, UPDATE, Drawer, drawer_here
 from tests.browser.visit import Site, Visit
 from tests.bundled import bundled_lake
-from tests.service.running import served
+from tests.service.running import Running, served
 
 
-@pytest.fixture(scope="package", autouse=True)
+@pytest.fixture(scope="session", autouse=True)
 def program() -> str:
     """Chromium; without it nothing of this package runs, nor is anything made for it."""
     return chromium_program()
 
 
-@pytest.fixture(scope="package")
+@pytest.fixture(scope="session")
 def bundled(program: str, tmp_path_factory: pytest.TempPathFactory) -> Lake:
     return bundled_lake(tmp_path_factory)
 
 
-@pytest.fixture(scope="package")
-def port() -> int:
-    """A free one, where the service will be: Chromium is told before, and may not need it."""
-    with socket.create_server(("127.0.0.1", 0)) as listening:
-        found: int = listening.getsockname()[1]
-        return found
+@pytest.fixture(scope="session")
+def running(bundled: Lake, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Running]:
+    """The service over the bundled studies, with SQL."""
+    folder = tmp_path_factory.mktemp("explorer")
+    with served(folder, lake=str(bundled.folder), sql_enabled=True, log_format="off") as running:
+        yield running
 
 
-# For the package, not for the session: while Playwright runs, no other test of the process can use asyncio.
-@pytest.fixture(scope="package")
-def browser(program: str, port: int) -> Iterator[Browser]:
-    with chromium(program, port) as browser:
+# For a module, not for the session: while Playwright runs, no other test of the process can use asyncio.
+@pytest.fixture(scope="module")
+def browser(program: str, running: Running) -> Iterator[Browser]:
+    with chromium(program, running.port) as browser:
         yield browser
 
 
-@pytest.fixture(scope="package")
-def explorer(browser: Browser, bundled: Lake, port: int, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Site]:
-    """The service over the bundled studies, with SQL."""
-    folder = tmp_path_factory.mktemp("explorer")
-    with served(folder, lake=str(bundled.folder), port=port, sql_enabled=True, log_format="off") as running:
-        yield Site(browser, NAME, running.url)
+@pytest.fixture(scope="module")
+def explorer(browser: Browser, running: Running) -> Site:
+    """The running service, as the browser knows it."""
+    return Site(browser, NAME, running.url)
 
 
-@pytest.fixture(scope="package")
+@pytest.fixture(scope="module")
 def drawer(browser: Browser) -> Drawer:
     """What draws pictures here."""
     found = drawer_here(browser)
