@@ -46,5 +46,5 @@ def test_missing_words_and_dim_words_are_found_whatever_the_policy(visit: Visit)
       dim.style.backgroundColor = '#999';
       document.querySelector('main').append(dim, document.createElement('img'));
     }""")
-    assert [found.partition(":")[0] for found in violations(page)] == ["image-alt", "color-contrast"]
+    assert {found.partition(":")[0] for found in violations(page)} == {"image-alt", "color-contrast"}
     assert [found.partition(":")[0] for found in violations(page, "colours")] == ["color-contrast"]

@@ -1,11 +1,13 @@
 /**
- * What axe-core finds on the page. Contrast, which takes most of the time, is looked at where texts look different:
- * of all elements with text of their own in the same colours and the same place of the tree, at the first three.
- * runOnly: the other rules; null for contrast alone.
+ * What axe-core finds on the page by these rules. Contrast, which takes most of the time, is looked at where texts look
+ * different: of all elements with text of their own in the same colours and the same place of the tree, at the first three.
  */
 async (runOnly) => {
-  // What a page lays out only when it comes near has no place of its own yet.
-  for (const element of document.querySelectorAll('section')) element.style.contentVisibility = 'visible';
+  // What is laid out only once it is near the window would move while it is measured.
+  const sheet = new CSSStyleSheet();
+  sheet.replaceSync('* { content-visibility: visible !important; }');
+  document.adoptedStyleSheets.push(sheet);
+  const MARK = 'data-contrast';
   const seen = new Map();
   const looks = [...document.body.querySelectorAll('*')].filter((element) => {
     if (![...element.childNodes].some((node) => node.nodeType === Node.TEXT_NODE && node.data.trim())) return false;
@@ -18,13 +20,12 @@ async (runOnly) => {
     seen.set(look, (seen.get(look) ?? 0) + 1);
     return seen.get(look) <= 3;
   });
-  const options = { resultTypes: ['violations'] };
-  const rules = { 'color-contrast': { enabled: false } };
-  const found = runOnly ? (await axe.run({ ...options, runOnly, rules })).violations : [];
-  const dim = looks.length
-    ? (await axe.run({ include: looks }, { ...options, runOnly: { type: 'rule', values: ['color-contrast'] } })).violations
-    : [];
-  return [...found, ...dim].map(
+  for (const element of looks) element.setAttribute(MARK, '');
+  axe.configure({ rules: [{ id: 'color-contrast', selector: `[${MARK}]` }] });
+  const { violations } = await axe.run({ runOnly, resultTypes: ['violations'] });
+  for (const element of looks) element.removeAttribute(MARK);
+  document.adoptedStyleSheets.pop();
+  return violations.map(
     (rule) =>
       `${rule.id}: ${rule.help}: ` +
       rule.nodes.slice(0, 5).map((node) => `${node.target.join(' ')} ${node.any.map((check) => check.message)}`).join('; '),
