@@ -11,7 +11,7 @@ from starlette.routing import compile_path
 
 from service.web.pages.kinds import PAGES as KINDS
 from tests.browser.hostile import TRAPS, Trap, hostile_lake
-from tests.browser.visit import NARROW, Site
+from tests.browser.visit import NARROW, Site, Visit
 from tests.service.running import served
 
 # Elements that no template writes.
@@ -23,25 +23,27 @@ WAYS = [compile_path(kind.path)[0] for kind in KINDS]
 
 
 @pytest.fixture(scope="module")
-def hostile(browser: Browser, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Site]:
-    """The service over such a lake."""
+def hostile(browser: Browser, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Visit]:
+    """A narrow window on the service over such a lake."""
     folder = tmp_path_factory.mktemp("hostile")
     lake = hostile_lake(folder)
-    with served(folder, lake=str(lake.folder), sql_enabled=True, log_format="off") as running:
-        yield Site(browser, running.url, running.url)
+    with (
+        served(folder, lake=str(lake.folder), sql_enabled=True, log_format="off") as running,
+        Site(browser, running.url, running.url).visiting(NARROW) as visit,
+    ):
+        yield visit
 
 
 @pytest.mark.parametrize("trap", TRAPS, ids=lambda trap: trap.name)
-def test_what_wants_to_be_more_is_text(hostile: Site, trap: Trap) -> None:
-    with hostile.visiting(NARROW) as visit:
-        if trap.status != 200:
-            visit.expected_statuses.add(trap.status)
-        page = visit.open(trap.path)
-        _look_into_charts(page)
-        assert trap.says in page.locator("main").inner_text()
-        assert page.locator(INJECTED).evaluate_all("(found) => found.map((each) => each.outerHTML)") == []
-        assert page.evaluate("() => document.scrollingElement.scrollWidth - innerWidth") == 0
-        assert visit.faults == []
+def test_what_wants_to_be_more_is_text(hostile: Visit, trap: Trap) -> None:
+    hostile.faults.clear()
+    hostile.expected_statuses = {trap.status} - {200}
+    page = hostile.open(trap.path)
+    _look_into_charts(page)
+    assert trap.says in page.locator("main").inner_text()
+    assert page.locator(INJECTED).evaluate_all("(found) => found.map((each) => each.outerHTML)") == []
+    assert page.evaluate("() => document.scrollingElement.scrollWidth - innerWidth") == 0
+    assert hostile.faults == []
 
 
 def _look_into_charts(page: Page) -> None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import time
 from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
@@ -40,7 +41,7 @@ class Visit:
         self.faults: list[str] = []
         self.expected_statuses: set[int] = set()
         """Statuses from 400 that the test asks for, as that of a page that isn't there."""
-        self._waiting = 0
+        self._waiting_for: set[Request] = set()
         context.set_default_timeout(SECONDS * 1000)
         context.expose_binding("reportViolation", lambda _, text: self._fault("policy", text))
         context.add_init_script(_REPORT_VIOLATIONS)
@@ -55,6 +56,7 @@ class Visit:
 
     def open(self, path: str, ready: str = "main") -> Page:
         """Go to a page, pass by its figures, and wait until it is drawn. ready: a selector of what is there then."""
+        self._waiting_for.clear()
         self.page.goto(self.address + path)
         self.page.evaluate(_PASS_FIGURES)
         self.settle(ready)
@@ -63,10 +65,12 @@ class Visit:
     def settle(self, ready: str = "main") -> None:
         """Wait until that is visible, nothing is being loaded, and the window is drawn."""
         self.page.locator(ready).first.wait_for()
+        ends = time.monotonic() + SECONDS
         quiet = 0
         while quiet < 2:
+            assert time.monotonic() < ends, f"still loading {[request.url for request in self._waiting_for]}"
             self.page.evaluate("() => new Promise((drawn) => requestAnimationFrame(() => setTimeout(drawn, 10)))")
-            quiet = 0 if self._waiting else quiet + 1
+            quiet = 0 if self._waiting_for else quiet + 1
 
     def _fault(self, kind: str, text: str) -> None:
         self.faults.append(f"{kind}: {text} (on {self.page.url})")
@@ -84,17 +88,17 @@ class Visit:
         dialog.dismiss()
 
     def _requested(self, request: Request) -> None:
-        self._waiting += 1
+        self._waiting_for.add(request)
         address = urlsplit(request.url)
         own = f"{address.scheme}://{address.netloc}" == self.address
         if not own and address.scheme not in {"data", "blob"}:
             self._fault("another host", request.url)
 
-    def _finished(self, _: Request) -> None:
-        self._waiting -= 1
+    def _finished(self, request: Request) -> None:
+        self._waiting_for.discard(request)
 
     def _failed(self, request: Request) -> None:
-        self._waiting -= 1
+        self._waiting_for.discard(request)
         if request.failure != _ABORTED:
             self._fault("request", f"{request.url}: {request.failure}")
 

@@ -6,7 +6,7 @@ from collections.abc import Mapping
 from typing import Any
 from urllib.parse import urlsplit
 
-from tests.browser.visit import Site, Visit
+from tests.browser.visit import Visit
 
 DATA = "/v1/"
 _FIRST_CONTENT = """() => new Promise((painted) => new PerformanceObserver((list) => {
@@ -15,13 +15,14 @@ _FIRST_CONTENT = """() => new Promise((painted) => new PerformanceObserver((list
 
 
 class Scales:
-    """By path, the bytes that come over the network in a visit, headers too, without data."""
+    """By path, the bytes that come over the network in a visit that keeps nothing, headers too, without data."""
 
     def __init__(self, visit: Visit) -> None:
         self.bytes_by_path: dict[str, int] = {}
         self._paths: dict[str, str] = {}
         protocol = visit.context.new_cdp_session(visit.page)
         protocol.send("Network.enable")
+        protocol.send("Network.setCacheDisabled", {"cacheDisabled": True})
         protocol.on("Network.requestWillBeSent", self._sent)
         protocol.on("Network.loadingFinished", self._loaded)
 
@@ -34,9 +35,8 @@ class Scales:
             self.bytes_by_path[path] = self.bytes_by_path.get(path, 0) + int(event["encodedDataLength"])
 
 
-def first_content(site: Site, path: str) -> float:
-    """Milliseconds from asking for a page until something of it is seen, by a visitor who has nothing of it yet."""
-    with site.visiting() as visit:
-        visit.page.goto(site.address + path, wait_until="commit")
-        found: float = visit.page.evaluate(_FIRST_CONTENT)
+def first_content(visit: Visit, path: str) -> float:
+    """Milliseconds from asking for a page until something of it is seen."""
+    visit.page.goto(visit.address + path, wait_until="commit")
+    found: float = visit.page.evaluate(_FIRST_CONTENT)
     return found
