@@ -9,15 +9,13 @@ from dataclasses import dataclass
 class Shown:
     """A page. path: with bundled data; says: a text that its main part shows, without JavaScript as well.
 
-    ready: a selector of what is visible once the page is drawn. is_stable: whether pictures of it are
-    kept.
+    ready: a selector of what is visible once the page is drawn.
     """
 
     name: str
     path: str
     says: str
     ready: str = "main"
-    is_stable: bool = False
 
 
 PAGES = (

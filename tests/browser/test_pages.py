@@ -111,8 +111,6 @@ def test_a_page_weighs_little(drawn: Drawn) -> None:
 
 
 def test_a_page_looks_as_it_did(drawn: Drawn, drawer: Drawer) -> None:
-    if not drawn.shown.is_stable:
-        pytest.skip(f"no pictures are kept of {drawn.shown.path}")
     reference = FOLDER / drawn.look.file(drawn.shown.name)
     updating = bool(os.environ.get(UPDATE))
     if not updating and (why := why_incomparable(drawer, Drawer.model_validate_json(DRAWN_BY.read_text()))):
