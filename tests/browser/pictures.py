@@ -20,7 +20,7 @@ from tests.browser.visit import NARROW, WIDE, Scheme
 
 FOLDER = Path(__file__).parents[2] / "docs" / "explorer"
 DRAWN_BY = FOLDER / "drawn_by.json"
-MOST_BYTES = 60_000
+MOST_BYTES = 80_000
 UPDATE = "UPDATE_PICTURES"
 """The environment variable with which the tests draw the pictures anew instead of comparing them."""
 COLOURS = 64
