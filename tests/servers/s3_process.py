@@ -1,0 +1,63 @@
+"""An object store that speaks the S3 protocol: moto's, which keeps all in memory and here believes no wrong signature.
+
+python -m tests.servers.s3_process PORT BUCKET ACCESS_KEY SECRET_KEY
+"""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Iterable
+from wsgiref.types import StartResponse, WSGIApplication, WSGIEnvironment
+
+from moto.moto_server.werkzeug_app import DomainDispatcherApplication, create_backend_app
+from moto.s3.models import s3_backends
+from werkzeug.serving import WSGIRequestHandler, run_simple
+
+from tests.servers.processes import ADDRESS
+from tests.servers.s3_signatures import Head, is_signed
+
+_ACCOUNT = "123456789012"
+_REGION = "us-east-1"
+
+
+class _Handler(WSGIRequestHandler):
+    # Head and body of an answer are sent separately: together with a client's late acknowledgement that is 40 ms.
+    disable_nagle_algorithm = True
+
+    def log_request(self, code: int | str = "-", size: int | str = "-") -> None:
+        """Say nothing."""
+
+
+class _Signed:
+    """An application of which only who signs with the key may ask anything."""
+
+    def __init__(self, application: WSGIApplication, access_key: str, secret_key: str) -> None:
+        self._application = application
+        self._access_key = access_key
+        self._secret_key = secret_key
+
+    def __call__(self, environment: WSGIEnvironment, start_response: StartResponse) -> Iterable[bytes]:
+        if is_signed(_head(environment), self._access_key, self._secret_key):
+            return self._application(environment, start_response)
+        start_response("403 Forbidden", [("Content-Type", "application/xml")])
+        return [b"<Error><Code>SignatureDoesNotMatch</Code><Message>Wrong, or its time is over.</Message></Error>"]
+
+
+def _head(environment: WSGIEnvironment) -> Head:
+    headers = {name[5:].replace("_", "-").lower(): value for name, value in environment.items() if name[:5] == "HTTP_"}
+    headers |= {
+        name.replace("_", "-").lower(): environment.get(name, "") for name in ("CONTENT_TYPE", "CONTENT_LENGTH")
+    }
+    return Head(environment["REQUEST_METHOD"], environment["REQUEST_URI"], headers)
+
+
+def main() -> None:
+    """Serve until the process is ended."""
+    port, bucket, access_key, secret_key = sys.argv[1:]
+    s3_backends[_ACCOUNT]["aws"].create_bucket(bucket, _REGION)
+    application = _Signed(DomainDispatcherApplication(create_backend_app), access_key, secret_key)
+    run_simple(ADDRESS, int(port), application, threaded=True, request_handler=_Handler)
+
+
+if __name__ == "__main__":
+    main()
