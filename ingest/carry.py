@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Collection
-from pathlib import Path
 
 import numpy as np
 import polars as pl
@@ -17,30 +16,38 @@ from ingest.write import write_curves
 from schema.data_files import stored_table
 from schema.manifest import DataFile
 from schema.names import Study
+from schema.store.store import Store
 from schema.stored_values import with_values
 
 
-def carry_over(lake: Path, stored: Collection[DataFile], facts: StudyFacts, trial_ids: Collection[int]) -> WrittenPart:
+def carry_over(
+    store: Store, stored: Collection[DataFile], facts: StudyFacts, trial_ids: Collection[int]
+) -> WrittenPart:
     """The stored trials of a study with these ids, written anew as a part of its next version."""
     wanted = pa.array(sorted(trial_ids), pa.int64())
-    trials = stored_trials(lake, stored, facts.study)
+    trials = stored_trials(store, stored, facts.study)
     trials = trials.filter(pc.is_in(trials["trial_id"], wanted)).sort_by("trial_id")
-    paths = [lake / file.path for file in stored if file.table == "measurements" and file.study == facts.study]
-    tables = [pq.read_table(path, partitioning=None, filters=pc.is_in(pc.field("trial_id"), wanted)) for path in paths]
+    own = [file for file in stored if file.table == "measurements" and file.study == facts.study]
+    tables = [_rows_of(store.open(file.path, file.bytes), wanted) for file in own]
     rows = pl.DataFrame(with_values(pa.concat_tables(tables)))
     ids: list[int] = trials["trial_id"].to_pylist()
     curves = _curves(rows, ids)
-    written = write_curves(lake, facts.study, ids, curves)
+    written = write_curves(store, facts.study, ids, curves)
     return WrittenPart(facts, trials, written, frozenset(curves.values), (), is_carried=True)
 
 
-def stored_trials(lake: Path, stored: Collection[DataFile], study: Study) -> pa.Table:
+def stored_trials(store: Store, stored: Collection[DataFile], study: Study) -> pa.Table:
     """The rows of `trials` that a release holds of a study."""
-    table = stored_table(lake, list(stored), "trials")
+    table = stored_table(store, list(stored), "trials")
     condition = pc.scalar(True)
     for key, value in study.key().items():
         condition = condition & (pc.field(key) == value)
     return table.filter(condition)
+
+
+def _rows_of(file: pa.NativeFile, trial_ids: pa.Array) -> pa.Table:
+    rows = pq.ParquetFile(file).read()
+    return rows.filter(pc.is_in(rows["trial_id"], trial_ids))
 
 
 def _curves(rows: pl.DataFrame, trial_ids: Collection[int]) -> Curves:

@@ -2,20 +2,19 @@
 
 from __future__ import annotations
 
-from pathlib import Path
-
 import numpy as np
 
 from ingest.changes import WrittenPart, trial_rows
 from ingest.study import Curves, StudyPart
 from ingest.write import write_curves
+from schema.store.store import Store
 
 
-def convert(lake: Path, part: StudyPart) -> WrittenPart:
-    """Load a part, write its curves below the lake's folder and describe them; raises StudyRejected."""
+def convert(store: Store, part: StudyPart) -> WrittenPart:
+    """Load a part, store its curves and describe them; raises StudyRejected."""
     loaded = part.load()
     trial_ids = [trial.trial_id for trial in loaded.trials]
-    written = write_curves(lake, part.study, trial_ids, loaded.curves)
+    written = write_curves(store, part.study, trial_ids, loaded.curves)
     rows = trial_rows(part, loaded, nonfinite_by_trial(loaded.curves))
     return WrittenPart(loaded.facts, rows, written, frozenset(loaded.curves.values), loaded.quarantined)
 

@@ -31,7 +31,7 @@ def bring_together(
                 change.parts[:0] = earlier.parts
                 change.source_files = {**earlier.source_files, **change.source_files}
             elif earlier is not None:
-                discard(lake.folder, earlier.written)
+                discard(lake.store, earlier.written)
             refused = {q.trial_id for q in offer.quarantined if q.study == str(study) and q.trial_id is not None}
             change.n_quarantined = len(refused - change.trial_ids)
             if offer.broken is not None and study in stored:
@@ -44,7 +44,7 @@ def bring_together(
             refused_ids = None if may_be_incomplete[study] else refusals[study]
             _keep_stored(lake, files, change, change.trial_ids, refused_ids)
     for study in [study for study, change in changes.items() if not change.trial_ids]:
-        discard(lake.folder, changes.pop(study).written)
+        discard(lake.store, changes.pop(study).written)
     return changes
 
 
@@ -52,7 +52,7 @@ def _keep_stored(
     lake: Lake, files: Sequence[DataFile], change: StudyChange, offered: set[int], refused: set[int] | None
 ) -> None:
     """Add the stored trials that are not offered; only those among `refused`, if that is given."""
-    stored_ids = set(stored_trials(lake.folder, files, change.study)["trial_id"].to_pylist())
+    stored_ids = set(stored_trials(lake.store, files, change.study)["trial_id"].to_pylist())
     kept = stored_ids - offered if refused is None else (stored_ids & refused) - offered
     if kept:
-        change.parts.append(carry_over(lake.folder, files, change.parts[0].facts, kept))
+        change.parts.append(carry_over(lake.store, files, change.parts[0].facts, kept))

@@ -6,7 +6,6 @@ import re
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
-from pathlib import Path
 
 import polars as pl
 
@@ -15,6 +14,7 @@ from ingest.mapping.place import PlacedRun
 from schema.data_files import stored_table
 from schema.manifest import DataFile
 from schema.names import Study
+from schema.store.store import Store
 
 _DIGITS = re.compile(r"([0-9]+)")
 
@@ -44,8 +44,8 @@ class TrialNumbers:
     moved, or is offered from another level, adds nothing twice.
     """
 
-    def __init__(self, lake: Path, files: Sequence[DataFile]) -> None:
-        self._lake = lake
+    def __init__(self, store: Store, files: Sequence[DataFile]) -> None:
+        self._store = store
         self._files = files
         self._studies: dict[Study, _Numbers] = {}
 
@@ -96,7 +96,7 @@ class TrialNumbers:
 
     @cached_property
     def _stored(self) -> pl.DataFrame:
-        return pl.DataFrame(stored_table(self._lake, self._files, "trials"))
+        return pl.DataFrame(stored_table(self._store, self._files, "trials"))
 
 
 def natural_order(text: str) -> list[tuple[int, int | str]]:

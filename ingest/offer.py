@@ -7,7 +7,6 @@ from collections import deque
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from concurrent.futures import Future, ThreadPoolExecutor
 from dataclasses import dataclass, field
-from pathlib import Path
 
 import pyarrow as pa
 
@@ -24,6 +23,7 @@ from schema.cores import cores
 from schema.data_files import Written, studies_in
 from schema.names import Study
 from schema.registry import CollectionFacts, Goal
+from schema.store.store import Store
 
 SECONDS_BETWEEN_REPORTS = 0.1
 _READ_AHEAD = 1 << 26  # bytes, for each core
@@ -80,7 +80,7 @@ class _Converted:
 Submit = Callable[[StudyPart], "Future[_Converted]"]
 
 
-def take_in(lake: Path, reading: SourceReading, stored: Stored, progress: Progress) -> Offer:
+def take_in(store: Store, reading: SourceReading, stored: Stored, progress: Progress) -> Offer:
     """Read a source to its end, or to where it breaks; a study offered with the same bytes again is not converted."""
     source = reading.source
     offer = Offer(source, source_report(reading))
@@ -88,7 +88,7 @@ def take_in(lake: Path, reading: SourceReading, stored: Stored, progress: Progre
     meter = _Meter(source, progress)
     with ThreadPoolExecutor(cores() + 1, "convert") as pool:
         fingerprint = pool.submit(source.sha256) if not source.is_streamed else None
-        for done in _converted(lake, offer, reading, stored, pool):
+        for done in _converted(store, offer, reading, stored, pool):
             _add(offer, done)
             meter.add(done)
         offer.sha256 = fingerprint.result() if fingerprint else None
@@ -99,12 +99,12 @@ def take_in(lake: Path, reading: SourceReading, stored: Stored, progress: Progre
 
 
 def _converted(
-    lake: Path, offer: Offer, reading: SourceReading, stored: Stored, pool: ThreadPoolExecutor
+    store: Store, offer: Offer, reading: SourceReading, stored: Stored, pool: ThreadPoolExecutor
 ) -> Iterator[_Converted]:
     """The parts of a source in their order, converted by the pool; only some are under way, so memory is bounded."""
 
     def submit(part: StudyPart) -> Future[_Converted]:
-        return pool.submit(_convert, lake, part, stored)
+        return pool.submit(_convert, store, part, stored)
 
     parts = _parts(offer, reading)
     return _in_turns(parts, submit) if reading.source.takes_all_cores else _side_by_side(parts, submit)
@@ -158,12 +158,12 @@ def _all_of(parts: Sequence[StudyPart], submit: Submit) -> Iterator[_Converted]:
     yield from (futures[number].result() for number in range(len(parts)))
 
 
-def _convert(lake: Path, part: StudyPart, stored: Stored) -> _Converted:
+def _convert(store: Store, part: StudyPart, stored: Stored) -> _Converted:
     files = part.file_digests()
     try:
         if stored.has(part, files):
             return _Converted(part, files, None, part.load().quarantined if stored.lacks_trials_of(part) else ())
-        return _Converted(part, files, convert(lake, part))
+        return _Converted(part, files, convert(store, part))
     except StudyRejected as rejection:
         return _Converted(part, files, rejection.reason)
 

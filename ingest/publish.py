@@ -6,7 +6,6 @@ import uuid
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from datetime import UTC, datetime
-from pathlib import Path
 
 import pyarrow as pa
 from sqlalchemy.exc import IntegrityError
@@ -22,6 +21,7 @@ from schema.manifest import DataFile
 from schema.names import Study
 from schema.publishing import FileChanges, ReleaseFacts, commit_release, content_digest, store
 from schema.registry import CollectionFacts, Goal
+from schema.store.store import Store
 from schema.tables import PARTITIONED, TABLES
 
 ATTEMPTS = 50
@@ -117,7 +117,7 @@ class _Draft:
             self.tables = tables
 
     def _stored(self, name: str) -> pa.Table:
-        return stored_table(self.lake.folder, self.files.kept, name)
+        return stored_table(self.lake.store, self.files.kept, name)
 
     def _swap_data_files(self, replaced: set[Study]) -> None:
         gone = [file for file in self.files.kept if file.study in replaced]
@@ -140,10 +140,9 @@ class _Draft:
             return
         self.files.kept = [file for file in self.files.kept if file.table != name]
         self.files.removed[name] = old
-        self.files.added[name] = [write_small_table(self.lake.folder, name, table)]
+        self.files.added[name] = [write_small_table(self.lake.store, name, table)]
 
 
-def discard(lake: Path, written: Sequence[Written]) -> None:
+def discard(store: Store, written: Sequence[Written]) -> None:
     """Delete data files that will not be published."""
-    for file in written:
-        (lake / file.file.path).unlink(missing_ok=True)
+    store.delete([file.file.path for file in written])

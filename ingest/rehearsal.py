@@ -19,6 +19,7 @@ from schema.data_files import stored_table, studies_in
 from schema.lake import Lake
 from schema.names import Study
 from schema.registry import CollectionFacts, Goal
+from schema.store.folder import FolderStore
 
 FIRST_ROWS = 5
 FIRST_METRICS = 4
@@ -56,9 +57,9 @@ def rehearse(lake: Lake | None, paths: Sequence[Place], request: Request) -> Reh
     """
     base = lake.newest_release() if lake is not None else None
     files = lake.files(base) if lake is not None and base is not None else []
-    folder = lake.folder if lake is not None else Path()
-    units: Mapping[Study, str] = studies_in(stored_table(folder, files, "studies"), "batch_unit")
-    numbers = TrialNumbers(folder, files)
+    store = lake.store if lake is not None else FolderStore(Path())
+    units: Mapping[Study, str] = studies_in(stored_table(store, files, "studies"), "batch_unit")
+    numbers = TrialNumbers(store, files)
     found = Rehearsal()
     for source in [open_source(path) for path in paths]:
         reading = SourceReading(source, request, numbers, units)

@@ -72,7 +72,7 @@ def _once(
     sources = [open_source(path) for path in paths]
     base = lake.newest_release()
     files = lake.files(base) if base is not None else []
-    studies = stored_table(lake.folder, files, "studies")
+    studies = stored_table(lake.store, files, "studies")
     memory = Memory(lake, request)
     with _no_garbage_collection():
         recalled = [memory.recall(source, files) if may_recall else None for source in sources]
@@ -90,11 +90,11 @@ def _once(
         try:
             published = publish(lake, news, lambda new: ledger_entries(offers, at, new), notes)
         except Overtaken:
-            discard(lake.folder, [written for change in changes.values() for written in change.written])
+            discard(lake.store, [written for change in changes.values() for written in change.written])
             raise
     for study, change in changes.items():
         if study not in published.studies:
-            discard(lake.folder, change.written)
+            discard(lake.store, change.written)
     left = Left(states(files), states(published.files), frozenset(map(str, published.studies)))
     shared = _shared(offers)
     for offer in offers:
@@ -113,7 +113,7 @@ def _taken_in(
     sources: Sequence[tuple[Source, Offer | None]],
 ) -> list[Offer]:
     """What each source brings: recalled, where it could be, else read. Raises _SameStudies."""
-    numbers = TrialNumbers(lake.folder, files)
+    numbers = TrialNumbers(lake.store, files)
     stored = Stored(studies, numbers)
     units, trials = studies_in(studies, "batch_unit"), studies_in(studies, "n_trials")
     readings = [
@@ -127,10 +127,10 @@ def _taken_in(
             heard.advance(reading.source.total_bytes or 0, known, 0)
             offers.append(reading)
         else:
-            offers.append(take_in(lake.folder, reading, stored, heard))
+            offers.append(take_in(lake.store, reading, stored, heard))
     shared = _shared(offers)
     if any(offer.is_recalled and offer.studies & shared for offer in offers):
-        discard(lake.folder, [written for offer in offers for written in offer.written])
+        discard(lake.store, [written for offer in offers for written in offer.written])
         raise _SameStudies
     return offers
 
@@ -147,7 +147,7 @@ def _vouch(lake: Lake, offers: Sequence[Offer]) -> None:
         for offer in offers:
             offer.vouch()
     except SourceBroken:
-        discard(lake.folder, [written for offer in offers for written in offer.written])
+        discard(lake.store, [written for offer in offers for written in offer.written])
         raise
 
 

@@ -17,6 +17,7 @@ from ingest.run_log import RunLog
 from ingest.sources.member import Source
 from ingest.sources.open import open_source
 from ingest.sources.until_break import UntilBreak
+from schema.store.folder import FolderStore
 
 MOST_RUNS = 50
 
@@ -32,7 +33,7 @@ def start_mapping(place: Path | str, formats: tuple[str, ...] = (), output: Path
     target = output or folder / MAPPING_NAME
     if target.exists():
         raise BadMapping(f"{target} is there already: change it, or name another file with --output")
-    reading = SourceReading(source, request, TrialNumbers(Path(), []), {}, LogMapping())
+    reading = SourceReading(source, request, TrialNumbers(FolderStore(Path()), []), {}, LogMapping())
     samples = [_sample(reading.part(name), reading.formats[name]) for name in reading.detected.files]
     samples = [sample for sample in samples if sample.runs]
     if not samples:

@@ -9,7 +9,6 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from pathlib import Path
 
 import numpy as np
 import pyarrow as pa
@@ -22,6 +21,7 @@ from ingest.study import Curves, Flags, Floats, Integers
 from schema.data_files import Written, keep
 from schema.names import Study
 from schema.registry import metric_named
+from schema.store.store import Store
 from schema.tables import PARTITIONED, file_schema
 
 LARGEST_ROW_GROUP = 1 << 14
@@ -60,8 +60,8 @@ class _Measured:
         }
 
 
-def write_curves(lake: Path, study: Study, trial_ids: Sequence[int], curves: Curves) -> list[Written]:
-    """Write the measurements and records of some trials of a study below the lake's folder, ready to be published."""
+def write_curves(store: Store, study: Study, trial_ids: Sequence[int], curves: Curves) -> list[Written]:
+    """Store the measurements and records of some trials of a study, ready to be published."""
     trials = np.repeat(np.asarray(trial_ids, np.int64), np.diff(curves.offsets))
     intervals, is_first = intervals_of(curves.steps, curves.offsets)
     steps = smallest(curves.steps, STEPS)
@@ -79,7 +79,7 @@ def write_curves(lake: Path, study: Study, trial_ids: Sequence[int], curves: Cur
         _add_records(records, measured)
     if not files:
         files[""] = _File("measurements", {"step": steps}, DIGITS[0].name)
-    return [file.finish(lake, study) for file in (*files.values(), records)]
+    return [file.finish(store, study) for file in (*files.values(), records)]
 
 
 def _measured_only(curves: Curves, metric: str, trials: Integers) -> _Measured:
@@ -161,8 +161,8 @@ class _File:
         self._writer.write_table(pa.Table.from_arrays(arrays, schema=schema), row_group_size=LARGEST_ROW_GROUP)
         self._n_rows += n_rows
 
-    def finish(self, lake: Path, study: Study) -> Written:
+    def finish(self, store: Store, study: Study) -> Written:
         """Put the file in its place."""
         self._writer.close()
         data = self._buffer.getvalue()
-        return Written(keep(lake, self._table, study, data, self._n_rows), self._writer.writer.metadata)
+        return Written(keep(store, self._table, study, data, self._n_rows), self._writer.writer.metadata)

@@ -10,5 +10,5 @@ def init(lake: LakeOption = None) -> None:
     from schema.lake import Lake
 
     made = Lake.create(lake)
-    say(f"the lake is in {made.folder}")
-    say(f"next: losslake ingest PATH --lake {made.folder}")
+    say(f"the lake is in {made}")
+    say(f"next: losslake ingest PATH --lake {made.typed}")

@@ -74,7 +74,7 @@ def reproduce(
         found.figure(number)
     opened = Lake.open(lake)
     if release is None and not opened.releases():
-        raise LossLakeError(f"the lake in {opened.folder} is empty: {how_to_get(found.collection)}")
+        raise LossLakeError(f"the lake in {opened} is empty: {how_to_get(found.collection)}")
     view = ReleaseView.open(opened, opened.release(release))
     folder = out or Path(paper)
     lacking = panels = 0

@@ -69,7 +69,7 @@ def _local(lake: str | None, release: int | None) -> Iterator[tuple[Session, Pat
     opened = Lake.open(lake)
     chosen = opened.release(release)
     connection = open_release(opened, chosen)
-    yield LocalSession(connection, f"release {chosen.number} of {opened.folder}"), opened.folder
+    yield LocalSession(connection, f"release {chosen.number} of {opened}"), opened.folder
 
 
 @contextmanager

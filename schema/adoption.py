@@ -34,14 +34,14 @@ def adopt(
     for table in TABLES:
         changes.removed[table] = [file for file in before.values() if file.table == table and file.path not in here]
         new = [file for file in files if file.table == table and file.path not in before]
-        changes.added[table] = [Written(file, pq.read_metadata(lake.folder / file.path)) for file in new]
+        changes.added[table] = [Written(file, pq.read_metadata(lake.store.open(file.path, file.bytes))) for file in new]
     branch = f"adopt-{uuid.uuid4().hex}"
     release = commit_release(lake, base, branch, changes, facts, studies)
     try:
         store(lake, release, ledger)
     except IntegrityError:
         iceberg.drop_branch(lake, sorted(changes.added), branch)
-        raise LossLakeError(f"another release was published in {lake.folder} meanwhile: run the same again") from None
+        raise LossLakeError(f"another release was published in {lake} meanwhile: run the same again") from None
     published = lake.release(facts.number)
     iceberg.settle(lake, published, branch)
     return published
@@ -50,7 +50,7 @@ def adopt(
 def why_not_a_data_file(lake: Lake, file: DataFile) -> str | None:
     """Why a file can't be the data file that it is said to be; None if it can."""
     try:
-        metadata = pq.read_metadata(lake.folder / file.path)
+        metadata = pq.read_metadata(lake.store.open(file.path, file.bytes))
         found = metadata.schema.to_arrow_schema()
     except (pa.ArrowException, OSError) as error:
         return f"is no Parquet file ({str(error).splitlines()[0]})"

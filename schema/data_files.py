@@ -11,9 +11,11 @@ from pathlib import Path
 import pyarrow as pa
 import pyarrow.parquet as pq
 
+from schema.errors import LakeBroken
 from schema.manifest import DataFile
 from schema.names import Study, Workload
 from schema.reading import read_table
+from schema.store.store import Store
 from schema.tables import NAMESPACE, STUDY_KEYS, TABLES
 
 
@@ -40,26 +42,36 @@ def data_file(table: str, study: Study | None, path: str, size: int, sha256: str
     )  # fmt: skip
 
 
-def keep(lake: Path, table: str, study: Study | None, data: pa.Buffer, rows: int) -> DataFile:
+def keep(store: Store, table: str, study: Study | None, data: pa.Buffer, rows: int) -> DataFile:
     """Write a finished file under a fresh name and describe it; its path is relative to the lake."""
-    path = folder_of(table, study) / f"{uuid.uuid4().hex}.parquet"
-    (lake / path).parent.mkdir(parents=True, exist_ok=True)
-    (lake / path).write_bytes(data)
-    return data_file(table, study, path.as_posix(), data.size, hashlib.sha256(data).hexdigest(), rows)
+    path = (folder_of(table, study) / f"{uuid.uuid4().hex}.parquet").as_posix()
+    store.put(path, data)
+    return data_file(table, study, path, data.size, hashlib.sha256(data).hexdigest(), rows)
 
 
-def write_small_table(lake: Path, name: str, table: pa.Table) -> Written:
+def write_small_table(store: Store, name: str, table: pa.Table) -> Written:
     """Write a table that is one file per release."""
     buffer = pa.BufferOutputStream()
     pq.write_table(table, buffer, compression="zstd", store_schema=False)
     data = buffer.getvalue()
-    return Written(keep(lake, name, None, data, table.num_rows), pq.read_metadata(pa.BufferReader(data)))
+    return Written(keep(store, name, None, data, table.num_rows), pq.read_metadata(pa.BufferReader(data)))
 
 
-def stored_table(lake: Path, files: Sequence[DataFile], name: str) -> pa.Table:
-    """One of the small tables as a release with these files has it."""
-    paths = [lake / file.path for file in files if file.table == name]
-    return pa.concat_tables([TABLES[name].empty_table(), *(read_table(path, TABLES[name]) for path in paths)])
+def stored_table(store: Store, files: Sequence[DataFile], name: str) -> pa.Table:
+    """One of the small tables as a release with these files has it; raises LakeBroken when a file can't be read."""
+    tables = (read_stored(store, file) for file in files if file.table == name)
+    return pa.concat_tables([TABLES[name].empty_table(), *tables])
+
+
+def read_stored(store: Store, file: DataFile) -> pa.Table:
+    """The rows of a small table's file; raises LakeBroken."""
+    try:
+        return read_table(store.local(file.path, file.bytes), TABLES[file.table])
+    except FileNotFoundError:
+        what = f"the data file {store.name_of(file.path)} is missing"
+    except (OSError, pa.ArrowInvalid):
+        what = f"the data file {store.name_of(file.path)} can't be read"
+    raise LakeBroken(f"{what}: restore it, or use another release")
 
 
 def studies_in(table: pa.Table, column: str) -> dict[Study, str]:

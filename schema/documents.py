@@ -8,14 +8,12 @@ from importlib import resources
 from typing import Any
 from urllib.parse import quote
 
-import pyarrow as pa
 import yaml
 
+from schema.data_files import read_stored
 from schema.database import Release
-from schema.errors import LakeBroken
 from schema.lake import Lake
-from schema.reading import read_table
-from schema.tables import COLLECTIONS, PARTITIONED
+from schema.tables import PARTITIONED
 
 Collection = Mapping[str, Any]
 """A row of the table `collections`."""
@@ -28,11 +26,7 @@ def collections_of(lake: Lake, release: Release) -> Sequence[Collection]:
     found: list[Collection] = []
     for file in lake.files(release):
         if file.table == "collections":
-            path = lake.folder / file.path
-            try:
-                found += read_table(path, COLLECTIONS).to_pylist()
-            except (OSError, pa.ArrowInvalid):
-                raise LakeBroken(f"the data file {path} can't be read: restore it, or use another release") from None
+            found += read_stored(lake.store, file).to_pylist()
     return sorted(found, key=lambda row: str(row["collection"]))
 
 

@@ -14,6 +14,7 @@ from schema.errors import LakeBroken, LossLakeError
 from schema.lake import Lake
 from schema.manifest import DataFile, sha256_of
 from schema.places import checksum_lines, places
+from schema.store.store import Store
 
 
 def export(
@@ -30,6 +31,8 @@ def export(
         raise LossLakeError(f"{folder} is no folder: give a new one")
     if folder.is_dir() and any(folder.iterdir()):
         raise LossLakeError(f"{folder} is not empty: give a new folder")
+    if link and not lake.store.url.startswith("file://"):
+        raise LossLakeError(f"the files of {lake} can't be linked to: copy them")
     if folder.resolve().is_relative_to(lake.folder.resolve()):
         raise LossLakeError(f"{folder} is in the lake itself: give a folder elsewhere")
     files = lake.files(release)
@@ -38,7 +41,7 @@ def export(
     try:
         unfinished.mkdir(parents=True)
         for done, file in enumerate(files, start=1):
-            _put(lake.folder / file.path, unfinished / place_of[file.path], file, link)
+            _put(lake.store, unfinished / place_of[file.path], file, link)
             if progress:
                 progress(done, len(files))
         texts = _documents(lake, release, files)
@@ -63,13 +66,11 @@ def _documents(lake: Lake, release: Release, files: Sequence[DataFile]) -> dict[
     return documents(release, collections) | {CROISSANT_PLACE: croissant(release, files, collections)}
 
 
-def _put(source: Path, target: Path, file: DataFile, link: bool) -> None:
-    if not source.is_file():
+def _put(store: Store, target: Path, file: DataFile, link: bool) -> None:
+    source = store.name_of(file.path)
+    if store.missing([file.path]):
         raise LakeBroken(f"the data file {source} is missing: restore it, or export another release")
     target.parent.mkdir(parents=True, exist_ok=True)
-    if link:
-        os.link(source, target)
-    else:
-        shutil.copyfile(source, target)
+    store.copy_to(file.path, target, link)
     if sha256_of(target) != file.sha256:
         raise LakeBroken(f"the data file {source} was altered since its release: restore it, or export another release")

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import os
 from collections.abc import Iterator
-from pathlib import Path
 from typing import Any
 
 import pyarrow as pa
@@ -17,6 +16,7 @@ from schema.lake import Lake
 from schema.manifest import MANIFEST, DataFile
 from schema.places import places
 from schema.reading import read_table
+from schema.store.store import Store
 from schema.stored_values import stored_columns, with_values
 
 FILE_LIST_VERSION = 1
@@ -70,27 +70,29 @@ def _read(lake: Lake, files: list[DataFile]) -> pa.Table:
             "sha256": file.sha256,
             "rows": file.rows,
             **(file.study.key() if file.study else {}),
-            **_ranges(lake.folder / file.path),
+            **_ranges(lake.store, file),
         }
         for file in files
     ]
     return pa.Table.from_pylist(sorted(rows, key=lambda row: str(row["path"])), FILES)
 
 
-def _ranges(path: Path) -> dict[str, Any]:
+def _ranges(store: Store, file: DataFile) -> dict[str, Any]:
     """The least and greatest value of each ranged column that the file has."""
     found: dict[str, Any] = {}
     try:
-        with pq.ParquetFile(path) as file:
-            for number in range(file.metadata.num_columns):
-                name = file.metadata.schema.column(number).path
+        with pq.ParquetFile(store.open(file.path, file.bytes)) as opened:
+            for number in range(opened.metadata.num_columns):
+                name = opened.metadata.schema.column(number).path
                 if name in _RANGED:
-                    bounds = [bound for group in _bounds(file, number, name) for bound in group]
+                    bounds = [bound for group in _bounds(opened, number, name) for bound in group]
                     found |= {f"{name}_min": min(bounds, default=None), f"{name}_max": max(bounds, default=None)}
     except FileNotFoundError:
-        raise LakeBroken(f"the data file {path} is missing: restore it, or use another release") from None
+        what = f"the data file {store.name_of(file.path)} is missing"
+        raise LakeBroken(f"{what}: restore it, or use another release") from None
     except (OSError, pa.ArrowInvalid):
-        raise LakeBroken(f"the data file {path} can't be read: restore it, or use another release") from None
+        what = f"the data file {store.name_of(file.path)} can't be read"
+        raise LakeBroken(f"{what}: restore it, or use another release") from None
     return found
 
 

@@ -115,7 +115,7 @@ def _iceberg_file(lake: Lake, table: Table, file: DataFile, facts: dict[str, Any
     keys = (file.collection, file.dataset, file.model, file.optimizer, file.batch_size)
     described = IcebergFile.from_args(
         content=DataFileContent.DATA,
-        file_path=f"file://{lake.folder / file.path}",
+        file_path=lake.store.url_of(file.path),
         file_format=FileFormat.PARQUET,
         partition=Record(*keys) if file.table in PARTITIONED else Record(),
         file_size_in_bytes=file.bytes,

@@ -2,14 +2,12 @@
 
 from __future__ import annotations
 
-from pathlib import Path
-
 from pyiceberg.catalog.sql import SqlCatalog
 from pyiceberg.io.pyarrow import pyarrow_to_schema
 from pyiceberg.partitioning import PartitionField, PartitionSpec
 from pyiceberg.transforms import IdentityTransform
 
-from schema.iceberg_files import SyncedFileIO
+from schema.location import Location
 from schema.tables import NAMESPACE, PARTITIONED, STUDY_KEYS, TABLES
 
 _TABLE_PROPERTIES = {
@@ -20,13 +18,19 @@ _TABLE_PROPERTIES = {
 }
 
 
-def catalog(database_url: str, warehouse: Path) -> SqlCatalog:
-    files = {"py-io-impl": f"{SyncedFileIO.__module__}.{SyncedFileIO.__qualname__}"}
-    return SqlCatalog("losslake", uri=database_url, warehouse=f"file://{warehouse}", **files)
+def catalog(location: Location) -> SqlCatalog:
+    """The catalog of the lake at a location."""
+    is_folder = location.files_url.startswith("file://")
+    files = {"py-io-impl": "schema.iceberg_files.SyncedFileIO" if is_folder else "schema.iceberg_objects.BucketFileIO"}
+    endpoint = {"s3.endpoint": location.endpoint} if location.endpoint else {}
+    return SqlCatalog("losslake", uri=location.database_url, warehouse=location.files_url, **files, **endpoint)
 
 
-def make(catalog: SqlCatalog, warehouse: Path) -> None:
-    """Create whatever is not there yet, even after an attempt that was killed; only one process may at once."""
+def make(catalog: SqlCatalog, warehouse: str) -> None:
+    """Create whatever is not there yet, even after an attempt that was killed; only one process may at once.
+
+    warehouse: URL below which the tables lie.
+    """
     catalog.create_tables()
     catalog.create_namespace_if_not_exists(NAMESPACE)
     for name, arrow_schema in TABLES.items():
@@ -39,7 +43,7 @@ def make(catalog: SqlCatalog, warehouse: Path) -> None:
         table = catalog.create_table_if_not_exists(
             (NAMESPACE, name),
             schema,
-            location=f"file://{warehouse / NAMESPACE / name}",
+            location=f"{warehouse}/{NAMESPACE}/{name}",
             partition_spec=PartitionSpec(*fields),
             properties=_TABLE_PROPERTIES,
         )

@@ -1,24 +1,27 @@
-"""The lake: a folder (or, later, two URLs) that holds an Iceberg catalog, data files, releases and the ledger."""
+"""The lake: an Iceberg catalog, data files, releases and the ledger, in a folder or at two URLs."""
 
 from __future__ import annotations
 
 import fcntl
 import os
-import tomllib
+import shlex
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
 from functools import cached_property
 from pathlib import Path
 from typing import TYPE_CHECKING
-from urllib.parse import unquote, urlsplit
 
-from sqlalchemy import Engine, create_engine, select
+from sqlalchemy import Engine, select, text
 from sqlalchemy.orm import Session
 
+from schema.connecting import engine_of
 from schema.database import Base, LedgerEntry, Release
 from schema.errors import LakeBroken, LakeNotFound, LossLakeError, UnknownRelease
+from schema.location import MARKER, Location, layout_of, location_of
 from schema.manifest import DataFile, read_manifest
+from schema.store.folder import FolderStore
+from schema.store.store import Store
 from schema.tables import NAMESPACE
 
 if TYPE_CHECKING:
@@ -26,102 +29,98 @@ if TYPE_CHECKING:
     from pyiceberg.table import Table
 
 LAYOUT_VERSION = 2
-SECONDS_TO_WAIT_FOR_THE_DATABASE = 60
-_MARKER = "lake.toml"
+WAREHOUSE = "warehouse"
 _MARKER_TEXT = f"""# A LossLake lake: data files in warehouse/, catalog, releases and ledger in catalog.db.
 layout_version = {LAYOUT_VERSION}
 """
+_MAKING = 5_355_321  # the number of the lock that PostgreSQL keeps while a lake is made
 
 
 @dataclass(frozen=True)
 class Lake:
-    """A lake in a folder. Make one by `Lake.create`, open one by `Lake.open`."""
+    """A lake. Make one by `Lake.create`, open one by `Lake.open`."""
 
-    folder: Path
-
-    @staticmethod
-    def locate(location: str | Path | None = None) -> Path:
-        """The folder that `location` names: a path or file URL; default $LOSSLAKE_LAKE, else ./lake."""
-        text = str(location or os.environ.get("LOSSLAKE_LAKE") or "lake")
-        parts = urlsplit(text)
-        if parts.scheme == "file":
-            return Path(unquote(parts.path)).absolute()
-        if "://" in text:
-            raise LossLakeError(f"--lake {text}: only folders and file:// URLs are supported yet; give a folder")
-        return Path(text).expanduser().absolute()
+    location: Location
 
     @staticmethod
     def open(location: str | Path | None = None) -> Lake:
         """Open an existing lake; raises LakeNotFound, or LakeBroken for a layout of another version."""
-        folder = Lake.locate(location)
-        marker = folder / _MARKER
-        if not marker.is_file():
-            raise LakeNotFound(
-                f"there is no lake in {folder}: make one with 'losslake ingest PATH --lake {folder}', "
-                "or name another with --lake or LOSSLAKE_LAKE"
-            )
+        lake = Lake(location_of(location))
         try:
-            version = tomllib.loads(marker.read_text("utf-8")).get("layout_version")
-        except (tomllib.TOMLDecodeError, UnicodeDecodeError) as error:
-            raise LakeBroken(f"{marker} can't be read ({error}): restore it, or make a new lake") from None
-        if version != LAYOUT_VERSION:
-            known = isinstance(version, int) and version < LAYOUT_VERSION
-            remedy = "ingest its logs into a new lake" if known else "use a newer LossLake"
-            raise LakeBroken(f"{marker} has layout {version}, this LossLake reads layout {LAYOUT_VERSION}: {remedy}")
-        return Lake(folder)
+            marker = bytes(lake.store.read(MARKER)).decode("utf-8")
+        except (FileNotFoundError, NotADirectoryError):
+            raise LakeNotFound(
+                f"there is no lake in {lake}: make one with 'losslake ingest PATH --lake {lake.typed}', "
+                "or name another with --lake or LOSSLAKE_LAKE"
+            ) from None
+        except UnicodeDecodeError as error:
+            raise LakeBroken(f"{lake.store.name_of(MARKER)} can't be read ({error}): restore it") from None
+        except OSError as error:
+            raise LossLakeError(f"can't read the lake: {error.strerror or error}") from None
+        layout_of(marker, lake.store.name_of(MARKER), LAYOUT_VERSION)
+        return lake
 
     @staticmethod
     def create(location: str | Path | None = None) -> Lake:
         """Open the lake at `location`, making it first if there is none; safe to call from several processes."""
-        folder = Lake.locate(location)
-        if folder.exists() and not folder.is_dir():
-            raise LossLakeError(f"{folder} is a file: give --lake a folder")
-        if not (folder / _MARKER).is_file():
-            if folder.is_dir() and any(folder.iterdir()) and not (folder / "catalog.db").exists():
-                raise LossLakeError(f"{folder} holds other files and is no lake: give --lake an empty or new folder")
-            try:
-                folder.mkdir(parents=True, exist_ok=True)
-            except OSError as error:
-                raise LossLakeError(f"can't make a lake in {folder}: {error.strerror}") from None
-            Lake(folder)._make_tables()
-        return Lake.open(folder)
+        lake = Lake(location_of(location))
+        if lake.location.is_folder:
+            _check_folder(lake.folder)
+        if lake.store.missing([MARKER]):
+            lake._make_tables()
+        return Lake.open(location)
+
+    @property
+    def folder(self) -> Path:
+        """The folder of this machine: the lake itself, or what is kept here of one that is elsewhere."""
+        return self.location.folder
+
+    def __str__(self) -> str:
+        return str(self.location)
+
+    @property
+    def typed(self) -> str:
+        """The lake as a command line takes it."""
+        return shlex.quote(str(self))
+
+    @cached_property
+    def store(self) -> Store:
+        """Where its files lie for good."""
+        return store_of(self.location)
 
     @property
     def warehouse(self) -> Path:
-        return self.folder / "warehouse"
-
-    @property
-    def database_url(self) -> str:
-        return f"sqlite:///{self.folder / 'catalog.db'}"
+        """The folder below which its data files lie, where they lie in a folder."""
+        return self.folder / WAREHOUSE
 
     @cached_property
     def engine(self) -> Engine:
-        return create_engine(self.database_url, connect_args={"timeout": SECONDS_TO_WAIT_FOR_THE_DATABASE})
+        return engine_of(self.location.database)
 
     @cached_property
     def catalog(self) -> SqlCatalog:
         """The Iceberg catalog. Only writers and checks use it, and PyIceberg takes half a second to import."""
         from schema import iceberg_tables
 
-        return iceberg_tables.catalog(self.database_url, self.warehouse)
+        return iceberg_tables.catalog(self.location)
 
     def table(self, name: str) -> Table:
         """The Iceberg table of that name, at its newest metadata."""
         return self.catalog.load_table((NAMESPACE, name))
 
     def table_folder(self, name: str) -> Path:
-        """The folder below which the data files of a table lie."""
+        """The folder below which the data files of a table lie, where they lie in a folder."""
         return self.warehouse / NAMESPACE / name / "data"
 
     def check_place(self) -> None:
-        """Raise LakeBroken when the catalog's absolute paths are not this folder's: the lake was moved or copied."""
+        """Raise LakeBroken when the catalog names files elsewhere than in the store: the lake was moved or copied."""
         with self.engine.connect() as connection:
-            query = "SELECT metadata_location FROM iceberg_tables LIMIT 1"
-            location = str(connection.exec_driver_sql(query).scalar())
-        if not location.startswith(f"file://{self.warehouse}/"):
-            was = location.removeprefix("file://").partition("/warehouse/")[0]
+            location = str(connection.exec_driver_sql("SELECT metadata_location FROM iceberg_tables LIMIT 1").scalar())
+        here = f"{self.store.url_of(WAREHOUSE)}/"
+        if not location.startswith(here):
+            was = location.removeprefix("file://").partition(f"/{WAREHOUSE}/")[0]
             raise LakeBroken(
-                f"the lake in {self.folder} was moved or copied from {was}: it can be read here, "
+                f"the lake in {self} was moved or copied from {was}: it can be read here, "
                 f"but to take in more put it back there, or ingest into a new lake"
             )
 
@@ -136,7 +135,7 @@ class Lake:
         if found is not None:
             return found
         if number is None:
-            raise UnknownRelease(f"the lake in {self.folder} has no release yet: ingest something first")
+            raise UnknownRelease(f"the lake in {self} has no release yet: ingest something first")
         known = ", ".join(str(release.number) for release in self.releases()[:5]) or "none"
         raise UnknownRelease(f"there is no release {number}; the newest are: {known}")
 
@@ -151,7 +150,7 @@ class Lake:
 
     def files(self, release: Release) -> list[DataFile]:
         """The files of a release; raises LakeBroken when its list is missing or altered."""
-        return read_manifest(self.folder / release.manifest, release.manifest_sha256)
+        return read_manifest(self.store, release.manifest, release.manifest_sha256)
 
     def ledger(self, outcome: str | None = None, limit: int | None = None) -> Sequence[LedgerEntry]:
         """What was offered and what became of it, newest first."""
@@ -163,28 +162,54 @@ class Lake:
 
     def _make_tables(self) -> None:
         """Create whatever is not there yet; the marker is written last, so a half-made lake is made again."""
-        with _only_one_at_once(self.folder):
-            if not (self.folder / _MARKER).is_file():
-                self._make_missing_tables()
-
-    def _make_missing_tables(self) -> None:
         from schema import iceberg_tables
 
-        with self.engine.connect() as connection:
-            # Readers go on while an ingest commits, and a commit waits for the disk once, not four times.
-            connection.exec_driver_sql("PRAGMA journal_mode = WAL")
-        Base.metadata.create_all(self.engine)
-        iceberg_tables.make(self.catalog, self.warehouse)
-        marker = self.folder / _MARKER
-        unfinished = marker.with_suffix(f".{os.getpid()}")
-        unfinished.write_text(_MARKER_TEXT, "utf-8")
-        unfinished.replace(marker)
+        with _only_one_at_once(self):
+            if self.store.missing([MARKER]):
+                if self.engine.dialect.name == "sqlite":
+                    with self.engine.connect() as connection:
+                        # Readers go on while an ingest commits, and a commit waits for the disk once, not four times.
+                        connection.exec_driver_sql("PRAGMA journal_mode = WAL")
+                Base.metadata.create_all(self.engine)
+                iceberg_tables.make(self.catalog, self.store.url_of(WAREHOUSE))
+                self.store.put(MARKER, _MARKER_TEXT.encode())
+
+
+def store_of(location: Location) -> Store:
+    """The store of the files of a lake."""
+    if location.files_url.startswith("file://"):
+        return FolderStore(Path(location.files_url.removeprefix("file://")))
+    from schema.store.blocks import Blocks
+    from schema.store.bucket import Bucket
+    from schema.store.bucket_store import BucketStore
+
+    bucket = Bucket(location.files_url, location.endpoint)
+    return BucketStore(bucket, Blocks(location.folder, location.cache_bytes))
+
+
+def _check_folder(folder: Path) -> None:
+    """Raise LossLakeError unless a lake is in the folder, or can be made there; makes the folder."""
+    if folder.exists() and not folder.is_dir():
+        raise LossLakeError(f"{folder} is a file: give --lake a folder")
+    is_lake = (folder / MARKER).is_file() or (folder / "catalog.db").exists()
+    if not is_lake and folder.is_dir() and any(folder.iterdir()):
+        raise LossLakeError(f"{folder} holds other files and is no lake: give --lake an empty or new folder")
+    try:
+        folder.mkdir(parents=True, exist_ok=True)
+    except OSError as error:
+        raise LossLakeError(f"can't make a lake in {folder}: {error.strerror}") from None
 
 
 @contextmanager
-def _only_one_at_once(folder: Path) -> Iterator[None]:
-    """Wait until no other process is in here for this folder."""
-    opened = os.open(folder, os.O_RDONLY)
+def _only_one_at_once(lake: Lake) -> Iterator[None]:
+    """Wait until no other process makes this lake."""
+    if lake.engine.dialect.name == "postgresql":
+        with lake.engine.connect() as connection:
+            connection.execute(text("SELECT pg_advisory_lock(:lock)"), {"lock": _MAKING})
+            yield
+        return
+    lake.folder.mkdir(parents=True, exist_ok=True)
+    opened = os.open(lake.folder, os.O_RDONLY)
     try:
         fcntl.flock(opened, fcntl.LOCK_EX)
         yield

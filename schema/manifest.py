@@ -13,6 +13,7 @@ import pyarrow.parquet as pq
 from schema.errors import LakeBroken
 from schema.names import Study, Workload
 from schema.reading import read_table
+from schema.store.store import Store
 
 MANIFEST = pa.schema(
     [
@@ -54,22 +55,28 @@ class DataFile:
         return Study(Workload(self.collection, self.dataset, self.model, self.optimizer), self.batch_size)
 
 
-def write_manifest(path: Path, files: Iterable[DataFile]) -> str:
-    """Write the manifest, sorted by table and path, and return its sha256."""
+def write_manifest(store: Store, path: str, files: Iterable[DataFile]) -> str:
+    """Store the manifest, sorted by table and path, and return its sha256."""
     ordered = sorted(files, key=lambda file: (file.table, file.path))
-    path.parent.mkdir(parents=True, exist_ok=True)
     columns = {name: [getattr(file, name) for file in ordered] for name in MANIFEST.names}
-    pq.write_table(pa.table(columns, MANIFEST), path, compression="zstd")
-    return sha256_of(path)
+    buffer = pa.BufferOutputStream()
+    pq.write_table(pa.table(columns, MANIFEST), buffer, compression="zstd")
+    data = buffer.getvalue()
+    store.put(path, data)
+    return hashlib.sha256(data).hexdigest()
 
 
-def read_manifest(path: Path, sha256: str) -> list[DataFile]:
+def read_manifest(store: Store, path: str, sha256: str) -> list[DataFile]:
     """Read a manifest back; raises LakeBroken when it is missing or is not the one that was published."""
-    if not path.is_file():
-        raise LakeBroken(f"the file list {path} is missing: restore it, or use another release")
-    if sha256_of(path) != sha256:
-        raise LakeBroken(f"the file list {path} was altered since its release: restore it, or use another release")
-    return [DataFile(**row) for row in read_table(path, MANIFEST).to_pylist()]
+    try:
+        data = store.read(path)
+    except FileNotFoundError:
+        what = f"the file list {store.name_of(path)} is missing"
+        raise LakeBroken(f"{what}: restore it, or use another release") from None
+    if hashlib.sha256(data).hexdigest() != sha256:
+        what = f"the file list {store.name_of(path)} was altered since its release"
+        raise LakeBroken(f"{what}: restore it, or use another release")
+    return [DataFile(**row) for row in read_table(data, MANIFEST).to_pylist()]
 
 
 def sha256_of(path: Path) -> str:

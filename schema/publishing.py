@@ -15,7 +15,6 @@ from sqlalchemy.orm import Session
 from schema import iceberg
 from schema.data_files import Written, studies_in
 from schema.database import LedgerEntry, Release, ReleaseSnapshot
-from schema.durable import on_disk
 from schema.lake import Lake
 from schema.manifest import DataFile, write_manifest
 
@@ -58,9 +57,9 @@ def commit_release(
             continue
         snapshots[name] = iceberg.commit(lake, name, snapshots.get(name), branch, removed, written)
     manifest = f"releases/{uuid.uuid4().hex}.parquet"
-    manifest_sha256 = write_manifest(lake.folder / manifest, changes.all)
+    manifest_sha256 = write_manifest(lake.store, manifest, changes.all)
     new = [written.file.path for added in changes.added.values() for written in added]
-    on_disk(lake.folder, [lake.folder / path for path in (*new, manifest)])
+    lake.store.settle([*new, manifest])
     return Release(
         number=facts.number,
         created_at=facts.created_at,

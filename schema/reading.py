@@ -8,10 +8,10 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 
 
-def read_table(path: Path, schema: pa.Schema) -> pa.Table:
-    """The rows of a file that has these columns.
+def read_table(source: pa.Buffer | Path, schema: pa.Schema) -> pa.Table:
+    """The rows of a file, or of its bytes, that has these columns.
 
     pyarrow.parquet.read_table would import pyarrow.dataset, and with it pandas, which takes longer than opening a lake.
     """
-    with pq.ParquetFile(path) as file:
+    with pq.ParquetFile(source) as file:
         return file.read().cast(schema)

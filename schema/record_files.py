@@ -13,7 +13,9 @@ import pyarrow.compute as pc
 import pyarrow.parquet as pq
 
 from schema.errors import LakeBroken
+from schema.manifest import DataFile
 from schema.row_groups import row_groups
+from schema.store.store import Store
 from schema.stored_values import with_values
 
 _COLUMNS = ("trial_id", "step", "interval", "value", "elapsed_s")
@@ -39,18 +41,20 @@ class RecordFiles:
     To be used in a `with` statement.
     """
 
-    def __init__(self, paths: Sequence[str]) -> None:
-        self._paths = paths
+    def __init__(self, store: Store, files: Sequence[DataFile]) -> None:
+        self._store = store
+        self._stored = files
         self._files: list[pq.ParquetFile] = []
         self._open = ExitStack()
 
     def __enter__(self) -> RecordFiles:
         try:
-            for path in self._paths:
-                self._files.append(self._open.enter_context(pq.ParquetFile(path, memory_map=True)))
+            for stored in self._stored:
+                opened = self._store.open(stored.path, stored.bytes)
+                self._files.append(self._open.enter_context(pq.ParquetFile(opened)))
         except (OSError, pa.ArrowException) as error:
             self._open.close()
-            raise _broken(path, error) from None
+            raise _broken(self._store.name_of(stored.path), error) from None
         return self
 
     def __exit__(self, *_: object) -> None:
@@ -58,7 +62,11 @@ class RecordFiles:
 
     def read(self, metric: str) -> StudyRecords:
         """The records of a metric."""
-        parts = [part for file, path in zip(self._files, self._paths, strict=True) for part in _of(file, path, metric)]
+        parts = [
+            part
+            for file, stored in zip(self._files, self._stored, strict=True)
+            for part in _of(file, self._store.name_of(stored.path), metric)
+        ]
         rows = pa.concat_tables(parts) if parts else pa.table({name: pa.array([], _kind(name)) for name in _COLUMNS})
         trial_id = _integers(rows["trial_id"])
         # A trial lies in one file, in the order of steps; the files of a study follow each other in any order.

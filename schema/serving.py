@@ -41,7 +41,7 @@ def serving_file(lake: Lake, release: Release) -> Path:
     Its views name the data files by absolute path, so the place of the lake is part of the file's name.
     """
     folder = lake.folder / "serving"
-    place = hashlib.sha256(str(lake.folder).encode()).hexdigest()
+    place = hashlib.sha256(lake.store.url.encode()).hexdigest()
     path = folder / f"release-{release.number:06d}-{release.manifest_sha256[:12]}-{place[:6]}-v{SERVING_VERSION}.duckdb"
     if not path.is_file():
         with only_one_at_a_time(folder):
@@ -57,7 +57,14 @@ def serving_file(lake: Lake, release: Release) -> Path:
 
 def open_release(lake: Lake, release: Release) -> duckdb.DuckDBPyConnection:
     """A read-only connection to a release; use `.cursor()` for one per thread."""
-    return duckdb.connect(str(serving_file(lake, release)), read_only=True)
+    return connect(lake, serving_file(lake, release), lake.files(release))
+
+
+def connect(lake: Lake, serving: Path, files: Sequence[DataFile]) -> duckdb.DuckDBPyConnection:
+    """A read-only connection to a release's DuckDB file, which may read these files of the release."""
+    connection = duckdb.connect(str(serving), read_only=True)
+    lake.store.attach(connection, files)
+    return connection
 
 
 def _build(path: Path, lake: Lake, files: list[DataFile]) -> None:
@@ -74,6 +81,7 @@ def _build(path: Path, lake: Lake, files: list[DataFile]) -> None:
         ),
     )
     connection = duckdb.connect(str(path))
+    lake.store.attach(connection, files)
     try:
         for table in TABLES:
             name_files(connection, lake, table, ordered)
@@ -82,7 +90,7 @@ def _build(path: Path, lake: Lake, files: list[DataFile]) -> None:
             connection.execute(sql(f"base_{name}"))
         for name in ("base_records", *VIEWS, *MACROS):
             table = name.removeprefix("base_")
-            _make_view(connection, name, [str(lake.folder / f.path) for f in ordered if f.table == table])
+            _make_view(connection, name, [lake.store.name_for_queries(f.path) for f in ordered if f.table == table])
         connection.execute("CHECKPOINT")
     finally:
         connection.close()
@@ -90,10 +98,12 @@ def _build(path: Path, lake: Lake, files: list[DataFile]) -> None:
 
 def name_files(connection: duckdb.DuckDBPyConnection, lake: Lake, table: str, files: Sequence[DataFile]) -> None:
     """Set the variable from which `base_<table>.sql` reads; raises LakeBroken when a data file is missing."""
-    paths = [str(lake.folder / file.path) for file in files if file.table == table]
-    missing = next((path for path in paths if not Path(path).is_file()), None)
+    own = [file for file in files if file.table == table]
+    missing = lake.store.missing([file.path for file in own])
     if missing:
-        raise LakeBroken(f"the data file {missing} is missing: restore it, or use another release")
+        what = f"the data file {lake.store.name_of(missing)} is missing"
+        raise LakeBroken(f"{what}: restore it, or use another release")
+    paths = [str(lake.store.local(file.path, file.bytes)) for file in own if file.study is None]
     connection.execute(f"SET VARIABLE {table}_files = $paths", {"paths": paths})
 
 

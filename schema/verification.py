@@ -11,14 +11,16 @@ from pathlib import Path
 import pyarrow as pa
 import pyarrow.parquet as pq
 
+from schema.data_files import stored_table
 from schema.database import Release
 from schema.errors import LakeBroken
 from schema.lake import Lake
 from schema.manifest import DataFile
-from schema.reading import read_table
-from schema.tables import PARTITIONED, STUDIES
+from schema.store.store import Store
+from schema.tables import PARTITIONED
 
 _READERS = 2
+_LOCAL = "file://"
 
 
 @dataclass(frozen=True)
@@ -43,7 +45,7 @@ def verify(lake: Lake, release: Release, progress: Callable[[int, int], None] | 
         return Verification(release.number, 0, 0, 0, (str(error),))
     problems: list[str] = []
     with ThreadPoolExecutor(_READERS) as pool:
-        for done, problem in enumerate(pool.map(lambda file: _problem_of(lake.folder, file), files), start=1):
+        for done, problem in enumerate(pool.map(lambda file: _problem_of(lake.store, file), files), start=1):
             if problem:
                 problems.append(problem)
             if progress:
@@ -55,17 +57,14 @@ def verify(lake: Lake, release: Release, progress: Callable[[int, int], None] | 
     )
 
 
-def _problem_of(lake: Path, file: DataFile) -> str | None:
-    path = lake / file.path
+def _problem_of(store: Store, file: DataFile) -> str | None:
     try:
-        with path.open("rb") as opened:
-            size = opened.seek(0, 2)
-            if size != file.bytes:
-                return f"{file.path}: {size:,} bytes, published with {file.bytes:,}: restore the file"
-            opened.seek(0)
-            if hashlib.file_digest(opened, "sha256").hexdigest() != file.sha256:
-                return f"{file.path}: its bytes were altered (sha256 differs): restore the file"
-        rows = pq.read_metadata(path).num_rows
+        data = store.read(file.path)
+        if data.size != file.bytes:
+            return f"{file.path}: {data.size:,} bytes, published with {file.bytes:,}: restore the file"
+        if hashlib.sha256(data).hexdigest() != file.sha256:
+            return f"{file.path}: its bytes were altered (sha256 differs): restore the file"
+        rows = pq.read_metadata(pa.BufferReader(data)).num_rows
     except FileNotFoundError:
         return f"{file.path}: the file is missing: restore it"
     except (OSError, pa.ArrowException) as error:
@@ -85,8 +84,7 @@ def _wrong_counts(lake: Lake, release: Release, files: list[DataFile], known: li
         ("studies", release.n_studies, _rows_of(files, "studies")),
     ]
     if not known:
-        paths = [lake.folder / file.path for file in files if file.table == "studies"]
-        evaluations = sum(sum(read_table(path, STUDIES)["n_evaluations"].to_pylist()) for path in paths)
+        evaluations = sum(stored_table(lake.store, files, "studies")["n_evaluations"].to_pylist())
         counts.append(("evaluations", release.n_evaluations, evaluations))
     for what, said, counted in counts:
         if said != counted:
@@ -106,7 +104,7 @@ def _iceberg_differs(lake: Lake, release: Release, files: list[DataFile]) -> Ite
             reason = next(iter(str(error).splitlines()), type(error).__name__)
             yield f"{table}: Iceberg's metadata can't be read ({reason}): restore it, other engines need it"
             continue
-        outside = sorted(path for path in by_iceberg if Path(path).is_absolute())
+        outside = sorted(path for path in by_iceberg if Path(path).is_absolute() or "://" in path)
         if outside:
             yield (
                 f"Iceberg names files outside of the lake, such as {outside[0]}: the lake was moved or copied, "
@@ -126,12 +124,14 @@ def _listed_by_iceberg(lake: Lake, release: Release, table: str) -> set[str]:
     if snapshot is None:
         return set()
     tasks = lake.table(table).scan(snapshot_id=snapshot).plan_files()
-    return {_within(lake.folder, task.file.file_path.removeprefix("file://")) for task in tasks}
+    return {_within(lake.store.url, task.file.file_path) for task in tasks}
 
 
-def _within(lake: Path, path: str) -> str:
-    """A path relative to the lake, also through symbolic links; as it is when it lies elsewhere."""
-    if path.startswith(f"{lake}/"):
-        return path.removeprefix(f"{lake}/")
-    resolved = Path(path).resolve()
-    return str(resolved.relative_to(lake.resolve())) if resolved.is_relative_to(lake.resolve()) else path
+def _within(store: str, file: str) -> str:
+    """A file's path in the store, also through symbolic links; as it is when it lies elsewhere."""
+    if file.startswith(f"{store}/"):
+        return file.removeprefix(f"{store}/")
+    folder, path = Path(store.removeprefix(_LOCAL)).resolve(), Path(file.removeprefix(_LOCAL))
+    if store.startswith(_LOCAL) and file.startswith(_LOCAL) and path.resolve().is_relative_to(folder):
+        return str(path.resolve().relative_to(folder))
+    return file.removeprefix(_LOCAL)

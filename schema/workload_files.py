@@ -145,8 +145,7 @@ class _Sources:
         unfinished.mkdir(parents=True)
         trials = trials_of(connection, self.studies)
         with ExitStack() as stack:
-            paths = [[str(self.lake.folder / file.path) for file in files] for files in self.files]
-            opened = [stack.enter_context(RecordFiles(own)) for own in paths]
+            opened = [stack.enter_context(RecordFiles(self.lake.store, own)) for own in self.files]
 
             def records_of(metric: str) -> TrialRecords:
                 return trial_records(trials, [study.read(metric) for study in opened])

@@ -10,7 +10,9 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 
 from schema.errors import LakeBroken
+from schema.manifest import DataFile
 from schema.row_groups import RowGroup, row_groups
+from schema.store.store import Store
 from schema.stored_values import with_values
 
 COLUMNS = ("trial_id", "step", "value", "elapsed_s")
@@ -18,7 +20,11 @@ _MOST_OPEN = 512
 
 
 def measurements(
-    files: Sequence[str], metric: str, trials: Sequence[int] | None, columns: Sequence[str] = COLUMNS
+    store: Store,
+    files: Sequence[DataFile],
+    metric: str,
+    trials: Sequence[int] | None,
+    columns: Sequence[str] = COLUMNS,
 ) -> Iterator[pa.Table]:
     """The evaluations of one metric by trial and step, a row group at a time.
 
@@ -26,19 +32,22 @@ def measurements(
     columns: of COLUMNS, trial_id among them.
     Raises LakeBroken when a file is missing or can't be read.
     """
-    for path in files:
+    for file in files:
         try:
-            yield from _of_file(path, metric, trials, columns)
+            yield from _of_file(store, file, metric, trials, columns)
         except (OSError, pa.ArrowException) as error:
-            raise LakeBroken(f"the data file {path} can't be read ({error}): restore it") from None
+            what = f"the data file {store.name_of(file.path)} can't be read ({error})"
+            raise LakeBroken(f"{what}: restore it") from None
 
 
-def _of_file(path: str, metric: str, trials: Sequence[int] | None, columns: Sequence[str]) -> Iterator[pa.Table]:
-    metadata, groups = _opened(path)
+def _of_file(
+    store: Store, stored: DataFile, metric: str, trials: Sequence[int] | None, columns: Sequence[str]
+) -> Iterator[pa.Table]:
+    metadata, groups = _opened(store, stored.path, stored.bytes)
     wanted = [group for group in groups if group.may_hold(metric, trials)]
     if not wanted:
         return
-    with pq.ParquetFile(path, metadata=metadata, memory_map=True) as file:
+    with pq.ParquetFile(store.open(stored.path, stored.bytes), metadata=metadata) as file:
         for group in wanted:
             rows = group.rows_of(file, metric, columns)
             yield with_values(rows if trials is None else _of_trials(rows, trials)).select(columns)
@@ -53,7 +62,7 @@ def _of_trials(rows: pa.Table, trials: Sequence[int]) -> pa.Table:
 
 
 @lru_cache(_MOST_OPEN)
-def _opened(path: str) -> tuple[pq.FileMetaData, tuple[RowGroup, ...]]:
+def _opened(store: Store, path: str, size: int) -> tuple[pq.FileMetaData, tuple[RowGroup, ...]]:
     """The metadata of a file, which never changes once it is published."""
-    metadata = pq.read_metadata(path)
+    metadata = pq.read_metadata(store.open(path, size))
     return metadata, row_groups(metadata)

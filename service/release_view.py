@@ -12,9 +12,11 @@ import pyarrow as pa
 
 from schema.database import Release
 from schema.lake import Lake
+from schema.manifest import DataFile
 from schema.names import Study, Trial, Workload
 from schema.registry import Goal
-from schema.serving import serving_file
+from schema.serving import connect, serving_file
+from schema.store.store import Store
 from schema.workload_file import OpenWorkload
 from schema.workload_files import WorkloadStudies, open_workloads, workloads_of
 from service.errors import UnknownName, near_names, near_numbers
@@ -39,7 +41,8 @@ class ReleaseView:
         number: int,
         connection: duckdb.DuckDBPyConnection,
         workloads: Sequence[tuple[WorkloadStudies, OpenWorkload]],
-        files: Mapping[Study, Sequence[str]],
+        store: Store,
+        files: Mapping[Study, Sequence[DataFile]],
         digest: str = "",
         serving_file: Path = Path(),
     ) -> None:
@@ -48,7 +51,8 @@ class ReleaseView:
             number: of the release.
             connection: to its serving file; kept.
             workloads: of the release, in the numbering of the connection's `base` tables.
-            files: where the measurements of each study are.
+            store: where its files are.
+            files: with the measurements of each study.
             digest: tells the bytes of this release from any other's.
             serving_file: what the connection is to.
         """
@@ -56,6 +60,7 @@ class ReleaseView:
         self.digest = digest
         self.serving_file = serving_file
         self._connection = connection
+        self.store = store
         self._files = files
         self._metaparameters: dict[str, bool] | None = None
         self.metrics = {
@@ -75,15 +80,17 @@ class ReleaseView:
     def open(lake: Lake, release: Release) -> ReleaseView:
         """Open a release, building its serving files first if need be; raises LakeBroken."""
         files = lake.files(release)
-        measurements: dict[Study, list[str]] = {}
+        measurements: dict[Study, list[DataFile]] = {}
         for file in files:
             if file.table == "measurements" and file.study is not None:
-                measurements.setdefault(file.study, []).append(str(lake.folder / file.path))
+                measurements.setdefault(file.study, []).append(file)
         database = serving_file(lake, release)
-        connection = duckdb.connect(str(database), read_only=True)
+        connection = connect(lake, database, files)
         studies = workloads_of(connection)
         workloads = zip(studies, open_workloads(lake, connection, studies, files), strict=True)
-        return ReleaseView(release.number, connection, list(workloads), measurements, release.manifest_sha256, database)
+        return ReleaseView(
+            release.number, connection, list(workloads), lake.store, measurements, release.manifest_sha256, database
+        )
 
     def cursor(self) -> duckdb.DuckDBPyConnection:
         """A connection of one's own to the release, for one thread."""
@@ -145,7 +152,7 @@ class ReleaseView:
             raise UnknownName("metric", name, near, where)
         return self.metrics[name]
 
-    def measurement_files(self, facts: WorkloadFacts, study: int | None = None) -> list[str]:
-        """The Parquet files with the measurements of a workload, or of its study of that index."""
+    def measurement_files(self, facts: WorkloadFacts, study: int | None = None) -> list[DataFile]:
+        """The files with the measurements of a workload, or of its study of that index."""
         batch_sizes = facts.batch_sizes if study is None else facts.batch_sizes[study : study + 1]
         return [path for b in batch_sizes for path in self._files.get(Study(facts.workload, b), ())]

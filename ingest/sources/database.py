@@ -62,12 +62,7 @@ class DatabaseSource:
     def connect(self) -> Iterator[Connection]:
         """A connection that only reads, in one snapshot; every error of the database is a SourceBroken."""
         options = {} if "connect_timeout" in self._url.query else {"connect_timeout": 10}
-        try:
-            engine = create_engine(self._url, poolclass=NullPool, connect_args=options)
-        except ModuleNotFoundError as error:
-            raise SourceBroken(
-                f"the driver {error.name} is not installed: pip install 'losslake[postgresql]'"
-            ) from None
+        engine = create_engine(self._url, poolclass=NullPool, connect_args=options)
         snapshot = engine.execution_options(isolation_level="REPEATABLE READ", postgresql_readonly=True)
         try:
             with snapshot.connect() as connection:

@@ -113,11 +113,11 @@ class _Download:
         """Fetch the files; returns the files and the small tables of the release to be."""
         here = self._places(chosen)
         self._fetch(chosen, here, jobs, heard)
-        tables = {name: stored_table(self._lake.folder, here, name) for name in TABLES if name not in PARTITIONED}
+        tables = {name: stored_table(self._lake.store, here, name) for name in TABLES if name not in PARTITIONED}
         if not self._selection.is_everything:
             tables = self._selection.of(tables)
             here = [file for file in here if file.study is not None]
-            here += [write_small_table(self._lake.folder, name, table).file for name, table in tables.items()]
+            here += [write_small_table(self._lake.store, name, table).file for name, table in tables.items()]
         self._check(here, tables)
         return here, tables
 
@@ -156,6 +156,7 @@ class _Download:
         heard.begin(f"release {self._listed.release}", sum(one.size for one in wanted), len(wanted))
         fetch_all(self._client, wanted, self._unfinished, jobs, Tally(heard.advance))
         for file in here:
+            self._lake.store.take(self._lake.folder / file.path, file.path)
             fault = why_not_a_data_file(self._lake, file)
             if fault:
                 raise RemoteError(
@@ -189,13 +190,11 @@ def _there_already(lake: Lake, service: Service, listed: ListedRelease, notes: s
     if same is not None:
         if same.notes == notes and _came_from(lake, service, same):
             return same
-        raise RemoteError(f"{lake.folder} has another release {listed.release} already: give another folder")
+        raise RemoteError(f"{lake} has another release {listed.release} already: give another folder")
     if releases and releases[0].number > listed.release:
-        raise RemoteError(f"{lake.folder} has a newer release, {releases[0].number}, already: give another folder")
+        raise RemoteError(f"{lake} has a newer release, {releases[0].number}, already: give another folder")
     if releases and not _came_from(lake, service, releases[0]):
-        raise RemoteError(
-            f"the newest release in {lake.folder} was not downloaded from {service.name}: give another folder"
-        )
+        raise RemoteError(f"the newest release in {lake} was not downloaded from {service.name}: give another folder")
     return None
 
 
@@ -240,12 +239,12 @@ def _chosen(service: Service, listed: ListedRelease, selection: Selection) -> li
 def _alone_in(lake: Lake) -> Iterator[Path]:
     """The folder for what is not whole yet, which only one download has at a time."""
     folder = lake.folder / _UNFINISHED
-    folder.mkdir(exist_ok=True)
+    folder.mkdir(parents=True, exist_ok=True)
     opened = os.open(folder, os.O_RDONLY)
     try:
         fcntl.flock(opened, fcntl.LOCK_EX | fcntl.LOCK_NB)
         yield folder
     except BlockingIOError:
-        raise RemoteError(f"another download into {lake.folder} is under way: let it finish") from None
+        raise RemoteError(f"another download into {lake} is under way: let it finish") from None
     finally:
         os.close(opened)

@@ -96,4 +96,4 @@ def _curves(view: ReleaseView, found: Search, study: int, rows: Integers) -> Cur
 
 def _tables(view: ReleaseView, found: Search, study: int, trial_ids: list[int]) -> Iterator[pa.Table]:
     files = view.measurement_files(found.facts, study)
-    return measurements(files, found.metric, trial_ids, ("trial_id", "step", "value"))
+    return measurements(view.store, files, found.metric, trial_ids, ("trial_id", "step", "value"))

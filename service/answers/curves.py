@@ -106,7 +106,7 @@ def _parts(view: ReleaseView, question: CurveQuestion, study: Study, trials: tup
 def _rows(view: ReleaseView, question: CurveQuestion, part: _Part) -> Iterator[pa.RecordBatch]:
     files = view.measurement_files(part.facts, part.study)
     found: Iterator[pa.Table] = (
-        _within_steps(rows, question) for rows in measurements(files, part.metric.name, part.trials)
+        _within_steps(rows, question) for rows in measurements(view.store, files, part.metric.name, part.trials)
     )
     if question.points is not None or question.every > 1:
         # A trial may go on in the next row group.

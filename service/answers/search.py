@@ -173,7 +173,7 @@ def _first_where(starts: Integers, ends: Integers, holds: Callable[[Integers], F
 def _records_of_measurements(view: ReleaseView, facts: WorkloadFacts, metric: Metric, sign: float) -> TrialRecords:
     """The records for the other direction, found in the measurements."""
     asked = {
-        "files": view.measurement_files(facts),
+        "files": [view.store.name_for_queries(file.path) for file in view.measurement_files(facts)],
         "batch_sizes": facts.batch_sizes,
         "metric": metric.name,
         "sign": sign,

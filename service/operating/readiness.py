@@ -5,7 +5,6 @@ from __future__ import annotations
 import asyncio
 import logging
 from collections.abc import Callable, Mapping
-from pathlib import Path
 from typing import Annotated
 
 from fastapi import APIRouter, Depends, Request, Response
@@ -67,12 +66,13 @@ def newest_release_is_readable(releases: Releases) -> Check:
     def check() -> None:
         view = releases.view()
         view.rows("metric_facts")
-        paths = (path for facts in view.workloads.values() for path in view.measurement_files(facts))
-        first = next(paths, None)
+        files = (file for facts in view.workloads.values() for file in view.measurement_files(facts))
+        first = next(files, None)
         if first is not None:
-            with Path(first).open("rb") as file:
+            with view.store.open(first.path, first.bytes) as file:
                 if file.read(len(_PARQUET)) != _PARQUET:
-                    raise LakeBroken(f"{first} is not Parquet: restore it, or publish a new release")
+                    name = view.store.name_of(first.path)
+                    raise LakeBroken(f"{name} is not Parquet: restore it, or publish a new release")
 
     return check
 

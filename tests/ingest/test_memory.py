@@ -22,6 +22,7 @@ from ingest.run import PLAIN, ingest
 from ingest.sources.open import open_source
 from schema.lake import Lake
 from schema.manifest import DataFile
+from schema.store.store import Store
 from tests.ingest.offers import Files, TrialOffer, study_files, tar_bytes, unpacked, written, zip_bytes
 
 BAD = {1: TrialOffer(), 2: TrialOffer(rows=["0,0.5", "5,bad"]), 3: TrialOffer(rows=["0,nan"])}
@@ -58,9 +59,9 @@ def was_read(monkeypatch: pytest.MonkeyPatch) -> Callable[..., list[str]]:
     """An ingest that returns the names of the files that it read."""
     read: list[str] = []
 
-    def spy(folder: Path, reading: SourceReading, *others: object) -> object:
+    def spy(store: Store, reading: SourceReading, *others: object) -> object:
         read.append(reading.source.path.name)
-        return take_in(folder, reading, *others)  # type: ignore[arg-type]
+        return take_in(store, reading, *others)  # type: ignore[arg-type]
 
     monkeypatch.setattr(running, "take_in", spy)
 

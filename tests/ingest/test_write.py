@@ -19,6 +19,7 @@ from ingest.study import Curves
 from ingest.write import write_curves
 from schema.data_files import Written
 from schema.names import Study, Workload
+from schema.store.folder import FolderStore
 from schema.stored_values import with_values
 
 STUDY = Study(Workload("tests", "mnist", "cnn", "sgd"), 8)
@@ -99,7 +100,7 @@ def as_text(rows: Sequence[tuple[object, ...]]) -> list[str]:
 @given(evaluations())
 def test_what_is_read_back_is_what_was_written(tmp_path: Path, rows: Evaluations) -> None:
     trial_ids = sorted({row.trial_id for row in rows})
-    written = write_curves(tmp_path, STUDY, trial_ids, curves_of(rows, trial_ids))
+    written = write_curves(FolderStore(tmp_path), STUDY, trial_ids, curves_of(rows, trial_ids))
     expected = [(m, t, s, bits(v)) for m in (LOSS, ERROR) for t, s, v in measured(rows, m)]
     assert as_text(stored(tmp_path, written, "measurements")) == as_text(expected)
     assert as_text(stored(tmp_path, written, "records")) == as_text(records(rows, LOSS) + records(rows, ERROR))
@@ -108,7 +109,7 @@ def test_what_is_read_back_is_what_was_written(tmp_path: Path, rows: Evaluations
 def test_row_groups_hold_one_metric_and_say_which_trials(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(write, "LARGEST_ROW_GROUP", 3)
     rows = [Evaluated(trial, step, 0.5 / (step + 1), 0.25) for trial in (1, 2) for step in range(4)]
-    for written in write_curves(tmp_path, STUDY, [1, 2], curves_of(rows, [1, 2])):
+    for written in write_curves(FolderStore(tmp_path), STUDY, [1, 2], curves_of(rows, [1, 2])):
         metadata = pq.read_metadata(tmp_path / written.file.path)
         for number in range(metadata.num_row_groups):
             metric, trial_id = (metadata.row_group(number).column(at).statistics for at in (0, 1))
@@ -120,6 +121,6 @@ def test_logs_that_print_six_digits_take_a_few_bytes_a_value(tmp_path: Path) -> 
     chance = np.random.default_rng(1)
     losses = [float(f"{3 * 0.999**step * chance.normal(1, 0.05):.6g}") for step in range(20_000)]
     rows = [Evaluated(1, step, loss, None) for step, loss in enumerate(losses)]
-    written = write_curves(tmp_path, STUDY, [1], curves_of(rows, [1]))
+    written = write_curves(FolderStore(tmp_path), STUDY, [1], curves_of(rows, [1]))
     (size,) = (w.file.bytes for w in written if w.file.table == "measurements")
     assert size < 3.5 * len(losses)

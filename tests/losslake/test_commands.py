@@ -207,7 +207,7 @@ def test_verify_names_the_file_that_is_not_as_published(losslake: Run, lake: Lak
         (("sql", "-c", ""), "there is no statement"),
         (("sql", "-c", "SELECT 1", "--lake", "/dev/null"), "there is no lake"),
         (("ingest", "/no/such/path"), "there is nothing at /no/such/path"),
-        (("verify", "--lake", "postgresql://x"), "only folders"),
+        (("verify", "--lake", "postgresql://x"), "is one URL"),
         (("releases", "--lake", "/no/such/lake"), "there is no lake in /no/such/lake"),
     ],
 )

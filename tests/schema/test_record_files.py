@@ -10,11 +10,13 @@ import pyarrow.parquet as pq
 import pytest
 
 from schema.errors import LakeBroken
+from schema.manifest import DataFile
 from schema.record_files import RecordFiles
+from schema.store.folder import FolderStore
 from schema.tables import file_schema
 
 
-def written(path: Path, *rows: tuple[str, int, int, float | None], row_group_size: int = 2) -> str:
+def written(path: Path, *rows: tuple[str, int, int, float | None], row_group_size: int = 2) -> DataFile:
     """A file with a record at each metric, trial and step; its value is half the step."""
     schema = file_schema("records")
     columns = [
@@ -23,13 +25,13 @@ def written(path: Path, *rows: tuple[str, int, int, float | None], row_group_siz
         for metric, trial, step, elapsed in rows
     ]  # fmt: skip
     pq.write_table(pa.Table.from_pylist(columns, schema), path, row_group_size=row_group_size)
-    return str(path)
+    return DataFile("records", path.name, path.stat().st_size, "", len(rows))
 
 
 def test_files_that_follow_each_other_in_any_order_come_by_trial_and_step(tmp_path: Path) -> None:
     later = written(tmp_path / "a", ("a", 3, 1, None), ("a", 3, 2, 0.5))
     earlier = written(tmp_path / "b", ("a", 1, 5, None), ("b", 2, 6, None), ("b", 2, 7, None))
-    with RecordFiles([later, earlier]) as files:
+    with RecordFiles(FolderStore(tmp_path), [later, earlier]) as files:
         found = files.read("a")
         assert files.read("c").trial_id.tolist() == []
     assert found.trial_id.tolist() == [1, 3, 3]
@@ -42,5 +44,6 @@ def test_files_that_follow_each_other_in_any_order_come_by_trial_and_step(tmp_pa
 def test_a_file_that_is_missing_or_no_parquet_is_named(tmp_path: Path) -> None:
     (tmp_path / "junk").write_text("junk")
     for name in ("gone", "junk"):
-        with pytest.raises(LakeBroken, match=f"{name} .*restore it"), RecordFiles([str(tmp_path / name)]):
+        file = DataFile("records", name, 4, "", 1)
+        with pytest.raises(LakeBroken, match=f"{name} .*restore it"), RecordFiles(FolderStore(tmp_path), [file]):
             pass

@@ -15,6 +15,8 @@ from fastapi.testclient import TestClient
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from schema.manifest import DataFile
+from schema.store.folder import FolderStore
 from service.answers.thinning import ROWS_IN_A_COLUMN, every_so_many, kept_for_plot
 from service.measurement_files import measurements
 from tests.service.conftest import ERROR, METRICS, ODD, PRECISION, Curves
@@ -228,7 +230,7 @@ def test_the_most_points_and_the_most_every_are_answered(client: TestClient) -> 
 Rows = list[tuple[str, int, int, float]]
 
 
-def data_file(path: Path, content: Rows, rows_in_a_group: int, has_statistics: bool = True) -> str:
+def data_file(path: Path, content: Rows, rows_in_a_group: int, has_statistics: bool = True) -> DataFile:
     names = ("metric", "trial_id", "step", "value")
     columns = {name: [row[at] for row in content] for at, name in enumerate(names)}
     kinds = (pa.string(), pa.int64(), pa.int64(), pa.float64())
@@ -236,7 +238,7 @@ def data_file(path: Path, content: Rows, rows_in_a_group: int, has_statistics: b
     for name in ("digits", "divisor", "elapsed_s"):
         table = table.append_column(name, pa.nulls(len(content), pa.float64()))
     pq.write_table(table, path, row_group_size=rows_in_a_group, write_statistics=has_statistics)
-    return str(path)
+    return DataFile("measurements", path.name, path.stat().st_size, "", len(content))
 
 
 CONTENT: Rows = [
@@ -252,7 +254,7 @@ def test_trials_and_metrics_are_found_wherever_row_groups_are_cut(
     tmp_path: Path, rows_in_a_group: int, trials: tuple[int, ...] | None, metric: str, has_statistics: bool
 ) -> None:
     file = data_file(tmp_path / "x.parquet", CONTENT, rows_in_a_group, has_statistics)
-    tables = list(measurements([file], metric, trials))
+    tables = list(measurements(FolderStore(tmp_path), [file], metric, trials))
     found = [
         (metric, *row)
         for table in tables
@@ -264,5 +266,9 @@ def test_trials_and_metrics_are_found_wherever_row_groups_are_cut(
 def test_a_metric_in_several_files_is_read_from_each(tmp_path: Path) -> None:
     halves = [row for row in CONTENT if row[1] < 9], [row for row in CONTENT if row[1] == 9]
     files = [data_file(tmp_path / f"{number}.parquet", half, 4) for number, half in enumerate(halves)]
-    found = [step for table in measurements(files, "b", None) for step in table["trial_id"].to_pylist()]
+    found = [
+        step
+        for table in measurements(FolderStore(tmp_path), files, "b", None)
+        for step in table["trial_id"].to_pylist()
+    ]
     assert found == [1] * 5 + [4] * 5 + [9] * 5

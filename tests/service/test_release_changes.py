@@ -7,8 +7,10 @@ from pathlib import Path
 
 from schema.database import Release
 from schema.lake import Lake
+from schema.location import in_folder
 from schema.manifest import DataFile, write_manifest
 from schema.names import Study, Workload
+from schema.store.folder import FolderStore
 from service.release_changes import release_changes
 
 WORKLOAD = Workload("shelf", "mnist", "cnn", "sgd")
@@ -30,7 +32,7 @@ def file(batch_size: int, sha256: str, table: str = "measurements") -> DataFile:
 
 def made(folder: Path, number: int, n_trials: int, *files: DataFile) -> Release:
     place = f"{number}.parquet"
-    digest = write_manifest(folder / place, files)
+    digest = write_manifest(FolderStore(folder), place, files)
     return Release(number=number, manifest=place, manifest_sha256=digest, n_trials=n_trials)
 
 
@@ -41,7 +43,7 @@ def test_studies_are_told_by_the_bytes_of_their_files(tmp_path: Path) -> None:
     moved = dataclasses.replace(file(1, "a"), path="elsewhere")
     other = dataclasses.replace(table, sha256="h")
     new = made(tmp_path, 2, 7, moved, file(4, "c"), file(4, "e", "records"), file(8, "f"), other)
-    found = release_changes(_Lake(tmp_path, (old, new)), old, new)
+    found = release_changes(_Lake(in_folder(tmp_path), (old, new)), old, new)
     assert found.added == (Study(WORKLOAD, 8),)
     assert found.replaced == (Study(WORKLOAD, 4),)
     assert found.removed == (Study(WORKLOAD, 2),)
@@ -51,5 +53,5 @@ def test_studies_are_told_by_the_bytes_of_their_files(tmp_path: Path) -> None:
 
 def test_in_the_first_release_everything_is_new(tmp_path: Path) -> None:
     first = made(tmp_path, 3, 5, file(2, "b"))
-    found = release_changes(_Lake(tmp_path, (first,)), None, first)
+    found = release_changes(_Lake(in_folder(tmp_path), (first,)), None, first)
     assert (found.before, found.added, found.removed, found.n_trials) == (None, (Study(WORKLOAD, 2),), (), 5)

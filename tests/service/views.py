@@ -12,9 +12,11 @@ import pyarrow as pa
 import pyarrow.compute as pc
 import pyarrow.parquet as pq
 
+from schema.manifest import DataFile
 from schema.names import Study, Workload
 from schema.record_curves import NO_STEP, trial_records
 from schema.record_files import StudyRecords
+from schema.store.folder import FolderStore
 from schema.tables import MEASUREMENTS, file_schema
 from schema.workload_file import NAMES, OpenWorkload, write_workload
 from schema.workload_files import WorkloadStudies, trials_of, workloads_of
@@ -52,7 +54,7 @@ def view_of(
     studies: list[dict[str, object]] = []
     trials: list[dict[str, object]] = []
     records: list[dict[str, object]] = []
-    files: dict[Study, list[str]] = {}
+    files: dict[Study, list[DataFile]] = {}
     for workload, its_rows in workloads.items():
         ordered = sorted(its_rows, key=lambda r: (r.batch_size, r.trial_id, -1 if r.step is None else r.step))
         for batch_size, of_study in groupby(ordered, key=lambda r: r.batch_size):
@@ -79,7 +81,7 @@ def view_of(
     found = [
         (own, _in_memory(connection, own, pa.Table.from_pylist(records, _RECORDS))) for own in workloads_of(connection)
     ]
-    return ReleaseView(1, connection, found, files)
+    return ReleaseView(1, connection, found, FolderStore(folder or Path()), files)
 
 
 def _in_memory(connection: duckdb.DuckDBPyConnection, studies: WorkloadStudies, records: pa.Table) -> OpenWorkload:
@@ -151,7 +153,7 @@ def _records(curve: Sequence[Row], direction: str | None) -> list[dict[str, obje
     return found
 
 
-def _write(folder: Path, study: Study, rows: Sequence[Row]) -> str:
+def _write(folder: Path, study: Study, rows: Sequence[Row]) -> DataFile:
     """A data file of measurements in its Hive folder, with rows of another metric that nobody should read."""
     path = folder / study.folder() / "part.parquet"
     path.parent.mkdir(parents=True, exist_ok=True)
@@ -168,7 +170,8 @@ def _write(folder: Path, study: Study, rows: Sequence[Row]) -> str:
         if row.step is not None
     ]
     pq.write_table(pa.Table.from_pylist(columns, _MEASUREMENTS), path)
-    return str(path)
+    place = path.relative_to(folder).as_posix()
+    return DataFile("measurements", place, path.stat().st_size, "", len(columns))
 
 
 def _table(connection: duckdb.DuckDBPyConnection, name: str, rows: Sequence[object], schema: pa.Schema) -> None:

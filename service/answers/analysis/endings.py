@@ -90,7 +90,7 @@ def _curves(
 ) -> Mapping[int | None, _Curve]:
     """By trial, its evaluations by ascending step."""
     files = view.measurement_files(facts, study)
-    parts = list(measurements(files, metric, trials)) if trials else []
+    parts = list(measurements(view.store, files, metric, trials)) if trials else []
     if not parts:
         return {}
     rows = pa.concat_tables(parts)

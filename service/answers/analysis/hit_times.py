@@ -34,7 +34,8 @@ def _of_measurements(view: ReleaseView, found: Search, metric: str, hits: Intege
         own = found.facts.rows_of(study)
         rows = own.start + np.flatnonzero(hits[own] != NEVER)
         trials = found.facts.trials.trial_id[rows]
-        for part in measurements(view.measurement_files(found.facts, study), metric, trials.tolist()):
+        files = view.measurement_files(found.facts, study)
+        for part in measurements(view.store, files, metric, trials.tolist()):
             numbers, measured_at = part["trial_id"].to_numpy(), part["step"].to_numpy()
             at_row = np.minimum(np.searchsorted(trials, numbers), len(trials) - 1)
             is_hit = (trials[at_row] == numbers) & (steps[rows][at_row] == measured_at)

@@ -1,0 +1,147 @@
+"""What was fetched from a bucket, kept in a folder of this machine up to a bound, for all processes together.
+
+Files never change, so what is kept is never stale. The unit is a block of a file, or a whole file; what was used least
+lately goes first.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import os
+import threading
+import time
+import uuid
+from collections.abc import Callable, Iterator
+from contextlib import suppress
+from itertools import groupby
+from pathlib import Path
+
+BLOCK_BYTES = 1 << 20
+_LOOKS_PER_BOUND = 16
+_SHARE_LEFT = 0.9
+_SECONDS_SAFE = 60.0  # what was used so lately stays: somebody may be about to open it
+
+Fetch = Callable[[int, int], bytes]
+"""Gets the bytes of a file from one position up to another."""
+
+
+class Blocks:
+    """Blocks and whole files below a folder; to be shared by threads, and its folder by processes."""
+
+    def __init__(self, folder: Path, most_bytes: int) -> None:
+        """most_bytes: to keep, about: each process may go a sixteenth beyond it before it looks."""
+        self._folder = folder
+        self._most_bytes = most_bytes
+        self._written = 0
+        self._changing = threading.Lock()
+
+    def read(self, file: str, size: int, start: int, stop: int, fetch: Fetch) -> bytes:
+        """The bytes of a file of so many from one position up to another; what isn't here is fetched first."""
+        stop = min(stop, size)
+        if start >= stop:
+            return b""
+        numbers = range(start // BLOCK_BYTES, (stop - 1) // BLOCK_BYTES + 1)
+        found = {number: self._kept(self._block(file, number)) for number in numbers}
+        for run in _runs([number for number in numbers if found[number] is None]):
+            first = run[0] * BLOCK_BYTES
+            data = fetch(first, min((run[-1] + 1) * BLOCK_BYTES, size))
+            for number in run:
+                begin = number * BLOCK_BYTES - first
+                found[number] = data[begin : begin + BLOCK_BYTES]
+                self._keep(self._block(file, number), data[begin : begin + BLOCK_BYTES])
+        whole = b"".join(part for part in found.values() if part is not None)
+        begin = start - numbers[0] * BLOCK_BYTES
+        return whole[begin : begin + stop - start]
+
+    def whole(self, file: str, size: int, fetch: Callable[[Path], None]) -> Path:
+        """A file of so many bytes as one below the folder, fetched to there first unless it is here."""
+        path = self._folder / "files" / f"{_digest(file)}{Path(file).suffix}"
+        with suppress(FileNotFoundError):
+            if path.stat().st_size == size:
+                _touch(path)
+                return path
+        path.parent.mkdir(parents=True, exist_ok=True)
+        unfinished = _unfinished(path)
+        try:
+            fetch(unfinished)
+            unfinished.replace(path)
+        finally:
+            unfinished.unlink(missing_ok=True)
+        self._account(size)
+        return path
+
+    def _block(self, file: str, number: int) -> Path:
+        digest = _digest(file)
+        return self._folder / "blocks" / digest[:2] / f"{digest}-{number}"
+
+    def _kept(self, path: Path) -> bytes | None:
+        try:
+            data = path.read_bytes()
+            _touch(path)
+        except OSError:
+            return None
+        return data
+
+    def _keep(self, path: Path, data: bytes) -> None:
+        """Keep a block; where the disk is full it is only not kept."""
+        unfinished = _unfinished(path)
+        try:
+            path.parent.mkdir(parents=True, exist_ok=True)
+            unfinished.write_bytes(data)
+            unfinished.replace(path)
+        except OSError:
+            with suppress(OSError):
+                unfinished.unlink()
+        self._account(len(data))
+
+    def _account(self, n_bytes: int) -> None:
+        with self._changing:
+            self._written += n_bytes
+            is_time = self._written > self._most_bytes / _LOOKS_PER_BOUND
+            if is_time:
+                self._written = 0
+        if is_time:
+            self._forget()
+
+    def _forget(self) -> None:
+        """Delete what was used least lately, down to nine tenths of the bound, if all together is beyond it."""
+        kept = sorted(self._all())
+        total = sum(size for _, size, _ in kept)
+        if total <= self._most_bytes:
+            return
+        latest = time.time() - _SECONDS_SAFE
+        for used_at, size, path in kept:
+            if total <= self._most_bytes * _SHARE_LEFT or used_at > latest:
+                break
+            with suppress(OSError):
+                path.unlink()
+                total -= size
+
+    def _all(self) -> Iterator[tuple[float, int, Path]]:
+        for part in ("blocks", "files"):
+            for folder, _, names in os.walk(self._folder / part):
+                for name in names:
+                    path = Path(folder, name)
+                    with suppress(OSError):
+                        facts = path.stat()
+                        yield facts.st_mtime, facts.st_size, path
+
+
+def _digest(file: str) -> str:
+    return hashlib.sha256(file.encode()).hexdigest()[:40]
+
+
+def _unfinished(path: Path) -> Path:
+    return path.with_name(f"{path.name}.{uuid.uuid4().hex[:12]}.unfinished")
+
+
+def _touch(path: Path) -> None:
+    """Note that a file was used, by its time of change; not more often than matters."""
+    if time.time() - path.stat().st_mtime > _SECONDS_SAFE / 2:
+        os.utime(path)
+
+
+def _runs(numbers: list[int]) -> Iterator[list[int]]:
+    """Consecutive numbers together."""
+    for _, run in groupby(enumerate(numbers), key=lambda pair: pair[1] - pair[0]):
+        yield [number for _, number in run]

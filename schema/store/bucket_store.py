@@ -1,0 +1,123 @@
+"""A prefix of a bucket as the place for the files of a lake. What is read is kept on this machine, up to a bound."""
+
+from __future__ import annotations
+
+import io
+import os
+from collections.abc import Iterable, Iterator, Sequence
+from concurrent.futures import ThreadPoolExecutor
+from pathlib import Path
+from typing import cast
+
+import duckdb
+import pyarrow as pa
+
+from schema.manifest import DataFile
+from schema.store.blocks import Blocks
+from schema.store.bucket import Bucket
+from schema.store.queries import SCHEME, StoredFiles
+from schema.store.store import StoredFile
+
+_AT_ONCE = 16
+_FEWEST_TO_LIST = 64
+
+
+class BucketStore:
+    """The files below a prefix of a bucket; the methods are those of `schema.store.store.Store`."""
+
+    def __init__(self, bucket: Bucket, blocks: Blocks) -> None:
+        self.bucket = bucket
+        self._blocks = blocks
+
+    @property
+    def url(self) -> str:
+        return self.bucket.url
+
+    def url_of(self, path: str) -> str:
+        return f"{self.bucket.url}/{path}"
+
+    def name_of(self, path: str) -> str:
+        return self.url_of(path)
+
+    def put(self, path: str, data: pa.Buffer | bytes) -> None:
+        self.bucket.put(path, data)
+
+    def settle(self, paths: Sequence[str]) -> None:
+        """Nothing to wait for: a file that was put is there for good."""
+
+    def take(self, local: Path, path: str) -> None:
+        self.bucket.put(path, local)
+        local.unlink()
+
+    def read(self, path: str) -> pa.Buffer:
+        return self.bucket.read(path)
+
+    def open(self, path: str, size: int) -> pa.NativeFile:
+        return pa.PythonFile(RangeReader(self, path, size), mode="r")
+
+    def range(self, path: str, size: int, start: int, stop: int) -> bytes:
+        """Some of the bytes of a file of so many; fetched by the block, and kept."""
+        return self._blocks.read(self.url_of(path), size, start, stop, lambda a, b: self.bucket.range(path, a, b))
+
+    def local(self, path: str, size: int) -> Path:
+        return self._blocks.whole(self.url_of(path), size, lambda target: self.bucket.copy_to(path, target))
+
+    def copy_to(self, path: str, target: Path, link: bool) -> None:
+        self.bucket.copy_to(path, target)
+
+    def name_for_queries(self, path: str) -> str:
+        return f"{SCHEME}{path}"
+
+    def attach(self, connection: duckdb.DuckDBPyConnection, files: Iterable[DataFile]) -> None:
+        sizes = {file.path: file.bytes for file in files}
+        connection.register_filesystem(StoredFiles(sizes, lambda path, size: RangeReader(self, path, size)))
+
+    def missing(self, paths: Sequence[str]) -> str | None:
+        if len(paths) > _FEWEST_TO_LIST:
+            there = {file.path for file in self.listed(os.path.commonpath(paths))}
+            return next((path for path in paths if path not in there), None)
+        with ThreadPoolExecutor(_AT_ONCE, "head") as pool:
+            sizes = pool.map(self.bucket.size, paths)
+            return next((path for path, size in zip(paths, sizes, strict=True) if size is None), None)
+
+    def delete(self, paths: Sequence[str]) -> None:
+        self.bucket.delete(paths)
+
+    def listed(self, prefix: str) -> Iterator[StoredFile]:
+        return self.bucket.listed(prefix)
+
+
+class RangeReader(io.RawIOBase):
+    """A file of a bucket as Python reads files."""
+
+    def __init__(self, store: BucketStore, path: str, size: int) -> None:
+        self._store = store
+        self._path = path
+        self._size = size
+        self._position = 0
+
+    def readable(self) -> bool:
+        return True
+
+    def seekable(self) -> bool:
+        return True
+
+    def tell(self) -> int:
+        return self._position
+
+    def seek(self, offset: int, whence: int = io.SEEK_SET) -> int:
+        base = {io.SEEK_SET: 0, io.SEEK_CUR: self._position, io.SEEK_END: self._size}[whence]
+        self._position = max(0, base + offset)
+        return self._position
+
+    def read(self, size: int | None = -1) -> bytes:
+        stop = self._size if size is None or size < 0 else self._position + size
+        data = self._store.range(self._path, self._size, self._position, stop)
+        self._position += len(data)
+        return data
+
+    def readinto(self, buffer: object) -> int:
+        view = memoryview(cast("bytearray", buffer)).cast("B")
+        data = self.read(len(view))
+        view[: len(data)] = data
+        return len(data)

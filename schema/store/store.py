@@ -1,0 +1,80 @@
+"""What every place for the files of a lake can do. Files are put whole and never change."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import dataclass
+from datetime import datetime
+from pathlib import Path
+from typing import TYPE_CHECKING, Protocol
+
+import duckdb
+import pyarrow as pa
+
+if TYPE_CHECKING:
+    from schema.manifest import DataFile
+
+
+@dataclass(frozen=True)
+class StoredFile:
+    """A file as a store lists it; path: relative to the lake."""
+
+    path: str
+    bytes: int
+    modified: datetime
+
+
+class Store(Protocol):
+    """The files of a lake by path, with slashes, relative to it.
+
+    Whatever reads raises FileNotFoundError for a file that isn't there, and OSError when the store fails to the last
+    try.
+    """
+
+    def __hash__(self) -> int: ...
+
+    @property
+    def url(self) -> str:
+        """Where the files are, for people and for other engines: file:// or s3://, without a slash at the end."""
+
+    def url_of(self, path: str) -> str:
+        """The URL of a file, as Iceberg's metadata names it."""
+
+    def name_of(self, path: str) -> str:
+        """A file as people are told of it."""
+
+    def put(self, path: str, data: pa.Buffer | bytes) -> None:
+        """Store a file, which others see whole or not at all once `settle` was called for it."""
+
+    def settle(self, paths: Sequence[str]) -> None:
+        """Return once these files, which were put, are there for good."""
+
+    def take(self, local: Path, path: str) -> None:
+        """Store a finished file of this machine, which is gone from there then."""
+
+    def read(self, path: str) -> pa.Buffer:
+        """The bytes of a file, fresh from the store."""
+
+    def open(self, path: str, size: int) -> pa.NativeFile:
+        """A file of so many bytes, for reading at random; nothing of it is fetched that isn't read, nor twice."""
+
+    def local(self, path: str, size: int) -> Path:
+        """A file of so many bytes as one of this machine, to be read soon: it may be forgotten later."""
+
+    def copy_to(self, path: str, target: Path, link: bool) -> None:
+        """Copy a file to a new one of this machine, as a hard link if asked and possible."""
+
+    def name_for_queries(self, path: str) -> str:
+        """What DuckDB reads the file by, on a connection that it was attached to."""
+
+    def attach(self, connection: duckdb.DuckDBPyConnection, files: Iterable[DataFile]) -> None:
+        """Let a connection, and its cursors, read these files by their names for queries."""
+
+    def missing(self, paths: Sequence[str]) -> str | None:
+        """One of these files that isn't there; None if all are."""
+
+    def delete(self, paths: Sequence[str]) -> None:
+        """Delete files; those that aren't there are passed over."""
+
+    def listed(self, prefix: str) -> Iterator[StoredFile]:
+        """Every file whose path begins with these folders, in any order."""
