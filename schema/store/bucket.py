@@ -37,10 +37,10 @@ class Bucket:
     """
 
     def __init__(self, url: str, endpoint: str | None) -> None:
-        """url: s3://bucket/prefix. endpoint: of a store that isn't Amazon's; default: $AWS_ENDPOINT_URL_S3, if set."""
+        """url: s3://bucket/prefix. endpoint: of a store that isn't Amazon's; default: as AWS's own variables say."""
         self.url = url.rstrip("/")
         bucket, _, prefix = self.url.removeprefix(SCHEME).partition("/")
-        self._remote = _remote(bucket, prefix, endpoint or os.environ.get("AWS_ENDPOINT_URL_S3"))
+        self._remote = _remote(bucket, prefix, endpoint or _endpoint())
 
     def put(self, path: str, data: pa.Buffer | bytes | Path) -> None:
         """Store an object; data: its bytes, or a file of this machine."""
@@ -96,6 +96,10 @@ class Bucket:
             raise PermissionError(f"{what}: the store refuses these credentials; see AWS_ACCESS_KEY_ID") from None
         except (BaseError, ValueError) as error:
             raise OSError(f"{what}: the store failed ({_in_short(error)})") from None
+
+
+def _endpoint() -> str | None:
+    return os.environ.get("AWS_ENDPOINT_URL_S3") or os.environ.get("AWS_ENDPOINT_URL") or None
 
 
 def _remote(bucket: str, prefix: str, endpoint: str | None) -> S3Store:
