@@ -10,7 +10,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 import pyarrow.parquet as pq
 
-from ingest.changes import WrittenPart
+from ingest.changes import WrittenPart, packed
 from ingest.study import Curves, StudyFacts
 from ingest.write import write_curves
 from schema.data_files import stored_table
@@ -33,7 +33,7 @@ def carry_over(
     ids: list[int] = trials["trial_id"].to_pylist()
     curves = _curves(rows, ids)
     written = write_curves(store, facts.study, ids, curves)
-    return WrittenPart(facts, trials, written, frozenset(curves.values), (), is_carried=True)
+    return WrittenPart(facts, packed(trials), written, frozenset(curves.values), (), is_carried=True)
 
 
 def stored_trials(store: Store, stored: Collection[DataFile], study: Study) -> pa.Table:

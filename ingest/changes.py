@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
+from itertools import islice
 
 import numpy as np
 import pyarrow as pa
@@ -12,19 +13,35 @@ from ingest.report import Quarantined
 from ingest.study import LoadedPart, StudyFacts, StudyPart, source_digest, study_digest, trial_digests
 from schema.data_files import Written
 from schema.names import Study
-from schema.tables import STUDIES, TRIALS
+from schema.tables import TRIALS
+
+_STUDIES_AT_ONCE = 1000
 
 
 @dataclass(frozen=True)
 class WrittenPart:
-    """A part of a study whose curves are in data files now. is_carried: it was stored before and only stays."""
+    """A part of a study whose curves are in data files now, small enough to keep a hundred thousand of them.
+
+    packed: its rows of `trials`; as a table they would take ten times the memory. is_carried: it was stored before and
+    only stays.
+    """
 
     facts: StudyFacts
-    trials: pa.Table
+    packed: pa.Buffer
     written: Sequence[Written]
     metrics: frozenset[str]
     quarantined: Sequence[Quarantined]
     is_carried: bool = False
+
+    @property
+    def trials(self) -> pa.Table:
+        """Its rows of `trials`."""
+        return pa.Table.from_batches([pa.ipc.read_record_batch(self.packed, TRIALS)])
+
+
+def packed(trials: pa.Table) -> pa.Buffer:
+    """Rows of `trials` as a part keeps them."""
+    return pa.record_batch([column.combine_chunks() for column in trials.columns], schema=TRIALS).serialize()
 
 
 @dataclass
@@ -53,16 +70,16 @@ class StudyChange:
         return [written for part in self.parts for written in part.written]
 
     def trials(self) -> pa.Table:
-        """The rows of `trials` for this study, by trial_id."""
-        return pa.concat_tables([part.trials for part in self.parts]).sort_by("trial_id")
+        """The rows of `trials` for this study, in any order."""
+        return pa.concat_tables([part.trials for part in self.parts])
 
-    def study_row(self, trials: pa.Table) -> pa.Table:
-        """The row of `studies` for this study with these trials."""
-        facts = self.parts[0].facts
+    def study_row(self) -> dict[str, object]:
+        """The row of `studies` for this study."""
+        facts, trials = self.parts[0].facts, self.trials()
         statuses = trials["status"].to_pylist()
         digests = dict(zip(trials["trial_id"].to_pylist(), trials["content_digest"].to_pylist(), strict=True))
         measurements = sum(w.file.rows for w in self.written if w.file.table == "measurements")
-        row = {
+        return {
             **self.study.key(),
             "batch_unit": facts.batch_unit,
             "train_steps": facts.train_steps,
@@ -82,7 +99,13 @@ class StudyChange:
             "source_digest": self.source_digest,
             "content_digest": study_digest(facts, digests),
         }
-        return pa.Table.from_pylist([row], STUDIES)
+
+
+def trials_of(changes: Iterable[StudyChange]) -> Iterator[pa.Table]:
+    """The rows of `trials` for some studies, those of many in each table."""
+    left = iter(changes)
+    while some := [change.trials() for change in islice(left, _STUDIES_AT_ONCE)]:
+        yield pa.concat_tables(some).combine_chunks()
 
 
 def trial_rows(part: StudyPart, loaded: LoadedPart, nonfinite: Sequence[int]) -> pa.Table:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from ingest.changes import WrittenPart, trial_rows
+from ingest.changes import WrittenPart, packed, trial_rows
 from ingest.study import Curves, StudyPart
 from ingest.write import write_curves
 from schema.store.store import Store
@@ -16,7 +16,7 @@ def convert(store: Store, part: StudyPart) -> WrittenPart:
     trial_ids = [trial.trial_id for trial in loaded.trials]
     written = write_curves(store, part.study, trial_ids, loaded.curves)
     rows = trial_rows(part, loaded, nonfinite_by_trial(loaded.curves))
-    return WrittenPart(loaded.facts, rows, written, frozenset(loaded.curves.values), loaded.quarantined)
+    return WrittenPart(loaded.facts, packed(rows), written, frozenset(loaded.curves.values), loaded.quarantined)
 
 
 def nonfinite_by_trial(curves: Curves) -> list[int]:

@@ -10,7 +10,7 @@ from datetime import UTC, datetime
 import pyarrow as pa
 from sqlalchemy.exc import IntegrityError
 
-from ingest.changes import StudyChange
+from ingest.changes import StudyChange, trials_of
 from ingest.small_tables import collection_rows, goal_rows, metric_rows, without_studies
 from schema import iceberg
 from schema.data_files import Written, stored_table, studies_in, write_small_table
@@ -22,7 +22,7 @@ from schema.names import Study
 from schema.publishing import FileChanges, ReleaseFacts, commit_release, content_digest, store
 from schema.registry import CollectionFacts, Goal
 from schema.store.store import Store
-from schema.tables import PARTITIONED, TABLES
+from schema.tables import PARTITIONED, STUDIES, TABLES
 
 ATTEMPTS = 50
 
@@ -99,14 +99,14 @@ class _Draft:
         for study, change in changes.items():
             if change.adds and stored_digests.get(study) != news.based_on.get(study):
                 raise Overtaken(str(study))
-        rows = {study: (change.trials(), change) for study, change in changes.items()}
-        studies = {study: change.study_row(trials) for study, (trials, change) in rows.items()}
-        new = {study: row["content_digest"][0].as_py() for study, row in studies.items()}
-        self.changes = {s: changes[s] for s, digest in new.items() if stored_digests.get(s) != digest}
+        rows = {study: change.study_row() for study, change in changes.items()}
+        self.changes = {s: changes[s] for s, row in rows.items() if stored_digests.get(s) != row["content_digest"]}
         replaced = set(self.changes)
         if replaced:
-            tables["studies"] = without_studies(tables["studies"], replaced, [studies[s] for s in self.changes])
-            tables["trials"] = without_studies(self._stored("trials"), replaced, [rows[s][0] for s in self.changes])
+            new = pa.Table.from_pylist([rows[study] for study in self.changes], STUDIES)
+            tables["studies"] = without_studies(tables["studies"], replaced, [new])
+            trials = list(trials_of(self.changes.values()))
+            tables["trials"] = without_studies(self._stored("trials"), replaced, trials)
         if base is not None or replaced:
             tables["collections"] = collection_rows(tables["collections"], tables["studies"], news.collections)
             tables["goals"] = goal_rows(tables["goals"], tables["studies"], news.goals)

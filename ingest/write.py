@@ -165,4 +165,4 @@ class _File:
         """Put the file in its place."""
         self._writer.close()
         data = self._buffer.getvalue()
-        return Written(keep(store, self._table, study, data, self._n_rows), self._writer.writer.metadata)
+        return Written.of(keep(store, self._table, study, data, self._n_rows), self._writer.writer.metadata)

@@ -34,7 +34,9 @@ def adopt(
     for table in TABLES:
         changes.removed[table] = [file for file in before.values() if file.table == table and file.path not in here]
         new = [file for file in files if file.table == table and file.path not in before]
-        changes.added[table] = [Written(file, pq.read_metadata(lake.store.open(file.path, file.bytes))) for file in new]
+        changes.added[table] = [
+            Written.of(file, pq.read_metadata(lake.store.open(file.path, file.bytes))) for file in new
+        ]
     branch = f"adopt-{uuid.uuid4().hex}"
     release = commit_release(lake, base, branch, changes, facts, studies)
     try:

@@ -21,10 +21,22 @@ from schema.tables import NAMESPACE, STUDY_KEYS, TABLES
 
 @dataclass(frozen=True)
 class Written:
-    """A new data file and the Parquet metadata that its writer left."""
+    """A new data file and its Parquet footer, packed: an ingest keeps those of all files until it publishes."""
 
     file: DataFile
-    metadata: pq.FileMetaData
+    footer: pa.Buffer
+
+    @staticmethod
+    def of(file: DataFile, metadata: pq.FileMetaData) -> Written:
+        """A file and the metadata that its writer left."""
+        packed = pa.BufferOutputStream()
+        metadata.write_metadata_file(packed)
+        return Written(file, packed.getvalue())
+
+    @property
+    def metadata(self) -> pq.FileMetaData:
+        """What its footer says."""
+        return pq.read_metadata(pa.BufferReader(self.footer))
 
 
 def folder_of(table: str, study: Study | None) -> Path:
@@ -54,7 +66,7 @@ def write_small_table(store: Store, name: str, table: pa.Table) -> Written:
     buffer = pa.BufferOutputStream()
     pq.write_table(table, buffer, compression="zstd", store_schema=False)
     data = buffer.getvalue()
-    return Written(keep(store, name, None, data, table.num_rows), pq.read_metadata(pa.BufferReader(data)))
+    return Written.of(keep(store, name, None, data, table.num_rows), pq.read_metadata(pa.BufferReader(data)))
 
 
 def stored_table(store: Store, files: Sequence[DataFile], name: str) -> pa.Table:

@@ -12,7 +12,11 @@ _AT_ONCE = 16  # a file system writes down together what several threads wait fo
 
 def on_disk(top: Path, files: Collection[Path]) -> None:
     """Return once these files below `top`, and the names of all folders that lead to them, are on the disk."""
-    folders = {folder for file in files for folder in file.parents if folder.is_relative_to(top)}
+    folders: set[Path] = set()
+    for folder in {file.parent for file in files}:
+        while folder not in folders and folder.is_relative_to(top):
+            folders.add(folder)
+            folder = folder.parent
     with ThreadPoolExecutor(_AT_ONCE, "sync") as pool:
         for paths in (files, folders):
             for _ in pool.map(_sync, paths):

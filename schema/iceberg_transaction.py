@@ -2,14 +2,16 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from typing import Self
 
 from pyiceberg.manifest import ManifestFile
 from pyiceberg.table import Table, Transaction
 from pyiceberg.table.metadata import TableMetadata
-from pyiceberg.table.snapshots import Operation
+from pyiceberg.table.snapshots import Operation, Summary, UpdateMetrics, update_snapshot_summaries
 from pyiceberg.table.update import TableUpdate, _apply_table_update, _TableMetadataUpdateContext
 from pyiceberg.table.update.snapshot import _OverwriteFiles
+from pyiceberg.typedef import EMPTY_DICT
 
 
 class QuickTransaction(Transaction):
@@ -47,3 +49,15 @@ class _Replacement(_OverwriteFiles):
 
     def _existing_manifests(self) -> list[ManifestFile]:
         return [m for m in super()._existing_manifests() if m.has_added_files() or m.has_existing_files()]
+
+    def _summary(self, snapshot_properties: Mapping[str, str] = EMPTY_DICT) -> Summary:
+        """Without the count of changed partitions, for which PyIceberg would write down the path of each."""
+        metrics = UpdateMetrics()
+        for file in self._added_data_files:
+            metrics.add_file(file)
+        for file in self._deleted_data_files:
+            metrics.remove_file(file)
+        metadata, parent = self._transaction.table_metadata, self._parent_snapshot_id
+        previous = metadata.snapshot_by_id(parent) if parent is not None else None
+        summary = Summary(self._operation, **metrics.to_dict(), **snapshot_properties)
+        return update_snapshot_summaries(summary, previous.summary if previous is not None else None)
