@@ -9,6 +9,7 @@ from __future__ import annotations
 import hashlib
 import os
 from collections.abc import Sequence
+from functools import partial
 from importlib import resources
 from pathlib import Path
 
@@ -57,13 +58,13 @@ def serving_file(lake: Lake, release: Release) -> Path:
 
 def open_release(lake: Lake, release: Release) -> duckdb.DuckDBPyConnection:
     """A read-only connection to a release; use `.cursor()` for one per thread."""
-    return connect(lake, serving_file(lake, release), lake.files(release))
+    return connect(lake, serving_file(lake, release), release)
 
 
-def connect(lake: Lake, serving: Path, files: Sequence[DataFile]) -> duckdb.DuckDBPyConnection:
-    """A read-only connection to a release's DuckDB file, which may read these files of the release."""
+def connect(lake: Lake, serving: Path, release: Release) -> duckdb.DuckDBPyConnection:
+    """A read-only connection to a release's DuckDB file, which may read the files of the release."""
     connection = duckdb.connect(str(serving), read_only=True)
-    lake.store.attach(connection, files)
+    lake.store.attach(connection, partial(lake.files, release))
     return connection
 
 
@@ -81,7 +82,7 @@ def _build(path: Path, lake: Lake, files: list[DataFile]) -> None:
         ),
     )
     connection = duckdb.connect(str(path))
-    lake.store.attach(connection, files)
+    lake.store.attach(connection, lambda: files)
     try:
         for table in TABLES:
             name_files(connection, lake, table, ordered)

@@ -7,9 +7,11 @@ workload and metrics go by name, so that the files serve every release in which 
 from __future__ import annotations
 
 import json
+import threading
 from collections.abc import Callable, Mapping
 from contextlib import ExitStack
 from functools import cached_property
+from pathlib import Path
 
 import numpy as np
 import pyarrow as pa
@@ -21,6 +23,7 @@ from schema.tables import STATUSES
 from schema.trial_facts import TRIALS, WorkloadTrials, batch_of_trials, trials_of_batch
 
 NAMES = ("trials", "records", "frontiers")
+MOST_OPEN = 2048
 _METRICS = b"metric of each batch"
 _IS_COUNTED = np.array([status in COUNTED for status in STATUSES])
 
@@ -66,6 +69,46 @@ class OpenWorkload:
             return pa.ipc.open_file(self._sources[name])
         except (OSError, pa.ArrowException) as error:
             raise harmed(error) from None
+
+
+class OpenWorkloads:
+    """The files of workloads, mapped when they are first asked for, by the names of their folders.
+
+    Only so many at once: a process may have 65,530 maps and, on some machines, 1,024 open files.
+    """
+
+    def __init__(self, folder: Path, make_again: Callable[[], None], most: int = MOST_OPEN) -> None:
+        """folder: that of all workloads. make_again: makes those that were removed."""
+        self._folder = folder
+        self._make_again = make_again
+        self._most = most
+        self._open: dict[str, OpenWorkload] = {}
+        self._changing = threading.Lock()
+
+    def __len__(self) -> int:
+        return len(self._open)
+
+    def opened(self, name: str) -> OpenWorkload:
+        """The files of a workload; whoever has them keeps them, whatever becomes of the folder. Raises LakeBroken."""
+        found = self._open.get(name)
+        if found is None:
+            try:
+                if not (self._folder / name).is_dir():
+                    self._make_again()
+                found = OpenWorkload({part: mapped_file(self._folder / name / f"{part}.arrow") for part in NAMES})
+            except (OSError, pa.ArrowException) as error:
+                raise harmed(error) from None
+            with self._changing:
+                self._open[name] = found
+                while len(self._open) > self._most:
+                    del self._open[next(iter(self._open))]
+        return found
+
+
+def mapped_file(path: Path) -> pa.BufferReader:
+    """A file in memory, without a file handle."""
+    with pa.memory_map(str(path)) as file:
+        return pa.BufferReader(file.read_buffer())
 
 
 def harmed(error: Exception) -> LakeBroken:

@@ -12,7 +12,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import ExitStack
 from dataclasses import dataclass
-from functools import partial
+from functools import cached_property, partial
 from itertools import groupby
 from pathlib import Path
 
@@ -32,25 +32,20 @@ from schema.record_files import RecordFiles
 from schema.serving import sql
 from schema.tables import STATUSES
 from schema.trial_facts import Trials, WorkloadTrials
-from schema.workload_file import NAMES, OpenWorkload, harmed, write_workload
+from schema.workload_file import write_workload
 
 WORKLOAD_VERSION = 1
 _UNFINISHED = ".unfinished"
 
 
 @dataclass(frozen=True)
-class WorkloadStudies:
-    """A workload of a release: its studies by ascending batch size, with consecutive study_id.
-
-    metrics, content_digests: by study. directions: of those of its metrics that have one.
-    """
+class Studies:
+    """A workload of a release: its studies by ascending batch size, with consecutive study_id. metrics: by study."""
 
     workload: Workload
     first_study: int
     batch_sizes: tuple[int, ...]
     metrics: tuple[tuple[str, ...], ...]
-    content_digests: tuple[str, ...]
-    directions: Mapping[str, str]
 
     @property
     def last_study(self) -> int:
@@ -59,6 +54,14 @@ class WorkloadStudies:
     @property
     def studies(self) -> list[Study]:
         return [Study(self.workload, batch_size) for batch_size in self.batch_sizes]
+
+
+@dataclass(frozen=True)
+class WorkloadStudies(Studies):
+    """With what its files depend on. content_digests: by study. directions: of those of its metrics that have one."""
+
+    content_digests: tuple[str, ...]
+    directions: Mapping[str, str]
 
 
 def workloads_of(connection: duckdb.DuckDBPyConnection) -> list[WorkloadStudies]:
@@ -94,10 +97,15 @@ def trials_of(connection: duckdb.DuckDBPyConnection, studies: WorkloadStudies) -
     return WorkloadTrials(offsets, Trials(trial_id, status, last_step))
 
 
-def open_workloads(
+def workloads_folder(lake: Lake) -> Path:
+    """Where the folders of all workloads are."""
+    return lake.folder / "serving" / "workloads"
+
+
+def made_workloads(
     lake: Lake, connection: duckdb.DuckDBPyConnection, workloads: Sequence[WorkloadStudies], files: Iterable[DataFile]
-) -> list[OpenWorkload]:
-    """The files of these workloads, made first where they are missing; raises LakeBroken.
+) -> list[str]:
+    """The names of the folders of these workloads, made where they are missing; raises LakeBroken.
 
     connection: to the release's DuckDB file. files: of the release.
     """
@@ -109,7 +117,7 @@ def open_workloads(
     if not all(source.folder.is_dir() for source in sources):
         with only_one_at_a_time(lake.folder / "serving"):
             _make([source for source in sources if not source.folder.is_dir()], connection)
-    return [source.opened() for source in sources]
+    return [source.folder.name for source in sources]
 
 
 @dataclass(frozen=True)
@@ -120,20 +128,13 @@ class _Sources:
     studies: WorkloadStudies
     files: Sequence[Sequence[DataFile]]
 
-    @property
+    @cached_property
     def folder(self) -> Path:
         """Where they are, by the digest of all that goes into them."""
         facts: list[object] = [WORKLOAD_VERSION, sorted(self.studies.directions.items()), COUNTED]
         parts = zip(self.studies.batch_sizes, self.studies.content_digests, self.files, strict=True)
         facts += [(size, digest, sorted(file.sha256 for file in files)) for size, digest, files in parts]
-        return self.lake.folder / "serving" / "workloads" / hashlib.sha256(repr(facts).encode()).hexdigest()[:32]
-
-    def opened(self) -> OpenWorkload:
-        """The files, mapped into memory; they stay so, whatever becomes of the folder."""
-        try:
-            return OpenWorkload({name: pa.memory_map(str(self.folder / f"{name}.arrow")) for name in NAMES})
-        except (OSError, pa.ArrowException) as error:
-            raise harmed(error) from None
+        return workloads_folder(self.lake) / hashlib.sha256(repr(facts).encode()).hexdigest()[:32]
 
     @property
     def n_records(self) -> int:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -17,8 +17,7 @@ from schema.names import Study, Trial, Workload
 from schema.registry import Goal
 from schema.serving import connect, serving_file
 from schema.store.store import Store
-from schema.workload_file import OpenWorkload
-from schema.workload_files import WorkloadStudies, open_workloads, workloads_of
+from schema.workload_index import KnownWorkload, open_workloads
 from service.errors import UnknownName, near_names, near_numbers
 from service.sql import sql
 from service.workload_facts import WorkloadFacts
@@ -40,9 +39,8 @@ class ReleaseView:
         self,
         number: int,
         connection: duckdb.DuckDBPyConnection,
-        workloads: Sequence[tuple[WorkloadStudies, OpenWorkload]],
+        workloads: Iterable[KnownWorkload],
         store: Store,
-        files: Mapping[Study, Sequence[DataFile]],
         digest: str = "",
         serving_file: Path = Path(),
     ) -> None:
@@ -52,7 +50,6 @@ class ReleaseView:
             connection: to its serving file; kept.
             workloads: of the release, in the numbering of the connection's `base` tables.
             store: where its files are.
-            files: with the measurements of each study.
             digest: tells the bytes of this release from any other's.
             serving_file: what the connection is to.
         """
@@ -61,16 +58,13 @@ class ReleaseView:
         self.serving_file = serving_file
         self._connection = connection
         self.store = store
-        self._files = files
         self._metaparameters: dict[str, bool] | None = None
         self.metrics = {
             name: Metric(name, metric_id, direction) for name, metric_id, direction in self.rows("metric_facts")
         }
         self.workloads = {
-            studies.workload: WorkloadFacts(
-                studies.workload, studies.first_study, studies.batch_sizes, studies.metrics, opened
-            )
-            for studies, opened in workloads
+            known.studies.workload: WorkloadFacts(**vars(known.studies), open=known.opened, files=known.files)
+            for known in workloads
         }
         self.goals = tuple(
             Goal(Workload(*keys), metric, target, source) for *keys, metric, target, source in self.rows("goals")
@@ -79,18 +73,10 @@ class ReleaseView:
     @staticmethod
     def open(lake: Lake, release: Release) -> ReleaseView:
         """Open a release, building its serving files first if need be; raises LakeBroken."""
-        files = lake.files(release)
-        measurements: dict[Study, list[DataFile]] = {}
-        for file in files:
-            if file.table == "measurements" and file.study is not None:
-                measurements.setdefault(file.study, []).append(file)
         database = serving_file(lake, release)
-        connection = connect(lake, database, files)
-        studies = workloads_of(connection)
-        workloads = zip(studies, open_workloads(lake, connection, studies, files), strict=True)
-        return ReleaseView(
-            release.number, connection, list(workloads), lake.store, measurements, release.manifest_sha256, database
-        )
+        connection = connect(lake, database, release)
+        workloads = open_workloads(lake, release, connection)
+        return ReleaseView(release.number, connection, workloads, lake.store, release.manifest_sha256, database)
 
     def cursor(self) -> duckdb.DuckDBPyConnection:
         """A connection of one's own to the release, for one thread."""
@@ -154,5 +140,5 @@ class ReleaseView:
 
     def measurement_files(self, facts: WorkloadFacts, study: int | None = None) -> list[DataFile]:
         """The files with the measurements of a workload, or of its study of that index."""
-        batch_sizes = facts.batch_sizes if study is None else facts.batch_sizes[study : study + 1]
-        return [path for b in batch_sizes for path in self._files.get(Study(facts.workload, b), ())]
+        studies = range(len(facts.batch_sizes)) if study is None else (study,)
+        return [file for each in studies for file in facts.files(each)]

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from typing import Any
@@ -9,6 +10,7 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
+from schema.manifest import DataFile
 from schema.names import LARGEST_INTEGER, Workload
 from schema.trial_facts import Trials
 from schema.workload_file import OpenWorkload
@@ -21,14 +23,20 @@ Flags = npt.NDArray[np.bool_]
 class WorkloadFacts:
     """A workload: its studies by ascending batch size, with consecutive study_id, and its trials, opened when needed.
 
-    metrics: by study.
+    metrics: by study. open: opens its files, or finds them open. files: with the measurements of its study of an index.
     """
 
     workload: Workload
     first_study: int
     batch_sizes: tuple[int, ...]
     metrics: tuple[tuple[str, ...], ...]
-    opened: OpenWorkload
+    open: Callable[[], OpenWorkload]
+    files: Callable[[int], Sequence[DataFile]]
+
+    @property
+    def opened(self) -> OpenWorkload:
+        """Its files."""
+        return self.open()
 
     @property
     def last_study(self) -> int:

@@ -4,8 +4,9 @@ from __future__ import annotations
 
 import io
 import os
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
+from functools import cache
 from pathlib import Path
 from typing import cast
 
@@ -68,8 +69,8 @@ class BucketStore:
     def name_for_queries(self, path: str) -> str:
         return f"{SCHEME}{path}"
 
-    def attach(self, connection: duckdb.DuckDBPyConnection, files: Iterable[DataFile]) -> None:
-        sizes = {file.path: file.bytes for file in files}
+    def attach(self, connection: duckdb.DuckDBPyConnection, files: Callable[[], Iterable[DataFile]]) -> None:
+        sizes = cache(lambda: {file.path: file.bytes for file in files()})
         connection.register_filesystem(StoredFiles(sizes, lambda path, size: RangeReader(self, path, size)))
 
     def missing(self, paths: Sequence[str]) -> str | None:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import os
 import shutil
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from datetime import UTC, datetime
 from pathlib import Path
@@ -67,7 +67,7 @@ class FolderStore:
     def name_for_queries(self, path: str) -> str:
         return str(self.folder / path)
 
-    def attach(self, connection: duckdb.DuckDBPyConnection, files: Iterable[DataFile]) -> None:
+    def attach(self, connection: duckdb.DuckDBPyConnection, files: Callable[[], Iterable[DataFile]]) -> None:
         """Nothing to do: DuckDB reads the files of folders by itself."""
 
     def missing(self, paths: Sequence[str]) -> str | None:

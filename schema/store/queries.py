@@ -19,7 +19,7 @@ class StoredFiles(AbstractFileSystem):  # type: ignore[misc]
     protocol = SCHEME.removesuffix("://")
     cachable = False
 
-    def __init__(self, sizes: Mapping[str, int], open_file: Callable[[str, int], RawIOBase]) -> None:
+    def __init__(self, sizes: Callable[[], Mapping[str, int]], open_file: Callable[[str, int], RawIOBase]) -> None:
         """sizes: of the files, in bytes, by path. open_file: opens the one of that path and size."""
         super().__init__()
         self._sizes = sizes
@@ -29,13 +29,13 @@ class StoredFiles(AbstractFileSystem):  # type: ignore[misc]
         return self._open_file(_path(path), self.size(path))
 
     def size(self, path: str) -> int:
-        known = self._sizes.get(_path(path))
+        known = self._sizes().get(_path(path))
         if known is None:
             raise FileNotFoundError(path)
         return known
 
     def exists(self, path: str, **_: Any) -> bool:
-        return _path(path) in self._sizes
+        return _path(path) in self._sizes()
 
     def glob(self, path: str, **_: Any) -> list[str]:
         return [path] if self.exists(path) else []

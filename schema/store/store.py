@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from datetime import datetime
 from pathlib import Path
@@ -67,8 +67,11 @@ class Store(Protocol):
     def name_for_queries(self, path: str) -> str:
         """What DuckDB reads the file by, on a connection that it was attached to."""
 
-    def attach(self, connection: duckdb.DuckDBPyConnection, files: Iterable[DataFile]) -> None:
-        """Let a connection, and its cursors, read these files by their names for queries."""
+    def attach(self, connection: duckdb.DuckDBPyConnection, files: Callable[[], Iterable[DataFile]]) -> None:
+        """Let a connection, and its cursors, read these files by their names for queries.
+
+        files: asked for only once they are read, since the list of a large release takes seconds.
+        """
 
     def missing(self, paths: Sequence[str]) -> str | None:
         """One of these files that isn't there; None if all are."""

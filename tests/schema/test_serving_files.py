@@ -12,6 +12,7 @@ from ingest.run import ingest
 from schema.errors import LakeBroken
 from schema.lake import Lake
 from schema.names import Workload
+from schema.workload_file import OpenWorkloads
 from service.answers.goal import Goal
 from service.answers.scaling import scaling
 from service.answers.selection import Selection
@@ -53,6 +54,13 @@ def folders(lake: Lake) -> dict[Path, int]:
     return {path: path.stat().st_mtime_ns for path in (lake.folder / "serving" / "workloads").iterdir()}
 
 
+def mapped(lake: Lake) -> set[str]:
+    """The folders of workloads of which this process has files in memory."""
+    top = f"{lake.folder}/serving/workloads/"
+    lines = Path("/proc/self/maps").read_text().splitlines()
+    return {line.partition(top)[2].partition("/")[0] for line in lines if top in line}
+
+
 def test_a_corrected_study_makes_the_files_of_its_own_workload_alone(lake: Lake, tmp_path: Path) -> None:
     copy = tmp_path / "lake"
     again = Lake.create(copy)
@@ -92,6 +100,34 @@ def test_an_open_release_stays_so_without_its_files(lake: Lake) -> None:
     view = opened(lake)
     shutil.rmtree(lake.folder / "serving")
     assert steps(view, ADAM) == [20]
+
+
+def test_a_workload_is_mapped_when_it_is_first_asked_for_and_its_files_are_closed(lake: Lake) -> None:
+    view = opened(lake)
+    assert mapped(lake) == set()
+    steps(view, SGD)
+    assert len(mapped(lake)) == 1
+    assert not [link for link in Path("/proc/self/fd").iterdir() if "/serving/workloads/" in str(link.resolve())]
+    assert len(folders(lake)) == 2
+
+
+def test_only_so_many_workloads_are_mapped_at_once_and_those_in_use_stay(lake: Lake) -> None:
+    opened(lake)
+    first, second = sorted(path.name for path in folders(lake))
+    workloads = OpenWorkloads(lake.folder / "serving" / "workloads", lambda: None, most=1)
+    kept = workloads.opened(first)
+    assert workloads.opened(first) is kept
+    workloads.opened(second)
+    assert len(workloads) == 1
+    assert kept.trials.trials.trial_id.tolist()[:2] == [1, 2]
+
+
+def test_the_files_of_each_study_are_those_of_the_release(lake: Lake) -> None:
+    view = opened(lake)
+    found = [file for facts in view.workloads.values() for file in view.measurement_files(facts)]
+    listed = [file for file in lake.files(lake.release()) if file.table == "measurements"]
+    assert sorted(found, key=lambda file: file.path) == listed
+    assert {file.batch_size for file in view.measurement_files(view.workload(SGD), 1)} == {16}
 
 
 @pytest.mark.parametrize("harm", [lambda path: path.write_bytes(b"junk" * 100), lambda path: path.unlink()])

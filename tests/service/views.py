@@ -19,7 +19,8 @@ from schema.record_files import StudyRecords
 from schema.store.folder import FolderStore
 from schema.tables import MEASUREMENTS, file_schema
 from schema.workload_file import NAMES, OpenWorkload, write_workload
-from schema.workload_files import WorkloadStudies, trials_of, workloads_of
+from schema.workload_files import Studies, WorkloadStudies, trials_of, workloads_of
+from schema.workload_index import KnownWorkload
 from service.release_view import ReleaseView
 from tests.oracle import Row
 
@@ -79,9 +80,15 @@ def view_of(
     _table(connection, "metrics", [{"metric_id": 1, "metric": METRIC, "direction": direction}], _METRICS)
     _table(connection, "goals", [], _GOALS)
     found = [
-        (own, _in_memory(connection, own, pa.Table.from_pylist(records, _RECORDS))) for own in workloads_of(connection)
+        _known(own, _in_memory(connection, own, pa.Table.from_pylist(records, _RECORDS)), files)
+        for own in workloads_of(connection)
     ]
-    return ReleaseView(1, connection, found, FolderStore(folder or Path()), files)
+    return ReleaseView(1, connection, found, FolderStore(folder or Path()))
+
+
+def _known(studies: WorkloadStudies, opened: OpenWorkload, files: Mapping[Study, Sequence[DataFile]]) -> KnownWorkload:
+    plain = Studies(studies.workload, studies.first_study, studies.batch_sizes, studies.metrics)
+    return KnownWorkload(plain, lambda: opened, lambda study: files.get(studies.studies[study], ()))
 
 
 def _in_memory(connection: duckdb.DuckDBPyConnection, studies: WorkloadStudies, records: pa.Table) -> OpenWorkload:
