@@ -1,16 +1,17 @@
 """A bucket by the S3 protocol: requests for whole objects, ranges and lists.
 
-Requests that fail are tried again, with ever longer pauses, for at most a minute.
+Requests that fail are tried again, with ever longer pauses, for half a minute; none takes longer than that either.
 """
 
 from __future__ import annotations
 
 import os
-from collections.abc import Iterator, Sequence
-from contextlib import contextmanager
+import time
+from collections.abc import Callable, Iterator, Sequence
 from datetime import timedelta
+from functools import partial
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, TypeVar
 
 import obstore
 import pyarrow as pa
@@ -25,7 +26,10 @@ if TYPE_CHECKING:
 SCHEME = "s3://"
 _REGION = "us-east-1"
 _CHUNK = 8 << 20
-_SECONDS_TO_TRY = 60
+_OBJECTS_AT_ONCE = 1000  # as many as the protocol tells in one answer
+_PAUSES = (0.1, 0.2, 0.4, 0.8)  # seconds
+_Found = TypeVar("_Found")
+SECONDS_TO_TRY = 30
 _SECONDS_OF_A_REQUEST = 30
 
 
@@ -44,58 +48,73 @@ class Bucket:
 
     def put(self, path: str, data: pa.Buffer | bytes | Path) -> None:
         """Store an object; data: its bytes, or a file of this machine."""
-        with self._failures(path):
-            obstore.put(self._remote, path, data if isinstance(data, Path) else bytes(data))
+        content = data if isinstance(data, Path) else bytes(data)
+        self._tried(path, lambda: obstore.put(self._remote, path, content))
 
     def read(self, path: str) -> pa.Buffer:
         """The bytes of an object."""
-        with self._failures(path):
-            return pa.py_buffer(obstore.get(self._remote, path).bytes())
+        return pa.py_buffer(self._tried(path, lambda: obstore.get(self._remote, path).bytes()))
 
     def range(self, path: str, start: int, stop: int) -> bytes:
         """Some of the bytes of an object."""
-        with self._failures(path):
-            return bytes(obstore.get_range(self._remote, path, start=start, end=stop))
+        return bytes(self._tried(path, lambda: obstore.get_range(self._remote, path, start=start, end=stop)))
 
-    def copy_to(self, path: str, target: Path) -> None:
-        """Write an object to a new file of this machine."""
-        with self._failures(path), target.open("xb") as file:
-            for chunk in obstore.get(self._remote, path).stream(_CHUNK):
-                file.write(chunk)
+    def copy_to(self, path: str, target: Path, size: int | None = None) -> None:
+        """Write an object to a new file of this machine; size: in bytes, if known.
+
+        By parts, so that a slow connection has half a minute for each, and a failure costs one.
+        """
+        if size is None:
+            size = self.size(path)
+            if size is None:
+                raise FileNotFoundError(f"{self.url}/{path} is not there")
+        with target.open("xb") as file:
+            for start in range(0, size, _CHUNK):
+                file.write(self.range(path, start, min(start + _CHUNK, size)))
 
     def size(self, path: str) -> int | None:
         """The size of an object in bytes; None for one that isn't there."""
         try:
-            with self._failures(path):
-                return int(obstore.head(self._remote, path)["size"])
+            return int(self._tried(path, lambda: obstore.head(self._remote, path))["size"])
         except FileNotFoundError:
             return None
 
     def delete(self, paths: Sequence[str]) -> None:
         """Delete objects; those that aren't there are passed over."""
         if paths:
-            with self._failures(paths[0]):
-                obstore.delete(self._remote, list(paths))
+            self._tried(paths[0], lambda: obstore.delete(self._remote, list(paths)))
 
     def listed(self, prefix: str) -> Iterator[StoredFile]:
         """Every object whose path begins with these folders."""
-        with self._failures(prefix):
-            for some in obstore.list(self._remote, prefix.rstrip("/") or None):
-                for facts in some:
-                    yield StoredFile(facts["path"], facts["size"], facts["last_modified"])
+        folder, last = prefix.rstrip("/"), ""
+        while page := self._tried(folder, partial(self._listed_after, folder, last)):
+            yield from page
+            last = page[-1].path
 
-    @contextmanager
-    def _failures(self, path: str) -> Iterator[None]:
-        """The store's failures as OSError, in a line."""
+    def _listed_after(self, folder: str, last: str) -> list[StoredFile]:
+        """The objects of one request whose paths come behind the last one."""
+        pages = obstore.list(self._remote, folder or None, offset=last or None, chunk_size=_OBJECTS_AT_ONCE)
+        return [StoredFile(facts["path"], facts["size"], facts["last_modified"]) for facts in next(pages, [])]
+
+    def _tried(self, path: str, request: Callable[[], _Found]) -> _Found:
+        """What a request gives, made again if it fails soon: the client itself doesn't where an answer is cut off.
+
+        The store's failures come as OSError, in a line.
+        """
         what = f"{self.url}/{path}"
-        try:
-            yield
-        except FileNotFoundError:
-            raise FileNotFoundError(f"{what} is not there") from None
-        except (PermissionDeniedError, UnauthenticatedError):
-            raise PermissionError(f"{what}: the store refuses these credentials; see AWS_ACCESS_KEY_ID") from None
-        except (BaseError, ValueError) as error:
-            raise OSError(f"{what}: the store failed ({_in_short(error)})") from None
+        ends = time.monotonic() + SECONDS_TO_TRY / 3
+        for seconds in (*_PAUSES, None):
+            try:
+                return request()
+            except FileNotFoundError:
+                raise FileNotFoundError(f"{what} is not there") from None
+            except (PermissionDeniedError, UnauthenticatedError):
+                raise PermissionError(f"{what}: the store refuses these credentials; see AWS_ACCESS_KEY_ID") from None
+            except (BaseError, ValueError) as error:
+                if seconds is None or time.monotonic() > ends:
+                    raise OSError(f"{what}: the store failed ({_in_short(error)})") from None
+                time.sleep(seconds)
+        raise AssertionError
 
 
 def _endpoint() -> str | None:
@@ -107,7 +126,7 @@ def _remote(bucket: str, prefix: str, endpoint: str | None) -> S3Store:
     if endpoint:
         config["endpoint"] = endpoint
     is_plain_http = endpoint is not None and endpoint.startswith("http://")
-    seconds = timedelta(seconds=_SECONDS_TO_TRY)
+    seconds = timedelta(seconds=SECONDS_TO_TRY)
     return S3Store(
         bucket,
         prefix=prefix or None,

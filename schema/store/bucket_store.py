@@ -61,7 +61,7 @@ class BucketStore:
         return self._blocks.read(self.url_of(path), size, start, stop, lambda a, b: self.bucket.range(path, a, b))
 
     def local(self, path: str, size: int) -> Path:
-        return self._blocks.whole(self.url_of(path), size, lambda target: self.bucket.copy_to(path, target))
+        return self._blocks.whole(self.url_of(path), size, lambda target: self.bucket.copy_to(path, target, size))
 
     def copy_to(self, path: str, target: Path, link: bool) -> None:
         self.bucket.copy_to(path, target)

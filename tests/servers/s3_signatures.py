@@ -7,7 +7,7 @@ import hmac
 from collections.abc import Mapping
 from datetime import UTC, datetime, timedelta
 from typing import NamedTuple
-from urllib.parse import unquote
+from urllib.parse import quote, unquote, unquote_plus
 
 _ALGORITHM = "AWS4-HMAC-SHA256"
 _SIGNATURE = "X-Amz-Signature"
@@ -39,7 +39,7 @@ def is_signed(head: Head, access_key: str, secret_key: str) -> bool:
     key, _, scope = claim.credential.partition("/")
     if key != access_key or scope.count("/") != 3:
         return False
-    signed = "&".join(f"{name}={value}" for name, value in sorted(asked) if name != _SIGNATURE)
+    signed = "&".join(f"{name}={value}" for name, value in sorted(map(_as_signed, asked)) if name != _SIGNATURE)
     headers = [f"{name}:{' '.join(head.headers.get(name, '').split())}\n" for name in claim.signed_headers.split(";")]
     canonical = "\n".join([head.method, path, signed, "".join(headers), claim.signed_headers, claim.payload])
     to_sign = "\n".join([_ALGORITHM, claim.time, scope, hashlib.sha256(canonical.encode()).hexdigest()])
@@ -69,6 +69,11 @@ def _claim_of_head(head: Head) -> _Claim | None:
     except KeyError:
         return None
     return claim if algorithm == _ALGORITHM else None
+
+
+def _as_signed(pair: tuple[str, str]) -> tuple[str, str]:
+    """Name and value in the one way of writing them that is signed, however they were sent."""
+    return quote(unquote_plus(pair[0]), safe=""), quote(unquote_plus(pair[1]), safe="")
 
 
 def _pair(text: str) -> tuple[str, str]:

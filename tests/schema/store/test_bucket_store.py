@@ -1,0 +1,164 @@
+"""A bucket as the place for the files of a lake, over a real S3 protocol with signatures that are checked."""
+
+from __future__ import annotations
+
+import hashlib
+import time
+from collections.abc import Iterator
+from pathlib import Path
+
+import duckdb
+import obstore
+import pyarrow as pa
+import pyarrow.parquet as pq
+import pytest
+from obstore.store import S3Store
+
+from schema.manifest import DataFile
+from schema.store import bucket as bucket_module
+from schema.store.blocks import Blocks
+from schema.store.bucket import Bucket
+from schema.store.bucket_store import BucketStore
+from tests.servers.failing_proxy import FailingProxy, Failure, failing_proxy
+from tests.servers.processes import free_port
+from tests.servers.s3 import S3
+
+ODD = "warehouse/losslake/data/collection=a%2Fb/dataset=mnist 100%25/model=ünï/batch_size=8/x+y&z=1#2.parquet"
+DATA = bytes(range(256)) * 20_000
+
+
+@pytest.fixture(autouse=True)
+def _credentials(s3: S3, monkeypatch: pytest.MonkeyPatch) -> None:
+    for name, value in s3.environment().items():
+        monkeypatch.setenv(name, value)
+
+
+@pytest.fixture
+def url(s3: S3) -> str:
+    return s3.new_warehouse()
+
+
+@pytest.fixture
+def store(url: str, tmp_path: Path) -> BucketStore:
+    return store_at(url, tmp_path)
+
+
+@pytest.fixture
+def proxy(s3: S3) -> Iterator[FailingProxy]:
+    with failing_proxy(s3.port) as running:
+        yield running
+
+
+def store_at(url: str, folder: Path, endpoint: str | None = None) -> BucketStore:
+    return BucketStore(Bucket(url, endpoint), Blocks(folder / "cache", 100_000_000))
+
+
+def parquet(store: BucketStore, path: str, rows: int) -> DataFile:
+    sink = pa.BufferOutputStream()
+    pq.write_table(pa.table({"step": range(rows), "value": [0.5] * rows}), sink, row_group_size=rows // 4)
+    data = sink.getvalue()
+    store.put(path, data)
+    return DataFile("measurements", path, data.size, hashlib.sha256(data).hexdigest(), rows)
+
+
+def test_keys_are_the_paths_as_they_are(store: BucketStore, url: str, s3: S3) -> None:
+    store.put(ODD, b"data")
+    bucket, _, prefix = url.removeprefix("s3://").partition("/")
+    plain = S3Store(bucket, client_options={"allow_http": True})
+    assert [found["path"] for found in obstore.list(plain, prefix).collect()] == [f"{prefix}/{ODD}"]
+    assert store.url_of(ODD) == f"{url}/{ODD}"
+
+
+def test_what_was_put_is_read_whole_by_ranges_and_as_a_local_file(store: BucketStore) -> None:
+    store.put(ODD, DATA)
+    store.settle([ODD])
+    assert bytes(store.read(ODD)) == DATA
+    with store.open(ODD, len(DATA)) as file:
+        file.seek(len(DATA) - 10)
+        assert file.read(100) == DATA[-10:]
+        file.seek(1_048_570)
+        assert file.read(20) == DATA[1_048_570:1_048_590]
+    local = store.local(ODD, len(DATA))
+    assert local.read_bytes() == DATA
+    assert local.suffix == ".parquet"
+
+
+def test_a_local_file_is_taken_and_copied_back(store: BucketStore, tmp_path: Path) -> None:
+    (tmp_path / "finished").write_bytes(DATA)
+    store.take(tmp_path / "finished", ODD)
+    assert not (tmp_path / "finished").exists()
+    store.copy_to(ODD, tmp_path / "copy", link=False)
+    assert (tmp_path / "copy").read_bytes() == DATA
+
+
+def test_lists_and_deletes_go_by_folder(store: BucketStore) -> None:
+    for path in ("serving/a", "serving/b/c", "servings/d", ODD):
+        store.put(path, b"data")
+    listed = {file.path: file.bytes for file in store.listed("serving")}
+    assert listed == {"serving/a": 4, "serving/b/c": 4}
+    store.delete(["serving/a", ODD, "not there"])
+    assert {file.path for file in store.listed("")} == {"serving/b/c", "servings/d"}
+
+
+@pytest.mark.parametrize("others", [0, 70], ids=["few, asked one by one", "many, listed"])
+def test_a_file_that_is_not_there_is_told(store: BucketStore, others: int) -> None:
+    paths = [f"data/{number}" for number in range(others)] + [ODD]
+    for path in paths:
+        store.put(path, b"data")
+    assert store.missing(paths) is None
+    store.delete([ODD])
+    assert store.missing(paths) == ODD
+    for read in (lambda: store.read(ODD), lambda: store.local(ODD, 4), lambda: store.open(ODD, 4).read()):
+        with pytest.raises(FileNotFoundError, match="is not there"):
+            read()
+
+
+def test_a_list_goes_on_where_one_answer_ends(store: BucketStore, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(bucket_module, "_OBJECTS_AT_ONCE", 3)
+    for number in range(7):
+        store.put(f"data/a b={number}%25", b"data")
+    assert [file.path for file in store.listed("data/")] == [f"data/a b={number}%25" for number in range(7)]
+
+
+def test_duckdb_reads_only_the_files_that_were_attached(store: BucketStore) -> None:
+    file, other = parquet(store, ODD, 4000), parquet(store, "other.parquet", 4)
+    with duckdb.connect() as connection:
+        store.attach(connection, [file])
+        found = connection.cursor().execute(
+            "SELECT count(*), sum(step) FROM read_parquet($1) WHERE step >= 3000", [store.name_for_queries(file.path)]
+        )
+        assert found.fetchall() == [(1000, sum(range(3000, 4000)))]
+        with pytest.raises(duckdb.IOException):
+            connection.execute("SELECT 1 FROM read_parquet($1)", [store.name_for_queries(other.path)])
+
+
+@pytest.mark.parametrize("failure", Failure)
+def test_a_request_that_fails_once_is_made_again(
+    url: str, tmp_path: Path, proxy: FailingProxy, failure: Failure
+) -> None:
+    store = store_at(url, tmp_path, proxy.url)
+    proxy.share, proxy.failures, proxy.seed = 0.3, (failure,), 1
+    for number in range(6):
+        store.put(f"f{number}", DATA[: 3_000 + number])
+        assert store.range(f"f{number}", 3_000 + number, 0, 4_000) == DATA[: 3_000 + number]
+        assert store.local(f"f{number}", 3_000 + number).stat().st_size == 3_000 + number
+    assert len(list(store.listed(""))) == 6
+    assert proxy.failed[failure] > 0
+
+
+def test_a_store_that_is_down_is_told_in_a_line_in_bounded_time(
+    url: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(bucket_module, "SECONDS_TO_TRY", 1)
+    store = store_at(url, tmp_path, f"http://127.0.0.1:{free_port()}")
+    began = time.monotonic()
+    with pytest.raises(OSError, match="the store failed") as raised:
+        store.read("f")
+    assert time.monotonic() - began < 10
+    assert "\n" not in str(raised.value)
+
+
+def test_credentials_that_are_refused_are_told(url: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("AWS_SECRET_ACCESS_KEY", "guessed")
+    with pytest.raises(PermissionError, match="the store refuses these credentials"):
+        store_at(url, tmp_path).put("f", b"data")
