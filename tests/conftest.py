@@ -1,4 +1,4 @@
-"""For every test: no deadline for examples, since a busy machine is not a fault; little collection of garbage.
+"""For every test: a few dozen examples without a deadline, little collection of garbage, files in memory.
 
 And the servers that tests of several packages share, each started for the first test that asks for it.
 """
@@ -6,7 +6,10 @@ And the servers that tests of several packages share, each started for the first
 from __future__ import annotations
 
 import gc
+import os
+import shutil
 from collections.abc import Iterator
+from pathlib import Path
 from typing import TYPE_CHECKING
 
 import pytest
@@ -16,9 +19,21 @@ if TYPE_CHECKING:
     from tests.servers.postgresql import PostgreSQL
     from tests.servers.s3 import S3
 
-settings.register_profile("losslake", deadline=None)
+EXAMPLES = 40
+MEMORY = Path("/dev/shm")
+ENOUGH_BYTES = 4 * 2**30
+
+# A busy machine is not a fault, so nothing has a deadline.
+settings.register_profile("losslake", deadline=None, max_examples=EXAMPLES)
 settings.load_profile("losslake")
 gc.disable()
+
+
+@pytest.hookimpl(tryfirst=True)
+def pytest_configure(config: pytest.Config) -> None:
+    """Keep temporary files where no test waits for a disk, unless told where."""
+    if MEMORY.is_dir() and shutil.disk_usage(MEMORY).free > ENOUGH_BYTES:
+        os.environ.setdefault("PYTEST_DEBUG_TEMPROOT", str(MEMORY))
 
 
 def pytest_collection_finish(session: pytest.Session) -> None:
