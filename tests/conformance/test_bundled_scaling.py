@@ -19,7 +19,7 @@ from schema.lake import Lake
 from tests.applications import without_sql
 from tests.bundled import ARCHIVE
 
-TARGETS = 50
+TARGETS = 12
 METRICS = (
     "val/classification_error",
     "val/cross_entropy_error",
@@ -55,7 +55,9 @@ def read_archive() -> Workloads:
                 description = json.loads(text)
                 trial.status, trial.parameters = description["status"], description["parameters"]
             else:
-                trial.rows = [{k: float(v) for k, v in row.items()} for row in csv.DictReader(io.StringIO(text))]
+                header, *rows = csv.reader(io.StringIO(text))
+                asked = [(name, header.index(name)) for name in ("step", *METRICS)]
+                trial.rows = [{name: float(row[at]) for name, at in asked} for row in rows]
     return found
 
 
@@ -112,7 +114,7 @@ def client(bundled: Lake) -> Iterator[TestClient]:
         yield opened
 
 
-def test_scaling_equals_brute_force_for_every_workload_and_fifty_random_targets(
+def test_scaling_equals_brute_force_for_every_workload_and_random_targets(
     archive: Workloads, client: TestClient
 ) -> None:
     chance = random.Random(20190807)
@@ -132,8 +134,8 @@ def test_scaling_equals_brute_force_for_every_workload_and_fifty_random_targets(
             assert answered == plain, (workload, metric, target)
             reached += sum(row["steps"] is not None for row in rows)
             unreached += sum(row["steps"] is None for row in rows)
-    assert reached > 1000
-    assert unreached > 100
+    assert reached > 240
+    assert unreached > 24
 
 
 def test_the_best_metaparameters_equal_brute_force_for_every_workload(archive: Workloads, client: TestClient) -> None:

@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from ingest.report import Summary
+from ingest.report import Quarantined, Summary
 from ingest.request import Request
 from ingest.rules import Rule
 from ingest.run import ingest
@@ -31,78 +31,114 @@ def stored_trials(lake: Lake) -> list[tuple[str, int, int]]:
     )
 
 
-@pytest.mark.parametrize(
-    ("trial", "rule", "file", "line"),
-    [
-        (TrialOffer(metadata={"trial_id": 7}), Rule.TRIAL_ID_DISAGREES, "metadata.json", None),
-        (TrialOffer(metadata={"trial_id": "2"}), Rule.BAD_FIELD, "metadata.json", None),
-        (TrialOffer(metadata={"trial_id": True}), Rule.BAD_FIELD, "metadata.json", None),
-        (TrialOffer(status="DONE"), Rule.UNKNOWN_STATUS, "metadata.json", None),
-        (TrialOffer(metadata={"steps": -1}), Rule.BAD_FIELD, "metadata.json", None),
-        (TrialOffer(metadata={"steps": 1e300}), Rule.BAD_FIELD, "metadata.json", None),
-        (TrialOffer(metadata={"parameters": [1]}), Rule.BAD_FIELD, "metadata.json", None),
-        (TrialOffer(rows=["0,0.5", "0,0.4"]), Rule.STEPS_NOT_ASCENDING, "measurements.csv", 3),
-        (TrialOffer(rows=["-5,0.5"]), Rule.NEGATIVE_STEP, "measurements.csv", 2),
-        (TrialOffer(rows=["0,half"]), Rule.NOT_A_NUMBER, "measurements.csv", 2),
-        (TrialOffer(header=f"{HEADER},val/loss", rows=["0,1,2"]), Rule.COLUMNS_DIFFER, "measurements.csv", 1),
-    ],
-)
+BAD_TRIALS: list[tuple[TrialOffer, Rule, str, int | None]] = [
+    (TrialOffer(metadata={"trial_id": 7}), Rule.TRIAL_ID_DISAGREES, "metadata.json", None),
+    (TrialOffer(metadata={"trial_id": "2"}), Rule.BAD_FIELD, "metadata.json", None),
+    (TrialOffer(metadata={"trial_id": True}), Rule.BAD_FIELD, "metadata.json", None),
+    (TrialOffer(status="DONE"), Rule.UNKNOWN_STATUS, "metadata.json", None),
+    (TrialOffer(metadata={"steps": -1}), Rule.BAD_FIELD, "metadata.json", None),
+    (TrialOffer(metadata={"steps": 1e300}), Rule.BAD_FIELD, "metadata.json", None),
+    (TrialOffer(metadata={"parameters": [1]}), Rule.BAD_FIELD, "metadata.json", None),
+    (TrialOffer(rows=["0,0.5", "0,0.4"]), Rule.STEPS_NOT_ASCENDING, "measurements.csv", 3),
+    (TrialOffer(rows=["-5,0.5"]), Rule.NEGATIVE_STEP, "measurements.csv", 2),
+    (TrialOffer(rows=["0,half"]), Rule.NOT_A_NUMBER, "measurements.csv", 2),
+    (TrialOffer(header=f"{HEADER},val/loss", rows=["0,1,2"]), Rule.COLUMNS_DIFFER, "measurements.csv", 1),
+]
+BAD_JSON: dict[str, bytes] = {
+    "cut": b"{",
+    "list": b"[]",
+    "null": b"null",
+    "no-utf8": b'{"a": "\xff"}',
+    "surrogate": b'{"a": "\\ud800"}',
+    "deep": b"[" * 100_000,
+    "long-number": b'{"steps": 1' + b"0" * 5000 + b"}",
+    "empty": b"",
+}
+BAD_STUDIES: list[tuple[bytes | dict[str, object], Rule]] = [
+    (b"{", Rule.BAD_JSON),
+    ({"batch_size": 16}, Rule.BATCH_SIZE_DISAGREES),
+    ({"batch_size": "8"}, Rule.BAD_FIELD),
+    ({"dataset": "cifar"}, Rule.WORKLOAD_DISAGREES),
+    ({"optimizer": None}, Rule.WORKLOAD_DISAGREES),
+    ({"train_steps": None}, Rule.BAD_FIELD),
+    ({"early_stopping": "no"}, Rule.BAD_FIELD),
+    ({"parameter_configs": 3}, Rule.BAD_FIELD),
+]
+Offered = tuple[Lake, dict[str, list[Quarantined]]]
+
+
+def offered_together(folder: Path, files: Files) -> Offered:
+    """What became of studies that were offered at once: their lake, and reasons by batch size."""
+    lake, summary = offered(folder, files)
+    reasons: dict[str, list[Quarantined]] = {}
+    for reason in summary.quarantined:
+        reasons.setdefault(reason.path.split("/")[4], []).append(reason)
+    return lake, reasons
+
+
+def kept_trials(lake: Lake, batch_size: int) -> list[int]:
+    return [trial_id for _, its_size, trial_id in stored_trials(lake) if its_size == batch_size]
+
+
+@pytest.fixture(scope="module")
+def bad_trials(tmp_path_factory: pytest.TempPathFactory) -> Offered:
+    """The second trial of each study is bad: those of BAD_TRIALS, from batch size 1 on."""
+    files: Files = {}
+    for batch_size, (trial, *_) in enumerate(BAD_TRIALS, 1):
+        files |= study_files({**GOOD, 2: trial}, batch_size)
+    return offered_together(tmp_path_factory.mktemp("trials"), files)
+
+
+@pytest.fixture(scope="module")
+def bad_json(tmp_path_factory: pytest.TempPathFactory) -> Offered:
+    files: Files = {}
+    for batch_size, text in enumerate(BAD_JSON.values(), 1):
+        files |= study_files(GOOD, batch_size) | {f"root/mnist/cnn/sgd/{batch_size}/2/metadata.json": text}
+    return offered_together(tmp_path_factory.mktemp("json"), files)
+
+
+@pytest.fixture(scope="module")
+def bad_studies(tmp_path_factory: pytest.TempPathFactory) -> Offered:
+    """Beside a good study at batch size 1000."""
+    files = study_files(GOOD, 1000)
+    for batch_size, (study_json, _) in enumerate(BAD_STUDIES, 1):
+        files |= study_files(GOOD, batch_size)
+        path = f"root/mnist/cnn/sgd/{batch_size}/study.json"
+        whole = json.loads(files[path])
+        files[path] = json.dumps(whole | study_json).encode() if isinstance(study_json, dict) else study_json
+    return offered_together(tmp_path_factory.mktemp("studies"), files)
+
+
+@pytest.mark.parametrize(("batch_size", "bad"), list(enumerate(BAD_TRIALS, 1)))
 def test_a_bad_trial_is_quarantined_with_its_reason_and_the_others_are_stored(
-    tmp_path: Path, trial: TrialOffer, rule: Rule, file: str, line: int | None
+    bad_trials: Offered, batch_size: int, bad: tuple[TrialOffer, Rule, str, int | None]
 ) -> None:
-    lake, summary = offered(tmp_path, study_files({**GOOD, 2: trial}))
-    (reason,) = summary.quarantined
-    assert (reason.rule, reason.path, reason.line) == (rule, f"root/mnist/cnn/sgd/8/2/{file}", line)
-    assert (reason.study, reason.trial_id) == ("root/mnist/cnn/sgd/8", 2)
+    _, rule, file, line = bad
+    lake, reasons = bad_trials
+    (reason,) = reasons[str(batch_size)]
+    assert (reason.rule, reason.path, reason.line) == (rule, f"root/mnist/cnn/sgd/{batch_size}/2/{file}", line)
+    assert (reason.study, reason.trial_id) == (f"root/mnist/cnn/sgd/{batch_size}", 2)
     assert reason.sha256 is not None
-    assert [trial_id for _, _, trial_id in stored_trials(lake)] == [1, 3]
-    entry = lake.ledger("quarantined")[0]
-    assert (entry.rule, entry.path, entry.line, entry.reason) == (rule, reason.path, line, reason.message)
+    assert kept_trials(lake, batch_size) == [1, 3]
+    (entry,) = (entry for entry in lake.ledger("quarantined") if entry.path == reason.path)
+    assert (entry.rule, entry.line, entry.reason) == (rule, line, reason.message)
 
 
-@pytest.mark.parametrize(
-    "text",
-    [
-        b"{",
-        b"[]",
-        b"null",
-        b'{"a": "\xff"}',
-        b'{"a": "\\ud800"}',
-        b"[" * 100_000,
-        b'{"steps": 1' + b"0" * 5000 + b"}",
-        b"",
-    ],
-    ids=["cut", "list", "null", "no-utf8", "surrogate", "deep", "long-number", "empty"],
-)
-def test_bad_json_quarantines_the_trial(tmp_path: Path, text: bytes) -> None:
-    files = study_files(GOOD) | {"root/mnist/cnn/sgd/8/2/metadata.json": text}
-    lake, summary = offered(tmp_path, files)
-    assert [reason.rule for reason in summary.quarantined] == [Rule.BAD_JSON]
-    assert len(stored_trials(lake)) == 2
+@pytest.mark.parametrize(("batch_size", "name"), list(enumerate(BAD_JSON, 1)))
+def test_bad_json_quarantines_the_trial(bad_json: Offered, batch_size: int, name: str) -> None:
+    lake, reasons = bad_json
+    assert [reason.rule for reason in reasons[str(batch_size)]] == [Rule.BAD_JSON]
+    assert kept_trials(lake, batch_size) == [1, 3]
 
 
-@pytest.mark.parametrize(
-    ("study_json", "rule"),
-    [
-        (b"{", Rule.BAD_JSON),
-        ({"batch_size": 16}, Rule.BATCH_SIZE_DISAGREES),
-        ({"batch_size": "8"}, Rule.BAD_FIELD),
-        ({"dataset": "cifar"}, Rule.WORKLOAD_DISAGREES),
-        ({"optimizer": None}, Rule.WORKLOAD_DISAGREES),
-        ({"train_steps": None}, Rule.BAD_FIELD),
-        ({"early_stopping": "no"}, Rule.BAD_FIELD),
-        ({"parameter_configs": 3}, Rule.BAD_FIELD),
-    ],
-)
+@pytest.mark.parametrize(("batch_size", "bad"), list(enumerate(BAD_STUDIES, 1)))
 def test_a_bad_study_file_quarantines_its_study_and_no_other(
-    tmp_path: Path, study_json: bytes | dict[str, object], rule: Rule
+    bad_studies: Offered, batch_size: int, bad: tuple[bytes | dict[str, object], Rule]
 ) -> None:
-    bad = study_files(GOOD)
-    path = "root/mnist/cnn/sgd/8/study.json"
-    bad[path] = json.dumps(json.loads(bad[path]) | study_json).encode() if isinstance(study_json, dict) else study_json
-    lake, summary = offered(tmp_path, bad | study_files(GOOD, batch_size=16))
-    assert [(q.rule, q.path) for q in summary.quarantined] == [(rule, "root/mnist/cnn/sgd/8/study.json")]
-    assert {batch_size for _, batch_size, _ in stored_trials(lake)} == {16}
+    lake, reasons = bad_studies
+    path = f"root/mnist/cnn/sgd/{batch_size}/study.json"
+    assert [(q.rule, q.path) for q in reasons[str(batch_size)]] == [(bad[1], path)]
+    assert {its_size for _, its_size, _ in stored_trials(lake)} == {1000}
 
 
 @pytest.mark.parametrize("stated", ["imagenet", "imagenet_half_images", "imagenet_subsets/imagenet_half_images"])

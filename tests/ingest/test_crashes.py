@@ -16,8 +16,6 @@ from schema.serving import open_release
 from tests.forked import Forked
 from tests.ingest.offers import Files, TrialOffer, study_files, tar_bytes, unpacked, written
 
-KILLS = 20
-
 
 def many_studies(value: float, count: int = 6) -> Files:
     rows = [f"{step},{value / (1 + step)!r}" for step in range(300)]
@@ -75,7 +73,10 @@ def killed(*_: object) -> None:
     raise KeyboardInterrupt
 
 
-def test_killed_at_any_moment_leaves_the_last_release_whole_and_a_second_run_finishes(tmp_path: Path) -> None:
+@pytest.mark.parametrize("kills", [8, pytest.param(80, marks=pytest.mark.fuzz)])
+def test_killed_at_any_moment_leaves_the_last_release_whole_and_a_second_run_finishes(
+    tmp_path: Path, kills: int
+) -> None:
     lake = Lake.create(tmp_path / "lake")
     ingest(lake, [unpacked(tmp_path / "first", study_files({1: TrialOffer()}, 4096))])
     undisturbed = Lake.create(tmp_path / "undisturbed")
@@ -86,7 +87,7 @@ def test_killed_at_any_moment_leaves_the_last_release_whole_and_a_second_run_fin
     longest = time.monotonic() - started
     chance = random.Random(7)
     killed, newest = 0, 1
-    for attempt in range(KILLS):
+    for attempt in range(kills):
         offer = written(tmp_path / "offer.tar", tar_bytes(many_studies(attempt + 2.0)))
         process = Forked(ingest_into, lake.folder, offer)
         time.sleep(chance.uniform(0, longest * 0.8))
@@ -95,7 +96,7 @@ def test_killed_at_any_moment_leaves_the_last_release_whole_and_a_second_run_fin
         process.wait()
         before, newest = newest, whole_release(lake)[0]
         assert newest in (before, before + 1)
-    assert killed >= KILLS // 4
+    assert killed >= kills // 4
     for finished in (lake, undisturbed):
         ingest(finished, [offer])
     assert whole_release(lake)[1] == whole_release(undisturbed)[1]

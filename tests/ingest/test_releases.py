@@ -6,6 +6,7 @@ import bz2
 import math
 import shutil
 import struct
+from itertools import chain
 from pathlib import Path
 
 import pytest
@@ -164,17 +165,21 @@ def test_content_digests_do_not_depend_on_order_or_container(tmp_path: Path) -> 
     assert len(digests) == 1
 
 
-@settings(max_examples=15, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
-@given(values=st.lists(st.floats(width=64), min_size=1, max_size=30))
-def test_log_to_parquet_to_sql_is_bit_exact(tmp_path_factory: object, values: list[float]) -> None:
+@settings(max_examples=4, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
+@given(of_trials=st.lists(st.lists(st.floats(width=64), min_size=1, max_size=30), min_size=3, max_size=8))
+def test_log_to_parquet_to_sql_is_bit_exact(tmp_path_factory: object, of_trials: list[list[float]]) -> None:
     folder: Path = tmp_path_factory.mktemp("exact")  # type: ignore[attr-defined]
     lake = Lake.create(folder / "lake")
-    rows = [f"{step},{value!r}" for step, value in enumerate(values)]
-    ingest(lake, [unpacked(folder / "logs", study_files({1: TrialOffer(rows=rows)}))])
+    trials = {
+        number: TrialOffer(rows=[f"{step},{value!r}" for step, value in enumerate(values)])
+        for number, values in enumerate(of_trials)
+    }
+    ingest(lake, [unpacked(folder / "logs", study_files(trials))])
     connection = open_release(lake, lake.release())
-    read = [value for (value,) in connection.execute("SELECT value FROM measurements ORDER BY step").fetchall()]
+    found = connection.execute("SELECT value FROM measurements ORDER BY trial_id, step").fetchall()
+    read = [value for (value,) in found]
     connection.close()
-    for written_value, read_value in zip(values, read, strict=True):
+    for written_value, read_value in zip(chain(*of_trials), read, strict=True):
         same_bits = struct.pack("<d", written_value) == struct.pack("<d", read_value)
         assert same_bits or (math.isnan(written_value) and math.isnan(read_value))
 

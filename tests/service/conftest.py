@@ -65,6 +65,10 @@ def client(lake: Lake) -> Iterator[TestClient]:
 
 @pytest.fixture
 def small_archive(tmp_path: Path) -> Path:
+    return write_small_archive(tmp_path)
+
+
+def write_small_archive(folder: Path) -> Path:
     """One workload, `small/mnist/cnn/sgd`, of one trial that reaches 0.3 at step 10."""
     rows = [Row(8, 1, "COMPLETE", 0, 0.9), Row(8, 1, "COMPLETE", 10, 0.2)]
-    return write_workload(tmp_path / "small", "mnist/cnn/sgd", {ERROR: rows})
+    return write_workload(folder / "small", "mnist/cnn/sgd", {ERROR: rows})

@@ -34,6 +34,7 @@ class Running:
     process: Forked
     urls: list[str] = field(default_factory=list)
     errors: list[str] = field(default_factory=list)
+    reader: threading.Thread = field(default_factory=threading.Thread)
 
     @property
     def url(self) -> str:
@@ -46,6 +47,10 @@ class Running:
     @property
     def lines(self) -> list[dict[str, Any]]:
         return [json.loads(line) for line in self.errors]
+
+    def wait_for_lines(self) -> None:
+        """Once the process has ended: until all that it wrote is there."""
+        self.reader.join(SECONDS)
 
 
 @contextmanager
@@ -61,8 +66,8 @@ def served(folder: Path, **settings: Any) -> Iterator[Running]:
     os.close(erred)
     with os.fdopen(says) as greeting, os.fdopen(errs) as errors:
         running = Running(process)
-        reader = threading.Thread(target=lambda: running.errors.extend(errors), daemon=True)
-        reader.start()
+        running.reader = threading.Thread(target=lambda: running.errors.extend(errors), daemon=True)
+        running.reader.start()
         try:
             lines = [greeting.readline() for _ in range(4)]
             running.urls = [line.strip() for line in lines if line.startswith("  http")]
@@ -70,7 +75,7 @@ def served(folder: Path, **settings: Any) -> Iterator[Running]:
         finally:
             process.terminate()
             process.wait(SECONDS)
-            reader.join(SECONDS)
+            running.wait_for_lines()
 
 
 def _serve(folder: Path, settings: Mapping[str, Any]) -> None:

@@ -8,6 +8,7 @@ import signal
 import socket
 import threading
 import time
+from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor
 from http.client import HTTPConnection
 from pathlib import Path
@@ -20,6 +21,7 @@ from schema.errors import LossLakeError, UnknownRelease
 from schema.lake import Lake
 from service.serve import serve
 from service.settings import Settings
+from tests.service.conftest import write_small_archive
 from tests.service.running import SECONDS, Running, served
 from tests.service.test_releases import publish_a_better_trial
 
@@ -53,7 +55,7 @@ def wait_until_counted(running: Running, path: str, n_requests: int) -> None:
 
 
 @pytest.mark.parametrize(("workers", "end"), [(1, signal.SIGTERM), (2, signal.SIGINT)])
-def test_the_printed_questions_work_and_it_ends_in_good_order(
+def test_the_printed_questions_work_and_at_the_end_nothing_new_is_taken_and_what_runs_is_finished(
     lake: Lake, tmp_path: Path, workers: int, end: signal.Signals
 ) -> None:
     with served(tmp_path, lake=str(lake.folder), workers=workers) as running:
@@ -61,26 +63,19 @@ def test_the_printed_questions_work_and_it_ends_in_good_order(
         answers = [json.load(urlopen(url, timeout=SECONDS)) for url in running.urls]
         assert all(answer["rows"] for answer in answers)
         assert any(row["steps"] is not None for row in answers[0]["rows"])
-        running.process.send_signal(end)
-        assert running.process.wait(SECONDS) == 0
-    requests = [line for line in running.lines if "path" in line]
-    assert [line["status"] for line in requests] == [200] * 3
-    assert {line["level"] for line in running.lines} == {"info"}
-    assert not [line for line in running.lines if "traceback" in line]
-
-
-@pytest.mark.parametrize("workers", [1, 2])
-def test_on_sigterm_nothing_new_is_taken_and_what_runs_is_finished(lake: Lake, tmp_path: Path, workers: int) -> None:
-    with served(tmp_path, lake=str(lake.folder), workers=workers) as running:
         slow = HTTPConnection("127.0.0.1", running.port, timeout=SECONDS)
         slow.request("GET", "/slow")
         response = slow.getresponse()
         assert response.read(10) == b"        0\n"
-        running.process.terminate()
+        running.process.send_signal(end)
         wait_until_refused(running.port)
         assert len(response.read()) == SLOW_BYTES - 10
         assert running.process.wait(SECONDS) == 0
-    assert [line["bytes"] for line in running.lines if line.get("path") == "/slow"] == [SLOW_BYTES]
+    requests = [line for line in running.lines if "path" in line]
+    assert [line["status"] for line in requests] == [200] * 4
+    assert [line["bytes"] for line in requests if line["path"] == "/slow"] == [SLOW_BYTES]
+    assert {line["level"] for line in running.lines} == {"info"}
+    assert not [line for line in running.lines if "traceback" in line]
 
 
 def test_what_takes_longer_than_it_may_is_cut_off(lake: Lake, tmp_path: Path) -> None:
@@ -96,44 +91,26 @@ def test_what_takes_longer_than_it_may_is_cut_off(lake: Lake, tmp_path: Path) ->
         assert time.monotonic() - began < 10
 
 
-def test_a_worker_that_is_killed_is_replaced_and_what_it_counted_stays(lake: Lake, tmp_path: Path) -> None:
-    with served(tmp_path, lake=str(lake.folder), workers=2) as running:
-
-        def process() -> int:
-            with urlopen(f"{running.url}/process", timeout=SECONDS) as response:
-                return int(response.read())
-
-        seen = [process() for _ in range(20)]
-        wait_until_counted(running, "/process", len(seen))
-        victim = seen[-1]
-        os.kill(victim, signal.SIGKILL)
-        end = time.monotonic() + SECONDS
-        while set(seen) <= {victim}:
-            seen.append(process())
-        while len(set(seen)) < 3:
-            assert time.monotonic() < end
-            time.sleep(0.01)
-            seen.append(process())
-        assert victim not in seen[20:]
-        wait_until_counted(running, "/process", len(seen))
-        with urlopen(f"{running.url}/metrics", timeout=SECONDS) as response:
-            assert b"losslake_workers 2.0" in response.read()
-    assert [line["message"].split(":")[0] for line in running.lines if line["level"] == "warning"] == [
-        f"worker {victim} died or hung"
-    ]
+@pytest.fixture(scope="module")
+def growing(tmp_path_factory: pytest.TempPathFactory) -> Lake:
+    """A lake of its own for a service that another release comes to."""
+    folder = tmp_path_factory.mktemp("growing")
+    lake = Lake.create(folder / "lake")
+    ingest(lake, [write_small_archive(folder)])
+    return lake
 
 
-def test_workers_end_when_the_process_that_started_them_is_killed(lake: Lake, tmp_path: Path) -> None:
-    with served(tmp_path, lake=str(lake.folder), workers=2) as running:
-        urlopen(f"{running.url}/process", timeout=SECONDS).close()
-        running.process.kill()
-        running.process.wait(SECONDS)
-        wait_until_refused(running.port)
+# Two workers take seconds to start: what one test leaves running is what the next begins with, and it ends it.
+@pytest.fixture(scope="module")
+def of_two_workers(growing: Lake, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Running]:
+    folder = tmp_path_factory.mktemp("two workers")
+    with served(folder, lake=str(growing.folder), workers=2, seconds_between_looks=0.1) as running:
+        yield running
 
 
-def test_a_new_release_fails_no_request_and_no_connection_goes_back(tmp_path: Path, small_archive: Path) -> None:
-    lake = Lake.create(tmp_path / "lake")
-    ingest(lake, [small_archive])
+def test_a_new_release_fails_no_request_and_no_connection_goes_back(
+    growing: Lake, of_two_workers: Running, tmp_path: Path
+) -> None:
     done = threading.Event()
     path = "/v1/scaling?workload=small/mnist/cnn/sgd&metric=val/classification_error&target=0.3"
     steps = {1: 10, 2: 5}
@@ -157,14 +134,11 @@ def test_a_new_release_fails_no_request_and_no_connection_goes_back(tmp_path: Pa
             assert not any(future.done() for future in asking)
             time.sleep(0.01)
 
-    with (
-        served(tmp_path, lake=str(lake.folder), workers=2, seconds_between_looks=0.1) as running,
-        ThreadPoolExecutor(4) as pool,
-    ):
-        asking = [pool.submit(ask, running.port, releases) for releases in seen]
+    with ThreadPoolExecutor(4) as pool:
+        asking = [pool.submit(ask, of_two_workers.port, releases) for releases in seen]
         try:
             wait_until_all_have_seen(1)
-            publish_a_better_trial(lake, tmp_path)
+            publish_a_better_trial(growing, tmp_path)
             wait_until_all_have_seen(2)
         finally:
             done.set()
@@ -172,6 +146,44 @@ def test_a_new_release_fails_no_request_and_no_connection_goes_back(tmp_path: Pa
                 future.result(SECONDS)
     for releases in seen:
         assert releases == sorted(releases)
+
+
+def test_a_worker_that_is_killed_is_replaced_and_what_it_counted_stays(of_two_workers: Running) -> None:
+    running = of_two_workers
+
+    def process() -> int:
+        with urlopen(f"{running.url}/process", timeout=SECONDS) as response:
+            return int(response.read())
+
+    seen = [process() for _ in range(20)]
+    wait_until_counted(running, "/process", len(seen))
+    victim = seen[-1]
+    os.kill(victim, signal.SIGKILL)
+    end = time.monotonic() + SECONDS
+    while set(seen) <= {victim}:
+        seen.append(process())
+    while len(set(seen)) < 3:
+        assert time.monotonic() < end
+        time.sleep(0.01)
+        seen.append(process())
+    assert victim not in seen[20:]
+    wait_until_counted(running, "/process", len(seen))
+    with urlopen(f"{running.url}/metrics", timeout=SECONDS) as response:
+        assert b"losslake_workers 2.0" in response.read()
+    running.process.terminate()
+    assert running.process.wait(SECONDS) == 0
+    running.wait_for_lines()
+    assert [line["message"].split(":")[0] for line in running.lines if line["level"] == "warning"] == [
+        f"worker {victim} died or hung"
+    ]
+
+
+def test_workers_end_when_the_process_that_started_them_is_killed(lake: Lake, tmp_path: Path) -> None:
+    with served(tmp_path, lake=str(lake.folder), workers=2) as running:
+        urlopen(f"{running.url}/process", timeout=SECONDS).close()
+        running.process.kill()
+        running.process.wait(SECONDS)
+        wait_until_refused(running.port)
 
 
 def test_a_taken_port_is_told_in_one_line(lake: Lake) -> None:

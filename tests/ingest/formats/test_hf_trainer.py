@@ -257,7 +257,7 @@ offered = {
 }
 
 
-@settings(max_examples=200, deadline=None, suppress_health_check=list(HealthCheck))
+@settings(max_examples=50, deadline=None, suppress_health_check=list(HealthCheck))
 @given(**offered)
 def test_any_bytes_end_in_runs_or_reasons(tmp_path: Path, first: bytes, second: bytes, at: float, noise: bytes) -> None:
     check_any_bytes(tmp_path, first, second, at, noise)

@@ -103,7 +103,7 @@ histories = st.dictionaries(
 )
 
 
-@settings(max_examples=60, deadline=None, suppress_health_check=list(HealthCheck))
+@settings(max_examples=30, deadline=None, suppress_health_check=list(HealthCheck))
 @given(history=histories, times=st.sampled_from([1, 100]))
 def test_every_value_is_the_float_that_mlflow_reads(
     tmp_path_factory: pytest.TempPathFactory, history: dict[str, list[tuple[int, float, int]]], times: int
@@ -227,7 +227,7 @@ def check_any_files(folder: Path, offered: dict[tuple[str, str], bytes]) -> None
         assert str(item).encode()
 
 
-@settings(max_examples=100, deadline=None, suppress_health_check=list(HealthCheck))
+@settings(max_examples=40, deadline=None, suppress_health_check=list(HealthCheck))
 @given(offered=offers)
 def test_any_files_end_in_runs_or_reasons(
     tmp_path_factory: pytest.TempPathFactory, offered: dict[tuple[str, str], bytes]

@@ -20,7 +20,7 @@ from ingest.run_log import RunLog
 from tests.ingest.formats.reading import cells, read, runs
 
 DEFAULTS = parse_mapping(FORMAT.defaults.encode(), "defaults")
-QUICK = settings(max_examples=300, deadline=None, suppress_health_check=list(HealthCheck))
+QUICK = settings(max_examples=60, deadline=None, suppress_health_check=list(HealthCheck))
 LONG = settings(QUICK, max_examples=14_000)
 
 

@@ -214,7 +214,7 @@ anything = {
 
 
 @given(**anything)
-@settings(max_examples=150, deadline=None, suppress_health_check=list(HealthCheck))
+@settings(max_examples=40, deadline=None, suppress_health_check=list(HealthCheck))
 def test_any_bytes_end_in_runs_or_in_quarantine(
     tmp_path_factory: pytest.TempPathFactory, data: bytes, cut: int, noise: bytes, is_framed: bool
 ) -> None:

@@ -39,7 +39,7 @@ GOOD = {
         ]
     ),
 }
-SHORT = settings(max_examples=400, deadline=None, suppress_health_check=list(HealthCheck))
+SHORT = settings(max_examples=80, deadline=None, suppress_health_check=list(HealthCheck))
 LONG = settings(SHORT, max_examples=10_000)
 paths = st.sampled_from(sorted(GOOD))
 cuts = st.tuples(st.floats(0, 1), st.binary(max_size=12), st.booleans())
@@ -99,5 +99,5 @@ def test_many_bytes(tmp_path_factory: pytest.TempPathFactory, path: str, start: 
 @pytest.mark.parametrize("path", sorted(GOOD))
 def test_every_cut_of_every_file(tmp_path_factory: pytest.TempPathFactory, path: str) -> None:
     whole = GOOD[path]
-    for end in range(0, len(whole), max(1, len(whole) // 300)):
+    for end in range(0, len(whole), max(1, len(whole) // 80)):
         read_anyhow(tmp_path_factory, path, whole[:end])

@@ -190,7 +190,7 @@ values = st.one_of(
 )
 
 
-@settings(max_examples=200, deadline=None)
+@settings(max_examples=50, deadline=None)
 @given(
     logged=st.lists(
         st.dictionaries(st.sampled_from(["loss", "a.b", "a.c", "é" * 80, "x/y"]), values, max_size=5),

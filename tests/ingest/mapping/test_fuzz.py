@@ -14,7 +14,7 @@ from ingest.mapping.refusal import Refusal
 from ingest.mapping.side_files import MOST_FIELDS, fields_in
 from ingest.run_log import LoggedRows, RunLog
 
-QUICK = settings(max_examples=300, deadline=None, suppress_health_check=list(HealthCheck))
+QUICK = settings(max_examples=60, deadline=None, suppress_health_check=list(HealthCheck))
 LONG = settings(QUICK, max_examples=25_000)
 RUN = RunLog(
     "a/b8/run.csv",

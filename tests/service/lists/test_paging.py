@@ -118,7 +118,7 @@ def read(answer: Answer) -> list[Row]:
 
 
 @given(rows_of_things, sorts, asked_of_things, st.integers(1, 5))
-@settings(max_examples=60, deadline=None)
+@settings(max_examples=30, deadline=None)
 def test_pages_have_exactly_the_rows_of_plain_python_in_order(
     rows: list[Row], sort: list[tuple[str, bool]], asked: dict[str, list[str]], limit: int
 ) -> None:
@@ -203,7 +203,7 @@ def test_a_cursor_that_was_altered_is_refused(cursor: str) -> None:
 
 
 @given(st.binary(max_size=60).map(lambda data: base64.urlsafe_b64encode(data).decode()) | st.text(max_size=60))
-@settings(max_examples=100, deadline=None)
+@settings(max_examples=40, deadline=None)
 def test_no_text_taken_for_a_cursor_does_more_than_be_refused(text: str) -> None:
     with pytest.raises(BadParameter):
         asked_for(ROWS, [], {}, limit=2, cursor=text)

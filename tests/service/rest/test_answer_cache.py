@@ -89,12 +89,12 @@ def test_a_new_release_is_not_answered_from_what_was_kept(tmp_path: Path) -> Non
 
 
 def test_what_was_used_longest_ago_goes_first_when_there_is_no_room(lake: Lake) -> None:
-    with TestClient(without_sql(lake, answer_cache_mb=1)) as client:
-        for number in range(800):
+    with TestClient(without_sql(lake, answer_cache_mb=0.1)) as client:
+        for number in range(80):
             client.get(f"/v1/scaling?{GOAL}{number}")
         hits, _ = outcomes(client)
         assert hits == 0
-        client.get(f"/v1/scaling?{GOAL}799")
+        client.get(f"/v1/scaling?{GOAL}79")
         client.get(f"/v1/scaling?{GOAL}0")
         assert outcomes(client)[0] == 1
 

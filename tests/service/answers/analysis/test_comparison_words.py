@@ -165,7 +165,7 @@ def test_what_may_be_chance_among_many_batch_sizes_is_said_to_be() -> None:
     assert "chance" not in of(doubtful)
 
 
-@settings(max_examples=150)
+@settings(max_examples=40)
 @given(st.lists(st.sampled_from(sorted(LETTERS)), min_size=1, max_size=11))
 def test_every_batch_size_is_said_to_be_what_it_is_and_nothing_else(letters: Sequence[str]) -> None:
     found = compared("".join(letters))
