@@ -123,7 +123,7 @@ def test_a_list_goes_on_where_one_answer_ends(store: BucketStore, monkeypatch: p
 def test_duckdb_reads_only_the_files_that_were_attached(store: BucketStore) -> None:
     file, other = parquet(store, ODD, 4000), parquet(store, "other.parquet", 4)
     with duckdb.connect() as connection:
-        store.attach(connection, [file])
+        store.attach(connection, lambda: [file])
         found = connection.cursor().execute(
             "SELECT count(*), sum(step) FROM read_parquet($1) WHERE step >= 3000", [store.name_for_queries(file.path)]
         )
