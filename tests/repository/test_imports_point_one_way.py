@@ -1,6 +1,7 @@
 import ast
 import sys
 from collections.abc import Iterator
+from functools import cache
 from importlib.metadata import packages_distributions
 from pathlib import Path
 
@@ -21,8 +22,13 @@ MAY_IMPORT = {
 }
 
 
-def imported(source: str) -> Iterator[tuple[int, str]]:
+@cache
+def imported(source: str) -> tuple[tuple[int, str], ...]:
     """Line and top-level name of every import, wherever in the module it stands."""
+    return tuple(_imports(source))
+
+
+def _imports(source: str) -> Iterator[tuple[int, str]]:
     for node in ast.walk(ast.parse(source)):
         if isinstance(node, ast.Import):
             yield from ((node.lineno, alias.name.partition(".")[0]) for alias in node.names)
@@ -50,6 +56,11 @@ def undeclared(path: Path, declared: set[str], distributions: dict[str, list[str
         if name not in ours
         and declared.isdisjoint(canonicalize_name(found) for found in distributions.get(name, [name]))
     ]
+
+
+@cache
+def _distributions() -> dict[str, list[str]]:
+    return {name: list(found) for name, found in packages_distributions().items()}
 
 
 @pytest.mark.parametrize("folder", FOLDERS)
@@ -96,6 +107,6 @@ def test_every_library_that_is_imported_is_a_declared_dependency(folder: str) ->
         declared = requirements("studies")
     else:
         declared = requirements()
-    distributions = {name: list(found) for name, found in packages_distributions().items()}
+    distributions = _distributions()
     missing = [line for path in sources(folder, ".py") for line in undeclared(path, declared, distributions)]
     assert missing == []
