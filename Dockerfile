@@ -20,15 +20,15 @@ RUN pip install --no-deps --no-build-isolation .
 
 FROM python:3.12-slim
 
-ENV PATH=/srv/losslake/bin:$PATH PYTHONDONTWRITEBYTECODE=1 PYTHONUNBUFFERED=1 LOSSLAKE_LAKE=/lake
+ENV PATH=/srv/losslake/bin:$PATH PYTHONDONTWRITEBYTECODE=1 PYTHONUNBUFFERED=1 LOSSLAKE_LAKE=/lake LOSSLAKE_CACHE=/cache
 COPY --from=build /srv/losslake /srv/losslake
 
-# The lake's folder belongs to the user before it becomes a volume: a new named volume takes its owner from here.
+# The folders belong to the user before they become volumes: a new named volume takes its owner from here.
 RUN useradd --system --uid 10001 --home-dir /lake --no-create-home --shell /usr/sbin/nologin losslake \
-    && install --directory --owner=losslake --group=losslake /lake
+    && install --directory --owner=losslake --group=losslake /lake /cache
 USER losslake
 WORKDIR /lake
-VOLUME /lake
+VOLUME /lake /cache
 
 EXPOSE 8000
 HEALTHCHECK --interval=10s --timeout=5s --start-period=60s --retries=3 \

@@ -72,6 +72,10 @@ pictures: setup ## Draw the pictures of the pages anew, which tests compare and 
 fuzz: setup ## Look for new failing inputs, for minutes
 	@$(VENV)/bin/python -m pytest -m fuzz $(PYTEST)
 
+.PHONY: image
+image: setup ## Run the steps that build the container image, without Docker, in a folder of their own
+	@$(VENV)/bin/python -m pytest -m long tests/topology/test_image.py $(PYTEST)
+
 .PHONY: bench
 bench: setup ## Measure ingest, scaling, analyses, the service and the log formats
 	@$(VENV)/bin/python -m bench.ingest

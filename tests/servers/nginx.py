@@ -25,7 +25,7 @@ class Nginx:
 
     @property
     def errors(self) -> str:
-        """What it has complained of: the log that is named on the command line."""
+        """What it has complained of, where the configuration sends errors to standard error."""
         return (self.folder / "nginx.log").read_text(errors="replace")
 
 
@@ -39,14 +39,16 @@ def nginx_server(configuration: Path, port: int) -> Iterator[Nginx]:
     """Start nginx over a whole configuration file and end it; relative paths in it are below the file's folder.
 
     Args:
-        configuration: the file, which names no user, and no log of errors that matters.
+        configuration: the file, which names no user.
         port: where the configuration says that nginx listens.
     """
-    process = subprocess.Popen(
-        _command(configuration), stdin=subprocess.DEVNULL, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL
-    )
+    log = configuration.parent / "nginx.log"
+    with log.open("wb") as complaints:
+        process = subprocess.Popen(
+            _command(configuration), stdin=subprocess.DEVNULL, stdout=complaints, stderr=complaints
+        )
     try:
-        wait_until_listening(process, port, configuration.parent / "nginx.log")
+        wait_until_listening(process, port, log)
         yield Nginx(port, configuration.parent)
     finally:
         end(process)
@@ -56,6 +58,5 @@ def _command(configuration: Path) -> list[str]:
     folder = configuration.parent
     # As root its workers would be nobody, who can't look into the folders of tests.
     directives = "daemon off;" + (" user root;" if os.geteuid() == 0 else "")
-    log = str(folder / "nginx.log")
     command = [str(program("nginx", "nginx-light", [Path("/usr/sbin")])), "-p", f"{folder}/", "-c", str(configuration)]
-    return [*command, "-e", log, "-g", directives]
+    return [*command, "-e", "stderr", "-g", directives]

@@ -1,0 +1,188 @@
+from __future__ import annotations
+
+import os
+import subprocess
+import sys
+from pathlib import Path
+from typing import Any
+
+import jsonschema_rs
+import pytest
+
+from schema.location import location_of
+from service.settings import Settings
+from tests.repository.checkout import ROOT, project
+from tests.repository.test_dockerfile import exec_form, last
+from tests.topology.composition import DEVELOPMENT, PRODUCTION, filled_in, merged, published_schema, read
+
+OURS = ("losslake", "init", "ingest")
+STARTED = {"nginx", "losslake", "init", "database", "store", "bucket"}
+
+
+def services() -> dict[str, Any]:
+    found = read(PRODUCTION)["services"]
+    assert isinstance(found, dict)
+    return found
+
+
+def commands() -> list[list[str]]:
+    """Every losslake command that a container is started with."""
+    return [exec_form(last("CMD")), *(services()[name]["command"] for name in OURS)]
+
+
+@pytest.mark.parametrize("document", [read(PRODUCTION), read(DEVELOPMENT), merged()], ids=["alone", "override", "both"])
+def test_a_compose_file_is_as_the_published_schema_says(document: Any) -> None:
+    found = jsonschema_rs.validator_for(published_schema()).iter_errors(document)
+    assert [f"{error.instance_path}: {error.message}" for error in found] == []
+
+
+def test_the_schema_finds_what_is_wrong() -> None:
+    wrong = {"services": {"losslake": {"image": "x", "read_onl": True}}}
+    assert not jsonschema_rs.validator_for(published_schema()).is_valid(wrong)
+
+
+@pytest.mark.parametrize("name", sorted(services()))
+def test_every_container_of_production_is_without_root_and_rights_on_a_file_system_that_it_cannot_write(
+    name: str,
+) -> None:
+    service = services()[name]
+    assert service["read_only"] is True
+    assert service["cap_drop"] == ["ALL"]
+    assert service["security_opt"] == ["no-new-privileges:true"]
+    assert not {"privileged", "cap_add", "devices", "network_mode", "pid", "ipc"} & set(service)
+    # The image's own user, where it isn't root.
+    user = service.get("user", last("USER") if name in OURS else "0")
+    assert user.partition(":")[0] not in {"0", "root"}
+    limits = service["deploy"]["resources"]["limits"]
+    assert set(limits) == {"cpus", "memory", "pids"}
+    assert all(("size=" in folder and "nosuid" in folder) or "run" in folder for folder in service["tmpfs"])
+
+
+@pytest.mark.parametrize("name", sorted(services()))
+def test_every_image_is_of_a_certain_version(name: str) -> None:
+    _, _, tag = services()[name]["image"].partition(":")
+    assert tag
+    assert tag[0].isdigit()
+    if name in OURS:
+        assert tag == project()["project"]["version"]
+
+
+def test_only_nginx_is_reached_from_outside_and_it_never_meets_the_database() -> None:
+    assert [name for name, service in services().items() if "ports" in service] == ["nginx"]
+    networks = read(PRODUCTION)["networks"]
+    inside = {name for name, network in networks.items() if network and network.get("internal")}
+    for name, service in services().items():
+        assert set(service["networks"]) <= inside or name == "nginx"
+    assert set(services()["nginx"]["networks"]) == {"public", "service", "store"}
+    assert services()["database"]["networks"] == ["database"]
+    assert services()["nginx"]["ports"] == ["${LOSSLAKE_LISTEN:-127.0.0.1:8000}:8080"]
+
+
+def test_the_service_believes_nobody_but_nginx() -> None:
+    (range_,) = read(PRODUCTION)["networks"]["service"]["ipam"]["config"]
+    environment = services()["losslake"]["environment"]
+    assert environment["LOSSLAKE_TRUSTED_PROXIES"] == range_["subnet"]
+    in_it = {name for name, service in services().items() if "service" in service["networks"]}
+    assert in_it == {"nginx", "losslake"}
+    Settings(trusted_proxies=(filled_in(range_["subnet"], {}),))
+
+
+def test_no_password_stands_in_the_files_and_none_is_made_up() -> None:
+    secret = {"PGPASSWORD", "POSTGRES_PASSWORD", "AWS_SECRET_ACCESS_KEY"}
+    for service in services().values():
+        for name, value in service.get("environment", {}).items():
+            if name in secret:
+                assert value == f"${{{name.replace('PGPASSWORD', 'POSTGRES_PASSWORD')}:-}}"
+    example = dict(line.split("=", 1) for line in (ROOT / "deploy/env.example").read_text().splitlines() if "=" in line)
+    assert {name for name in secret & set(example) if example[name]} == set()
+    assert "/.env" in (ROOT / ".gitignore").read_text().splitlines()
+    assert ".env" not in (ROOT / ".dockerignore").read_text()
+
+
+def test_the_store_does_not_start_without_keys(tmp_path: Path) -> None:
+    script = filled_in(services()["store"]["command"][0], {})
+    ran = subprocess.run(
+        ["/bin/sh", "-c", script], env={"PATH": str(tmp_path)}, capture_output=True, text=True, timeout=60
+    )
+    assert ran.returncode == 1
+    assert "set AWS_ACCESS_KEY_ID" in ran.stderr
+
+
+def test_everything_starts_after_what_it_needs_and_is_watched() -> None:
+    for name, service in services().items():
+        assert set(service.get("depends_on", {})) <= set(services())
+        is_job = service["restart"] == "no"
+        assert service["healthcheck"].get("disable", False) is is_job
+        for needed, how in service.get("depends_on", {}).items():
+            ends = services()[needed]["restart"] == "no"
+            assert how["condition"] == ("service_completed_successfully" if ends else "service_healthy"), name
+    assert {name for name, service in services().items() if "profiles" not in service} == STARTED
+    assert services()["losslake"]["deploy"]["replicas"] == 2
+
+
+def test_a_volume_is_declared_and_only_jobs_and_the_cache_are_shared() -> None:
+    declared = set(read(PRODUCTION)["volumes"])
+    named = [volume for service in services().values() for volume in service["volumes"] if volume[0] not in "./$"]
+    assert {volume.partition(":")[0] for volume in named} == declared
+    assert services()["losslake"]["volumes"] == services()["init"]["volumes"] == ["cache:/cache"]
+
+
+def test_the_lake_is_where_the_database_and_the_store_are(monkeypatch: pytest.MonkeyPatch) -> None:
+    environment = services()["losslake"]["environment"]
+    for name in ("init", "ingest"):
+        assert services()[name]["environment"].items() <= environment.items()
+    monkeypatch.setenv("LOSSLAKE_CACHE", environment["LOSSLAKE_CACHE"])
+    location = location_of(environment["LOSSLAKE_LAKE"])
+    database = services()["database"]["environment"]
+    assert (location.database.host, location.database.database) == ("database", database["POSTGRES_DB"])
+    assert location.database.username == database["POSTGRES_USER"]
+    assert location.database.password is None
+    bucket = location.files_url.removeprefix("s3://").partition("/")[0]
+    assert f"s3.bucket.create -name {bucket}'" in services()["bucket"]["command"][0]
+    assert environment["AWS_ENDPOINT_URL_S3"] == "http://store:8333"
+    assert "-s3.port=8333" in services()["store"]["command"][0]
+
+
+def test_compose_hands_on_settings_that_there_are_and_waits_for_a_graceful_end() -> None:
+    fields = Settings.model_fields
+    handed = {name.removeprefix("LOSSLAKE_").lower() for name in services()["losslake"]["environment"]}
+    ours = {name for name in handed if name.split("_")[0] not in {"aws", "pgpassword", "cache"}}
+    assert ours <= set(fields)
+    for service in (services()["losslake"], merged()["services"]["losslake"]):
+        assert int(service["stop_grace_period"].rstrip("s")) > fields["shutdown_seconds"].default
+
+
+def test_compose_asks_the_health_question_of_the_image() -> None:
+    asked = exec_form(last("HEALTHCHECK").partition("CMD ")[2])
+    assert services()["losslake"]["healthcheck"]["test"] == ["CMD", *asked]
+
+
+@pytest.mark.parametrize("command", commands(), ids=" ".join)
+def test_the_command_line_knows_every_command_and_flag_that_a_container_starts(command: list[str]) -> None:
+    environment = {**os.environ, "COLUMNS": "200", "NO_COLOR": "1", "TERM": "dumb"}
+    shown = subprocess.run(
+        [sys.executable, "-m", "losslake", command[0], "--help"],
+        cwd=ROOT,
+        env=environment,
+        capture_output=True,
+        text=True,
+        timeout=60,
+    )
+    assert shown.returncode == 0, shown.stderr
+    assert [word for word in command if word.startswith("--") and word not in shown.stdout] == []
+
+
+def test_development_is_one_process_over_a_folder_that_runs_the_sources_for_this_machine_only() -> None:
+    both = merged()["services"]
+    assert {name for name, service in both.items() if "profiles" not in service} == {"losslake"}
+    losslake = both["losslake"]
+    assert losslake["ports"] == ["127.0.0.1:8000:8000"]
+    assert losslake["environment"] == {"LOSSLAKE_LAKE": "/lake", "PYTHONPATH": "/src"}
+    assert losslake["volumes"] == ["lake:/lake", ".:/src:ro"]
+    assert losslake["deploy"]["replicas"] == 1
+    assert losslake["entrypoint"] == ["python", "-m", "losslake"]
+    for name in ("losslake", "ingest"):
+        assert both[name]["environment"]["LOSSLAKE_LAKE"] == "/lake"
+        assert both[name]["networks"] == ["default"]
+        assert "depends_on" not in both[name]
+        assert both[name]["read_only"] is True
