@@ -84,8 +84,7 @@ class Memory:
         manner = self._manner(source) if source.total_bytes is not None else None
         if manner is None:
             return None
-        with Session(self._lake.engine) as session:
-            known = session.get(RememberedSource, manner)
+        known = self._lake.read(lambda session: session.get(RememberedSource, manner))
         if known is None or known.size != source.total_bytes or known.sha256 != source.expected_sha256():
             return None
         told = _JSON.validate_json(known.told)

@@ -5,7 +5,7 @@ from __future__ import annotations
 import uuid
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
-from datetime import UTC, datetime
+from datetime import UTC, datetime, timedelta
 
 import pyarrow as pa
 from sqlalchemy.exc import IntegrityError
@@ -131,7 +131,11 @@ class _Draft:
         for name, table in self.tables.items():
             self._write_if_changed(name, table)
         number = self.base.number + 1 if self.base is not None else 1
-        facts = ReleaseFacts(number, datetime.now(UTC), notes, content_digest(self.tables))
+        # Later than the release before by whatever clock that was made.
+        earliest = self.base.created_at + timedelta(microseconds=1) if self.base is not None else None
+        now = datetime.now(UTC)
+        created_at = max(now, earliest) if earliest is not None else now
+        facts = ReleaseFacts(number, created_at, notes, content_digest(self.tables))
         return commit_release(self.lake, self.base, branch, self.files, facts, self.tables["studies"])
 
     def _write_if_changed(self, name: str, table: pa.Table) -> None:

@@ -6,9 +6,12 @@ from losslake.console import LakeOption, say
 
 
 def init(lake: LakeOption = None) -> None:
-    """Make an empty lake. ('losslake ingest' also makes one if there is none.)"""
+    """Make an empty lake, or bring the tables of one to this version of LossLake.
+
+    'losslake ingest' also makes a lake if there is none.
+    """
     from schema.lake import Lake
 
-    made = Lake.create(lake)
+    made = Lake.migrate(lake)
     say(f"the lake is in {made}")
     say(f"next: losslake ingest PATH --lake {made.typed}")

@@ -10,13 +10,25 @@ from sqlalchemy.types import TypeDecorator
 
 
 class UtcDateTime(TypeDecorator[datetime]):
-    """A moment in UTC; SQLite keeps no time zone, so it is put back on reading."""
+    """A moment in UTC; SQLite keeps no time zone, so it is put back on reading, and PostgreSQL may have another."""
 
     impl = DateTime(timezone=True)
     cache_ok = True
 
     def process_result_value(self, value: datetime | None, dialect: object) -> datetime | None:
-        return value.replace(tzinfo=UTC) if value is not None else None
+        if value is None or value.tzinfo is not None:
+            return value.astimezone(UTC) if value is not None else None
+        return value.replace(tzinfo=UTC)
+
+
+class LogText(TypeDecorator[str]):
+    """Text that a log may have had a part in; PostgreSQL takes no NUL, so it is shown."""
+
+    impl = Text
+    cache_ok = True
+
+    def process_bind_param(self, value: str | None, dialect: object) -> str | None:
+        return value.replace("\0", "\\x00") if value is not None else None
 
 
 class Base(DeclarativeBase):
@@ -30,7 +42,7 @@ class Release(Base):
 
     number: Mapped[int] = mapped_column(Integer, primary_key=True, autoincrement=False)
     created_at: Mapped[datetime] = mapped_column(UtcDateTime)
-    notes: Mapped[str] = mapped_column(Text)
+    notes: Mapped[str] = mapped_column(LogText)
     content_digest: Mapped[str] = mapped_column(String(64))
     manifest: Mapped[str] = mapped_column(Text)
     manifest_sha256: Mapped[str] = mapped_column(String(64))
@@ -63,17 +75,17 @@ class LedgerEntry(Base):
 
     __tablename__ = "losslake_ledger"
 
-    id: Mapped[int] = mapped_column(Integer, primary_key=True)
+    id: Mapped[int] = mapped_column(BigInteger().with_variant(Integer(), "sqlite"), primary_key=True)
     offered_at: Mapped[datetime] = mapped_column(UtcDateTime)
-    source: Mapped[str] = mapped_column(Text, index=True)
-    path: Mapped[str] = mapped_column(Text)
+    source: Mapped[str] = mapped_column(LogText, index=True)
+    path: Mapped[str] = mapped_column(LogText)
     sha256: Mapped[str | None] = mapped_column(String(64))
     format: Mapped[str] = mapped_column(String(64))
-    study: Mapped[str | None] = mapped_column(Text)
+    study: Mapped[str | None] = mapped_column(LogText)
     outcome: Mapped[str] = mapped_column(String(16), index=True)
     rule: Mapped[str | None] = mapped_column(String(64))
     line: Mapped[int | None] = mapped_column(BigInteger)
-    reason: Mapped[str | None] = mapped_column(Text)
+    reason: Mapped[str | None] = mapped_column(LogText)
     release: Mapped[int | None] = mapped_column(Integer)
 
 
@@ -88,7 +100,7 @@ class RememberedSource(Base):
     manner: Mapped[str] = mapped_column(String(64), primary_key=True)
     size: Mapped[int] = mapped_column(BigInteger)
     sha256: Mapped[str] = mapped_column(String(64))
-    told: Mapped[str] = mapped_column(Text)
+    told: Mapped[str] = mapped_column(LogText)
 
 
 OUTCOMES = ("ingested", "unchanged", "quarantined")

@@ -40,13 +40,18 @@ def commit(
     lake: Lake, name: str, base: int | None, branch: str, removed: Sequence[DataFile], added: Sequence[Written]
 ) -> int:
     """Commit to one table on `branch`, starting from snapshot `base`; returns the id of the new snapshot."""
+    tried: int | None = None
     for attempt in range(1, ATTEMPTS + 1):
         table = lake.table(name)
+        made = table.metadata.refs.get(branch)
+        if made is not None and made.snapshot_id == tried:
+            return made.snapshot_id  # the attempt came about, although the connection was lost in it
         try:
             with QuickTransaction(table) as transaction:
                 start = base if base is not None else _empty_snapshot(table)
                 ManageSnapshots(transaction).create_branch(start, branch).commit()
                 with transaction.replacement(branch) as update:
+                    tried = update.snapshot_id
                     for file in removed:
                         update.delete_data_file(_iceberg_file(lake, table, file, {"record_count": file.rows}))
                     for file, statistics in _statistics(table, added):

@@ -5,8 +5,12 @@ from __future__ import annotations
 from pyiceberg.catalog.sql import SqlCatalog
 from pyiceberg.io.pyarrow import pyarrow_to_schema
 from pyiceberg.partitioning import PartitionField, PartitionSpec
+from pyiceberg.table import CommitTableResponse, Table
+from pyiceberg.table.update import TableRequirement, TableUpdate
 from pyiceberg.transforms import IdentityTransform
+from pyiceberg.typedef import Identifier
 
+from schema.connecting import SECONDS_TO_WRITE, patiently
 from schema.location import Location
 from schema.tables import NAMESPACE, PARTITIONED, STUDY_KEYS, TABLES
 
@@ -23,7 +27,31 @@ def catalog(location: Location) -> SqlCatalog:
     is_folder = location.files_url.startswith("file://")
     files = {"py-io-impl": "schema.iceberg_files.SyncedFileIO" if is_folder else "schema.iceberg_objects.BucketFileIO"}
     endpoint = {"s3.endpoint": location.endpoint} if location.endpoint else {}
-    return SqlCatalog("losslake", uri=location.database_url, warehouse=location.files_url, **files, **endpoint)
+    uri = location.database_url
+
+    def connected() -> SqlCatalog:
+        return PatientCatalog(
+            "losslake", uri=uri, warehouse=location.files_url, pool_pre_ping="true", **files, **endpoint
+        )
+
+    return patiently(connected, SECONDS_TO_WRITE)
+
+
+class PatientCatalog(SqlCatalog):
+    """Waits for a database that goes away for a while.
+
+    A commit that came about although its connection was lost is tried again, and then refused as the second of two.
+    """
+
+    def load_table(self, identifier: str | Identifier) -> Table:
+        return patiently(lambda: super(PatientCatalog, self).load_table(identifier), SECONDS_TO_WRITE)
+
+    def commit_table(
+        self, table: Table, requirements: tuple[TableRequirement, ...], updates: tuple[TableUpdate, ...]
+    ) -> CommitTableResponse:
+        return patiently(
+            lambda: super(PatientCatalog, self).commit_table(table, requirements, updates), SECONDS_TO_WRITE
+        )
 
 
 def make(catalog: SqlCatalog, warehouse: str) -> None:

@@ -5,21 +5,22 @@ from __future__ import annotations
 import fcntl
 import os
 import shlex
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
 from functools import cached_property
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, TypeVar
 
 from sqlalchemy import Engine, select, text
 from sqlalchemy.orm import Session
 
-from schema.connecting import engine_of
-from schema.database import Base, LedgerEntry, Release
+from schema.connecting import SECONDS_TO_READ, engine_of, patiently
+from schema.database import LedgerEntry, Release
 from schema.errors import LakeBroken, LakeNotFound, LossLakeError, UnknownRelease
 from schema.location import MARKER, Location, layout_of, location_of
 from schema.manifest import DataFile, read_manifest
+from schema.migrating import check, migrate
 from schema.store.folder import FolderStore
 from schema.store.store import Store
 from schema.tables import NAMESPACE
@@ -29,6 +30,7 @@ if TYPE_CHECKING:
     from pyiceberg.table import Table
 
 LAYOUT_VERSION = 2
+T = TypeVar("T")
 WAREHOUSE = "warehouse"
 _MARKER_TEXT = f"""# A LossLake lake: data files in warehouse/, catalog, releases and ledger in catalog.db.
 layout_version = {LAYOUT_VERSION}
@@ -58,17 +60,30 @@ class Lake:
         except OSError as error:
             raise LossLakeError(f"can't read the lake: {error.strerror or error}") from None
         layout_of(marker, lake.store.name_of(MARKER), LAYOUT_VERSION)
+        patiently(lambda: check(lake.engine, lake.typed), SECONDS_TO_READ)
         return lake
 
     @staticmethod
     def create(location: str | Path | None = None) -> Lake:
-        """Open the lake at `location`, making it first if there is none; safe to call from several processes."""
+        """Open the lake at `location`, making it first if there is none; safe to call from several processes.
+
+        Raises what `open` raises, also for a database whose tables are of an older version: `migrate` helps there.
+        """
         lake = Lake(location_of(location))
         if lake.location.is_folder:
             _check_folder(lake.folder)
         if lake.store.missing([MARKER]):
             lake._make_tables()
         return Lake.open(location)
+
+    @staticmethod
+    def migrate(location: str | Path | None = None) -> Lake:
+        """As `create`, and brings the tables in the database to the version that this LossLake works with."""
+        lake = Lake(location_of(location))
+        if not lake.store.missing([MARKER]):
+            with _only_one_at_once(lake):
+                migrate(lake.engine)
+        return Lake.create(location)
 
     @property
     def folder(self) -> Path:
@@ -114,8 +129,8 @@ class Lake:
 
     def check_place(self) -> None:
         """Raise LakeBroken when the catalog names files elsewhere than in the store: the lake was moved or copied."""
-        with self.engine.connect() as connection:
-            location = str(connection.exec_driver_sql("SELECT metadata_location FROM iceberg_tables LIMIT 1").scalar())
+        first = text("SELECT metadata_location FROM iceberg_tables LIMIT 1")
+        location = str(self.read(lambda session: session.scalar(first)))
         here = f"{self.store.url_of(WAREHOUSE)}/"
         if not location.startswith(here):
             was = location.removeprefix("file://").partition(f"/{WAREHOUSE}/")[0]
@@ -124,10 +139,18 @@ class Lake:
                 f"but to take in more put it back there, or ingest into a new lake"
             )
 
+    def read(self, asked: Callable[[Session], T]) -> T:
+        """What is read in a session of the database, which may go away for a moment meanwhile."""
+
+        def work() -> T:
+            with Session(self.engine) as session:
+                return asked(session)
+
+        return patiently(work, SECONDS_TO_READ)
+
     def releases(self) -> Sequence[Release]:
         """Every release, newest first."""
-        with Session(self.engine) as session:
-            return session.scalars(select(Release).order_by(Release.number.desc())).all()
+        return self.read(lambda session: session.scalars(select(Release).order_by(Release.number.desc())).all())
 
     def release(self, number: int | None = None) -> Release:
         """The release of that number, by default the newest; raises UnknownRelease."""
@@ -141,12 +164,11 @@ class Lake:
 
     def newest_release(self) -> Release | None:
         """The newest release, or None while nothing has been published."""
-        with Session(self.engine) as session:
-            return session.scalars(select(Release).order_by(Release.number.desc()).limit(1)).first()
+        newest = select(Release).order_by(Release.number.desc()).limit(1)
+        return self.read(lambda session: session.scalars(newest).first())
 
     def _release_numbered(self, number: int) -> Release | None:
-        with Session(self.engine) as session:
-            return session.get(Release, number)
+        return self.read(lambda session: session.get(Release, number))
 
     def files(self, release: Release) -> list[DataFile]:
         """The files of a release; raises LakeBroken when its list is missing or altered."""
@@ -157,8 +179,7 @@ class Lake:
         query = select(LedgerEntry).order_by(LedgerEntry.id.desc())
         if outcome is not None:
             query = query.where(LedgerEntry.outcome == outcome)
-        with Session(self.engine) as session:
-            return session.scalars(query.limit(limit) if limit is not None else query).all()
+        return self.read(lambda session: session.scalars(query.limit(limit) if limit is not None else query).all())
 
     def _make_tables(self) -> None:
         """Create whatever is not there yet; the marker is written last, so a half-made lake is made again."""
@@ -170,7 +191,7 @@ class Lake:
                     with self.engine.connect() as connection:
                         # Readers go on while an ingest commits, and a commit waits for the disk once, not four times.
                         connection.exec_driver_sql("PRAGMA journal_mode = WAL")
-                Base.metadata.create_all(self.engine)
+                migrate(self.engine)
                 iceberg_tables.make(self.catalog, self.store.url_of(WAREHOUSE))
                 self.store.put(MARKER, _MARKER_TEXT.encode())
 

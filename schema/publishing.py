@@ -10,9 +10,11 @@ from dataclasses import dataclass, field
 from datetime import datetime
 
 import pyarrow as pa
+from sqlalchemy import select
 from sqlalchemy.orm import Session
 
 from schema import iceberg
+from schema.connecting import SECONDS_TO_WRITE, patiently
 from schema.data_files import Written, studies_in
 from schema.database import LedgerEntry, Release, ReleaseSnapshot
 from schema.lake import Lake
@@ -77,13 +79,35 @@ def commit_release(
 
 def store(lake: Lake, release: Release | None, ledger: Sequence[LedgerEntry]) -> None:
     """One transaction: the release, if there is one, and the ledger's entries; raises IntegrityError if overtaken."""
-    with Session(lake.engine, expire_on_commit=False) as session:
-        for entry in ledger:
-            entry.release = release.number if release is not None and entry.outcome == "ingested" else None
-        session.add_all(ledger)
-        if release is not None:
-            session.add(release)
-        session.commit()
+    for entry in ledger:
+        entry.release = release.number if release is not None and entry.outcome == "ingested" else None
+    attempts = 0
+
+    def work() -> None:
+        nonlocal attempts
+        attempts += 1
+        with Session(lake.engine, expire_on_commit=False) as session:
+            # A connection that is lost in a commit doesn't tell whether that came about.
+            if attempts > 1 and _is_stored(session, release, ledger):
+                return
+            session.add_all(ledger)
+            if release is not None:
+                session.add(release)
+            session.commit()
+
+    patiently(work, SECONDS_TO_WRITE)
+
+
+def _is_stored(session: Session, release: Release | None, ledger: Sequence[LedgerEntry]) -> bool:
+    """Whether an earlier attempt has come about after all; each manifest and each moment of an offer is unique."""
+    if release is not None:
+        found = session.scalar(select(Release.manifest).where(Release.number == release.number))
+        return found == release.manifest
+    if not ledger:
+        return True
+    first = ledger[0]
+    same = (LedgerEntry.offered_at == first.offered_at, LedgerEntry.source == first.source)
+    return session.scalar(select(LedgerEntry.id).where(*same).limit(1)) is not None
 
 
 def content_digest(tables: Mapping[str, pa.Table]) -> str:

@@ -15,7 +15,6 @@ from typing import Protocol
 
 import pyarrow as pa
 from sqlalchemy import select
-from sqlalchemy.orm import Session
 
 from losslake.remote.client import Client
 from losslake.remote.errors import RemoteError
@@ -202,8 +201,7 @@ def _came_from(lake: Lake, service: Service, release: Release) -> bool:
     origin = select(LedgerEntry.id).where(
         LedgerEntry.format == ORIGIN, LedgerEntry.source == service.name, LedgerEntry.release == release.number
     )
-    with Session(lake.engine) as session:
-        return session.scalars(origin).first() is not None
+    return lake.read(lambda session: session.scalars(origin).first()) is not None
 
 
 def _origin(service: Service, selection: Selection) -> LedgerEntry:

@@ -1,0 +1,117 @@
+"""A database that goes away for a moment is waited for; what it refuses is told at once."""
+
+from __future__ import annotations
+
+import threading
+import time
+from collections.abc import Iterator
+from datetime import UTC, datetime, timedelta
+
+import pytest
+from sqlalchemy import Engine, text
+from sqlalchemy.engine import make_url
+from sqlalchemy.exc import DBAPIError, IntegrityError, OperationalError, ProgrammingError
+from sqlalchemy.orm import Session
+
+from schema.connecting import engine_of, patiently
+from schema.database import LedgerEntry
+from schema.migrating import migrate
+from tests.servers.postgresql import PostgreSQL, postgresql_server
+
+
+@pytest.fixture(scope="module")
+def server() -> Iterator[PostgreSQL]:
+    """A server that these tests may stop."""
+    with postgresql_server() as server:
+        yield server
+
+
+@pytest.fixture(scope="module")
+def engine(server: PostgreSQL) -> Iterator[Engine]:
+    made = engine_of(make_url(server.new_database()))
+    migrate(made)
+    yield made
+    made.dispose()
+
+
+def one(engine: Engine) -> object:
+    with engine.connect() as connection:
+        return connection.execute(text("SELECT 1")).scalar()
+
+
+def test_a_restart_is_waited_for(server: PostgreSQL, engine: Engine) -> None:
+    assert one(engine) == 1
+    server.kill()
+    returning = threading.Timer(0.5, server.start)
+    returning.start()
+    try:
+        assert patiently(lambda: one(engine), 20) == 1
+    finally:
+        returning.join()
+
+
+def test_one_that_stays_away_is_told_after_a_while(server: PostgreSQL, engine: Engine) -> None:
+    server.stop()
+    try:
+        began = time.monotonic()
+        with pytest.raises(OperationalError):
+            patiently(lambda: one(engine), 0.3)
+        assert time.monotonic() - began < 10
+    finally:
+        server.start()
+
+
+@pytest.mark.parametrize(
+    ("statement", "kind"),
+    [
+        ("SELECT nothing_like_it", ProgrammingError),
+        ("INSERT INTO losslake_release_snapshots VALUES (1, 'x', 1)", IntegrityError),
+    ],
+)
+def test_what_is_refused_is_not_tried_again(engine: Engine, statement: str, kind: type[DBAPIError]) -> None:
+    attempts = 0
+
+    def work() -> None:
+        nonlocal attempts
+        attempts += 1
+        with engine.begin() as connection:
+            connection.execute(text(statement))
+
+    with pytest.raises(kind):
+        patiently(work, 20)
+    assert attempts == 1
+
+
+def test_what_a_file_can_t_do_is_not_tried_again() -> None:
+    engine, attempts = engine_of(make_url("sqlite:////nowhere/at/all.db")), []
+
+    def work() -> object:
+        attempts.append(1)
+        return one(engine)
+
+    with pytest.raises(OperationalError):
+        patiently(work, 20)
+    assert len(attempts) == 1
+
+
+def test_moments_are_read_in_utc_whatever_the_time_zone_of_the_session(engine: Engine) -> None:
+    moment = datetime(2026, 3, 4, 5, 6, 7, 8, tzinfo=UTC)
+    entry = LedgerEntry(offered_at=moment, source="a", path="", format="csv", outcome="ingested")
+    with Session(engine) as session:
+        session.execute(text("SET TIME ZONE 'Asia/Tokyo'"))
+        session.add(entry)
+        session.flush()
+        session.expire(entry)
+        assert entry.offered_at == moment
+        assert entry.offered_at.utcoffset() == timedelta(0)
+
+
+def test_a_nul_in_a_log_s_text_is_shown(engine: Engine) -> None:
+    entry = LedgerEntry(
+        offered_at=datetime.now(UTC), source="a\0b", path="c\0", format="csv", outcome="quarantined", reason="\0"
+    )
+    with Session(engine) as session:
+        session.add(entry)
+        session.flush()
+        session.expire(entry)
+        assert (entry.source, entry.path, entry.reason) == ("a\\x00b", "c\\x00", "\\x00")

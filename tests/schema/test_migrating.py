@@ -1,0 +1,100 @@
+"""The tables in a lake's database have a version: older ones are brought up to date, newer ones are left alone."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+from alembic.autogenerate import compare_metadata
+from alembic.migration import MigrationContext
+from alembic.script import ScriptDirectory
+from sqlalchemy import Engine, create_engine, inspect, text
+
+from schema.database import Base
+from schema.errors import LakeBroken
+from schema.lake import Lake
+from schema.migrating import NEWEST, VERSION_TABLE, alembic_config, check, migrate, version_of
+from tests.servers.postgresql import PostgreSQL
+
+
+@pytest.fixture(params=["sqlite", "postgresql"])
+def engine(request: pytest.FixtureRequest, tmp_path: Path) -> Iterator[Engine]:
+    """An empty database."""
+    if request.param == "postgresql":
+        server: PostgreSQL = request.getfixturevalue("postgresql")
+        made = create_engine(server.new_database())
+    else:
+        made = create_engine(f"sqlite:///{tmp_path / 'catalog.db'}")
+    yield made
+    made.dispose()
+
+
+def test_migrations_lead_to_the_tables_that_the_code_has(engine: Engine) -> None:
+    migrate(engine)
+    ours = set(Base.metadata.tables)
+    with engine.connect() as connection:
+        context = MigrationContext.configure(
+            connection, opts={"include_name": lambda name, kind, _: kind != "table" or name in ours}
+        )
+        assert compare_metadata(context, Base.metadata) == []
+        assert version_of(connection) == NEWEST
+
+
+def test_the_newest_version_is_the_last_migration(engine: Engine) -> None:
+    with engine.connect() as connection:
+        assert ScriptDirectory.from_config(alembic_config(connection)).get_heads() == [NEWEST]
+
+
+def test_migrating_again_changes_nothing(engine: Engine) -> None:
+    migrate(engine)
+    with engine.begin() as connection:
+        connection.execute(text("INSERT INTO losslake_remembered_sources VALUES ('m', 1, 's', 't')"))
+    migrate(engine)
+    check(engine, "lake")
+    with engine.connect() as connection:
+        assert connection.execute(text("SELECT count(*) FROM losslake_remembered_sources")).scalar() == 1
+
+
+def test_tables_from_before_there_were_versions_are_kept(engine: Engine) -> None:
+    Base.metadata.create_all(engine)
+    with pytest.raises(LakeBroken, match=r"are older, LossLake needs .*: run 'losslake init --lake here'"):
+        check(engine, "here")
+    migrate(engine)
+    check(engine, "here")
+
+
+def test_a_newer_database_asks_for_a_newer_losslake(engine: Engine) -> None:
+    migrate(engine)
+    with engine.begin() as connection:
+        connection.execute(text(f"UPDATE {VERSION_TABLE} SET version_num = '9999'"))
+    with pytest.raises(LakeBroken, match=r"version 9999.* use a newer LossLake"):
+        check(engine, "here")
+
+
+def test_a_migration_that_fails_leaves_the_database_as_it_was(engine: Engine, monkeypatch: pytest.MonkeyPatch) -> None:
+    def fail(*_: object) -> None:
+        raise RuntimeError("the machine failed")
+
+    with monkeypatch.context() as failing:
+        failing.setattr("alembic.runtime.migration.HeadMaintainer.update_to_step", fail)
+        with pytest.raises(RuntimeError, match="the machine failed"):
+            migrate(engine)
+    if engine.dialect.name == "postgresql":  # SQLite keeps the empty tables, and the next run begins anew
+        assert inspect(engine).get_table_names() == []
+    else:
+        for name in inspect(engine).get_table_names():
+            with engine.begin() as connection:
+                connection.execute(text(f'DROP TABLE "{name}"'))
+    migrate(engine)
+    check(engine, "here")
+
+
+def test_a_lake_is_opened_only_with_the_tables_that_are_needed(tmp_path: Path) -> None:
+    lake = Lake.create(tmp_path / "lake")
+    with lake.engine.begin() as connection:
+        connection.execute(text(f"DROP TABLE {VERSION_TABLE}"))
+    for use in (Lake.open, Lake.create):
+        with pytest.raises(LakeBroken, match="run 'losslake init"):
+            use(tmp_path / "lake")
+    assert Lake.open(Lake.migrate(tmp_path / "lake").folder).releases() == []
