@@ -22,7 +22,10 @@ _ENDLESS = 100_000
 LakeOption = Annotated[
     str | None,
     typer.Option(
-        "--lake", metavar="DIR-or-URL", help="The lake. Default: $LOSSLAKE_LAKE, else ./lake.", show_default=False
+        "--lake",
+        metavar="LAKE",
+        help="A folder, a lake.toml, or two URLs. Default: $LOSSLAKE_LAKE, else ./lake.",
+        show_default=False,
     ),
 ]
 ReleaseOption = Annotated[

@@ -13,7 +13,9 @@ def in_one_line(error: Exception) -> str:
         return f"{where}{error.strerror}"
     if origin == "sqlalchemy":
         reason = first_line(getattr(error, "orig", None) or error)
-        return f"the lake's database can't be used ({reason}): start or restore it, or make space on its disk"
+        is_file = type(getattr(error, "orig", None)).__module__ == "sqlite3"
+        remedy = "restore catalog.db, or make space on its disk" if is_file else "start it, and run the same again"
+        return f"the lake's database can't be used ({reason}): {remedy}"
     if origin in ("duckdb", "_duckdb"):
         return f"the release can't be opened ({first_line(error)}): delete the lake's folder serving, it is made again"
     kind = type(error).__name__

@@ -6,7 +6,7 @@ from losslake.console import LakeOption, say
 
 
 def init(lake: LakeOption = None) -> None:
-    """Make an empty lake, or bring the tables of one to this version of LossLake.
+    """Make an empty lake, or bring one up to date.
 
     'losslake ingest' also makes a lake if there is none.
     """

@@ -27,8 +27,11 @@ def check(engine: Engine, lake: str) -> None:
     """
     with engine.connect() as connection:
         version = version_of(connection)
+        is_there = version is not None or inspect(connection).has_table(_FIRST_TABLE)
     if version == NEWEST:
         return
+    if not is_there:
+        raise LakeBroken(f"the database {engine.url.render_as_string()} of the lake {lake} is empty: restore it")
     if version is not None and version > NEWEST:
         raise LakeBroken(
             f"the tables of the lake {lake} have version {version}, newer than {NEWEST}: use a newer LossLake"

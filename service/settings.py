@@ -37,7 +37,7 @@ class Settings(BaseSettings):
     )
 
     lake: str = "lake"
-    """The lake to serve: a folder or a file:// URL."""
+    """The lake to serve: a folder, a lake.toml, or the two URLs of a database and a place for files."""
     host: str = "127.0.0.1"
     """Address to listen on; 0.0.0.0 for every IPv4 address, :: for every address."""
     port: Annotated[int, Field(ge=0, le=65_535)] = 8000

@@ -64,6 +64,11 @@ def test_tables_from_before_there_were_versions_are_kept(engine: Engine) -> None
     check(engine, "here")
 
 
+def test_an_empty_database_is_none_to_migrate(engine: Engine) -> None:
+    with pytest.raises(LakeBroken, match="of the lake here is empty: restore it"):
+        check(engine, "here")
+
+
 def test_a_newer_database_asks_for_a_newer_losslake(engine: Engine) -> None:
     migrate(engine)
     with engine.begin() as connection:
