@@ -52,7 +52,7 @@ def counts(lake: Lake) -> tuple[object, ...]:
     connection = open_release(lake, lake.release())
     try:
         found = connection.execute(
-            "SELECT count(*), sum(value), (SELECT count(*) FROM trials) FROM measurements"
+            "SELECT count(*), list_sort(list(value)), (SELECT count(*) FROM trials) FROM measurements"
         ).fetchone()
     finally:
         connection.close()
