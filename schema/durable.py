@@ -17,6 +17,10 @@ def on_disk(top: Path, files: Collection[Path]) -> None:
         while folder not in folders and folder.is_relative_to(top):
             folders.add(folder)
             folder = folder.parent
+    if len(files) == 1:
+        for path in (*files, *folders):
+            _sync(path)
+        return
     with ThreadPoolExecutor(_AT_ONCE, "sync") as pool:
         for paths in (files, folders):
             for _ in pool.map(_sync, paths):

@@ -11,6 +11,7 @@ from pyiceberg.transforms import IdentityTransform
 from pyiceberg.typedef import Identifier
 
 from schema.connecting import SECONDS_TO_WRITE, patiently
+from schema.iceberg_transaction import QuickTransaction
 from schema.location import Location
 from schema.tables import NAMESPACE, PARTITIONED, STUDY_KEYS, TABLES
 
@@ -77,5 +78,5 @@ def make(catalog: SqlCatalog, warehouse: str) -> None:
         )
         if not table.metadata.snapshots:
             # A first, empty snapshot: PyIceberg can branch only from a snapshot, and ingests commit to branches.
-            with table.transaction() as transaction:
+            with QuickTransaction(table) as transaction:
                 transaction.update_snapshot().fast_append().commit()
