@@ -7,10 +7,10 @@ import time
 from pathlib import Path
 
 import pytest
-from pyiceberg.table import Table
 
 from ingest.run import ingest
 from schema import iceberg
+from schema.iceberg_transaction import QuickTransaction
 from schema.lake import Lake
 from schema.serving import open_release
 from tests.forked import Forked
@@ -61,7 +61,7 @@ def test_a_kill_while_a_lake_is_made_is_made_good_by_the_next_run(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     with monkeypatch.context() as killing:
-        killing.setattr(Table, "transaction", killed)
+        killing.setattr(QuickTransaction, "commit_transaction", killed)
         with pytest.raises(KeyboardInterrupt):
             Lake.create(tmp_path / "lake")
     lake = Lake.create(tmp_path / "lake")
