@@ -106,7 +106,7 @@ class Lake:
     @property
     def warehouse(self) -> Path:
         """The folder below which its data files lie, where they lie in a folder."""
-        return self.folder / WAREHOUSE
+        return Path(self.location.files_url.removeprefix("file://")) / WAREHOUSE
 
     @cached_property
     def engine(self) -> Engine:
