@@ -45,9 +45,9 @@ class Lake:
     location: Location
 
     @staticmethod
-    def open(location: str | Path | None = None) -> Lake:
+    def open(location: Location | str | Path | None = None) -> Lake:
         """Open an existing lake; raises LakeNotFound, or LakeBroken for a layout of another version."""
-        lake = Lake(location_of(location))
+        lake = Lake(location if isinstance(location, Location) else location_of(location))
         try:
             marker = bytes(lake.store.read(MARKER)).decode("utf-8")
         except (FileNotFoundError, NotADirectoryError):

@@ -6,7 +6,7 @@ import hashlib
 import os
 import re
 import tomllib
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from urllib.parse import unquote, urlsplit
 
@@ -61,9 +61,21 @@ def in_folder(folder: Path) -> Location:
     return Location(folder, URL.create("sqlite", database=str(folder / "catalog.db")), f"file://{folder}")
 
 
-def location_of(asked: str | Path | None = None) -> Location:
+def location_of(asked: str | Path | None = None, cache: str = "", cache_mb: int = 0) -> Location:
     """The location that is meant: a folder or its file:// URL, a lake.toml, or two URLs; default $LOSSLAKE_LAKE, else
-    ./lake. Raises LossLakeError for anything else."""
+    ./lake. Raises LossLakeError for anything else.
+
+    cache, cache_mb: the folder for what is kept here of a lake that is elsewhere, and its size, where they aren't to be
+    as the environment or the lake.toml says.
+    """
+    found = _asked_location(asked)
+    if found.is_folder:
+        return found
+    folder = Path(cache).expanduser().absolute() / found.folder.name if cache else found.folder
+    return replace(found, folder=folder, cache_bytes=cache_mb * _MEGABYTE or found.cache_bytes)
+
+
+def _asked_location(asked: str | Path | None) -> Location:
     text = str(asked or os.environ.get("LOSSLAKE_LAKE") or "lake").strip()
     pair = _PAIR.fullmatch(text)
     if pair:

@@ -53,7 +53,7 @@ def create_app(lake: Lake, settings: Settings | None = None) -> FastAPI:
         lifespan=sandbox.while_running if sandbox is not None else None,
     )
     app.state.releases = releases
-    add_bulk_download(app, lake, settings.public_url)
+    add_bulk_download(app, lake, settings)
     asked = tuple(questions())
     for question in asked:
         add_question(app.router, open_releases, question)

@@ -21,6 +21,7 @@ from uvicorn.supervisors import Multiprocess
 from schema.errors import LossLakeError
 from schema.lake import Lake
 from service.app import create_app
+from service.bulk.delivery import delivery_of
 from service.examples import example_paths
 from service.operating import metrics
 from service.operating.http_protocol import bound_http
@@ -39,7 +40,8 @@ def serve(settings: Settings) -> None:
     The newest release is opened first, so that no worker has to build its file. On SIGTERM no more connections are
     taken, requests that run may end within `shutdown_seconds`, and the process exits with 0.
     """
-    lake = Lake.open(settings.lake)
+    lake = Lake.open(settings.location)
+    delivery_of(lake, settings)
     view = ReleaseView.open(lake, lake.release())
     with _listen(settings) as listening:
         _greet(listening, view)
@@ -90,7 +92,7 @@ def application(settings: Settings) -> FastAPI:
     log_to_standard_error(settings)
     bound_http(settings)
     _end_with_the_parent()
-    return create_app(Lake.open(settings.lake), settings)
+    return create_app(Lake.open(settings.location), settings)
 
 
 def _config(settings: Settings) -> uvicorn.Config:

@@ -16,6 +16,7 @@ from pydantic import Field, ValidationError, field_validator
 from pydantic_settings import BaseSettings, EnvSettingsSource, NoDecode, SettingsConfigDict
 
 from schema.errors import LossLakeError
+from schema.location import Location, location_of
 
 PREFIX = "LOSSLAKE_"
 CONFIG = "LOSSLAKE_CONFIG"
@@ -50,6 +51,17 @@ class Settings(BaseSettings):
     """Proxies whose X-Forwarded-For and X-Forwarded-Proto are believed: addresses or networks, with commas."""
     cors_origins: Texts = ("*",)
     """Origins whose pages may read answers, with commas; * for all, empty for none."""
+
+    cache: str = ""
+    """Folder for what is kept here of a lake at two URLs; empty: as lake.toml says, else ~/.cache/losslake."""
+    cache_mb: Annotated[int, Field(ge=0, le=1_000_000_000)] = 0
+    """Megabytes of files to keep there, about; 0: as lake.toml says, else 10,000."""
+    data_delivery: Literal["proxy", "redirect", "nginx"] = "proxy"
+    """Who sends data files: the service, the bucket (to which it redirects), or nginx in front (X-Accel-Redirect)."""
+    data_url_seconds: Annotated[int, Field(ge=10, le=604_800)] = 600
+    """Seconds for which a signed URL of a data file in the bucket holds, for redirect and nginx."""
+    data_url_endpoint: str = ""
+    """Where users reach the bucket's store, for redirect, such as https://s3.example; empty: where the service does."""
 
     log_format: Literal["auto", "json", "text", "off"] = "auto"
     """A line per request on standard error: json, text, or off; auto: text on a terminal, json elsewhere."""
@@ -102,6 +114,11 @@ class Settings(BaseSettings):
     sql_waiting: Annotated[int, Field(ge=0, le=10_000)] = 16
     """Statements that may wait for their turn; more are refused."""
 
+    @property
+    def location(self) -> Location:
+        """Where the lake is; raises LossLakeError."""
+        return location_of(self.lake, self.cache, self.cache_mb)
+
     @field_validator("trusted_proxies", "cors_origins", mode="before")
     @classmethod
     def _separated(cls, value: object) -> object:
@@ -118,7 +135,7 @@ class Settings(BaseSettings):
                 raise ValueError(f"'{text}' is neither an address nor a network such as 10.0.0.0/8") from None
         return value
 
-    @field_validator("public_url")
+    @field_validator("public_url", "data_url_endpoint")
     @classmethod
     def _without_slash(cls, value: str) -> str:
         if value and not value.startswith(("http://", "https://")):

@@ -11,7 +11,7 @@ from collections.abc import Callable, Iterator, Sequence
 from datetime import timedelta
 from functools import partial
 from pathlib import Path
-from typing import TYPE_CHECKING, TypeVar
+from typing import TYPE_CHECKING, Literal, TypeVar
 
 import obstore
 import pyarrow as pa
@@ -57,7 +57,14 @@ class Bucket:
 
     def range(self, path: str, start: int, stop: int) -> bytes:
         """Some of the bytes of an object."""
-        return bytes(self._tried(path, lambda: obstore.get_range(self._remote, path, start=start, end=stop)))
+        data = bytes(self._tried(path, lambda: obstore.get_range(self._remote, path, start=start, end=stop)))
+        if len(data) != stop - start:
+            raise OSError(f"{self.url}/{path} was altered: it ends before byte {stop}")
+        return data
+
+    def signed_url(self, path: str, seconds: int, method: Literal["GET", "HEAD"] = "GET") -> str:
+        """A URL by which anybody may read an object for so long; with credentials from a server, that is asked."""
+        return obstore.sign(self._remote, method, path, timedelta(seconds=seconds))
 
     def copy_to(self, path: str, target: Path, size: int | None = None) -> None:
         """Write an object to a new file of this machine; size: in bytes, if known.

@@ -16,15 +16,14 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from starlette.concurrency import run_in_threadpool
-from starlette.exceptions import HTTPException
 from starlette.responses import Response
 from starlette.types import Message, Receive, Scope, Send
 
 from schema.errors import LakeBroken
-from service.bulk.conditions import UnsatisfiableRange, Version, asked_range, not_modified, precondition_failed
+from service.bulk.answer_head import FOREVER, answer_head
+from service.bulk.conditions import Version
 from service.operating.zero_copy import ZERO_COPY
 
-FOREVER = "public, max-age=31536000, immutable"
 _SMALLEST_CHUNK = 1 << 16
 _LARGEST_CHUNK = 1 << 19
 # Below, a copy costs less than what else there is to do, and middlewares see the bytes: the answer cache keeps them.
@@ -37,7 +36,7 @@ _NO_WAIT = getattr(os, "RWF_NOWAIT", None)
 
 @dataclass(frozen=True, slots=True)
 class ServedFile:
-    """A file that never changes; size: in bytes."""
+    """A file of this machine that never changes; size: in bytes."""
 
     path: Path
     size: int
@@ -54,39 +53,11 @@ class FileAnswer(Response):
         self.background = None
         self._file = open_unchanged(file)
         try:
-            self._decide(file, request_headers)
+            head = answer_head(file, request_headers)
         except BaseException:
             os.close(self._file)
             raise
-
-    def _decide(self, file: ServedFile, asked: Mapping[str, str]) -> None:
-        headers = {
-            "accept-ranges": "bytes",
-            "cache-control": file.cache_control,
-            "etag": file.version.etag,
-            "last-modified": file.version.last_modified,
-        }
-        if precondition_failed(asked, file.version):
-            raise HTTPException(412, "the file is not the version that If-Match or If-Unmodified-Since names")
-        self._bytes = range(file.size)
-        self.status_code = 200
-        if not_modified(asked, file.version):
-            self._bytes, self.status_code = range(0), 304
-        else:
-            headers |= {"content-type": file.media_type}
-            self._choose_range(file, asked, headers)
-            headers["content-length"] = str(len(self._bytes))
-        self.raw_headers = [(name.encode(), value.encode("latin-1")) for name, value in headers.items()]
-
-    def _choose_range(self, file: ServedFile, asked: Mapping[str, str], headers: dict[str, str]) -> None:
-        try:
-            chosen = asked_range(asked, file.version, file.size)
-        except UnsatisfiableRange:
-            message = f"the range {asked['range'][:100]} has no byte of this file of {file.size} bytes"
-            raise HTTPException(416, message, {"Content-Range": f"bytes */{file.size}"}) from None
-        if chosen is not None:
-            self._bytes, self.status_code = chosen, 206
-            headers["content-range"] = f"bytes {chosen.start}-{chosen.stop - 1}/{file.size}"
+        self.status_code, self.raw_headers, self._bytes = head.status, head.raw_headers, head.part
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         has_bytes = scope["method"] != "HEAD" and len(self._bytes) > 0

@@ -14,6 +14,7 @@ from schema.croissant import CROISSANT_PLACE
 from schema.lake import Lake
 from service.bulk import file_list_path
 from service.bulk.base_url import base_url
+from service.bulk.delivery import Delivery, delivery_of
 from service.bulk.document_response import document_response, nothing_at
 from service.bulk.file_response import FileAnswer
 from service.bulk.file_route import FileRoute
@@ -22,6 +23,7 @@ from service.bulk.opened import opened
 from service.bulk.release_files import CHECKSUMS_PLACE, PARQUET, BulkReleases, Entry, ReleaseFiles
 from service.bulk.remote_database import DUCKDB, RemoteDatabases
 from service.problems import ParameterProblem, problem_responses
+from service.settings import Settings
 
 router = APIRouter()
 _OBJECTS = ("application/yaml", "application/ld+json")
@@ -36,11 +38,12 @@ _Place = Annotated[
 ]
 
 
-def add_bulk_download(app: FastAPI, lake: Lake, public_url: str | None = None) -> None:
-    """Have an application serve the files of a lake; public_url: of the service, by default as requests name it."""
+def add_bulk_download(app: FastAPI, lake: Lake, settings: Settings) -> None:
+    """Have an application serve the files of a lake; raises LossLakeError where they can't be delivered as is set."""
     app.state.bulk = BulkReleases(lake)
+    app.state.delivery = delivery_of(lake, settings)
     app.state.remote_databases = RemoteDatabases(lake)
-    app.state.public_url = public_url
+    app.state.public_url = settings.public_url
     for path, endpoint, media_types in (
         ("/data/{release}/{place:path}", get_data, (PARQUET, "text/html", "text/plain")),
         ("/hive/{release}/{place:path}", get_hive, (PARQUET,)),
@@ -57,6 +60,7 @@ def _gives(description: str, *media_types: str, is_file: bool = False) -> dict[s
     content = {name: {"schema": {"type": "object"}} if name in _OBJECTS else text for name in media_types}
     responses: dict[int | str, dict[str, Any]] = {200: {"description": description, "content": content}}
     if is_file:
+        responses[307] = {"description": "To where it is, for some minutes, on a service that is set to redirect."}
         responses[206] = {"description": "The range that was asked for.", "content": content}
         responses |= problem_responses(412, 416)
     responses[304] = {"description": "It is as the requester knows it."}
@@ -110,7 +114,7 @@ async def get_data(
     wanted = _asked_place(_raw_place(request, files, "/data/"))
     served = files.files.get(wanted)
     if served is not None:
-        return FileAnswer(served, request.headers)
+        return await _delivery(request).answer(served, request)
     if wanted in files.folders:
         title = f"Files of release {files.release.number}" + (f": {wanted}" if wanted else "")
         return HTMLResponse(listing(title, files.folders[wanted], has_parent=True))
@@ -130,7 +134,7 @@ async def get_hive(request: Request, release: _Release, place: _Place) -> Respon
     served = files.files.get(wanted)
     if served is None:
         raise nothing_at(files, place)
-    return FileAnswer(served, request.headers)
+    return await _delivery(request).answer(served, request)
 
 
 def _add_document(place: str, description: str, media_type: str) -> None:
@@ -161,6 +165,11 @@ async def get_losslake_duckdb(request: Request, release: _Release) -> Response:
     address = base_url(request, request.app.state.public_url)
     served = await run_in_threadpool(databases.served, files.release, address)
     return FileAnswer(served, request.headers)
+
+
+def _delivery(request: Request) -> Delivery:
+    delivery: Delivery = request.app.state.delivery
+    return delivery
 
 
 async def _files(request: Request, number: str) -> ReleaseFiles:

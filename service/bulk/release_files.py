@@ -19,7 +19,7 @@ from schema.file_list import file_list
 from schema.lake import Lake
 from schema.places import checksum_lines, places
 from service.bulk.conditions import Version
-from service.bulk.file_response import ServedFile
+from service.bulk.delivery import LakeFile
 from service.errors import UnknownName, near_numbers
 
 CHECKSUMS_PLACE = "SHA256SUMS"
@@ -61,9 +61,9 @@ class ReleaseFiles:
         self.data_files = lake.files(release)
         self.collections = collections_of(lake, release)
         self.place_of = places(self.data_files)
-        self.files: Mapping[str, ServedFile] = {
-            self.place_of[file.path]: ServedFile(
-                lake.folder / file.path, file.bytes, Version(f'"{file.sha256}"', self.modified), PARQUET
+        self.files: Mapping[str, LakeFile] = {
+            self.place_of[file.path]: LakeFile(
+                file.path, file.bytes, Version(f'"{file.sha256}"', self.modified), PARQUET
             )
             for file in self.data_files
         }

@@ -15,6 +15,7 @@ from schema.tables import STATUSES
 from service.app import create_app
 from tests.archives import write_workload
 from tests.oracle import Row
+from tests.servers.s3 import S3
 
 ERROR, PRECISION, ODD = "val/classification_error", "val/average_precision", "val/odd_thing"
 METRICS = (ERROR, PRECISION, ODD)
@@ -46,13 +47,31 @@ def curves() -> Curves:
 
 
 @pytest.fixture(scope="session")
-def lake(tmp_path_factory: pytest.TempPathFactory, curves: Curves) -> Lake:
-    folder = tmp_path_factory.mktemp("service")
+def archive(tmp_path_factory: pytest.TempPathFactory, curves: Curves) -> Path:
+    folder = tmp_path_factory.mktemp("archive")
     for path, its_curves in curves.items():
         *collection, dataset, model, optimizer = path.split("/")
-        write_workload(folder.joinpath("archive", *collection), f"{dataset}/{model}/{optimizer}", its_curves)
-    lake = Lake.create(folder / "lake")
-    summary = ingest(lake, [folder / "archive"])
+        write_workload(folder.joinpath(*collection), f"{dataset}/{model}/{optimizer}", its_curves)
+    return folder
+
+
+@pytest.fixture(scope="session")
+def lake(tmp_path_factory: pytest.TempPathFactory, archive: Path) -> Lake:
+    return _filled(Lake.create(tmp_path_factory.mktemp("service") / "lake"), archive)
+
+
+@pytest.fixture(scope="session")
+def remote_lake(tmp_path_factory: pytest.TempPathFactory, archive: Path, s3: S3) -> Iterator[Lake]:
+    """The same with its files in a bucket."""
+    folder = tmp_path_factory.mktemp("remote")
+    with pytest.MonkeyPatch.context() as changes:
+        for name, value in {**s3.environment(), "LOSSLAKE_CACHE": str(folder / "cache")}.items():
+            changes.setenv(name, value)
+        yield _filled(Lake.create(f"sqlite:///{folder}/catalog.db {s3.new_warehouse()}"), archive)
+
+
+def _filled(lake: Lake, archive: Path) -> Lake:
+    summary = ingest(lake, [archive])
     assert not summary.quarantined, summary.quarantined
     return lake
 

@@ -13,8 +13,7 @@ from fastapi.testclient import TestClient
 from mlcroissant._src.core import constants
 
 from schema.lake import Lake
-from service.app import create_app
-from service.bulk.paths import add_bulk_download
+from tests.applications import without_sql
 
 DOCUMENTS = ("README.md", "CITATION.cff", "SHA256SUMS", "croissant.json")
 
@@ -55,8 +54,7 @@ def test_files_are_named_by_the_host_that_was_asked(odd_client: TestClient, host
 
 
 def test_a_public_url_goes_before_what_the_request_says(odd_lake: Lake) -> None:
-    app = create_app(odd_lake)
-    add_bulk_download(app, odd_lake, "https://lake.example/base/")
+    app = without_sql(odd_lake, public_url="https://lake.example/base")
     described = json.loads(TestClient(app).get("/data/1/croissant.json", headers={"Host": "a b"}).content)
     assert described["url"] == "https://lake.example/base/data/1/"
 

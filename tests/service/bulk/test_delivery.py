@@ -1,0 +1,237 @@
+"""A lake in a bucket gives the same bytes by the same requests as one in a folder, whoever sends them."""
+
+from __future__ import annotations
+
+import asyncio
+import hashlib
+from collections.abc import Iterator
+from pathlib import Path
+
+import httpx
+import pytest
+from fastapi.testclient import TestClient
+from starlette.types import Message
+
+from schema.errors import LakeBroken, LossLakeError
+from schema.lake import Lake
+from service.bulk import stored_answer
+from service.bulk.answer_head import AnswerHead
+from service.bulk.stored_answer import StoredAnswer
+from tests.applications import without_sql
+from tests.servers.nginx import nginx_server
+from tests.servers.processes import free_port
+from tests.service.running import served
+
+FILE = "/data/1/trials.parquet"
+DATA = bytes(index % 251 for index in range(1000))
+SCOPE = {"type": "http", "method": "GET"}
+CONFIGURATION = {
+    "folder": """
+        location /stored-data/ {
+            internal;
+            alias $lake/;
+            etag off;
+            if_modified_since off;
+            add_header ETag $upstream_http_etag;
+            add_header Last-Modified $upstream_http_last_modified;
+        }""",
+    "bucket": """
+        location /stored-data/ {
+            internal;
+            set $url $upstream_http_x_store_url;
+            set $etag $upstream_http_etag;
+            set $last_modified $upstream_http_last_modified;
+            proxy_pass $url;
+            proxy_method GET;
+            proxy_pass_request_headers off;
+            proxy_force_ranges on;
+            proxy_hide_header ETag;
+            proxy_hide_header Last-Modified;
+            proxy_hide_header Content-Type;
+            add_header ETag $etag;
+            add_header Last-Modified $last_modified;
+        }""",
+}
+
+
+async def never() -> Message:
+    await asyncio.Event().wait()
+    raise AssertionError
+
+
+def client_of(lake: Lake, **settings: object) -> TestClient:
+    return TestClient(without_sql(lake, **settings), raise_server_exceptions=False, follow_redirects=False)
+
+
+@pytest.fixture(scope="session")
+def local(lake: Lake) -> Iterator[TestClient]:
+    with client_of(lake) as client:
+        yield client
+
+
+@pytest.fixture(scope="session")
+def remote(remote_lake: Lake) -> Iterator[TestClient]:
+    with client_of(remote_lake) as client:
+        yield client
+
+
+@pytest.mark.parametrize(
+    "headers",
+    [
+        {},
+        {"Range": "bytes=10-99"},
+        {"Range": "bytes=-8"},
+        {"Range": "bytes=999999999-"},
+        {"Range": "bytes=0-1", "If-Range": '"other"'},
+        {"If-Match": '"other"'},
+        {"If-None-Match": "*"},
+    ],
+    ids=str,
+)
+@pytest.mark.parametrize("method", ["GET", "HEAD"])
+def test_a_bucket_answers_as_a_folder_does(
+    local: TestClient, remote: TestClient, method: str, headers: dict[str, str]
+) -> None:
+    one, other = (client.request(method, FILE, headers=headers) for client in (local, remote))
+    assert one.status_code == other.status_code
+    told = ("etag", "content-length", "content-range", "content-type", "cache-control", "accept-ranges")
+    if one.status_code < 400:
+        assert one.content == other.content
+        assert [one.headers.get(name) for name in told] == [other.headers.get(name) for name in told]
+
+
+def test_every_place_has_the_bytes_that_its_checksum_says(remote: TestClient) -> None:
+    sums = [line.split("  ", 1) for line in remote.get("/data/1/SHA256SUMS").text.splitlines()]
+    assert len(sums) > 20
+    for sha256, place in sums:
+        path = place.replace("%", "%25")
+        assert hashlib.sha256(remote.get(f"/data/1/{path}").content).hexdigest() == sha256, place
+
+
+def test_a_file_that_is_gone_is_unavailable(remote_lake: Lake, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("LOSSLAKE_CACHE", str(tmp_path))
+    empty_handed = Lake.open(str(remote_lake))
+    gone = next(file.path for file in empty_handed.files(empty_handed.release()) if file.table == "goals")
+    data = empty_handed.store.read(gone)
+    empty_handed.store.delete([gone])
+    try:
+        answer = client_of(empty_handed).get("/data/1/goals.parquet")
+        assert (answer.status_code, answer.json()["type"]) == (503, "urn:losslake:problem:lake-unavailable")
+    finally:
+        empty_handed.store.put(gone, data)
+
+
+@pytest.mark.parametrize("part", [range(1000), range(7), range(8, 16), range(13, 1000), range(999, 1000)], ids=str)
+def test_a_long_file_comes_in_pieces(part: range, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(stored_answer, "CHUNK_BYTES", 8)
+    sent: list[bytes] = []
+
+    async def read(start: int, stop: int) -> bytes:
+        assert stop <= (start // 8 + 1) * 8
+        return DATA[start:stop]
+
+    async def send(message: Message) -> None:
+        sent.append(message.get("body", b""))
+
+    asyncio.run(StoredAnswer(AnswerHead(200, {}, part), read, "f")(SCOPE, never, send))
+    assert b"".join(sent) == DATA[part.start : part.stop]
+
+
+def test_nothing_more_is_fetched_for_a_client_that_left(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(stored_answer, "CHUNK_BYTES", 8)
+    fetched: list[int] = []
+    leaves = asyncio.Event()
+
+    async def read(start: int, stop: int) -> bytes:
+        fetched.append(start)
+        await asyncio.sleep(0)
+        return DATA[start:stop]
+
+    async def send(_: Message) -> None:
+        if len(fetched) > 5:
+            leaves.set()
+            await asyncio.sleep(0.01)
+
+    async def receive() -> Message:
+        await leaves.wait()
+        return {"type": "http.disconnect"}
+
+    asyncio.run(StoredAnswer(AnswerHead(200, {}, range(1000)), read, "f")(SCOPE, receive, send))
+    assert 5 < len(fetched) < 12
+
+
+def test_a_store_that_fails_in_the_middle_ends_the_answer(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(stored_answer, "CHUNK_BYTES", 8)
+    sent: list[bytes] = []
+
+    async def read(start: int, stop: int) -> bytes:
+        if start >= 80:
+            raise OSError("the store failed")
+        return DATA[start:stop]
+
+    async def send(message: Message) -> None:
+        sent.append(message.get("body", b""))
+
+    with pytest.raises(LakeBroken, match="the store failed"):
+        asyncio.run(StoredAnswer(AnswerHead(200, {}, range(1000)), read, "f")(SCOPE, never, send))
+    assert b"".join(sent) == DATA[: len(b"".join(sent))]
+
+
+def test_a_redirect_leads_to_the_file_for_a_while(remote_lake: Lake, local: TestClient) -> None:
+    whole = local.get(FILE)
+    with client_of(remote_lake, data_delivery="redirect") as client:
+        moved = client.get(FILE)
+        assert (moved.status_code, moved.headers["cache-control"]) == (307, "private, no-store")
+        url = moved.headers["location"]
+        assert "X-Amz-Expires=600" in url
+        assert httpx.get(url).content == whole.content
+        assert httpx.get(url, headers={"Range": "bytes=5-9"}).content == whole.content[5:10]
+        told = httpx.head(client.head(FILE).headers["location"])
+        assert (told.status_code, told.headers["content-length"]) == (200, str(len(whole.content)))
+        known = client.get(FILE, headers={"If-None-Match": whole.headers["etag"]})
+        assert (known.status_code, known.content) == (304, b"")
+        assert client.get(FILE, headers={"Range": "bytes=99999999-"}).status_code == 416
+        assert client.get("/data/1/README.md").status_code == 200
+
+
+def test_users_may_reach_the_store_elsewhere(remote_lake: Lake) -> None:
+    with client_of(remote_lake, data_delivery="redirect", data_url_endpoint="https://s3.example") as client:
+        assert client.get(FILE).headers["location"].startswith("https://s3.example/losslake/")
+
+
+def test_a_folder_has_nowhere_to_redirect_to(lake: Lake) -> None:
+    with pytest.raises(LossLakeError, match="needs a lake whose files are in a bucket"):
+        without_sql(lake, data_delivery="redirect")
+
+
+@pytest.mark.parametrize("kind", ["folder", "bucket"])
+def test_nginx_sends_what_the_service_says(
+    kind: str, lake: Lake, remote_lake: Lake, local: TestClient, tmp_path: Path
+) -> None:
+    whole = local.get(FILE)
+    served_lake = lake if kind == "folder" else remote_lake
+    with served(tmp_path, lake=str(served_lake), data_delivery="nginx") as service:
+        port = free_port()
+        text = CONFIGURATION[kind].replace("$lake", str(lake.folder))
+        server = f"listen 127.0.0.1:{port}; location / {{ proxy_pass {service.url}; }} {text}"
+        (tmp_path / "nginx.conf").write_text(f"pid nginx.pid; events {{}} http {{ server {{ {server} }} }}")
+        with nginx_server(tmp_path / "nginx.conf", port), httpx.Client(base_url=f"http://127.0.0.1:{port}") as client:
+            got = client.get(FILE)
+            assert got.content == whole.content
+            for name in ("etag", "last-modified", "content-type", "cache-control"):
+                assert got.headers[name] == client.get(FILE, headers={"If-Match": "*"}).headers[name]
+            assert got.headers["etag"] == whole.headers["etag"]
+            part = client.get(FILE, headers={"Range": "bytes=3-8", "If-Range": got.headers["etag"]})
+            assert (part.status_code, part.content) == (206, whole.content[3:9])
+            assert client.get(FILE, headers={"If-None-Match": got.headers["etag"]}).status_code == 304
+            assert client.get(FILE, headers={"If-Match": '"other"'}).status_code == 412
+            assert client.head(FILE).headers["content-length"] == str(len(whole.content))
+            odd = next(
+                line
+                for line in client.get("/data/1/SHA256SUMS").text.splitlines()
+                if "%2F" in line and ".parquet" in line
+            )
+            sha256, _, place = odd.partition("  ")
+            data = client.get(f"/hive/1/{place}")
+            assert (data.status_code, hashlib.sha256(data.content).hexdigest()) == (200, sha256), data.text[:500]
+            assert client.get("/stored-data/lake.toml").status_code == 404
