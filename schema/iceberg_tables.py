@@ -20,6 +20,9 @@ _TABLE_PROPERTIES = {
     "write.metadata.metrics.default": "none",
     "write.metadata.metrics.column.metric": "full",
     "commit.retry.num-retries": "0",
+    # Each commit writes the whole history of its table anew: a thousand releases would leave gigabytes of old ones.
+    "write.metadata.delete-after-commit.enabled": "true",
+    "write.metadata.previous-versions-max": "20",
 }
 
 

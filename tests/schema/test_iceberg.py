@@ -4,10 +4,12 @@ from __future__ import annotations
 
 from pathlib import Path
 
+import pytest
 from pyiceberg.table import Transaction
 from pyiceberg.table.update.snapshot import ManageSnapshots
 
 from ingest.run import ingest
+from schema import iceberg_tables
 from schema.iceberg_transaction import QuickTransaction
 from schema.lake import Lake
 from tests.ingest.offers import TrialOffer, study_files, unpacked
@@ -15,7 +17,10 @@ from tests.ingest.offers import TrialOffer, study_files, unpacked
 RELEASES = 3
 
 
-def test_what_earlier_releases_removed_is_listed_no_more_and_every_release_reads_what_it_read(tmp_path: Path) -> None:
+def test_what_earlier_releases_removed_is_listed_no_more_and_every_release_reads_what_it_read(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setitem(iceberg_tables._TABLE_PROPERTIES, "write.metadata.previous-versions-max", "2")
     lake = Lake.create(tmp_path / "lake")
     for number in range(1, RELEASES + 1):
         trial = TrialOffer(rows=[f"0,0.{number}"])
@@ -28,6 +33,7 @@ def test_what_earlier_releases_removed_is_listed_no_more_and_every_release_reads
         manifests = snapshot.manifests(table.io)
         assert len([m for m in manifests if m.has_added_files() or m.has_existing_files()]) == live
         assert len(manifests) == live + 1
+        assert len(list((lake.folder / "warehouse" / "losslake" / name).glob("metadata/*.metadata.json"))) == 3
     for number in range(1, RELEASES + 1):
         rows = lake.table("trials").scan(snapshot_id=lake.release(number).snapshot_of("trials")).to_arrow()
         stored = {file.path for file in lake.files(lake.release(number)) if file.table == "measurements"}
