@@ -31,7 +31,7 @@ MANIFEST = pa.schema(
 )
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, slots=True)
 class DataFile:
     """A Parquet file of the lake; path is relative to the lake; the partition is None in a small table."""
 
@@ -76,7 +76,8 @@ def read_manifest(store: Store, path: str, sha256: str) -> list[DataFile]:
     if hashlib.sha256(data).hexdigest() != sha256:
         what = f"the file list {store.name_of(path)} was altered since its release"
         raise LakeBroken(f"{what}: restore it, or use another release")
-    return [DataFile(**row) for row in read_table(data, MANIFEST).to_pylist()]
+    columns = (column.to_pylist() for column in read_table(data, MANIFEST).columns)
+    return [DataFile(*row) for row in zip(*columns, strict=True)]
 
 
 def sha256_of(path: Path) -> str:

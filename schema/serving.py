@@ -110,7 +110,17 @@ def name_files(connection: duckdb.DuckDBPyConnection, lake: Lake, table: str, fi
 
 def _make_view(connection: duckdb.DuckDBPyConnection, name: str, files: list[str]) -> None:
     text = sql(name)
-    if "$files" in text:
-        quoted = ", ".join("'" + file.replace("'", "''") + "'" for file in files)
-        text = text.replace("$files", f"[{quoted}]")
-    connection.execute(text)
+    connection.execute(text.replace("$files", _list_of(files)) if "$files" in text else text)
+
+
+def _list_of(files: list[str]) -> str:
+    """A list as DuckDB's SQL. Paths in one text, without what all begin with, are read in half the time of a list."""
+    if not files:
+        return "[]"
+    start = os.path.commonprefix(files)  # noqa: RUF071 characters are meant: URLs are no paths
+    rest = "|".join(file.removeprefix(start) for file in files)  # below the lake, names are percent-encoded
+    return f"list_transform(string_split({_quoted(rest)}, '|'), lambda path: {_quoted(start)} || path)"
+
+
+def _quoted(text: str) -> str:
+    return "'" + text.replace("'", "''") + "'"
