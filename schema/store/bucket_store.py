@@ -70,6 +70,9 @@ class BucketStore:
         return f"{SCHEME}{path}"
 
     def attach(self, connection: duckdb.DuckDBPyConnection, files: Callable[[], Iterable[DataFile]]) -> None:
+        # Connections of one process to one DuckDB file share its file systems.
+        if connection.filesystem_is_registered(StoredFiles.protocol):
+            return
         sizes = cache(lambda: {file.path: file.bytes for file in files()})
         connection.register_filesystem(StoredFiles(sizes, lambda path, size: RangeReader(self, path, size)))
 
