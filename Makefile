@@ -72,6 +72,10 @@ pictures: setup ## Draw the pictures of the pages anew, which tests compare and 
 fuzz: setup ## Look for new failing inputs, for minutes
 	@$(VENV)/bin/python -m pytest -m fuzz $(PYTEST)
 
+.PHONY: topology
+topology: setup ## Run replicas, nginx, PostgreSQL and a store for minutes, under load, while all of them fail
+	@$(VENV)/bin/python -m pytest -m long --capture=no tests/topology/test_topology.py $(PYTEST)
+
 .PHONY: image
 image: setup ## Run the steps that build the container image, without Docker, in a folder of their own
 	@$(VENV)/bin/python -m pytest -m long tests/topology/test_image.py $(PYTEST)

@@ -85,10 +85,11 @@ class Forked:
         return self._process.exitcode
 
 
-def start_command(arguments: Sequence[object], stderr: Path) -> Forked:
+def start_command(arguments: Sequence[object], stderr: Path, *, may_start_others: bool = False) -> Forked:
     """The command line in a process of its own, which complains into a file."""
     with stderr.open("w") as complaints:
-        return Forked(_command, [*map(str, arguments)], streams={2: complaints.fileno()})
+        streams = {2: complaints.fileno()}
+        return Forked(_command, [*map(str, arguments)], streams=streams, may_start_others=may_start_others)
 
 
 def start_on_a_terminal(arguments: Sequence[object], terminal: int, **environment: str) -> Forked:
