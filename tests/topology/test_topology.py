@@ -7,6 +7,7 @@ from collections.abc import Callable, Sequence
 from itertools import pairwise
 from pathlib import Path
 
+import httpx
 import pytest
 
 from ingest.run import ingest
@@ -48,9 +49,13 @@ def rounds(folder: Path, count: int) -> list[tuple[Path, Path]]:
     ]
 
 
-def reads() -> list[Read]:
-    """Questions of every kind, about release 1."""
+def reads(url: str) -> list[Read]:
+    """Questions of every kind about release 1, and its files, whole and in part."""
+    listed = httpx.get(f"{url}/v1/releases/1/files").json()["rows"]
+    files = [(f"/data/1/{row['path']}", row["bytes"]) for row in listed if row["table"] in ("measurements", "trials")]
     return [
+        *(Read("file", path) for path, _ in files),
+        *(Read("part of a file", path, part=(size // 3, size // 2)) for path, size in files),
         *(Read("scaling", f"/v1/scaling?release=1&workload={WORKLOAD}&metric={METRIC}&target={t}") for t in (0.1, 0.3)),
         *(Read("curves", f"/v1/curves?release=1&study={WORKLOAD}/{batch_size}") for batch_size in (2, 4)),
         Read("trials", "/v1/trials?release=1&limit=100"),
@@ -139,7 +144,7 @@ def test_no_read_fails_and_no_trial_is_lost_or_doubled_whatever_fails(tmp_path: 
     with topology(tmp_path, s3, seed=n_rounds) as running:
         assert running.start_ingest("first", first).wait(SECONDS) == 0, running.complaint("first")
         running.start_replicas()
-        load = Load(running.url, reads(), per_second=12)
+        load = Load(running.url, reads(running.url), per_second=12)
         load.learn()
         running.store.share = SHARE_THAT_FAILS
         with steady_load(load, clients=2):
