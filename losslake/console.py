@@ -32,6 +32,15 @@ ReleaseOption = Annotated[
     int | None,
     typer.Option("--release", metavar="N", help="Number of the release. Default: the newest.", show_default=False),
 ]
+EngineOption = Annotated[
+    str | None,
+    typer.Option(
+        "--engine",
+        metavar="URL",
+        help="A Spark cluster: spark://host:port, local[*]. Default: this machine, without.",
+        show_default=False,
+    ),
+]
 
 
 def shown(text: object) -> str:

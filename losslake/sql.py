@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from losslake.console import LakeOption, ReleaseOption
+from losslake.console import EngineOption, LakeOption, ReleaseOption
 from losslake.print_formats import Format
 from schema.errors import LossLakeError
 
@@ -25,6 +25,7 @@ def sql(
         typer.Option(metavar="URL", help="A LossLake service to ask, instead of a lake.", show_default=False),
     ] = None,
     release: ReleaseOption = None,
+    engine: EngineOption = None,
     command: Annotated[
         str | None, typer.Option("-c", "--command", metavar="SQL", help="Run this and leave.", show_default=False)
     ] = None,
@@ -42,13 +43,22 @@ def sql(
     steps_to_result. For any target: FROM steps_to('val/classification_error', 0.05) by trial, result_at(…) by study.
     In JSON, NaN and infinities are the strings "NaN", "Infinity" and "-Infinity"; tables round to six digits, the other
     formats are exact. The lake is only read: COPY, EXPORT and ATTACH are off, --output writes results to a file.
+
+    With --engine a Spark cluster answers over the lake's files, for what is too much for this machine; then statements
+    are in Spark's SQL.
     """
     from losslake.output import Output
     from losslake.shell import run_script, run_shell
 
     if url is not None and lake is not None:
         raise LossLakeError("give either --lake or --url: a statement is asked of one of them")
-    with _remote(url, release) if url is not None else _local(lake, release) as (session, folder):
+    if url is not None and engine is not None:
+        raise LossLakeError("give either --engine or --url: a service has its own engine")
+    if url is not None:
+        opened = _remote(url, release)
+    else:
+        opened = _local(lake, release) if engine is None else _on_spark(lake, release, engine)
+    with opened as (session, folder):
         printed = Output(Format.table, None, max_rows, folder)
         printed.send(format, output)
         if command is None and sys.stdin.isatty():
@@ -70,6 +80,21 @@ def _local(lake: str | None, release: int | None) -> Iterator[tuple[Session, Pat
     chosen = opened.release(release)
     connection = open_release(opened, chosen)
     yield LocalSession(connection, f"release {chosen.number} of {opened}"), opened.folder
+
+
+@contextmanager
+def _on_spark(lake: str | None, release: int | None, engine: str) -> Iterator[tuple[Session, Path | None]]:
+    from schema.lake import Lake
+    from schema.spark.session import spark_session
+
+    opened = Lake.open(lake)
+    chosen = opened.release(release)
+    with spark_session(engine) as spark:
+        from losslake.spark_session import SparkRelease
+        from schema.spark import register
+
+        register(spark, opened, chosen)
+        yield SparkRelease(spark, f"release {chosen.number} of {opened} on {engine}"), opened.folder
 
 
 @contextmanager

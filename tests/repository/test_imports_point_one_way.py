@@ -102,11 +102,16 @@ def test_an_import_in_the_right_direction_is_allowed(folder: str, source: str) -
 @pytest.mark.parametrize("folder", FOLDERS)
 def test_every_library_that_is_imported_is_a_declared_dependency(folder: str) -> None:
     if folder not in INSTALLED:
-        declared = requirements("dev", "studies", "peers")
+        declared = requirements("dev", "studies", "peers", "spark")
     elif folder == "studies":
         declared = requirements("studies")
     else:
         declared = requirements()
     distributions = _distributions()
-    missing = [line for path in sources(folder, ".py") for line in undeclared(path, declared, distributions)]
+    with_spark = declared | requirements("spark")
+    missing = [
+        line
+        for path in sources(folder, ".py")
+        for line in undeclared(path, with_spark if "spark" in str(path.relative_to(ROOT)) else declared, distributions)
+    ]
     assert missing == []
