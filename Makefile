@@ -56,7 +56,7 @@ run: setup ## Serve the bundled studies at http://HOST:PORT, from the lake in LA
 # Python may keep what it compiled, whatever the shell says: a hundred tests start processes of their own.
 .PHONY: test
 test: setup ## Run the tests
-	@PYTHONDONTWRITEBYTECODE= $(VENV)/bin/python -m pytest --numprocesses auto --dist loadfile $(PYTEST)
+	@PYTHONDONTWRITEBYTECODE= $(VENV)/bin/python -m pytest --numprocesses auto --dist loadfile --no-loadscope-reorder $(PYTEST)
 
 .PHONY: lint
 lint: setup ## Check style, format and types

@@ -20,6 +20,28 @@ if TYPE_CHECKING:
     from tests.servers.s3 import S3
 
 EXAMPLES = 40
+# What takes longest begins first, so that no process is left with it alone at the end.
+LONGEST = (
+    "tests/topology/",
+    "tests/spark/",
+    "tests/browser/test_pages.py",
+    "tests/service/test_serve.py",
+    "tests/ingest/test_elsewhere.py",
+    "tests/conformance/",
+    "tests/browser/",
+    "tests/ingest/test_crashes.py",
+    "tests/losslake/test_download.py",
+    "tests/service/sandbox/",
+    "tests/service/test_schemathesis.py",
+    "tests/service/test_releases.py",
+    "tests/studies/",
+    "tests/service/papers/",
+    "tests/losslake/",
+    "tests/bench/",
+    "tests/service/rest/",
+    "tests/service/figures/",
+    "tests/ingest/test_releases.py",
+)
 MEMORY = Path("/dev/shm")
 ENOUGH_BYTES = 4 * 2**30
 
@@ -34,6 +56,15 @@ def pytest_configure(config: pytest.Config) -> None:
     """Keep temporary files where no test waits for a disk, unless told where."""
     if MEMORY.is_dir() and shutil.disk_usage(MEMORY).free > ENOUGH_BYTES:
         os.environ.setdefault("PYTEST_DEBUG_TEMPROOT", str(MEMORY))
+
+
+def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
+    """Put the tests of the longest files first."""
+
+    def place(item: pytest.Item) -> int:
+        return next((number for number, name in enumerate(LONGEST) if item.nodeid.startswith(name)), len(LONGEST))
+
+    items.sort(key=place)
 
 
 def pytest_collection_finish(session: pytest.Session) -> None:
