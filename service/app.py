@@ -67,7 +67,7 @@ def create_app(lake: Lake, settings: Settings | None = None) -> FastAPI:
     metrics = operate(app, settings, releases, checks=checks, inner=cache)
     app.state.sql = None
     if sandbox is not None:
-        app.state.sql = SqlStatements(sandbox.sandbox, releases, metrics)
+        app.state.sql = SqlStatements(sandbox.sandbox, metrics)
         app.include_router(sql_paths(app.state.sql, releases))
     app.openapi = partial(describe, app, (*asked, FILES))  # type: ignore[method-assign]
     app.state.interface = Interface(app.openapi)

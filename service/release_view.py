@@ -19,6 +19,8 @@ from schema.serving import connect, serving_file
 from schema.store.store import Store
 from schema.workload_index import KnownWorkload, open_workloads
 from service.errors import UnknownName, near_names, near_numbers
+from service.sandbox.release_data import data_files_of
+from service.sandbox.workers import DataFiles
 from service.sql import sql
 from service.workload_facts import WorkloadFacts
 
@@ -43,6 +45,7 @@ class ReleaseView:
         store: Store,
         digest: str = "",
         serving_file: Path = Path(),
+        data_files: DataFiles = Path(),
     ) -> None:
         """
         Args:
@@ -52,10 +55,12 @@ class ReleaseView:
             store: where its files are.
             digest: tells the bytes of this release from any other's.
             serving_file: what the connection is to.
+            data_files: as workers for strangers' SQL read them.
         """
         self.number = number
         self.digest = digest
         self.serving_file = serving_file
+        self.data_files = data_files
         self._connection = connection
         self.store = store
         self._metaparameters: dict[str, bool] | None = None
@@ -76,7 +81,10 @@ class ReleaseView:
         database = serving_file(lake, release)
         connection = connect(lake, database, release)
         workloads = open_workloads(lake, release, connection)
-        return ReleaseView(release.number, connection, workloads, lake.store, release.manifest_sha256, database)
+        data_files = data_files_of(lake, release)
+        return ReleaseView(
+            release.number, connection, workloads, lake.store, release.manifest_sha256, database, data_files
+        )
 
     def cursor(self) -> duckdb.DuckDBPyConnection:
         """A connection of one's own to the release, for one thread."""

@@ -2,13 +2,11 @@
 
 from __future__ import annotations
 
-import io
 import os
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from functools import cache
 from pathlib import Path
-from typing import cast
 
 import duckdb
 import pyarrow as pa
@@ -17,6 +15,7 @@ from schema.manifest import DataFile
 from schema.store.blocks import Blocks
 from schema.store.bucket import Bucket
 from schema.store.queries import SCHEME, StoredFiles
+from schema.store.range_reader import RangeReader
 from schema.store.store import StoredFile
 
 _AT_ONCE = 16
@@ -54,7 +53,7 @@ class BucketStore:
         return self.bucket.read(path)
 
     def open(self, path: str, size: int) -> pa.NativeFile:
-        return pa.PythonFile(RangeReader(self, path, size), mode="r")
+        return pa.PythonFile(self._reader(path, size), mode="r")
 
     def range(self, path: str, size: int, start: int, stop: int) -> bytes:
         """Some of the bytes of a file of so many; fetched by the block, and kept."""
@@ -74,7 +73,7 @@ class BucketStore:
         if connection.filesystem_is_registered(StoredFiles.protocol):
             return
         sizes = cache(lambda: {file.path: file.bytes for file in files()})
-        connection.register_filesystem(StoredFiles(sizes, lambda path, size: RangeReader(self, path, size)))
+        connection.register_filesystem(StoredFiles(lambda path: sizes().get(path), self._reader))
 
     def missing(self, paths: Sequence[str]) -> str | None:
         if len(paths) > _FEWEST_TO_LIST:
@@ -90,38 +89,5 @@ class BucketStore:
     def listed(self, prefix: str) -> Iterator[StoredFile]:
         return self.bucket.listed(prefix)
 
-
-class RangeReader(io.RawIOBase):
-    """A file of a bucket as Python reads files."""
-
-    def __init__(self, store: BucketStore, path: str, size: int) -> None:
-        self._store = store
-        self._path = path
-        self._size = size
-        self._position = 0
-
-    def readable(self) -> bool:
-        return True
-
-    def seekable(self) -> bool:
-        return True
-
-    def tell(self) -> int:
-        return self._position
-
-    def seek(self, offset: int, whence: int = io.SEEK_SET) -> int:
-        base = {io.SEEK_SET: 0, io.SEEK_CUR: self._position, io.SEEK_END: self._size}[whence]
-        self._position = max(0, base + offset)
-        return self._position
-
-    def read(self, size: int | None = -1) -> bytes:
-        stop = self._size if size is None or size < 0 else self._position + size
-        data = self._store.range(self._path, self._size, self._position, stop)
-        self._position += len(data)
-        return data
-
-    def readinto(self, buffer: object) -> int:
-        view = memoryview(cast("bytearray", buffer)).cast("B")
-        data = self.read(len(view))
-        view[: len(data)] = data
-        return len(data)
+    def _reader(self, path: str, size: int) -> RangeReader:
+        return RangeReader(lambda start, stop: self.range(path, size, start, stop), size)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable
 from datetime import UTC, datetime
 from io import RawIOBase
 from typing import Any
@@ -19,23 +19,28 @@ class StoredFiles(AbstractFileSystem):  # type: ignore[misc]
     protocol = SCHEME.removesuffix("://")
     cachable = False
 
-    def __init__(self, sizes: Callable[[], Mapping[str, int]], open_file: Callable[[str, int], RawIOBase]) -> None:
-        """sizes: of the files, in bytes, by path. open_file: opens the one of that path and size."""
+    def __init__(self, size_of: Callable[[str], int | None], open_file: Callable[[str, int], RawIOBase]) -> None:
+        """size_of: the bytes of a file, by its path, None for one that isn't there. open_file: opens it, so large."""
         super().__init__()
-        self._sizes = sizes
+        self._size_of = size_of
         self._open_file = open_file
 
     def open(self, path: str, mode: str = "rb", **_: Any) -> RawIOBase:
+        if mode != "rb":
+            raise PermissionError(f"{path} is only read")
         return self._open_file(_path(path), self.size(path))
 
     def size(self, path: str) -> int:
-        known = self._sizes().get(_path(path))
+        known = self._size_of(_path(path))
         if known is None:
             raise FileNotFoundError(path)
         return known
 
     def exists(self, path: str, **_: Any) -> bool:
-        return _path(path) in self._sizes()
+        return self._size_of(_path(path)) is not None
+
+    def isdir(self, path: str) -> bool:
+        return False
 
     def glob(self, path: str, **_: Any) -> list[str]:
         return [path] if self.exists(path) else []

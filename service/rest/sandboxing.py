@@ -60,7 +60,7 @@ class KeptSandbox:
         while self._trouble and not self._is_stopping.is_set():
             try:
                 view = await asyncio.to_thread(self._releases.view)
-                await self.sandbox.start(view.serving_file, self._releases.lake.warehouse)
+                await self.sandbox.start(view.serving_file, view.data_files)
             except LossLakeError as error:
                 if str(error) != self._trouble:
                     _log.warning("SQL can't be offered yet: %s", error)

@@ -9,7 +9,6 @@ from fastapi import Request
 
 from service.operating.metrics import Metrics
 from service.release_view import ReleaseView
-from service.releases import Releases
 from service.sandbox.errors import AskerLeft, SqlProblem
 from service.sandbox.limits import SqlLimits
 from service.sandbox.result import SqlResult
@@ -22,9 +21,8 @@ _ANSWERED, _LEFT = "answered", "left"
 class SqlStatements:
     """Runs statements for requests."""
 
-    def __init__(self, sandbox: SqlSandbox, releases: Releases, metrics: Metrics) -> None:
+    def __init__(self, sandbox: SqlSandbox, metrics: Metrics) -> None:
         self._sandbox = sandbox
-        self._warehouse = releases.lake.warehouse
         self._outcomes = metrics.sql_statements
 
     @property
@@ -44,7 +42,7 @@ class SqlStatements:
 
         request: the one that waits, whose body was read. most_rows: where fewer are wanted than the limit.
         """
-        run = self._sandbox.run(view.serving_file, self._warehouse, statement, parameters, most_rows)
+        run = self._sandbox.run(view.serving_file, view.data_files, statement, parameters, most_rows)
         running, leaving = asyncio.create_task(run), asyncio.create_task(_left(request))
         try:
             await asyncio.wait((running, leaving), return_when=asyncio.FIRST_COMPLETED)

@@ -35,8 +35,10 @@ class Confinement:
     missing: list[str] = field(default_factory=list)
 
 
-def confine(limits: SqlLimits, serving_file: Path, data_files_root: Path) -> Confinement:
+def confine(limits: SqlLimits, serving_file: Path, data_files_root: Path | None) -> Confinement:
     """Give up for good all that reading one release doesn't need; the process must have one thread.
+
+    data_files_root: None where the data files aren't on this machine.
 
     Raises:
         OSError: when the system refuses a measure that it has.
@@ -58,7 +60,7 @@ def confine(limits: SqlLimits, serving_file: Path, data_files_root: Path) -> Con
         report,
         landlock.version() > 0,
         "files: read-only, and none but the release's (Landlock)",
-        lambda: landlock.read_only([serving_file, data_files_root, *_DUCKDB_READS]),
+        lambda: landlock.read_only([serving_file, *([data_files_root] if data_files_root else []), *_DUCKDB_READS]),
     )
     return report
 
@@ -99,7 +101,7 @@ def _limit_resources(limits: SqlLimits) -> None:
         resource.setrlimit(limit, (least, least))
 
 
-def _drop_privileges(libc: ctypes.CDLL, serving_file: Path, data_files_root: Path, report: Confinement) -> None:
+def _drop_privileges(libc: ctypes.CDLL, serving_file: Path, data_files_root: Path | None, report: Confinement) -> None:
     if os.geteuid() != 0:
         report.in_force.append(f"user: {os.geteuid()}, that of the service")
         return
@@ -115,10 +117,12 @@ def _drop_privileges(libc: ctypes.CDLL, serving_file: Path, data_files_root: Pat
     report.missing.append("an own user: the service runs as root, and user nobody can't read the lake")
 
 
-def _can_read(user: int, serving_file: Path, data_files_root: Path) -> bool:
+def _can_read(user: int, serving_file: Path, data_files_root: Path | None) -> bool:
     with _as_user(user):
         try:
             serving_file.open("rb").close()
+            if data_files_root is None:
+                return True
             with os.scandir(data_files_root):
                 pass
             sample = next(data_files_root.rglob("*.parquet"), None)

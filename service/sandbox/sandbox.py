@@ -20,7 +20,7 @@ from service.sandbox.errors import SqlProblem, busy, unavailable
 from service.sandbox.limits import SqlLimits
 from service.sandbox.result import SqlResult
 from service.sandbox.statement import Parameters
-from service.sandbox.workers import PROGRAM, Worker
+from service.sandbox.workers import PROGRAM, DataFiles, Worker
 
 _log = logging.getLogger(__name__)
 
@@ -49,11 +49,11 @@ class SqlSandbox:
         self._open_results = 0
         self._is_closed = False
 
-    async def start(self, serving_file: Path, data_files_root: Path) -> Confinement:
+    async def start(self, serving_file: Path, data_files: DataFiles) -> Confinement:
         """Have workers ready for a release; returns, and logs, what confines them. Raises SqlProblem."""
 
         def warm() -> Worker:
-            return self._take(serving_file, data_files_root)
+            return self._take(serving_file, data_files)
 
         taken = await asyncio.gather(
             *(asyncio.wrap_future(self._threads.submit(warm)) for _ in range(self.limits.workers)),
@@ -74,7 +74,7 @@ class SqlSandbox:
     async def run(
         self,
         serving_file: Path,
-        data_files_root: Path,
+        data_files: DataFiles,
         statement: str,
         parameters: Parameters = None,
         most_rows: int | None = None,
@@ -83,7 +83,7 @@ class SqlSandbox:
 
         Args:
             serving_file: the release's DuckDB file.
-            data_files_root: the folder that holds its Parquet files; all below it may be read.
+            data_files: the folder that holds its Parquet files, all below which may be read, or who gives ranges.
             statement: SQL of any kind: it is refused if need be.
             parameters: values as JSON has them, by position or by name.
             most_rows: as many are taken, where that is fewer than the limit.
@@ -98,7 +98,7 @@ class SqlSandbox:
         _check_length(statement, parameters, limits)
         if most_rows is not None and most_rows < limits.result_rows:
             limits = dataclasses.replace(limits, result_rows=most_rows)
-        job = _Job(self, serving_file, data_files_root, statement, parameters, limits)
+        job = _Job(self, serving_file, data_files, statement, parameters, limits)
         future = self._enqueue(job)
         has_expired = False
 
@@ -147,7 +147,7 @@ class SqlSandbox:
         with self._changing:
             self._pending -= 1
 
-    def _take(self, serving_file: Path, data_files_root: Path) -> Worker:
+    def _take(self, serving_file: Path, data_files: DataFiles) -> Worker:
         """A worker for this release, for the caller alone."""
         with self._changing:
             found = next((worker for worker in self._idle if worker.release == serving_file), None)
@@ -164,7 +164,7 @@ class SqlSandbox:
             self._running.add(worker)
         self._have_a_spare()
         try:
-            worker.open(serving_file, data_files_root, self.limits)
+            worker.open(serving_file, data_files, self.limits)
         except SqlProblem:
             self._give_back(worker)
             raise
@@ -204,13 +204,13 @@ class _Job:
         self,
         sandbox: SqlSandbox,
         serving_file: Path,
-        data_files_root: Path,
+        data_files: DataFiles,
         statement: str,
         parameters: Parameters,
         limits: SqlLimits,
     ) -> None:
         self._sandbox = sandbox
-        self._release = serving_file, data_files_root
+        self._release = serving_file, data_files
         self._asked = statement, parameters
         self._limits = limits
         self._changing = threading.Lock()

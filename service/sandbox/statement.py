@@ -8,16 +8,21 @@ import re
 import sys
 from collections.abc import Callable
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import duckdb
 
+from schema.store.range_reader import RangeReader
 from service.sandbox import errors
 from service.sandbox.admission import Tables, tables_of
 from service.sandbox.confinement import MEGABYTE
 from service.sandbox.errors import SqlProblem, too_large, too_slow
 from service.sandbox.limits import SqlLimits
 from service.sandbox.spool import NotTabular, Spooled, spool
+from service.sandbox.stored_data import AsksForFiles
+
+if TYPE_CHECKING:
+    from schema.store.queries import StoredFiles
 
 Admission = Callable[[duckdb.DuckDBPyConnection, str, Tables], duckdb.Statement]
 Parameters = list[Any] | dict[str, Any] | None
@@ -36,6 +41,10 @@ _SETTINGS = (
 )
 
 
+STORED_FILES = "losslake://warehouse/"
+"""Below which DuckDB names the data files of a release in a bucket."""
+
+
 class Suspect(Exception):
     """The worker may have been harmed by a statement; `problem` is the answer to it."""
 
@@ -47,10 +56,14 @@ class Suspect(Exception):
 class OpenRelease:
     """A release that statements are run on, each on a connection of its own."""
 
-    def __init__(self, limits: SqlLimits, serving_file: Path, data_files_root: Path, admit: Admission) -> None:
+    def __init__(
+        self, limits: SqlLimits, serving_file: Path, data_files: Path | AsksForFiles, admit: Admission
+    ) -> None:
+        """data_files: the folder that holds the release's Parquet files, or who gives ranges of them."""
         self._limits = limits
         self._admit = admit
-        self._hidden = sorted({str(data_files_root), str(serving_file.parent), str(data_files_root.parent), sys.prefix})
+        self._asks = data_files if isinstance(data_files, AsksForFiles) else None
+        self._hidden = _places(serving_file, data_files)
         self._connection = duckdb.connect(
             str(serving_file),
             read_only=True,
@@ -66,7 +79,10 @@ class OpenRelease:
                 "errors_as_json": True,
             },
         )
-        quoted = str(data_files_root).replace("'", "''")
+        if isinstance(data_files, AsksForFiles):
+            self._connection.register_filesystem(_file_system(data_files))
+        readable = STORED_FILES if isinstance(data_files, AsksForFiles) else str(data_files)
+        quoted = readable.replace("'", "''")
         self._connection.execute(f"SET GLOBAL allowed_directories = ['{quoted}']")
         self._connection.execute(f"SET GLOBAL max_execution_time = {int(limits.seconds * 1000)}")
         for setting in _SETTINGS:
@@ -95,6 +111,8 @@ class OpenRelease:
         except (duckdb.IOException, OSError) as error:
             raise Suspect(SqlProblem(errors.UNAVAILABLE, str(error)[:_LONGEST_DETAIL])) from None
         except (duckdb.Error, RuntimeError, ValueError, TypeError, OverflowError) as error:
+            if self._asks is not None and self._asks.has_failed:
+                raise Suspect(SqlProblem(errors.UNAVAILABLE, str(error)[:_LONGEST_DETAIL])) from None
             raise self._explained(error, cursor, text) from None
         finally:
             cursor.close()
@@ -115,6 +133,22 @@ class OpenRelease:
         before = text.encode()[:position].decode(errors="ignore")
         line, column = before.count("\n") + 1, len(before) - (before.rfind("\n") + 1) + 1
         return SqlProblem(kind, f"line {line}, column {column}: {detail[:_LONGEST_DETAIL]}", line, column)
+
+
+def _places(serving_file: Path, data_files: Path | AsksForFiles) -> list[str]:
+    """What no message shows: where things lie on this machine."""
+    folders = {data_files, data_files.parent} if isinstance(data_files, Path) else set()
+    return sorted({sys.prefix, *map(str, {serving_file.parent, *folders})})
+
+
+def _file_system(asks: AsksForFiles) -> StoredFiles:
+    # Imported for lakes in buckets only: every worker would take a tenth of a second longer to start.
+    from schema.store.queries import StoredFiles
+
+    def opened(path: str, size: int) -> RangeReader:
+        return RangeReader(lambda start, stop: asks.read(path, start, stop), size)
+
+    return StoredFiles(asks.size, opened)
 
 
 def _parts(text: str) -> tuple[str, int | None]:
@@ -150,6 +184,18 @@ def _bound(statement: duckdb.Statement, parameters: Parameters) -> Parameters:
         told += [f"{', '.join('$' + name for name in excess)} not in the statement"] if excess else []
         raise SqlProblem(errors.ERROR, f"the parameters don't fit: {' and '.join(told)}"[:_LONGEST_DETAIL])
     return parameters if wanted else None
+
+
+def warm_up_stored_files() -> None:
+    """Load what reading files through Python needs besides."""
+    from schema.store.queries import SCHEME, StoredFiles
+
+    text = b"a\n1\n"
+    with duckdb.connect(config={"threads": 1, "async_threads": 1}) as connection:
+        connection.register_filesystem(
+            StoredFiles(lambda _: len(text), lambda _, size: RangeReader(lambda a, b: text[a:b], size))
+        )
+        connection.read_csv(f"{SCHEME}warehouse/x.csv").fetchall()
 
 
 def warm_up() -> None:

@@ -16,7 +16,8 @@ from service.sandbox.channel import LONGEST_REQUEST, ChannelClosed, receive, sen
 from service.sandbox.confinement import MEGABYTE, address_space, allow_processor_seconds, confine
 from service.sandbox.errors import SqlProblem
 from service.sandbox.limits import SqlLimits
-from service.sandbox.statement import Admission, OpenRelease, Suspect, warm_up
+from service.sandbox.statement import Admission, OpenRelease, Suspect, warm_up, warm_up_stored_files
+from service.sandbox.stored_data import AsksForFiles
 
 _SHARE_OF_MEMORY_WORN = 0.5
 
@@ -43,13 +44,16 @@ def main(admit: Admission) -> None:
 
 
 def _answer(channel: socket.socket, admit: Admission) -> None:
-    opening, _ = receive(channel, LONGEST_REQUEST)
+    opening, files = receive(channel, LONGEST_REQUEST)
     limits = SqlLimits(**opening["limits"])
-    serving_file, data_files_root = Path(opening["serving_file"]), Path(opening["data_files_root"])
+    serving_file = Path(opening["serving_file"])
+    root = Path(opening["data_files_root"]) if files is None else None
     statm = os.open("/proc/self/statm", os.O_RDONLY) if sys.platform == "linux" else None
     try:
-        confinement = confine(limits, serving_file, data_files_root)
-        release = OpenRelease(limits, serving_file, data_files_root, admit)
+        if files is not None:
+            warm_up_stored_files()
+        confinement = confine(limits, serving_file, root)
+        release = OpenRelease(limits, serving_file, root or AsksForFiles(socket.socket(fileno=files)), admit)
     except Exception as error:  # noqa: BLE001  # whatever it is, the service has to say it in its log
         send(channel, {"failed": f"{type(error).__name__}: {error}"[:1000]})
         return

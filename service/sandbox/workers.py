@@ -5,6 +5,7 @@ from __future__ import annotations
 import contextlib
 import dataclasses
 import logging
+import select
 import signal
 import socket
 import subprocess
@@ -19,7 +20,10 @@ from service.sandbox.channel import LONGEST_REPLY, ChannelClosed, receive, send
 from service.sandbox.confinement import Confinement
 from service.sandbox.errors import SqlProblem, broken, too_slow, unavailable
 from service.sandbox.limits import SqlLimits
+from service.sandbox.stored_data import AnswersForFiles, StoreAway, StoredData, opened_pair
 
+DataFiles = Path | StoredData
+"""The folder that holds a release's Parquet files, all below which may be read; or who gives ranges of them."""
 PROGRAM = "service.sandbox.worker"
 _SECONDS_TO_OPEN = 30
 _GRACE = 0.5
@@ -53,6 +57,7 @@ class Worker:
                 start_new_session=True,
             )
         self._channel = ours
+        self._files: AnswersForFiles | None = None
         self.release: Path | None = None
         self.confinement = Confinement()
         self._is_killed = False
@@ -62,17 +67,22 @@ class Worker:
     def process_id(self) -> int:
         return self._process.pid
 
-    def open(self, serving_file: Path, data_files_root: Path, limits: SqlLimits) -> None:
+    def open(self, serving_file: Path, data_files: DataFiles, limits: SqlLimits) -> None:
         """Confine it to a release; raises SqlProblem when that fails, with the reason in the log."""
         opening = {
             "limits": dataclasses.asdict(limits),
             "serving_file": str(serving_file),
-            "data_files_root": str(data_files_root),
+            "data_files_root": str(data_files) if isinstance(data_files, Path) else None,
         }
         try:
-            send(self._channel, opening)
-            reply, _ = receive(self._channel, LONGEST_REPLY, time.monotonic() + _SECONDS_TO_OPEN)
-        except (ChannelClosed, TimeoutError) as error:
+            if isinstance(data_files, Path):
+                send(self._channel, opening)
+            else:
+                self._files, theirs = opened_pair(data_files)
+                with theirs:
+                    send(self._channel, opening, theirs.fileno())
+            reply = self._reply(time.monotonic() + _SECONDS_TO_OPEN)
+        except (ChannelClosed, TimeoutError, StoreAway) as error:
             reply = {"failed": f"it gave no answer ({error}), status {self._process.poll()}"}
         if "failed" in reply:
             _log.error("a worker for SQL could not open %s: %s", serving_file, reply["failed"])
@@ -92,10 +102,14 @@ class Worker:
             self._channel.settimeout(limits.seconds + _GRACE)
             asked = {"statement": statement, "parameters": parameters, "most_rows": limits.result_rows}
             send(self._channel, asked, file)
-            reply, _ = receive(self._channel, LONGEST_REPLY, deadline)
+            reply = self._reply(deadline)
         except TimeoutError:
             self.kill()
             raise too_slow(limits) from None
+        except StoreAway as error:
+            self.kill()
+            _log.error("SQL could not read a data file: %s", error)
+            raise unavailable() from None
         except ChannelClosed:
             was_killed = self._is_killed
             self.kill()
@@ -107,6 +121,20 @@ class Worker:
         if "problem" in reply:
             raise _problem(reply, limits)
         return reply
+
+    def _reply(self, deadline: float) -> dict[str, Any]:
+        """Answer what it asks of data files until it replies."""
+        ends = select.poll()
+        ends.register(self._channel, select.POLLIN)
+        if self._files is not None:
+            ends.register(self._files, select.POLLIN)
+        while True:
+            ready = [end for end, _ in ends.poll(max(0.0, deadline - time.monotonic()) * 1000)]
+            if not ready:
+                raise TimeoutError
+            if self._files is None or self._channel.fileno() in ready:
+                return receive(self._channel, LONGEST_REPLY, deadline)[0]
+            self._files.answer(deadline)
 
     def is_usable(self) -> bool:
         """Whether it can be asked again."""
@@ -123,6 +151,8 @@ class Worker:
         self.kill()
         self._process.wait()
         self._channel.close()
+        if self._files is not None:
+            self._files.close()
 
     def _why_it_died(self, limits: SqlLimits) -> SqlProblem:
         status = self._process.wait()

@@ -1,0 +1,232 @@
+"""SQL over a release in a bucket: workers have no network, and get what the service gives them of this release."""
+
+from __future__ import annotations
+
+import asyncio
+import socket
+import struct
+import time
+from collections.abc import Iterator
+from contextlib import suppress
+from typing import Any
+
+import pytest
+
+from schema.lake import Lake
+from service.sandbox import errors, stored_data
+from service.sandbox.channel import ChannelClosed
+from service.sandbox.errors import SqlProblem
+from service.sandbox.release_data import BucketData, data_files_of
+from service.sandbox.statement import Parameters
+from service.sandbox.stored_data import LONGEST_RANGE, AsksForFiles, opened_pair
+from service.sandbox.workers import DataFiles
+from tests.service.sandbox.asking import SMALL, UNCHECKED, Asked, now
+
+PATH, SIZE = "warehouse/a.parquet", LONGEST_RANGE * 2 + 100
+
+
+class Asker(Asked):
+    """A sandbox over a lake whose data files come from somewhere."""
+
+    def __init__(self, lake: Lake, program: str | None = None) -> None:
+        super().__init__(lake, SMALL, program)
+        self.data_files: DataFiles = data_files_of(lake, lake.release())
+
+    async def rows(self, statement: str, parameters: Parameters = None) -> list[dict[str, Any]]:
+        with await self.sandbox.run(self.file, self.data_files, statement, parameters) as result:
+            return [row for batch in result.batches for row in batch.to_pylist()]
+
+
+@pytest.fixture(scope="module")
+def remote(remote_lake: Lake) -> Iterator[Asker]:
+    yield from _opened(Asker(remote_lake))
+
+
+@pytest.fixture(scope="module")
+def remote_unchecked(remote_lake: Lake) -> Iterator[Asker]:
+    yield from _opened(Asker(remote_lake, UNCHECKED))
+
+
+def _opened(asked: Asker) -> Iterator[Asker]:
+    now(asked.sandbox.start(asked.file, asked.data_files))
+    yield asked
+    asked.sandbox.close()
+
+
+@pytest.mark.parametrize(
+    "statement",
+    [
+        "SELECT count(*) AS n, count(value) AS values, sum(step) AS steps FROM measurements",
+        "SELECT * FROM measurements WHERE batch_size = 8 ORDER BY ALL LIMIT 50",
+        "SELECT collection, count(*) AS n FROM records GROUP BY ALL ORDER BY ALL",
+        "SELECT * FROM steps_to('val/classification_error', 0.3) ORDER BY ALL",
+        "SHOW TABLES",
+    ],
+)
+def test_a_bucket_gives_what_a_folder_gives(ask: Asked, remote: Asker, statement: str) -> None:
+    assert repr(remote(statement)) == repr(ask(statement))
+
+
+@pytest.mark.parametrize(
+    "statement",
+    [
+        "FROM read_parquet('losslake://warehouse/other.parquet')",
+        "FROM read_blob('losslake://lake.toml')",
+        "FROM read_blob('losslake://warehouse/../lake.toml')",
+        "FROM read_text('/etc/passwd')",
+        "FROM read_blob('{cache}/../../../catalog.db')",
+        "FROM 's3://losslake/x.parquet'",
+        "FROM read_csv('{endpoint}/x.csv')",
+        "ATTACH 'losslake://warehouse/x.duckdb' AS x",
+        "COPY (SELECT 1) TO 'losslake://warehouse/x.parquet'",
+        "COPY (SELECT 1) TO '{parquet}'",
+        "COPY (SELECT 1) TO '{cache}/x.parquet'",
+        "SET allowed_directories = ['losslake://']",
+        "SET enable_external_access = true",
+    ],
+)
+def test_unchecked_statements_reach_nothing_but_the_release(remote_unchecked: Asker, statement: str) -> None:
+    lake = remote_unchecked.lake
+    lake.store.put("warehouse/other.parquet", b"PAR1 of another release")
+    before = {file.path: file.modified for file in lake.store.listed("")}
+    file = lake.files(lake.release())[0].path
+    facts = {"cache": lake.folder, "parquet": f"losslake://{file}", "endpoint": "http://127.0.0.1:1"}
+    outcome = remote_unchecked.outcome(statement.format(**facts))
+    assert isinstance(outcome, SqlProblem) or outcome == []
+    assert {file.path: file.modified for file in lake.store.listed("")} == before
+
+
+class Data:
+    """The data files of a release: one."""
+
+    def size(self, path: str) -> int | None:
+        return SIZE if path == PATH else None
+
+    def read(self, path: str, start: int, stop: int) -> bytes:
+        assert path == PATH
+        assert 0 <= start < stop <= SIZE
+        return bytes(number % 251 for number in range(start, stop)) if stop - start < 1000 else bytes(stop - start)
+
+
+class Pair:
+    """Both ends, the worker's as a socket."""
+
+    def __init__(self, data: Data) -> None:
+        self.ours, self.theirs = opened_pair(data)
+
+    def answer(self, seconds: float = 5.0) -> None:
+        self.ours.answer(time.monotonic() + seconds)
+
+
+def question(path: str, start: int, stop: int) -> bytes:
+    return struct.pack("!HQQ", len(path.encode()), start, stop) + path.encode()
+
+
+@pytest.mark.parametrize(
+    ("asked", "found"),
+    [
+        ((PATH, 0, 0), SIZE),
+        ((PATH, 3, 8), 5),
+        ((PATH, SIZE - 1, SIZE), 1),
+        ((PATH, SIZE - 1, SIZE + 1), -1),
+        ((PATH, 2**63, 2**63 + 1), -1),
+        (("warehouse/b.parquet", 0, 1), -1),
+        (("../catalog.db", 0, 0), -1),
+        (("", 0, 0), -1),
+    ],
+)
+def test_only_ranges_of_the_releases_files_are_given(asked: tuple[str, int, int], found: int) -> None:
+    pair = Pair(Data())
+    pair.theirs.sendall(question(*asked))
+    pair.answer()
+    assert struct.unpack("!q", pair.theirs.recv(8)) == (found,)
+    data = pair.theirs.recv(100, socket.MSG_DONTWAIT) if asked[2] and found > 0 else b""
+    assert data == (Data().read(*asked) if asked[2] and found > 0 else b"")
+
+
+@pytest.mark.parametrize(
+    "asked",
+    [question(PATH, 0, LONGEST_RANGE + 1), question(PATH, 9, 8), question("x" * 5000, 0, 1), b"\xff" * 18],
+    ids=["too much", "backwards", "a long path", "noise"],
+)
+def test_questions_that_make_no_sense_end_the_worker(asked: bytes) -> None:
+    pair = Pair(Data())
+    pair.theirs.sendall(asked)
+    with pytest.raises(ChannelClosed):
+        pair.answer()
+
+
+def test_a_worker_that_neither_asks_nor_reads_is_not_waited_for_longer_than_its_statement_may_take() -> None:
+    for asked in (b"\0", question(PATH, 0, LONGEST_RANGE)):
+        pair = Pair(Data())
+        pair.theirs.sendall(asked)
+        with pytest.raises(TimeoutError):
+            pair.answer(0.1)
+
+
+def test_a_worker_that_goes_away_is_noticed() -> None:
+    pair = Pair(Data())
+    pair.theirs.sendall(question(PATH, 0, LONGEST_RANGE))
+    pair.theirs.close()
+    with pytest.raises(ChannelClosed):
+        pair.answer()
+
+
+def test_long_ranges_are_asked_for_in_parts() -> None:
+    pair = Pair(Data())
+    asks = AsksForFiles(pair.theirs)
+
+    async def both() -> bytes:
+        reading = asyncio.create_task(asyncio.to_thread(asks.read, PATH, 1, SIZE))
+        for _ in range(3):
+            await asyncio.to_thread(pair.answer)
+        return await reading
+
+    assert len(asyncio.run(both())) == SIZE - 1
+
+
+class Unsteady:
+    """A release's files in a store that fails, or gives no answer for a while."""
+
+    def __init__(self, data: BucketData) -> None:
+        self._data = data
+        self.size = data.size
+        self.seconds = 0.0
+        self.fails = False
+
+    def read(self, path: str, start: int, stop: int) -> bytes:
+        time.sleep(self.seconds)
+        if self.fails:
+            raise OSError("the store failed")
+        return self._data.read(path, start, stop)
+
+
+def test_a_store_that_fails_is_told_from_a_statement_that_takes_too_long(
+    remote_lake: Lake, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    statement = "SELECT count(*) AS n, sum(value + step) FROM measurements"
+    asker = Asker(remote_lake)
+    assert isinstance(asker.data_files, BucketData)
+    asker.data_files = store = Unsteady(asker.data_files)
+    try:
+        store.fails = True
+        assert asker.fails(statement).kind == errors.UNAVAILABLE
+        store.fails, store.seconds = False, 0.4
+        assert asker.fails(statement).kind == errors.TIME
+        monkeypatch.setattr(stored_data, "_SECONDS_THAT_TELL_OF_A_FAULT", 0.2)
+        store.seconds = 2.0
+        assert asker.fails(statement).kind == errors.UNAVAILABLE
+        now(abandoned(asker, statement))
+        store.seconds = 0.0
+        assert asker(statement)[0]["n"] > 0
+    finally:
+        asker.sandbox.close()
+
+
+async def abandoned(asker: Asker, statement: str) -> None:
+    """Ask, and go away while a file is being read."""
+    asking = asyncio.create_task(asker.rows(statement))
+    await asyncio.sleep(0.3)
+    asking.cancel()
+    with suppress(asyncio.CancelledError):
+        await asking
