@@ -15,6 +15,7 @@ from contextlib import suppress
 from dataclasses import dataclass, field
 
 from pydantic import TypeAdapter
+from sqlalchemy import delete, select
 from sqlalchemy.exc import SQLAlchemyError
 from sqlalchemy.orm import Session
 
@@ -31,6 +32,7 @@ from schema.names import Study
 from schema.registry import CollectionFacts, Goal
 
 States = Mapping[str, str]
+_ROWS_AT_ONCE = 500
 
 
 @dataclass(frozen=True)
@@ -142,6 +144,26 @@ class Memory:
         place = [str(source.path.resolve()), str(source.path), source.name]
         facts = [deciding_code(), place, repr(mapping), self._request.formats, sorted(formats)]
         return hashlib.sha256(json.dumps(facts).encode()).hexdigest()
+
+
+def forget(lake: Lake, only_look: bool) -> int:
+    """Forget the sources that can't be recalled any more: their studies were written anew. Returns how many."""
+    with_rows = select(RememberedSource.manner, RememberedSource.told)
+    rows = lake.read(lambda session: session.execute(with_rows).all())
+    newest = lake.newest_release()  # read after the rows: what is remembered of a release comes after it
+    now = states(lake.files(newest)) if newest is not None else {}
+    gone = [
+        manner
+        for manner, told in rows
+        if any(now.get(study, "") != state for study, state in _JSON.validate_json(told).states.items())
+    ]
+    if gone and not only_look:
+        with Session(lake.engine) as session:
+            for start in range(0, len(gone), _ROWS_AT_ONCE):
+                some = RememberedSource.manner.in_(gone[start : start + _ROWS_AT_ONCE])
+                session.execute(delete(RememberedSource).where(some))
+            session.commit()
+    return len(gone)
 
 
 def states(files: Sequence[DataFile]) -> dict[str, str]:

@@ -79,7 +79,7 @@ def publish(lake: Lake, news: News, ledger: Ledger, notes: str) -> Published:
         except IntegrityError:
             iceberg.drop_branch(lake, sorted(draft.files.added), branch)
             continue
-        published = lake.release(release.number)
+        published = lake.release_ever(release.number) or release
         iceberg.settle(lake, published, branch)
         return Published(published, studies, draft.files.all)
     raise LossLakeError("other ingests kept publishing first: run the same command again")

@@ -21,6 +21,7 @@ from losslake.formats import formats
 from losslake.ingest import ingest
 from losslake.init import init
 from losslake.ledger import ledger
+from losslake.maintain import maintain
 from losslake.map import map_logs
 from losslake.releases import releases
 from losslake.reproduce import reproduce
@@ -43,7 +44,7 @@ app = typer.Typer(
 )
 for command in (
     init, ingest, fetch, formats, map_logs, releases, ledger, steps, sql, serve, config, verify, export, download,
-    reproduce,
+    reproduce, maintain,
 ):  # fmt: skip
     app.command(command.__name__.removesuffix("_logs"))(command)
 app.command(

@@ -3,24 +3,30 @@
 from __future__ import annotations
 
 import json
-from typing import Annotated
+from typing import TYPE_CHECKING, Annotated
 
 import typer
 
 from losslake.console import LakeOption, say, show_table
 
+if TYPE_CHECKING:
+    from schema.database import Release
+
 
 def releases(
     lake: LakeOption = None,
+    every: Annotated[bool, typer.Option("--all", help="Also those that were unlisted.")] = False,
     as_json: Annotated[bool, typer.Option("--json", help="Print JSON, digests in full.")] = False,
 ) -> None:
     """List the releases, newest first."""
     from schema.lake import Lake
 
-    found = Lake.open(lake).releases()
+    found = Lake.open(lake).releases(unlisted=every)
     if as_json:
         names = ("number", "notes", "content_digest", "n_studies", "n_trials", "n_evaluations", "n_measurements")
-        rows = [{n: getattr(r, n) for n in names} | {"created_at": r.created_at.isoformat()} for r in found]
+        rows = [
+            {n: getattr(r, n) for n in names} | {"created_at": r.created_at.isoformat()} | _unlisted(r) for r in found
+        ]
         typer.echo(json.dumps(rows, indent=2))
         return
     if not found:
@@ -38,8 +44,12 @@ def releases(
                 r.n_evaluations,
                 r.n_measurements,
                 r.content_digest[:12],
-                r.notes,
+                f"(unlisted {r.unlisted_at:%Y-%m-%d}) {r.notes}".strip() if r.unlisted_at else r.notes,
             )
             for r in found
         ],
     )
+
+
+def _unlisted(release: Release) -> dict[str, str]:
+    return {"unlisted_at": release.unlisted_at.isoformat()} if release.unlisted_at else {}

@@ -44,7 +44,7 @@ def adopt(
     except IntegrityError:
         iceberg.drop_branch(lake, sorted(changes.added), branch)
         raise LossLakeError(f"another release was published in {lake} meanwhile: run the same again") from None
-    published = lake.release(facts.number)
+    published = lake.release_ever(facts.number) or release
     iceberg.settle(lake, published, branch)
     return published
 

@@ -36,7 +36,10 @@ class Base(DeclarativeBase):
 
 
 class Release(Base):
-    """One immutable, citable version of the whole dataset; the INSERT of its row publishes it."""
+    """One immutable, citable version of the whole dataset; the INSERT of its row publishes it.
+
+    unlisted_at: when it was taken out of the list, from when on it can't be opened and its files may go. Its row stays.
+    """
 
     __tablename__ = "losslake_releases"
 
@@ -50,6 +53,7 @@ class Release(Base):
     n_trials: Mapped[int] = mapped_column(BigInteger)
     n_evaluations: Mapped[int] = mapped_column(BigInteger)
     n_measurements: Mapped[int] = mapped_column(BigInteger)
+    unlisted_at: Mapped[datetime | None] = mapped_column(UtcDateTime)
     snapshots: Mapped[list[ReleaseSnapshot]] = relationship(lazy="selectin", order_by="ReleaseSnapshot.table")
 
     def snapshot_of(self, table: str) -> int | None:

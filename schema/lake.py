@@ -148,13 +148,21 @@ class Lake:
 
         return patiently(work, SECONDS_TO_READ)
 
-    def releases(self) -> Sequence[Release]:
-        """Every release, newest first."""
-        return self.read(lambda session: session.scalars(select(Release).order_by(Release.number.desc())).all())
+    def releases(self, unlisted: bool = False) -> Sequence[Release]:
+        """Every release that is listed, newest first; unlisted: also those that are not any more."""
+        query = select(Release).order_by(Release.number.desc())
+        if not unlisted:
+            query = query.where(Release.unlisted_at.is_(None))
+        return self.read(lambda session: session.scalars(query).all())
 
     def release(self, number: int | None = None) -> Release:
-        """The release of that number, by default the newest; raises UnknownRelease."""
-        found = self.newest_release() if number is None else self._release_numbered(number)
+        """The release of that number, by default the newest; raises UnknownRelease, also for one that was unlisted."""
+        found = self.newest_release() if number is None else self.release_ever(number)
+        if found is not None and found.unlisted_at is not None:
+            when = f"{found.unlisted_at:%Y-%m-%d}"
+            raise UnknownRelease(
+                f"release {number} was unlisted on {when}: use another, 'losslake releases' lists them"
+            )
         if found is not None:
             return found
         if number is None:
@@ -163,11 +171,12 @@ class Lake:
         raise UnknownRelease(f"there is no release {number}; the newest are: {known}")
 
     def newest_release(self) -> Release | None:
-        """The newest release, or None while nothing has been published."""
+        """The newest release, which is always listed, or None while nothing has been published."""
         newest = select(Release).order_by(Release.number.desc()).limit(1)
         return self.read(lambda session: session.scalars(newest).first())
 
-    def _release_numbered(self, number: int) -> Release | None:
+    def release_ever(self, number: int) -> Release | None:
+        """The release of that number, listed or not; None if there never was one."""
         return self.read(lambda session: session.get(Release, number))
 
     def files(self, release: Release) -> list[DataFile]:

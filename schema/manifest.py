@@ -68,6 +68,12 @@ def write_manifest(store: Store, path: str, files: Iterable[DataFile]) -> str:
 
 def read_manifest(store: Store, path: str, sha256: str) -> list[DataFile]:
     """Read a manifest back; raises LakeBroken when it is missing or is not the one that was published."""
+    columns = (column.to_pylist() for column in manifest_table(store, path, sha256).columns)
+    return [DataFile(*row) for row in zip(*columns, strict=True)]
+
+
+def manifest_table(store: Store, path: str, sha256: str) -> pa.Table:
+    """A manifest as it is stored, with the columns of MANIFEST; raises what `read_manifest` does."""
     try:
         data = store.read(path)
     except FileNotFoundError:
@@ -76,8 +82,7 @@ def read_manifest(store: Store, path: str, sha256: str) -> list[DataFile]:
     if hashlib.sha256(data).hexdigest() != sha256:
         what = f"the file list {store.name_of(path)} was altered since its release"
         raise LakeBroken(f"{what}: restore it, or use another release")
-    columns = (column.to_pylist() for column in read_table(data, MANIFEST).columns)
-    return [DataFile(*row) for row in zip(*columns, strict=True)]
+    return read_table(data, MANIFEST)
 
 
 def sha256_of(path: Path) -> str:

@@ -12,7 +12,7 @@ from schema.errors import LakeBroken
 if TYPE_CHECKING:
     from alembic.config import Config
 
-NEWEST = "0001"
+NEWEST = "0002"
 """The version that this LossLake works with: the last in `schema/migrations/versions`."""
 
 VERSION_TABLE = "losslake_version"

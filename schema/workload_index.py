@@ -84,6 +84,11 @@ def open_workloads(lake: Lake, release: Release, connection: duckdb.DuckDBPyConn
     ]
 
 
+def folders_in(path: Path) -> set[str]:
+    """The names of the folders of workloads that an index names; raises LakeBroken."""
+    return set(_read(path).column("folder").to_pylist())
+
+
 def _names_in(folder: Path) -> set[str]:
     try:
         with os.scandir(folder) as entries:

@@ -90,7 +90,7 @@ def test_a_full_disk_is_named_and_the_unforeseen_asks_for_a_report() -> None:
 def test_the_unforeseen_is_one_line_and_whole_with_debug(
     losslake: Run, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    def fail(self: Lake) -> None:
+    def fail(self: Lake, **_: bool) -> None:
         raise KeyError("odd")
 
     monkeypatch.setattr(Lake, "releases", fail)

@@ -31,6 +31,7 @@ def test_the_promised_commands_are_there() -> None:
         "export",
         "download",
         "reproduce",
+        "maintain",
         "analyze",
     ]
 

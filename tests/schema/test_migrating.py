@@ -6,6 +6,7 @@ from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
+from alembic import command
 from alembic.autogenerate import compare_metadata
 from alembic.migration import MigrationContext
 from alembic.script import ScriptDirectory
@@ -57,7 +58,9 @@ def test_migrating_again_changes_nothing(engine: Engine) -> None:
 
 
 def test_tables_from_before_there_were_versions_are_kept(engine: Engine) -> None:
-    Base.metadata.create_all(engine)
+    with engine.begin() as connection:
+        command.upgrade(alembic_config(connection), "0001")
+        connection.execute(text(f"DROP TABLE {VERSION_TABLE}"))
     with pytest.raises(LakeBroken, match=r"are older, LossLake needs .*: run 'losslake init --lake here'"):
         check(engine, "here")
     migrate(engine)

@@ -1,0 +1,50 @@
+"""All that a lake's maintenance deletes, in an order in which it may be killed at any time."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from schema import iceberg
+from schema.lake import Lake
+from schema.maintenance.local_files import delete_downloads, delete_serving_files
+from schema.maintenance.orphans import delete_orphans
+from schema.maintenance.snapshots import expire
+from schema.maintenance.terms import Terms
+from schema.tables import TABLES
+
+
+@dataclass(frozen=True)
+class Gone:
+    """So many of a kind, and their bytes."""
+
+    count: int
+    bytes: int
+
+
+@dataclass(frozen=True)
+class Cleaned:
+    """What went. snapshots: of Iceberg, in all tables; branches: left over by killed ingests."""
+
+    snapshots: int
+    branches: int
+    orphans: Gone
+    serving_files: Gone
+    downloads: Gone
+
+
+def clean(lake: Lake, terms: Terms) -> Cleaned:
+    """Delete whatever nothing needs. Raises LakeBroken, before any file goes, where that can't be told."""
+    newest = lake.newest_release()
+    if newest is not None and not terms.only_look:
+        # An ingest that was killed after it published may have left Iceberg's `main` behind.
+        iceberg.settle(lake, newest, "")
+    expired = [expire(lake, name, terms) for name in TABLES]
+    orphans = delete_orphans(lake, terms)
+    serving, downloads = delete_serving_files(lake, terms), delete_downloads(lake, terms)
+    return Cleaned(
+        snapshots=sum(len(each.snapshots) for each in expired),
+        branches=len({branch for each in expired for branch in each.branches}),
+        orphans=Gone(len(orphans), sum(file.bytes for file in orphans)),
+        serving_files=Gone(len(serving), sum(file.bytes for file in serving)),
+        downloads=Gone(len(downloads), sum(file.bytes for file in downloads)),
+    )
