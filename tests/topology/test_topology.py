@@ -22,6 +22,11 @@ from tests.topology.processes import Replica, Topology, topology
 
 WORKLOAD = "shelf/mnist/cnn/sgd"
 METRIC = "val/classification_error"
+STATEMENTS = (
+    "SELECT count(*), sum(value), max(step) FROM measurements",
+    "SELECT batch_size, trial_id, status FROM trials ORDER BY ALL",
+    f"SELECT * FROM result_at('{METRIC}', 0.3) ORDER BY ALL",
+)
 SHARE_THAT_FAILS = 0.05
 SECONDS = 90
 SECONDS_INTO_AN_INGEST = 0.4
@@ -56,6 +61,7 @@ def reads(url: str) -> list[Read]:
     return [
         *(Read("file", path) for path, _ in files),
         *(Read("part of a file", path, part=(size // 3, size // 2)) for path, size in files),
+        *(Read("sql", "/v1/sql", sql) for sql in STATEMENTS),
         *(Read("scaling", f"/v1/scaling?release=1&workload={WORKLOAD}&metric={METRIC}&target={t}") for t in (0.1, 0.3)),
         *(Read("curves", f"/v1/curves?release=1&study={WORKLOAD}/{batch_size}") for batch_size in (2, 4)),
         Read("trials", "/v1/trials?release=1&limit=100"),
