@@ -23,7 +23,7 @@ from tests.topology.processes import Replica, Topology, topology
 WORKLOAD = "shelf/mnist/cnn/sgd"
 METRIC = "val/classification_error"
 STATEMENTS = (
-    "SELECT count(*), sum(value), max(step) FROM measurements",
+    "SELECT count(*), min(value), max(value), max(step) FROM measurements",
     "SELECT batch_size, trial_id, status FROM trials ORDER BY ALL",
     f"SELECT * FROM result_at('{METRIC}', 0.3) ORDER BY ALL",
 )
@@ -74,12 +74,12 @@ def contents(lake: Lake) -> tuple[object, ...]:
     release = lake.release()
     connection = open_release(lake, release)
     try:
-        sums = connection.execute(
-            "SELECT batch_size, trial_id, count(*), sum(value) FROM measurements GROUP BY ALL ORDER BY ALL"
+        curves = connection.execute(
+            "SELECT batch_size, trial_id, list(value ORDER BY step) FROM measurements GROUP BY ALL ORDER BY ALL"
         ).fetchall()
     finally:
         connection.close()
-    return release.content_digest, release.n_trials, release.n_measurements, sums
+    return release.content_digest, release.n_trials, release.n_measurements, curves
 
 
 def offer_both(running: Topology, archives: tuple[Path, Path], meanwhile: Callable[[], None]) -> list[str]:
