@@ -91,6 +91,8 @@ bench: setup ## Measure ingest, scaling, analyses, the service and the log forma
 	@$(VENV)/bin/python -m bench.tensorboard
 	@$(VENV)/bin/python -m bench.peers
 	@$(VENV)/bin/python -m bench.full --scales 0.01 0.1
+	@$(VENV)/bin/python -m bench.many_studies --studies 1000
+	@$(VENV)/bin/python -m bench.history --releases 20
 
 # The tool that resolves has an environment of its own: a broken lock file can still be made again.
 # What only developers need is resolved first, so that both files agree on every version.

@@ -1,0 +1,148 @@
+"""Very many small studies in one lake: `python -m bench.many_studies [--studies 100000] [--lake DIR]`.
+
+An archive of them is made and taken in by one ingest; the release is opened cold and warm, asked for scaling in-process
+and over HTTP, listed and searched. Scaling is checked against the truth of the archive. Each part has its own process.
+"""
+
+from __future__ import annotations
+
+import argparse
+import http.client
+import statistics
+import tempfile
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+
+from bench.archive import write_studies
+from bench.full_questions import check_scaling
+from bench.growth import AtScale, Figure, Limit, growth_table
+from bench.many_plans import plans_of_many
+from bench.measure import in_own_process, machine
+from bench.opening import opened, opened_by_new_process
+from bench.scaling import get, milliseconds, percentile, questions
+from bench.servers import service
+from bench.truth import read_truth, truth_path
+from ingest.run import ingest
+from schema.lake import Lake
+from schema.serving import open_release
+from service.release_view import ReleaseView
+
+QUESTIONS, CHECKED, OPENINGS = 400, 200, 5
+PAGES = {"the first page": "/", "the page of workloads": "/workloads", "a list of 100 studies": "/v1/studies?limit=100"}
+OF_ONE_STUDY = """SELECT count(*) FROM measurements
+WHERE collection = $1 AND dataset = $2 AND model = $3 AND optimizer = $4 AND batch_size = $5"""
+
+
+@dataclass(frozen=True)
+class Asked:
+    """Milliseconds of each scaling question."""
+
+    inside: Sequence[float]
+    over_http: Sequence[float]
+    pages: Sequence[float]
+    peak_mb: float
+
+
+def take_in(archive: Path, folder: Path) -> None:
+    """The archive into an empty lake."""
+    summary = ingest(Lake.create(folder), [archive])
+    assert not summary.quarantined and not summary.broken, summary
+
+
+def ask(folder: Path, archive: Path) -> Asked:
+    """Scaling of random workloads, each question new, one way and the other; some of the truth is checked before."""
+    lake = Lake.open(folder)
+    view = ReleaseView.open(lake, lake.release())
+    asked = questions(view, QUESTIONS)
+    inside = [milliseconds(lambda q=question: q.answered(view)) for question in asked]  # type: ignore[misc]
+    truths = list(read_truth(truth_path(archive)))
+    check_scaling(view, truths[:CHECKED])
+    with service(folder, 1) as server:
+        connection = http.client.HTTPConnection("127.0.0.1", server.port)
+        over_http = [milliseconds(lambda q=q: get(connection, q.path)) for q in asked]  # type: ignore[misc]
+        for path in PAGES.values():
+            get(connection, path)
+        pages = [milliseconds(lambda p=path: get(connection, p)) for path in PAGES.values()]  # type: ignore[misc]
+        peak = _peak_mb(server.process)
+    return Asked(inside, over_http, pages, peak)
+
+
+def _peak_mb(process: int) -> float:
+    status = Path(f"/proc/{process}/status").read_text().splitlines()
+    return next(int(line.split()[1]) / 1024 for line in status if line.startswith("VmHWM"))
+
+
+def count_of_one_study(folder: Path) -> float:
+    """Milliseconds of SQL over the measurements of one study, with the binding of the view, the second time."""
+    lake = Lake.open(folder)
+    release = lake.release()
+    connection = open_release(lake, release)
+    keys = connection.execute(
+        "SELECT collection, dataset, model, optimizer, batch_size FROM studies LIMIT 1"
+    ).fetchone()
+    assert keys is not None
+    connection.execute(OF_ONE_STUDY, list(keys)).fetchall()
+    return milliseconds(lambda: connection.execute(OF_ONE_STUDY, list(keys)).fetchall())
+
+
+def measured(archive: Path, lake: Path, studies: int) -> Iterator[Figure]:
+    """All figures; the lake is made unless it is there."""
+    if not (archive.is_file() and truth_path(archive).is_file()):
+        write_studies(archive, list(plans_of_many(studies)), 1)
+    if not lake.exists():
+        taken_in = in_own_process(take_in, archive, lake)
+        yield Figure("ingest, CPU", taken_in.cpu_s, "s")
+        yield Figure("… of a study", taken_in.cpu_s / studies * 1000, "ms")
+        yield Figure("… peak memory", taken_in.peak_mb * 2**20 / 1e9, "GB")
+    found = Lake.open(lake)
+    files = found.files(found.release())
+    yield Figure("data files", len(files))
+    yield Figure("… bytes", sum(file.bytes for file in files) / 1e6, "MB")
+    yield Figure("file list", (lake / found.release().manifest).stat().st_size / 1e6, "MB")
+    yield Figure("catalog", (lake / "catalog.db").stat().st_size / 1e6, "MB")
+    if not (lake / "serving").exists():
+        cold = in_own_process(opened, lake)
+        yield Figure("opening, cold: serving files are built, CPU", cold.cpu_s, "s")
+        yield Figure("… peak memory", cold.peak_mb * 2**20 / 1e9, "GB")
+    yield Figure("serving database", sum(p.stat().st_size for p in (lake / "serving").glob("*.duckdb")) / 1e6, "MB")
+    yield Figure("index of workloads", sum(p.stat().st_size for p in (lake / "serving").glob("*.arrow")) / 1e6, "MB")
+    warm = [opened_by_new_process(lake) for _ in range(OPENINGS)]
+    once = in_own_process(opened, lake)
+    yield Figure("opening, warm, the first in a process", _median(one.first_ms for one in warm), "ms", Limit(3000.0))
+    yield Figure("… another time in that process", _median(one.again_ms for one in warm), "ms", Limit(3000.0))
+    yield Figure("… memory of a process that opened it", once.peak_mb, "MB")
+    asked: Asked = in_own_process(ask, lake, archive).result
+    yield Figure("scaling of a workload, in-process, median", statistics.median(asked.inside), "ms", Limit(10.0))
+    yield Figure("… p99", percentile(asked.inside, 0.99), "ms")
+    yield Figure("scaling of a workload, over HTTP, median", statistics.median(asked.over_http), "ms", Limit(10.0))
+    yield Figure("… p99", percentile(asked.over_http, 0.99), "ms")
+    for name, took in zip(PAGES, asked.pages, strict=True):
+        yield Figure(name, took, "ms")
+    yield Figure("memory of the service after these", asked.peak_mb, "MB")
+    yield Figure("SQL over the measurements of one study", in_own_process(count_of_one_study, lake).result, "ms")
+
+
+def _median(values: Iterator[float]) -> float:
+    return statistics.median(values)
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("--studies", type=int, default=100_000, help="default: %(default)s")
+    parser.add_argument("--archive", type=Path, help="where the archive is, or is made and stays; .tar.bz2")
+    parser.add_argument("--lake", type=Path, help="a lake of this archive, or where to make it; it stays")
+    parser.add_argument("--markdown", type=Path, help="a file to write the report to as well")
+    given = parser.parse_args()
+    with tempfile.TemporaryDirectory(prefix="losslake-bench-") as temporary:
+        folder = Path(temporary)
+        archive = given.archive or folder / "many.tar.bz2"
+        figures = tuple(measured(archive, (given.lake or folder / "lake").absolute(), given.studies))
+    report = "\n".join([machine(), "", *growth_table([AtScale(given.studies, figures)])])
+    print(report)
+    if given.markdown:
+        given.markdown.write_text(f"{report}\n", "utf-8")
+
+
+if __name__ == "__main__":
+    main()
