@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import os
 from collections.abc import Iterator
+from functools import partial
+from pathlib import Path
 from typing import Any
 
 import pyarrow as pa
@@ -16,6 +18,7 @@ from schema.lake import Lake
 from schema.manifest import MANIFEST, DataFile
 from schema.places import places
 from schema.reading import read_table
+from schema.shared import have
 from schema.store.store import Store
 from schema.stored_values import stored_columns, with_values
 
@@ -49,15 +52,19 @@ def file_list(lake: Lake, release: Release) -> pa.Table:
     folder = lake.folder / "serving"
     kept = folder / f"release-{release.number:06d}-{release.manifest_sha256[:12]}-files-v{FILE_LIST_VERSION}.parquet"
     if not kept.is_file():
-        table = _read(lake, lake.files(release))
-        folder.mkdir(parents=True, exist_ok=True)
-        unfinished = kept.with_suffix(f".{os.getpid()}")
-        try:
-            pq.write_table(table, unfinished, compression="zstd")
-            unfinished.replace(kept)
-        finally:
-            unfinished.unlink(missing_ok=True)
+        have(lake, kept, partial(_make, kept, lake, release))
     return read_table(kept, FILES)
+
+
+def _make(path: Path, lake: Lake, release: Release) -> None:
+    table = _read(lake, lake.files(release))
+    path.parent.mkdir(parents=True, exist_ok=True)
+    unfinished = path.with_suffix(f".{os.getpid()}")
+    try:
+        pq.write_table(table, unfinished, compression="zstd")
+        unfinished.replace(path)
+    finally:
+        unfinished.unlink(missing_ok=True)
 
 
 def _read(lake: Lake, files: list[DataFile]) -> pa.Table:

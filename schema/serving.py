@@ -20,6 +20,7 @@ from schema.database import Release
 from schema.errors import LakeBroken
 from schema.lake import Lake
 from schema.manifest import DataFile
+from schema.shared import FOLDER, have
 from schema.tables import TABLES
 
 SERVING_VERSION = 4
@@ -41,19 +42,23 @@ def serving_file(lake: Lake, release: Release) -> Path:
 
     Its views name the data files by absolute path, so the place of the lake is part of the file's name.
     """
-    folder = lake.folder / "serving"
+    folder = lake.folder / FOLDER
     place = hashlib.sha256(lake.store.url.encode()).hexdigest()
     path = folder / f"release-{release.number:06d}-{release.manifest_sha256[:12]}-{place[:6]}-v{SERVING_VERSION}.duckdb"
     if not path.is_file():
         with only_one_at_a_time(folder):
             if not path.is_file():
-                unfinished = path.with_suffix(f".{os.getpid()}")
-                try:
-                    _build(unfinished, lake, lake.files(release))
-                    unfinished.replace(path)
-                finally:
-                    unfinished.unlink(missing_ok=True)
+                have(lake, path, partial(_make, path, lake, release))
     return path
+
+
+def _make(path: Path, lake: Lake, release: Release) -> None:
+    unfinished = path.with_suffix(f".{os.getpid()}")
+    try:
+        _build(unfinished, lake, lake.files(release))
+        unfinished.replace(path)
+    finally:
+        unfinished.unlink(missing_ok=True)
 
 
 def open_release(lake: Lake, release: Release) -> duckdb.DuckDBPyConnection:

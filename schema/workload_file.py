@@ -77,10 +77,10 @@ class OpenWorkloads:
     Only so many at once: a process may have 65,530 maps and, on some machines, 1,024 open files.
     """
 
-    def __init__(self, folder: Path, make_again: Callable[[], None], most: int = MOST_OPEN) -> None:
-        """folder: that of all workloads. make_again: makes those that were removed."""
+    def __init__(self, folder: Path, have_again: Callable[[Path], None], most: int = MOST_OPEN) -> None:
+        """folder: that of all workloads. have_again: has those of a folder that was removed."""
         self._folder = folder
-        self._make_again = make_again
+        self._have_again = have_again
         self._most = most
         self._open: dict[str, OpenWorkload] = {}
         self._changing = threading.Lock()
@@ -94,7 +94,7 @@ class OpenWorkloads:
         if found is None:
             try:
                 if not (self._folder / name).is_dir():
-                    self._make_again()
+                    self._have_again(self._folder / name)
                 found = OpenWorkload({part: mapped_file(self._folder / name / f"{part}.arrow") for part in NAMES})
             except (OSError, pa.ArrowException) as error:
                 raise harmed(error) from None

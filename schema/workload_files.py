@@ -30,6 +30,7 @@ from schema.names import Study, Workload
 from schema.record_curves import TrialRecords, trial_records
 from schema.record_files import RecordFiles
 from schema.serving import sql
+from schema.shared import fetched, share
 from schema.tables import STATUSES
 from schema.trial_facts import Trials, WorkloadTrials
 from schema.workload_file import write_workload
@@ -140,8 +141,14 @@ class _Sources:
     def n_records(self) -> int:
         return sum(file.rows for files in self.files for file in files)
 
-    def make(self, connection: duckdb.DuckDBPyConnection) -> None:
-        """Make the files, in a folder that gets its name when they are whole; not to be called by two at once."""
+    def have(self, connection: duckdb.DuckDBPyConnection) -> None:
+        """Fetch the files, or make them and share them; not to be called by two at once."""
+        if not fetched(self.lake, self.folder):
+            self._make(connection)
+            share(self.lake, self.folder)
+
+    def _make(self, connection: duckdb.DuckDBPyConnection) -> None:
+        """Make the files, in a folder that gets its name when they are whole."""
         unfinished = self.folder.with_suffix(_UNFINISHED)
         unfinished.mkdir(parents=True)
         trials = trials_of(connection, self.studies)
@@ -164,7 +171,7 @@ def _make(missing: Sequence[_Sources], connection: duckdb.DuckDBPyConnection) ->
     ordered = sorted(missing, key=lambda source: -source.n_records)
     executor = ThreadPoolExecutor(cores())
     try:
-        for _ in executor.map(partial(_Sources.make, connection=connection), ordered):
+        for _ in executor.map(partial(_Sources.have, connection=connection), ordered):
             pass
     finally:
         executor.shutdown(cancel_futures=True)

@@ -23,6 +23,7 @@ from schema.lake import Lake
 from schema.manifest import DataFile
 from schema.names import Study, Workload
 from schema.serving import SERVING_VERSION
+from schema.shared import fetched, have, is_shared
 from schema.workload_file import OpenWorkload, OpenWorkloads, harmed, mapped_file
 from schema.workload_files import (
     WORKLOAD_VERSION,
@@ -70,13 +71,14 @@ def open_workloads(lake: Lake, release: Release, connection: duckdb.DuckDBPyConn
     path = _index_path(lake, release)
     make = partial(_make, path, lake, release, connection)
     if not path.is_file():
-        make()
+        have(lake, path, make)
     batch = _read(path)
     folder = workloads_folder(lake)
     folders: list[str] = batch.column("folder").to_pylist()
-    if not _names_in(folder).issuperset(folders):
+    # Where others share theirs, each is fetched when it is first asked for.
+    if not is_shared(lake) and not _names_in(folder).issuperset(folders):
         make()
-    opened = OpenWorkloads(folder, make)
+    opened = OpenWorkloads(folder, partial(_have_again, lake, make))
     files = batch.column("files")
     return [
         KnownWorkload(studies, partial(opened.opened, name), partial(_files_of, files, row, studies))
@@ -87,6 +89,12 @@ def open_workloads(lake: Lake, release: Release, connection: duckdb.DuckDBPyConn
 def folders_in(path: Path) -> set[str]:
     """The names of the folders of workloads that an index names; raises LakeBroken."""
     return set(_read(path).column("folder").to_pylist())
+
+
+def _have_again(lake: Lake, make: Callable[[], None], path: Path) -> None:
+    """Have the files of a workload that aren't on this machine, or no more."""
+    if not fetched(lake, path):
+        make()
 
 
 def _names_in(folder: Path) -> set[str]:

@@ -12,6 +12,7 @@ from starlette.requests import Request
 from schema.database import Release
 from schema.errors import UnknownRelease
 from schema.lake import Lake
+from schema.shared import is_shared, touch
 from service.errors import UnknownName, near_numbers
 from service.release_view import ReleaseView
 
@@ -129,6 +130,15 @@ class Releases:
     def _keep_looking(self) -> None:
         while not self._is_stopped.wait(self._seconds_between_looks):
             self._look_and_log()
+            if is_shared(self.lake):
+                self._keep_files()
+
+    def _keep_files(self) -> None:
+        """Have nobody forget the files of open releases: workers for SQL open them anew."""
+        with self._changing:
+            views = [*self._open.values()]
+        for view in views:
+            touch(view.serving_file)
 
     def _look_and_log(self) -> None:
         """Look; trouble is logged once, as long as it stays the same, and ends when the lake can be read again."""

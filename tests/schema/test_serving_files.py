@@ -114,7 +114,7 @@ def test_a_workload_is_mapped_when_it_is_first_asked_for_and_its_files_are_close
 def test_only_so_many_workloads_are_mapped_at_once_and_those_in_use_stay(lake: Lake) -> None:
     opened(lake)
     first, second = sorted(path.name for path in folders(lake))
-    workloads = OpenWorkloads(lake.folder / "serving" / "workloads", lambda: None, most=1)
+    workloads = OpenWorkloads(lake.folder / "serving" / "workloads", lambda _: None, most=1)
     kept = workloads.opened(first)
     assert workloads.opened(first) is kept
     workloads.opened(second)
