@@ -13,6 +13,10 @@ class LakeBroken(LossLakeError):
     """The lake is there but something in it is missing, moved or altered."""
 
 
+class StoreFailed(OSError, LossLakeError):
+    """A bucket gives no answer, or an error, to the last try."""
+
+
 class UnknownRelease(LossLakeError):
     """The lake has no release of the given number, or none at all."""
 

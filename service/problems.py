@@ -13,11 +13,12 @@ from fastapi import FastAPI, Request
 from fastapi.exceptions import RequestValidationError
 from fastapi.responses import HTMLResponse, Response
 from pydantic import BaseModel, ConfigDict, Field
+from sqlalchemy.exc import DBAPIError
 from starlette.exceptions import HTTPException
 from starlette.routing import Match
 from starlette.types import Scope
 
-from schema.errors import LakeBroken, UnknownRelease
+from schema.errors import LakeBroken, StoreFailed, UnknownRelease
 from service.errors import BadParameter, UnknownName, near_names
 from service.figures.errors import FiguresBusy
 from service.sandbox.errors import KINDS as SQL_KINDS
@@ -58,6 +59,7 @@ KINDS = {
 """By kind, the HTTP status and the title."""
 
 _NOBODY_WAITS = 499
+_SECONDS_AWAY = 5
 _METHODS = ("GET", "HEAD", "POST")
 _LONGEST_QUOTE = 80
 _log = logging.getLogger(__name__)
@@ -136,6 +138,8 @@ def answer_with_problems(app: FastAPI) -> None:
     app.add_exception_handler(AskerLeft, _left)
     app.add_exception_handler(FiguresBusy, _figures_busy)
     app.add_exception_handler(HTTPException, _http)
+    for away in (StoreFailed, DBAPIError):
+        app.add_exception_handler(away, _away)
     for unavailable in (UnknownRelease, LakeBroken, duckdb.IOException):
         app.add_exception_handler(unavailable, _unavailable)
     app.add_exception_handler(Exception, _internal)
@@ -234,6 +238,13 @@ async def _unavailable(request: Request, error: Exception) -> Response:
     if isinstance(error, UnknownRelease):
         detail = "the lake has no release yet: ingest something, then ask again"
     return problem(request.scope, "lake-unavailable", detail)
+
+
+async def _away(request: Request, error: Exception) -> Response:
+    what = "store" if isinstance(error, StoreFailed) else "database"
+    _log.error("the lake's %s can't be reached: %s", what, " ".join(str(error).split()))
+    detail = f"the lake's {what} can't be reached now: ask again in {_SECONDS_AWAY} s"
+    return problem(request.scope, "lake-unavailable", detail, {"Retry-After": str(_SECONDS_AWAY)})
 
 
 async def _internal(request: Request, _: Exception) -> Response:

@@ -29,11 +29,15 @@ class Blocks:
     """Blocks and whole files below a folder; to be shared by threads, and its folder by processes."""
 
     def __init__(self, folder: Path, most_bytes: int) -> None:
-        """most_bytes: to keep, about: each process may go a sixteenth beyond it before it looks."""
+        """most_bytes: to keep, about: each process may go a sixteenth beyond it before it looks.
+
+        found, fetched: how many blocks and whole files were here when they were asked for, and how many weren't.
+        """
         self._folder = folder
         self._most_bytes = most_bytes
         self._written = 0
         self._changing = threading.Lock()
+        self.found = self.fetched = 0
 
     def read(self, file: str, size: int, start: int, stop: int, fetch: Fetch) -> bytes:
         """The bytes of a file of so many from one position up to another; what isn't here is fetched first."""
@@ -42,6 +46,8 @@ class Blocks:
             return b""
         numbers = range(start // BLOCK_BYTES, (stop - 1) // BLOCK_BYTES + 1)
         found = {number: self._kept(self._block(file, number)) for number in numbers}
+        n_fetched = sum(data is None for data in found.values())
+        self._count(len(numbers) - n_fetched, n_fetched)
         for run in _runs([number for number in numbers if found[number] is None]):
             first = run[0] * BLOCK_BYTES
             data = fetch(first, min((run[-1] + 1) * BLOCK_BYTES, size))
@@ -59,7 +65,9 @@ class Blocks:
         with suppress(FileNotFoundError):
             if path.stat().st_size == size:
                 _touch(path)
+                self._count(1, 0)
                 return path
+        self._count(0, 1)
         path.parent.mkdir(parents=True, exist_ok=True)
         unfinished = _unfinished(path)
         try:
@@ -69,6 +77,11 @@ class Blocks:
             unfinished.unlink(missing_ok=True)
         self._account(size)
         return path
+
+    def _count(self, found: int, fetched: int) -> None:
+        with self._changing:
+            self.found += found
+            self.fetched += fetched
 
     def _block(self, file: str, number: int) -> Path:
         digest = _digest(file)

@@ -6,8 +6,9 @@ Requests that fail are tried again, with ever longer pauses, for half a minute; 
 from __future__ import annotations
 
 import os
+import threading
 import time
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence, Sized
 from datetime import timedelta
 from functools import partial
 from pathlib import Path
@@ -18,6 +19,7 @@ import pyarrow as pa
 from obstore.exceptions import BaseError, PermissionDeniedError, UnauthenticatedError
 from obstore.store import S3Store
 
+from schema.errors import StoreFailed
 from schema.store.store import StoredFile
 
 if TYPE_CHECKING:
@@ -29,6 +31,7 @@ _CHUNK = 8 << 20
 _OBJECTS_AT_ONCE = 1000  # as many as the protocol tells in one answer
 _PAUSES = (0.1, 0.2, 0.4, 0.8)  # seconds
 _Found = TypeVar("_Found")
+_Bytes = TypeVar("_Bytes", bound=Sized)
 SECONDS_TO_TRY = 30
 _SECONDS_OF_A_REQUEST = 30
 
@@ -45,6 +48,8 @@ class Bucket:
         self.url = url.rstrip("/")
         bucket, _, prefix = self.url.removeprefix(SCHEME).partition("/")
         self._remote = _remote(bucket, prefix, endpoint or _endpoint())
+        self.fetched_bytes = 0
+        self._counting = threading.Lock()
 
     def put(self, path: str, data: pa.Buffer | bytes | Path) -> None:
         """Store an object; data: its bytes, or a file of this machine."""
@@ -53,14 +58,14 @@ class Bucket:
 
     def read(self, path: str) -> pa.Buffer:
         """The bytes of an object."""
-        return pa.py_buffer(self._tried(path, lambda: obstore.get(self._remote, path).bytes()))
+        return pa.py_buffer(self._counted(self._tried(path, lambda: obstore.get(self._remote, path).bytes())))
 
     def range(self, path: str, start: int, stop: int) -> bytes:
         """Some of the bytes of an object."""
         data = bytes(self._tried(path, lambda: obstore.get_range(self._remote, path, start=start, end=stop)))
         if len(data) != stop - start:
             raise OSError(f"{self.url}/{path} was altered: it ends before byte {stop}")
-        return data
+        return self._counted(data)
 
     def signed_url(self, path: str, seconds: int, method: Literal["GET", "HEAD"] = "GET") -> str:
         """A URL by which anybody may read an object for so long; with credentials from a server, that is asked."""
@@ -103,10 +108,15 @@ class Bucket:
         pages = obstore.list(self._remote, folder or None, offset=last or None, chunk_size=_OBJECTS_AT_ONCE)
         return [StoredFile(facts["path"], facts["size"], facts["last_modified"]) for facts in next(pages, [])]
 
+    def _counted(self, data: _Bytes) -> _Bytes:
+        with self._counting:
+            self.fetched_bytes += len(data)
+        return data
+
     def _tried(self, path: str, request: Callable[[], _Found]) -> _Found:
         """What a request gives, made again if it fails soon: the client itself doesn't where an answer is cut off.
 
-        The store's failures come as OSError, in a line.
+        The store's failures come as StoreFailed or another OSError, in a line.
         """
         what = f"{self.url}/{path}"
         ends = time.monotonic() + SECONDS_TO_TRY / 3
@@ -119,7 +129,7 @@ class Bucket:
                 raise PermissionError(f"{what}: the store refuses these credentials; see AWS_ACCESS_KEY_ID") from None
             except (BaseError, ValueError) as error:
                 if seconds is None or time.monotonic() > ends:
-                    raise OSError(f"{what}: the store failed ({_in_short(error)})") from None
+                    raise StoreFailed(f"{what}: the store failed ({_in_short(error)})") from None
                 time.sleep(seconds)
         raise AssertionError
 

@@ -16,7 +16,7 @@ from schema.store.blocks import Blocks
 from schema.store.bucket import Bucket
 from schema.store.queries import SCHEME, StoredFiles
 from schema.store.range_reader import RangeReader
-from schema.store.store import StoredFile
+from schema.store.store import StoredFile, Traffic
 
 _AT_ONCE = 16
 _FEWEST_TO_LIST = 64
@@ -32,6 +32,10 @@ class BucketStore:
     @property
     def url(self) -> str:
         return self.bucket.url
+
+    @property
+    def traffic(self) -> Traffic:
+        return Traffic(self.bucket.fetched_bytes, self._blocks.found, self._blocks.fetched)
 
     def url_of(self, path: str) -> str:
         return f"{self.bucket.url}/{path}"

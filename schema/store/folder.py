@@ -14,7 +14,7 @@ import duckdb
 import pyarrow as pa
 
 from schema.durable import on_disk
-from schema.store.store import StoredFile
+from schema.store.store import StoredFile, Traffic
 
 if TYPE_CHECKING:
     from schema.manifest import DataFile
@@ -29,6 +29,10 @@ class FolderStore:
     @property
     def url(self) -> str:
         return f"file://{self.folder}"
+
+    @property
+    def traffic(self) -> Traffic:
+        return Traffic()
 
     def url_of(self, path: str) -> str:
         return f"file://{self.folder / path}"

@@ -24,6 +24,19 @@ class StoredFile:
     modified: datetime
 
 
+@dataclass(frozen=True)
+class Traffic:
+    """What this process has had of a store so far.
+
+    bytes: that came from it. found, fetched: blocks and whole files that were kept on this machine when they were asked
+    for, and those that weren't.
+    """
+
+    bytes: int = 0
+    found: int = 0
+    fetched: int = 0
+
+
 class Store(Protocol):
     """The files of a lake by path, with slashes, relative to it.
 
@@ -36,6 +49,10 @@ class Store(Protocol):
     @property
     def url(self) -> str:
         """Where the files are, for people and for other engines: file:// or s3://, without a slash at the end."""
+
+    @property
+    def traffic(self) -> Traffic:
+        """What this process has had of it; nothing where the files are on this machine."""
 
     def url_of(self, path: str) -> str:
         """The URL of a file, as Iceberg's metadata names it."""

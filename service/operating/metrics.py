@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import platform
+import threading
 from collections.abc import Iterable
 from contextlib import suppress
 from importlib.metadata import PackageNotFoundError, version
@@ -12,6 +13,7 @@ from pathlib import Path
 from prometheus_client import CollectorRegistry, Counter, Gauge, Histogram, Metric, generate_latest
 from prometheus_client.multiprocess import MultiProcessCollector
 
+from schema.store.store import Traffic
 from service.releases import Releases
 
 FOLDER = "PROMETHEUS_MULTIPROC_DIR"
@@ -46,6 +48,17 @@ class Metrics:
         self.sql_statements = Counter(
             "losslake_sql_statements", "Strangers' SQL statements by outcome.", ("outcome",), registry=self.registry
         )
+        self._store_bytes = Counter(
+            "losslake_store_fetched_bytes", "Bytes that came from the lake's bucket.", registry=self.registry
+        )
+        self._store_cache = Counter(
+            "losslake_store_cache",
+            "Blocks and files of the lake's bucket that were wanted: kept here (hit), or fetched (miss).",
+            ("outcome",),
+            registry=self.registry,
+        )
+        self._traffic = Traffic()
+        self._looking = threading.Lock()
         self._in_flight = self._gauge("losslake_requests_in_flight", "Requests that are being answered.", "livesum")
         self._open = self._gauge("losslake_releases_open", "Open releases, of the worker with most.", "livemax")
         self._newest = self._gauge(
@@ -84,6 +97,15 @@ class Metrics:
         self._open.set(releases.n_open)
         self._newest.set(releases.newest or 0)
         self._memory.set(_resident_bytes())
+        self._count_traffic(releases.lake.store.traffic)
+
+    def _count_traffic(self, now: Traffic) -> None:
+        """Count what came since the last look."""
+        with self._looking:
+            before, self._traffic = self._traffic, now
+        self._store_bytes.inc(now.bytes - before.bytes)
+        self._store_cache.labels("hit").inc(now.found - before.found)
+        self._store_cache.labels("miss").inc(now.fetched - before.fetched)
 
     def text(self) -> bytes:
         """All numbers, of all worker processes, in Prometheus's text format."""

@@ -14,6 +14,7 @@ from starlette.middleware import Middleware
 from starlette.types import ASGIApp
 from uvicorn.middleware.proxy_headers import ProxyHeadersMiddleware
 
+from schema.store.folder import FolderStore
 from service.operating.compression import Compress
 from service.operating.cross_origin import CrossOrigin
 from service.operating.logs import log_format
@@ -29,8 +30,9 @@ from service.settings import Settings
 
 _METRICS_TYPE = "text/plain; version=0.0.4; charset=utf-8"
 _SECONDS_BETWEEN_LOOKS_AT_GAUGES = 1.0
-# More would only take memory, and each other's time: what runs in threads computes, and doesn't wait.
+# More would only take memory, and each other's time: what runs in threads computes, and waits only for a store.
 _THREADS = 2 * (os.cpu_count() or 1)
+_THREADS_THAT_WAIT = 4 * _THREADS
 
 
 def operate(
@@ -108,7 +110,8 @@ def _while_running(app: FastAPI, metrics: Metrics, releases: Releases) -> None:
 
     @asynccontextmanager
     async def lifespan(running: FastAPI) -> AsyncIterator[Any]:
-        current_default_thread_limiter().total_tokens = _THREADS
+        is_near = isinstance(releases.lake.store, FolderStore)
+        current_default_thread_limiter().total_tokens = _THREADS if is_near else _THREADS_THAT_WAIT
         await asyncio.to_thread(releases.start)
         refreshing = asyncio.create_task(_keep_refreshing(metrics, releases))
         try:

@@ -1,0 +1,120 @@
+"""A lake in a bucket is served as one in a folder is, also while its store or its database is away."""
+
+from __future__ import annotations
+
+import shutil
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+from fastapi.testclient import TestClient
+
+from ingest.run import ingest
+from schema.lake import Lake
+from schema.store import bucket as bucket_module
+from service.releases import Releases
+from tests.applications import without_sql
+from tests.servers.failing_proxy import FailingProxy, Failure, failing_proxy
+from tests.servers.s3 import S3
+from tests.service.conftest import ERROR
+from tests.service.test_releases import SMALL, publish_a_better_trial, wait_for
+
+WORKLOAD = "shelf/mnist/cnn/sgd"
+QUESTION = f"workload={SMALL}&metric={ERROR}&target=0.3"
+
+
+@pytest.fixture(scope="module")
+def clients(lake: Lake, remote_lake: Lake) -> Iterator[tuple[TestClient, TestClient]]:
+    with TestClient(without_sql(lake)) as local, TestClient(without_sql(remote_lake)) as remote:
+        yield local, remote
+
+
+@pytest.mark.parametrize(
+    "path",
+    [
+        f"/v1/scaling?workload={WORKLOAD}&metric={ERROR}&target=0.3",
+        f"/v1/curves?study={WORKLOAD}/64&metric={ERROR}",
+        f"/v1/curves.csv?study={WORKLOAD}/8&metric={ERROR}",
+        f"/v1/steps-to-target?workload={WORKLOAD}&metric={ERROR}&target=0.3",
+        "/v1/studies",
+        "/v1/trials?limit=20",
+        "/v1/metrics.csv",
+        "/v1/releases/1/files.csv",
+        "/v1/releases/1/SHA256SUMS",
+        "/data/1/",
+        "/data/1/measurements/",
+        "/readyz",
+    ],
+)
+def test_answers_are_the_same_as_over_a_folder(clients: tuple[TestClient, TestClient], path: str) -> None:
+    one, other = (client.get(path) for client in clients)
+    assert (one.status_code, other.status_code) == (200, 200)
+    assert one.text == other.text
+
+
+@pytest.mark.parametrize("path", ["/v1/releases/1/losslake.duckdb", "/v1/releases/1/croissant.json", "/"])
+def test_what_names_times_or_places_is_there(clients: tuple[TestClient, TestClient], path: str) -> None:
+    assert clients[1].get(path).status_code == 200
+
+
+def test_what_comes_from_the_store_is_counted(clients: tuple[TestClient, TestClient]) -> None:
+    clients[1].get("/data/1/trials.parquet")
+    clients[1].get("/data/1/trials.parquet")
+    lines = clients[1].get("/metrics").text.splitlines()
+    found = {name: float(value) for name, value in (line.rsplit(" ", 1) for line in lines if line[0] != "#")}
+    assert found["losslake_store_fetched_bytes_total"] > 1000
+    assert found['losslake_store_cache_total{outcome="hit"}'] >= 1
+    assert found['losslake_store_cache_total{outcome="miss"}'] >= 1
+
+
+@pytest.fixture
+def proxy(s3: S3) -> Iterator[FailingProxy]:
+    with failing_proxy(s3.port) as running:
+        running.failures = (Failure.INTERNAL_ERROR,)
+        yield running
+
+
+@pytest.fixture
+def growing(s3: S3, proxy: FailingProxy, tmp_path: Path, small_archive: Path, monkeypatch: pytest.MonkeyPatch) -> Lake:
+    """A small lake whose store and database may go away."""
+    monkeypatch.setattr(bucket_module, "SECONDS_TO_TRY", 0.3)
+    for name, value in {**s3.environment(proxy.url), "LOSSLAKE_CACHE": str(tmp_path / "cache")}.items():
+        monkeypatch.setenv(name, value)
+    lake = Lake.create(f"sqlite:///{tmp_path}/catalog.db {s3.new_warehouse()}")
+    ingest(lake, [small_archive])
+    return lake
+
+
+def test_while_the_store_is_away_the_open_release_answers_and_then_the_next_one_does(
+    growing: Lake, proxy: FailingProxy, tmp_path: Path
+) -> None:
+    app = without_sql(growing, seconds_between_looks=0.05)
+    releases: Releases = app.state.releases
+    with TestClient(app, raise_server_exceptions=False) as client:
+        assert client.get(f"/v1/scaling?{QUESTION}").json()["release"] == 1
+        publish_a_better_trial(growing, tmp_path)
+        wait_for(releases, 2)
+        publish_a_better_trial(growing, tmp_path, "third", 3)
+        proxy.share = 1.0
+        assert client.get(f"/v1/scaling?{QUESTION}").json()["rows"][0]["steps"] in (3, 5)
+        away = client.get("/data/3/measurements/")
+        assert (away.status_code, away.json()["type"]) == (503, "urn:losslake:problem:lake-unavailable")
+        assert away.headers["retry-after"] == "5"
+        proxy.share = 0.0
+        wait_for(releases, 3)
+        assert client.get("/data/3/measurements/").status_code == 200
+
+
+def test_while_the_database_is_away_the_open_release_answers(growing: Lake, tmp_path: Path) -> None:
+    app = without_sql(growing, seconds_between_looks=0.05)
+    with TestClient(app, raise_server_exceptions=False) as client:
+        assert client.get(f"/v1/scaling?{QUESTION}").json()["release"] == 1
+        growing.engine.dispose()
+        shutil.move(tmp_path / "catalog.db", tmp_path / "away")
+        (tmp_path / "catalog.db").mkdir()
+        assert client.get(f"/v1/scaling?{QUESTION}").json()["release"] == 1
+        away = client.get("/v1/scaling?release=7&" + QUESTION)
+        assert (away.status_code, away.json()["type"]) == (503, "urn:losslake:problem:lake-unavailable")
+        (tmp_path / "catalog.db").rmdir()
+        shutil.move(tmp_path / "away", tmp_path / "catalog.db")
+        assert client.get("/v1/scaling?release=7&" + QUESTION).status_code == 404
