@@ -28,12 +28,17 @@ def carry_over(
     trials = stored_trials(store, stored, facts.study)
     trials = trials.filter(pc.is_in(trials["trial_id"], wanted)).sort_by("trial_id")
     own = [file for file in stored if file.table == "measurements" and file.study == facts.study]
-    tables = [_rows_of(store.open(file.path, file.bytes), wanted) for file in own]
-    rows = pl.DataFrame(with_values(pa.concat_tables(tables)))
     ids: list[int] = trials["trial_id"].to_pylist()
-    curves = _curves(rows, ids)
+    curves = stored_curves(store, own, ids)
     written = write_curves(store, facts.study, ids, curves)
     return WrittenPart(facts, packed(trials), written, frozenset(curves.values), (), is_carried=True)
+
+
+def stored_curves(store: Store, measurements: Collection[DataFile], trial_ids: Collection[int]) -> Curves:
+    """The curves of some trials of a study, which is all that these files of its measurements hold, in their order."""
+    wanted = pa.array(sorted(trial_ids), pa.int64())
+    tables = [_rows_of(store.open(file.path, file.bytes), wanted) for file in measurements]
+    return _curves(pl.DataFrame(with_values(pa.concat_tables(tables))), trial_ids)
 
 
 def stored_trials(store: Store, stored: Collection[DataFile], study: Study) -> pa.Table:

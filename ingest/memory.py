@@ -12,10 +12,10 @@ import json
 from collections import defaultdict
 from collections.abc import Collection, Mapping, Sequence
 from contextlib import suppress
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 
 from pydantic import TypeAdapter
-from sqlalchemy import delete, select
+from sqlalchemy import delete, select, update
 from sqlalchemy.exc import SQLAlchemyError
 from sqlalchemy.orm import Session
 
@@ -148,8 +148,7 @@ class Memory:
 
 def forget(lake: Lake, only_look: bool) -> int:
     """Forget the sources that can't be recalled any more: their studies were written anew. Returns how many."""
-    with_rows = select(RememberedSource.manner, RememberedSource.told)
-    rows = lake.read(lambda session: session.execute(with_rows).all())
+    rows = _remembered(lake)
     newest = lake.newest_release()  # read after the rows: what is remembered of a release comes after it
     now = states(lake.files(newest)) if newest is not None else {}
     gone = [
@@ -164,6 +163,33 @@ def forget(lake: Lake, only_look: bool) -> int:
                 session.execute(delete(RememberedSource).where(some))
             session.commit()
     return len(gone)
+
+
+def follow(lake: Lake, moved: Mapping[str, tuple[str, str]]) -> None:
+    """Remember sources also when data files were written anew, without a change of what they say.
+
+    moved: by study, its state before and after.
+    """
+    rows = _remembered(lake)
+    with suppress(SQLAlchemyError), Session(lake.engine) as session:
+        for manner, text in rows:
+            told = _JSON.validate_json(text)
+            now = {study: _followed(state, moved.get(study)) for study, state in told.states.items()}
+            if now != told.states:
+                new = _JSON.dump_json(replace(told, states=now)).decode()
+                same = (RememberedSource.manner == manner) & (RememberedSource.told == text)
+                session.execute(update(RememberedSource).where(same).values(told=new))
+        session.commit()
+
+
+def _followed(state: str, moved: tuple[str, str] | None) -> str:
+    return moved[1] if moved is not None and moved[0] == state else state
+
+
+def _remembered(lake: Lake) -> Sequence[tuple[str, str]]:
+    """By manner, what is remembered of each source."""
+    query = select(RememberedSource.manner, RememberedSource.told)
+    return lake.read(lambda session: [(manner, told) for manner, told in session.execute(query)])
 
 
 def states(files: Sequence[DataFile]) -> dict[str, str]:

@@ -5,7 +5,6 @@ from __future__ import annotations
 import uuid
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
-from datetime import UTC, datetime, timedelta
 
 import pyarrow as pa
 from sqlalchemy.exc import IntegrityError
@@ -19,7 +18,7 @@ from schema.errors import LossLakeError
 from schema.lake import Lake
 from schema.manifest import DataFile
 from schema.names import Study
-from schema.publishing import FileChanges, ReleaseFacts, commit_release, content_digest, store
+from schema.publishing import FileChanges, commit_release, content_digest, following, store
 from schema.registry import CollectionFacts, Goal
 from schema.store.store import Store
 from schema.tables import PARTITIONED, STUDIES, TABLES
@@ -130,12 +129,7 @@ class _Draft:
         """Write the small tables, commit every table to the branch and return the release, not yet published."""
         for name, table in self.tables.items():
             self._write_if_changed(name, table)
-        number = self.base.number + 1 if self.base is not None else 1
-        # Later than the release before by whatever clock that was made.
-        earliest = self.base.created_at + timedelta(microseconds=1) if self.base is not None else None
-        now = datetime.now(UTC)
-        created_at = max(now, earliest) if earliest is not None else now
-        facts = ReleaseFacts(number, created_at, notes, content_digest(self.tables))
+        facts = following(self.base, notes, content_digest(self.tables))
         return commit_release(self.lake, self.base, branch, self.files, facts, self.tables["studies"])
 
     def _write_if_changed(self, name: str, table: pa.Table) -> None:

@@ -122,7 +122,12 @@ def source_digest(reader_version: str, files: Mapping[str, str]) -> str:
 
 def trial_digests(part: LoadedPart) -> list[str]:
     """The content digest of each trial: sha256 over its facts (not its source) and its curve in canonical form."""
-    return [_trial_digest(trial, part.curves, row) for row, trial in enumerate(part.trials)]
+    return digests_of(part.trials, part.curves)
+
+
+def digests_of(trials: Sequence[TrialFacts], curves: Curves) -> list[str]:
+    """The content digest of each of these trials, whose curves are in the same order."""
+    return [_trial_digest(trial, curves, row) for row, trial in enumerate(trials)]
 
 
 def _trial_digest(trial: TrialFacts, curves: Curves, row: int) -> str:

@@ -30,6 +30,9 @@ def maintain(
         int | None,
         typer.Option(metavar="N", min=1, help="Unlist all releases but the newest N.", show_default=False),
     ] = None,
+    compact: Annotated[
+        bool, typer.Option("--compact", help="Merge many small files of a study, in a new release of the same content.")
+    ] = False,
     unlist: Annotated[
         list[int] | None,
         typer.Option(metavar="N", help="Unlist this release; repeatable.", show_default=False),
@@ -38,7 +41,8 @@ def maintain(
     """Delete what no listed release needs.
 
     That is what killed ingests left behind and what unlisted releases had. Releases are unlisted only when asked; their
-    files stay for the grace time. Safe to kill, and to run beside ingests and services.
+    files stay for the grace time. Safe to kill, and to run beside ingests and services. --compact first publishes a
+    release with fewer files.
     """
     from schema.lake import Lake
     from schema.maintenance.alone import alone
@@ -49,7 +53,24 @@ def maintain(
     opened = Lake.open(lake)
     opened.check_place()
     with alone(opened):
+        if compact:
+            _compact(opened, dry_run)
         _maintain(opened, dry_run, patience, keep, unlist or [])
+
+
+def _compact(lake: Lake, dry_run: bool) -> None:
+    from ingest.compaction import compact
+
+    done = compact(lake, dry_run)
+    for remark in done.left:
+        complain(f"warning: {remark}")
+    files = f"{counted(done.files_before, 'small file')} of {counted(done.studies, 'study')}"
+    if dry_run:
+        say(f"would merge {files}")
+    elif done.release is None:
+        say("merged nothing: no study has many small files")
+    else:
+        say(f"merged {files} into {done.files_after:,}: release {done.release}, of the same content")
 
 
 def _maintain(lake: Lake, dry_run: bool, grace: timedelta, keep: int | None, unlist: list[int]) -> None:

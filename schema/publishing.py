@@ -7,7 +7,7 @@ import json
 import uuid
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
-from datetime import datetime
+from datetime import UTC, datetime, timedelta
 
 import pyarrow as pa
 from sqlalchemy import select
@@ -43,6 +43,15 @@ class ReleaseFacts:
     created_at: datetime
     notes: str
     content_digest: str
+
+
+def following(base: Release | None, notes: str, digest: str) -> ReleaseFacts:
+    """The facts of the release that comes after another one."""
+    if base is None:
+        return ReleaseFacts(1, datetime.now(UTC), notes, digest)
+    # Later than the release before by whatever clock that was made.
+    created_at = max(datetime.now(UTC), base.created_at + timedelta(microseconds=1))
+    return ReleaseFacts(base.number + 1, created_at, notes, digest)
 
 
 def commit_release(
