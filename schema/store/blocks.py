@@ -45,19 +45,19 @@ class Blocks:
         if start >= stop:
             return b""
         numbers = range(start // BLOCK_BYTES, (stop - 1) // BLOCK_BYTES + 1)
-        found = {number: self._kept(self._block(file, number)) for number in numbers}
-        n_fetched = sum(data is None for data in found.values())
-        self._count(len(numbers) - n_fetched, n_fetched)
-        for run in _runs([number for number in numbers if found[number] is None]):
+        wanted = {n: _part(n, start, stop) for n in numbers}
+        found = {n: self._kept(self._block(file, n), part) for n, part in wanted.items()}
+        missing = [n for n, data in found.items() if data is None]
+        self._count(len(numbers) - len(missing), len(missing))
+        for run in _runs(missing):
             first = run[0] * BLOCK_BYTES
             data = fetch(first, min((run[-1] + 1) * BLOCK_BYTES, size))
-            for number in run:
-                begin = number * BLOCK_BYTES - first
-                found[number] = data[begin : begin + BLOCK_BYTES]
-                self._keep(self._block(file, number), data[begin : begin + BLOCK_BYTES])
-        whole = b"".join(part for part in found.values() if part is not None)
-        begin = start - numbers[0] * BLOCK_BYTES
-        return whole[begin : begin + stop - start]
+            for n in run:
+                block = data[n * BLOCK_BYTES - first :][:BLOCK_BYTES]
+                found[n] = block[wanted[n].start : wanted[n].stop]
+                self._keep(self._block(file, n), block)
+        parts = [data for data in found.values() if data is not None]
+        return parts[0] if len(parts) == 1 else b"".join(parts)
 
     def whole(self, file: str, size: int, fetch: Callable[[Path], None]) -> Path:
         """A file of so many bytes as one below the folder, fetched to there first unless it is here."""
@@ -87,13 +87,20 @@ class Blocks:
         digest = _digest(file)
         return self._folder / "blocks" / digest[:2] / f"{digest}-{number}"
 
-    def _kept(self, path: Path) -> bytes | None:
+    def _kept(self, path: Path, part: range) -> bytes | None:
+        """That part of a block, if the block is here."""
         try:
-            data = path.read_bytes()
-            _touch(path)
+            opened = os.open(path, os.O_RDONLY | os.O_CLOEXEC)
         except OSError:
             return None
-        return data
+        try:
+            data = os.pread(opened, len(part), part.start)
+            _touch(opened)
+        except OSError:
+            return None
+        finally:
+            os.close(opened)
+        return data if len(data) == len(part) else None
 
     def _keep(self, path: Path, data: bytes) -> None:
         """Keep a block; where the disk is full it is only not kept."""
@@ -148,10 +155,17 @@ def _unfinished(path: Path) -> Path:
     return path.with_name(f"{path.name}.{uuid.uuid4().hex[:12]}.unfinished")
 
 
-def _touch(path: Path) -> None:
-    """Note that a file was used, by its time of change; not more often than matters."""
-    if time.time() - path.stat().st_mtime > _SECONDS_SAFE / 2:
-        os.utime(path)
+def _part(number: int, start: int, stop: int) -> range:
+    """The bytes of a block that lie between two positions of the file, counted from the block's beginning."""
+    first = number * BLOCK_BYTES
+    return range(max(start - first, 0), min(stop - first, BLOCK_BYTES))
+
+
+def _touch(file: Path | int) -> None:
+    """Note that a file, by its path or open, was used, by its time of change; not more often than matters."""
+    facts = os.fstat(file) if isinstance(file, int) else file.stat()
+    if time.time() - facts.st_mtime > _SECONDS_SAFE / 2:
+        os.utime(file)
 
 
 def _runs(numbers: list[int]) -> Iterator[list[int]]:

@@ -12,12 +12,15 @@ import socket
 import struct
 import threading
 import time
+from collections import OrderedDict
 from typing import Protocol
 
 from service.sandbox.channel import ChannelClosed
 
 LONGEST_RANGE = 1 << 22
 """Bytes of one answer."""
+_PIECE_BYTES = 1 << 18
+_MOST_PIECES = 32
 _ASKED = struct.Struct("!HQQ")  # bytes of the path, start, stop; stop 0: its size is asked for
 _ANSWER = struct.Struct("!q")  # a size, or the bytes that follow; or one of:
 _UNKNOWN, _FAILED = -1, -2
@@ -95,22 +98,52 @@ class AsksForFiles:
     def __init__(self, channel: socket.socket) -> None:
         self._channel = channel
         self._asking = threading.Lock()
+        self._sizes: dict[str, int] = {}
+        self._pieces: OrderedDict[tuple[str, int], bytes] = OrderedDict()
         self.has_failed = False
 
     def size(self, path: str) -> int | None:
         """Bytes of a file; None where the release has no such file."""
-        found, _ = self._ask(path, 0, 0)
-        return None if found == _UNKNOWN else found
+        found = self._sizes.get(path)
+        if found is None:
+            found, _ = self._ask(path, 0, 0)
+            if found == _UNKNOWN:
+                return None
+            self._sizes[path] = found
+        return found
 
     def read(self, path: str, start: int, stop: int) -> bytes:
         """Some of the bytes of a file; raises OSError."""
-        parts = []
-        for begin in range(start, stop, LONGEST_RANGE):
-            found, data = self._ask(path, begin, min(begin + LONGEST_RANGE, stop))
-            if found == _UNKNOWN:
-                raise FileNotFoundError(path)
-            parts.append(data)
+        if stop - start > _PIECE_BYTES:
+            parts = [
+                self._range(path, begin, min(begin + LONGEST_RANGE, stop))
+                for begin in range(start, stop, LONGEST_RANGE)
+            ]
+        else:
+            parts = [
+                self._piece(path, number)[max(start - number * _PIECE_BYTES, 0) : stop - number * _PIECE_BYTES]
+                for number in range(start // _PIECE_BYTES, (stop - 1) // _PIECE_BYTES + 1)
+            ]
         return parts[0] if len(parts) == 1 else b"".join(parts)
+
+    def _piece(self, path: str, number: int) -> bytes:
+        """A piece of a file: DuckDB reads footers and short columns in many small ranges, which mostly lie in one."""
+        kept = self._pieces.get((path, number))
+        if kept is None:
+            first, size = number * _PIECE_BYTES, self.size(path)
+            if size is None:
+                raise FileNotFoundError(path)
+            kept = self._pieces[path, number] = self._range(path, first, min(first + _PIECE_BYTES, size))
+            with self._asking:
+                while len(self._pieces) > _MOST_PIECES:
+                    self._pieces.popitem(last=False)
+        return kept
+
+    def _range(self, path: str, start: int, stop: int) -> bytes:
+        found, data = self._ask(path, start, stop)
+        if found == _UNKNOWN:
+            raise FileNotFoundError(path)
+        return data
 
     def _ask(self, path: str, start: int, stop: int) -> tuple[int, bytes]:
         name = path.encode("utf-8", "replace")
