@@ -1,33 +1,28 @@
-"""Taking in one source: its parts go through conversion on all cores, and come together as changes to studies."""
+"""Taking in one source: its parts are converted by an engine, and come together as changes to studies."""
 
 from __future__ import annotations
 
 import time
-from collections import deque
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from concurrent.futures import Future, ThreadPoolExecutor
+from collections.abc import Iterator, Mapping, Sequence
+from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, field
 
 import pyarrow as pa
 
 from ingest.changes import StudyChange, WrittenPart
-from ingest.convert import convert
+from ingest.engine import Converted, Engine, Known, Task
 from ingest.errors import SourceBroken
 from ingest.gather import RunsPart
 from ingest.numbers import TrialNumbers
 from ingest.reading import SourceReading, source_report
 from ingest.report import Progress, Quarantined, SourceReport
 from ingest.sources.member import Source
-from ingest.study import StudyPart, StudyRejected, source_digest, trial_digests
-from schema.cores import cores
+from ingest.study import StudyPart, source_digest
 from schema.data_files import Written, studies_in
 from schema.names import Study
 from schema.registry import CollectionFacts, Goal
-from schema.store.store import Store
 
 SECONDS_BETWEEN_REPORTS = 0.1
-_READ_AHEAD = 1 << 26  # bytes, for each core
-_MOST_CORES_AHEAD = 8
 
 
 @dataclass
@@ -67,28 +62,16 @@ class Offer:
             self.sha256 = self.source.sha256()
 
 
-@dataclass(frozen=True)
-class _Converted:
-    """What became of a part: its curves are written, or it is the whole of what is stored already, or was rejected."""
-
-    part: StudyPart
-    files: Mapping[str, str]
-    result: WrittenPart | Quarantined | None
-    quarantined_again: Sequence[Quarantined] = ()
-
-
-Submit = Callable[[StudyPart], "Future[_Converted]"]
-
-
-def take_in(store: Store, reading: SourceReading, stored: Stored, progress: Progress) -> Offer:
+def take_in(engine: Engine, reading: SourceReading, stored: Stored, progress: Progress) -> Offer:
     """Read a source to its end, or to where it breaks; a study offered with the same bytes again is not converted."""
     source = reading.source
     offer = Offer(source, source_report(reading))
     progress.begin(source.name, source.total_bytes)
     meter = _Meter(source, progress)
-    with ThreadPoolExecutor(cores() + 1, "convert") as pool:
+    with ThreadPoolExecutor(1, "fingerprint") as pool:
         fingerprint = pool.submit(source.sha256) if not source.is_streamed else None
-        for done in _converted(store, offer, reading, stored, pool):
+        tasks = (Task(part, stored.of(part)) for part in _parts(offer, reading))
+        for done in engine.converted(tasks, reading.source.takes_all_cores):
             _add(offer, done)
             meter.add(done)
         offer.sha256 = fingerprint.result() if fingerprint else None
@@ -96,18 +79,6 @@ def take_in(store: Store, reading: SourceReading, stored: Stored, progress: Prog
     offer.is_certain = source.is_as_opened()
     offer.report, offer.collections, offer.goals = source_report(reading), reading.collections, tuple(reading.goals)
     return offer
-
-
-def _converted(
-    store: Store, offer: Offer, reading: SourceReading, stored: Stored, pool: ThreadPoolExecutor
-) -> Iterator[_Converted]:
-    """The parts of a source in their order, converted by the pool; only some are under way, so memory is bounded."""
-
-    def submit(part: StudyPart) -> Future[_Converted]:
-        return pool.submit(_convert, store, part, stored)
-
-    parts = _parts(offer, reading)
-    return _in_turns(parts, submit) if reading.source.takes_all_cores else _side_by_side(parts, submit)
 
 
 def _parts(offer: Offer, reading: SourceReading) -> Iterator[StudyPart]:
@@ -122,52 +93,6 @@ def _parts(offer: Offer, reading: SourceReading) -> Iterator[StudyPart]:
         offer.broken = f"{offer.source.name}: {error}"
 
 
-def _side_by_side(parts: Iterable[StudyPart], submit: Submit) -> Iterator[_Converted]:
-    """Convert while reading goes on."""
-    under_way: deque[Future[_Converted]] = deque()
-    for part in parts:
-        under_way.append(submit(part))
-        if len(under_way) > cores() + 1:
-            yield under_way.popleft().result()
-    while under_way:
-        yield under_way.popleft().result()
-
-
-def _in_turns(parts: Iterable[StudyPart], submit: Submit) -> Iterator[_Converted]:
-    """Read some parts, then convert them, and so on, each on all cores.
-
-    Decompression of bzip2 reads megabytes in random order: with conversion beside it on the same cores it finds them
-    gone from the caches, and takes half as much CPU time again.
-    """
-    ahead = min(cores(), _MOST_CORES_AHEAD) * _READ_AHEAD
-    some: list[StudyPart] = []
-    size = 0
-    for part in parts:
-        some.append(part)
-        size += part.size
-        if size > ahead:
-            yield from _all_of(some, submit)
-            some, size = [], 0
-    yield from _all_of(some, submit)
-
-
-def _all_of(parts: Sequence[StudyPart], submit: Submit) -> Iterator[_Converted]:
-    """Convert the largest first, so that the cores end together; results come in the order of the parts."""
-    largest_first = sorted(range(len(parts)), key=lambda number: -parts[number].size)
-    futures = {number: submit(parts[number]) for number in largest_first}
-    yield from (futures[number].result() for number in range(len(parts)))
-
-
-def _convert(store: Store, part: StudyPart, stored: Stored) -> _Converted:
-    files = part.file_digests()
-    try:
-        if stored.has(part, files):
-            return _Converted(part, files, None, part.load().quarantined if stored.lacks_trials_of(part) else ())
-        return _Converted(part, files, convert(store, part))
-    except StudyRejected as rejection:
-        return _Converted(part, files, rejection.reason)
-
-
 class Stored:
     """What the newest release holds, as far as it tells whether a part brings anything new.
 
@@ -179,36 +104,29 @@ class Stored:
         self._n_quarantined = studies_in(studies, "n_quarantined")
         self._numbers = numbers
 
-    def has(self, part: StudyPart, files: Mapping[str, str]) -> bool:
-        """Whether all of a part is stored already: by its files, or for single runs by what each trial says."""
-        if part.study not in self.source_digests:
-            return False
-        if not isinstance(part, RunsPart):
-            return self.source_digests[part.study] == source_digest(part.reader_version, files)
-        content = self._numbers.content(part.study)
-        return all(content.get(t) == digest for t, digest in zip(part.runs, trial_digests(part.load()), strict=True))
-
-    def lacks_trials_of(self, part: StudyPart) -> bool:
-        """Whether trials of its study were quarantined when it was stored: they are told of again."""
-        return not isinstance(part, RunsPart) and bool(self._n_quarantined.get(part.study))
+    def of(self, part: StudyPart) -> Known:
+        """What it holds of a part's study."""
+        study = part.study
+        content = self._numbers.content(study) if isinstance(part, RunsPart) and study in self.source_digests else {}
+        return Known(self.source_digests.get(study), bool(self._n_quarantined.get(study)), content)
 
 
-def _add(offer: Offer, done: _Converted) -> None:
-    part = done.part
-    if isinstance(done.result, Quarantined):
-        offer.quarantined.append(done.result)
+def _add(offer: Offer, done: Converted) -> None:
+    part, outcome = done.part, done.outcome
+    if isinstance(outcome.result, Quarantined):
+        offer.quarantined.append(outcome.result)
         return
-    if done.result is None:
-        offer.unchanged[part.study] = source_digest(part.reader_version, done.files)
-        offer.quarantined.extend(done.quarantined_again)
+    if outcome.result is None:
+        offer.unchanged[part.study] = source_digest(part.reader_version, outcome.files)
+        offer.quarantined.extend(outcome.quarantined_again)
         return
     change = offer.changes.setdefault(
         part.study,
         StudyChange(part.study, offer.source.name, part.format, part.reader_version, isinstance(part, RunsPart)),
     )
-    change.parts.append(done.result)
-    change.source_files.update(done.files)
-    offer.quarantined.extend(done.result.quarantined)
+    change.parts.append(outcome.result)
+    change.source_files.update(outcome.files)
+    offer.quarantined.extend(outcome.result.quarantined)
 
 
 class _Meter:
@@ -221,10 +139,11 @@ class _Meter:
         self._evaluations = 0
         self._reported = 0.0
 
-    def add(self, done: _Converted) -> None:
+    def add(self, done: Converted) -> None:
         self._trials += done.part.n_trials
-        if isinstance(done.result, WrittenPart):
-            self._evaluations += sum(done.result.trials["n_evaluations"].to_pylist())
+        result = done.outcome.result
+        if isinstance(result, WrittenPart):
+            self._evaluations += sum(result.trials["n_evaluations"].to_pylist())
         if time.monotonic() - self._reported > SECONDS_BETWEEN_REPORTS:
             self._report(self._source.position())
 

@@ -11,6 +11,7 @@ from datetime import UTC, datetime
 
 import pyarrow as pa
 
+from ingest.engine import Engine, LocalEngine
 from ingest.errors import SourceBroken
 from ingest.ledger import ledger_entries
 from ingest.memory import Left, Memory, states
@@ -39,6 +40,7 @@ def ingest(
     request: Request = PLAIN,
     notes: str = "",
     progress: Progress | None = None,
+    engine: Engine | None = None,
 ) -> Summary:
     """Take in everything at the paths and publish it as one release; what is stored already is left alone.
 
@@ -52,7 +54,9 @@ def ingest(
     may_recall = True
     for _ in range(ATTEMPTS):
         try:
-            return _once(lake, paths, request, notes, progress or Silence(), may_recall)
+            return _once(
+                lake, paths, request, notes, progress or Silence(), may_recall, engine or LocalEngine(lake.store)
+            )
         except Overtaken:
             continue
         except _SameStudies:
@@ -65,7 +69,13 @@ class _SameStudies(Exception):
 
 
 def _once(
-    lake: Lake, paths: Sequence[Place], request: Request, notes: str, heard: Progress, may_recall: bool
+    lake: Lake,
+    paths: Sequence[Place],
+    request: Request,
+    notes: str,
+    heard: Progress,
+    may_recall: bool,
+    engine: Engine,
 ) -> Summary:
     started = time.monotonic()
     lake.check_place()
@@ -76,7 +86,7 @@ def _once(
     memory = Memory(lake, request)
     with _no_garbage_collection():
         recalled = [memory.recall(source, files) if may_recall else None for source in sources]
-        offers = _taken_in(lake, request, heard, files, studies, list(zip(sources, recalled, strict=True)))
+        offers = _taken_in(lake, engine, request, heard, files, studies, list(zip(sources, recalled, strict=True)))
         _vouch(lake, offers)
         changes = bring_together(lake, files, offers, studies_in(studies, "source_digest"))
         heard.stage("publishing")
@@ -106,6 +116,7 @@ def _once(
 
 def _taken_in(
     lake: Lake,
+    engine: Engine,
     request: Request,
     heard: Progress,
     files: Sequence[DataFile],
@@ -127,7 +138,7 @@ def _taken_in(
             heard.advance(reading.source.total_bytes or 0, known, 0)
             offers.append(reading)
         else:
-            offers.append(take_in(lake.store, reading, stored, heard))
+            offers.append(take_in(engine, reading, stored, heard))
     shared = _shared(offers)
     if any(offer.is_recalled and offer.studies & shared for offer in offers):
         discard(lake.store, [written for offer in offers for written in offer.written])

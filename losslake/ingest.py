@@ -4,20 +4,23 @@ from __future__ import annotations
 
 import re
 from collections import Counter
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from losslake.console import LakeOption, complain, counted, say
+from losslake.console import EngineOption, LakeOption, complain, counted, say
 from schema.errors import LossLakeError
 
 if TYPE_CHECKING:
+    from ingest.engine import Engine
     from ingest.report import Quarantined, SourceReport, Summary
     from ingest.request import Request
     from ingest.sources.source_file import SourceFile
+    from schema.lake import Lake
 
 MOST_REASONS = 10
 MOST_REMARKS = 20
@@ -65,6 +68,7 @@ def ingest(
     dry_run: Annotated[bool, typer.Option("--dry-run", help="Store nothing: print what would be ingested.")] = False,
     notes: Annotated[str, typer.Option(metavar="TEXT", help="A note for the release.", show_default=False)] = "",
     quiet: Annotated[bool, typer.Option("--quiet", help="No progress, only the summary.")] = False,
+    engine: EngineOption = None,
     strict: Annotated[bool, typer.Option("--strict", help="Exit with 1 also when something was quarantined.")] = False,
 ) -> None:
     """Take in training logs and publish a release.
@@ -76,13 +80,13 @@ def ingest(
 
     request = Request(collection, mapping, tuple(format or ()))
     if url is not None:
-        ingest_url(paths or [], url, sha256, lake, request, Manner(dry_run, notes, quiet, strict))
+        ingest_url(paths or [], url, sha256, lake, request, Manner(dry_run, notes, quiet, strict, engine))
         return
     if sha256 is not None:
         raise LossLakeError("--sha256 is for --url: what lies on a disk is read as it is")
     if not paths:
         raise LossLakeError("nothing is offered: give a PATH, or --url")
-    ingest_places(paths, lake, request, Manner(dry_run, notes, quiet, strict))
+    ingest_places(paths, lake, request, Manner(dry_run, notes, quiet, strict, engine))
 
 
 @dataclass(frozen=True)
@@ -93,6 +97,7 @@ class Manner:
     notes: str = ""
     quiet: bool = False
     strict: bool = False
+    engine: str | None = None
 
 
 def ingest_url(
@@ -128,12 +133,25 @@ def ingest_places(places: Sequence[str | SourceFile], lake: str | None, request:
         show_dry_run(lake, places, request)
         return
     opened = Lake.create(lake)
-    with progress() as heard:
-        summary = run(opened, places, request, manner.notes, Silence() if manner.quiet else heard)
+    with _engine(manner.engine, opened) as engine, progress() as heard:
+        summary = run(opened, places, request, manner.notes, Silence() if manner.quiet else heard, engine)
     report(summary)
     hint_at_mapping(places, summary)
     if summary.broken or (manner.strict and summary.quarantined):
         raise typer.Exit(1)
+
+
+@contextmanager
+def _engine(url: str | None, lake: Lake) -> Iterator[Engine | None]:
+    """The cluster that converts, if there is to be one."""
+    if url is None:
+        yield None
+        return
+    from ingest.spark.engine import SparkEngine
+    from schema.spark.session import spark_session
+
+    with spark_session(url) as spark:
+        yield SparkEngine(spark, lake.location)
 
 
 def report(summary: Summary) -> None:

@@ -72,6 +72,7 @@ def _builder(engine: str) -> SparkSession.Builder:
         "spark.ui.enabled": "false",
         "spark.ui.showConsoleProgress": "false",
         "spark.sql.session.timeZone": "UTC",
+        "spark.rpc.message.maxSize": "1024",  # megabytes: a part of a study is one message
     }
     if engine.startswith("local"):
         settings |= {"spark.driver.host": _LOOPBACK, "spark.driver.bindAddress": _LOOPBACK}
@@ -98,4 +99,4 @@ def in_a_line(message: str) -> str:
     """What Spark complains of, without plans and stacks."""
     lines = [line.strip() for line in message.splitlines() if line.strip()]
     named = [line for line in lines if "Exception: " in line or line.startswith("[")]
-    return (named or lines or ["no reason given"])[0].partition("; line ")[0]
+    return (named or lines or ["no reason given"])[0].partition("; line ")[0].lstrip(": ")

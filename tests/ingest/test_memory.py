@@ -12,6 +12,7 @@ import pytest
 from ingest import memory
 from ingest import run as running
 from ingest.deciding_code import are_ours
+from ingest.engine import Engine
 from ingest.formats.csv import FORMAT as CSV
 from ingest.memory import Memory
 from ingest.offer import take_in
@@ -22,7 +23,6 @@ from ingest.run import PLAIN, ingest
 from ingest.sources.open import open_source
 from schema.lake import Lake
 from schema.manifest import DataFile
-from schema.store.store import Store
 from tests.ingest.offers import Files, TrialOffer, study_files, tar_bytes, unpacked, written, zip_bytes
 
 BAD = {1: TrialOffer(), 2: TrialOffer(rows=["0,0.5", "5,bad"]), 3: TrialOffer(rows=["0,nan"])}
@@ -59,9 +59,9 @@ def was_read(monkeypatch: pytest.MonkeyPatch) -> Callable[..., list[str]]:
     """An ingest that returns the names of the files that it read."""
     read: list[str] = []
 
-    def spy(store: Store, reading: SourceReading, *others: object) -> object:
+    def spy(engine: Engine, reading: SourceReading, *others: object) -> object:
         read.append(reading.source.path.name)
-        return take_in(store, reading, *others)  # type: ignore[arg-type]
+        return take_in(engine, reading, *others)  # type: ignore[arg-type]
 
     monkeypatch.setattr(running, "take_in", spy)
 

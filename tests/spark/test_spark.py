@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING
 
 import pytest
 
+from ingest.run import ingest
 from schema.errors import LakeBroken, LossLakeError
 from schema.lake import Lake
 from schema.serving import open_release
@@ -109,6 +110,21 @@ def test_a_service_is_not_asked_of_an_engine(losslake: Run) -> None:
     assert ended.stderr == "losslake: give either --engine or --url: a service has its own engine\n"
 
 
+def test_an_ingest_by_executors_gives_the_release_of_a_local_one(
+    spark: SparkSession, hostile: Lake, tmp_path: Path
+) -> None:
+    from ingest.spark.engine import SparkEngine
+
+    lake = Lake.create(tmp_path / "lake")
+    engine = SparkEngine(spark, lake.location)
+    logs = hostile.folder.parent
+    ingest(lake, [logs / "before"], engine=engine)
+    summary = ingest(lake, [logs / "after", logs / "timed"], engine=engine)
+    assert lake.release().content_digest == hostile.release().content_digest
+    assert lake.release(1).content_digest == hostile.release(1).content_digest
+    assert summary.studies_unchanged == 3
+
+
 @pytest.mark.fuzz
 @pytest.mark.parametrize("which", ["bundled", "synthetic"])
 def test_they_agree_on_every_row_of_large_lakes(
@@ -117,7 +133,6 @@ def test_they_agree_on_every_row_of_large_lakes(
     """Measurements batch size by batch size, so that they fit into memory."""
     from bench.archive import write_archive
     from bench.plan import Scale
-    from ingest.run import ingest
     from tests.spark.agreement import EVERYTHING
 
     lake = bundled_lake(tmp_path_factory)

@@ -7,21 +7,25 @@ from typing import Any
 
 import pytest
 
-from ingest import offer
+from ingest import engine
 
 
 class Part:
-    """A part of so many bytes, number in its source."""
+    """A task whose part has so many bytes, number in its source."""
 
     def __init__(self, number: int, size: int) -> None:
         self.number = number
         self.size = size
 
+    @property
+    def part(self) -> Part:
+        return self
+
 
 def turns(sizes: list[int], monkeypatch: pytest.MonkeyPatch) -> tuple[list[int], list[int], int]:
     """The numbers of the parts as results come and as they are begun, and the most bytes that waited at once."""
-    monkeypatch.setattr(offer, "cores", lambda: 1)
-    monkeypatch.setattr(offer, "_READ_AHEAD", 100)
+    monkeypatch.setattr(engine, "cores", lambda: 1)
+    monkeypatch.setattr(engine, "_READ_AHEAD", 100)
     waiting, most = 0, 0
     begun: list[int] = []
 
@@ -40,7 +44,7 @@ def turns(sizes: list[int], monkeypatch: pytest.MonkeyPatch) -> tuple[list[int],
         done.set_result(part.number)
         return done
 
-    found: Any = list(offer._in_turns(parts(), submit))
+    found: Any = list(engine._in_turns(parts(), submit))
     return found, begun, most
 
 

@@ -1,0 +1,1 @@
+"""A Spark cluster as the engine of an ingest."""

@@ -1,0 +1,61 @@
+"""An executor that is killed in the middle of an ingest changes nothing in the release."""
+
+from __future__ import annotations
+
+import time
+from concurrent.futures import ThreadPoolExecutor
+from pathlib import Path
+
+import psutil
+import pytest
+
+from ingest.run import ingest
+from schema.lake import Lake
+from tests.bundled import ARCHIVE, bundled_lake
+
+SECONDS_TO_WAIT = 300
+
+
+def executors() -> set[int]:
+    """The process ids of the executors that this process started."""
+    found = set()
+    for process in psutil.Process().children(recursive=True):
+        try:
+            if "org.apache.spark.executor.CoarseGrainedExecutorBackend" in process.cmdline():
+                found.add(process.pid)
+        except psutil.NoSuchProcess:
+            continue
+    return found
+
+
+def until_it_stores(lake: Lake) -> None:
+    ends = time.monotonic() + SECONDS_TO_WAIT
+    while not any(lake.table_folder("measurements").rglob("*.parquet")):
+        assert time.monotonic() < ends
+        time.sleep(0.01)
+
+
+@pytest.mark.slow
+def test_two_workers_of_which_one_is_killed_give_the_release_of_a_local_ingest(
+    tmp_path: Path, tmp_path_factory: pytest.TempPathFactory
+) -> None:
+    from ingest.spark.engine import SparkEngine
+    from schema.spark.session import spark_session
+
+    lake = Lake.create(tmp_path / "lake")
+    with spark_session("local-cluster[2,1,1024]") as spark, ThreadPoolExecutor(1) as pool:
+        engine = SparkEngine(spark, lake.location)
+        running = pool.submit(ingest, lake, [ARCHIVE], engine=engine)
+        until_it_stores(lake)
+        before = executors()
+        killed = min(before)
+        psutil.Process(killed).kill()
+        running.result(SECONDS_TO_WAIT)
+        assert len(before) == 2
+        assert executors() - before, "another executor took its place"
+    local = bundled_lake(tmp_path_factory)
+    assert lake.release().content_digest == local.release().content_digest
+    released = {lake.folder / file.path for file in lake.files(lake.release())}
+    stored = set(lake.warehouse.rglob("data/**/*.parquet"))
+    assert released <= stored
+    assert len(released) == len(local.files(local.release()))
