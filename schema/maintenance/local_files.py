@@ -6,7 +6,7 @@ import fcntl
 import os
 import re
 import shutil
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -22,6 +22,7 @@ from schema.workload_files import WORKLOAD_VERSION
 from schema.workload_index import INDEX_VERSION, folders_in
 
 _DOWNLOADS = "downloading"
+_KEPT = ("workloads", ".building")
 _OF_A_RELEASE = re.compile(
     r"(?P<kind>release|remote)-(?P<number>\d{6,})-(?P<manifest>[0-9a-f]{12})-"
     rf"([0-9a-f]+-v{SERVING_VERSION}\.duckdb|[0-9a-f]+-v{REMOTE_VERSION}\.duckdb|files-v{FILE_LIST_VERSION}\.parquet|"
@@ -37,13 +38,38 @@ class LocalFile:
     bytes: int
 
 
+class Serving:
+    """Tells which serving files releases are answered from, by their names."""
+
+    def __init__(self, releases: Iterable[Release]) -> None:
+        self._releases = {(f"{release.number:06d}", release.manifest_sha256[:12]) for release in releases}
+
+    def needs(self, name: str) -> bool:
+        """Whether a file is of one of the releases, and of this version of LossLake."""
+        match = _OF_A_RELEASE.fullmatch(name)
+        return match is not None and (match["number"], match["manifest"]) in self._releases
+
+    def is_index(self, name: str) -> bool:
+        """Whether a file names the folders of a release's workloads."""
+        match = _OF_A_RELEASE.fullmatch(name)
+        return match is not None and match["index"] is not None
+
+
+def folders_named_by(index: Path) -> set[str]:
+    """The folders of the workloads that an index names; none if it is harmed: it is made again, with its folders."""
+    try:
+        return folders_in(index)
+    except LakeBroken:
+        return set()
+
+
 def delete_serving_files(lake: Lake, terms: Terms) -> list[LocalFile]:
     """Delete the serving files of releases that are gone, and those of other versions of LossLake."""
     folder = lake.folder / "serving"
     if not folder.is_dir():
         return []
     with only_one_at_a_time(folder):
-        return _delete(_unneeded(folder, needed_releases(lake, terms), terms), terms)
+        return _delete(_unneeded(folder, Serving(needed_releases(lake, terms)), terms), terms)
 
 
 def delete_downloads(lake: Lake, terms: Terms) -> list[LocalFile]:
@@ -61,29 +87,20 @@ def delete_downloads(lake: Lake, terms: Terms) -> list[LocalFile]:
         os.close(opened)
 
 
-def _unneeded(folder: Path, releases: Sequence[Release], terms: Terms) -> Iterator[Path]:
-    needed = {(f"{release.number:06d}", release.manifest_sha256[:12]) for release in releases}
+def _unneeded(folder: Path, serving: Serving, terms: Terms) -> Iterator[Path]:
     workloads: set[str] = set()
-    for path in folder.iterdir():
-        match = _OF_A_RELEASE.fullmatch(path.name)
-        if match is not None and (match["number"], match["manifest"]) in needed:
-            workloads |= _workloads_in(path) if match["index"] else set()
-        elif path.is_file() and not path.name.startswith(".") and _is_old(path, terms):
+    for path in _entries(folder):
+        if serving.needs(path.name):
+            workloads |= folders_named_by(path) if serving.is_index(path.name) else set()
+        elif path.name not in _KEPT and _is_old(path, terms):
             yield path
     for path in _entries(folder / "workloads"):
         if path.name not in workloads and _is_old(path, terms):
             yield path
 
 
-def _workloads_in(index: Path) -> set[str]:
-    try:
-        return folders_in(index)
-    except LakeBroken:
-        return set()  # it is made again, with its folders, when the release is opened
-
-
-def _entries(folder: Path) -> Iterable[Path]:
-    return folder.iterdir() if folder.is_dir() else ()
+def _entries(folder: Path) -> list[Path]:
+    return list(folder.iterdir()) if folder.is_dir() else []
 
 
 def _is_old(path: Path, terms: Terms) -> bool:

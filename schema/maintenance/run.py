@@ -8,6 +8,7 @@ from schema import iceberg
 from schema.lake import Lake
 from schema.maintenance.local_files import delete_downloads, delete_serving_files
 from schema.maintenance.orphans import delete_orphans
+from schema.maintenance.shared_files import delete_shared_serving_files
 from schema.maintenance.snapshots import expire
 from schema.maintenance.terms import Terms
 from schema.tables import TABLES
@@ -40,11 +41,13 @@ def clean(lake: Lake, terms: Terms) -> Cleaned:
         iceberg.settle(lake, newest, "")
     expired = [expire(lake, name, terms) for name in TABLES]
     orphans = delete_orphans(lake, terms)
-    serving, downloads = delete_serving_files(lake, terms), delete_downloads(lake, terms)
+    serving = [file.bytes for file in delete_serving_files(lake, terms)]
+    serving += [file.bytes for file in delete_shared_serving_files(lake, terms)]
+    downloads = delete_downloads(lake, terms)
     return Cleaned(
         snapshots=sum(len(each.snapshots) for each in expired),
         branches=len({branch for each in expired for branch in each.branches}),
         orphans=Gone(len(orphans), sum(file.bytes for file in orphans)),
-        serving_files=Gone(len(serving), sum(file.bytes for file in serving)),
+        serving_files=Gone(len(serving), sum(serving)),
         downloads=Gone(len(downloads), sum(file.bytes for file in downloads)),
     )

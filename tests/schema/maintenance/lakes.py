@@ -44,10 +44,10 @@ def terms(grace: timedelta = timedelta(0), only_look: bool = False) -> Terms:
     return Terms(datetime.now(UTC) - grace, only_look=only_look)
 
 
-def unlisted_and_clean(lake: Lake, *numbers: int, only_look: bool = False) -> Cleaned:
+def unlisted_and_clean(lake: Lake, *numbers: int) -> Cleaned:
     """What a maintenance without a grace time does."""
     unlist(lake, numbers)
-    return clean(lake, terms(only_look=only_look))
+    return clean(lake, terms())
 
 
 def stored(lake: Lake) -> set[str]:
