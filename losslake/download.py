@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import shlex
 from typing import Annotated
 
 import typer
@@ -60,8 +61,8 @@ def download(
         found = run(client, Service(client, url), folder, release, selection, jobs, heard)
     number = found.release.number
     if not found.is_new:
-        say(f"release {number} is there already: 'losslake verify --lake {folder}' checks it")
+        say(f"release {number} is there already: 'losslake verify --lake {shlex.quote(folder)}' checks it")
         return
     say(f"release {number}: {counted(found.files, 'file')}, {found.bytes:,} bytes, every sha256 as listed")
     say(f"             {counted(found.release.n_trials, 'trial')} in {counted(found.release.n_studies, 'study')}")
-    say(f"ask it with: losslake sql --lake {folder}")
+    say(f"ask it with: losslake sql --lake {shlex.quote(folder)}")

@@ -154,5 +154,5 @@ def _remote(bucket: str, prefix: str, endpoint: str | None) -> S3Store:
 
 
 def _in_short(error: Exception) -> str:
-    text = " ".join(str(error).split())
+    text = " ".join(str(error).partition("Debug source")[0].split())
     return text if len(text) <= 200 else f"{text[:200]}…"
