@@ -235,7 +235,7 @@ def _only_one_at_once(lake: Lake) -> Iterator[None]:
     """Wait until no other process makes this lake."""
     if lake.engine.dialect.name == "postgresql":
         with lake.engine.connect() as connection:
-            connection.execute(text("SELECT pg_advisory_lock(:lock)"), {"lock": _MAKING})
+            connection.execute(text("SELECT pg_advisory_xact_lock(:lock)"), {"lock": _MAKING})
             yield
         return
     lake.folder.mkdir(parents=True, exist_ok=True)

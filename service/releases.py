@@ -73,7 +73,18 @@ class Releases:
         """Look into the catalog and open its newest release unless it is; raises UnknownRelease and LakeBroken."""
         with self._looking:
             self._newest = self._opened(self.lake.release())
+            self._close_unlisted(self._newest.number)
             return self._newest
+
+    def _close_unlisted(self, newest: int) -> None:
+        """Answer no more from releases that were taken out of the list: their files may go."""
+        with self._changing:
+            older = [number for number in self._open if number != newest]
+        for number in older:
+            release = self.lake.release_ever(number)
+            if release is None or release.unlisted_at is not None:
+                with self._changing:
+                    self._open.pop(number, None)
 
     def view(self, number: int | None = None) -> ReleaseView:
         """The release of that number, by default the newest; raises UnknownName, UnknownRelease and LakeBroken.

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
 from concurrent.futures import ThreadPoolExecutor
-from itertools import chain, pairwise
+from itertools import chain
 
 from pyiceberg.manifest import ManifestFile, read_manifest_list
 from pyiceberg.table import Table
@@ -33,7 +33,7 @@ def live_files(lake: Lake, terms: Terms) -> set[str]:
     for name, table in zip(TABLES, tables, strict=True):
         of_releases = {release.snapshot_of(name) for release in needed}
         going = {*expired(table.metadata, releases, terms).snapshots}
-        live |= {_path(lake, url) for url in _named_by(table, terms, going, of_releases)}
+        live |= {_path(lake, url) for url in _named_by(table, going, of_releases)}
     return live
 
 
@@ -52,11 +52,12 @@ def files_of_releases(lake: Lake, releases: Iterable[Release]) -> set[str]:
     return live
 
 
-def _named_by(table: Table, terms: Terms, going: set[int], of_releases: set[int | None]) -> Iterator[str]:
+def _named_by(table: Table, going: set[int], of_releases: set[int | None]) -> Iterator[str]:
     """Iceberg's own files of one table, and the data files of the snapshots that are no release's."""
     metadata = table.metadata
     yield table.metadata_location
-    yield from _replaced_lately(table, terms)
+    # Somebody may just have looked up an earlier version; the next commits delete these by themselves.
+    yield from (entry.metadata_file for entry in metadata.metadata_log)
     yield from (file.statistics_path for file in (*metadata.statistics, *metadata.partition_statistics))
     staying = [snapshot for snapshot in metadata.snapshots if snapshot.snapshot_id not in going]
     lists = {snapshot.manifest_list: snapshot.snapshot_id in of_releases for snapshot in staying}
@@ -71,15 +72,6 @@ def _named_by(table: Table, terms: Terms, going: set[int], of_releases: set[int 
             if not is_of_release:
                 entries = chain.from_iterable(manifest.fetch_manifest_entry(table.io) for manifest in found)
                 yield from (entry.data_file.file_path for entry in entries)
-
-
-def _replaced_lately(table: Table, terms: Terms) -> Iterator[str]:
-    """Earlier metadata that somebody may just have looked up; each bears the time at which it was written."""
-    metadata = table.metadata
-    times = [*(entry.timestamp_ms for entry in metadata.metadata_log), metadata.last_updated_ms]
-    for entry, (_, replaced_at) in zip(metadata.metadata_log, pairwise(times), strict=True):
-        if replaced_at >= terms.before.timestamp() * 1000:
-            yield entry.metadata_file
 
 
 def _path(lake: Lake, url: str) -> str:

@@ -13,6 +13,7 @@ from fastapi.testclient import TestClient
 from ingest.request import Request
 from ingest.run import ingest
 from schema.lake import Lake
+from schema.maintenance.unlisting import unlist
 from schema.names import Workload
 from service.answers.goal import Goal
 from service.answers.scaling import scaling
@@ -45,6 +46,19 @@ def wait_for(releases: Releases, number: int) -> None:
     while releases.view().number != number:
         assert time.monotonic() < end
         time.sleep(0.01)
+
+
+def test_an_unlisted_release_is_answered_from_no_more(growing: Lake, tmp_path: Path) -> None:
+    app = create_app(growing)
+    client = TestClient(app)
+    url = f"/v1/scaling?workload={SMALL}&metric={ERROR}&target=0.3&release=1"
+    publish_a_better_trial(growing, tmp_path)
+    app.state.releases.look()
+    assert client.get(url).status_code == 200
+    unlist(growing, [1])
+    app.state.releases.look()
+    assert client.get(url.replace("0.3", "0.25")).status_code == 404
+    assert [row["release"] for row in client.get("/v1/releases").json()["rows"]] == [2]
 
 
 def test_a_new_release_is_answered_from_without_a_restart_and_the_old_one_stays(growing: Lake, tmp_path: Path) -> None:

@@ -107,7 +107,6 @@ def test_only_looking_tells_the_same_and_changes_nothing(lake: Lake) -> None:
     assert stored(lake) == before
     done = clean(lake, terms())
     assert (told.snapshots, told.branches) == (done.snapshots, done.branches)
-    # Expiring replaces the metadata of the tables: what was the newest until then stays for those who just found it.
     assert told.orphans.count == done.orphans.count
 
 
