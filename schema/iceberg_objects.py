@@ -7,7 +7,7 @@ from functools import lru_cache
 
 from pyiceberg.io import S3_ENDPOINT, FileIO, InputFile, InputStream, OutputFile, OutputStream
 
-from schema.store.bucket import SCHEME, Bucket
+from schema.store.bucket import SCHEME, Bucket, usual_endpoint
 
 
 class BucketFileIO(FileIO):
@@ -25,7 +25,7 @@ class BucketFileIO(FileIO):
 
     def _place(self, location: str) -> tuple[Bucket, str]:
         name, _, path = location.removeprefix(SCHEME).partition("/")
-        return _bucket(f"{SCHEME}{name}", self.properties.get(S3_ENDPOINT)), path
+        return _bucket(f"{SCHEME}{name}", self.properties.get(S3_ENDPOINT) or usual_endpoint()), path
 
 
 @lru_cache(16)

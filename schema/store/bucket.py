@@ -47,7 +47,7 @@ class Bucket:
         """url: s3://bucket/prefix. endpoint: of a store that isn't Amazon's; default: as AWS's own variables say."""
         self.url = url.rstrip("/")
         bucket, _, prefix = self.url.removeprefix(SCHEME).partition("/")
-        self._remote = _remote(bucket, prefix, endpoint or _endpoint())
+        self._remote = _remote(bucket, prefix, endpoint or usual_endpoint())
         self.fetched_bytes = 0
         self._counting = threading.Lock()
 
@@ -134,7 +134,8 @@ class Bucket:
         raise AssertionError
 
 
-def _endpoint() -> str | None:
+def usual_endpoint() -> str | None:
+    """The endpoint that AWS's own variables say; None: Amazon's."""
     return os.environ.get("AWS_ENDPOINT_URL_S3") or os.environ.get("AWS_ENDPOINT_URL") or None
 
 
