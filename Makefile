@@ -68,6 +68,10 @@ lint: setup ## Check style, format and types
 pictures: setup ## Draw the pictures of the pages anew, which tests compare and documentation shows
 	@UPDATE_PICTURES=1 $(VENV)/bin/python -m pytest -q tests/browser/test_pages.py -k looks_as_it_did
 
+.PHONY: slow
+slow: setup ## Run the tests that take long: Spark beside DuckDB, and replicas that answer while all fails
+	@PYTHONDONTWRITEBYTECODE= $(VENV)/bin/python -m pytest -m slow $(PYTEST)
+
 .PHONY: fuzz
 fuzz: setup ## Look for new failing inputs, for minutes
 	@$(VENV)/bin/python -m pytest -m fuzz $(PYTEST)

@@ -22,8 +22,6 @@ if TYPE_CHECKING:
 EXAMPLES = 40
 # What takes longest begins first, so that no process is left with it alone at the end.
 LONGEST = (
-    "tests/topology/",
-    "tests/spark/",
     "tests/browser/test_pages.py",
     "tests/service/test_serve.py",
     "tests/ingest/test_elsewhere.py",

@@ -22,6 +22,9 @@ if TYPE_CHECKING:
     from pyspark.sql import SparkSession
 
 
+pytestmark = pytest.mark.slow
+
+
 @pytest.fixture(scope="module")
 def spark() -> Iterator[SparkSession]:
     from schema.spark.session import spark_session

@@ -141,7 +141,9 @@ def check_releases(lake: Lake, load: Load) -> None:
             assert row["content_digest"] == digests[row["release"]]
 
 
-@pytest.mark.parametrize("n_rounds", [2, pytest.param(12, marks=pytest.mark.long)])
+@pytest.mark.parametrize(
+    "n_rounds", [pytest.param(2, marks=pytest.mark.slow), pytest.param(12, marks=pytest.mark.long)]
+)
 def test_no_read_fails_and_no_trial_is_lost_or_doubled_whatever_fails(tmp_path: Path, s3: S3, n_rounds: int) -> None:
     first = archive(tmp_path, [2, 4])
     offered = rounds(tmp_path, n_rounds)
