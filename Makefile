@@ -70,7 +70,7 @@ pictures: setup ## Draw the pictures of the pages anew, which tests compare and 
 
 .PHONY: slow
 slow: setup ## Run the tests that take long: Spark beside DuckDB, and replicas that answer while all fails
-	@PYTHONDONTWRITEBYTECODE= $(VENV)/bin/python -m pytest -m slow $(PYTEST)
+	@PYTHONDONTWRITEBYTECODE= $(VENV)/bin/python -m pytest -m "slow and not fuzz" $(PYTEST)
 
 .PHONY: fuzz
 fuzz: setup ## Look for new failing inputs, for minutes
