@@ -17,7 +17,7 @@ from sqlglot.tokenizer_core import Token, TokenType
 
 from losslake.session import BATCH, Arrow, Question, Row, Rows
 from schema.errors import LossLakeError
-from schema.spark.session import in_a_line
+from schema.spark.session import in_a_line, reason_of
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame, SparkSession
@@ -131,8 +131,6 @@ def _one_line_errors() -> Iterator[None]:
     """Turn what Spark complains of into one line."""
     try:
         yield
-    except (PySparkException, Py4JError) as error:
-        message = str(error)
-        if "cancelled" in message:
-            raise LossLakeError("stopped") from None
-        raise LossLakeError(in_a_line(message)) from None
+    except (PySparkException, Py4JError, ConnectionError) as error:
+        reason = reason_of(error)
+        raise LossLakeError("stopped" if "cancelled" in reason else reason) from None

@@ -24,7 +24,7 @@ from ingest.engine import Converted, Outcome, Task, batches, outcome_of
 from schema.errors import LossLakeError
 from schema.lake import store_of
 from schema.location import Location
-from schema.spark.session import in_a_line
+from schema.spark.session import reason_of
 from schema.store.store import Store
 
 if TYPE_CHECKING:
@@ -70,9 +70,10 @@ class SparkEngine:
         sent = [_Sent(self._location, task) for task in tasks]
         try:
             return self._context.parallelize(sent, len(sent)).map(_outcome).collect()
-        except (PySparkException, Py4JError) as error:
-            raised = _RAISED.search(str(error))
-            reason = raised[0] if raised else in_a_line(str(error))
+        except (PySparkException, Py4JError, ConnectionError) as error:
+            reason = reason_of(error)
+            raised = _RAISED.search(str(error)) if "Job aborted" in reason else None
+            reason = raised[0] if raised else reason
             raise LossLakeError(f"the executors could not convert what was read: {reason}") from None
 
 

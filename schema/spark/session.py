@@ -6,7 +6,7 @@ import os
 import sys
 import warnings
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from importlib import resources
 from tempfile import TemporaryFile
 from typing import IO, TYPE_CHECKING
@@ -35,7 +35,8 @@ def spark_session(engine: str) -> Iterator[SparkSession]:
     try:
         yield session
     finally:
-        session.stop()
+        with suppress(Exception):  # its Java may be gone, which was told
+            session.stop()
 
 
 def _started(engine: str) -> SparkSession:
@@ -68,7 +69,7 @@ def _builder(engine: str) -> SparkSession.Builder:
 
     quiet = resources.files("schema.spark").joinpath("log4j2.properties")
     settings = {
-        "spark.driver.defaultJavaOptions": f"-Dlog4j2.configurationFile={quiet}",
+        "spark.driver.defaultJavaOptions": f"-Dlog4j2.configurationFile={quiet} -XX:+ExitOnOutOfMemoryError",
         "spark.ui.enabled": "false",
         "spark.ui.showConsoleProgress": "false",
         "spark.sql.session.timeZone": "UTC",
@@ -93,6 +94,14 @@ def _standard_error_to(file: IO[bytes]) -> Iterator[None]:
     finally:
         os.dup2(kept, 2)
         os.close(kept)
+
+
+def reason_of(error: Exception) -> str:
+    """Why Spark failed, in a line, even if nobody is left to ask."""
+    try:
+        return in_a_line(str(error))
+    except Exception:  # noqa: BLE001 - an error of Java's asks Java for its text
+        return "its Java ended, probably for lack of memory: give it more by spark.driver.memory"
 
 
 def in_a_line(message: str) -> str:

@@ -133,7 +133,7 @@ def test_an_ingest_by_executors_gives_the_release_of_a_local_one(
 def test_they_agree_on_every_row_of_large_lakes(
     spark: SparkSession, tmp_path_factory: pytest.TempPathFactory, which: str
 ) -> None:
-    """Measurements batch size by batch size, so that they fit into memory."""
+    """The largest piece by piece, so that they fit into memory."""
     from bench.archive import write_archive
     from bench.plan import Scale
     from tests.spark.agreement import EVERYTHING
@@ -144,10 +144,12 @@ def test_they_agree_on_every_row_of_large_lakes(
         write_archive(folder / "archive.tar.bz2", Scale(size=0.05))
         lake = Lake.create(folder / "lake")
         ingest(lake, [folder / "archive.tar.bz2"])
-    sizes = open_release(lake, lake.release()).execute("SELECT DISTINCT batch_size FROM studies ORDER BY 1").fetchall()
-    others = [name for name in EVERYTHING if name != "measurements"]
-    measured = [f"measurements WHERE batch_size = {size}" for (size,) in sizes]
-    assert not disagreements(spark, lake, [*others, *measured])
+    pairs = "SELECT DISTINCT batch_size, unnest(metrics) FROM studies ORDER BY ALL"
+    found = open_release(lake, lake.release()).execute(pairs).fetchall()
+    large = ("measurements", "records")
+    others = [name for name in EVERYTHING if name not in large]
+    parts = [f"{name} WHERE batch_size = {size} AND metric = '{metric}'" for name in large for size, metric in found]
+    assert not disagreements(spark, lake, [*others, *parts])
 
 
 def test_the_command_line_prints_what_spark_answers(hostile: Lake, losslake: Run) -> None:
