@@ -35,7 +35,7 @@ def test_make_alone_and_make_help_list_every_command(arguments: list[str]) -> No
         assert re.search(rf"^  make {found['name']} +{re.escape(found['says'])}$", shown.stdout, re.MULTILINE)
 
 
-@pytest.mark.parametrize("command", ["run", "test", "lint", "fuzz", "bench", "pictures"])
+@pytest.mark.parametrize("command", ["run", "test", "lint", "slow", "fuzz", "bench", "pictures"])
 def test_a_command_sets_up_what_it_needs(command: str) -> None:
     assert re.search(rf"^{command}: setup ##", text(), re.MULTILINE)
 
@@ -61,5 +61,5 @@ def test_a_python_that_is_too_old_or_missing_is_one_line_and_leaves_nothing_behi
 def test_continuous_integration_runs_the_commands_that_developers_type() -> None:
     script = ROOT / ".ci" / "run"
     assert os.access(script, os.X_OK)
-    assert re.findall(r"^make (\w+)", script.read_text(), re.MULTILINE) == ["lint", "test"]
+    assert re.findall(r"^make (\w+)", script.read_text(), re.MULTILINE) == ["lint", "test", "slow"]
     assert "set -euo pipefail" in script.read_text()
