@@ -34,7 +34,6 @@ QUESTIONS = {
     "one study's curve of a metric": "SELECT step, value FROM measurements WHERE {study} AND metric = '{metric}'",
     "steps to result of a workload": "SELECT * FROM result_at('{metric}', 0.3) WHERE {workload}",
     "steps to result of all workloads": "SELECT * FROM result_at('{metric}', 0.3)",
-    "steps to every goal": "SELECT * FROM steps_to_result",
     "extremes over all measurements": (
         "SELECT metric, count(*) AS n, min(value) AS low, max(value) AS high, max(step) AS last "
         "FROM measurements GROUP BY metric"

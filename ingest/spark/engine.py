@@ -28,6 +28,7 @@ from schema.spark.session import reason_of
 from schema.store.store import Store
 
 if TYPE_CHECKING:
+    from pyspark import SparkContext
     from pyspark.sql import SparkSession
 
 _BATCH_BYTES = 1 << 27
@@ -45,10 +46,7 @@ class SparkEngine:
         self._context = spark.sparkContext
         # The database is for the driver only, and so is its password.
         self._location = replace(location, database=URL.create("sqlite"))
-        self._folder = TemporaryDirectory()  # from which executors fetch the code, as long as there are any
-        code = Path(self._folder.name, "losslake-code.zip")
-        code.write_bytes(_zipped(_PACKAGES))
-        self._context.addPyFile(str(code))
+        _send_code(self._context)
 
     def converted(self, tasks: Iterable[Task], in_turns: bool) -> Iterator[Converted]:
         """As `ingest.engine.Engine` says: a job a batch, while the next batch is read."""
@@ -75,6 +73,16 @@ class SparkEngine:
             raised = _RAISED.search(str(error)) if "Job aborted" in reason else None
             reason = raised[0] if raised else reason
             raise LossLakeError(f"the executors could not convert what was read: {reason}") from None
+
+
+@cache
+def _send_code(context: SparkContext) -> TemporaryDirectory[str]:
+    """Give executors our code, once; they fetch it from the folder whenever a new one starts, so it stays."""
+    folder = TemporaryDirectory()
+    code = Path(folder.name, "losslake-code.zip")
+    code.write_bytes(_zipped(_PACKAGES))
+    context.addPyFile(str(code))
+    return folder
 
 
 @dataclass(frozen=True)

@@ -119,10 +119,9 @@ def test_an_ingest_by_executors_gives_the_release_of_a_local_one(
     from ingest.spark.engine import SparkEngine
 
     lake = Lake.create(tmp_path / "lake")
-    engine = SparkEngine(spark, lake.location)
     logs = hostile.folder.parent
-    ingest(lake, [logs / "before"], engine=engine)
-    summary = ingest(lake, [logs / "after", logs / "timed"], engine=engine)
+    ingest(lake, [logs / "before"], engine=SparkEngine(spark, lake.location))
+    summary = ingest(lake, [logs / "after", logs / "timed"], engine=SparkEngine(spark, lake.location))
     assert lake.release().content_digest == hostile.release().content_digest
     assert lake.release(1).content_digest == hostile.release(1).content_digest
     assert summary.studies_unchanged == 3
