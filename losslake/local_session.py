@@ -3,13 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
-from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager
 from functools import partial
 
 import duckdb
 
-from losslake.session import BATCH, Arrow, Question, Rows
+from losslake.session import BATCH, Arrow, Question, Rows, in_a_thread
 from losslake.statements import check_writes_no_file, is_complete, one_line_errors, statements_of
 
 
@@ -31,14 +30,7 @@ class LocalSession:
 
     def carry_out(self, work: Callable[[], None], stop: Callable[[], None]) -> None:
         """In a thread of its own: DuckDB does not always hear Ctrl-C in the main one."""
-        with ThreadPoolExecutor(1, "query") as pool:
-            running = pool.submit(work)
-            try:
-                running.result()
-            except KeyboardInterrupt:
-                stop()
-                self._connection.interrupt()
-                raise
+        in_a_thread(work, stop, self._connection.interrupt)
 
     def columns(self, table: str) -> Sequence[tuple[str, str]]:
         found = self._connection.execute(f"DESCRIBE {table}").fetchall()

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
+from concurrent.futures import ThreadPoolExecutor
 from contextlib import AbstractContextManager
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Protocol
@@ -65,3 +66,15 @@ class Session(Protocol):
 
     def words(self) -> Sequence[str]:
         """Columns and quoted metrics, for completion."""
+
+
+def in_a_thread(work: Callable[[], None], *ends: Callable[[], object]) -> None:
+    """Do work that waits for a statement; on Ctrl-C, which the main thread hears, call what ends it, and raise."""
+    with ThreadPoolExecutor(1, "query") as pool:
+        running = pool.submit(work)
+        try:
+            running.result()
+        except KeyboardInterrupt:
+            for end in ends:
+                end()
+            raise

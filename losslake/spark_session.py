@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
-from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager
 from itertools import islice
 from typing import TYPE_CHECKING, Any
@@ -15,7 +14,7 @@ from pyspark.sql import Row as SparkRow
 from sqlglot.errors import SqlglotError
 from sqlglot.tokenizer_core import Token, TokenType
 
-from losslake.session import BATCH, Arrow, Question, Row, Rows
+from losslake.session import BATCH, Arrow, Question, Row, Rows, in_a_thread
 from schema.errors import LossLakeError
 from schema.spark.session import in_a_line, reason_of
 
@@ -53,14 +52,7 @@ class SparkRelease:
 
     def carry_out(self, work: Callable[[], None], stop: Callable[[], None]) -> None:
         """In a thread of its own, so that Ctrl-C can end the jobs that it waits for."""
-        with ThreadPoolExecutor(1, "query") as pool:
-            running = pool.submit(work)
-            try:
-                running.result()
-            except KeyboardInterrupt:
-                stop()
-                self._spark.sparkContext.cancelAllJobs()
-                raise
+        in_a_thread(work, stop, self._spark.sparkContext.cancelAllJobs)
 
     def columns(self, table: str) -> Sequence[tuple[str, str]]:
         return [(field.name, field.dataType.simpleString()) for field in self._spark.table(table).schema]

@@ -11,7 +11,6 @@ from pyiceberg.transforms import IdentityTransform
 from pyiceberg.typedef import Identifier
 
 from schema.connecting import SECONDS_TO_WRITE, patiently
-from schema.iceberg_transaction import QuickTransaction
 from schema.location import Location
 from schema.tables import NAMESPACE, PARTITIONED, STUDY_KEYS, TABLES
 
@@ -72,14 +71,14 @@ def make(catalog: SqlCatalog, warehouse: str) -> None:
             PartitionField(schema.find_field(key).field_id, 1000 + position, IdentityTransform(), key)
             for position, key in enumerate(keys)
         ]
-        table = catalog.create_table_if_not_exists(
+        if catalog.table_exists((NAMESPACE, name)):
+            continue
+        with catalog.create_table_transaction(
             (NAMESPACE, name),
             schema,
             location=f"{warehouse}/{NAMESPACE}/{name}",
             partition_spec=PartitionSpec(*fields),
             properties=_TABLE_PROPERTIES,
-        )
-        if not table.metadata.snapshots:
+        ) as transaction:
             # A first, empty snapshot: PyIceberg can branch only from a snapshot, and ingests commit to branches.
-            with QuickTransaction(table) as transaction:
-                transaction.update_snapshot().fast_append().commit()
+            transaction.update_snapshot().fast_append().commit()

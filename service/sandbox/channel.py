@@ -34,12 +34,12 @@ def receive(channel: socket.socket, longest: int, deadline: float | None = None)
     """
     header, files = _some(channel, _HEADER.size, deadline)
     if len(header) < _HEADER.size:
-        header += _exactly(channel, _HEADER.size - len(header), deadline)
+        header += exactly(channel, _HEADER.size - len(header), deadline)
     (length,) = _HEADER.unpack(header)
     if length > longest:
         raise ChannelClosed(f"a message of {length} bytes")
     try:
-        message = json.loads(_exactly(channel, length, deadline))
+        message = json.loads(exactly(channel, length, deadline))
     except (ValueError, RecursionError):
         raise ChannelClosed("a message that is no JSON") from None
     if not isinstance(message, dict):
@@ -47,7 +47,8 @@ def receive(channel: socket.socket, longest: int, deadline: float | None = None)
     return message, files[0] if files else None
 
 
-def _exactly(channel: socket.socket, length: int, deadline: float | None) -> bytes:
+def exactly(channel: socket.socket, length: int, deadline: float | None) -> bytes:
+    """So many bytes of what the other side sends; raises ChannelClosed, and TimeoutError at the deadline."""
     parts = []
     while length > 0:
         part, _ = _some(channel, length, deadline)
@@ -56,12 +57,18 @@ def _exactly(channel: socket.socket, length: int, deadline: float | None) -> byt
     return b"".join(parts)
 
 
+def bound(channel: socket.socket, deadline: float | None) -> None:
+    """Let a channel wait until then, on the clock of time.monotonic(); None: as long as before. Raises TimeoutError."""
+    if deadline is None:
+        return
+    remaining = deadline - time.monotonic()
+    if remaining <= 0:
+        raise TimeoutError
+    channel.settimeout(remaining)
+
+
 def _some(channel: socket.socket, most: int, deadline: float | None) -> tuple[bytes, list[int]]:
-    if deadline is not None:
-        remaining = deadline - time.monotonic()
-        if remaining <= 0:
-            raise TimeoutError
-        channel.settimeout(remaining)
+    bound(channel, deadline)
     try:
         # A worker that sends files gets them closed: none are asked for when a deadline is set.
         part, files, _, _ = socket.recv_fds(channel, most, 0 if deadline is not None else 1)

@@ -15,7 +15,7 @@ import time
 from collections import OrderedDict
 from typing import Protocol
 
-from service.sandbox.channel import ChannelClosed
+from service.sandbox.channel import ChannelClosed, bound, exactly
 
 LONGEST_RANGE = 1 << 22
 """Bytes of one answer."""
@@ -60,10 +60,10 @@ class AnswersForFiles:
 
     def answer(self, deadline: float) -> None:
         """Answer one question; raises StoreAway, ChannelClosed for one that makes no sense, and TimeoutError."""
-        length, start, stop = _ASKED.unpack(_exactly(self._channel, _ASKED.size, deadline))
+        length, start, stop = _ASKED.unpack(exactly(self._channel, _ASKED.size, deadline))
         if length > _LONGEST_PATH or (stop and not 0 < stop - start <= LONGEST_RANGE):
             raise ChannelClosed("a question about files that makes no sense")
-        path = _exactly(self._channel, length, deadline).decode("utf-8", "replace")
+        path = exactly(self._channel, length, deadline).decode("utf-8", "replace")
         began = time.monotonic()
         future = self._threads.submit(self._found, path, start, stop)
         try:
@@ -152,8 +152,8 @@ class AsksForFiles:
         with self._asking:
             try:
                 _send(self._channel, _ASKED.pack(len(name), start, stop) + name, None)
-                (found,) = _ANSWER.unpack(_exactly(self._channel, _ANSWER.size, None))
-                data = _exactly(self._channel, found, None) if stop and found > 0 else b""
+                (found,) = _ANSWER.unpack(exactly(self._channel, _ANSWER.size, None))
+                data = exactly(self._channel, found, None) if stop and found > 0 else b""
             except ChannelClosed as error:
                 self.has_failed = True
                 raise OSError(f"{path}: {error}") from None
@@ -170,37 +170,10 @@ def opened_pair(data: StoredData) -> tuple[AnswersForFiles, socket.socket]:
 
 
 def _send(channel: socket.socket, message: bytes, deadline: float | None) -> None:
-    _bound(channel, deadline)
+    bound(channel, deadline)
     try:
         channel.sendall(message)
     except TimeoutError:
         raise
     except OSError as error:
         raise ChannelClosed(str(error)) from None
-
-
-def _exactly(channel: socket.socket, length: int, deadline: float | None) -> bytes:
-    parts = []
-    while length > 0:
-        _bound(channel, deadline)
-        try:
-            part = channel.recv(length)
-        except TimeoutError:
-            raise
-        except OSError as error:
-            raise ChannelClosed(str(error)) from None
-        if not part:
-            raise ChannelClosed("the other side has gone")
-        parts.append(part)
-        length -= len(part)
-    return parts[0] if len(parts) == 1 else b"".join(parts)
-
-
-def _bound(channel: socket.socket, deadline: float | None) -> None:
-    """Let the channel wait until then, on the clock of time.monotonic(); None: as long as it takes."""
-    if deadline is None:
-        return
-    remaining = deadline - time.monotonic()
-    if remaining <= 0:
-        raise TimeoutError
-    channel.settimeout(remaining)

@@ -102,5 +102,5 @@ TRAPS = (
     Trap("methods", "/docs/methods"),
     Trap("nowhere", f"/{quote(SCRIPT)}", "script", 404),
     Trap("unknown workload", f"/workloads/{quote(IMAGE)}/{quote(TEMPLATE)}/a/b", TEMPLATE, 404),
-    Trap("unknown parameter", _query("/docs", (IMAGE, SCRIPT))),
+    Trap("unknown parameter", _query("/releases", (IMAGE, SCRIPT))),
 )

@@ -35,9 +35,7 @@ def database() -> Iterator[PostgreSQL]:
 @pytest.fixture
 def elsewhere(database: PostgreSQL, s3: S3, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> str:
     """The URLs of a lake that isn't there yet."""
-    for name, value in s3.environment().items():
-        monkeypatch.setenv(name, value)
-    monkeypatch.setenv("LOSSLAKE_CACHE", str(tmp_path / "cache"))
+    s3.let_in(monkeypatch, tmp_path / "cache")
     return f"{database.new_database()} {s3.new_warehouse()}"
 
 
@@ -76,6 +74,7 @@ def _ingest_alone(lake: str, offer: Path) -> None:
     ingest(Lake.create(lake), [offer])
 
 
+@pytest.mark.slow
 def test_ingests_of_several_processes_at_once_all_land_one_after_the_other(elsewhere: str, tmp_path: Path) -> None:
     offers = [logs(tmp_path / f"logs{b}", b) for b in (1, 2, 4)]
     context = multiprocessing.get_context("spawn")

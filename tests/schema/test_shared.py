@@ -30,8 +30,7 @@ def offered(tmp_path_factory: pytest.TempPathFactory, s3: S3) -> Iterator[Lake]:
     """A lake of two workloads in a bucket, opened by the machine that made it."""
     folder = tmp_path_factory.mktemp("shared")
     with pytest.MonkeyPatch.context() as changes:
-        for name, value in {**s3.environment(), "LOSSLAKE_CACHE": str(folder / "cache")}.items():
-            changes.setenv(name, value)
+        s3.let_in(changes, folder / "cache")
         lake = Lake.create(f"sqlite:///{folder}/catalog.db {s3.new_warehouse()}")
         trials = {1: TrialOffer(), 2: TrialOffer(status="INCOMPLETE")}
         files = study_files(trials) | study_files(trials, 16) | study_files(trials, workload=str(ADAM))

@@ -42,6 +42,11 @@ class S3:
             "AWS_ENDPOINT_URL": endpoint or self.endpoint,
         }
 
+    def let_in(self, changes: pytest.MonkeyPatch, cache: Path, endpoint: str | None = None) -> None:
+        """Make this process a client of the store, which keeps what it has read in a folder of its own."""
+        for name, value in {**self.environment(endpoint), "LOSSLAKE_CACHE": str(cache)}.items():
+            changes.setenv(name, value)
+
     def new_warehouse(self) -> str:
         """The URL of a place in the bucket where nothing is yet."""
         return f"s3://{self.bucket}/{uuid.uuid4().hex[:12]}"

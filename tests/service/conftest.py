@@ -65,8 +65,7 @@ def remote_lake(tmp_path_factory: pytest.TempPathFactory, archive: Path, s3: S3)
     """The same with its files in a bucket."""
     folder = tmp_path_factory.mktemp("remote")
     with pytest.MonkeyPatch.context() as changes:
-        for name, value in {**s3.environment(), "LOSSLAKE_CACHE": str(folder / "cache")}.items():
-            changes.setenv(name, value)
+        s3.let_in(changes, folder / "cache")
         yield _filled(Lake.create(f"sqlite:///{folder}/catalog.db {s3.new_warehouse()}"), archive)
 
 

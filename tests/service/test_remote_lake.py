@@ -83,8 +83,7 @@ def growing(s3: S3, proxy: FailingProxy, folder: Path) -> Iterator[Lake]:
     """A small lake whose store and database may go away."""
     with pytest.MonkeyPatch.context() as changes:
         changes.setattr(bucket_module, "SECONDS_TO_TRY", 0.3)
-        for name, value in {**s3.environment(proxy.url), "LOSSLAKE_CACHE": str(folder / "cache")}.items():
-            changes.setenv(name, value)
+        s3.let_in(changes, folder / "cache", proxy.url)
         lake = Lake.create(f"sqlite:///{folder}/catalog.db {s3.new_warehouse()}")
         publish_a_better_trial(lake, folder, "first", 10)
         yield lake

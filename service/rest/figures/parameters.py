@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from functools import cache
 from typing import Annotated, Any
 
 from pydantic import AfterValidator, BaseModel, ConfigDict, Field, create_model
@@ -49,6 +50,7 @@ class FrameParameters(ThemeParameters):
     """Of a PNG only: how many pixels are drawn for each px of width and height."""
 
 
+@cache
 def figure_parameters(answer: type[FormatParameters], own: type[BaseModel] | None = None) -> type[FormatParameters]:
     """The parameters of an answer's path with those of the frame; `format` is left to the ending of the path.
 

@@ -26,10 +26,9 @@ from tests.servers.postgresql import PostgreSQL
 from tests.servers.s3 import S3
 
 
+@pytest.mark.slow
 def test_a_lake_in_a_bucket(postgresql: PostgreSQL, s3: S3, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    for name, value in s3.environment().items():
-        monkeypatch.setenv(name, value)
-    monkeypatch.setenv("LOSSLAKE_CACHE", str(tmp_path / "cache"))
+    s3.let_in(monkeypatch, tmp_path / "cache")
     lake = Lake.create(f"{postgresql.new_database()} {s3.new_warehouse()}")
     take_in(lake, tmp_path / "one", 1.0)
     take_in_killed(lake, tmp_path / "killed", 2.0)

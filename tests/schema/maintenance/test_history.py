@@ -95,7 +95,7 @@ def maintained(folder: Path, steps: int | None = None) -> None:
         clean(lake, terms())
 
 
-@pytest.mark.parametrize("kills", [6, pytest.param(60, marks=pytest.mark.fuzz)])
+@pytest.mark.parametrize("kills", [pytest.param(6, marks=pytest.mark.slow), pytest.param(60, marks=pytest.mark.fuzz)])
 def test_killed_at_any_moment_it_leaves_every_listed_release_whole(tmp_path: Path, kills: int) -> None:
     lake = Lake.create(tmp_path / "lake")
     chance = random.Random(3)

@@ -28,9 +28,8 @@ DATA = bytes(range(256)) * 20_000
 
 
 @pytest.fixture(autouse=True)
-def _credentials(s3: S3, monkeypatch: pytest.MonkeyPatch) -> None:
-    for name, value in s3.environment().items():
-        monkeypatch.setenv(name, value)
+def _credentials(s3: S3, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    s3.let_in(monkeypatch, tmp_path / "cache")
 
 
 @pytest.fixture

@@ -60,10 +60,10 @@ def test_a_long_list_is_given_in_pages(explorer: TestClient, monkeypatch: pytest
 
 
 def test_what_was_chosen_stays_chosen_although_it_is_not_found(explorer: TestClient) -> None:
-    text = explorer.get(f"/workloads?q=mlp&workload={NAMES[1]}&workload={NAMES[2]}&workload=no/such/work/load").text
+    text = explorer.get(f"/workloads?q=mlp&workload={NAMES[1]}&workload={NAMES[2]}&workload=no/such/thing/there").text
     chosen = re.findall(r'name="workload" value="([^"]*)"[^>]* checked', text)
     assert chosen == [NAMES[1], NAMES[2]]
-    assert "no/such/work/load" not in Page(text).text
+    assert "no/such/thing/there" not in Page(text).text
 
 
 def test_a_search_that_finds_nothing_names_near_ones_that_find_something(explorer: TestClient) -> None:
