@@ -20,13 +20,14 @@ if TYPE_CHECKING:
     from tests.servers.s3 import S3
 
 EXAMPLES = 40
-# What takes longest begins first, so that no process is left with it alone at the end.
+# What takes longest begins first, so that no process is left with it alone at the end. While one process makes the lake
+# of the bundled studies, another does what needs none; all that needs a browser is together, so it is started once.
 LONGEST = (
     "tests/browser/test_pages.py",
     "tests/service/test_serve.py",
     "tests/ingest/test_elsewhere.py",
-    "tests/conformance/",
     "tests/browser/",
+    "tests/conformance/",
     "tests/ingest/test_crashes.py",
     "tests/losslake/test_download.py",
     "tests/service/sandbox/",

@@ -25,6 +25,7 @@ from schema.lake import Lake
 from service.release_view import ReleaseView
 from tests.service.running import served
 
+pytestmark = pytest.mark.slow
 FEW = Effort(scaling=5, all_workloads=2, curves=5, studies=2, openings=1, processes=2)
 SCALE = 0.001
 

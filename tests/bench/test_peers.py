@@ -30,6 +30,7 @@ def small(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Places]:
         yield found
 
 
+@pytest.mark.slow
 def test_every_peer_agrees_with_losslake_and_has_a_ratio_for_every_kind_of_question(small: Places) -> None:
     report = run(small, Patience(rounds=1, seconds=60), "the command")
     table = [line for line in report.splitlines() if line.startswith("| ")]

@@ -35,20 +35,20 @@ def running(bundled: Lake, tmp_path_factory: pytest.TempPathFactory) -> Iterator
         yield running
 
 
-# For a module, not for the session: while Playwright runs, no other test of the process can use asyncio.
-@pytest.fixture(scope="module")
+# Not for the session: while Playwright runs, no other test of the process can use asyncio.
+@pytest.fixture(scope="package")
 def browser(program: str, running: Running) -> Iterator[Browser]:
     with chromium(program, running.port) as browser:
         yield browser
 
 
-@pytest.fixture(scope="module")
+@pytest.fixture(scope="package")
 def explorer(browser: Browser, running: Running) -> Site:
     """The running service, as the browser knows it."""
     return Site(browser, NAME, running.url)
 
 
-@pytest.fixture(scope="module")
+@pytest.fixture(scope="package")
 def drawer(browser: Browser) -> Drawer:
     """What draws pictures here."""
     found = drawer_here(browser)

@@ -155,6 +155,7 @@ def test_a_link_to_a_page_unfolds_into_what_it_is(plain: tuple[Shown, Visit], ex
         assert answer.headers["content-type"] == "image/png"
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("shown", PAGES, ids=lambda shown: shown.name)
 def test_a_page_is_soon_there(wide: tuple[Visit, Scales], shown: Shown) -> None:
     if os.getloadavg()[0] > MOST_LOAD * (os.cpu_count() or 1):

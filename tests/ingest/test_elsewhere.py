@@ -92,6 +92,7 @@ def test_ingests_of_several_processes_at_once_all_land_one_after_the_other(elsew
     assert verify(lake, releases[-1]).problems == ()
 
 
+@pytest.mark.slow
 def test_a_commit_whose_answer_is_lost_is_published_once(elsewhere: str, tmp_path: Path, database: PostgreSQL) -> None:
     lake = Lake.create(elsewhere)
     lost: list[int] = []
@@ -116,6 +117,7 @@ def test_a_commit_whose_answer_is_lost_is_published_once(elsewhere: str, tmp_pat
     assert [entry.outcome for entry in lake.ledger() if entry.path] == ["ingested"]
 
 
+@pytest.mark.slow
 def test_a_database_that_restarts_in_the_middle_is_waited_for(
     elsewhere: str, tmp_path: Path, database: PostgreSQL
 ) -> None:
@@ -130,6 +132,7 @@ def test_a_database_that_restarts_in_the_middle_is_waited_for(
     assert verify(lake, lake.release()).problems == ()
 
 
+@pytest.mark.slow
 def test_a_store_that_fails_one_request_in_ten_is_asked_again(
     elsewhere: str, tmp_path: Path, s3: S3, monkeypatch: pytest.MonkeyPatch
 ) -> None:

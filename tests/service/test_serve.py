@@ -54,7 +54,9 @@ def wait_until_counted(running: Running, path: str, n_requests: int) -> None:
         time.sleep(0.01)
 
 
-@pytest.mark.parametrize(("workers", "end"), [(1, signal.SIGTERM), (2, signal.SIGINT)])
+@pytest.mark.parametrize(
+    ("workers", "end"), [(1, signal.SIGTERM), pytest.param(2, signal.SIGINT, marks=pytest.mark.slow)]
+)
 def test_the_printed_questions_work_and_at_the_end_nothing_new_is_taken_and_what_runs_is_finished(
     lake: Lake, tmp_path: Path, workers: int, end: signal.Signals
 ) -> None:
@@ -178,6 +180,7 @@ def test_a_worker_that_is_killed_is_replaced_and_what_it_counted_stays(of_two_wo
     ]
 
 
+@pytest.mark.slow
 def test_workers_end_when_the_process_that_started_them_is_killed(lake: Lake, tmp_path: Path) -> None:
     with served(tmp_path, lake=str(lake.folder), workers=2) as running:
         urlopen(f"{running.url}/process", timeout=SECONDS).close()

@@ -8,7 +8,6 @@ from typing import Any
 import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
-from transformers.trainer_callback import TrainerState
 
 from ingest.errors import SourceBroken
 from ingest.formats.format import Glimpse
@@ -29,10 +28,17 @@ FINAL: Entry = {"epoch": 0.2, "total_flos": 1e15, "train_loss": 0.85, "train_run
 FOLDERS = ("out", "out/checkpoint-100", "out/checkpoint-200")
 
 
+def trainer_state() -> Any:
+    """The Trainer's own class; to import it takes seconds."""
+    from transformers.trainer_callback import TrainerState
+
+    return TrainerState
+
+
 def saved(folder: Path, history: list[Entry], **state: Any) -> bytes:
     """The file that the Trainer itself writes."""
     state["log_history"] = history
-    TrainerState(**state).save_to_json(str(folder / "saved.json"))
+    trainer_state()(**state).save_to_json(str(folder / "saved.json"))
     return (folder / "saved.json").read_bytes()
 
 
@@ -151,7 +157,7 @@ entry = st.dictionaries(st.sampled_from(["step", "loss", "eval_loss", "ä"]), nu
 def test_every_cell_is_the_float_that_the_library_reads_back(tmp_path: Path, history: list[Entry]) -> None:
     data = saved(tmp_path, history)
     found = read(FORMAT, tmp_path / "logs", {"trainer_state.json": data})
-    loaded = TrainerState.load_from_json(str(tmp_path / "saved.json")).log_history
+    loaded = trainer_state().load_from_json(str(tmp_path / "saved.json")).log_history
     names = {name for row in loaded for name in row}
     if not names:
         assert isinstance(found[0], Quarantined)

@@ -119,6 +119,7 @@ def ingest_some(folder: Path, logs: Path, count: int) -> None:
         take_in(Lake.open(folder), logs / str(number), number + 2.0, 64)
 
 
+@pytest.mark.slow
 def test_beside_an_ingest_nothing_is_lost(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(compaction, "_pays", bool)
     lake = Lake.create(tmp_path / "lake")

@@ -2,12 +2,7 @@
 
 from __future__ import annotations
 
-import os
-import re
-import subprocess
-import sys
 from collections.abc import Iterator
-from pathlib import Path
 
 import pytest
 from fastapi.testclient import TestClient
@@ -16,8 +11,8 @@ from ingest.run import ingest
 from schema.lake import Lake
 from tests.applications import without_sql
 from tests.ingest.offers import TrialOffer, study_files, unpacked
+from tests.service import running
 
-ROOT = Path(__file__).parents[3]
 TRIALS = {1: TrialOffer(rows=["0,0.9", "10,nan", "20,0.1"]), 2: TrialOffer()}
 WORKLOADS = (
     "root/sub/mnist 100%/cnn/sgd",
@@ -50,16 +45,7 @@ def odd_client(odd_lake: Lake) -> Iterator[TestClient]:
 
 
 @pytest.fixture(scope="session")
-def served(odd_lake: Lake) -> Iterator[str]:
-    """The address of `losslake serve` over the odd lake."""
-    command = [sys.executable, "-m", "losslake", "serve", "--lake", str(odd_lake.folder), "--port", "0"]
-    environment = os.environ | {"PYTHONPATH": str(ROOT)}
-    process = subprocess.Popen(command, stdout=subprocess.PIPE, text=True, env=environment, cwd=ROOT)
-    try:
-        assert process.stdout is not None
-        address = re.search(r"http://[\d.]+:\d+", process.stdout.readline())
-        assert address is not None
-        yield address[0]
-    finally:
-        process.terminate()
-        process.wait(60)
+def served(odd_lake: Lake, tmp_path_factory: pytest.TempPathFactory) -> Iterator[str]:
+    """The address of a service over the odd lake."""
+    with running.served(tmp_path_factory.mktemp("served"), lake=str(odd_lake.folder)) as started:
+        yield started.url

@@ -19,8 +19,8 @@ import pytest
 from schema.lake import Lake
 from schema.serving import open_release
 from schema.tables import STUDY_KEYS
-from tests.service.bulk.conftest import ROOT
 
+ROOT = Path(__file__).parents[3]
 METRIC = "val/classification_error"
 PYTHON_WITH_HTTPFS = ROOT / ".venv-httpfs" / "bin" / "python"
 HERE = Path(__file__).parent
