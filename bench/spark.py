@@ -1,7 +1,8 @@
 """Spark against DuckDB and this machine's own cores: `python -m bench.spark [--scales 0.01 0.05 0.1] [--engine URL]`.
 
 For each scale an archive of the published shape goes into two lakes, one by each engine; the releases have to be equal.
-Then both are asked the same, and the answers have to be equal, too. `--lake DIR` only asks a lake that is there.
+Then both are asked the same, and the answers have to be equal, too. `--lake DIR` only asks a lake that is there;
+`--archive FILE` is ingested instead of archives of the scales.
 A session is started once, unmeasured; a question's time is the median of three after a first one that doesn't count.
 """
 
@@ -109,6 +110,7 @@ def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--scales", type=float, nargs="*", default=[0.01, 0.05, 0.1])
     parser.add_argument("--engine", default="local-cluster[2,1,2048]")
+    parser.add_argument("--archive", type=Path, help="ingest this archive instead")
     parser.add_argument("--lake", type=Path, help="only ask this lake")
     asked = parser.parse_args()
     print(f"{machine()}, {asked.engine}")
@@ -116,12 +118,13 @@ def main() -> None:
         if asked.lake is not None:
             show(str(asked.lake), list(questions(spark, Lake.open(asked.lake))))
             return
-        for scale in asked.scales:
+        for scale in [None] if asked.archive else asked.scales:
             with tempfile.TemporaryDirectory() as folder:
-                archive = Path(folder, "archive.tar.bz2")
-                write_archive(archive, Scale(size=scale))
+                archive = asked.archive or Path(folder, "archive.tar.bz2")
+                if scale is not None:
+                    write_archive(archive, Scale(size=scale))
                 lake, compared = ingests(spark, archive, Path(folder))
-                show(f"scale {scale}", [compared, *questions(spark, lake)])
+                show(f"scale {scale}" if scale is not None else str(archive), [compared, *questions(spark, lake)])
 
 
 if __name__ == "__main__":

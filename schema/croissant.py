@@ -37,8 +37,8 @@ def croissant(
     base_url: of the service that gives the files; without it they are named by their places, for a local folder.
     brief: without the files of partitioned tables, of which there may be thousands.
     """
-    small = [file for file in files if file.study is None]
-    partitioned = [] if brief else [file for file in files if file.study is not None]
+    small = [file for file in files if file.batch_size is None]
+    partitioned = [] if brief else [file for file in files if file.batch_size is not None]
     place_of = places([*small, *partitioned])
     document = _about(release, collections) | {
         "distribution": [

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from functools import cache
 from importlib import resources
 from typing import Any
@@ -13,6 +13,7 @@ import yaml
 from schema.data_files import read_stored
 from schema.database import Release
 from schema.lake import Lake
+from schema.manifest import DataFile
 from schema.tables import PARTITIONED
 
 Collection = Mapping[str, Any]
@@ -21,10 +22,10 @@ AUTHORS = "The LossLake developers"
 URL_SCHEMES = ("https://", "http://", "ftp://", "sftp://")
 
 
-def collections_of(lake: Lake, release: Release) -> Sequence[Collection]:
-    """The collections of a release, by name; raises LakeBroken."""
+def collections_of(lake: Lake, files: Iterable[DataFile]) -> Sequence[Collection]:
+    """The collections of a release, by name, from its files; raises LakeBroken."""
     found: list[Collection] = []
-    for file in lake.files(release):
+    for file in files:
         if file.table == "collections":
             found += read_stored(lake.store, file).to_pylist()
     return sorted(found, key=lambda row: str(row["collection"]))

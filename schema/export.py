@@ -62,7 +62,7 @@ def export(
 
 
 def _documents(lake: Lake, release: Release, files: Sequence[DataFile]) -> dict[str, str]:
-    collections = collections_of(lake, release)
+    collections = collections_of(lake, files)
     return documents(release, collections) | {CROISSANT_PLACE: croissant(release, files, collections)}
 
 

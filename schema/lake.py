@@ -179,9 +179,9 @@ class Lake:
         """The release of that number, listed or not; None if there never was one."""
         return self.read(lambda session: session.get(Release, number))
 
-    def files(self, release: Release) -> list[DataFile]:
-        """The files of a release; raises LakeBroken when its list is missing or altered."""
-        return read_manifest(self.store, release.manifest, release.manifest_sha256)
+    def files(self, release: Release, of_studies: bool = True) -> list[DataFile]:
+        """The files of a release, or only those of no study; raises LakeBroken when its list is missing or altered."""
+        return read_manifest(self.store, release.manifest, release.manifest_sha256, of_studies)
 
     def ledger(self, outcome: str | None = None, limit: int | None = None) -> Sequence[LedgerEntry]:
         """What was offered and what became of it, newest first."""

@@ -8,6 +8,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 import pyarrow as pa
+import pyarrow.compute as pc
 import pyarrow.parquet as pq
 
 from schema.errors import LakeBroken
@@ -66,9 +67,15 @@ def write_manifest(store: Store, path: str, files: Iterable[DataFile]) -> str:
     return hashlib.sha256(data).hexdigest()
 
 
-def read_manifest(store: Store, path: str, sha256: str) -> list[DataFile]:
-    """Read a manifest back; raises LakeBroken when it is missing or is not the one that was published."""
-    columns = (column.to_pylist() for column in manifest_table(store, path, sha256).columns)
+def read_manifest(store: Store, path: str, sha256: str, of_studies: bool = True) -> list[DataFile]:
+    """Read a manifest back; raises LakeBroken when it is missing or is not the one that was published.
+
+    of_studies: with the files of studies, of which there may be hundreds of thousands.
+    """
+    table = manifest_table(store, path, sha256)
+    if not of_studies:
+        table = table.filter(pc.is_null(table["batch_size"]))
+    columns = (column.to_pylist() for column in table.columns)
     return [DataFile(*row) for row in zip(*columns, strict=True)]
 
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from functools import lru_cache
 from urllib.parse import quote
 
 from schema.errors import BadName
@@ -64,7 +65,7 @@ class Study:
 
     def folder(self) -> str:
         """The Hive-style folder of this study's partition, with every part percent-encoded."""
-        return "/".join(f"{name}={quote(str(value), safe='')}" for name, value in self.key().items())
+        return "/".join(f"{name}={_encoded(str(value))}" for name, value in self.key().items())
 
 
 @dataclass(frozen=True, order=True)
@@ -85,6 +86,12 @@ class Trial:
         if trial_id is None:
             raise BadName(f"'{path}' is not a trial: give collection/dataset/model/optimizer/batch_size/trial_id")
         return Trial(Study.parse(head), trial_id)
+
+
+# Studies have most of their names in common.
+@lru_cache(maxsize=10_000)
+def _encoded(name: str) -> str:
+    return quote(name, safe="")
 
 
 def natural_number(text: str) -> int | None:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections import defaultdict
 from collections.abc import Iterable
+from operator import attrgetter
 from urllib.parse import quote
 
 from schema.manifest import DataFile
@@ -13,11 +14,12 @@ def places(files: Iterable[DataFile]) -> dict[str, str]:
     """The place of each data file, by its path in the lake; several files of one partition are numbered."""
     counts: dict[str, int] = defaultdict(int)
     found = {}
-    for file in sorted(files, key=lambda f: f.path):
-        if file.study is None:
+    for file in sorted(files, key=attrgetter("path")):
+        study = file.study
+        if study is None:
             found[file.path] = f"{file.table}.parquet"
             continue
-        partition = f"{file.table}/{file.study.folder()}"
+        partition = f"{file.table}/{study.folder()}"
         found[file.path] = f"{partition}/part-{counts[partition]}.parquet"
         counts[partition] += 1
     return found

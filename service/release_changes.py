@@ -2,18 +2,19 @@
 
 from __future__ import annotations
 
-from collections import defaultdict
-from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from functools import lru_cache
 
+import polars as pl
+
 from schema.database import Release
 from schema.lake import Lake
-from schema.manifest import DataFile
-from schema.names import Study
+from schema.manifest import MANIFEST, manifest_table
+from schema.names import Study, Workload
+from schema.tables import STUDY_KEYS
 
 _MOST_KEPT = 64
-_Contents = Mapping[Study, frozenset[str]]
+_NOW, _BEFORE = "digests", "digests_before"
 
 
 @dataclass(frozen=True)
@@ -31,40 +32,68 @@ class ReleaseChanges:
     n_trials: int
 
 
+@dataclass(frozen=True)
+class _FileList:
+    """Where the file list of a release is. sha256: tells it from others."""
+
+    path: str
+    sha256: str
+
+
+@dataclass(frozen=True)
+class _Differences:
+    added: tuple[Study, ...]
+    replaced: tuple[Study, ...]
+    removed: tuple[Study, ...]
+    tables: tuple[str, ...]
+
+
 def release_changes(lake: Lake, before: Release | None, release: Release) -> ReleaseChanges:
     """What is new in a release; before: the one that it followed, None for the first. Raises LakeBroken."""
-    old, old_tables = _contents(lake, before.number, before.manifest_sha256) if before is not None else ({}, {})
-    new, new_tables = _contents(lake, release.number, release.manifest_sha256)
-    both = old.keys() & new.keys()
+    found = _differences(lake, _list_of(before) if before is not None else None, _list_of(release))
     return ReleaseChanges(
         before=before.number if before is not None else None,
-        added=tuple(sorted(new.keys() - both)),
-        replaced=tuple(sorted(study for study in both if old[study] != new[study])),
-        removed=tuple(sorted(old.keys() - both)),
-        tables=tuple(sorted(name for name in new_tables if new_tables[name] != old_tables.get(name))),
+        added=found.added,
+        replaced=found.replaced,
+        removed=found.removed,
+        tables=found.tables,
         n_trials=release.n_trials - (before.n_trials if before is not None else 0),
     )
 
 
+def _list_of(release: Release) -> _FileList:
+    return _FileList(release.manifest, release.manifest_sha256)
+
+
 @lru_cache(_MOST_KEPT)
-def _contents(lake: Lake, number: int, manifest_sha256: str) -> tuple[_Contents, Mapping[str, frozenset[str]]]:
-    """The sha256 of the files of each study, and of each small table. manifest_sha256: tells releases apart."""
-    release = lake.release(number)
-    assert release.manifest_sha256 == manifest_sha256
-    files = lake.files(release)
-    studies: dict[Study, list[DataFile]] = defaultdict(list)
-    tables: dict[str, list[DataFile]] = defaultdict(list)
-    for file in files:
-        study = file.study
-        if study is not None:
-            studies[study].append(file)
-        else:
-            tables[file.table].append(file)
-    return (
-        {study: _digests(own) for study, own in studies.items()},
-        {table: _digests(own) for table, own in tables.items()},
+def _differences(lake: Lake, before: _FileList | None, now: _FileList) -> _Differences:
+    old, new = _files(lake, before), _files(lake, now)
+    studies = _side_by_side(old, new, [*STUDY_KEYS])
+    tables = _side_by_side(old, new, ["table"])
+    is_new, is_gone = pl.col(_BEFORE).is_null(), pl.col(_NOW).is_null()
+    return _Differences(
+        added=_studies(studies.filter(is_new)),
+        replaced=_studies(studies.filter(pl.col(_NOW) != pl.col(_BEFORE))),
+        removed=_studies(studies.filter(is_gone)),
+        tables=tuple(tables.filter(~is_gone & pl.col(_NOW).ne_missing(pl.col(_BEFORE)))["table"]),
     )
 
 
-def _digests(files: Iterable[DataFile]) -> frozenset[str]:
-    return frozenset(file.sha256 for file in files)
+def _files(lake: Lake, listed: _FileList | None) -> pl.DataFrame:
+    table = manifest_table(lake.store, listed.path, listed.sha256) if listed is not None else MANIFEST.empty_table()
+    return pl.DataFrame(table)
+
+
+def _side_by_side(old: pl.DataFrame, new: pl.DataFrame, keys: list[str]) -> pl.DataFrame:
+    """For each study, or each small table, the sha256 of its files in both releases; null where it has none. By key."""
+    is_of_study = pl.col("batch_size").is_not_null()
+    wanted = is_of_study if keys != ["table"] else ~is_of_study
+    digests = pl.col("sha256").sort().str.join(" ")
+    before, now = (
+        files.filter(wanted).group_by(keys).agg(digests.alias(name)) for files, name in ((old, _BEFORE), (new, _NOW))
+    )
+    return now.join(before, on=keys, how="full", coalesce=True).sort(keys)
+
+
+def _studies(rows: pl.DataFrame) -> tuple[Study, ...]:
+    return tuple(Study(Workload(*names), batch_size) for *names, batch_size in rows.select(STUDY_KEYS).iter_rows())

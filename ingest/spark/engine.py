@@ -6,6 +6,7 @@ another, under fresh file names: what the lost one stored is in no release.
 
 from __future__ import annotations
 
+import gc
 import io
 import re
 import zipfile
@@ -31,7 +32,7 @@ if TYPE_CHECKING:
     from pyspark import SparkContext
     from pyspark.sql import SparkSession
 
-_BATCH_BYTES = 1 << 27
+_SHARE_OF_A_BATCH = 1 / 16  # of the memory of the driver's Java, which holds some copies of it, and of the one before
 _PACKAGES = ("ingest", "schema")
 _RAISED = re.compile(r"^\w+(\.\w+)*Error: .+$", re.MULTILINE)  # the last line of a traceback of an executor
 
@@ -44,6 +45,7 @@ class SparkEngine:
 
     def __init__(self, spark: SparkSession, location: Location) -> None:
         self._context = spark.sparkContext
+        self._batch_bytes = int(_java_bytes(self._context) * _SHARE_OF_A_BATCH)
         # The database is for the driver only, and so is its password.
         self._location = replace(location, database=URL.create("sqlite"))
         _send_code(self._context)
@@ -53,7 +55,7 @@ class SparkEngine:
         with ThreadPoolExecutor(1, "spark") as pool:
             before: list[Task] = []
             running = pool.submit(self._outcomes, before)
-            for some in batches(tasks, _BATCH_BYTES):
+            for some in batches(tasks, self._batch_bytes):
                 following = pool.submit(self._outcomes, some)
                 yield from _together(before, running.result())
                 before, running = some, following
@@ -73,6 +75,14 @@ class SparkEngine:
             raised = _RAISED.search(str(error)) if "Job aborted" in reason else None
             reason = raised[0] if raised else reason
             raise LossLakeError(f"the executors could not convert what was read: {reason}") from None
+        finally:
+            # Python's end of what was sent refers to itself: until it is collected, Java keeps all of it.
+            gc.collect()
+
+
+def _java_bytes(context: SparkContext) -> int:
+    """The most memory that the driver's Java may take."""
+    return int(context._jvm.java.lang.Runtime.getRuntime().maxMemory())  # type: ignore[union-attr]
 
 
 @cache

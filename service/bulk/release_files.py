@@ -3,15 +3,13 @@
 from __future__ import annotations
 
 import hashlib
-import threading
-from collections import OrderedDict
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from datetime import datetime
 
 import pyarrow as pa
 
-from schema.croissant import CROISSANT_PLACE, croissant, json_ld
+from schema.croissant import CROISSANT_PLACE, croissant
 from schema.database import Release
 from schema.documents import collections_of, documents
 from schema.errors import UnknownRelease
@@ -20,7 +18,9 @@ from schema.lake import Lake
 from schema.places import checksum_lines, places
 from service.bulk.conditions import Version
 from service.bulk.delivery import LakeFile
+from service.bulk.described_release import DescribedRelease
 from service.errors import UnknownName, near_numbers
+from service.kept import Kept
 
 CHECKSUMS_PLACE = "SHA256SUMS"
 PARQUET = "application/vnd.apache.parquet"
@@ -59,7 +59,7 @@ class ReleaseFiles:
         self.number = release.number
         self.modified = release.created_at.replace(microsecond=0)
         self.data_files = lake.files(release)
-        self.collections = collections_of(lake, release)
+        self.collections = collections_of(lake, self.data_files)
         self.place_of = places(self.data_files)
         self.files: Mapping[str, LakeFile] = {
             self.place_of[file.path]: LakeFile(
@@ -77,7 +77,8 @@ class ReleaseFiles:
     def document(self, place: str, base_url: str) -> Document | None:
         """The document at a place; base_url: of this service, for the one that names files by URL."""
         if place == CROISSANT_PLACE:
-            return document(self._croissant(base_url), place, self.modified)
+            text = croissant(self.release, self.data_files, self.collections, base_url)
+            return document(text, place, self.modified)
         return self._documents.get(place)
 
     def table(self, base_url: str) -> pa.Table:
@@ -86,44 +87,32 @@ class ReleaseFiles:
         urls = [f"{base_url}/hive/{self.release.number}/{path}" for path in listed["path"].to_pylist()]
         return listed.append_column("url", pa.array(urls, pa.string()))
 
-    def json_ld(self, base_url: str) -> str:
-        """A short Croissant description, without the files of partitions, to stand in a page's script element."""
-        return json_ld(self._croissant(base_url, brief=True))
-
-    def _croissant(self, base_url: str, brief: bool = False) -> str:
-        return croissant(self.release, self.data_files, self.collections, base_url, brief)
-
 
 class BulkReleases:
     """The files of the releases of a lake, the last used ones kept."""
 
     def __init__(self, lake: Lake) -> None:
         self.lake = lake
-        self._kept: OrderedDict[int, ReleaseFiles] = OrderedDict()
-        self._changing = threading.Lock()
+        self._opened: Kept[ReleaseFiles] = Kept(MOST_KEPT)
+        self._described: Kept[DescribedRelease] = Kept(MOST_KEPT)
 
     def kept(self, number: int) -> ReleaseFiles | None:
         """The files of a release if it was used lately; never waits."""
-        with self._changing:
-            found = self._kept.get(number)
-            if found is not None:
-                self._kept.move_to_end(number)
-        return found
+        return self._opened.recall(number)
 
     def open(self, number: int) -> ReleaseFiles:
         """The files of a release; raises UnknownName and LakeBroken."""
-        found = self.kept(number)
-        if found is None:
-            try:
-                release = self.lake.release(number)
-            except UnknownRelease:
-                raise self.unknown(str(number), number) from None
-            found = ReleaseFiles(self.lake, release)
-            with self._changing:
-                found = self._kept.setdefault(number, found)
-                while len(self._kept) > MOST_KEPT:
-                    self._kept.popitem(last=False)
-        return found
+        return self._opened.get(number, lambda: ReleaseFiles(self.lake, self._release(number)))
+
+    def described(self, number: int) -> DescribedRelease:
+        """What a release says of itself; raises UnknownName and LakeBroken."""
+        return self._described.get(number, lambda: DescribedRelease(self.lake, self._release(number)))
+
+    def _release(self, number: int) -> Release:
+        try:
+            return self.lake.release(number)
+        except UnknownRelease:
+            raise self.unknown(str(number), number) from None
 
     def unknown(self, text: str, number: int = 0) -> UnknownName:
         """That there is no such release, with the numbers that are nearest."""
@@ -145,14 +134,18 @@ def _folders(sizes: Mapping[str, int], texts: Mapping[str, Document]) -> Mapping
     found: dict[str, dict[str, Entry]] = {"": {}}
     for place, size in every.items():
         folder, _, name = place.rpartition("/")
-        parent = f"{folder}/" if folder else ""
-        found.setdefault(parent, {})[name] = Entry(name, size)
-        while parent:
-            above, _, name = parent[:-1].rpartition("/")
-            above = f"{above}/" if above else ""
-            found.setdefault(above, {})[f"{name}/"] = Entry(f"{name}/", None)
-            parent = above
+        _entries(found, f"{folder}/" if folder else "")[name] = Entry(name, size)
     return {
         folder: tuple(sorted(entries.values(), key=lambda entry: (not entry.name.endswith("/"), entry.name)))
         for folder, entries in found.items()
     }
+
+
+def _entries(found: dict[str, dict[str, Entry]], folder: str) -> dict[str, Entry]:
+    """The entries of a folder, which is made with those above it if it isn't there."""
+    entries = found.get(folder)
+    if entries is None:
+        entries = found[folder] = {}
+        above, _, name = folder[:-1].rpartition("/")
+        _entries(found, f"{above}/" if above else "")[f"{name}/"] = Entry(f"{name}/", None)
+    return entries

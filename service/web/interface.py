@@ -8,8 +8,8 @@ from typing import Any
 from markupsafe import Markup
 
 from service.examples import example
+from service.kept import Kept
 from service.release_view import ReleaseView
-from service.web.kept import Kept
 from service.web.reference import Reference
 from service.web.templates import rendered
 

@@ -9,10 +9,10 @@ import pyarrow as pa
 
 from schema.serving import MACROS, VIEWS, sql
 from schema.tables import PARTITIONED, STUDY_KEYS, TABLES, file_schema
+from service.kept import Kept
 from service.lists.listing import LISTINGS
 from service.release_view import ReleaseView
 from service.tabular.column import row_shape
-from service.web.kept import Kept
 
 _SAME_COLUMNS = {"steps_to": "steps_to_target", "result_at": "steps_to_result"}
 _ARGUMENTS = "metric, target"

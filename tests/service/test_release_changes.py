@@ -3,7 +3,12 @@
 from __future__ import annotations
 
 import dataclasses
+from collections.abc import Iterator
 from pathlib import Path
+from tempfile import TemporaryDirectory
+
+from hypothesis import given
+from hypothesis import strategies as st
 
 from schema.database import Release
 from schema.lake import Lake
@@ -49,6 +54,32 @@ def test_studies_are_told_by_the_bytes_of_their_files(tmp_path: Path) -> None:
     assert found.removed == (Study(WORKLOAD, 2),)
     assert found.tables == ("goals",)
     assert (found.before, found.n_trials) == (1, -2)
+
+
+Held = dict[Study, set[str]]
+studies = st.builds(
+    lambda optimizer, batch_size: Study(dataclasses.replace(WORKLOAD, optimizer=optimizer), batch_size),
+    st.sampled_from(["sgd", "Sgd", "sgd/x", "\uffff", "\U0001f600", "é"]),
+    st.sampled_from([1, 9, 10, 2**62]),
+)
+held = st.dictionaries(studies, st.sets(st.sampled_from("abc"), min_size=1))
+
+
+@given(held, held)
+def test_every_study_is_what_a_loop_says(old: Held, new: Held) -> None:
+    with TemporaryDirectory() as folder:
+        before, now = (made(Path(folder), n, 1, *files(each)) for n, each in enumerate((old, new), start=1))
+        found = release_changes(_Lake(in_folder(Path(folder)), (before, now)), before, now)
+    assert found.added == tuple(sorted(study for study in new if study not in old))
+    assert found.replaced == tuple(sorted(study for study in new if study in old and new[study] != old[study]))
+    assert found.removed == tuple(sorted(study for study in old if study not in new))
+    assert found.tables == ()
+
+
+def files(each: Held) -> Iterator[DataFile]:
+    for study, digests in each.items():
+        for sha256 in digests:
+            yield DataFile("measurements", f"{study}-{sha256}", 1, sha256, 1, **study.key())  # type: ignore[arg-type]
 
 
 def test_in_the_first_release_everything_is_new(tmp_path: Path) -> None:

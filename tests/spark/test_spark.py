@@ -6,7 +6,7 @@ import json
 import shutil
 from collections.abc import Iterator, Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import pytest
 
@@ -14,7 +14,7 @@ from ingest.run import ingest
 from schema.errors import LakeBroken, LossLakeError
 from schema.lake import Lake
 from schema.serving import open_release
-from tests.bundled import bundled_lake
+from tests.bundled import ARCHIVE, bundled_lake
 from tests.losslake.conftest import Run
 from tests.spark.hostile import MINIMIZED, hostile_lake
 
@@ -23,6 +23,7 @@ if TYPE_CHECKING:
 
 
 pytestmark = pytest.mark.slow
+MOST_KEPT_BYTES = 16_000_000
 
 
 @pytest.fixture(scope="module")
@@ -125,6 +126,22 @@ def test_an_ingest_by_executors_gives_the_release_of_a_local_one(
     assert lake.release().content_digest == hostile.release().content_digest
     assert lake.release(1).content_digest == hostile.release(1).content_digest
     assert summary.studies_unchanged == 3
+
+
+def test_java_keeps_nothing_of_what_executors_have_converted(spark: SparkSession, tmp_path: Path) -> None:
+    from ingest.spark.engine import SparkEngine
+
+    runtime: Any = spark.sparkContext._jvm.java.lang.Runtime.getRuntime()  # type: ignore[union-attr]
+
+    def used_bytes() -> int:
+        runtime.gc()
+        return int(runtime.totalMemory() - runtime.freeMemory())
+
+    lake = Lake.create(tmp_path / "lake")
+    engine = SparkEngine(spark, lake.location)
+    before = used_bytes()
+    ingest(lake, [ARCHIVE], engine=engine)
+    assert used_bytes() - before < MOST_KEPT_BYTES
 
 
 @pytest.mark.fuzz

@@ -82,7 +82,6 @@ def home_page(asked: PageAsked) -> Page:
         "measurements": release.n_measurements,
         "collections": len({workload.collection for workload in view.workloads}),
     }
-    bulk = asked.bulk.open(view.number)
     return Page(
         template="home.html",
         title=SITE,
@@ -101,7 +100,7 @@ def home_page(asked: PageAsked) -> Page:
         ),
         picture=answer.chart if answer is not None else None,
         styles=("home.css",),
-        json_ld=bulk.json_ld(asked.address),
+        json_ld=asked.bulk.described(view.number).json_ld(asked.address),
     )
 
 

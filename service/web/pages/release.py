@@ -137,7 +137,7 @@ def release_page(asked: PageAsked) -> Page:
         picture=first_chart(asked),
         above=(Crumb("Releases", asked.url("/releases")),),
         styles=("release.css",),
-        json_ld=bulk.json_ld(asked.address),
+        json_ld=asked.bulk.described(number).json_ld(asked.address),
         data=f"/v1/releases/{number}/files",
     )
 

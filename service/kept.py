@@ -18,12 +18,18 @@ class Kept(Generic[Made]):
         self._made: OrderedDict[Hashable, Made] = OrderedDict()
         self._changing = threading.Lock()
 
-    def get(self, key: Hashable, make: Callable[[], Made]) -> Made:
-        """What was made for that key, made now if need be."""
+    def recall(self, key: Hashable) -> Made | None:
+        """What is kept for that key; never waits."""
         with self._changing:
             if key in self._made:
                 self._made.move_to_end(key)
-                return self._made[key]
+            return self._made.get(key)
+
+    def get(self, key: Hashable, make: Callable[[], Made]) -> Made:
+        """What was made for that key, made now if need be."""
+        kept = self.recall(key)
+        if kept is not None:
+            return kept
         made = make()
         with self._changing:
             self._made[key] = made
