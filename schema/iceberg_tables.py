@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from pyiceberg.catalog.sql import SqlCatalog
+from pyiceberg.exceptions import CommitFailedException
 from pyiceberg.io.pyarrow import pyarrow_to_schema
 from pyiceberg.partitioning import PartitionField, PartitionSpec
 from pyiceberg.table import CommitTableResponse, Table
@@ -73,12 +74,18 @@ def make(catalog: SqlCatalog, warehouse: str) -> None:
         ]
         if catalog.table_exists((NAMESPACE, name)):
             continue
-        with catalog.create_table_transaction(
+        making = catalog.create_table_transaction(
             (NAMESPACE, name),
             schema,
             location=f"{warehouse}/{NAMESPACE}/{name}",
             partition_spec=PartitionSpec(*fields),
             properties=_TABLE_PROPERTIES,
-        ) as transaction:
-            # A first, empty snapshot: PyIceberg can branch only from a snapshot, and ingests commit to branches.
-            transaction.update_snapshot().fast_append().commit()
+        )
+        # A first, empty snapshot: PyIceberg can branch only from a snapshot, and ingests commit to branches.
+        making.update_snapshot().fast_append().commit()
+        try:
+            making.commit_transaction()
+        except CommitFailedException:
+            # It was made, and the answer was lost with the connection: the second try finds it there.
+            if not catalog.table_exists((NAMESPACE, name)):
+                raise

@@ -3,15 +3,19 @@
 from __future__ import annotations
 
 from pathlib import Path
+from typing import Any
 
 import pytest
-from pyiceberg.table import Transaction
+from pyiceberg.catalog.sql import SqlCatalog
+from pyiceberg.table import CommitTableResponse, Transaction
 from pyiceberg.table.update.snapshot import ManageSnapshots
+from sqlalchemy.exc import OperationalError
 
 from ingest.run import ingest
 from schema import iceberg_tables
 from schema.iceberg_transaction import QuickTransaction
 from schema.lake import Lake
+from schema.tables import TABLES
 from tests.ingest.offers import TrialOffer, study_files, unpacked
 
 RELEASES = 3
@@ -57,3 +61,28 @@ def test_a_quick_transaction_sees_what_a_plain_one_sees(tmp_path: Path) -> None:
     assert seen[0] == seen[1]
     assert "two" not in seen[0].refs
     assert table.metadata.refs.keys() == {"main", "release-1"}
+
+
+class ConnectionLost(Exception):
+    """As a driver of PostgreSQL tells it."""
+
+    sqlstate = "08006"
+
+
+def test_a_table_that_was_made_although_the_answer_was_lost_is_made_once(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    commit = SqlCatalog.commit_table
+    lost: list[CommitTableResponse] = []
+
+    def losing(*arguments: Any) -> CommitTableResponse:
+        answer = commit(*arguments)
+        if not lost:
+            lost.append(answer)
+            raise OperationalError("", {}, ConnectionLost())
+        return answer
+
+    monkeypatch.setattr(SqlCatalog, "commit_table", losing)
+    lake = Lake.create(tmp_path / "lake")
+    assert len(lost) == 1
+    assert {name: len(lake.table(name).metadata.snapshots) for name in TABLES} == dict.fromkeys(TABLES, 1)
