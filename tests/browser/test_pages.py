@@ -128,12 +128,14 @@ def test_axe_finds_nothing_that_keeps_anyone_out(drawn: Drawn) -> None:
     assert violations(drawn.visit.page, "everything" if drawn.look is Look.WIDE else "layout") == []
 
 
-def test_colours_change_with_the_system(drawn: Drawn) -> None:
+def test_colours_change_with_the_system_and_stay_legible(drawn: Drawn) -> None:
     page = drawn.visit.page
     before = page.evaluate(_GROUND)
     page.emulate_media(color_scheme="dark" if drawn.look.scheme == "light" else "light")
     drawn.visit.settle(drawn.shown.ready)
     assert page.evaluate(_GROUND) != before
+    if drawn.look is Look.WIDE:
+        assert violations(page, "colours") == []
     assert page.evaluate(_OVERHANG) == 0
     assert drawn.visit.faults == []
 

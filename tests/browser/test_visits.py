@@ -59,7 +59,7 @@ def test_missing_words_and_dim_words_are_found_whatever_the_policy(visit: Visit)
       document.querySelector('main').append(dim, document.createElement('img'));
     }""")
     assert {found.partition(":")[0] for found in violations(page)} == {"image-alt", "color-contrast"}
-    assert [found.partition(":")[0] for found in violations(page, "layout")] == ["color-contrast"]
+    assert [found.partition(":")[0] for found in violations(page, "colours")] == ["color-contrast"]
 
 
 def test_of_what_is_repeated_the_first_eight_are_looked_at_and_all_are_left_as_they_were(visit: Visit) -> None:

@@ -51,7 +51,7 @@ def test_answers_are_the_same_as_over_a_folder(clients: tuple[TestClient, TestCl
     assert one.text == other.text
 
 
-@pytest.mark.parametrize("path", ["/v1/releases/1/losslake.duckdb", "/v1/releases/1/croissant.json"])
+@pytest.mark.parametrize("path", ["/v1/releases/1/losslake.duckdb", "/v1/releases/1/croissant.json", "/"])
 def test_what_names_times_or_places_is_there(clients: tuple[TestClient, TestClient], path: str) -> None:
     assert clients[1].get(path).status_code == 200
 

@@ -36,7 +36,7 @@ def client(lake: Lake) -> Iterator[TestClient]:
 
 
 def run(
-    client: TestClient, seed: int, phases: Sequence[str], max_examples: int = 2, only: Sequence[str] = ()
+    client: TestClient, seed: int, phases: Sequence[str], max_examples: int = 4, only: Sequence[str] = ()
 ) -> list[EngineEvent]:
     """Some phases of schemathesis, each once; only: paths to be asked instead of all.
 
