@@ -68,8 +68,9 @@ def _list_of(release: Release) -> _FileList:
 @lru_cache(_MOST_KEPT)
 def _differences(lake: Lake, before: _FileList | None, now: _FileList) -> _Differences:
     old, new = _files(lake, before), _files(lake, now)
-    studies = _side_by_side(old, new, [*STUDY_KEYS])
-    tables = _side_by_side(old, new, ["table"])
+    is_of_study = pl.col("batch_size").is_not_null()
+    studies = _side_by_side(old.filter(is_of_study), new.filter(is_of_study), [*STUDY_KEYS])
+    tables = _side_by_side(old.filter(~is_of_study), new.filter(~is_of_study), ["table"])
     is_new, is_gone = pl.col(_BEFORE).is_null(), pl.col(_NOW).is_null()
     return _Differences(
         added=_studies(studies.filter(is_new)),
@@ -85,13 +86,9 @@ def _files(lake: Lake, listed: _FileList | None) -> pl.DataFrame:
 
 
 def _side_by_side(old: pl.DataFrame, new: pl.DataFrame, keys: list[str]) -> pl.DataFrame:
-    """For each study, or each small table, the sha256 of its files in both releases; null where it has none. By key."""
-    is_of_study = pl.col("batch_size").is_not_null()
-    wanted = is_of_study if keys != ["table"] else ~is_of_study
+    """By key, the sha256 of the files of each study or small table in both releases; null where it has none."""
     digests = pl.col("sha256").sort().str.join(" ")
-    before, now = (
-        files.filter(wanted).group_by(keys).agg(digests.alias(name)) for files, name in ((old, _BEFORE), (new, _NOW))
-    )
+    before, now = (files.group_by(keys).agg(digests.alias(name)) for files, name in ((old, _BEFORE), (new, _NOW)))
     return now.join(before, on=keys, how="full", coalesce=True).sort(keys)
 
 

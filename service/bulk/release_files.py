@@ -11,7 +11,7 @@ import pyarrow as pa
 
 from schema.croissant import CROISSANT_PLACE, croissant
 from schema.database import Release
-from schema.documents import collections_of, documents
+from schema.documents import documents
 from schema.errors import UnknownRelease
 from schema.file_list import file_list
 from schema.lake import Lake
@@ -52,14 +52,14 @@ class Entry:
 class ReleaseFiles:
     """The files and documents of one release; shared by threads."""
 
-    def __init__(self, lake: Lake, release: Release) -> None:
-        """Raises LakeBroken when the release's file list or its collections can't be read."""
+    def __init__(self, lake: Lake, described: DescribedRelease) -> None:
+        """Raises LakeBroken when the release's file list can't be read."""
         self.lake = lake
-        self.release = release
+        self.release = release = described.release
         self.number = release.number
         self.modified = release.created_at.replace(microsecond=0)
         self.data_files = lake.files(release)
-        self.collections = collections_of(lake, self.data_files)
+        self.collections = described.collections
         self.place_of = places(self.data_files)
         self.files: Mapping[str, LakeFile] = {
             self.place_of[file.path]: LakeFile(
@@ -102,7 +102,7 @@ class BulkReleases:
 
     def open(self, number: int) -> ReleaseFiles:
         """The files of a release; raises UnknownName and LakeBroken."""
-        return self._opened.get(number, lambda: ReleaseFiles(self.lake, self._release(number)))
+        return self._opened.get(number, lambda: ReleaseFiles(self.lake, self.described(number)))
 
     def described(self, number: int) -> DescribedRelease:
         """What a release says of itself; raises UnknownName and LakeBroken."""
