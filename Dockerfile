@@ -14,7 +14,6 @@ COPY losslake losslake/
 COPY schema schema/
 COPY ingest ingest/
 COPY service service/
-COPY studies studies/
 RUN pip install --no-deps --no-build-isolation .
 
 

@@ -114,8 +114,8 @@ resolve = $(VENV)-lock/bin/uv pip compile pyproject.toml --quiet --group build $
 
 .PHONY: vendor
 vendor: setup ## Make the scripts of others that pages load anew
-	@$(VENV)/bin/python -m service.web.vendored
-	@cd service/web/vendor/codemirror && npm ci --silent --no-audit --no-fund && npm run --silent build
+	@$(VENV)/bin/python -m losslake_service.web.vendored
+	@cd service/losslake_service/web/vendor/codemirror && npm ci --silent --no-audit --no-fund && npm run --silent build
 
 .PHONY: clean
 clean: ## Remove the environments, caches and builds; lakes stay

@@ -19,13 +19,13 @@ from bench.lakes import LAKE_HELP, lake_to_ask
 from bench.measure import machine
 from bench.scaling import askable, get, milliseconds
 from bench.servers import service
-from schema.lake import Lake
-from service.release_view import ReleaseView
-from service.releases import Releases
-from service.rest.analysis.questions import PREFIX, analysis_questions
-from service.rest.question import Asked, Question
-from service.rest.reading import read_query
-from service.tabular.formats import FORMATS
+from losslake.lake.lake import Lake
+from losslake.output.formats import FORMATS
+from losslake.questions.question import Asked, Question
+from losslake.questions.release_view import ReleaseView
+from losslake.questions.releases import Releases
+from losslake.questions.rest_analysis.questions import PREFIX, analysis_questions
+from losslake_service.routes.reading import read_query
 
 LIMIT_MS, RESAMPLING_LIMIT_MS = 100.0, 1000.0
 RESAMPLING = ("critical-batch-size", "tuning-budget")

@@ -8,13 +8,13 @@ from pathlib import Path
 from fastapi import FastAPI, Request
 from fastapi.responses import Response
 
-from schema.lake import Lake
-from service import serve
-from service.operating.http_protocol import bound_http
-from service.operating.logs import log_to_standard_error
-from service.operating.operate import operate
-from service.releases import Releases
-from service.settings import Settings
+from losslake.lake.lake import Lake
+from losslake.questions.releases import Releases
+from losslake_service import serve
+from losslake_service.operation.http_protocol import bound_http
+from losslake_service.operation.logs import log_to_standard_error
+from losslake_service.operation.operate import operate
+from losslake_service.settings import Settings
 
 
 def application(settings: Settings) -> FastAPI:

@@ -13,8 +13,8 @@ from pathlib import Path
 
 from bench.answers import expect
 from bench.truth import StudyTruth
-from ingest.sources.member import Member
-from ingest.sources.open import open_source
+from losslake_ingest.sources.member import Member
+from losslake_ingest.sources.open import open_source
 
 NEAR_THE_START = 5
 

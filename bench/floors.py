@@ -12,8 +12,8 @@ import pyarrow as pa
 import pyarrow.csv
 import rapidgzip
 
-from ingest.sources.member import Member
-from ingest.sources.open import open_source
+from losslake_ingest.sources.member import Member
+from losslake_ingest.sources.open import open_source
 
 _CHUNK = 1 << 22
 _TEXT_AT_ONCE = 256 * 2**20

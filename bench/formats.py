@@ -13,12 +13,12 @@ from statistics import median
 
 from bench.logs import MAPPING, WRITERS
 from bench.measure import in_own_process, machine
-from ingest.formats.registry import format_named
-from ingest.mapping.mapping import LogMapping
-from ingest.run import ingest
-from ingest.run_log import RunLog
-from ingest.sources.open import open_source
-from schema.lake import Lake
+from losslake.lake.lake import Lake
+from losslake_ingest.formats.registry import format_named
+from losslake_ingest.mapping.mapping import LogMapping
+from losslake_ingest.run import ingest
+from losslake_ingest.run_log import RunLog
+from losslake_ingest.sources.open import open_source
 
 ROUNDS = 3
 

@@ -32,9 +32,9 @@ from bench.opening import opened, opened_by_new_process
 from bench.plan import Scale
 from bench.replaced import check_correction, publish_correction, rewritten
 from bench.truth import StudyTruth, read_truth, truth_path
-from schema.export import export
-from schema.lake import Lake
-from schema.tables import PARTITIONED
+from losslake.lake.export import export
+from losslake.lake.lake import Lake
+from losslake_schema.tables import PARTITIONED
 
 SCALES = (0.01, 0.1, 1.0)
 

@@ -22,11 +22,11 @@ from bench.growth import Figure, Limit
 from bench.scaling import Asked, get, milliseconds, percentile, questions
 from bench.servers import service
 from bench.truth import StudyTruth
-from schema.lake import Lake
-from schema.names import Trial
-from service.answers.curves import CurveQuestion, curves
-from service.release_view import ReleaseView
-from service.tabular.formats import json_pieces
+from losslake.lake.lake import Lake
+from losslake.output.formats import json_pieces
+from losslake.questions.curves import CurveQuestion, curves
+from losslake.questions.release_view import ReleaseView
+from losslake_schema.names import Trial
 
 EVERYWHERE = "val/cross_entropy_error"
 LEAST_TARGET, MOST_TARGET = 0.05, 8.0

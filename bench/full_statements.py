@@ -17,8 +17,8 @@ from bench.growth import Figure
 from bench.published import published
 from bench.scaling import milliseconds
 from bench.truth import StudyTruth
-from schema.lake import Lake
-from schema.serving import open_release
+from losslake.index.serving import open_release
+from losslake.lake.lake import Lake
 
 ROUNDS, LONG_MS = 3, 3000.0
 STATEMENTS = ("count_measurements", "best_values", "steps_to_target", "extreme_values")

@@ -18,8 +18,8 @@ from bench.growth import AtScale, Figure, growth_table
 from bench.many_plans import plans_of_many
 from bench.measure import machine
 from bench.opening import opened
-from ingest.run import ingest
-from schema.lake import Lake
+from losslake.lake.lake import Lake
+from losslake_ingest.run import ingest
 
 STUDIES = 20
 TOLD = (2, 10, 20, 50, 100, 200, 300, 500, 700, 1000)

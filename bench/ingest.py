@@ -18,10 +18,10 @@ from bench.archive import write_archive
 from bench.floors import decompress, parse
 from bench.measure import Measured, in_own_process, machine
 from bench.plan import Scale
-from ingest.report import Summary
-from ingest.run import ingest
-from schema.lake import Lake
-from schema.verification import verify
+from losslake.lake.lake import Lake
+from losslake.lake.verification import verify
+from losslake_ingest.report import Summary
+from losslake_ingest.run import ingest
 
 
 @dataclass(frozen=True)

@@ -9,8 +9,8 @@ from pathlib import Path
 
 from bench.archive import write_archive
 from bench.plan import Scale
-from ingest.run import ingest
-from schema.lake import Lake
+from losslake.lake.lake import Lake
+from losslake_ingest.run import ingest
 
 LAKE_HELP = "an existing lake; by default one of a tenth of the published size is made"
 

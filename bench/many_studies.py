@@ -23,10 +23,10 @@ from bench.opening import opened, opened_by_new_process
 from bench.scaling import get, milliseconds, percentile, questions
 from bench.servers import service
 from bench.truth import read_truth, truth_path
-from ingest.run import ingest
-from schema.lake import Lake
-from schema.serving import open_release
-from service.release_view import ReleaseView
+from losslake.index.serving import open_release
+from losslake.lake.lake import Lake
+from losslake.questions.release_view import ReleaseView
+from losslake_ingest.run import ingest
 
 QUESTIONS, CHECKED, OPENINGS = 400, 200, 5
 PAGES = {"the first page": "/", "the page of workloads": "/workloads", "a list of 100 studies": "/v1/studies?limit=100"}

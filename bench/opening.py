@@ -8,8 +8,8 @@ import time
 from dataclasses import dataclass
 from pathlib import Path
 
-from schema.lake import Lake
-from service.release_view import ReleaseView
+from losslake.lake.lake import Lake
+from losslake.questions.release_view import ReleaseView
 
 
 @dataclass(frozen=True)

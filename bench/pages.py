@@ -19,10 +19,10 @@ from bench.lakes import LAKE_HELP, lake_to_ask
 from bench.measure import machine
 from bench.scaling import askable, get, milliseconds
 from bench.servers import service
-from schema.lake import Lake
-from schema.names import Study, Trial, Workload
-from service.release_view import ReleaseView
-from service.web.addresses import page_of, with_query
+from losslake.lake.lake import Lake
+from losslake.questions.release_view import ReleaseView
+from losslake_schema.names import Study, Trial, Workload
+from losslake_service.web.addresses import page_of, with_query
 
 LIMIT_MS = 100.0
 NO_ANSWERS_KEPT = {"LOSSLAKE_ANSWER_CACHE_MB": "0"}

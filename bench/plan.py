@@ -18,7 +18,7 @@ from bench.published import (
     published,
     published_evaluations,
 )
-from schema.registry import collections
+from losslake_schema.registry import collections
 
 Integers = npt.NDArray[np.int64]
 Floats = npt.NDArray[np.float64]

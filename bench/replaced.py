@@ -14,13 +14,13 @@ from bench.answers import expect
 from bench.corrected import Correction
 from bench.full_questions import check_scaling
 from bench.truth import StudyTruth
-from ingest.run import ingest
-from schema.lake import Lake
-from schema.manifest import DataFile
-from schema.names import Study
-from schema.tables import PARTITIONED
-from service.answers.curves import CurveQuestion, curves
-from service.release_view import ReleaseView
+from losslake.lake.lake import Lake
+from losslake.lake.manifest import DataFile
+from losslake.questions.curves import CurveQuestion, curves
+from losslake.questions.release_view import ReleaseView
+from losslake_ingest.run import ingest
+from losslake_schema.names import Study
+from losslake_schema.tables import PARTITIONED
 
 
 @dataclass(frozen=True)

@@ -19,15 +19,15 @@ from urllib.parse import urlencode
 from bench.lakes import LAKE_HELP, lake_to_ask
 from bench.measure import machine
 from bench.servers import service
-from schema.lake import Lake
-from schema.names import Workload
-from schema.serving import open_release
-from service.answers.goal import Goal
-from service.answers.scaling import scaling
-from service.answers.selection import Selection
-from service.release_view import ReleaseView
-from service.tabular.formats import json_pieces
-from service.workload_facts import WorkloadFacts
+from losslake.index.serving import open_release
+from losslake.lake.lake import Lake
+from losslake.output.formats import json_pieces
+from losslake.questions.goal import Goal
+from losslake.questions.release_view import ReleaseView
+from losslake.questions.scaling import scaling
+from losslake.questions.selection import Selection
+from losslake.questions.workload_facts import WorkloadFacts
+from losslake_schema.names import Workload
 
 
 @dataclass(frozen=True)

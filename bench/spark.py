@@ -20,12 +20,12 @@ from typing import TYPE_CHECKING
 from bench.archive import write_archive
 from bench.measure import machine
 from bench.plan import Scale
-from ingest.run import ingest
-from ingest.spark.engine import SparkEngine
-from schema.lake import Lake
-from schema.serving import open_release
-from schema.spark import register
-from schema.spark.session import spark_session
+from losslake.index.serving import open_release
+from losslake.lake.lake import Lake
+from losslake.spark import register
+from losslake.spark.session import spark_session
+from losslake_ingest.run import ingest
+from losslake_ingest.spark.engine import SparkEngine
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession

@@ -7,7 +7,7 @@ from collections.abc import Iterator
 from dataclasses import asdict, dataclass
 from pathlib import Path
 
-from schema.names import Study, Workload
+from losslake_schema.names import Study, Workload
 
 
 @dataclass(frozen=True)

@@ -10,26 +10,26 @@ from typing import Annotated
 import typer
 
 from losslake import __version__
-from losslake.analyze import analyze
-from losslake.config import config
-from losslake.console import complain
-from losslake.download import download
-from losslake.export import export
-from losslake.failures import in_one_line
-from losslake.fetch import fetch
-from losslake.formats import formats
-from losslake.ingest import ingest
-from losslake.init import init
-from losslake.ledger import ledger
-from losslake.maintain import maintain
-from losslake.map import map_logs
-from losslake.releases import releases
-from losslake.reproduce import reproduce
-from losslake.serve import serve
-from losslake.sql import sql
-from losslake.steps import steps
-from losslake.verify import verify
-from schema.errors import LossLakeError
+from losslake.cli.analyze import analyze
+from losslake.cli.config import config
+from losslake.cli.console import complain
+from losslake.cli.download import download
+from losslake.cli.export import export
+from losslake.cli.failures import in_one_line
+from losslake.cli.fetch import fetch
+from losslake.cli.formats import formats
+from losslake.cli.ingest import ingest
+from losslake.cli.init import init
+from losslake.cli.ledger import ledger
+from losslake.cli.maintain import maintain
+from losslake.cli.map import map_logs
+from losslake.cli.releases import releases
+from losslake.cli.reproduce import reproduce
+from losslake.cli.serve import serve
+from losslake.cli.sql import sql
+from losslake.cli.steps import steps
+from losslake.cli.verify import verify
+from losslake_schema.errors import LossLakeError
 
 STOPPED = 130  # the exit status into which Typer turns Ctrl-C
 

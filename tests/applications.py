@@ -4,9 +4,9 @@ from typing import Any
 
 from fastapi import FastAPI
 
-from schema.lake import Lake
-from service.app import create_app
-from service.settings import Settings
+from losslake.lake.lake import Lake
+from losslake_service.app import create_app
+from losslake_service.settings import Settings
 
 
 def without_sql(lake: Lake, **settings: Any) -> FastAPI:

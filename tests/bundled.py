@@ -8,8 +8,8 @@ from pathlib import Path
 
 import pytest
 
-from ingest.run import ingest
-from schema.lake import Lake
+from losslake.lake.lake import Lake
+from losslake_ingest.run import ingest
 
 ARCHIVE = Path(__file__).parents[1] / "studies" / "data" / "bundled.tar.bz2"
 

@@ -7,7 +7,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from service.analysis.crossings import Comparator, CrossingRule
+from losslake.analysis.crossings import Comparator, CrossingRule
 
 
 @dataclass(frozen=True)

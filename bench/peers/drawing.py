@@ -11,11 +11,11 @@ import numpy as np
 from bench.peers.questions import Aim, AllScalings, Best, Curve, Kind, Question, Scaling, Sweep
 from bench.plan import Scale
 from bench.published import PublishedWorkload, published
-from schema.errors import LossLakeError
-from schema.names import Study, Trial, Workload
-from schema.tables import STATUSES
-from service.release_view import ReleaseView
-from service.workload_facts import WorkloadFacts
+from losslake.questions.release_view import ReleaseView
+from losslake.questions.workload_facts import WorkloadFacts
+from losslake_schema.errors import LossLakeError
+from losslake_schema.names import Study, Trial, Workload
+from losslake_schema.tables import STATUSES
 
 N_TARGETS = 50
 # How far targets lie from the goal, as part of the way back to where training starts: most are reached, some nowhere.

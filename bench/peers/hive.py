@@ -7,8 +7,8 @@ from __future__ import annotations
 
 from pathlib import Path
 
-from schema.data_files import folder_of
-from schema.names import Study, Workload
+from losslake.lake.data_files import folder_of
+from losslake_schema.names import Study, Workload
 
 
 def measurements_of(lake: Path, workload: Workload) -> str:

@@ -10,15 +10,15 @@ from urllib.parse import urlencode
 import pyarrow as pa
 
 from bench.peers.questions import Aim, Best, Curve, Scaling, Sweep
-from service.answers.best import best
-from service.answers.curves import CurveQuestion, curves
-from service.answers.goal import Goal
-from service.answers.scaling import scaling, targets
-from service.answers.selection import Selection
-from service.release_view import ReleaseView
-from service.tabular.answer import Answer
-from service.tabular.formats import arrow_pieces
-from service.version import VERSION
+from losslake.output.answer import Answer
+from losslake.output.formats import arrow_pieces
+from losslake.questions.best import best
+from losslake.questions.curves import CurveQuestion, curves
+from losslake.questions.goal import Goal
+from losslake.questions.release_view import ReleaseView
+from losslake.questions.scaling import scaling, targets
+from losslake.questions.selection import Selection
+from losslake_service.version import VERSION
 
 _NAMES = {"steps": "step"}
 _NAMES_OF_BEST = {"best_value": "value"}

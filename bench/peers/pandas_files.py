@@ -10,7 +10,7 @@ import pandas as pd
 import pyarrow as pa
 
 from bench.peers.questions import Best, Curve, Scaling, Sweep
-from schema.names import Workload
+from losslake_schema.names import Workload
 
 
 class PandasFiles:

@@ -14,9 +14,9 @@ import rapidgzip
 
 from bench.archive import write_archive
 from bench.plan import Scale
-from ingest.run import ingest
-from schema.errors import LossLakeError
-from schema.lake import Lake
+from losslake.lake.lake import Lake
+from losslake_ingest.run import ingest
+from losslake_schema.errors import LossLakeError
 
 _READERS = 8
 

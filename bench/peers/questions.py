@@ -9,7 +9,7 @@ import numpy as np
 import numpy.typing as npt
 import pyarrow as pa
 
-from schema.names import Study, Trial, Workload
+from losslake_schema.names import Study, Trial, Workload
 
 
 class Kind(Enum):

@@ -18,13 +18,13 @@ from bench.archive import write_studies
 from bench.plan import Scale, StudyPlan, plans
 from bench.published import published
 from bench.truth import read_truth, truth_path
-from ingest.report import Summary
-from ingest.run import ingest
-from schema.lake import Lake
-from service.answers.goal import Goal
-from service.answers.scaling import scaling
-from service.answers.selection import Selection
-from service.release_view import ReleaseView
+from losslake.lake.lake import Lake
+from losslake.questions.goal import Goal
+from losslake.questions.release_view import ReleaseView
+from losslake.questions.scaling import scaling
+from losslake.questions.selection import Selection
+from losslake_ingest.report import Summary
+from losslake_ingest.run import ingest
 
 TABLE = Path(__file__).parents[3] / "shared" / "reference" / "study_counts.csv"
 COLUMNS = ("batch_size", "steps", "trial_id", "value", "previous_step", "n_trials")

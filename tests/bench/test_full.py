@@ -21,8 +21,8 @@ from bench.opening import Opening, opened
 from bench.plan import Scale, plans
 from bench.servers import Server
 from bench.truth import StudyTruth, read_truth, truth_path
-from schema.lake import Lake
-from service.release_view import ReleaseView
+from losslake.lake.lake import Lake
+from losslake.questions.release_view import ReleaseView
 from tests.service.running import served
 
 pytestmark = pytest.mark.slow

@@ -9,9 +9,9 @@ from bench.full_questions import check_scaling
 from bench.history import history
 from bench.many_plans import plans_of_many
 from bench.truth import read_truth, truth_path
-from ingest.run import ingest
-from schema.lake import Lake
-from service.release_view import ReleaseView
+from losslake.lake.lake import Lake
+from losslake.questions.release_view import ReleaseView
+from losslake_ingest.run import ingest
 
 
 def test_many_studies_have_ten_batch_sizes_a_workload_and_the_steps_of_their_truth(tmp_path: Path) -> None:

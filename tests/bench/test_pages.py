@@ -9,11 +9,11 @@ from fastapi.testclient import TestClient
 from starlette.routing import compile_path
 
 from bench.pages import PAGES, Draw
-from ingest.run import ingest
-from schema.lake import Lake
-from service.app import create_app
-from service.release_view import ReleaseView
-from service.web.pages.kinds import PAGES as KINDS
+from losslake.lake.lake import Lake
+from losslake.questions.release_view import ReleaseView
+from losslake_ingest.run import ingest
+from losslake_service.app import create_app
+from losslake_service.web.pages.kinds import PAGES as KINDS
 from tests.archives import write_workload
 from tests.oracle import Row
 

@@ -8,7 +8,7 @@ from collections.abc import Iterator
 import pytest
 from playwright.sync_api import Browser
 
-from schema.lake import Lake
+from losslake.lake.lake import Lake
 from tests.browser.chromium import NAME, chromium, chromium_program
 from tests.browser.pictures import DRAWN_BY, FOLDER, UPDATE, Drawer, drawer_here
 from tests.browser.visit import Site, Visit

@@ -7,9 +7,9 @@ from dataclasses import dataclass
 from pathlib import Path
 from urllib.parse import quote, urlencode
 
-from ingest.run import ingest
-from schema.lake import Lake
-from schema.names import Workload
+from losslake.lake.lake import Lake
+from losslake_ingest.run import ingest
+from losslake_schema.names import Workload
 
 SCRIPT = "<script>alert('script')</script>"
 IMAGE = "\"><img src=x onerror=alert('image')>"

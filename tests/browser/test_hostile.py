@@ -9,7 +9,7 @@ import pytest
 from playwright.sync_api import Browser, Page
 from starlette.routing import compile_path
 
-from service.web.pages.kinds import PAGES as KINDS
+from losslake_service.web.pages.kinds import PAGES as KINDS
 from tests.browser.hostile import TRAPS, Trap, hostile_lake
 from tests.browser.visit import NARROW, Site, Visit
 from tests.service.running import served

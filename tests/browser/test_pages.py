@@ -12,7 +12,7 @@ from urllib.request import urlopen
 import pytest
 from starlette.routing import compile_path
 
-from service.web.pages.kinds import PAGES as KINDS
+from losslake_service.web.pages.kinds import PAGES as KINDS
 from tests.browser.accessibility import violations
 from tests.browser.chromium import NAME
 from tests.browser.pages import PAGES, Shown

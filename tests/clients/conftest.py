@@ -7,8 +7,8 @@ from pathlib import Path
 
 import pytest
 
-from ingest.run import ingest
-from schema.lake import Lake
+from losslake.lake.lake import Lake
+from losslake_ingest.run import ingest
 from tests.archives import write_workload
 from tests.oracle import Row
 from tests.service import running

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from schema.lake import Lake
+from losslake.lake.lake import Lake
 from tests.bundled import bundled_lake
 
 

@@ -8,11 +8,11 @@ from collections.abc import Iterator
 import numpy as np
 import pytest
 
-from ingest.formats import algoperf, tensorboard
-from ingest.formats.format import Format
-from ingest.mapping.mapping import LogMapping
-from ingest.run_log import RunLog
-from ingest.sources.open import open_source
+from losslake_ingest.formats import algoperf, tensorboard
+from losslake_ingest.formats.format import Format
+from losslake_ingest.mapping.mapping import LogMapping
+from losslake_ingest.run_log import RunLog
+from losslake_ingest.sources.open import open_source
 from tests.conformance.corpora import corpus
 from tests.ingest.formats.reading import cells
 

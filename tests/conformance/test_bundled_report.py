@@ -7,13 +7,13 @@ from pathlib import Path
 
 import pytest
 
-from schema.errors import LossLakeError
-from schema.lake import Lake
-from schema.names import Workload
-from service.answers.analysis.critical_batch_size import critical_batch_size
-from service.release_view import ReleaseView
-from service.reports.bundled_studies import NAME, bundled_studies
-from service.reports.subject import subject
+from losslake.cli.reports.bundled_studies import NAME, bundled_studies
+from losslake.cli.reports.subject import subject
+from losslake.lake.lake import Lake
+from losslake.questions.analysis.critical_batch_size import critical_batch_size
+from losslake.questions.release_view import ReleaseView
+from losslake_schema.errors import LossLakeError
+from losslake_schema.names import Workload
 from tests.oracle import Row
 from tests.service.views import view_of
 

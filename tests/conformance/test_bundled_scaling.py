@@ -15,7 +15,7 @@ from typing import Any
 import pytest
 from fastapi.testclient import TestClient
 
-from schema.lake import Lake
+from losslake.lake.lake import Lake
 from tests.applications import without_sql
 from tests.bundled import ARCHIVE
 

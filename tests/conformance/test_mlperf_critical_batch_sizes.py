@@ -7,9 +7,9 @@ import json
 import numpy as np
 import pytest
 
-from service.analysis.hyperbola import fit_hyperbola
-from service.analysis.identifiability import identifiability
-from service.analysis.log_curves import Floats
+from losslake.analysis.hyperbola import fit_hyperbola
+from losslake.analysis.identifiability import identifiability
+from losslake.analysis.log_curves import Floats
 from tests.conformance.corpora import corpus
 
 

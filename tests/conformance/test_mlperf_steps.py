@@ -7,14 +7,14 @@ from typing import Any
 
 import pytest
 
-from ingest.request import Request
-from ingest.run import ingest
-from schema.lake import Lake
-from service.answers.goal import Goal
-from service.answers.scaling import scaling
-from service.answers.selection import Selection
-from service.named import named_workload
-from service.release_view import ReleaseView
+from losslake.lake.lake import Lake
+from losslake.questions.goal import Goal
+from losslake.questions.named import named_workload
+from losslake.questions.release_view import ReleaseView
+from losslake.questions.scaling import scaling
+from losslake.questions.selection import Selection
+from losslake_ingest.request import Request
+from losslake_ingest.run import ingest
 from tests.conformance.corpora import corpus
 
 

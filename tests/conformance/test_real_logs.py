@@ -7,10 +7,10 @@ from pathlib import Path
 
 import pytest
 
-from ingest.report import Summary
-from ingest.request import Request
-from ingest.run import ingest
-from schema.lake import Lake
+from losslake.lake.lake import Lake
+from losslake_ingest.report import Summary
+from losslake_ingest.request import Request
+from losslake_ingest.run import ingest
 from tests.conformance.corpora import corpus
 
 

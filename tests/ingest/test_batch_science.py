@@ -7,11 +7,11 @@ from pathlib import Path
 
 import pytest
 
-from ingest.report import Quarantined, Summary
-from ingest.request import Request
-from ingest.rules import Rule
-from ingest.run import ingest
-from schema.lake import Lake
+from losslake.lake.lake import Lake
+from losslake_ingest.report import Quarantined, Summary
+from losslake_ingest.request import Request
+from losslake_ingest.rules import Rule
+from losslake_ingest.run import ingest
 from tests.ingest.offers import HEADER, Files, TrialOffer, study_files, tar_bytes, unpacked, written
 
 GOOD = {1: TrialOffer(), 2: TrialOffer(), 3: TrialOffer()}

@@ -7,19 +7,19 @@ from pathlib import Path
 
 import pytest
 
-from ingest import compaction, gather
-from ingest.compaction import compact
-from ingest.memory import Memory, forget
-from ingest.run import PLAIN, ingest
-from ingest.sources.open import open_source
-from schema.data_files import stored_table
-from schema.database import Release
-from schema.lake import Lake
-from schema.maintenance.run import clean
-from schema.manifest import DataFile
-from schema.publishing import commit_release
-from schema.serving import open_release
-from schema.verification import verify
+from losslake.index.maintenance.run import clean
+from losslake.index.serving import open_release
+from losslake.lake.data_files import stored_table
+from losslake.lake.lake import Lake
+from losslake.lake.manifest import DataFile
+from losslake.lake.publishing import commit_release
+from losslake.lake.verification import verify
+from losslake_ingest import compaction, gather
+from losslake_ingest.compaction import compact
+from losslake_ingest.memory import Memory, forget
+from losslake_ingest.run import PLAIN, ingest
+from losslake_ingest.sources.open import open_source
+from losslake_schema.database import Release
 from tests.ingest.offers import written
 from tests.schema.maintenance.lakes import needed, stored, take_in, terms
 

@@ -8,11 +8,11 @@ from pathlib import Path
 
 import pytest
 
-from ingest.run import ingest
-from schema import iceberg
-from schema.iceberg_tables import PatientCatalog
-from schema.lake import Lake
-from schema.serving import open_release
+from losslake.index.serving import open_release
+from losslake.lake import iceberg
+from losslake.lake.iceberg_tables import PatientCatalog
+from losslake.lake.lake import Lake
+from losslake_ingest.run import ingest
 from tests.forked import Forked
 from tests.ingest.offers import Files, TrialOffer, study_files, tar_bytes, unpacked, written
 

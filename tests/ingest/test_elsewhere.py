@@ -12,11 +12,11 @@ import pytest
 from sqlalchemy import event
 from sqlalchemy.engine import Connection
 
-from ingest.run import ingest
-from schema.errors import LossLakeError
-from schema.lake import Lake
-from schema.serving import open_release
-from schema.verification import verify
+from losslake.index.serving import open_release
+from losslake.lake.lake import Lake
+from losslake.lake.verification import verify
+from losslake_ingest.run import ingest
+from losslake_schema.errors import LossLakeError
 from tests.ingest.offers import TrialOffer, study_files, unpacked
 from tests.servers.failing_proxy import failing_proxy
 from tests.servers.postgresql import PostgreSQL, postgresql_server

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from ingest.encodings import DIGITS, INTERVALS, STEPS, for_numbers, smallest
+from losslake_ingest.encodings import DIGITS, INTERVALS, STEPS, for_numbers, smallest
 
 CHANCE = np.random.default_rng(1)
 SPLIT, DICTIONARY = DIGITS

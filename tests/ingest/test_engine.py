@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 
-from ingest import engine
+from losslake_ingest import engine
 
 
 class Part:

@@ -9,20 +9,20 @@ from pathlib import Path
 
 import pytest
 
-from ingest import memory
-from ingest import run as running
-from ingest.deciding_code import are_ours
-from ingest.engine import Engine
-from ingest.formats.csv import FORMAT as CSV
-from ingest.memory import Memory
-from ingest.offer import take_in
-from ingest.reading import SourceReading
-from ingest.report import Summary
-from ingest.request import Request
-from ingest.run import PLAIN, ingest
-from ingest.sources.open import open_source
-from schema.lake import Lake
-from schema.manifest import DataFile
+from losslake.lake.lake import Lake
+from losslake.lake.manifest import DataFile
+from losslake_ingest import memory
+from losslake_ingest import run as running
+from losslake_ingest.deciding_code import are_ours
+from losslake_ingest.engine import Engine
+from losslake_ingest.formats.csv import FORMAT as CSV
+from losslake_ingest.memory import Memory
+from losslake_ingest.offer import take_in
+from losslake_ingest.reading import SourceReading
+from losslake_ingest.report import Summary
+from losslake_ingest.request import Request
+from losslake_ingest.run import PLAIN, ingest
+from losslake_ingest.sources.open import open_source
 from tests.ingest.offers import Files, TrialOffer, study_files, tar_bytes, unpacked, written, zip_bytes
 
 BAD = {1: TrialOffer(), 2: TrialOffer(rows=["0,0.5", "5,bad"]), 3: TrialOffer(rows=["0,nan"])}

@@ -13,10 +13,10 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-from ingest.run import ingest
-from schema.errors import LakeBroken
-from schema.lake import Lake
-from schema.serving import open_release
+from losslake.index.serving import open_release
+from losslake.lake.lake import Lake
+from losslake_ingest.run import ingest
+from losslake_schema.errors import LakeBroken
 from tests.ingest.offers import METRIC, TrialOffer, study_files, tar_bytes, unpacked, written, zip_bytes
 
 GOOD = {1: TrialOffer(), 2: TrialOffer(rows=["0,0.8", "5,0.4"]), 3: TrialOffer(rows=["0,nan", "7,0.1"])}

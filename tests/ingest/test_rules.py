@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 from pathlib import Path
 
-from ingest.rules import Rule
+from losslake_ingest.rules import Rule
 
 DOCUMENT = Path(__file__).parents[2] / "docs" / "quarantine.md"
 

@@ -7,12 +7,12 @@ from pathlib import Path
 
 import pytest
 
-from ingest import publish as publishing
-from ingest.report import Summary
-from ingest.request import Request
-from ingest.run import ingest
-from schema.lake import Lake
-from schema.stored_values import with_values
+from losslake.lake.lake import Lake
+from losslake.lake.stored_values import with_values
+from losslake_ingest import publish as publishing
+from losslake_ingest.report import Summary
+from losslake_ingest.request import Request
+from losslake_ingest.run import ingest
 from tests.ingest.offers import Files, TrialOffer, study_files, tar_bytes, unpacked, written
 
 MAPPING = b"""
@@ -235,7 +235,7 @@ def test_a_study_that_another_ingest_changes_meanwhile_is_read_again(
             offer(lake, other, run_files("b", "0,2"))
         return real(*arguments)  # type: ignore[arg-type]
 
-    monkeypatch.setattr("ingest.run.publish", overtaken)
+    monkeypatch.setattr("losslake_ingest.run.publish", overtaken)
     offer(lake, tmp_path / "third", run_files("c", "0,3"))
     assert trials(lake) == [(8, 1, "b8/a/metrics.csv"), (8, 2, "b8/b/metrics.csv"), (8, 3, "b8/c/metrics.csv")]
     data = {path.name for path in (lake.folder / "warehouse").rglob("*.parquet")}

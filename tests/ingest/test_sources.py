@@ -15,12 +15,12 @@ import zstandard
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-from ingest.errors import SourceBroken, UnknownSource
-from ingest.rules import Rule
-from ingest.sources import member
-from ingest.sources.member import Member, Refused
-from ingest.sources.open import open_source
-from ingest.sources.tar import read_tar
+from losslake_ingest.errors import SourceBroken, UnknownSource
+from losslake_ingest.rules import Rule
+from losslake_ingest.sources import member
+from losslake_ingest.sources.member import Member, Refused
+from losslake_ingest.sources.open import open_source
+from losslake_ingest.sources.tar import read_tar
 from tests.ingest.offers import tar_bytes, unpacked, written, zip_bytes
 
 FILES = {"a/one.json": b"{}", "a/two.csv": b"x" * 5000, "b/three.csv": b"", "skipped.txt": b"no"}
@@ -177,7 +177,7 @@ def test_links_in_a_folder_are_not_followed(tmp_path: Path) -> None:
 
 
 def test_a_file_beyond_the_largest_is_passed_over_unread(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    for module in ("ingest.sources.tar", "ingest.sources.open", "ingest.sources.member"):
+    for module in ("losslake_ingest.sources.tar", "losslake_ingest.sources.open", "losslake_ingest.sources.member"):
         monkeypatch.setattr(f"{module}.LARGEST_FILE", 100)
     files = {"big.csv": b"1" * 101, "small.csv": b"1" * 100}
     for archive in (

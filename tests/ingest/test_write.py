@@ -14,13 +14,13 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-from ingest import write
-from ingest.study import Curves
-from ingest.write import write_curves
-from schema.data_files import Written
-from schema.names import Study, Workload
-from schema.store.folder import FolderStore
-from schema.stored_values import with_values
+from losslake.lake.data_files import Written
+from losslake.lake.store.folder import FolderStore
+from losslake.lake.stored_values import with_values
+from losslake_ingest import write
+from losslake_ingest.study import Curves
+from losslake_ingest.write import write_curves
+from losslake_schema.names import Study, Workload
 
 STUDY = Study(Workload("tests", "mnist", "cnn", "sgd"), 8)
 LOSS, ERROR = "train/cross_entropy_error", "val/classification_error"

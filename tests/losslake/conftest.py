@@ -8,9 +8,9 @@ from pathlib import Path
 
 import pytest
 
-from ingest.run import ingest
 from losslake.__main__ import main
-from schema.lake import Lake
+from losslake.lake.lake import Lake
+from losslake_ingest.run import ingest
 from tests.ingest.offers import TrialOffer, study_files, unpacked
 
 Run = Callable[..., subprocess.CompletedProcess[str]]

@@ -8,9 +8,9 @@ from pathlib import Path
 import pytest
 from fastapi.testclient import TestClient
 
-from losslake.analysis_table import with_options
-from schema.lake import Lake
-from service.rest.analysis.questions import PREFIX, analysis_questions
+from losslake.cli.analysis_table import with_options
+from losslake.lake.lake import Lake
+from losslake.questions.rest_analysis.questions import PREFIX, analysis_questions
 from tests.applications import without_sql
 from tests.ingest.offers import TrialOffer, study_files, unpacked
 from tests.losslake.conftest import Run

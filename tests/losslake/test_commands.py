@@ -12,7 +12,7 @@ import pyarrow.parquet as pq
 import pytest
 from fastapi.testclient import TestClient
 
-from schema.lake import Lake
+from losslake.lake.lake import Lake
 from tests.applications import without_sql
 from tests.ingest.offers import TrialOffer, study_files, tar_bytes, unpacked, written
 from tests.losslake.conftest import Run

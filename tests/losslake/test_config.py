@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from service.settings import Settings
+from losslake_service.settings import Settings
 from tests.losslake.conftest import Run
 
 

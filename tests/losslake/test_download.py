@@ -12,13 +12,13 @@ from pathlib import Path
 import httpx
 import pytest
 
-from ingest.run import ingest
-from losslake.remote.client import Client
-from losslake.remote.errors import RemoteError
-from losslake.remote.fetching import Wanted, fetch_all
-from schema.lake import Lake
-from schema.serving import open_release
-from schema.verification import verify
+from losslake.client.client import Client
+from losslake.client.errors import RemoteError
+from losslake.client.fetching import Wanted, fetch_all
+from losslake.index.serving import open_release
+from losslake.lake.lake import Lake
+from losslake.lake.verification import verify
+from losslake_ingest.run import ingest
 from tests.forked import start_command
 from tests.ingest.offers import TrialOffer, study_files, unpacked
 from tests.losslake.conftest import Run
@@ -51,7 +51,7 @@ def exported(origin: Lake, tmp_path_factory: pytest.TempPathFactory) -> dict[str
 
 @pytest.fixture(autouse=True)
 def _short_waits(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("losslake.remote.patience.FIRST_WAIT_S", 0.01)
+    monkeypatch.setattr("losslake.client.patience.FIRST_WAIT_S", 0.01)
 
 
 @pytest.fixture

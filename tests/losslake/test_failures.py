@@ -8,8 +8,8 @@ from pathlib import Path
 
 import pytest
 
-from losslake.failures import in_one_line
-from schema.lake import Lake
+from losslake.cli.failures import in_one_line
+from losslake.lake.lake import Lake
 from tests.losslake.conftest import Run
 
 READERS = (("releases",), ("ledger",), ("steps",), ("sql", "-c", "SELECT 1"), ("verify",), ("export", "out"))

@@ -16,12 +16,12 @@ from pathlib import Path
 import pytest
 import zstandard
 
-from ingest.run import ingest
-from losslake.remote import archive as remote_archive
-from losslake.remote.archive import RemoteArchive
-from losslake.remote.client import Client
-from schema import registry
-from schema.lake import Lake
+from losslake.client import archive as remote_archive
+from losslake.client.archive import RemoteArchive
+from losslake.client.client import Client
+from losslake.lake.lake import Lake
+from losslake_ingest.run import ingest
+from losslake_schema import registry
 from tests.forked import start_command
 from tests.ingest.offers import Files, TrialOffer, study_files, tar_bytes, unpacked, zip_bytes
 from tests.losslake.conftest import Run
@@ -48,7 +48,7 @@ SHA256 = hashlib.sha256(BZIP2).hexdigest()
 @pytest.fixture(autouse=True)
 def _small_chunks_and_short_waits(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(remote_archive, "CHUNK", 8000)
-    monkeypatch.setattr("losslake.remote.patience.FIRST_WAIT_S", 0.01)
+    monkeypatch.setattr("losslake.client.patience.FIRST_WAIT_S", 0.01)
 
 
 @pytest.fixture

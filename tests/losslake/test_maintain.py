@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from schema.lake import Lake
+from losslake.lake.lake import Lake
 from tests.losslake.conftest import Run
 from tests.schema.maintenance.lakes import problems, stored, take_in, take_in_killed
 

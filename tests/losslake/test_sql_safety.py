@@ -11,7 +11,7 @@ from pathlib import Path
 import pyarrow.parquet as pq
 import pytest
 
-from schema.lake import Lake
+from losslake.lake.lake import Lake
 from tests.losslake.conftest import Run
 
 

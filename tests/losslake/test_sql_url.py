@@ -14,8 +14,8 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 
-from schema.lake import Lake
-from schema.serving import open_release
+from losslake.index.serving import open_release
+from losslake.lake.lake import Lake
 from tests.forked import start_command
 from tests.losslake.conftest import Run
 from tests.losslake.terminal import Terminal

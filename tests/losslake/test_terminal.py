@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from schema.lake import Lake
+from losslake.lake.lake import Lake
 from tests.ingest.offers import TrialOffer, study_files, tar_bytes, written
 from tests.losslake.terminal import Terminal
 

@@ -7,13 +7,13 @@ from pathlib import Path
 
 import pytest
 
-from ingest.run import ingest
-from losslake.remote import archive as remote_archive
-from losslake.remote.archive import RemoteArchive
-from losslake.remote.client import Client
-from losslake.remote.service import Service
-from schema.lake import Lake
-from schema.verification import verify
+from losslake.client import archive as remote_archive
+from losslake.client.archive import RemoteArchive
+from losslake.client.client import Client
+from losslake.client.service import Service
+from losslake.lake.lake import Lake
+from losslake.lake.verification import verify
+from losslake_ingest.run import ingest
 from tests.ingest.offers import TrialOffer, study_files, unpacked
 from tests.losslake.conftest import Run
 from tests.service.running import served

@@ -16,10 +16,10 @@ from urllib.parse import unquote, urlsplit
 
 import pyarrow.parquet as pq
 
-from schema.export import export
-from schema.lake import Lake
-from schema.manifest import sha256_of
-from schema.tables import STUDY_KEYS
+from losslake.lake.export import export
+from losslake.lake.lake import Lake
+from losslake.lake.manifest import sha256_of
+from losslake_schema.tables import STUDY_KEYS
 
 COLUMNS = (
     "release",

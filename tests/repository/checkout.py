@@ -9,8 +9,14 @@ from typing import Any
 import pytest
 
 ROOT = Path(__file__).resolve().parents[2]
-INSTALLED = ("losslake", "schema", "ingest", "service", "studies")
-FOLDERS = (*INSTALLED, "bench", "tests")
+# The folder of each package that the wheel installs, by its import name.
+INSTALLED = {
+    "losslake": "losslake",
+    "losslake_schema": "schema/losslake_schema",
+    "losslake_ingest": "ingest/losslake_ingest",
+    "losslake_service": "service/losslake_service",
+}
+FOLDERS = ("losslake", "schema", "ingest", "service", "studies", "bench", "tests")
 
 
 def project() -> dict[str, Any]:

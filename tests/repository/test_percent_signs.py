@@ -4,16 +4,15 @@ from __future__ import annotations
 
 import re
 
-from tests.repository.checkout import ROOT
+from tests.repository.checkout import FOLDERS, ROOT
 
 READ = ("*.md", "*.toml")
-FOLDERS = ("docs", "service", "schema", "losslake", "studies")
 
 
 def test_no_space_stands_before_a_percent_sign() -> None:
     found = [
         f"{path.relative_to(ROOT)}: {line}"
-        for folder in FOLDERS
+        for folder in ("docs", *FOLDERS)
         for kind in READ
         for path in (ROOT / folder).rglob(kind)
         for line in path.read_text("utf-8").splitlines()

@@ -13,9 +13,9 @@ from sqlalchemy.engine import make_url
 from sqlalchemy.exc import DBAPIError, IntegrityError, OperationalError, ProgrammingError
 from sqlalchemy.orm import Session
 
-from schema.connecting import engine_of, patiently
-from schema.database import LedgerEntry
-from schema.migrating import migrate
+from losslake.lake.connecting import engine_of, patiently
+from losslake_schema.database import LedgerEntry
+from losslake_schema.migrating import migrate
 from tests.servers.postgresql import PostgreSQL, postgresql_server
 
 

@@ -14,12 +14,12 @@ import yaml
 from hypothesis import given
 from hypothesis import strategies as st
 
-from ingest.run import ingest
-from schema.croissant import croissant, json_ld
-from schema.database import Release
-from schema.documents import documents
-from schema.export import export
-from schema.lake import Lake
+from losslake.lake.croissant import croissant, json_ld
+from losslake.lake.documents import documents
+from losslake.lake.export import export
+from losslake.lake.lake import Lake
+from losslake_ingest.run import ingest
+from losslake_schema.database import Release
 from tests.ingest.offers import TrialOffer, study_files, unpacked
 
 TRIALS = {1: TrialOffer(rows=["0,0.9", "10,nan"]), 2: TrialOffer()}

@@ -7,10 +7,10 @@ from pathlib import Path
 
 import pytest
 
-from ingest import publish
-from ingest.run import ingest
-from schema.lake import Lake
-from schema.publishing import store
+from losslake.lake.lake import Lake
+from losslake.lake.publishing import store
+from losslake_ingest import publish
+from losslake_ingest.run import ingest
 from tests.ingest.offers import TrialOffer, study_files, unpacked
 
 

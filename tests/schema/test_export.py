@@ -12,10 +12,10 @@ import polars as pl
 import pyarrow.dataset as ds
 import pytest
 
-from ingest.run import ingest
-from schema.errors import LakeBroken, LossLakeError
-from schema.export import export
-from schema.lake import Lake
+from losslake.lake.export import export
+from losslake.lake.lake import Lake
+from losslake_ingest.run import ingest
+from losslake_schema.errors import LakeBroken, LossLakeError
 from tests.ingest.offers import TrialOffer, study_files, unpacked
 
 TRIALS = {1: TrialOffer(rows=["0,0.9", "10,nan"]), 2: TrialOffer()}

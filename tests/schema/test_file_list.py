@@ -8,11 +8,11 @@ from pathlib import Path
 import pyarrow.parquet as pq
 import pytest
 
-from ingest.run import ingest
-from schema.errors import LakeBroken
-from schema.export import export
-from schema.file_list import FILES, file_list
-from schema.lake import Lake
+from losslake.index.file_list import FILES, file_list
+from losslake.lake.export import export
+from losslake.lake.lake import Lake
+from losslake_ingest.run import ingest
+from losslake_schema.errors import LakeBroken
 from tests.ingest.offers import TrialOffer, study_files, unpacked
 
 TRIALS = {1: TrialOffer(rows=["0,inf", "10,nan", "30,0.5"]), 7: TrialOffer(rows=["5,-0.25", "20,nan"])}

@@ -9,8 +9,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from schema.frontiers import Frontiers, Staircase, batch_of_frontiers, frontiers, frontiers_of_batch
-from schema.record_curves import TrialRecords
+from losslake.index.frontiers import Frontiers, Staircase, batch_of_frontiers, frontiers, frontiers_of_batch
+from losslake.index.record_curves import TrialRecords
 
 STUDIES = 3
 Record = tuple[int, float]

@@ -11,11 +11,11 @@ from pyiceberg.table import CommitTableResponse, Transaction
 from pyiceberg.table.update.snapshot import ManageSnapshots
 from sqlalchemy.exc import OperationalError
 
-from ingest.run import ingest
-from schema import iceberg_tables
-from schema.iceberg_transaction import QuickTransaction
-from schema.lake import Lake
-from schema.tables import TABLES
+from losslake.lake import iceberg_tables
+from losslake.lake.iceberg_transaction import QuickTransaction
+from losslake.lake.lake import Lake
+from losslake_ingest.run import ingest
+from losslake_schema.tables import TABLES
 from tests.ingest.offers import TrialOffer, study_files, unpacked
 
 RELEASES = 3

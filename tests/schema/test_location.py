@@ -6,8 +6,8 @@ from pathlib import Path
 
 import pytest
 
-from schema.errors import LossLakeError
-from schema.location import in_folder, location_of
+from losslake.lake.location import in_folder, location_of
+from losslake_schema.errors import LossLakeError
 
 DATABASE = "postgresql+psycopg://reader:secret@db.example:5433/lakes"
 BUCKET = "s3://curves/public"

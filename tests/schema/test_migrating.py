@@ -12,10 +12,10 @@ from alembic.migration import MigrationContext
 from alembic.script import ScriptDirectory
 from sqlalchemy import Engine, create_engine, inspect, text
 
-from schema.database import Base
-from schema.errors import LakeBroken
-from schema.lake import Lake
-from schema.migrating import NEWEST, VERSION_TABLE, alembic_config, check, migrate, version_of
+from losslake.lake.lake import Lake
+from losslake_schema.database import Base
+from losslake_schema.errors import LakeBroken
+from losslake_schema.migrating import NEWEST, VERSION_TABLE, alembic_config, check, migrate, version_of
 from tests.servers.postgresql import PostgreSQL
 
 

@@ -6,8 +6,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from schema.errors import BadName
-from schema.names import Study, Trial, Workload, natural_number, why_bad_name
+from losslake_schema.errors import BadName
+from losslake_schema.names import Study, Trial, Workload, natural_number, why_bad_name
 
 part = st.text(st.characters(exclude_characters="/", exclude_categories=["Cs"]), min_size=1)
 

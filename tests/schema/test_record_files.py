@@ -9,11 +9,11 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 
-from schema.errors import LakeBroken
-from schema.manifest import DataFile
-from schema.record_files import RecordFiles
-from schema.store.folder import FolderStore
-from schema.tables import file_schema
+from losslake.index.record_files import RecordFiles
+from losslake.lake.manifest import DataFile
+from losslake.lake.store.folder import FolderStore
+from losslake_schema.errors import LakeBroken
+from losslake_schema.tables import file_schema
 
 
 def written(path: Path, *rows: tuple[str, int, int, float | None], row_group_size: int = 2) -> DataFile:

@@ -8,8 +8,8 @@ from pathlib import Path
 
 import pytest
 
-from schema.errors import LossLakeError
-from schema.registry import DIRECTIONS, collections, goals, metric_named, metrics
+from losslake_schema.errors import LossLakeError
+from losslake_schema.registry import DIRECTIONS, collections, goals, metric_named, metrics
 
 
 def test_every_registered_metric_has_direction_unit_and_description() -> None:

@@ -8,15 +8,15 @@ from pathlib import Path
 
 import pytest
 
-from ingest.run import ingest
-from schema.errors import LakeBroken
-from schema.lake import Lake
-from schema.names import Workload
-from schema.workload_file import OpenWorkloads
-from service.answers.goal import Goal
-from service.answers.scaling import scaling
-from service.answers.selection import Selection
-from service.release_view import ReleaseView
+from losslake.index.workload_file import OpenWorkloads
+from losslake.lake.lake import Lake
+from losslake.questions.goal import Goal
+from losslake.questions.release_view import ReleaseView
+from losslake.questions.scaling import scaling
+from losslake.questions.selection import Selection
+from losslake_ingest.run import ingest
+from losslake_schema.errors import LakeBroken
+from losslake_schema.names import Workload
 from tests.ingest.offers import METRIC, TrialOffer, study_files, unpacked
 
 SGD, ADAM = (Workload("root", "mnist", "cnn", optimizer) for optimizer in ("sgd", "adam"))

@@ -10,15 +10,15 @@ from pathlib import Path
 import duckdb
 import pytest
 
-from ingest.run import ingest
-from schema import serving, shared, workload_files
-from schema.lake import Lake
-from schema.manifest import DataFile
-from schema.names import Workload
-from service.answers.goal import Goal
-from service.answers.scaling import scaling
-from service.answers.selection import Selection
-from service.release_view import ReleaseView
+from losslake.index import serving, shared, workload_files
+from losslake.lake.lake import Lake
+from losslake.lake.manifest import DataFile
+from losslake.questions.goal import Goal
+from losslake.questions.release_view import ReleaseView
+from losslake.questions.scaling import scaling
+from losslake.questions.selection import Selection
+from losslake_ingest.run import ingest
+from losslake_schema.names import Workload
 from tests.ingest.offers import METRIC, TrialOffer, study_files, unpacked
 from tests.servers.s3 import S3
 

@@ -10,10 +10,10 @@ import pytest
 from sqlalchemy import update
 from sqlalchemy.orm import Session
 
-from ingest.run import ingest
-from schema.database import Release
-from schema.lake import Lake
-from schema.verification import Verification, verify
+from losslake.lake.lake import Lake
+from losslake.lake.verification import Verification, verify
+from losslake_ingest.run import ingest
+from losslake_schema.database import Release
 from tests.ingest.offers import TrialOffer, study_files, unpacked
 
 

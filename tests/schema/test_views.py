@@ -7,9 +7,9 @@ from pathlib import Path
 import duckdb
 import pytest
 
-from ingest.run import ingest
-from schema.lake import Lake
-from schema.serving import MACROS, VIEWS, open_release, sql
+from losslake.index.serving import MACROS, VIEWS, open_release, sql
+from losslake.lake.lake import Lake
+from losslake_ingest.run import ingest
 from tests.ingest.offers import TrialOffer, study_files, unpacked
 
 METRIC = "val/cross_entropy_error"

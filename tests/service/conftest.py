@@ -9,10 +9,10 @@ from pathlib import Path
 import pytest
 from fastapi.testclient import TestClient
 
-from ingest.run import ingest
-from schema.lake import Lake
-from schema.tables import STATUSES
-from service.app import create_app
+from losslake.lake.lake import Lake
+from losslake_ingest.run import ingest
+from losslake_schema.tables import STATUSES
+from losslake_service.app import create_app
 from tests.archives import write_workload
 from tests.oracle import Row
 from tests.servers.s3 import S3

@@ -17,11 +17,11 @@ from typing import Any
 from fastapi import FastAPI, Request, Response
 from fastapi.responses import StreamingResponse
 
-import service.serve
-from service.bulk.conditions import Version
-from service.bulk.file_response import FileAnswer, ServedFile
-from service.serve import application
-from service.settings import Settings
+import losslake_service.serve
+from losslake_service.files.conditions import Version
+from losslake_service.files.file_response import FileAnswer, ServedFile
+from losslake_service.serve import application
+from losslake_service.settings import Settings
 from tests.forked import Forked
 
 SECONDS = 60
@@ -80,8 +80,8 @@ def served(folder: Path, **settings: Any) -> Iterator[Running]:
 
 def _serve(folder: Path, settings: Mapping[str, Any]) -> None:
     # uvicorn starts workers of its own, which import anew: what they make the application with is handed to them.
-    service.serve.application = partial(_with_more_paths, folder)
-    service.serve.serve(Settings.model_validate(settings))
+    losslake_service.serve.application = partial(_with_more_paths, folder)
+    losslake_service.serve.serve(Settings.model_validate(settings))
 
 
 def _with_more_paths(folder: Path, settings: Settings) -> FastAPI:

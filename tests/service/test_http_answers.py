@@ -9,9 +9,9 @@ from typing import Any
 import pytest
 from fastapi.testclient import TestClient
 
-from schema.lake import Lake
-from schema.serving import open_release
-from schema.tables import STATUSES
+from losslake.index.serving import open_release
+from losslake.lake.lake import Lake
+from losslake_schema.tables import STATUSES
 from tests.oracle import Goal, scaling_rows, steps_to_target_rows
 from tests.service.conftest import ERROR, METRICS, ODD, PRECISION, Curves
 

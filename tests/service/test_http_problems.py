@@ -9,10 +9,10 @@ import pytest
 from fastapi import Request
 from fastapi.testclient import TestClient
 
-from ingest.run import ingest
-from schema.lake import Lake
-from service.app import create_app
-from service.problems import KINDS
+from losslake.lake.lake import Lake
+from losslake_ingest.run import ingest
+from losslake_service.app import create_app
+from losslake_service.problems import KINDS
 from tests.service.conftest import ERROR, METRICS, ODD
 
 DEEP = "shelf/deep/mnist/cnn/sgd"

@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 from fastapi.testclient import TestClient
 
-from service.rest.questions import questions
+from losslake.questions.questions import questions
 
 PATHS = {question.path for question in questions()}
 

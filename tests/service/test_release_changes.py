@@ -10,13 +10,13 @@ from tempfile import TemporaryDirectory
 from hypothesis import given
 from hypothesis import strategies as st
 
-from schema.database import Release
-from schema.lake import Lake
-from schema.location import in_folder
-from schema.manifest import DataFile, write_manifest
-from schema.names import Study, Workload
-from schema.store.folder import FolderStore
-from service.release_changes import release_changes
+from losslake.lake.lake import Lake
+from losslake.lake.location import in_folder
+from losslake.lake.manifest import DataFile, write_manifest
+from losslake.lake.store.folder import FolderStore
+from losslake.questions.release_changes import release_changes
+from losslake_schema.database import Release
+from losslake_schema.names import Study, Workload
 
 WORKLOAD = Workload("shelf", "mnist", "cnn", "sgd")
 

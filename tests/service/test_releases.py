@@ -10,17 +10,17 @@ from pathlib import Path
 import pytest
 from fastapi.testclient import TestClient
 
-from ingest.request import Request
-from ingest.run import ingest
-from schema.lake import Lake
-from schema.maintenance.unlisting import unlist
-from schema.names import Workload
-from service.answers.goal import Goal
-from service.answers.scaling import scaling
-from service.answers.selection import Selection
-from service.app import create_app
-from service.errors import UnknownName
-from service.releases import Releases
+from losslake.lake.lake import Lake
+from losslake.lake.maintenance.unlisting import unlist
+from losslake.questions.errors import UnknownName
+from losslake.questions.goal import Goal
+from losslake.questions.releases import Releases
+from losslake.questions.scaling import scaling
+from losslake.questions.selection import Selection
+from losslake_ingest.request import Request
+from losslake_ingest.run import ingest
+from losslake_schema.names import Workload
+from losslake_service.app import create_app
 from tests.archives import write_workload
 from tests.oracle import Row
 from tests.service.conftest import ERROR

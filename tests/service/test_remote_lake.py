@@ -9,9 +9,9 @@ from pathlib import Path
 import pytest
 from fastapi.testclient import TestClient
 
-from schema.lake import Lake
-from schema.store import bucket as bucket_module
-from service.releases import Releases
+from losslake.lake.lake import Lake
+from losslake.lake.store import bucket as bucket_module
+from losslake.questions.releases import Releases
 from tests.applications import without_sql
 from tests.servers.failing_proxy import FailingProxy, Failure, failing_proxy
 from tests.servers.s3 import S3

@@ -12,19 +12,19 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-import service.answers.goal as answers
-from schema.tables import STATUSES
-from service.analysis.crossings import CrossingRule
-from service.answers.best import best
-from service.answers.confirmation import Crossing
-from service.answers.metaparameters import metaparameters
-from service.answers.scaling import scaling, target_grid, targets
-from service.answers.search import search
-from service.answers.selection import Selection
-from service.answers.steps import steps_to_target
-from service.errors import BadParameter, UnknownName
-from service.release_view import ReleaseView
-from service.tabular.answer import Answer
+import losslake.questions.goal as answers
+from losslake.analysis.crossings import CrossingRule
+from losslake.output.answer import Answer
+from losslake.questions.best import best
+from losslake.questions.confirmation import Crossing
+from losslake.questions.errors import BadParameter, UnknownName
+from losslake.questions.metaparameters import metaparameters
+from losslake.questions.release_view import ReleaseView
+from losslake.questions.scaling import scaling, target_grid, targets
+from losslake.questions.search import search
+from losslake.questions.selection import Selection
+from losslake.questions.steps import steps_to_target
+from losslake_schema.tables import STATUSES
 from tests.oracle import Goal, Row, best_rows, near_optimal_trials, scaling_rows, steps_to_target_rows
 from tests.service.views import METRIC, OTHER, WORKLOAD, view_of
 

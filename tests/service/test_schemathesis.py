@@ -14,8 +14,8 @@ from schemathesis.engine import Status, from_schema
 from schemathesis.engine.events import EngineEvent, EngineFinished, FatalError, NonFatalError, ScenarioFinished
 from schemathesis.python import asgi
 
-from schema.lake import Lake
-from service.app import create_app
+from losslake.lake.lake import Lake
+from losslake_service.app import create_app
 
 PHASES = ("examples", "coverage", "fuzzing", "stateful")
 CHECKS: dict[str, Any] = {

@@ -16,11 +16,11 @@ from urllib.request import urlopen
 
 import pytest
 
-from ingest.run import ingest
-from schema.errors import LossLakeError, UnknownRelease
-from schema.lake import Lake
-from service.serve import serve
-from service.settings import Settings
+from losslake.lake.lake import Lake
+from losslake_ingest.run import ingest
+from losslake_schema.errors import LossLakeError, UnknownRelease
+from losslake_service.serve import serve
+from losslake_service.settings import Settings
 from tests.service.conftest import write_small_archive
 from tests.service.running import SECONDS, Running, served
 from tests.service.test_releases import publish_a_better_trial

@@ -8,14 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from service.settings import (
-    BadSettings,
-    Settings,
-    as_toml,
-    load_settings,
-    toml_value,
-    unknown_variables,
-)
+from losslake_service.settings import BadSettings, Settings, as_toml, load_settings, toml_value, unknown_variables
 
 DOCS = Path(__file__).parents[2] / "docs" / "operating.md"
 

@@ -12,16 +12,16 @@ import pyarrow as pa
 import pyarrow.compute as pc
 import pyarrow.parquet as pq
 
-from schema.manifest import DataFile
-from schema.names import Study, Workload
-from schema.record_curves import NO_STEP, trial_records
-from schema.record_files import StudyRecords
-from schema.store.folder import FolderStore
-from schema.tables import MEASUREMENTS, file_schema
-from schema.workload_file import NAMES, OpenWorkload, write_workload
-from schema.workload_files import Studies, WorkloadStudies, trials_of, workloads_of
-from schema.workload_index import KnownWorkload
-from service.release_view import ReleaseView
+from losslake.index.record_curves import NO_STEP, trial_records
+from losslake.index.record_files import StudyRecords
+from losslake.index.workload_file import NAMES, OpenWorkload, write_workload
+from losslake.index.workload_files import Studies, WorkloadStudies, trials_of, workloads_of
+from losslake.index.workload_index import KnownWorkload
+from losslake.lake.manifest import DataFile
+from losslake.lake.store.folder import FolderStore
+from losslake.questions.release_view import ReleaseView
+from losslake_schema.names import Study, Workload
+from losslake_schema.tables import MEASUREMENTS, file_schema
 from tests.oracle import Row
 
 WORKLOAD = Workload("tests/rows", "mnist", "cnn", "sgd")

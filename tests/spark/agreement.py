@@ -8,7 +8,7 @@ import polars as pl
 import pyarrow as pa
 from pyspark.sql import SparkSession
 
-from schema.serving import MACROS, VIEWS
+from losslake.index.serving import MACROS, VIEWS
 from tests.spark.hostile import MAXIMIZED, MINIMIZED, UNKNOWN
 
 QUESTIONS = ((MINIMIZED, "0.3"), (MAXIMIZED, "1e-2"), (UNKNOWN, "0.5"))

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from pathlib import Path
 
-from ingest.run import ingest
-from schema.lake import Lake
+from losslake.lake.lake import Lake
+from losslake_ingest.run import ingest
 from tests.ingest.offers import Files, TrialOffer, study_files, unpacked
 
 MINIMIZED, MAXIMIZED, UNKNOWN = "val/classification_error", "val/average_precision", "val/unregistered"

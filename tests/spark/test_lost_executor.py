@@ -9,8 +9,8 @@ from pathlib import Path
 import psutil
 import pytest
 
-from ingest.run import ingest
-from schema.lake import Lake
+from losslake.lake.lake import Lake
+from losslake_ingest.run import ingest
 from tests.bundled import ARCHIVE, bundled_lake
 
 SECONDS_TO_WAIT = 300
@@ -39,8 +39,8 @@ def until_it_stores(lake: Lake) -> None:
 def test_two_workers_of_which_one_is_killed_give_the_release_of_a_local_ingest(
     tmp_path: Path, tmp_path_factory: pytest.TempPathFactory
 ) -> None:
-    from ingest.spark.engine import SparkEngine
-    from schema.spark.session import spark_session
+    from losslake.spark.session import spark_session
+    from losslake_ingest.spark.engine import SparkEngine
 
     lake = Lake.create(tmp_path / "lake")
     with spark_session("local-cluster[2,1,1024]") as spark, ThreadPoolExecutor(1) as pool:

@@ -10,10 +10,10 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 
-from ingest.run import ingest
-from schema.errors import LakeBroken, LossLakeError
-from schema.lake import Lake
-from schema.serving import open_release
+from losslake.index.serving import open_release
+from losslake.lake.lake import Lake
+from losslake_ingest.run import ingest
+from losslake_schema.errors import LakeBroken, LossLakeError
 from tests.bundled import ARCHIVE, bundled_lake
 from tests.losslake.conftest import Run
 from tests.spark.hostile import MINIMIZED, hostile_lake
@@ -28,7 +28,7 @@ MOST_KEPT_BYTES = 16_000_000
 
 @pytest.fixture(scope="module")
 def spark() -> Iterator[SparkSession]:
-    from schema.spark.session import spark_session
+    from losslake.spark.session import spark_session
 
     with spark_session("local[1]") as session:
         yield session
@@ -40,7 +40,7 @@ def hostile(tmp_path_factory: pytest.TempPathFactory) -> Lake:
 
 
 def disagreements(spark: SparkSession, lake: Lake, answers: Sequence[str]) -> list[str]:
-    from schema.spark import register
+    from losslake.spark import register
     from tests.spark.agreement import disagreement
 
     release = lake.release()
@@ -64,7 +64,7 @@ def test_they_agree_on_bundled_studies(spark: SparkSession, tmp_path_factory: py
 
 
 def test_a_condition_on_a_study_leaves_the_files_of_others_alone(spark: SparkSession, hostile: Lake) -> None:
-    from schema.spark import register
+    from losslake.spark import register
 
     register(spark, hostile, hostile.release())
     explained = spark.sql("EXPLAIN SELECT * FROM records WHERE collection = 'timed' AND batch_size = 2").collect()[0][0]
@@ -74,7 +74,7 @@ def test_a_condition_on_a_study_leaves_the_files_of_others_alone(spark: SparkSes
 
 
 def test_a_missing_data_file_is_named(spark: SparkSession, hostile: Lake, tmp_path: Path) -> None:
-    from schema.spark import register
+    from losslake.spark import register
 
     lake = Lake.open(shutil.copytree(hostile.folder, tmp_path / "lake"))
     lost = lake.folder / next(file.path for file in lake.files(lake.release()) if file.table == "records")
@@ -96,7 +96,7 @@ def test_a_missing_data_file_is_named(spark: SparkSession, hostile: Lake, tmp_pa
 def test_a_statement_that_cannot_be_asked_of_spark_is_refused_in_a_line(
     spark: SparkSession, statement: str, complaint: str
 ) -> None:
-    from losslake.spark_session import SparkRelease
+    from losslake.cli.spark_session import SparkRelease
 
     def ask() -> None:
         for question in SparkRelease(spark, "").questions(statement):
@@ -117,7 +117,7 @@ def test_a_service_is_not_asked_of_an_engine(losslake: Run) -> None:
 def test_an_ingest_by_executors_gives_the_release_of_a_local_one(
     spark: SparkSession, hostile: Lake, tmp_path: Path
 ) -> None:
-    from ingest.spark.engine import SparkEngine
+    from losslake_ingest.spark.engine import SparkEngine
 
     lake = Lake.create(tmp_path / "lake")
     logs = hostile.folder.parent
@@ -129,7 +129,7 @@ def test_an_ingest_by_executors_gives_the_release_of_a_local_one(
 
 
 def test_java_keeps_nothing_of_what_executors_have_converted(spark: SparkSession, tmp_path: Path) -> None:
-    from ingest.spark.engine import SparkEngine
+    from losslake_ingest.spark.engine import SparkEngine
 
     runtime: Any = spark.sparkContext._jvm.java.lang.Runtime.getRuntime()  # type: ignore[union-attr]
 

@@ -9,8 +9,8 @@ from typing import Any
 import jsonschema_rs
 import pytest
 
-from schema.location import location_of
-from service.settings import Settings
+from losslake.lake.location import location_of
+from losslake_service.settings import Settings
 from tests.repository.checkout import ROOT, project
 from tests.repository.test_dockerfile import exec_form, last
 from tests.topology.composition import DEVELOPMENT, PRODUCTION, filled_in, merged, published_schema, read

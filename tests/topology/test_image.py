@@ -68,4 +68,4 @@ def test_the_build_steps_make_an_environment_in_which_losslake_ingests_and_knows
     shutil.rmtree(folder)
     assert "release 1" in run(f"losslake ingest {ROOT}/studies/data/bundled.tar.bz2", root / "lake", environment)
     assert run("losslake releases", root / "lake", environment)
-    run("python -c 'import psycopg, obstore, service.serve; psycopg.pq.version()'", root / "lake", environment)
+    run("python -c 'import psycopg, obstore, losslake_service.serve; psycopg.pq.version()'", root / "lake", environment)

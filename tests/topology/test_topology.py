@@ -10,10 +10,10 @@ from pathlib import Path
 import httpx
 import pytest
 
-from ingest.run import ingest
-from schema.lake import Lake
-from schema.serving import open_release
-from schema.verification import verify
+from losslake.index.serving import open_release
+from losslake.lake.lake import Lake
+from losslake.lake.verification import verify
+from losslake_ingest.run import ingest
 from tests.ingest.offers import TrialOffer, study_files, tar_bytes, written
 from tests.servers.processes import wait_until
 from tests.servers.s3 import S3

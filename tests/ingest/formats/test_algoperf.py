@@ -9,11 +9,11 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-from ingest.formats.algoperf import FORMAT
-from ingest.formats.format import Glimpse
-from ingest.report import Quarantined
-from ingest.rules import Rule
-from ingest.run_log import RunLog
+from losslake_ingest.formats.algoperf import FORMAT
+from losslake_ingest.formats.format import Glimpse
+from losslake_ingest.report import Quarantined
+from losslake_ingest.rules import Rule
+from losslake_ingest.run_log import RunLog
 from tests.ingest.formats.reading import cells, read, runs
 from tests.ingest.offers import Files
 

@@ -16,13 +16,13 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-from ingest.formats.csv import FORMAT
-from ingest.formats.format import GLIMPSE, Glimpse
-from ingest.mapping.mapping import LogMapping, LookupTable
-from ingest.report import Quarantined
-from ingest.run_log import RunLog
-from ingest.tables.csv_table import EMPTY_WORDS, read_csv
-from schema.registry import metrics
+from losslake_ingest.formats.csv import FORMAT
+from losslake_ingest.formats.format import GLIMPSE, Glimpse
+from losslake_ingest.mapping.mapping import LogMapping, LookupTable
+from losslake_ingest.report import Quarantined
+from losslake_ingest.run_log import RunLog
+from losslake_ingest.tables.csv_table import EMPTY_WORDS, read_csv
+from losslake_schema.registry import metrics
 from tests.ingest.formats.reading import read, runs
 from tests.ingest.formats.table_reading import columns, same
 
@@ -358,7 +358,7 @@ def test_facts_of_runs_hold_for_tables_so_wide_that_they_are_computed_for_some_r
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     width, n_runs = 200, 120
-    monkeypatch.setattr("ingest.tables.runs._LARGEST_BATCH", width * n_runs // 3)
+    monkeypatch.setattr("losslake_ingest.tables.runs._LARGEST_BATCH", width * n_runs // 3)
     text = "run," + ",".join(f"c{at}" for at in range(width)) + "\n"
     text += "".join(f"r{run},{run}" + ",0" * (width - 2) + f",{row}\n" for run in range(n_runs) for row in (run, -1))
     found = runs(FORMAT, tmp_path, {"log.csv": text.encode()}, BY_RUN)

@@ -8,13 +8,13 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-from ingest.formats.csv import FORMAT
-from ingest.mapping.mapping import LogMapping
-from ingest.report import Quarantined
-from ingest.run_log import RunLog
-from ingest.tables.csv_layout import LONGEST_LINE
-from ingest.tables.csv_table import read_csv
-from ingest.tables.table import BadTable, Table
+from losslake_ingest.formats.csv import FORMAT
+from losslake_ingest.mapping.mapping import LogMapping
+from losslake_ingest.report import Quarantined
+from losslake_ingest.run_log import RunLog
+from losslake_ingest.tables.csv_layout import LONGEST_LINE
+from losslake_ingest.tables.csv_table import read_csv
+from losslake_ingest.tables.table import BadTable, Table
 from tests.ingest.formats.reading import read, runs
 from tests.ingest.formats.table_reading import columns
 from tests.ingest.offers import tar_bytes

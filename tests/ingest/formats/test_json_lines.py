@@ -14,14 +14,14 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-from ingest.formats.format import GLIMPSE, Glimpse
-from ingest.formats.json_lines import FORMAT
-from ingest.mapping.mapping import LogMapping
-from ingest.report import Quarantined
-from ingest.run_log import RunLog
-from ingest.tables.json_table import LONGEST_LINE, read_json_lines
-from ingest.tables.table import BadTable, Table
-from schema.registry import metrics
+from losslake_ingest.formats.format import GLIMPSE, Glimpse
+from losslake_ingest.formats.json_lines import FORMAT
+from losslake_ingest.mapping.mapping import LogMapping
+from losslake_ingest.report import Quarantined
+from losslake_ingest.run_log import RunLog
+from losslake_ingest.tables.json_table import LONGEST_LINE, read_json_lines
+from losslake_ingest.tables.table import BadTable, Table
+from losslake_schema.registry import metrics
 from tests.ingest.formats.reading import read, runs
 from tests.ingest.formats.table_reading import columns, same
 

@@ -7,19 +7,19 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from ingest.errors import SourceBroken, UnknownSource
-from ingest.formats.format import Glimpse
-from ingest.formats.mlflow import CHUNK, FORMAT, rows_in_chunks
-from ingest.mapping.mapping import LogMapping
-from ingest.report import Quarantined
-from ingest.request import Request
-from ingest.rules import Rule
-from ingest.run import ingest
-from ingest.run_log import RunLog
-from ingest.sources.database import DatabaseSource
-from ingest.sources.member import Source
-from ingest.sources.open import open_source
-from schema.lake import Lake
+from losslake.lake.lake import Lake
+from losslake_ingest.errors import SourceBroken, UnknownSource
+from losslake_ingest.formats.format import Glimpse
+from losslake_ingest.formats.mlflow import CHUNK, FORMAT, rows_in_chunks
+from losslake_ingest.mapping.mapping import LogMapping
+from losslake_ingest.report import Quarantined
+from losslake_ingest.request import Request
+from losslake_ingest.rules import Rule
+from losslake_ingest.run import ingest
+from losslake_ingest.run_log import RunLog
+from losslake_ingest.sources.database import DatabaseSource
+from losslake_ingest.sources.member import Source
+from losslake_ingest.sources.open import open_source
 from tests.ingest.formats.mlflow_stores import HISTORIES, Filled, file_store_allowed, fill
 from tests.ingest.formats.postgres import PASSWORD, postgres_server
 

@@ -9,16 +9,16 @@ from hypothesis import strategies as st
 from mlflow.exceptions import MlflowException
 from mlflow.store.tracking.file_store import FileStore
 
-from ingest.errors import SourceBroken
-from ingest.formats.mlflow import FORMAT
-from ingest.mapping.mapping import LogMapping
-from ingest.mlflow_stores import files as mlflow_files
-from ingest.mlflow_stores.files import is_of_file_store, place_of
-from ingest.mlflow_stores.meta import flat_yaml
-from ingest.report import Quarantined
-from ingest.rules import Rule
-from ingest.run_log import RunLog
-from ingest.sources.open import open_source
+from losslake_ingest.errors import SourceBroken
+from losslake_ingest.formats.mlflow import FORMAT
+from losslake_ingest.mapping.mapping import LogMapping
+from losslake_ingest.mlflow_stores import files as mlflow_files
+from losslake_ingest.mlflow_stores.files import is_of_file_store, place_of
+from losslake_ingest.mlflow_stores.meta import flat_yaml
+from losslake_ingest.report import Quarantined
+from losslake_ingest.rules import Rule
+from losslake_ingest.run_log import RunLog
+from losslake_ingest.sources.open import open_source
 from tests.ingest.formats.reading import cells, read, runs
 from tests.ingest.offers import Files, tar_bytes, written
 

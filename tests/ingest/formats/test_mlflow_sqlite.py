@@ -10,10 +10,10 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-from ingest.formats.mlflow import FORMAT
-from ingest.report import Quarantined
-from ingest.rules import Rule
-from ingest.run_log import RunLog
+from losslake_ingest.formats.mlflow import FORMAT
+from losslake_ingest.report import Quarantined
+from losslake_ingest.rules import Rule
+from losslake_ingest.run_log import RunLog
 from tests.ingest.formats.mlflow_stores import fill
 from tests.ingest.formats.reading import cells, read, runs
 

@@ -10,13 +10,13 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-from ingest.formats.format import Glimpse
-from ingest.formats.mllog import FORMAT
-from ingest.mapping.load import parse_mapping
-from ingest.mapping.mapping import LogMapping
-from ingest.report import Quarantined
-from ingest.rules import Rule
-from ingest.run_log import RunLog
+from losslake_ingest.formats.format import Glimpse
+from losslake_ingest.formats.mllog import FORMAT
+from losslake_ingest.mapping.load import parse_mapping
+from losslake_ingest.mapping.mapping import LogMapping
+from losslake_ingest.report import Quarantined
+from losslake_ingest.rules import Rule
+from losslake_ingest.run_log import RunLog
 from tests.ingest.formats.reading import cells, read, runs
 
 DEFAULTS = parse_mapping(FORMAT.defaults.encode(), "defaults")

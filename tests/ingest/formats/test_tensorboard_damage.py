@@ -10,18 +10,18 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-import ingest.formats.tensorboard
-from ingest.errors import SourceBroken
-from ingest.event_files.crc import crc32c, masked
-from ingest.event_files.data import Data
-from ingest.event_files.file import CUT_SHORT, DAMAGED, NO_EVENT, read_event_file
-from ingest.event_files.records import Break, Records, records
-from ingest.event_files.run import WRITTEN_TWICE
-from ingest.formats.tensorboard import FORMAT
-from ingest.mapping.mapping import LogMapping
-from ingest.report import Quarantined
-from ingest.run_log import RunLog
-from ingest.sources.open import open_source
+import losslake_ingest.formats.tensorboard
+from losslake_ingest.errors import SourceBroken
+from losslake_ingest.event_files.crc import crc32c, masked
+from losslake_ingest.event_files.data import Data
+from losslake_ingest.event_files.file import CUT_SHORT, DAMAGED, NO_EVENT, read_event_file
+from losslake_ingest.event_files.records import Break, Records, records
+from losslake_ingest.event_files.run import WRITTEN_TWICE
+from losslake_ingest.formats.tensorboard import FORMAT
+from losslake_ingest.mapping.mapping import LogMapping
+from losslake_ingest.report import Quarantined
+from losslake_ingest.run_log import RunLog
+from losslake_ingest.sources.open import open_source
 from tests.ingest.formats.reading import read, runs
 from tests.ingest.formats.tensorboard_files import (
     FILE,
@@ -177,7 +177,7 @@ def test_what_is_whole_before_a_broken_archive_is_read(tmp_path: Path) -> None:
 def test_folders_that_the_source_has_left_are_handed_on_when_memory_is_short(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(ingest.formats.tensorboard, "LARGEST_PENDING", 0)
+    monkeypatch.setattr(losslake_ingest.formats.tensorboard, "LARGEST_PENDING", 0)
     path = tmp_path / "runs.tar"
     with tarfile.open(path, "w") as archive:
         for name in ("b/1", "b/2", "b/sub/1", "a/1", "c/1", "a/2"):

@@ -18,12 +18,12 @@ from tensorboard.compat.tensorflow_stub.pywrap_tensorflow import masked_crc32c
 from tensorboard.summary.writer.event_file_writer import EventFileWriter
 from tensorboard.util import tensor_util
 
-from ingest.event_files.crc import checksums, masked_all
-from ingest.event_files.data import Data
-from ingest.event_files.file import NO_SCALAR, EventFile, read_event_file
-from ingest.event_files.layouts import take_alike
-from ingest.event_files.records import Records, records
-from ingest.formats.tensorboard import FORMAT
+from losslake_ingest.event_files.crc import checksums, masked_all
+from losslake_ingest.event_files.data import Data
+from losslake_ingest.event_files.file import NO_SCALAR, EventFile, read_event_file
+from losslake_ingest.event_files.layouts import take_alike
+from losslake_ingest.event_files.records import Records, records
+from losslake_ingest.formats.tensorboard import FORMAT
 from tests.ingest.formats.reading import runs
 from tests.ingest.formats.tensorboard_files import (
     FILE,

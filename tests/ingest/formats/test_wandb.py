@@ -5,13 +5,13 @@ from pathlib import Path
 
 import pytest
 
-from ingest.errors import SourceBroken
-from ingest.formats.format import Format
-from ingest.formats.wandb import FORMAT
-from ingest.mapping.mapping import AXIS_COUNTS, LogMapping
-from ingest.report import Quarantined
-from ingest.run_log import RunLog
-from ingest.sources.open import open_source
+from losslake_ingest.errors import SourceBroken
+from losslake_ingest.formats.format import Format
+from losslake_ingest.formats.wandb import FORMAT
+from losslake_ingest.mapping.mapping import AXIS_COUNTS, LogMapping
+from losslake_ingest.report import Quarantined
+from losslake_ingest.run_log import RunLog
+from losslake_ingest.sources.open import open_source
 from tests.ingest.formats.reading import runs
 from tests.ingest.formats.wandb_files import exit_record, framed, history_record, panel
 from tests.ingest.offers import tar_bytes, zip_bytes

@@ -12,12 +12,12 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from ingest.formats.format import Glimpse
-from ingest.formats.wandb import FORMAT
-from ingest.report import Quarantined
-from ingest.run_log import LoggedRows
-from ingest.wandb_files.history import BAD_LINE, read_json_lines
-from ingest.wandb_files.table import MEDIA, HistoryTable
+from losslake_ingest.formats.format import Glimpse
+from losslake_ingest.formats.wandb import FORMAT
+from losslake_ingest.report import Quarantined
+from losslake_ingest.run_log import LoggedRows
+from losslake_ingest.wandb_files.history import BAD_LINE, read_json_lines
+from losslake_ingest.wandb_files.table import MEDIA, HistoryTable
 from tests.ingest.formats.reading import cells, read, runs
 
 

@@ -9,14 +9,14 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from ingest.formats.format import Glimpse
-from ingest.formats.wandb import FORMAT
-from ingest.report import Quarantined
-from ingest.run_log import RunLog
-from ingest.wandb_files.offline import OfflineRun
-from ingest.wandb_files.records import RecordLog
-from ingest.wandb_files.table import MEDIA
-from ingest.wandb_files.wire import Malformed, fields, signed
+from losslake_ingest.formats.format import Glimpse
+from losslake_ingest.formats.wandb import FORMAT
+from losslake_ingest.report import Quarantined
+from losslake_ingest.run_log import RunLog
+from losslake_ingest.wandb_files.offline import OfflineRun
+from losslake_ingest.wandb_files.records import RecordLog
+from losslake_ingest.wandb_files.table import MEDIA
+from losslake_ingest.wandb_files.wire import Malformed, fields, signed
 from tests.ingest.formats.reading import cells, read, runs
 from tests.ingest.formats.wandb_files import exit_record, framed, history_record, offline_run, pb, run_record
 

@@ -9,12 +9,12 @@ import pytest
 from hypothesis import HealthCheck, assume, given, settings
 from hypothesis import strategies as st
 
-from ingest.formats.format import GLIMPSE, Glimpse
-from ingest.formats.wandb import FORMAT
-from ingest.report import Quarantined
-from ingest.run_log import LoggedRows, RunLog
-from ingest.wandb_files.panels import BAD_CELL, BAD_ROW, BOUND
-from ingest.wandb_files.private import private_text
+from losslake_ingest.formats.format import GLIMPSE, Glimpse
+from losslake_ingest.formats.wandb import FORMAT
+from losslake_ingest.report import Quarantined
+from losslake_ingest.run_log import LoggedRows, RunLog
+from losslake_ingest.wandb_files.panels import BAD_CELL, BAD_ROW, BOUND
+from losslake_ingest.wandb_files.private import private_text
 from tests.ingest.formats.reading import cells, read, runs
 from tests.ingest.formats.wandb_files import panel
 

@@ -2,9 +2,9 @@ from __future__ import annotations
 
 import pytest
 
-from ingest.wandb_files.config import Config
-from ingest.wandb_files.offline import OfflineRun
-from ingest.wandb_files.private import private_text
+from losslake_ingest.wandb_files.config import Config
+from losslake_ingest.wandb_files.offline import OfflineRun
+from losslake_ingest.wandb_files.private import private_text
 from tests.ingest.formats.wandb_files import framed, history_record, run_record
 
 

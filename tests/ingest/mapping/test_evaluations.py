@@ -10,13 +10,13 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from ingest.mapping.evaluations import NO_STEP, OVERWRITTEN, curve_of
-from ingest.mapping.mapping import Axis, LogMapping
-from ingest.mapping.refusal import Refusal
-from ingest.mapping.template import Template
-from ingest.rules import Rule
-from ingest.run_log import LoggedRows, RunLog
-from ingest.study import Curves
+from losslake_ingest.mapping.evaluations import NO_STEP, OVERWRITTEN, curve_of
+from losslake_ingest.mapping.mapping import Axis, LogMapping
+from losslake_ingest.mapping.refusal import Refusal
+from losslake_ingest.mapping.template import Template
+from losslake_ingest.rules import Rule
+from losslake_ingest.run_log import LoggedRows, RunLog
+from losslake_ingest.study import Curves
 
 MAPPING = LogMapping(
     metrics={"a": Template("val/loss"), "b": Template("val/accuracy")}, axes=[Axis("step")], elapsed_column="time"

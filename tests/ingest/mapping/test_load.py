@@ -6,11 +6,11 @@ from pathlib import Path
 
 import pytest
 
-from ingest.errors import BadMapping
-from ingest.formats.registry import formats
-from ingest.mapping.load import load_mapping, overlaid, parse_mapping
-from ingest.mapping.template import Template
-from ingest.mappings.shipped import mapping_file, shipped_mappings
+from losslake_ingest.errors import BadMapping
+from losslake_ingest.formats.registry import formats
+from losslake_ingest.mapping.load import load_mapping, overlaid, parse_mapping
+from losslake_ingest.mapping.template import Template
+from losslake_ingest.mappings.shipped import mapping_file, shipped_mappings
 
 WHOLE = """
 [collection]

@@ -2,10 +2,10 @@ from __future__ import annotations
 
 import pytest
 
-from ingest.mapping.guess import guessed_metric, guessed_pattern
-from ingest.mapping.metrics import metric_of
-from ingest.mapping.refusal import Refusal
-from ingest.mapping.template import Template
+from losslake_ingest.mapping.guess import guessed_metric, guessed_pattern
+from losslake_ingest.mapping.metrics import metric_of
+from losslake_ingest.mapping.refusal import Refusal
+from losslake_ingest.mapping.template import Template
 
 
 def test_a_column_takes_the_metric_of_its_line() -> None:

@@ -2,7 +2,7 @@ from __future__ import annotations
 
 import pytest
 
-from ingest.mapping.path_pattern import PathPattern
+from losslake_ingest.mapping.path_pattern import PathPattern
 
 
 @pytest.mark.parametrize(

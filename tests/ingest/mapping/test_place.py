@@ -5,11 +5,11 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from ingest.mapping.load import parse_mapping
-from ingest.mapping.place import STATUS_ASSUMED, PlacedRun, place
-from ingest.mapping.refusal import Refusal
-from ingest.rules import Rule
-from ingest.run_log import LoggedGoal, LoggedRows, RunLog
+from losslake_ingest.mapping.load import parse_mapping
+from losslake_ingest.mapping.place import STATUS_ASSUMED, PlacedRun, place
+from losslake_ingest.mapping.refusal import Refusal
+from losslake_ingest.rules import Rule
+from losslake_ingest.run_log import LoggedGoal, LoggedRows, RunLog
 
 ROWS = [LoggedRows({"step": np.array([0.0, 10.0]), "val/loss": np.array([2.0, 1.0])})]
 BASE = """

@@ -4,8 +4,8 @@ from pathlib import Path
 
 import pytest
 
-from ingest.mapping.side_files import MOST_FIELDS, SideFiles, fields_in
-from ingest.sources.open import open_source
+from losslake_ingest.mapping.side_files import MOST_FIELDS, SideFiles, fields_in
+from losslake_ingest.sources.open import open_source
 from tests.ingest.offers import unpacked
 
 

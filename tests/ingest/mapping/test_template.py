@@ -2,7 +2,7 @@ from __future__ import annotations
 
 import pytest
 
-from ingest.mapping.template import Template, UnknownField
+from losslake_ingest.mapping.template import Template, UnknownField
 
 
 def test_a_constant_keeps_its_type() -> None:

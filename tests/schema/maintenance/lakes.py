@@ -9,16 +9,16 @@ from pathlib import Path
 import pytest
 from pyiceberg.manifest import read_manifest_list
 
-from ingest import publish as publishing
-from ingest.run import ingest
-from schema.data_files import stored_table
-from schema.database import Release
-from schema.lake import Lake
-from schema.maintenance.run import Cleaned, clean
-from schema.maintenance.terms import Terms
-from schema.maintenance.unlisting import unlist
-from schema.tables import TABLES
-from schema.verification import verify
+from losslake.index.maintenance.run import Cleaned, clean
+from losslake.lake.data_files import stored_table
+from losslake.lake.lake import Lake
+from losslake.lake.maintenance.terms import Terms
+from losslake.lake.maintenance.unlisting import unlist
+from losslake.lake.verification import verify
+from losslake_ingest import publish as publishing
+from losslake_ingest.run import ingest
+from losslake_schema.database import Release
+from losslake_schema.tables import TABLES
 from tests.ingest.offers import TrialOffer, study_files, unpacked
 
 

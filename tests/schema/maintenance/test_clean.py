@@ -9,15 +9,15 @@ from pathlib import Path
 
 import pytest
 
-from schema.errors import LakeBroken, LossLakeError, UnknownRelease
-from schema.lake import Lake
-from schema.maintenance.alone import alone
-from schema.maintenance.run import clean
-from schema.maintenance.unlisting import to_unlist, unlist
-from schema.serving import open_release
-from schema.tables import TABLES
-from schema.workload_files import workloads_folder
-from schema.workload_index import open_workloads
+from losslake.index.maintenance.run import clean
+from losslake.index.serving import open_release
+from losslake.index.workload_files import workloads_folder
+from losslake.index.workload_index import open_workloads
+from losslake.lake.lake import Lake
+from losslake.lake.maintenance.alone import alone
+from losslake.lake.maintenance.unlisting import to_unlist, unlist
+from losslake_schema.errors import LakeBroken, LossLakeError, UnknownRelease
+from losslake_schema.tables import TABLES
 from tests.schema.maintenance.lakes import (
     content,
     needed,

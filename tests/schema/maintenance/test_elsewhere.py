@@ -7,12 +7,12 @@ from pathlib import Path
 
 import pytest
 
-from schema.errors import LossLakeError
-from schema.lake import Lake
-from schema.maintenance.alone import alone
-from schema.maintenance.run import clean
-from schema.serving import open_release
-from schema.workload_index import open_workloads
+from losslake.index.maintenance.run import clean
+from losslake.index.serving import open_release
+from losslake.index.workload_index import open_workloads
+from losslake.lake.lake import Lake
+from losslake.lake.maintenance.alone import alone
+from losslake_schema.errors import LossLakeError
 from tests.schema.maintenance.lakes import (
     needed,
     problems,

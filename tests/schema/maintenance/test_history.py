@@ -11,13 +11,13 @@ from pathlib import Path
 
 import pytest
 
-from ingest import compaction
-from ingest.compaction import compact
-from schema.iceberg_tables import PatientCatalog
-from schema.lake import Lake
-from schema.maintenance.run import clean
-from schema.maintenance.unlisting import to_unlist, unlist
-from schema.store.folder import FolderStore
+from losslake.index.maintenance.run import clean
+from losslake.lake.iceberg_tables import PatientCatalog
+from losslake.lake.lake import Lake
+from losslake.lake.maintenance.unlisting import to_unlist, unlist
+from losslake.lake.store.folder import FolderStore
+from losslake_ingest import compaction
+from losslake_ingest.compaction import compact
 from tests.forked import Forked
 from tests.schema.maintenance.lakes import (
     content,

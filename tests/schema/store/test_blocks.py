@@ -9,8 +9,8 @@ from pathlib import Path
 
 import pytest
 
-from schema.store import blocks as blocks_module
-from schema.store.blocks import Blocks
+from losslake.lake.store import blocks as blocks_module
+from losslake.lake.store.blocks import Blocks
 
 BLOCK = 8
 DATA = bytes(range(100))

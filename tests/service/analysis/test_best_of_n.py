@@ -10,8 +10,8 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from service.analysis.another_search import another_search, ratio_to_best
-from service.analysis.best_of_n import (
+from losslake.analysis.another_search import another_search, ratio_to_best
+from losslake.analysis.best_of_n import (
     chance_of_none,
     chance_of_reaching,
     expected_best,

@@ -7,8 +7,8 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from service.analysis.break_points import NO_BREAK_POINT, BreakPoint, max_useful_batch_size, perfect_scaling_end
-from service.analysis.scaling_shape import scaling_shape
+from losslake.analysis.break_points import NO_BREAK_POINT, BreakPoint, max_useful_batch_size, perfect_scaling_end
+from losslake.analysis.scaling_shape import scaling_shape
 from tests.service.analysis.test_hyperbola import ZHANG, ZHANG_BATCH_SIZES
 
 SIZES = (1, 2, 4, 8, 16)

@@ -7,8 +7,8 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from service.analysis.critical_batch_size import CurveFit, fit_curve, mccandlish2018, zhang2024
-from service.analysis.hyperbola import KINDS, Kind
+from losslake.analysis.critical_batch_size import CurveFit, fit_curve, mccandlish2018, zhang2024
+from losslake.analysis.hyperbola import KINDS, Kind
 from tests.service.analysis.test_hyperbola import ZHANG, ZHANG_BATCH_SIZES
 
 SIZES = 2.0 ** np.arange(11)

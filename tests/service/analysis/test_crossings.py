@@ -8,7 +8,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from service.analysis.crossings import (
+from losslake.analysis.crossings import (
     NEVER,
     Comparator,
     CrossingRule,

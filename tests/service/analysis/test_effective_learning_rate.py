@@ -5,7 +5,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from service.analysis.effective_learning_rate import (
+from losslake.analysis.effective_learning_rate import (
     effective_learning_rate,
     effective_learning_rates,
     momentum_or_plain,

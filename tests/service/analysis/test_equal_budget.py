@@ -10,7 +10,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from service.analysis.equal_budget import Flip, chances, flips, median_best, ranks, shared_budget
+from losslake.analysis.equal_budget import Flip, chances, flips, median_best, ranks, shared_budget
 
 INF, NAN = math.inf, math.nan
 STEPS = st.lists(st.integers(1, 6).map(float) | st.just(INF), min_size=1, max_size=6)

@@ -5,7 +5,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from service.analysis.goal_region import (
+from losslake.analysis.goal_region import (
     INCOMPLETE,
     INFEASIBLE,
     NOT_REACHED,
@@ -18,7 +18,7 @@ from service.analysis.goal_region import (
     is_stability_limited,
     outcomes,
 )
-from service.analysis.tuned_study import TunedStudy
+from losslake.analysis.tuned_study import TunedStudy
 
 INF, NAN = math.inf, math.nan
 

@@ -6,8 +6,8 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from service.analysis.heuristics import regret, scaled_learning_rate
-from service.analysis.tuned_study import TunedStudy, nearest_trials
+from losslake.analysis.heuristics import regret, scaled_learning_rate
+from losslake.analysis.tuned_study import TunedStudy, nearest_trials
 
 INF, NAN = math.inf, math.nan
 

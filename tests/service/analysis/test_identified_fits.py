@@ -7,9 +7,9 @@ import math
 import numpy as np
 import pytest
 
-from service.analysis.hyperbola import fit_hyperbola
-from service.analysis.identifiability import identifiability
-from service.analysis.identified_fits import identified_fits
+from losslake.analysis.hyperbola import fit_hyperbola
+from losslake.analysis.identifiability import identifiability
+from losslake.analysis.identified_fits import identified_fits
 
 INF = math.inf
 SIZES = 2.0 ** np.arange(0, 20, 2)

@@ -5,7 +5,7 @@ import math
 import numpy as np
 import pytest
 
-from service.analysis.median import median_of
+from losslake.analysis.median import median_of
 
 INF = math.inf
 

@@ -5,8 +5,8 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from service.analysis.break_points import max_useful_batch_size, perfect_scaling_end
-from service.analysis.critical_batch_size import fit_curve
+from losslake.analysis.break_points import max_useful_batch_size, perfect_scaling_end
+from losslake.analysis.critical_batch_size import fit_curve
 from tests.service.analysis.noisy_quadratic import STEP_SIZES, steps_to_target, steps_with
 
 BATCH_SIZES = [2**i for i in range(11)]

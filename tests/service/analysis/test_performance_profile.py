@@ -10,7 +10,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from hypothesis.extra import numpy as arrays
 
-from service.analysis.performance_profile import (
+from losslake.analysis.performance_profile import (
     exact_scores,
     geometric_mean_of_ratios,
     ratios_to_best,

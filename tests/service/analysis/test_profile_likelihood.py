@@ -8,10 +8,10 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from scipy import stats
 
-from service.analysis.hyperbola import KINDS, Kind, fit_hyperbolas
-from service.analysis.identifiability import gates, identifiability
-from service.analysis.log_curves import Floats
-from service.analysis.profile_likelihood import profile_intervals
+from losslake.analysis.hyperbola import KINDS, Kind, fit_hyperbolas
+from losslake.analysis.identifiability import gates, identifiability
+from losslake.analysis.log_curves import Floats
+from losslake.analysis.profile_likelihood import profile_intervals
 
 N_DRAWS = 300
 

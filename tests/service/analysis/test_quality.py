@@ -11,8 +11,8 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from service.analysis.envelope import NEVER, lower_envelope
-from service.analysis.quality import (
+from losslake.analysis.envelope import NEVER, lower_envelope
+from losslake.analysis.quality import (
     NO_LIMIT,
     Budget,
     best_within,

@@ -12,7 +12,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from scipy import stats
 
-from service.analysis.rcp import (
+from losslake.analysis.rcp import (
     ReferencePoint,
     Rules,
     interpolated,

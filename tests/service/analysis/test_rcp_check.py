@@ -9,8 +9,8 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from service.analysis.rcp import ReferencePoint, Rules, reference_point
-from service.analysis.rcp_check import check, point_at
+from losslake.analysis.rcp import ReferencePoint, Rules, reference_point
+from losslake.analysis.rcp_check import check, point_at
 
 RULES = Rules(5)
 POINTS = [

@@ -10,7 +10,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from service.analysis.rcp_file import reference_runs
+from losslake.analysis.rcp_file import reference_runs
 
 
 def record(**changes: Any) -> dict[str, Any]:

@@ -7,7 +7,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from service.analysis.search_range import SearchRange, search_ranges
+from losslake.analysis.search_range import SearchRange, search_ranges
 
 NAN, INF = math.nan, math.inf
 LINEAR = SearchRange("DOUBLE", "LINEAR_SCALE", 2.0, 4.0)

@@ -9,8 +9,8 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from service.analysis.envelope import Envelope, breakpoints, lower_envelope, steps_to_targets
-from service.analysis.target_sweep import (
+from losslake.analysis.envelope import Envelope, breakpoints, lower_envelope, steps_to_targets
+from losslake.analysis.target_sweep import (
     Reach,
     TargetInterval,
     chosen_targets,

@@ -9,7 +9,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from service.analysis.time_cost import goodput, is_on_front, statistical_efficiency, throughput
+from losslake.analysis.time_cost import goodput, is_on_front, statistical_efficiency, throughput
 
 NAN, INF = math.nan, math.inf
 POINTS = st.lists(st.tuples(*[st.sampled_from([1.0, 2.0, 3.0, 4.0, INF, NAN])] * 2), max_size=7)

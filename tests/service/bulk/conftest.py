@@ -7,8 +7,8 @@ from collections.abc import Iterator
 import pytest
 from fastapi.testclient import TestClient
 
-from ingest.run import ingest
-from schema.lake import Lake
+from losslake.lake.lake import Lake
+from losslake_ingest.run import ingest
 from tests.applications import without_sql
 from tests.ingest.offers import TrialOffer, study_files, unpacked
 from tests.service import running

@@ -16,9 +16,9 @@ import polars as pl
 import pyarrow.parquet as pq
 import pytest
 
-from schema.lake import Lake
-from schema.serving import open_release
-from schema.tables import STUDY_KEYS
+from losslake.index.serving import open_release
+from losslake.lake.lake import Lake
+from losslake_schema.tables import STUDY_KEYS
 
 ROOT = Path(__file__).parents[3]
 METRIC = "val/classification_error"

@@ -9,8 +9,14 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from service.bulk.conditions import UnsatisfiableRange, Version, asked_range, not_modified, precondition_failed
-from service.bulk.file_response import next_chunk
+from losslake_service.files.conditions import (
+    UnsatisfiableRange,
+    Version,
+    asked_range,
+    not_modified,
+    precondition_failed,
+)
+from losslake_service.files.file_response import next_chunk
 
 MOMENT = datetime(2026, 11, 21, 12, 0, 0, tzinfo=UTC)
 VERSION = Version('"abc"', MOMENT)

@@ -17,12 +17,12 @@ from fastapi.testclient import TestClient
 from starlette.datastructures import Headers
 from starlette.types import Message, Receive, Scope, Send
 
-from schema.errors import LakeBroken
-from schema.lake import Lake
-from schema.places import places, url_path
-from service.app import create_app
-from service.bulk.conditions import Version
-from service.bulk.file_response import FileAnswer, ServedFile
+from losslake.lake.lake import Lake
+from losslake.lake.places import places, url_path
+from losslake_schema.errors import LakeBroken
+from losslake_service.app import create_app
+from losslake_service.files.conditions import Version
+from losslake_service.files.file_response import FileAnswer, ServedFile
 from tests.service.bulk.conftest import WORKLOADS
 
 

@@ -12,11 +12,11 @@ import pytest
 from fastapi.testclient import TestClient
 from starlette.types import Message
 
-from schema.errors import LakeBroken, LossLakeError
-from schema.lake import Lake
-from service.bulk import stored_answer
-from service.bulk.answer_head import AnswerHead
-from service.bulk.stored_answer import StoredAnswer
+from losslake.lake.lake import Lake
+from losslake_schema.errors import LakeBroken, LossLakeError
+from losslake_service.files import stored_answer
+from losslake_service.files.answer_head import AnswerHead
+from losslake_service.files.stored_answer import StoredAnswer
 from tests.applications import without_sql
 from tests.servers.nginx import nginx_server
 from tests.servers.processes import free_port

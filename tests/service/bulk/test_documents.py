@@ -12,7 +12,7 @@ import pytest
 from fastapi.testclient import TestClient
 from mlcroissant._src.core import constants
 
-from schema.lake import Lake
+from losslake.lake.lake import Lake
 from tests.applications import without_sql
 
 DOCUMENTS = ("README.md", "CITATION.cff", "SHA256SUMS", "croissant.json")

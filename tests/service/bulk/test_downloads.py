@@ -16,7 +16,7 @@ from urllib.request import urlopen
 import psutil
 import pytest
 
-from schema.lake import Lake
+from losslake.lake.lake import Lake
 from tests.service.running import SECONDS, Running
 from tests.service.running import served as running_service
 

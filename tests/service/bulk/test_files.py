@@ -10,8 +10,8 @@ import pyarrow.parquet as pq
 import pytest
 from fastapi.testclient import TestClient
 
-from schema.file_list import file_list
-from schema.lake import Lake
+from losslake.index.file_list import file_list
+from losslake.lake.lake import Lake
 
 URL = "/v1/releases/1/files"
 KEYS = ("collection", "dataset", "model", "optimizer", "batch_size")

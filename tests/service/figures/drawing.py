@@ -10,9 +10,9 @@ from typing import Any
 import pyarrow as pa
 import vl_convert
 
-from service.figures.figure import encoded
-from service.figures.figure_formats import Document
-from service.figures.panel import Series
+from losslake.figures.figure import encoded
+from losslake.figures.figure_formats import Document
+from losslake.figures.panel import Series
 
 _IS_A_COLOUR = re.compile("#[0-9a-fA-F]{6,8}").fullmatch
 _HOLDS_A_COLOUR = re.compile("(?!text|subtitle|title|domain).*").fullmatch

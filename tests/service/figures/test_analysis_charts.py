@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-from service.figures.charts.target_sweep import target_sweep_chart
-from service.figures.charts.time_cost import time_cost_chart
-from service.figures.charts.tuning_budget import tuning_budget_chart
-from service.figures.figure import figure
-from service.figures.panel import Panel, Series
+from losslake.figures.charts.target_sweep import target_sweep_chart
+from losslake.figures.charts.time_cost import time_cost_chart
+from losslake.figures.charts.tuning_budget import tuning_budget_chart
+from losslake.figures.figure import figure
+from losslake.figures.panel import Panel, Series
 from tests.service.figures.drawing import marks, series, words
 
 PANEL = Panel(width=300, height=200)

@@ -7,13 +7,13 @@ import math
 import numpy as np
 import pytest
 
-from service.figures.charts.best import best_chart
-from service.figures.charts.curves import curves_chart, within_reason
-from service.figures.charts.learning_rate_momentum import learning_rate_momentum_chart
-from service.figures.charts.learning_rates import learning_rates_chart
-from service.figures.figure import figure
-from service.figures.figure_formats import Document
-from service.figures.panel import Panel
+from losslake.figures.charts.best import best_chart
+from losslake.figures.charts.curves import curves_chart, within_reason
+from losslake.figures.charts.learning_rate_momentum import learning_rate_momentum_chart
+from losslake.figures.charts.learning_rates import learning_rates_chart
+from losslake.figures.figure import figure
+from losslake.figures.figure_formats import Document
+from losslake.figures.panel import Panel
 from tests.service.figures.drawing import marks, series, svg_of, texts, words
 
 PANEL = Panel(width=300, height=200)

@@ -7,12 +7,12 @@ from itertools import combinations
 import numpy as np
 import pytest
 
-from service.figures import dark, theme
-from service.figures.charts.curves import curves_chart
-from service.figures.charts.scaling import Regimes, scaling_chart
-from service.figures.dark import DARK, in_theme
-from service.figures.figure import figure
-from service.figures.panel import Panel
+from losslake.figures import dark, theme
+from losslake.figures.charts.curves import curves_chart
+from losslake.figures.charts.scaling import Regimes, scaling_chart
+from losslake.figures.dark import DARK, in_theme
+from losslake.figures.figure import figure
+from losslake.figures.panel import Panel
 from tests.service.figures.drawing import colours_of, series
 from tests.service.figures.test_theme import LEAST_DIFFERENCE, contrast, difference
 

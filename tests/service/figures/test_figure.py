@@ -7,11 +7,11 @@ import vl_convert
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from service.figures.axes import log_limits, powers
-from service.figures.caption import caption, wrapped
-from service.figures.charts.scaling import scaling_chart
-from service.figures.figure import encoded, figure
-from service.figures.panel import Panel
+from losslake.figures.axes import log_limits, powers
+from losslake.figures.caption import caption, wrapped
+from losslake.figures.charts.scaling import scaling_chart
+from losslake.figures.figure import encoded, figure
+from losslake.figures.panel import Panel
 from tests.service.figures.drawing import series, sizes_of_type, svg_of, texts
 
 WORKLOAD = "bundled/digits/mlp_64/nesterov_momentum"

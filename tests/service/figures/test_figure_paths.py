@@ -14,10 +14,10 @@ import pytest
 import vl_convert
 from fastapi.testclient import TestClient
 
-from schema.lake import Lake
-from service.figures.dark import DARK, GROUND
-from service.figures.figure_formats import MEDIA_TYPES, Document
-from service.figures.kinds import KINDS
+from losslake.figures.dark import DARK, GROUND
+from losslake.figures.figure_formats import MEDIA_TYPES, Document
+from losslake.figures.kinds import KINDS
+from losslake.lake.lake import Lake
 from tests.applications import without_sql
 from tests.service.conftest import ERROR
 from tests.service.figures.drawing import SVG, colours_of, marks, sizes_of_type, texts, width_of

@@ -6,8 +6,8 @@ import math
 
 import pyarrow as pa
 
-from service.figures.charts.scaling import Regimes
-from service.figures.drawings.known_regimes import known_regimes
+from losslake.figures.charts.scaling import Regimes
+from losslake.figures.drawings.known_regimes import known_regimes
 
 
 def rows(*steps: float | None) -> pa.Table:

@@ -8,11 +8,11 @@ from urllib.parse import unquote
 
 import pytest
 
-from service.figures.charts.best import best_chart
-from service.figures.figure import encoded, figure
-from service.figures.links import Links, literal
-from service.figures.panel import Panel, Series
-from service.figures.rendering import rendered
+from losslake.figures.charts.best import best_chart
+from losslake.figures.figure import encoded, figure
+from losslake.figures.links import Links, literal
+from losslake.figures.panel import Panel, Series
+from losslake.figures.rendering import rendered
 from tests.service.figures.drawing import series
 
 HOSTILE = (

@@ -4,13 +4,13 @@ from __future__ import annotations
 
 import pytest
 
-from service.answers.analysis.profiles import Part, profiles
-from service.answers.selection import Selection
-from service.figures.charts.profile import profile_chart
-from service.figures.drawing import Drawing, Drawn
-from service.figures.drawings.profile import draw
-from service.figures.figure import figure
-from service.figures.panel import Panel
+from losslake.figures.charts.profile import profile_chart
+from losslake.figures.drawing import Drawing, Drawn
+from losslake.figures.drawings.profile import draw
+from losslake.figures.figure import figure
+from losslake.figures.panel import Panel
+from losslake.questions.analysis.profiles import Part, profiles
+from losslake.questions.selection import Selection
 from tests.service.answers.analysis.test_compare import reaching
 from tests.service.figures.drawing import marks, series, svg_of, texts, words
 from tests.service.views import METRIC, OTHER, WORKLOAD, view_of

@@ -4,16 +4,16 @@ from __future__ import annotations
 
 from typing import Any
 
-from schema.names import Workload
-from service.answers.analysis.compare import compare
-from service.answers.goal import Goal
-from service.answers.selection import Selection
-from service.figures.charts.ratio import ratio_chart
-from service.figures.drawing import Drawing
-from service.figures.drawings.ratio import draw
-from service.figures.figure import figure
-from service.figures.figure_formats import Document
-from service.figures.panel import Panel, Series
+from losslake.figures.charts.ratio import ratio_chart
+from losslake.figures.drawing import Drawing
+from losslake.figures.drawings.ratio import draw
+from losslake.figures.figure import figure
+from losslake.figures.figure_formats import Document
+from losslake.figures.panel import Panel, Series
+from losslake.questions.analysis.compare import compare
+from losslake.questions.goal import Goal
+from losslake.questions.selection import Selection
+from losslake_schema.names import Workload
 from tests.oracle import Row
 from tests.service.answers.analysis.test_compare import reaching
 from tests.service.figures.drawing import marks, series, svg_of, texts, words

@@ -10,10 +10,10 @@ from collections.abc import Iterator
 import psutil
 import pytest
 
-from service.figures.errors import FiguresBusy, RenderingFailed
-from service.figures.messages import Rendered
-from service.figures.renderer import MOST_WAITING, Renderer
-from service.figures.rendering import rendered
+from losslake.figures.errors import FiguresBusy, RenderingFailed
+from losslake.figures.messages import Rendered
+from losslake.figures.renderer import MOST_WAITING, Renderer
+from losslake.figures.rendering import rendered
 
 POINT = b'{"data": {"values": [{"x": 1}]}, "mark": "point", "encoding": {"x": {"field": "x", "type": "quantitative"}}}'
 

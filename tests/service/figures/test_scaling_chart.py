@@ -2,10 +2,10 @@ from __future__ import annotations
 
 import math
 
-from service.figures.charts.scaling import Regimes, scaling_chart
-from service.figures.figure import encoded, figure
-from service.figures.legend import legend
-from service.figures.panel import Panel
+from losslake.figures.charts.scaling import Regimes, scaling_chart
+from losslake.figures.figure import encoded, figure
+from losslake.figures.legend import legend
+from losslake.figures.panel import Panel
 from tests.service.figures.drawing import marks, series, svg_of, texts, words
 
 PANEL = Panel(title="Steps to 0.05", width=300, height=200)

@@ -8,7 +8,7 @@ import numpy as np
 import numpy.typing as npt
 import pytest
 
-from service.figures import theme
+from losslake.figures import theme
 
 Floats = npt.NDArray[np.float64]
 

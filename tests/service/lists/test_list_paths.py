@@ -13,10 +13,10 @@ from urllib.parse import urljoin
 import pytest
 from fastapi.testclient import TestClient
 
-from ingest.run import ingest
-from schema.lake import Lake
-from service.app import create_app
-from service.rest import questions
+from losslake.lake.lake import Lake
+from losslake.questions import questions
+from losslake_ingest.run import ingest
+from losslake_service.app import create_app
 from tests.archives import write_workload
 from tests.oracle import Row
 from tests.service.conftest import ERROR

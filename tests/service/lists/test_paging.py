@@ -15,13 +15,13 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from service.errors import BadParameter
-from service.lists.filters import conditions
-from service.lists.listing import Listing
-from service.lists.paging import LONGEST_CURSOR, Cursor, SortKey
-from service.lists.rows import ListQuestion, list_rows
-from service.tabular.answer import Answer
-from service.tabular.column import Column, RowShape
+from losslake.output.answer import Answer
+from losslake.output.column import Column, RowShape
+from losslake.questions.errors import BadParameter
+from losslake.questions.lists.filters import conditions
+from losslake.questions.lists.listing import Listing
+from losslake.questions.lists.paging import LONGEST_CURSOR, Cursor, SortKey
+from losslake.questions.lists.rows import ListQuestion, list_rows
 
 Row = dict[str, Any]
 KINDS = {

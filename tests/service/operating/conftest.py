@@ -14,11 +14,11 @@ from fastapi import FastAPI, Request, Response
 from fastapi.responses import HTMLResponse, StreamingResponse
 from fastapi.testclient import TestClient
 
-from schema.lake import Lake
-from service.operating.operate import operate
-from service.operating.request_lines import RequestLines
-from service.releases import Releases
-from service.settings import Settings
+from losslake.lake.lake import Lake
+from losslake.questions.releases import Releases
+from losslake_service.operation.operate import operate
+from losslake_service.operation.request_lines import RequestLines
+from losslake_service.settings import Settings
 from tests.service.running import Running, served
 
 BODY = json.dumps({"rows": list(range(2000))}).encode()

@@ -12,9 +12,9 @@ from hypothesis import given
 from hypothesis import strategies as st
 from starlette.types import Message
 
-from service.operating.compression import Compress
-from service.operating.content_codings import CODINGS, Coding, encoded, encoder, preferred
-from service.operating.entity_tags import as_asked, with_suffix, without_suffix
+from losslake_service.operation.compression import Compress
+from losslake_service.operation.content_codings import CODINGS, Coding, encoded, encoder, preferred
+from losslake_service.operation.entity_tags import as_asked, with_suffix, without_suffix
 from tests.service.operating.conftest import BODY, Make
 
 ZSTD = bytes.fromhex("28b52ffd")

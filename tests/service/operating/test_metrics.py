@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 from prometheus_client.parser import text_string_to_metric_families
 
-from service.operating.metrics import FOLDER, Metrics
+from losslake_service.operation.metrics import FOLDER, Metrics
 from tests.service.operating.conftest import Make, Operated
 
 Sample = dict[tuple[str, frozenset[tuple[str, str]]], float]

@@ -8,7 +8,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from service.operating.rate_limits import RateLimit, network_of
+from losslake_service.operation.rate_limits import RateLimit, network_of
 from tests.service.operating.conftest import Make
 
 

@@ -9,11 +9,11 @@ import pytest
 from fastapi import FastAPI
 from fastapi.testclient import TestClient
 
-from ingest.run import ingest
-from schema.lake import Lake
-from service.app import create_app
-from service.operating import readiness as module
-from service.operating.readiness import readiness
+from losslake.lake.lake import Lake
+from losslake_ingest.run import ingest
+from losslake_service.app import create_app
+from losslake_service.operation import readiness as module
+from losslake_service.operation.readiness import readiness
 from tests.applications import without_sql
 
 

@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 from starlette.types import Message
 
-from service.operating.request_bodies import LimitBodies
+from losslake_service.operation.request_bodies import LimitBodies
 from tests.service.operating.conftest import Make
 
 

@@ -13,9 +13,9 @@ import pytest
 from hypothesis import example, given
 from hypothesis import strategies as st
 
-from service.operating.logs import JsonLines, TextLines, timestamp
-from service.operating.request_ids import RequestIds, current_request_id
-from service.operating.request_lines import Answered, RequestLines
+from losslake_service.operation.logs import JsonLines, TextLines, timestamp
+from losslake_service.operation.request_ids import RequestIds, current_request_id
+from losslake_service.operation.request_lines import Answered, RequestLines
 from tests.service.operating.conftest import BODY, Make
 from tests.service.running import Running
 

@@ -7,6 +7,6 @@ SLOW_TO_IMPORT = {"altair", "pyiceberg", "scipy.optimize", "scipy.special", "sci
 
 
 def test_it_starts_without_what_takes_long_to_import_and_few_requests_need() -> None:
-    program = "import sys, service.serve; print(*sys.modules)"
+    program = "import sys, losslake_service.serve; print(*sys.modules)"
     done = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, check=True)
     assert SLOW_TO_IMPORT.isdisjoint(done.stdout.split())

@@ -14,8 +14,8 @@ import pytest
 import uvicorn
 from starlette.types import Message, Receive, Scope, Send
 
-from service.operating.http_protocol import BoundedHttp
-from service.operating.zero_copy import ZERO_COPY
+from losslake_service.operation.http_protocol import BoundedHttp
+from losslake_service.operation.zero_copy import ZERO_COPY
 
 FILE = bytes(range(256)) * 40_000
 START: Message = {"type": "http.response.start", "status": 200, "headers": []}

@@ -8,9 +8,9 @@ from pathlib import Path
 
 import pytest
 
-from ingest.run import ingest
-from schema.lake import Lake
-from service.release_view import ReleaseView
+from losslake.lake.lake import Lake
+from losslake.questions.release_view import ReleaseView
+from losslake_ingest.run import ingest
 from tests.service.papers import synthetic_archive
 
 

@@ -15,13 +15,13 @@ from fastapi.testclient import TestClient
 from typer.testing import CliRunner
 
 from losslake.__main__ import app
-from schema.errors import LossLakeError
-from schema.lake import Lake
-from service.figures.figure_formats import MEDIA_TYPES
-from service.papers.drawn import drawn_figure
-from service.papers.files import figure_bytes
-from service.papers.paper import paper
-from service.release_view import ReleaseView
+from losslake.figures.figure_formats import MEDIA_TYPES
+from losslake.figures.papers.drawn import drawn_figure
+from losslake.figures.papers.files import figure_bytes
+from losslake.figures.papers.paper import paper
+from losslake.lake.lake import Lake
+from losslake.questions.release_view import ReleaseView
+from losslake_schema.errors import LossLakeError
 from tests.applications import without_sql
 from tests.service.papers.conftest import made_lake
 

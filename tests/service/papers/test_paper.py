@@ -8,9 +8,9 @@ from pathlib import Path
 import pytest
 from pydantic import ValidationError
 
-from service.errors import UnknownName
-from service.papers.choices import Choices
-from service.papers.paper import paper, papers, read_paper
+from losslake.figures.papers.choices import Choices
+from losslake.figures.papers.paper import paper, papers, read_paper
+from losslake.questions.errors import UnknownName
 
 DOCUMENTS = (Path(__file__).parents[3] / "docs" / "papers.md").read_text("utf-8")
 HEAD = """

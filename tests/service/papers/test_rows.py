@@ -7,9 +7,9 @@ from typing import Any
 
 import pytest
 
-from service.papers.paper import paper
-from service.papers.rows import all_rows, figure_rows
-from service.release_view import ReleaseView
+from losslake.figures.papers.paper import paper
+from losslake.figures.papers.rows import all_rows, figure_rows
+from losslake.questions.release_view import ReleaseView
 from tests.service.papers import notebook, reference
 from tests.service.papers.reference import BUDGETS, OPTIMAL, PRINTED_BATCH_SIZES, SCATTER, STEPS, SeriesOf
 from tests.service.papers.synthetic_archive import (

@@ -8,8 +8,8 @@ from pathlib import Path
 import pytest
 from fastapi.testclient import TestClient
 
-from ingest.run import ingest
-from schema.lake import Lake
+from losslake.lake.lake import Lake
+from losslake_ingest.run import ingest
 from tests.applications import without_sql
 from tests.archives import write_workload
 from tests.oracle import Row

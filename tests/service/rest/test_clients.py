@@ -18,9 +18,9 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 
-from schema.lake import Lake
-from service.tabular.answer import Answer
-from service.tabular.formats import FORMATS
+from losslake.lake.lake import Lake
+from losslake.output.answer import Answer
+from losslake.output.formats import FORMATS
 from tests.service.conftest import ERROR, Curves
 from tests.service.running import Running, served
 

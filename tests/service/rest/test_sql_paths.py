@@ -12,10 +12,10 @@ import pyarrow as pa
 import pytest
 from fastapi.testclient import TestClient
 
-from schema.lake import Lake
-from schema.serving import open_release
-from service.app import create_app
-from service.settings import Settings
+from losslake.index.serving import open_release
+from losslake.lake.lake import Lake
+from losslake_service.app import create_app
+from losslake_service.settings import Settings
 from tests.applications import without_sql
 from tests.service.conftest import ERROR
 

@@ -12,10 +12,10 @@ import pyarrow.parquet as pq
 import pytest
 from fastapi.testclient import TestClient
 
-from ingest.run import ingest
-from schema.lake import Lake
-from service.answers import curves as curves_module
-from service.rest import questions as questions_module
+from losslake.lake.lake import Lake
+from losslake.questions import curves as curves_module
+from losslake.questions import questions as questions_module
+from losslake_ingest.run import ingest
 from tests.applications import without_sql
 from tests.service.conftest import ERROR
 from tests.service.test_releases import publish_a_better_trial

@@ -10,12 +10,12 @@ from typing import Any, TypeVar
 
 import pytest
 
-from schema.lake import Lake
-from schema.serving import serving_file
-from service.sandbox.errors import SqlProblem
-from service.sandbox.limits import SqlLimits
-from service.sandbox.sandbox import SqlSandbox
-from service.sandbox.statement import Parameters
+from losslake.index.serving import serving_file
+from losslake.lake.lake import Lake
+from losslake_service.sandbox.errors import SqlProblem
+from losslake_service.sandbox.limits import SqlLimits
+from losslake_service.sandbox.sandbox import SqlSandbox
+from losslake_service.sandbox.statement import Parameters
 
 T = TypeVar("T")
 SMALL = SqlLimits(seconds=0.6, memory_mb=400, result_mb=4, result_rows=10_000, workers=2, waiting=4)

@@ -6,7 +6,7 @@ from collections.abc import Iterator
 
 import pytest
 
-from schema.lake import Lake
+from losslake.lake.lake import Lake
 from tests.service.sandbox.asking import SMALL, TAKEN, UNCHECKED, Asked, now
 
 

@@ -10,8 +10,8 @@ import socket
 
 import duckdb
 
-from service.sandbox.admission import Tables
-from service.sandbox.worker import main
+from losslake_service.sandbox.admission import Tables
+from losslake_service.sandbox.worker import main
 
 KNOWN = {"ctypes": ctypes, "os": os, "resource": resource, "signal": signal, "socket": socket}
 

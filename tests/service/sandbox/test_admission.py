@@ -5,8 +5,8 @@ from __future__ import annotations
 import duckdb
 import pytest
 
-from service.sandbox import errors
-from service.sandbox.admission import allowed_functions
+from losslake_service.sandbox import errors
+from losslake_service.sandbox.admission import allowed_functions
 from tests.service.sandbox.asking import Asked
 
 REFUSED = [

@@ -10,10 +10,10 @@ import duckdb
 import pyarrow as pa
 import pytest
 
-from schema.lake import Lake
-from schema.serving import open_release
-from service.sandbox import errors
-from service.sandbox.limits import SqlLimits
+from losslake.index.serving import open_release
+from losslake.lake.lake import Lake
+from losslake_service.sandbox import errors
+from losslake_service.sandbox.limits import SqlLimits
 from tests.service.sandbox.asking import Asked, now
 
 ORDINARY = [

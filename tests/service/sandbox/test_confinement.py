@@ -12,7 +12,7 @@ from pathlib import Path
 
 import pytest
 
-from service.sandbox.errors import SqlProblem
+from losslake_service.sandbox.errors import SqlProblem
 from tests.service.sandbox.asking import SMALL, Asked, now, state_of
 
 on_linux = pytest.mark.skipif(sys.platform != "linux", reason="only Linux confines")
@@ -251,7 +251,7 @@ def test_neither_errors_nor_results_name_a_path_of_the_server(ask: Asked, statem
 _PARENT = """
 import asyncio, os, signal, sys
 from pathlib import Path
-from service.sandbox.sandbox import SqlSandbox
+from losslake_service.sandbox.sandbox import SqlSandbox
 sandbox = SqlSandbox()
 asyncio.run(sandbox.start(Path(sys.argv[1]), Path(sys.argv[2])))
 print(*(worker.process_id for worker in [*sandbox._idle, sandbox._spare]), flush=True)

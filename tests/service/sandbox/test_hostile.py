@@ -7,9 +7,9 @@ import time
 
 import pytest
 
-from schema.lake import Lake
-from service.sandbox import errors
-from service.sandbox.limits import SqlLimits
+from losslake.lake.lake import Lake
+from losslake_service.sandbox import errors
+from losslake_service.sandbox.limits import SqlLimits
 from tests.service.sandbox.asking import SMALL, Asked, now
 
 TOO_MUCH = {errors.TIME, errors.MEMORY}

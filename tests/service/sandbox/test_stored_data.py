@@ -13,15 +13,15 @@ from typing import Any
 
 import pytest
 
-from schema.lake import Lake
-from schema.serving import open_release
-from service.sandbox import errors, stored_data
-from service.sandbox.channel import ChannelClosed
-from service.sandbox.errors import SqlProblem
-from service.sandbox.release_data import BucketData, data_files_of
-from service.sandbox.statement import Parameters
-from service.sandbox.stored_data import LONGEST_RANGE, AsksForFiles, opened_pair
-from service.sandbox.workers import DataFiles
+from losslake.index.serving import open_release
+from losslake.lake.lake import Lake
+from losslake_service.sandbox import errors, stored_data
+from losslake_service.sandbox.channel import ChannelClosed
+from losslake_service.sandbox.errors import SqlProblem
+from losslake_service.sandbox.release_data import BucketData, data_files_of
+from losslake_service.sandbox.statement import Parameters
+from losslake_service.sandbox.stored_data import LONGEST_RANGE, AsksForFiles, opened_pair
+from losslake_service.sandbox.workers import DataFiles
 from tests.service.sandbox.asking import SMALL, UNCHECKED, Asked, now
 
 PATH, SIZE = "warehouse/a.parquet", LONGEST_RANGE * 2 + 100

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import duckdb
 
-from service.sandbox.admission import Tables
-from service.sandbox.worker import main
+from losslake_service.sandbox.admission import Tables
+from losslake_service.sandbox.worker import main
 
 
 def any_statement(connection: duckdb.DuckDBPyConnection, text: str, _: Tables) -> duckdb.Statement:

@@ -21,10 +21,10 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from service.tabular import formats
-from service.tabular.answer import Answer
-from service.tabular.formats import FEW_ROWS, FORMATS
-from service.tabular.json_values import json_text
+from losslake.output import formats
+from losslake.output.answer import Answer
+from losslake.output.formats import FEW_ROWS, FORMATS
+from losslake.output.json_values import json_text
 from tests.service.tabular.types import TYPES, Typed
 
 CONNECTION = duckdb.connect()

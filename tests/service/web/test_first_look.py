@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from service.web.first_look import first_look
+from losslake_service.web.first_look import first_look
 from tests.oracle import Row
 from tests.service.views import METRIC, OTHER, WORKLOAD, view_of
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from service.web.goals import reachable
+from losslake_service.web.goals import reachable
 from tests.oracle import Row
 from tests.service.views import METRIC, WORKLOAD, view_of
 

@@ -5,7 +5,7 @@ import re
 import pytest
 from fastapi.testclient import TestClient
 
-from service.web.static_files import STATIC_FILES
+from losslake_service.web.static_files import STATIC_FILES
 
 
 def test_a_file_is_kept_for_ever_under_its_own_address(client: TestClient) -> None:

@@ -10,11 +10,11 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from schema.names import Workload
-from service.answers.analysis.compare import MOST_COMPARED, compare
-from service.answers.goal import Goal
-from service.answers.selection import Selection
-from service.errors import BadParameter
+from losslake.questions.analysis.compare import MOST_COMPARED, compare
+from losslake.questions.errors import BadParameter
+from losslake.questions.goal import Goal
+from losslake.questions.selection import Selection
+from losslake_schema.names import Workload
 from tests import oracle
 from tests.oracle import Row
 from tests.service.views import METRIC, OTHER, WORKLOAD, view_of

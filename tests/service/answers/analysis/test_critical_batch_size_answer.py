@@ -9,12 +9,12 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from schema.names import Workload
-from service.analysis.critical_batch_size import fit_curve, mccandlish2018, zhang2024
-from service.answers.analysis.critical_batch_size import MOST_WORKLOADS, FitOptions, critical_batch_size
-from service.answers.goal import Goal
-from service.answers.selection import Selection
-from service.errors import BadParameter
+from losslake.analysis.critical_batch_size import fit_curve, mccandlish2018, zhang2024
+from losslake.questions.analysis.critical_batch_size import MOST_WORKLOADS, FitOptions, critical_batch_size
+from losslake.questions.errors import BadParameter
+from losslake.questions.goal import Goal
+from losslake.questions.selection import Selection
+from losslake_schema.names import Workload
 from tests.oracle import Row
 from tests.service.analysis.test_hyperbola import ZHANG
 from tests.service.answers.analysis.test_regimes import rows_of

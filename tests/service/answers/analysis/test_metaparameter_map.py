@@ -10,11 +10,11 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from schema.tables import STATUSES
-from service.answers.analysis.metaparameter_map import metaparameter_map
-from service.answers.goal import Goal
-from service.answers.selection import Selection
-from service.errors import UnknownName
+from losslake.questions.analysis.metaparameter_map import metaparameter_map
+from losslake.questions.errors import UnknownName
+from losslake.questions.goal import Goal
+from losslake.questions.selection import Selection
+from losslake_schema.tables import STATUSES
 from tests.oracle import Goal as PlainGoal
 from tests.oracle import Row, steps_to_target_rows
 from tests.service.views import METRIC, WORKLOAD, view_of

@@ -12,12 +12,12 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from schema.tables import STATUSES
-from service.answers.analysis.metaparameters import metaparameter_optima
-from service.answers.goal import Goal
-from service.answers.selection import Selection
-from service.errors import BadParameter
-from service.tabular.answer import Answer
+from losslake.output.answer import Answer
+from losslake.questions.analysis.metaparameters import metaparameter_optima
+from losslake.questions.errors import BadParameter
+from losslake.questions.goal import Goal
+from losslake.questions.selection import Selection
+from losslake_schema.tables import STATUSES
 from tests.oracle import Goal as PlainGoal
 from tests.oracle import Row, near_optimal_trials, steps_to_target_rows
 from tests.service.views import METRIC, WORKLOAD, view_of

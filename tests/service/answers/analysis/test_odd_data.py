@@ -12,12 +12,12 @@ from urllib.parse import urlencode
 
 import pytest
 
-from schema.errors import LossLakeError
-from service.releases import Releases
-from service.rest.analysis.questions import analysis_questions
-from service.rest.question import Asked, Question
-from service.rest.reading import read_query
-from service.tabular.formats import FORMATS
+from losslake.output.formats import FORMATS
+from losslake.questions.question import Asked, Question
+from losslake.questions.releases import Releases
+from losslake.questions.rest_analysis.questions import analysis_questions
+from losslake_schema.errors import LossLakeError
+from losslake_service.routes.reading import read_query
 from tests.oracle import Row
 from tests.service.views import METRIC, OTHER, WORKLOAD, view_of
 

@@ -6,11 +6,11 @@ from typing import Any
 
 import pytest
 
-from schema.registry import Goal as RegisteredGoal
-from service.answers.analysis.profiles import profiles
-from service.answers.selection import Selection
-from service.errors import BadParameter
-from service.release_view import ReleaseView
+from losslake.questions.analysis.profiles import profiles
+from losslake.questions.errors import BadParameter
+from losslake.questions.release_view import ReleaseView
+from losslake.questions.selection import Selection
+from losslake_schema.registry import Goal as RegisteredGoal
 from tests.oracle import Row
 from tests.service.answers.analysis.test_compare import OURS, THEIRS, reaching
 from tests.service.views import METRIC, OTHER, WORKLOAD, view_of

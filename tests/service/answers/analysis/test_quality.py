@@ -11,10 +11,10 @@ from fastapi.testclient import TestClient
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from schema.tables import STATUSES
-from service.answers.analysis.quality import MOST_BUDGETS, quality
-from service.answers.selection import Selection
-from service.errors import BadParameter
+from losslake.questions.analysis.quality import MOST_BUDGETS, quality
+from losslake.questions.errors import BadParameter
+from losslake.questions.selection import Selection
+from losslake_schema.tables import STATUSES
 from tests.oracle import Row
 from tests.service.conftest import ERROR, Curves
 from tests.service.views import METRIC, WORKLOAD, view_of

@@ -11,12 +11,12 @@ import numpy as np
 import pytest
 from scipy import stats
 
-from service.answers.analysis.rcp import RcpQuestion, rcp
-from service.answers.analysis.rcp_reference import Runs
-from service.answers.goal import Goal
-from service.answers.selection import Selection
-from service.errors import BadParameter
-from service.sql import sql
+from losslake.questions.analysis.rcp import RcpQuestion, rcp
+from losslake.questions.analysis.rcp_reference import Runs
+from losslake.questions.errors import BadParameter
+from losslake.questions.goal import Goal
+from losslake.questions.selection import Selection
+from losslake.questions.sql import sql
 from tests.oracle import Row
 from tests.service.answers.analysis.test_compare import OURS, reaching
 from tests.service.views import METRIC, OTHER, WORKLOAD, view_of

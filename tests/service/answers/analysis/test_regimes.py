@@ -10,10 +10,10 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from service.answers.analysis.regimes import DIMINISHING, MAXIMAL, PERFECT, Tolerances, regimes
-from service.answers.goal import Goal
-from service.answers.selection import Selection
-from service.errors import BadParameter
+from losslake.questions.analysis.regimes import DIMINISHING, MAXIMAL, PERFECT, Tolerances, regimes
+from losslake.questions.errors import BadParameter
+from losslake.questions.goal import Goal
+from losslake.questions.selection import Selection
 from tests.oracle import Row
 from tests.service.views import METRIC, WORKLOAD, view_of
 

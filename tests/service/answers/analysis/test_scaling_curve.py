@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-from service.answers.analysis.scaling_curve import scaling_curve
-from service.answers.goal import Goal
-from service.answers.search import search
-from service.answers.selection import Selection
+from losslake.questions.analysis.scaling_curve import scaling_curve
+from losslake.questions.goal import Goal
+from losslake.questions.search import search
+from losslake.questions.selection import Selection
 from tests.oracle import Row
 from tests.service.views import METRIC, WORKLOAD, view_of
 

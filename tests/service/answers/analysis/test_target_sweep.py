@@ -9,16 +9,16 @@ from fastapi.testclient import TestClient
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from service.analysis.break_points import max_useful_batch_size, perfect_scaling_end
-from service.analysis.crossings import Comparator
-from service.answers.analysis.scaling_curve import scaling_curve
-from service.answers.analysis.sweep_claims import EVERY_SIZE, FEWEST
-from service.answers.analysis.target_sweep import TargetGrid, target_sweep
-from service.answers.goal import Goal
-from service.answers.search import search
-from service.answers.selection import Selection
-from service.errors import BadParameter
-from service.release_view import ReleaseView
+from losslake.analysis.break_points import max_useful_batch_size, perfect_scaling_end
+from losslake.analysis.crossings import Comparator
+from losslake.questions.analysis.scaling_curve import scaling_curve
+from losslake.questions.analysis.sweep_claims import EVERY_SIZE, FEWEST
+from losslake.questions.analysis.target_sweep import TargetGrid, target_sweep
+from losslake.questions.errors import BadParameter
+from losslake.questions.goal import Goal
+from losslake.questions.release_view import ReleaseView
+from losslake.questions.search import search
+from losslake.questions.selection import Selection
 from tests.oracle import Row
 from tests.service.conftest import ERROR
 from tests.service.views import METRIC, OTHER, WORKLOAD, view_of

@@ -11,11 +11,11 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from service.answers.analysis.time_cost import time_cost
-from service.answers.goal import Goal
-from service.answers.selection import Selection
-from service.errors import BadParameter
-from service.release_view import ReleaseView
+from losslake.questions.analysis.time_cost import time_cost
+from losslake.questions.errors import BadParameter
+from losslake.questions.goal import Goal
+from losslake.questions.release_view import ReleaseView
+from losslake.questions.selection import Selection
 from tests.oracle import Row
 from tests.service.views import METRIC, WORKLOAD, view_of
 

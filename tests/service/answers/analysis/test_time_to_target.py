@@ -9,9 +9,9 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from service.answers.analysis.time_to_target import time_to_target
-from service.answers.goal import Goal
-from service.answers.selection import Selection
+from losslake.questions.analysis.time_to_target import time_to_target
+from losslake.questions.goal import Goal
+from losslake.questions.selection import Selection
 from tests import oracle
 from tests.oracle import Row
 from tests.service.views import METRIC, WORKLOAD, view_of

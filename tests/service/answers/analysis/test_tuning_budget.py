@@ -11,10 +11,10 @@ from fastapi.testclient import TestClient
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from service.answers.analysis.tuning_budget import MOST_BUDGETS, tuning_budget
-from service.answers.goal import Goal
-from service.answers.selection import Selection
-from service.errors import BadParameter
+from losslake.questions.analysis.tuning_budget import MOST_BUDGETS, tuning_budget
+from losslake.questions.errors import BadParameter
+from losslake.questions.goal import Goal
+from losslake.questions.selection import Selection
 from tests import oracle
 from tests.oracle import Row
 from tests.service.rest.test_validity import GOAL as ASKED

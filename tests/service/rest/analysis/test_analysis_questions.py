@@ -7,8 +7,8 @@ from typing import Any
 import pytest
 from fastapi.testclient import TestClient
 
-from service.rest.analysis.questions import PREFIX, analysis_questions
-from service.rest.question import Question
+from losslake.questions.question import Question
+from losslake.questions.rest_analysis.questions import PREFIX, analysis_questions
 from tests.service.rest.test_validity import QUESTIONS
 
 ANALYSES = {question.path.removeprefix("/v1/"): question for question in analysis_questions()}

@@ -10,11 +10,11 @@ from urllib.parse import urlsplit
 import pytest
 from fastapi.testclient import TestClient
 
-from service.problems import KINDS
-from service.rest.openapi import describe
-from service.web.interface import Interface
-from service.web.pages.docs import problem_advice
-from service.web.reference import anchor
+from losslake_service.problems import KINDS
+from losslake_service.routes.openapi import describe
+from losslake_service.web.interface import Interface
+from losslake_service.web.pages.docs import problem_advice
+from losslake_service.web.reference import anchor
 from tests.service.web.reading import Page
 
 

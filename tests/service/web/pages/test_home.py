@@ -10,11 +10,11 @@ from pathlib import Path
 import pytest
 from fastapi.testclient import TestClient
 
-from schema.lake import Lake
-from schema.names import Workload
-from service.web.first_look import FirstLook
-from service.web.goals import GoalShown
-from service.web.pages.home import _statement
+from losslake.lake.lake import Lake
+from losslake_schema.names import Workload
+from losslake_service.web.first_look import FirstLook
+from losslake_service.web.goals import GoalShown
+from losslake_service.web.pages.home import _statement
 from tests.applications import without_sql
 from tests.service.web.pages.conftest import ERROR, STEPS
 from tests.service.web.reading import Page

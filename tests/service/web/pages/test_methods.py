@@ -7,11 +7,11 @@ import re
 import pytest
 from fastapi.testclient import TestClient
 
-from service.analysis.break_points_of_curves import PERFECT_WITHIN, USEFUL_WITHIN
-from service.analysis.identifiability import FEWEST_BATCH_SIZES
-from service.analysis.profile_likelihood import LEVEL
-from service.web.pages.methods import sources
-from service.web.templates import percent
+from losslake.analysis.break_points_of_curves import PERFECT_WITHIN, USEFUL_WITHIN
+from losslake.analysis.identifiability import FEWEST_BATCH_SIZES
+from losslake.analysis.profile_likelihood import LEVEL
+from losslake_service.web.pages.methods import sources
+from losslake_service.web.templates import percent
 from tests.service.web.reading import Page
 
 

@@ -8,9 +8,9 @@ from html import unescape
 import pytest
 from fastapi.testclient import TestClient
 
-from schema.lake import Lake
-from service.web.pages import release as release_module
-from service.web.pages import releases as releases_module
+from losslake.lake.lake import Lake
+from losslake_service.web.pages import release as release_module
+from losslake_service.web.pages import releases as releases_module
 from tests.service.web.reading import Page
 
 

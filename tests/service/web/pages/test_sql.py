@@ -11,10 +11,10 @@ from typing import Any
 import pytest
 from fastapi.testclient import TestClient
 
-from schema.lake import Lake
-from schema.serving import MACROS, VIEWS, open_release
-from service.app import create_app
-from service.settings import Settings
+from losslake.index.serving import MACROS, VIEWS, open_release
+from losslake.lake.lake import Lake
+from losslake_service.app import create_app
+from losslake_service.settings import Settings
 from tests.applications import without_sql
 from tests.service.conftest import ERROR
 from tests.service.web.reading import Page

@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 from fastapi.testclient import TestClient
 
-from schema.tables import STATUSES
+from losslake_schema.tables import STATUSES
 from tests.service.conftest import ERROR, ODD, PRECISION
 from tests.service.web.reading import Page
 from tests.service.web.tables import Tables

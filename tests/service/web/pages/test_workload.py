@@ -12,9 +12,9 @@ from urllib.parse import urlencode
 import pytest
 from fastapi.testclient import TestClient
 
-from ingest.run import ingest
-from schema.lake import Lake
-from service.app import create_app
+from losslake.lake.lake import Lake
+from losslake_ingest.run import ingest
+from losslake_service.app import create_app
 from tests.archives import write_workload
 from tests.oracle import Row
 from tests.service.web.reading import Page

@@ -8,7 +8,7 @@ from html import unescape
 import pytest
 from fastapi.testclient import TestClient
 
-from service.web.pages import workloads
+from losslake_service.web.pages import workloads
 from tests.service.web.pages.conftest import STEPS
 from tests.service.web.reading import Page
 

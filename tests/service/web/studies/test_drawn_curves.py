@@ -6,7 +6,7 @@ from dataclasses import replace
 
 import numpy as np
 
-from service.web.studies.charts import drawn_of
+from losslake_service.web.studies.charts import drawn_of
 from tests.service.web.studies.test_study_words import COMPLETE, trials_of
 
 

@@ -8,14 +8,14 @@ import math
 import numpy as np
 import pytest
 
-from schema.tables import STATUSES
-from service.web.goals import GoalShown
-from service.web.studies.metaparameter_table import told
-from service.web.studies.metaparameters import Metaparameter, Text, shown, span, text_of
-from service.web.studies.search_space import search_space
-from service.web.studies.study_answer import study_answer
-from service.web.studies.trials import StudyTrials
-from service.workload_facts import Integers
+from losslake.questions.workload_facts import Integers
+from losslake_schema.tables import STATUSES
+from losslake_service.web.goals import GoalShown
+from losslake_service.web.studies.metaparameter_table import told
+from losslake_service.web.studies.metaparameters import Metaparameter, Text, shown, span, text_of
+from losslake_service.web.studies.search_space import search_space
+from losslake_service.web.studies.study_answer import study_answer
+from losslake_service.web.studies.trials import StudyTrials
 
 GOAL = GoalShown("val/error", 0.05, "minimize")
 COMPLETE, INCOMPLETE, INFEASIBLE = (STATUSES.index(status) for status in ("COMPLETE", "INCOMPLETE", "INFEASIBLE"))

@@ -6,9 +6,9 @@ import math
 
 import pytest
 
-from service.errors import BadParameter
-from service.web.studies.metaparameters import Metaparameter, Text
-from service.web.studies.trial_table import MOST_METAPARAMETERS, ROWS_ON_A_PAGE, TableAsked, trial_table
+from losslake.questions.errors import BadParameter
+from losslake_service.web.studies.metaparameters import Metaparameter, Text
+from losslake_service.web.studies.trial_table import MOST_METAPARAMETERS, ROWS_ON_A_PAGE, TableAsked, trial_table
 from tests.service.web.studies.test_study_words import COMPLETE, INFEASIBLE, NEVER, trials_of
 
 

@@ -1,0 +1,209 @@
+"""The wide CSV of a trial, `step` and then a column per metric: a whole study is parsed in one go.
+
+What can't be parsed that way is parsed trial by trial, and what fails even so is read line by line to name the fault.
+"""
+
+from __future__ import annotations
+
+import csv
+from collections import Counter
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.csv
+
+from losslake_ingest.csv_faults import Fault, diagnose
+from losslake_ingest.rules import Rule
+from losslake_ingest.study import Curves, Flags, Floats, Integers
+from losslake_schema.errors import LossLakeError
+from losslake_schema.registry import metric_named
+
+STEP = "step"
+_LONGEST_HEADER = 1 << 16
+
+
+@dataclass(frozen=True)
+class _Header:
+    """The columns of a file in their order, and where its rows begin."""
+
+    columns: tuple[str, ...]
+    length: int
+
+
+@dataclass(frozen=True)
+class _Block:
+    """The rows of some trials, parsed together: one array per column, and the row range of each trial."""
+
+    positions: Sequence[int]
+    offsets: Integers
+    steps: Integers
+    values: Mapping[str, Floats]
+    missing: Mapping[str, Flags]
+
+    def faulty(self) -> list[int]:
+        """The trials, as indices into positions, whose steps are missing, negative or not strictly ascending."""
+        bad = self.steps < 0
+        bad[1:] |= np.diff(self.steps) <= 0
+        starts = self.offsets[:-1][np.diff(self.offsets) > 0]
+        bad[starts] = self.steps[starts] < 0
+        rows = np.flatnonzero(bad)
+        return sorted(set((np.searchsorted(self.offsets, rows, side="right") - 1).tolist()))
+
+
+def read_curves(files: Sequence[bytes]) -> tuple[Curves, list[int], dict[int, Fault]]:
+    """Parse the CSV files of one study's trials.
+
+    Returns the curves of the good ones, their positions in `files` in ascending order, and the faults of the others by
+    position. A file whose set of columns is not that of most files is faulty; their order is free.
+    """
+    headers, faults = _headers(files)
+    _refuse_odd_columns(headers, faults)
+    blocks = []
+    for header, positions in _by_header(headers).items():
+        together = _parse(files, positions, header)
+        alone = [together] if together else [_parse(files, [position], header) for position in positions]
+        faults |= {p: diagnose(files[p], header.columns) for p, b in zip(positions, alone, strict=False) if b is None}
+        blocks += [block for block in alone if block is not None]
+    for block in blocks:
+        for index in block.faulty():
+            position = block.positions[index]
+            faults[position] = diagnose(files[position], headers[position].columns)
+    good = sorted(position for block in blocks for position in block.positions if position not in faults)
+    return _assemble(blocks, good), good, faults
+
+
+def _headers(files: Sequence[bytes]) -> tuple[dict[int, _Header], dict[int, Fault]]:
+    """The header of each file that has a good one, and the faults of the others; equal headers are read once."""
+    known: dict[bytes, _Header | Fault] = {}
+    headers: dict[int, _Header] = {}
+    faults: dict[int, Fault] = {}
+    for position, data in enumerate(files):
+        end = data.find(b"\n", 0, _LONGEST_HEADER)
+        line = data[: end + 1] if end >= 0 else data[: _LONGEST_HEADER + 1]
+        if line not in known:
+            known[line] = _read_header(line)
+        found = known[line]
+        if isinstance(found, Fault):
+            faults[position] = found
+        else:
+            headers[position] = found
+    return headers, faults
+
+
+def _read_header(line: bytes) -> _Header | Fault:
+    if not line.strip():
+        return Fault(Rule.EMPTY_FILE, "there is no header line: write 'step' and the metrics", 1)
+    if len(line) > _LONGEST_HEADER:
+        return Fault(Rule.BAD_HEADER, f"the header is longer than {_LONGEST_HEADER:,} bytes: is this a CSV?", 1)
+    try:
+        columns = next(csv.reader([line.decode("utf-8-sig").strip("\r\n")], strict=True), [])
+    except (UnicodeDecodeError, csv.Error) as error:
+        return Fault(Rule.BAD_HEADER, f"the header can't be read ({error})", 1)
+    twice = [name for name, count in Counter(columns).items() if count > 1]
+    if STEP not in columns:
+        return Fault(Rule.BAD_HEADER, f"there is no column '{STEP}'", 1)
+    if twice:
+        return Fault(Rule.BAD_HEADER, f"the column '{twice[0]}' is there more than once", 1)
+    try:
+        for name in columns:
+            if name != STEP:
+                metric_named(name)
+    except LossLakeError as error:
+        return Fault(Rule.BAD_HEADER, str(error), 1)
+    if len(columns) == 1:
+        return Fault(Rule.BAD_HEADER, f"there is no metric, only '{STEP}'", 1)
+    return _Header(tuple(columns), len(line))
+
+
+def _refuse_odd_columns(headers: dict[int, _Header], faults: dict[int, Fault]) -> None:
+    """Move the files whose columns are not those of most to `faults`; of equally many, the first file's are right."""
+    sets = Counter(frozenset(header.columns) for header in headers.values())
+    if len(sets) < 2:
+        return
+    usual = max(sets, key=lambda columns: sets[columns])
+    for position, header in list(headers.items()):
+        own = frozenset(header.columns)
+        if own != usual:
+            lacks, adds = sorted(usual - own), sorted(own - usual)
+            parts = [f"lacks {', '.join(lacks)}"] if lacks else []
+            parts += [f"adds {', '.join(adds)}"] if adds else []
+            faults[position] = Fault(Rule.COLUMNS_DIFFER, f"against the other trials it {' and '.join(parts)}", 1)
+            del headers[position]
+
+
+def _by_header(headers: Mapping[int, _Header]) -> dict[_Header, list[int]]:
+    groups: dict[_Header, list[int]] = {}
+    for position, header in headers.items():
+        groups.setdefault(header, []).append(position)
+    return groups
+
+
+def _parse(files: Sequence[bytes], positions: Sequence[int], header: _Header) -> _Block | None:
+    """The rows of these files as one block, or None if anything about them is out of the ordinary."""
+    bodies = [memoryview(files[position])[header.length :] for position in positions]
+    ended = b"\n"
+    joined = b"".join(body if not body or body[-1] == ended[0] else bytes(body) + ended for body in bodies)
+    if b"\r" in joined:
+        joined = joined.replace(b"\r\n", b"\n")
+        if b"\r" in joined:
+            return None
+    if b'"' in joined and len(positions) > 1:
+        return None
+    counts = [files[p].count(b"\n", header.length) + _unended(files[p], header.length) for p in positions]
+    table = _read_rows(joined, header.columns)
+    if table is None or table.num_rows != sum(counts) or table[STEP].null_count:
+        return None
+    offsets = np.concatenate([np.zeros(1, np.int64), np.cumsum(counts, dtype=np.int64)])
+    metrics = [name for name in header.columns if name != STEP]
+    columns = {name: table[name].combine_chunks() for name in header.columns}
+    return _Block(
+        positions,
+        offsets,
+        columns[STEP].to_numpy(zero_copy_only=False),
+        {name: columns[name].to_numpy(zero_copy_only=False) for name in metrics},
+        {name: columns[name].is_null().to_numpy(zero_copy_only=False) for name in metrics if columns[name].null_count},
+    )
+
+
+def _unended(data: bytes, start: int) -> int:
+    """1 if the last row lacks its newline, else 0."""
+    return int(len(data) > start and not data.endswith(b"\n"))
+
+
+def _read_rows(rows: bytes, columns: Sequence[str]) -> pa.Table | None:
+    kinds = {name: pa.int64() if name == STEP else pa.float64() for name in columns}
+    if not rows:
+        return pa.table({name: pa.array([], kind) for name, kind in kinds.items()})
+    try:
+        return pa.csv.read_csv(
+            pa.py_buffer(rows),
+            pa.csv.ReadOptions(use_threads=False, column_names=list(columns), block_size=len(rows) + 1),
+            pa.csv.ParseOptions(ignore_empty_lines=False),
+            pa.csv.ConvertOptions(column_types=kinds, null_values=[""]),
+        )
+    except pa.ArrowInvalid:
+        return None
+
+
+def _assemble(blocks: Sequence[_Block], good: Sequence[int]) -> Curves:
+    """The rows of the good trials, in ascending order of position."""
+    if len(blocks) == 1 and list(blocks[0].positions) == list(good):
+        block = blocks[0]
+        return Curves(block.offsets, block.steps, block.values, block.missing)
+    place = {position: (block, index) for block in blocks for index, position in enumerate(block.positions)}
+    pieces = [(b, slice(int(b.offsets[i]), int(b.offsets[i + 1]))) for b, i in (place[position] for position in good)]
+    lengths = [rows.stop - rows.start for _, rows in pieces]
+    metrics = sorted({metric for block, _ in pieces for metric in block.values})
+    some_missing = {metric for block, _ in pieces for metric in block.missing}
+    return Curves(
+        np.concatenate([np.zeros(1, np.int64), np.cumsum(lengths, dtype=np.int64)]),
+        np.concatenate([np.empty(0, np.int64), *(block.steps[rows] for block, rows in pieces)]),
+        {m: np.concatenate([block.values[m][rows] for block, rows in pieces]) for m in metrics},
+        {m: np.concatenate([_missing(block, m)[rows] for block, rows in pieces]) for m in metrics if m in some_missing},
+    )
+
+
+def _missing(block: _Block, metric: str) -> Flags:
+    return block.missing.get(metric, np.zeros(len(block.steps), np.bool_))

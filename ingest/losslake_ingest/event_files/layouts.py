@@ -1,0 +1,302 @@
+"""Events of scalars, many at a time: those that differ in nothing but wall time, step and values are read with numpy.
+
+A writer gives every event of a tag the same bytes, but for wall time, step and value. One of them is parsed field by
+field; the others are compared with it, eight bytes at a time, and their numbers are taken from the same places. What
+doesn't look like that is left to the careful parser, so that a wrong guess costs time and nothing else.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from itertools import pairwise
+from typing import TypeGuard
+
+import numpy as np
+import numpy.typing as npt
+
+from losslake_ingest.event_files.crc import (
+    LONGEST_TABLE,
+    Offsets,
+    Words32,
+    contributions,
+    masked_all,
+    of_zeros,
+    table_size,
+)
+from losslake_ingest.event_files.data import Data, Words
+from losslake_ingest.event_files.events import Event, Value, parse_event
+from losslake_ingest.event_files.wire import NotAMessage
+from losslake_ingest.study import Flags, Floats
+
+_WALL_TIME_KEY, _STEP_KEY, _SUMMARY_KEY, _VALUE_KEY, _TAG_KEY = 0x09, 0x10, 0x2A, 0x0A, 0x0A
+_SHORTEST = 20
+_LARGEST_TEMPLATES = 1 << 22
+_ROUNDS = 3
+_TOP_BITS = np.uint64(0x8080_8080_8080_8080)
+_MIX = np.uint64(0x9E37_79B9_7F4A_7C15)
+
+
+@dataclass(frozen=True)
+class Numbers:
+    """Values of one tag in the order written: rows of the portion they are from, where each lies, and what they say."""
+
+    value: Value
+    rows: Offsets
+    places: Offsets
+    wall_times: Floats
+    steps: Offsets
+    values: Floats
+
+
+@dataclass(frozen=True)
+class _Rows:
+    """Events that may be alike: their row in the portion, where they begin and end, and their step.
+
+    rest: where the summary begins, behind wall time and step. head: one byte behind its first tag. step_bits: the
+    step's varint as it lies in the file.
+    """
+
+    row: Offsets
+    start: Offsets
+    end: Offsets
+    rest: Offsets
+    head: Offsets
+    step: Offsets
+    step_bits: Words
+    has_step: Flags
+
+    def __len__(self) -> int:
+        return len(self.row)
+
+    def only(self, which: npt.NDArray[np.generic]) -> _Rows:
+        return _Rows(*(getattr(self, name)[which] for name in self.__dataclass_fields__))
+
+
+@dataclass(frozen=True)
+class _Layouts:
+    """What the rests of groups of events have to be: templates and masks by group, word by word from the end."""
+
+    templates: Words
+    masks: Words
+    n_words: Offsets
+    checksums: Words32
+    events: Sequence[Event | None]
+
+
+def take_alike(data: Data, starts: Offsets, ends: Offsets) -> tuple[list[Numbers], Offsets, Offsets]:
+    """The numbers of the events that are alike; the rows that are left to the careful parser, and those whose checksum
+    is wrong. Numbers are certain only of the rows before the first with a wrong checksum."""
+    rows = _candidates(data, starts, ends)
+    left = np.ones(len(starts), np.bool_)
+    found: list[Numbers] = []
+    bad: list[Offsets] = []
+    for attempt in range(_ROUNDS):
+        if not len(rows):
+            break
+        taken, numbers, wrong = _round(data, rows, np.uint64(16 * attempt))
+        left[rows.row[taken]] = False
+        found += numbers
+        bad.append(wrong)
+        rows = rows.only(~taken)
+    return found, np.flatnonzero(left), np.concatenate([np.empty(0, np.int64), *bad])
+
+
+def _candidates(data: Data, starts: Offsets, ends: Offsets) -> _Rows:
+    """The events that begin with wall time, step and a summary, as far as a first look tells."""
+    lengths = ends - starts
+    row = np.flatnonzero((lengths >= _SHORTEST) & (lengths <= LONGEST_TABLE))
+    row = row[data.bytes[starts[row]] == _WALL_TIME_KEY]
+    start, end = starts[row], ends[row]
+    has_step = data.bytes[start + 9] == _STEP_KEY
+    raw = data.words[start + 10]
+    stops = ~raw & _TOP_BITS
+    last = stops & (~stops + np.uint64(1))
+    size = (np.bitwise_count(last - np.uint64(1)).astype(np.int64) + 1) >> 3
+    bits = np.where(has_step, raw & ((last << np.uint64(1)) - np.uint64(1)), np.uint64(0))
+    rest = start + np.where(has_step, 10 + size, 9)
+    step = _without_top_bits(bits).astype(np.int64)
+    possible = ~has_step | (stops != 0)
+    possible &= rest + 10 <= end
+    head = np.zeros_like(rest)
+    near = np.flatnonzero(possible)
+    head[near], fits = _end_of_first_tag(data, rest[near])
+    possible[near] = fits & (head[near] <= end[near])
+    return _Rows(row, start, end, rest, head, step, bits, has_step).only(possible)
+
+
+def _without_top_bits(varint: Words) -> Words:
+    """The numbers of varints of up to eight bytes: seven bits of each byte, closed up."""
+    mask, shift = np.uint64, np.uint64
+    bits = varint & ~_TOP_BITS
+    bits = (bits & mask(0x007F_007F_007F_007F)) | ((bits & mask(0x7F00_7F00_7F00_7F00)) >> shift(1))
+    bits = (bits & mask(0x0000_3FFF_0000_3FFF)) | ((bits & mask(0x3FFF_0000_3FFF_0000)) >> shift(2))
+    return (bits & mask(0x0FFF_FFFF)) | ((bits & mask(0x0FFF_FFFF_0000_0000)) >> shift(4))
+
+
+def _end_of_first_tag(data: Data, rest: Offsets) -> tuple[Offsets, Flags]:
+    """One byte behind the tag of the first value, and which rows begin as a summary with a tag does."""
+    at = rest
+    fits = np.ones(len(rest), np.bool_)
+    for key in (_SUMMARY_KEY, _VALUE_KEY):
+        fits &= data.bytes[at] == key
+        at = at + 2 + (data.bytes[at + 1] >= 0x80)
+    fits &= data.bytes[at] == _TAG_KEY
+    size = data.bytes[at + 1].astype(np.int64)
+    fits &= size < 0x80
+    return at + size + 3, fits
+
+
+def _round(data: Data, rows: _Rows, bits: np.uint64) -> tuple[Flags, list[Numbers], Offsets]:
+    """Group the rows by what they begin with, and take those that are like the first of their group.
+
+    Says which rows are taken, with their numbers, and the rows of the portion whose checksum is wrong.
+    """
+    taken = np.zeros(len(rows), np.bool_)
+    key = ((_hash(data, rows) >> bits) & np.uint64(0xFFFF)).astype(np.uint16)
+    order = np.argsort(key, kind="stable")
+    ordered = key[order]
+    firsts = np.flatnonzero(np.concatenate(([True], ordered[1:] != ordered[:-1])))
+    group = np.repeat(np.arange(len(firsts)), np.diff(np.append(firsts, len(order))))
+    width = -(-int((rows.end - rows.rest).max()) // 8) * 8
+    most = max(16, _LARGEST_TEMPLATES // width)
+    if len(firsts) > most:
+        order, group, firsts = order[: firsts[most]], group[: firsts[most]], firsts[:most]
+    layouts = _layouts(data, rows.only(order[firsts]), width)
+    alike = _alike(data, rows.end[order], group, layouts)
+    order, group = order[alike], group[alike]
+    taken[order] = True
+    some = rows.only(order)
+    numbers, wrong = _take(data, some, group, layouts)
+    return taken, numbers, wrong
+
+
+def _hash(data: Data, rows: _Rows) -> Words:
+    """A hash of the beginning of each summary, up to its first tag, and of the summary's length."""
+    mixed = (rows.end - rows.rest).astype(np.uint64)
+    for at in range(0, int((rows.head - rows.rest).max()), 8):
+        mixed = (mixed ^ data.words[np.minimum(rows.rest + at, rows.head - 8)]) * _MIX
+        mixed ^= mixed >> np.uint64(29)
+    return mixed
+
+
+def _layouts(data: Data, firsts: _Rows, width: int) -> _Layouts:
+    """The layouts of the first rows of some groups; an event that has none matches nothing."""
+    events: list[Event | None] = []
+    templates, masks = [], []
+    for start, rest, end in zip(firsts.start.tolist(), firsts.rest.tolist(), firsts.end.tolist(), strict=True):
+        event = _with_a_layout(data.raw, start, end)
+        events.append(event)
+        mask = bytearray(b"\xff" * (end - rest))
+        for value in event.values if event is not None else ():
+            size = np.dtype(value.code).itemsize
+            mask[value.at - rest : value.at - rest + size] = bytes(size)
+        templates.append(data.raw[rest:end].rjust(width, b"\0"))
+        masks.append(mask.rjust(width, b"\0"))
+    fixed = np.frombuffer(b"".join(templates), np.uint8) & np.frombuffer(b"".join(masks), np.uint8)
+    table = contributions(table_size(width))
+    after = np.arange(width - 1, -1, -1) * 256
+    parts = [np.bitwise_xor.reduce(table.take(line + after)) for line in fixed.reshape(-1, width)]
+    return _Layouts(
+        fixed.view("<u8").reshape(-1, width // 8)[:, ::-1],
+        np.frombuffer(b"".join(masks), "<u8").reshape(-1, width // 8)[:, ::-1],
+        -(-(firsts.end - firsts.rest) // 8),
+        np.array(parts, np.uint32),
+        events,
+    )
+
+
+def _with_a_layout(data: bytes, start: int, end: int) -> Event | None:
+    """The event if all that it holds are numbers in fixed places."""
+    try:
+        event = parse_event(data, start, end)
+    except NotAMessage:
+        return None
+    return event if event.is_plain and event.values and all(value.code for value in event.values) else None
+
+
+def _alike(data: Data, ends: Offsets, group: Offsets, layouts: _Layouts) -> Flags:
+    """Which rows are their group's template wherever its mask is set."""
+    alike = np.array([event is not None for event in layouts.events])[group]
+    n_words = layouts.n_words[group]
+    active = np.arange(len(group))
+    for word in range(layouts.templates.shape[1]):
+        active = active[n_words[active] > word]
+        some = group[active]
+        differing = data.words[ends[active] - 8 * (word + 1)] & layouts.masks[some, word]
+        alike[active] &= differing == layouts.templates[some, word]
+    return alike
+
+
+@dataclass(frozen=True)
+class _Matched:
+    """Rows that match their group's layout, in order of groups; checksums: of each row, as far as they are known."""
+
+    data: Data
+    rows: _Rows
+    group: Offsets
+    layouts: _Layouts
+    table: Words32
+    checksums: Words32
+
+
+def _take(data: Data, rows: _Rows, group: Offsets, layouts: _Layouts) -> tuple[list[Numbers], Offsets]:
+    """The numbers of rows that match their group's layout, in order of groups, and the rows whose checksum is wrong."""
+    if not len(rows):
+        return [], np.empty(0, np.int64)
+    length = rows.end - rows.start
+    table = contributions(table_size(int(length.max())))
+    last = (length - 1) * 256
+    sums = of_zeros(len(table) // 256)[length] ^ layouts.checksums[group]
+    sums ^= table.take(last + _WALL_TIME_KEY)
+    sums ^= np.where(rows.has_step, table.take(last - 9 * 256 + _STEP_KEY), np.uint32(0))
+    sums ^= _contribution(table, data.words[rows.start + 1], last - 256, 8)
+    longest_step = int((rows.rest - rows.start).max()) - 10
+    sums ^= _contribution(table, rows.step_bits, last - 10 * 256, longest_step)
+    matched = _Matched(data, rows, group, layouts, table, sums)
+    events = [event for event in layouts.events if event is not None]
+    found: list[Numbers] = []
+    for value_at in range(max(len(event.values) for event in events)):
+        for code in sorted({event.values[value_at].code for event in events if _has(event, value_at)}):
+            found += _take_values(matched, value_at, code)
+    return found, rows.row[masked_all(sums) != data.numbers("<u4")[rows.end]]
+
+
+def _has(event: Event | None, value_at: int) -> TypeGuard[Event]:
+    return event is not None and len(event.values) > value_at
+
+
+def _take_values(matched: _Matched, value_at: int, code: str) -> Iterator[Numbers]:
+    """The n-th value of those rows that have one in this form; adds their part to the checksums."""
+    data, rows, layouts = matched.data, matched.rows, matched.layouts
+    offsets = [
+        event.values[value_at].at - event.rest if _has(event, value_at) and event.values[value_at].code == code else -1
+        for event in layouts.events
+    ]
+    offset = np.array(offsets)[matched.group]
+    members = np.flatnonzero(offset >= 0)
+    places = rows.rest[members] + offset[members]
+    numbers = data.numbers(code)[places]
+    size = numbers.dtype.itemsize
+    bits = numbers.view(f"<u{size}").astype(np.uint64)
+    distance = (rows.end[members] - places - 1) * 256
+    matched.checksums[members] ^= _contribution(matched.table, bits, distance, size)
+    with np.errstate(invalid="ignore"):  # of a signalling NaN
+        values = numbers.astype(np.float64)
+    wall_times = data.words[rows.start[members] + 1].view("<f8")
+    row, steps, group = rows.row[members], rows.step[members], matched.group[members]
+    edges = np.flatnonzero(np.concatenate(([True], group[1:] != group[:-1], [True])))
+    for begin, stop in pairwise(edges.tolist()):
+        event = layouts.events[group[begin]] if stop else None
+        if _has(event, value_at):
+            value, part = event.values[value_at], slice(begin, stop)
+            yield Numbers(value, row[part], places[part], wall_times[part], steps[part], values[part])
+
+
+def _contribution(table: Words32, words: Words, distance: Offsets, size: int) -> Words32:
+    """What the lowest `size` bytes of words add to checksums; distance: of the first byte from the end, times 256."""
+    total = np.zeros(len(words), np.uint32)
+    for at in range(min(size, 8)):
+        byte = (words >> np.uint64(8 * at)) & np.uint64(0xFF)
+        total ^= table.take(distance - 256 * at + byte.astype(np.int64))
+    return total

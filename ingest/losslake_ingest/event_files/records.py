@@ -1,0 +1,134 @@
+"""TFRecord framing: length (u64), its masked CRC-32C, the data, their masked CRC-32C; all little-endian.
+
+Spec: https://www.tensorflow.org/tutorials/load_data/tfrecord#tfrecords_format_details
+"""
+
+from __future__ import annotations
+
+import struct
+from array import array
+from collections.abc import Iterator
+from dataclasses import dataclass
+
+import numpy as np
+
+from losslake_ingest.event_files.crc import Offsets, crc32c, masked
+from losslake_ingest.event_files.data import Data
+
+HEADER, FOOTER = 12, 4
+_BYTES_AT_ONCE = 1 << 22
+_BYTES_BETWEEN_GUESSES = 1 << 16
+_HISTORY = 4096
+_PATTERN = 64
+
+
+@dataclass(frozen=True)
+class Records:
+    """Records of a file that follow one another, as where their data lie; the data's checksums are not checked."""
+
+    starts: Offsets
+    ends: Offsets
+
+
+@dataclass(frozen=True)
+class Break:
+    """Where the records of a file can't be followed further, and whether that is just an unfinished last record."""
+
+    at: int
+    is_cut: bool
+
+
+def length_at(data: bytes, at: int) -> int | None:
+    """The length of the record that begins here; None where the header's checksum is wrong."""
+    length: int
+    length, checksum = struct.unpack_from("<QI", data, at)
+    return length if masked(crc32c(data[at : at + 8])) == checksum else None
+
+
+def records(data: Data) -> Iterator[Records | Break]:
+    """The records of a file in portions, and at the end the break, if there is one."""
+    walk = _Walk(data)
+    while walk.at < walk.end and walk.fault is None:
+        edges = walk.portion()
+        if len(edges) > 1:
+            yield Records(edges[:-1] + HEADER, edges[1:] - FOOTER)
+    if walk.fault is not None:
+        yield walk.fault
+
+
+class _Walk:
+    """Goes from record to record. Equal headers have equal lengths, so that each is checked and read once.
+
+    Training loops log the same tags again and again, so that the lengths of records come again as well: where they do,
+    the next records are looked for where the last ones let expect them, many at a time.
+    """
+
+    def __init__(self, data: Data) -> None:
+        self._data = data
+        self._sizes: dict[bytes, int] = {}
+        self._checks = data.numbers("<u4")
+        self.at = 0
+        self.end = len(data.raw)
+        self.fault: Break | None = None
+
+    def portion(self) -> Offsets:
+        """Where the next records begin, and where the last of them ends."""
+        places = array("q", [self.at])
+        stop = min(self.end, self.at + _BYTES_AT_ONCE)
+        while self.at < stop and self.fault is None:
+            self._step(places, min(stop, self.at + _BYTES_BETWEEN_GUESSES))
+            if self.at < stop and self.fault is None and len(places) > _PATTERN:
+                self._leap(places, stop)
+        if self.at > self.end:
+            places.pop()
+            self.fault = Break(places[-1], is_cut=True)
+        return np.frombuffer(places, np.int64)
+
+    def _step(self, places: array[int], stop: int) -> None:
+        """Go on record by record."""
+        at, sizes, raw, append = self.at, self._sizes, self._data.raw, places.append
+        while at < stop and self.fault is None:
+            try:
+                while at < stop:
+                    at += sizes[raw[at : at + HEADER]]
+                    append(at)
+            except KeyError:
+                self._learn(at)
+        self.at = at
+
+    def _leap(self, places: array[int], stop: int) -> None:
+        """Go on as long as the records are as long as those that came before them the last time."""
+        edges = np.frombuffer(places[-_HISTORY:], np.int64)
+        sizes = np.diff(edges).astype("<u4")
+        known = sizes.tobytes()
+        seen = known.rfind(known[-4 * _PATTERN :], 0, len(known) - 4)
+        if seen < 0 or seen % 4:
+            return
+        period = (len(known) - seen) // 4 - _PATTERN
+        of_period = edges[-1 - period : -1]
+        repeats = max(1, _HISTORY // period)
+        cycle, cycle_sizes = np.tile(of_period, repeats), np.tile(sizes[-period:], repeats)
+        held = len(cycle)
+        while held == len(cycle) and self.at < stop:
+            after = self.at + np.cumsum(cycle_sizes, dtype=np.int64)
+            before = np.concatenate(([self.at], after[:-1]))
+            before = before[: int(np.searchsorted(before, min(stop, self.end - HEADER + 1)))]
+            expected = cycle[: len(before)]
+            same = self._data.words[before] == self._data.words[expected]
+            same &= self._checks[before + 8] == self._checks[expected + 8]
+            held = len(same) if same.all() else int(same.argmin())
+            if held:
+                places.frombytes(after[:held].tobytes())
+                self.at = places[-1]
+
+    def _learn(self, at: int) -> None:
+        """Take in the header that begins here."""
+        raw = self._data.raw
+        if at + HEADER > self.end:
+            self.fault = Break(at, is_cut=True)
+            return
+        length = length_at(raw, at)
+        if length is None or length > self.end:
+            self.fault = Break(at, is_cut=length is not None)
+            return
+        self._sizes[raw[at : at + HEADER]] = HEADER + length + FOOTER

@@ -1,0 +1,151 @@
+"""A run of TensorBoard: all event files of one folder, one after the other, as one log."""
+
+from __future__ import annotations
+
+import math
+import re
+from collections import Counter
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
+
+import numpy as np
+
+from losslake_ingest.event_files.file import (
+    LARGEST_TAGS,
+    NO_SCALAR,
+    NOT_A_PARAMETER,
+    SCALARS,
+    EventFile,
+    Points,
+    in_order,
+    joined,
+)
+from losslake_ingest.event_files.hparams import Session, text
+from losslake_ingest.rules import Rule
+from losslake_ingest.run_log import LoggedRows, RunLog, Scalar
+from losslake_ingest.study import Integers
+
+WRITTEN_TWICE = "a tag was written more than once for a step: the last value counts"
+NAMED_LIKE_AN_AXIS = "a tag is named like a column of every tag, step or wall_time: its values were left out"
+_AXES = ("step", "wall_time")
+_STAMP = re.compile(r"tfevents\.(\d{1,18})")
+
+
+@dataclass(frozen=True)
+class ReadFile:
+    """An event file that was read, with its path in the source."""
+
+    path: str
+    sha256: str
+    events: EventFile
+
+    @property
+    def order(self) -> tuple[float, float, str]:
+        """When it was begun: by its name, else by its first event."""
+        begun = self.events.first_wall_time
+        first = begun if begun is not None and math.isfinite(begun) else 0.0
+        stamp = _STAMP.search(self.path.rpartition("/")[2])
+        return (float(stamp[1]) if stamp else first, first, self.path)
+
+
+class Unusable(Exception):
+    """A run that gives no log: which rule it breaks, and whether there was nothing in it that could be left out."""
+
+    def __init__(self, rule: Rule, message: str, is_bare: bool = False) -> None:
+        super().__init__(message)
+        self.rule = rule
+        self.is_bare = is_bare
+
+
+def session_of(files: Sequence[ReadFile]) -> Session:
+    """What the files of a run say of its session, later files after earlier ones."""
+    whole = Session()
+    for file in sorted(files, key=lambda file: file.order):
+        part = file.events.session
+        whole.parameters |= part.parameters
+        whole.group = part.group or whole.group
+        whole.status = part.status if part.is_known else part.status or whole.status
+        whole.has_addresses |= part.has_addresses
+        whole.unread += part.unread
+        whole.is_known |= part.is_known
+    return whole
+
+
+def run_log(run: str, files: Sequence[ReadFile], above: Session, own: Session) -> RunLog:
+    """The log of a run; raises Unusable. above: the session of the nearest folder above it that has one."""
+    ordered = sorted(files, key=lambda file: file.order)
+    remarks: Counter[str] = Counter()
+    for file in ordered:
+        remarks += file.events.remarks
+    remarks[NOT_A_PARAMETER] += own.unread
+    rows = list(_rows([file.events for file in ordered], remarks))
+    if not rows:
+        raise _why_nothing(ordered)
+    parameters: dict[str, Scalar] = {**above.parameters, **own.parameters}
+    fields = dict(parameters)
+    group = own.group or above.group
+    if group:
+        fields.setdefault("group_name", group)
+    starts = [file.events.first_wall_time for file in ordered if file.events.first_wall_time is not None]
+    return RunLog(
+        run=run,
+        files={file.path: file.sha256 for file in sorted(files, key=lambda file: file.path)},
+        rows=rows,
+        fields=fields,
+        parameters=parameters,
+        status=own.status if own.is_known else own.status or above.status,
+        started_at=starts[0] if starts and math.isfinite(starts[0]) else None,
+        private=("addresses",) if own.has_addresses else (),
+        remarks={remark: count for remark, count in remarks.items() if count},
+    )
+
+
+def _why_nothing(files: Sequence[ReadFile]) -> Unusable:
+    for file in files:
+        if file.events.has_too_many_tags:
+            return Unusable(Rule.UNREADABLE_LOG, f"{file.path} has more than {LARGEST_TAGS:,} tags: split the run")
+    for file in files:
+        if file.events.damage_at is not None:
+            message = f"no scalars before {file.path} breaks off at byte {file.events.damage_at:,}: copy it again"
+            return Unusable(Rule.DAMAGED_FILE, message)
+    is_bare = not any(file.events.remarks for file in files)
+    return Unusable(Rule.NO_MEASUREMENTS, "its event files hold no scalars: log some, or leave it out", is_bare)
+
+
+def _rows(files: Sequence[EventFile], remarks: Counter[str]) -> Iterator[LoggedRows]:
+    """The scalars of a run by tag, in order of tags; files in the order in which they were written."""
+    if any(file.has_too_many_tags for file in files):
+        return
+    plugins: dict[bytes, bytes] = {}
+    for file in files:
+        plugins = file.plugins | plugins
+    for tag in sorted({tag for file in files for tag in (*file.scalars, *file.bare)}):
+        parts = [in_order(found) for file in files if (found := _points(file, tag, plugins, remarks))]
+        if not parts:
+            continue
+        name = text(tag)
+        if name in _AXES:
+            remarks[NAMED_LIKE_AN_AXIS] += 1
+            continue
+        points = joined(parts)
+        remarks[WRITTEN_TWICE] += _repeated(points.steps)
+        steps = points.steps.astype(np.float64)
+        yield LoggedRows({"step": steps, "wall_time": points.wall_times, name: points.values})
+
+
+def _points(file: EventFile, tag: bytes, plugins: Mapping[bytes, bytes], remarks: Counter[str]) -> list[Points]:
+    """The points of a tag. A tensor that doesn't say what it is for is what the tag's first value is."""
+    found = list(file.scalars.get(tag, ()))
+    bare = file.bare.get(tag, [])
+    if plugins.get(tag, SCALARS) == SCALARS:
+        found += bare
+    else:
+        remarks[NO_SCALAR] += sum(len(points.places) for points in bare)
+    return found
+
+
+def _repeated(steps: Integers) -> int:
+    """How many steps occur more than once."""
+    if np.all(steps[1:] > steps[:-1]):
+        return 0
+    return int((np.unique(steps, return_counts=True)[1] > 1).sum())

@@ -1,0 +1,207 @@
+"""Logs of AlgoPerf's harness: a folder `trial_N` with measurements.csv, eval_measurements.csv and JSON files.
+
+Source: mlcommons/algorithmic-efficiency, logger_utils.py; logs as published in mlcommons/submissions_algorithms.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import math
+import re
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass, field
+from typing import Any
+
+import numpy as np
+
+from losslake_ingest.formats.defaults_of import defaults_of
+from losslake_ingest.formats.format import Glimpse
+from losslake_ingest.mapping.mapping import LogMapping
+from losslake_ingest.report import Quarantined
+from losslake_ingest.rules import Rule
+from losslake_ingest.run_log import LoggedGoal, LoggedRows, RunLog, Scalar
+from losslake_ingest.sources.member import Refused, Source
+from losslake_ingest.sources.until_break import UntilBreak
+from losslake_ingest.study import Flags
+from losslake_ingest.tables.csv_table import read_csv
+from losslake_ingest.tables.table import BadTable
+
+ALL, EVALUATIONS = "measurements.csv", "eval_measurements.csv"
+STEP, SCORE = "global_step", "score"
+LARGEST_JSON = 1 << 20
+_TRIAL = re.compile(r"trial_[0-9]+")
+_HYPERPARAMETERS = re.compile(r"hparams[^/]*\.json")
+_META = re.compile(r"meta_data_[0-9]+\.json")
+_FLAGS = re.compile(r"flags_[0-9]+\.json")
+_FLAGS_KEPT = ("workload", "framework", "tuning_ruleset", "num_tuning_trials", "rng_seed", "max_global_steps")
+_FOLDER = re.compile(r"(?:.*/)?(?P<workload>[^/]+?)(?:_(?P<framework>jax|pytorch))?/trial_[0-9]+")
+_TARGETS = {"validation": "validation_target_value", "test": "test_target_value"}
+
+
+class AlgoPerf:
+    """One run per trial folder; targets and metaparameters from the JSON files beside the curves."""
+
+    name = "algoperf"
+    reads = "trial_N/ with measurements.csv, eval_measurements.csv, hparams.json, meta_data_0.json, flags_0.json"
+    needs = "collection, optimizer, batch_size (the logs don't say it)"
+    defaults = defaults_of("algoperf")
+
+    def detect(self, file: Glimpse) -> float:
+        if not _TRIAL.fullmatch(_folder_of(file.path).rpartition("/")[2]):
+            return 0.0
+        if file.name in (ALL, EVALUATIONS) and STEP.encode() in file.start.partition(b"\n")[0]:
+            return 1.0
+        is_meta = _META.fullmatch(file.name) and b'"workload.' in file.start
+        return 1.0 if is_meta else 0.0
+
+    def read(self, source: Source, mapping: LogMapping) -> Iterator[RunLog | Quarantined]:
+        trial: _TrialFiles | None = None
+        seen: set[str] = set()
+        members = UntilBreak(source.members(_is_wanted))
+        for member in members:
+            if trial is not None and _folder_of(member.path) != trial.folder:
+                yield trial.run(source.name)
+                trial = None
+            if isinstance(member, Refused):
+                yield Quarantined(source.name, member.path, member.rule, member.message)
+                continue
+            folder = _folder_of(member.path)
+            if trial is None and folder in seen:
+                message = "its trial's other files lie elsewhere in the archive: sort the archive by path"
+                yield Quarantined(source.name, member.path, Rule.DUPLICATE_FILE, message)
+                continue
+            seen.add(folder)
+            trial = trial or _TrialFiles(folder)
+            trial.files[member.path.rpartition("/")[2]] = member.data
+        if trial is not None:
+            yield trial.run(source.name)
+        members.tell()
+
+
+@dataclass
+class _TrialFiles:
+    """The files of one trial's folder, by name."""
+
+    folder: str
+    files: dict[str, bytes] = field(default_factory=dict)
+
+    def run(self, source: str) -> RunLog | Quarantined:
+        if ALL not in self.files and EVALUATIONS not in self.files:
+            message = f"neither {ALL} nor {EVALUATIONS} is there: the trial was never evaluated"
+            return Quarantined(source, self.folder, Rule.MISSING_FILE, message)
+        remarks: dict[str, int] = {}
+        try:
+            rows = self._rows(remarks)
+        except _BadFile as bad:
+            return Quarantined(source, f"{self.folder}/{bad.name}", bad.fault.rule, bad.fault.message, bad.fault.line)
+        hyperparameters = self._json(_HYPERPARAMETERS, remarks)
+        meta = {
+            key.removeprefix("workload."): value
+            for key, value in self._json(_META, remarks).items()
+            if key.startswith("workload.")
+        }
+        flags = {key: value for key, value in self._json(_FLAGS, remarks).items() if key in _FLAGS_KEPT}
+        path = _FOLDER.fullmatch(self.folder)
+        named = {key: value for key, value in path.groupdict().items() if value} if path else {}
+        return RunLog(
+            run=self.folder,
+            files={f"{self.folder}/{name}": hashlib.sha256(data).hexdigest() for name, data in self.files.items()},
+            rows=rows,
+            fields={**hyperparameters, **meta, **named, **flags},
+            parameters=hyperparameters,
+            goals=_goals(meta),
+            remarks=remarks,
+        )
+
+    def _rows(self, remarks: dict[str, int]) -> list[LoggedRows]:
+        """The curve; eval_measurements.csv has the last word on an evaluation that both files have.
+
+        A restarted harness rewrites measurements.csv through pandas, which costs the last digit of some values.
+        """
+        evaluations = self._table(EVALUATIONS, remarks)
+        everything = self._table(ALL, remarks)
+        if everything is None or evaluations is None or STEP not in evaluations.columns:
+            return [table for table in (everything, evaluations) if table is not None]
+        if SCORE not in everything.columns or STEP not in everything.columns:
+            return [everything, evaluations]
+        absent = everything.missing.get(SCORE)
+        is_evaluation = ~absent if absent is not None else np.ones(len(everything.columns[STEP]), np.bool_)
+        in_both = is_evaluation & np.isin(everything.columns[STEP], evaluations.columns[STEP])
+        only_there = int((is_evaluation & ~in_both).sum())
+        if only_there:
+            remarks[f"evaluation that only {ALL} has"] = only_there
+        return [_at(everything, ~in_both), evaluations]
+
+    def _table(self, name: str, remarks: dict[str, int]) -> LoggedRows | None:
+        if name not in self.files:
+            return None
+        try:
+            table = read_csv(self.files[name])
+        except BadTable as fault:
+            raise _BadFile(name, fault) from None
+        for sentence, count in table.remarks.items():
+            remarks[sentence] = remarks.get(sentence, 0) + count
+        columns = {name: numbers.values for name, numbers in table.numbers.items()}
+        missing = {name: numbers.missing for name, numbers in table.numbers.items() if numbers.missing is not None}
+        return LoggedRows(columns, missing)
+
+    def _json(self, name: re.Pattern[str], remarks: dict[str, int]) -> dict[str, Scalar]:
+        """The scalars of the JSON files of that name, a later file's over an earlier one's."""
+        found: dict[str, Scalar] = {}
+        for file in sorted(file for file in self.files if name.fullmatch(file)):
+            document = _object(self.files[file])
+            if document is None:
+                remarks["JSON file that can't be read passed over"] = 1
+                continue
+            found |= {key: value for key, value in document.items() if isinstance(value, (str, int, float, bool))}
+        return found
+
+
+class _BadFile(Exception):
+    def __init__(self, name: str, fault: BadTable) -> None:
+        super().__init__(name)
+        self.name = name
+        self.fault = fault
+
+
+def _at(rows: LoggedRows, kept: Flags) -> LoggedRows:
+    return LoggedRows(
+        {name: values[kept] for name, values in rows.columns.items()},
+        {name: flags[kept] for name, flags in rows.missing.items()},
+    )
+
+
+def _goals(meta: Mapping[str, Scalar]) -> list[LoggedGoal]:
+    """The validation and test targets that the workload names; AlgoPerf itself counts equality as reached."""
+    metric = meta.get("target_metric_name")
+    goals = []
+    for split, key in _TARGETS.items():
+        target = meta.get(key)
+        if isinstance(target, (int, float)) and math.isfinite(target) and isinstance(metric, str):
+            goals.append(LoggedGoal(f"{split}/{metric}", float(target), f"AlgoPerf, {key}"))
+    return goals
+
+
+def _object(data: bytes) -> dict[str, Any] | None:
+    if len(data) > LARGEST_JSON:
+        return None
+    try:
+        document = json.loads(data)
+    except (ValueError, RecursionError):
+        return None
+    return document if isinstance(document, dict) else None
+
+
+def _folder_of(path: str) -> str:
+    return path.rpartition("/")[0]
+
+
+def _is_wanted(path: str) -> bool:
+    folder, _, name = path.rpartition("/")
+    if not _TRIAL.fullmatch(folder.rpartition("/")[2]):
+        return False
+    return name in (ALL, EVALUATIONS) or any(p.fullmatch(name) for p in (_HYPERPARAMETERS, _META, _FLAGS))
+
+
+FORMAT = AlgoPerf()

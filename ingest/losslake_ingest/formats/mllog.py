@@ -1,0 +1,234 @@
+"""MLPerf training results: `:::MLPv0.5.0`, `:::MLL` and `:::MLLOG` lines among whatever else a job printed.
+
+Source: MLCommons, "MLPerf logging rules"; the three dialects as found in training_results_v0.5 to v5.1.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import math
+import re
+from array import array
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass, field
+
+import numpy as np
+
+from losslake_ingest.formats.defaults_of import defaults_of
+from losslake_ingest.formats.format import Glimpse
+from losslake_ingest.formats.mllog_lines import LogLine, lines_of
+from losslake_ingest.mapping.mapping import LogMapping
+from losslake_ingest.report import Quarantined
+from losslake_ingest.rules import Rule
+from losslake_ingest.run_log import LoggedGoal, LoggedRows, RunLog, Scalar
+from losslake_ingest.sources.member import Member, Refused, Source
+from losslake_ingest.study import Flags, Floats
+
+AXES = ("epoch_num", "samples_count", "step")
+TIME = "time"
+MOST_EPOCHS = 10_000
+MOST_COLUMNS = 1_000
+LONGEST_FACT = 1_000
+_MARKED = re.compile(rb':::(MLLOG\s*\{\s*"|MLL\s+[0-9]|MLPv0\.5\.0\s+\S+\s+[0-9])')
+_RESULT = re.compile(r"result_[0-9]+\.txt")
+_ENDINGS = (".txt", ".log", ".out")
+_INTERVALS = ("_start", "_stop")
+_TARGETS = ("target_accuracy", "quality_target", "target_quality", "eval_target")
+_MUST_AGREE = ("global_batch_size", "submission_benchmark", *_TARGETS)
+_PERSONAL = re.compile(r"(^|_)poc(_|$)|e_?mail|host|user", re.IGNORECASE)
+_ADDRESS = re.compile(r"[^@\s]+@[^@\s]+\.[^@\s]+")
+
+
+class Mllog:
+    """One run per file; a batch size per log, evaluations by epoch or by samples."""
+
+    name = "mllog"
+    reads = "MLPerf training logs (.txt, .log, .out) with lines :::MLLOG, :::MLL or :::MLPv0.5.0"
+    needs = "collection, dataset, model, the metric that eval_accuracy is, examples in an epoch where epochs are logged"
+    defaults = defaults_of("mllog")
+
+    def detect(self, file: Glimpse) -> float:
+        if file.name.endswith(_ENDINGS) and _MARKED.search(file.start):
+            return 1.0
+        return 0.6 if _RESULT.fullmatch(file.name) else 0.0
+
+    def read(self, source: Source, mapping: LogMapping) -> Iterator[RunLog | Quarantined]:
+        for member in source.members(lambda path: path.endswith(_ENDINGS)):
+            if isinstance(member, Refused):
+                yield Quarantined(source.name, member.path, member.rule, member.message)
+            elif _MARKED.search(member.data) or _RESULT.fullmatch(member.path.rpartition("/")[2]):
+                yield _run(member, source.name, mapping)
+
+
+@dataclass
+class _Column:
+    """The values of one key in the order logged, each with its time and its place on every axis (NaN where none)."""
+
+    entries: array[float] = field(default_factory=lambda: array("d"))
+
+    def add(self, value: float, line: LogLine) -> None:
+        places = line.metadata
+        self.entries.append(value)
+        self.entries.append(line.time)
+        for axis in AXES:
+            self.entries.append(_number(places[axis]) if axis in places else math.nan)
+
+    def axis(self, name: str) -> Floats:
+        column: Floats = self.table()[2 + AXES.index(name)]
+        return column
+
+    def table(self) -> Floats:
+        """A row each for the values, the times and every axis."""
+        table: Floats = np.frombuffer(self.entries).reshape(-1, 2 + len(AXES)).T.copy()
+        return table
+
+    def rows(self, name: str) -> LoggedRows:
+        table = self.table()
+        columns: dict[str, Floats] = {name: table[0]}
+        missing: dict[str, Flags] = {}
+        for axis, positions in zip((TIME, *AXES), table[1:], strict=True):
+            absent = np.isnan(positions)
+            if not absent.all():
+                columns[axis] = positions
+                if absent.any():
+                    missing[axis] = absent
+        return LoggedRows(columns, missing)
+
+
+class _Log:
+    """What the lines of one log say, as they come."""
+
+    def __init__(self) -> None:
+        self.fields: dict[str, Scalar] = {}
+        self.changing: set[str] = set()
+        self.columns: dict[str, _Column] = {}
+        self.stops: list[str] = []
+        self.started_at: float | None = None
+        self.remarks: dict[str, int] = {}
+        self.private: set[str] = set()
+
+    def take(self, line: LogLine) -> None:
+        key = line.key
+        if key.endswith(_INTERVALS) and key not in ("run_start", "run_stop"):
+            return
+        if key == "run_stop":
+            self.stops.append(_stop_word(line))
+        elif key == "run_start":
+            self.started_at = self.started_at if self.started_at is not None else line.time
+        elif (key.startswith("eval_") and any(axis in line.metadata for axis in AXES)) or key == "tracked_stats":
+            self._measured(key, line.value, line)
+        elif isinstance(line.value, (str, int, float, bool)):
+            self._fact(key, line.value)
+
+    def _measured(self, key: str, value: object, line: LogLine) -> None:
+        if isinstance(value, dict):
+            for name, inner in value.items():
+                self._measured(f"{key}.{name}", inner, line)
+        elif isinstance(value, list) and len(value) == 1:
+            self._measured(key, value[0], line)
+        elif value is not None:
+            number = _value(value)
+            if number is None or (key not in self.columns and len(self.columns) >= MOST_COLUMNS):
+                self.remark(f"value of {key} that is no number left out")
+            else:
+                self.columns.setdefault(key, _Column()).add(number, line)
+
+    def _fact(self, key: str, value: Scalar) -> None:
+        if _PERSONAL.search(key) or (isinstance(value, str) and _ADDRESS.search(value)):
+            self.private.add("e-mail, names of people and machines")
+        elif isinstance(value, str) and len(value) > LONGEST_FACT:
+            self.remark("long text left out")
+        elif self.fields.setdefault(key, value) != value:
+            self.changing.add(key)
+
+    def remark(self, sentence: str) -> None:
+        self.remarks[sentence] = self.remarks.get(sentence, 0) + 1
+
+
+def _run(member: Member, source: str, mapping: LogMapping) -> RunLog | Quarantined:
+    log = _Log()
+    sha256 = hashlib.sha256(member.data).hexdigest()
+    for line in lines_of(member.data):
+        if line is None:
+            log.remark("MLPerf line that can't be read passed over")
+        else:
+            log.take(line)
+    fault = _fault(log, mapping)
+    if fault is not None:
+        return Quarantined(source, member.path, fault[0], fault[1], sha256=sha256)
+    fields = {key: value for key, value in log.fields.items() if key not in log.changing}
+    goals = [
+        LoggedGoal("eval_accuracy", target, f"MLPerf log, {key}")
+        for key in _TARGETS
+        if (target := _value(fields.get(key))) is not None
+    ]
+    return RunLog(
+        run=member.path,
+        files={member.path: sha256},
+        rows=[column.rows(key) for key, column in log.columns.items()],
+        fields=fields,
+        parameters={key: value for key, value in fields.items() if key != "global_batch_size"},
+        status=log.stops[0] if log.stops else "no run_stop",
+        started_at=log.started_at,
+        goals=goals,
+        private=sorted(log.private),
+        remarks=log.remarks,
+    )
+
+
+def _fault(log: _Log, mapping: LogMapping) -> tuple[Rule, str] | None:
+    """What can't be decided about a log, if anything."""
+    if not (log.fields or log.columns or log.stops):
+        return Rule.UNREADABLE_LOG, "no MLPerf line (:::MLLOG, :::MLL, :::MLPv0.5.0) that can be read is in it"
+    changing = [key for key in _MUST_AGREE if key in log.changing]
+    if changing:
+        return Rule.FACTS_DISAGREE, f"{changing[0]} is logged with different values: which one holds can't be told"
+    if len(set(log.stops)) > 1:
+        said = " and ".join(sorted(set(log.stops)))
+        return Rule.STATUS_UNDECIDED, f"it has several run_stop, with {said}: how the run ended can't be told"
+    return _doubtful_epochs(log.columns, mapping)
+
+
+def _doubtful_epochs(columns: Mapping[str, _Column], mapping: LogMapping) -> tuple[Rule, str] | None:
+    """Some submitters log samples or steps as epoch_num; whoever maps them has to say so."""
+    counts = next((axis.counts for axis in mapping.axes if axis.column == "epoch_num"), "epochs")
+    if counts != "epochs":
+        return None
+    for key, column in columns.items():
+        epochs = column.axis("epoch_num")[np.isnan(column.axis("samples_count"))]
+        highest = float(np.nanmax(epochs, initial=0.0))
+        if highest > MOST_EPOCHS:
+            add = '[[axis]] column = "epoch_num", counts = "examples" (or "steps")'
+            return Rule.STEP_UNKNOWN, f"epoch_num of {key} reaches {highest:,.0f}: no epochs; add to the mapping: {add}"
+    return None
+
+
+def _stop_word(line: LogLine) -> str:
+    said = line.metadata.get("status")
+    if said is None and isinstance(line.value, dict):
+        said = line.value.get("status", line.value.get("success"))
+    if isinstance(said, bool):
+        return "success" if said else "aborted"
+    return str(said)[:100] if said is not None else "run_stop without status"
+
+
+def _value(value: object) -> float | None:
+    """A number, or text that is one."""
+    if type(value) is float:
+        return value
+    if isinstance(value, bool) or not isinstance(value, (int, float, str)):
+        return None
+    if isinstance(value, str) and "_" in value:
+        return None  # 1_000 is a number to Python alone
+    try:
+        return float(value)
+    except (ValueError, OverflowError):
+        return None
+
+
+def _number(value: object) -> float:
+    number = _value(value)
+    return number if number is not None else math.nan
+
+
+FORMAT = Mllog()

@@ -1,0 +1,201 @@
+"""What a lake remembers of files that it took in whole: the same bytes, offered the same way, needn't be read again.
+
+A file is recalled only when everything that decides what reading it would say is as it was: its bytes, its place, the
+mapping and the formats, the code of LossLake, and the data files of every study that it says something of. Whatever is
+not certain is read. What the remembered ingest told is told again, in the same words.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import json
+from collections import defaultdict
+from collections.abc import Collection, Mapping, Sequence
+from contextlib import suppress
+from dataclasses import dataclass, field, replace
+
+from pydantic import TypeAdapter
+from sqlalchemy import delete, select, update
+from sqlalchemy.exc import SQLAlchemyError
+from sqlalchemy.orm import Session
+
+from losslake.lake.lake import Lake
+from losslake.lake.manifest import DataFile
+from losslake_ingest.deciding_code import are_ours, deciding_code
+from losslake_ingest.offer import Offer
+from losslake_ingest.report import Quarantined, SourceReport
+from losslake_ingest.request import Request
+from losslake_ingest.rules import Rule
+from losslake_ingest.sources.member import Source
+from losslake_schema.database import RememberedSource
+from losslake_schema.names import Study
+from losslake_schema.registry import CollectionFacts, Goal
+
+States = Mapping[str, str]
+_ROWS_AT_ONCE = 500
+
+
+@dataclass(frozen=True)
+class Told:
+    """What taking in a file told.
+
+    states: of every study that it says something of, the state in which it left it; empty where it is not stored.
+    unchanged: those of them that are stored as it says, with their source digests.
+    """
+
+    report: SourceReport
+    states: dict[str, str]
+    unchanged: dict[str, str]
+    quarantined: list[Quarantined] = field(default_factory=list)
+    collections: list[CollectionFacts] = field(default_factory=list)
+    goals: list[Goal] = field(default_factory=list)
+
+
+_JSON = TypeAdapter(Told)
+
+
+@dataclass(frozen=True)
+class Left:
+    """The states of all studies in the release that an ingest built upon and in the one that it left.
+
+    published: the studies that are new in the latter.
+    """
+
+    before: States
+    after: States
+    published: Collection[str]
+
+    def is_ours(self, studies: Collection[str]) -> bool:
+        """Whether these studies are as this ingest left them, and no other that came in between changed one."""
+        kept = [study for study in studies if study not in self.published]
+        return all(self.before.get(study) == self.after.get(study) for study in kept)
+
+
+class Memory:
+    """What a lake remembers, for ingests that ask for the same.
+
+    Raises BadMapping or UnknownFormat for a request that can't be followed.
+    """
+
+    def __init__(self, lake: Lake, request: Request) -> None:
+        self._lake = lake
+        self._request = request
+
+    def recall(self, source: Source, files: Sequence[DataFile]) -> Offer | None:
+        """What reading the source would bring, on top of a release with these files; None where it has to be read."""
+        manner = self._manner(source) if source.total_bytes is not None else None
+        if manner is None:
+            return None
+        known = self._lake.read(lambda session: session.get(RememberedSource, manner))
+        if known is None or known.size != source.total_bytes or known.sha256 != source.expected_sha256():
+            return None
+        told = _JSON.validate_json(known.told)
+        now = states(files)
+        if any(now.get(study, "") != state for study, state in told.states.items()):
+            return None
+        return Offer(
+            source,
+            told.report,
+            {facts.collection: facts for facts in told.collections},
+            told.goals,
+            known.sha256,
+            unchanged={Study.parse(study): digest for study, digest in told.unchanged.items()},
+            quarantined=told.quarantined,
+            is_recalled=True,
+        )
+
+    def remember(self, offer: Offer, stored: Collection[Study], left: Left) -> None:
+        """Keep what a source told, if it was read whole; no other source of its ingest may have had its studies.
+
+        stored: the studies of the ingest that are stored now as they were offered.
+        """
+        size, sha256 = offer.source.total_bytes, offer.sha256
+        if size is None or sha256 is None or not offer.is_certain or offer.broken is not None:
+            return
+        if not left.is_ours(offer.studies) or any(q.rule == Rule.DAMAGED_FILE for q in offer.quarantined):
+            return  # what can't be read today may be readable tomorrow
+        manner = self._manner(offer.source)
+        if manner is None:
+            return
+        own = {study: digest for study, digest in offer.unchanged.items() if study not in offer.changes}
+        own |= {study: change.source_digest for study, change in offer.changes.items() if study in stored}
+        told = Told(
+            offer.report,
+            {study: left.after.get(study, "") for study in sorted(offer.studies)},
+            {str(study): digest for study, digest in own.items()},
+            offer.quarantined,
+            list(offer.collections.values()),
+            list(offer.goals),
+        )
+        text = _JSON.dump_json(told).decode()
+        if _JSON.validate_json(text) != told:
+            return
+        # Another ingest may remember the same at once; and what is not remembered is only read again.
+        with suppress(SQLAlchemyError), Session(self._lake.engine) as session:
+            session.merge(RememberedSource(manner=manner, size=size, sha256=sha256, told=text))
+            session.commit()
+
+    def _manner(self, source: Source) -> str | None:
+        """A digest of all that decides how the bytes of a source are read; None where that can't be told."""
+        mapping = self._request.mapping_for(source.path)
+        formats = self._request.formats_for(mapping)
+        if not are_ours(formats.values()):
+            return None
+        place = [str(source.path.resolve()), str(source.path), source.name]
+        facts = [deciding_code(), place, repr(mapping), self._request.formats, sorted(formats)]
+        return hashlib.sha256(json.dumps(facts).encode()).hexdigest()
+
+
+def forget(lake: Lake, only_look: bool) -> int:
+    """Forget the sources that can't be recalled any more: their studies were written anew. Returns how many."""
+    rows = _remembered(lake)
+    newest = lake.newest_release()  # read after the rows: what is remembered of a release comes after it
+    now = states(lake.files(newest)) if newest is not None else {}
+    gone = [
+        manner
+        for manner, told in rows
+        if any(now.get(study, "") != state for study, state in _JSON.validate_json(told).states.items())
+    ]
+    if gone and not only_look:
+        with Session(lake.engine) as session:
+            for start in range(0, len(gone), _ROWS_AT_ONCE):
+                some = RememberedSource.manner.in_(gone[start : start + _ROWS_AT_ONCE])
+                session.execute(delete(RememberedSource).where(some))
+            session.commit()
+    return len(gone)
+
+
+def follow(lake: Lake, moved: Mapping[str, tuple[str, str]]) -> None:
+    """Remember sources also when data files were written anew, without a change of what they say.
+
+    moved: by study, its state before and after.
+    """
+    rows = _remembered(lake)
+    with suppress(SQLAlchemyError), Session(lake.engine) as session:
+        for manner, text in rows:
+            told = _JSON.validate_json(text)
+            now = {study: _followed(state, moved.get(study)) for study, state in told.states.items()}
+            if now != told.states:
+                new = _JSON.dump_json(replace(told, states=now)).decode()
+                same = (RememberedSource.manner == manner) & (RememberedSource.told == text)
+                session.execute(update(RememberedSource).where(same).values(told=new))
+        session.commit()
+
+
+def _followed(state: str, moved: tuple[str, str] | None) -> str:
+    return moved[1] if moved is not None and moved[0] == state else state
+
+
+def _remembered(lake: Lake) -> Sequence[tuple[str, str]]:
+    """By manner, what is remembered of each source."""
+    query = select(RememberedSource.manner, RememberedSource.told)
+    return lake.read(lambda session: [(manner, told) for manner, told in session.execute(query)])
+
+
+def states(files: Sequence[DataFile]) -> dict[str, str]:
+    """What tells whether a study was written anew: a digest over the names of its data files, which no other gets."""
+    paths: dict[str, list[str]] = defaultdict(list)
+    for file in files:
+        if file.study is not None:
+            paths[str(file.study)].append(file.path)
+    return {study: hashlib.sha256("\n".join(sorted(own)).encode()).hexdigest() for study, own in paths.items()}

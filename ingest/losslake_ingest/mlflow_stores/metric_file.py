@@ -1,0 +1,111 @@
+"""Metric files of MLflow's file store: a line per value, `timestamp_ms value step`.
+
+Older ones have no step, newer ones may add the name and digest of a data set.
+Source: mlflow/store/tracking/file_store.py, `_get_metric_from_line` and `_log_run_metric`.
+"""
+
+from __future__ import annotations
+
+import re
+from collections import Counter
+from collections.abc import Sequence
+from dataclasses import dataclass
+from itertools import accumulate
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.csv as pa_csv
+
+from losslake_ingest.mlflow_stores.run import as_floats
+from losslake_ingest.study import Flags, Floats
+
+CUT = "last line of a metric file left out: it has no end"
+NOT_A_VALUE = "line of a metric file left out: it is not `timestamp value step`"
+NO_STEP = "value without a step, as an old MLflow wrote it"
+DATA_SET = "name of the data set of a value passed over"
+_SMALL = 4096
+# All that Python writes of integers and floats. Arrow would read more, such as 0x10, and take a lone \r for an end.
+_WRITTEN = b"0123456789.+-einfa \n"
+_STAMP = re.compile(rb"-?[0-9]{1,30}")
+_READ = pa_csv.ReadOptions(use_threads=False, column_names=["timestamp", "value", "step"], block_size=1 << 22)
+_PARSE = pa_csv.ParseOptions(delimiter=" ", quote_char=False, escape_char=False, ignore_empty_lines=False)
+_CONVERT = pa_csv.ConvertOptions(
+    column_types={"timestamp": pa.int64(), "value": pa.float64(), "step": pa.int64()}, null_values=[]
+)
+
+
+@dataclass(frozen=True)
+class MetricFile:
+    """The values of a metric file, in its order; no_step flags those without a step, None if all have one."""
+
+    steps: Floats
+    milliseconds: Floats
+    values: Floats
+    no_step: Flags | None = None
+
+
+def parse_metric_files(files: Sequence[bytes], remarks: Counter[str]) -> list[MetricFile]:
+    """What each of the files holds; what is no value is left out and counted in the remarks."""
+    if sum(map(len, files)) > _SMALL and all(data.endswith(b"\n") for data in files):
+        together = _parse_whole(b"".join(files))
+        if together is not None:
+            ends = list(accumulate(data.count(b"\n") for data in files))
+            return [_part(together, start, end) for start, end in zip([0, *ends], ends, strict=False)]
+    return [_parse_file(data, remarks) for data in files]
+
+
+def _part(file: MetricFile, start: int, end: int) -> MetricFile:
+    return MetricFile(file.steps[start:end], file.milliseconds[start:end], file.values[start:end])
+
+
+def _parse_file(data: bytes, remarks: Counter[str]) -> MetricFile:
+    whole, end, rest = data.rpartition(b"\n")
+    if rest:
+        remarks[CUT] += 1
+    parsed = _parse_whole(whole + end) if len(whole) > _SMALL else None
+    return parsed or _parse_lines(whole.split(b"\n") if end else [], remarks)
+
+
+def _parse_whole(text: bytes) -> MetricFile | None:
+    """The values of lines that all have three columns; None if any has not."""
+    if text.translate(None, _WRITTEN):
+        return None
+    try:
+        table = pa_csv.read_csv(pa.py_buffer(text), _READ, _PARSE, _CONVERT)
+    except pa.ArrowInvalid:
+        return None
+    if table.num_rows != text.count(b"\n"):
+        return None
+    stamps, values, steps = (column.to_numpy() for column in table.columns)
+    return MetricFile(as_floats(steps), as_floats(stamps), as_floats(values))
+
+
+def _parse_lines(lines: Sequence[bytes], remarks: Counter[str]) -> MetricFile:
+    """The values of lines of which some are odd."""
+    steps: list[int] = []
+    stamps: list[int] = []
+    values: list[float] = []
+    no_step: list[bool] = []
+    for line in lines:
+        parts = line.strip().split(b" ")
+        value = _number(parts[1]) if len(parts) in (2, 3) or len(parts) > 4 else None
+        step = parts[2] if len(parts) > 2 else b"0"
+        if value is None or not _STAMP.fullmatch(parts[0]) or not _STAMP.fullmatch(step):
+            remarks[NOT_A_VALUE] += 1
+            continue
+        remarks[NO_STEP] += len(parts) == 2
+        remarks[DATA_SET] += len(parts) > 3
+        steps.append(int(step))
+        stamps.append(int(parts[0]))
+        values.append(value)
+        no_step.append(len(parts) == 2)
+    flags = np.array(no_step, np.bool_)
+    return MetricFile(as_floats(steps), as_floats(stamps), as_floats(values), flags if flags.any() else None)
+
+
+def _number(text: bytes) -> float | None:
+    """The float64 that a text says; None if it says none."""
+    try:
+        return None if b"_" in text else float(text)
+    except ValueError:
+        return None

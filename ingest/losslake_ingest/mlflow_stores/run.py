@@ -1,0 +1,126 @@
+"""What both stores of MLflow say of a run, put in the form of a RunLog."""
+
+from __future__ import annotations
+
+import re
+from collections import Counter
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+
+import numpy as np
+import numpy.typing as npt
+
+from losslake_ingest.run_log import LoggedRows, RunLog, Scalar
+from losslake_ingest.study import Flags, Floats
+
+AXES = ("step", "timestamp")
+DELETED = "deleted run before this one left out"
+_OWN_TAG = "mlflow."
+_RUN_NAME = "mlflow.runName"
+_USER, _CODE, _PLACES = "user name", "code and command line", "paths of the machine"
+_PRIVATE_TAGS = {
+    "mlflow.user": _USER,
+    "mlflow.source.": _CODE,
+    "mlflow.git": _CODE,
+    "mlflow.project.": _CODE,
+    "mlflow.docker.": _CODE,
+    "mlflow.databricks.": _CODE,
+}
+# mlflow/protos/service.proto, enum RunStatus.
+_STATUSES = {"1": "RUNNING", "2": "SCHEDULED", "3": "FINISHED", "4": "FAILED", "5": "KILLED"}
+_INTEGER = re.compile(r"-?(0|[1-9][0-9]{0,17})")
+_FLOAT = re.compile(r"[+-]?([0-9]+\.?[0-9]*|\.[0-9]+)([eE][+-]?[0-9]{1,4})?")
+_AXIS_NAME = "metric with the name of an axis left out"
+_FIELD_TWICE = "param or tag passed over as a field, which has another meaning already"
+
+
+@dataclass
+class Told:
+    """A run as a store tells it, before any of it is interpreted or left out.
+
+    facts: by the names of meta.yaml. Its tags may lack the values of those that are MLflow's own.
+    """
+
+    run: str
+    facts: Mapping[str, str | None]
+    experiment: str | None = None
+    experiment_id: str | None = None
+    params: dict[str, str] = field(default_factory=dict)
+    tags: dict[str, str] = field(default_factory=dict)
+    rows: list[LoggedRows] = field(default_factory=list)
+    remarks: Counter[str] = field(default_factory=Counter)
+
+    def log(self, files: Mapping[str, str]) -> RunLog:
+        """The run's log, without what is personal or about the machine."""
+        tags = {key: value for key, value in self.tags.items() if not key.startswith(_OWN_TAG)}
+        params = {name: number_or_text(text) for name, text in self.params.items()}
+        own: dict[str, str | None] = {
+            "run_id": self.facts.get("run_id") or self.facts.get("run_uuid"),
+            "run_name": self.facts.get("run_name") or self.facts.get("name") or self.tags.get(_RUN_NAME),
+            "experiment": self.experiment,
+            "experiment_id": self.experiment_id,
+        }
+        facts: dict[str, Scalar] = {name: value for name, value in own.items() if value}
+        self.remarks[_FIELD_TWICE] += len(facts.keys() & (tags.keys() | params.keys())) + len(tags.keys() & params)
+        return RunLog(
+            run=self.run,
+            files=files,
+            rows=self.rows,
+            fields={**tags, **params, **facts},
+            parameters=params,
+            status=_status(self.facts.get("status")),
+            started_at=_seconds(self.facts.get("start_time")),
+            private=self._private(),
+            remarks={sentence: count for sentence, count in self.remarks.items() if count},
+        )
+
+    def add(self, metric: str, columns: Sequence[Floats], step_missing: Flags | None = None) -> None:
+        """The values of a metric: steps, timestamps in milliseconds, values."""
+        if metric in AXES:
+            self.remarks[_AXIS_NAME] += 1
+            return
+        steps, milliseconds, values = columns
+        missing = {} if step_missing is None else {"step": step_missing}
+        self.rows.append(LoggedRows({"step": steps, "timestamp": milliseconds / 1000, metric: values}, missing))
+
+    def _private(self) -> list[str]:
+        kinds = {private_kind(key) for key in self.tags}
+        if self.facts.get("user_id"):
+            kinds.add(_USER)
+        if any(self.facts.get(name) for name in ("source_name", "entry_point_name", "source_version")):
+            kinds.add(_CODE)
+        if self.facts.get("artifact_uri"):
+            kinds.add(_PLACES)
+        return sorted(kind for kind in kinds if kind)
+
+
+def private_kind(tag: str) -> str | None:
+    """The kind of personal or machine data that a tag holds; None if it holds none."""
+    return next((kind for prefix, kind in _PRIVATE_TAGS.items() if tag.startswith(prefix)), None)
+
+
+def is_kept_tag(tag: str) -> bool:
+    """Whether anything is made of a tag's value."""
+    return tag == _RUN_NAME or not tag.startswith(_OWN_TAG)
+
+
+def number_or_text(text: str) -> Scalar:
+    """The number that a text says, else the text itself; `007` and `nan` stay text."""
+    if _INTEGER.fullmatch(text):
+        return int(text)
+    if len(text) < 100 and _FLOAT.fullmatch(text) and not (text[0] == "0" and text.isdigit()):
+        return float(text)
+    return text
+
+
+def as_floats(numbers: npt.ArrayLike) -> Floats:
+    """The numbers as float64."""
+    return np.asarray(numbers, np.float64)
+
+
+def _status(word: str | None) -> str | None:
+    return _STATUSES.get(word, word) if word else None
+
+
+def _seconds(milliseconds: str | None) -> float | None:
+    return int(milliseconds) / 1000 if milliseconds and _INTEGER.fullmatch(milliseconds) else None

@@ -1,0 +1,150 @@
+"""MLflow's SQL store: the tables `experiments`, `runs`, `metrics`, `params` and `tags`.
+
+Everything comes ordered by run, as one stream per table, so that one run is in memory at a time.
+Source: mlflow/store/tracking/dbmodels/models.py; for NaN and infinities `sanitize_metric_value` in sqlalchemy_store.py.
+"""
+
+from __future__ import annotations
+
+import hashlib
+from collections import Counter
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import replace
+from importlib import resources
+from itertools import groupby
+from operator import itemgetter
+from typing import Any
+
+import numpy as np
+
+from losslake_ingest.mlflow_stores.run import DELETED, Told, as_floats
+from losslake_ingest.report import Quarantined
+from losslake_ingest.rules import Rule
+from losslake_ingest.run_log import LoggedRows, RunLog
+from losslake_ingest.study import Floats
+
+TABLES = frozenset({"experiments", "runs", "metrics", "params", "tags"})
+Row = Sequence[Any]
+Stream = Callable[[str], Iterator[Sequence[Row]]]
+INFINITE = 1.7976931348623157e308
+_INFINITIES = "largest float64 read as infinity, for which an SQL store of MLflow writes it"
+_NOT_A_NUMBER = "value of a metric left out: it, its step or its time is no number"
+_NUMBERS = {int, float, bool}
+
+
+def statement(name: str) -> str:
+    """One of the SQL statements beside this module."""
+    return resources.files("losslake_ingest.mlflow_stores.queries").joinpath(f"{name}.sql").read_text("utf-8")
+
+
+def read_tables(
+    source: str, path: str, stream: Stream, sha256: str | None, remarks: Mapping[str, int]
+) -> Iterator[RunLog | Quarantined]:
+    """The runs of a database, in order of their ids.
+
+    stream: yields the rows of a statement, many at a time. sha256: of the database's file; without it, every run has a
+    digest over its own rows.
+    """
+    deleted = sum(int(row[0]) for rows in stream(statement("deleted_runs")) for row in rows)
+    metrics, params, tags = (_Side(stream(statement(table))) for table in ("metrics", "params", "tags"))
+    for rows in stream(statement("runs")):
+        for row in rows:
+            run_id = row[0]
+            told = _told(path, row)
+            told.params = _texts(params.of(run_id))
+            told.tags |= _texts(tags.of(run_id))
+            _add_metrics(told, metrics.of(run_id))
+            if not told.rows:
+                yield Quarantined(source, told.run, Rule.NO_MEASUREMENTS, "the run has no metrics")
+                continue
+            told.remarks.update({DELETED: deleted, **remarks})
+            deleted = 0
+            log = told.log({})
+            yield replace(log, files={path: sha256 or _digest(log)})
+    if not (metrics.is_used_up and params.is_used_up and tags.is_used_up):
+        message = "some metrics, params or tags come in another order than the runs they belong to, and are left out"
+        yield Quarantined(source, path, Rule.UNREADABLE_LOG, f"{message}: try `mlflow db upgrade`")
+
+
+class _Side:
+    """The rows of a table of which every run has some, taken run by run."""
+
+    def __init__(self, chunks: Iterator[Sequence[Row]]) -> None:
+        self._groups = ((run, list(group)) for chunk in chunks for run, group in groupby(chunk, key=itemgetter(0)))
+        self._next = next(self._groups, None)
+
+    @property
+    def is_used_up(self) -> bool:
+        return self._next is None
+
+    def of(self, run: object) -> Iterator[list[Row]]:
+        """The rows of a run, if they are next."""
+        while self._next is not None and self._next[0] == run:
+            yield self._next[1]
+            self._next = next(self._groups, None)
+
+
+def _told(path: str, row: Row) -> Told:
+    run_id, name, status, start, experiment_id, experiment, has_user, has_code, has_paths = row
+    facts = {
+        "run_id": _text(run_id),
+        "run_name": _text(name),
+        "status": _text(status),
+        "start_time": _text(start),
+        "user_id": "left out" if has_user else None,
+        "source_name": "left out" if has_code else None,
+        "artifact_uri": "left out" if has_paths else None,
+    }
+    return Told(f"{path}#{_text(run_id)}", facts, _text(experiment), _text(experiment_id))
+
+
+def _texts(groups: Iterator[list[Row]]) -> dict[str, str]:
+    return {_text(key) or "": _text(value) or "" for rows in groups for _, key, value in rows}
+
+
+def _add_metrics(told: Told, groups: Iterator[list[Row]]) -> None:
+    """The metrics of a run, each with its rows in order."""
+    parts: dict[str, list[list[Floats]]] = {}
+    for rows in groups:
+        for key, group in groupby(rows, key=itemgetter(1)):
+            parts.setdefault(_text(key) or "", []).append(_columns(list(group), told.remarks))
+    for name, pieces in parts.items():
+        columns = [np.concatenate(column) for column in zip(*pieces, strict=True)]
+        if len(columns[0]):
+            told.add(name, columns)
+
+
+def _columns(rows: list[Row], remarks: Counter[str]) -> list[Floats]:
+    """Steps, timestamps in milliseconds, and values as they were logged."""
+    columns = list(zip(*rows, strict=True))[2:]
+    if any(not set(map(type, column)) <= _NUMBERS for column in columns):
+        whole = [row for row in rows if all(type(cell) in _NUMBERS for cell in row[2:])]
+        remarks[_NOT_A_NUMBER] += len(rows) - len(whole)
+        columns = list(zip(*whole, strict=True))[2:] if whole else [()] * 4
+    steps, milliseconds, values, is_nan = (as_floats(column) for column in columns)
+    infinite = np.abs(values) == INFINITE
+    if infinite.any():
+        remarks[_INFINITIES] += int(infinite.sum())
+        values = np.where(infinite, np.copysign(np.inf, values), values)
+    return [steps, milliseconds, np.where(is_nan != 0, np.nan, values)]
+
+
+def _text(value: object) -> str | None:
+    if isinstance(value, bytes):
+        return value.decode("utf-8", "backslashreplace")
+    return None if value is None else str(value)
+
+
+def _digest(log: RunLog) -> str:
+    """What tells whether a run has changed, where there is no file to take the sha256 of."""
+    said = (sorted(log.fields.items()), sorted(log.parameters.items()), log.status, log.started_at)
+    digest = hashlib.sha256(repr(said).encode("utf-8", "backslashreplace"))
+    for rows in log.rows:
+        _update(digest, rows)
+    return digest.hexdigest()
+
+
+def _update(digest: Any, rows: LoggedRows) -> None:
+    for name, column in rows.columns.items():
+        digest.update(f"\0{len(name)} {name} {len(column)} ".encode("utf-8", "backslashreplace"))
+        digest.update(column.tobytes())

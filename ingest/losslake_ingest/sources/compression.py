@@ -1,0 +1,129 @@
+"""Compressed streams, told by their first bytes, decompressed on all cores where the format allows it."""
+
+from __future__ import annotations
+
+import bz2
+import gzip
+import lzma
+import zlib
+from collections.abc import Iterator
+from contextlib import ExitStack, contextmanager
+from pathlib import Path
+from typing import IO, Any
+
+import rapidgzip
+import zstandard
+
+from losslake.lake.cores import cores
+from losslake_ingest.errors import SourceBroken
+from losslake_ingest.sources.source_file import SourceFile
+
+_MAGIC = {
+    b"BZh": "bzip2",
+    b"\x1f\x8b": "gzip",
+    b"\xfd7zXZ\x00": "xz",
+    b"\x28\xb5\x2f\xfd": "zstandard",
+    b"PK\x03\x04": "zip",
+    b"PK\x05\x06": "zip",
+}
+_DAMAGE = (
+    RuntimeError,
+    ValueError,
+    IndexError,
+    OverflowError,
+    EOFError,
+    OSError,
+    lzma.LZMAError,
+    zstandard.ZstdError,
+    zlib.error,
+)
+PARALLEL = {"bzip2": rapidgzip.IndexedBzip2File, "gzip": rapidgzip.RapidgzipFile}
+_SMALL_READ = 1 << 16
+_LARGEST_ZSTANDARD_WINDOW = 2**27
+
+
+def kind_of(file: SourceFile) -> str:
+    """What the first bytes of a file say it is: bzip2, gzip, xz, zstandard, zip, or plain."""
+    with file.open() as opened:
+        start = opened.read(8)
+    return next((kind for magic, kind in _MAGIC.items() if start.startswith(magic)), "plain")
+
+
+class Decompressed:
+    """The decompressed bytes of a file, read once from its start to its end.
+
+    bzip2 and gzip are decompressed on all cores. When that fails, the standard library reads on from the same place in
+    small steps, so that every byte before the damage is delivered. What is streamed is read so from the start:
+    rapidgzip can wait for ever for a file that Python reads (it ends its threads while it holds Python's lock).
+    """
+
+    def __init__(self, file: IO[bytes], kind: str, path: Path | None, stack: ExitStack) -> None:
+        self._path = path
+        self._kind = kind
+        self._file = file
+        self._stack = stack
+        self._delivered = 0
+        self._is_slow = path is None and kind in PARALLEL
+        self._stream = self._opened_slowly() if self._is_slow else self._opened(stack)
+
+    def _opened(self, stack: ExitStack) -> Any:
+        if self._kind in PARALLEL:
+            return stack.enter_context(PARALLEL[self._kind](str(self._path), parallelization=cores()))
+        if self._kind == "xz":
+            return stack.enter_context(lzma.LZMAFile(self._file))
+        if self._kind == "zstandard":
+            decompressor = zstandard.ZstdDecompressor(max_window_size=_LARGEST_ZSTANDARD_WINDOW)
+            return stack.enter_context(decompressor.stream_reader(self._file, read_across_frames=True))
+        return self._file
+
+    def _opened_slowly(self) -> Any:
+        if self._kind == "bzip2":
+            return self._stack.enter_context(bz2.BZ2File(self._file))
+        if self._kind == "gzip":
+            return self._stack.enter_context(gzip.GzipFile(fileobj=self._file))
+        return self._opened(self._stack)
+
+    def position(self) -> int:
+        """Bytes of the compressed file read so far, about."""
+        if not self._is_slow and self._kind in PARALLEL:
+            try:
+                return int(self._stream.tell_compressed()) // 8
+            except (RuntimeError, ValueError):
+                return 0
+        return self._file.tell()
+
+    def read(self, size: int) -> bytes:
+        """The next bytes, at most `size`; empty at the end. Raises SourceBroken where the stream is damaged or cut."""
+        try:
+            data = self._next(size)
+        except SourceBroken:
+            if self._is_slow or self._kind == "plain":
+                raise
+            data = self._read_slowly()
+        self._delivered += len(data)
+        return data
+
+    def _next(self, size: int) -> bytes:
+        try:
+            data: bytes = self._stream.read1(_SMALL_READ) if self._is_slow else self._stream.read(size)
+        except _DAMAGE as error:
+            raise SourceBroken(f"the {self._kind} stream is damaged or cut short ({error})") from None
+        return data
+
+    def _read_slowly(self) -> bytes:
+        """Go on from the same place with the standard library, a little at a time."""
+        self._is_slow = True
+        self._file.seek(0)
+        self._stream = self._opened_slowly()
+        left = self._delivered
+        while left > 0 and (passed := self._next(_SMALL_READ)):
+            left -= len(passed)
+        return passed[left:] if left < 0 else self._next(_SMALL_READ)
+
+
+@contextmanager
+def decompressed(file: SourceFile, kind: str) -> Iterator[Decompressed]:
+    """Open a file for decompressed reading."""
+    with ExitStack() as stack:
+        opened = stack.enter_context(file.open())
+        yield Decompressed(opened, kind, None if file.is_streamed else file.path, stack)

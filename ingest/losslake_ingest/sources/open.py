@@ -1,0 +1,225 @@
+"""Opening what a path names: a folder, a tar in any compression, a zip, or a single log."""
+
+from __future__ import annotations
+
+import os
+import zipfile
+import zlib
+from collections.abc import Iterator
+from pathlib import Path
+from typing import IO
+
+from losslake_ingest.errors import SourceBroken, UnknownSource
+from losslake_ingest.rules import Rule
+from losslake_ingest.sources.compression import PARALLEL, Decompressed, decompressed, kind_of
+from losslake_ingest.sources.database import DatabaseSource, is_database_url
+from losslake_ingest.sources.member import LARGEST_FILE, Member, Refused, Source, Wanted, path_trick, plain, too_large
+from losslake_ingest.sources.source_file import LocalFile, SourceFile
+from losslake_ingest.sources.tar import is_tar, read_tar
+
+Place = Path | str | SourceFile
+
+_PADDING_READ = 1 << 20
+_LONGEST_PADDING = 1 << 26
+
+
+def open_source(place: Place) -> Source:
+    """The source at a path or URL, or in a file; raises UnknownSource when there is nothing that can be read."""
+    if not isinstance(place, (str, Path)):
+        return _source_in(place)
+    if is_database_url(str(place)):
+        return DatabaseSource(str(place))
+    if "://" in str(place):
+        scheme = str(place).partition("://")[0]
+        raise UnknownSource(
+            f"a {scheme}:// URL can't be read here, only postgresql:// ones: give a folder, an archive or a log, "
+            "and for what lies on the web --url"
+        )
+    path = Path(place)
+    try:
+        if path.is_dir():
+            return FolderSource(path)
+        if not path.exists():
+            raise UnknownSource(f"there is nothing at {path}: give a folder or an archive")
+        if not path.is_file():
+            raise UnknownSource(f"{path} is neither a folder nor a file: give a folder or an archive")
+        return _source_in(LocalFile(path))
+    except OSError as error:
+        raise UnknownSource(f"can't read {path}: {error.strerror}") from None
+
+
+def _source_in(file: SourceFile) -> Source:
+    kind = kind_of(file)
+    if kind == "plain" and file.path.suffix != ".tar" and not is_tar(file):
+        return FileSource(file)
+    return ZipSource(file) if kind == "zip" else TarSource(file)
+
+
+class _OneFile:
+    """What the sources that are one file have in common."""
+
+    def __init__(self, file: SourceFile) -> None:
+        self._file = file
+        self.path = file.path
+        self.name = file.name
+        self.total_bytes: int | None = file.size
+        self.is_streamed = file.is_streamed
+        self.takes_all_cores = False
+        self._read = 0
+        self._stamp = file.stamp()
+
+    def position(self) -> int:
+        return self._read
+
+    def sha256(self) -> str | None:
+        return self._file.sha256()
+
+    def expected_sha256(self) -> str | None:
+        return self._file.expected_sha256()
+
+    def is_as_opened(self) -> bool:
+        try:
+            return self._file.stamp() == self._stamp
+        except OSError:
+            return False
+
+
+class TarSource(_OneFile):
+    """A tar file, plain or compressed with bzip2, gzip, xz or zstandard."""
+
+    _stream: Decompressed | None = None
+
+    def __init__(self, file: SourceFile) -> None:
+        super().__init__(file)
+        self.takes_all_cores = not file.is_streamed and kind_of(file) in PARALLEL
+
+    def position(self) -> int:
+        return self._stream.position() if self._stream else 0
+
+    def members(self, wanted: Wanted, first: int | None = None) -> Iterator[Member | Refused]:
+        with decompressed(self._file, kind_of(self._file)) as stream:
+            self._stream = stream
+            try:
+                yield from read_tar(stream.read, wanted, first)
+                self._check_the_rest(stream)
+            finally:
+                self._stream = None
+
+    def _check_the_rest(self, stream: Decompressed) -> None:
+        """Read on to the end of the compressed stream, so that its checksum is checked; padding is never long."""
+        for _ in range(_LONGEST_PADDING // _PADDING_READ):
+            if not stream.read(_PADDING_READ):
+                return
+
+
+class ZipSource(_OneFile):
+    """A zip file, read in the order of its directory."""
+
+    def members(self, wanted: Wanted, first: int | None = None) -> Iterator[Member | Refused]:
+        with self._file.open() as opened:
+            try:
+                archive = zipfile.ZipFile(opened)
+            except (zipfile.BadZipFile, OSError, ValueError, NotImplementedError) as error:
+                raise SourceBroken(f"the zip has no readable directory ({error}): it is cut short or damaged") from None
+            for entry in archive.infolist():
+                self._read += entry.compress_size
+                trick = path_trick(entry.filename)
+                if trick:
+                    yield Refused(entry.filename, Rule.PATH_TRICK, f"{trick}: the entry was passed over")
+                elif (entry.external_attr >> 28) == 0xA:
+                    yield Refused(entry.filename, Rule.NOT_A_FILE, "the entry is a symbolic link: pack the file itself")
+                elif not entry.is_dir() and wanted(plain(entry.filename)):
+                    yield self._member(archive, entry, first)
+
+    def _member(self, archive: zipfile.ZipFile, entry: zipfile.ZipInfo, first: int | None) -> Member | Refused:
+        """The file of an entry; no more is decompressed than the largest file allowed, whatever the entry claims."""
+        path = plain(entry.filename)
+        try:
+            with archive.open(entry) as file:
+                data = _at_most(file, LARGEST_FILE) if first is None else file.read(first)
+        except (
+            zipfile.BadZipFile,
+            zlib.error,
+            EOFError,
+            OSError,
+            RuntimeError,
+            NotImplementedError,
+            ValueError,
+        ) as error:
+            return Refused(path, Rule.DAMAGED_FILE, f"can't be unpacked ({error}): pack the archive again")
+        return Member(path, data) if data is not None else too_large(path, entry.file_size)
+
+
+class FolderSource:
+    """A folder, walked in order of names; links are not followed."""
+
+    is_streamed = False
+    takes_all_cores = False
+
+    def __init__(self, path: Path) -> None:
+        self.path = path
+        self.name = str(path)
+        self.total_bytes: int | None = None
+        self._read = 0
+
+    def position(self) -> int:
+        return self._read
+
+    def sha256(self) -> str | None:
+        return None
+
+    def expected_sha256(self) -> str | None:
+        return None
+
+    def is_as_opened(self) -> bool:
+        return False
+
+    def members(self, wanted: Wanted, first: int | None = None) -> Iterator[Member | Refused]:
+        yield from self._walk(self.path, "", wanted, first)
+
+    def _walk(self, folder: Path, prefix: str, wanted: Wanted, first: int | None) -> Iterator[Member | Refused]:
+        try:
+            entries = sorted(os.scandir(folder), key=lambda entry: entry.name)
+        except OSError as error:
+            yield Refused(prefix.rstrip("/"), Rule.DAMAGED_FILE, f"can't be read: {error.strerror}")
+            return
+        for entry in entries:
+            path = prefix + entry.name.encode("utf-8", "surrogateescape").decode("utf-8", "backslashreplace")
+            if entry.is_symlink():
+                if wanted(path) or entry.is_dir():
+                    yield Refused(path, Rule.NOT_A_FILE, "a symbolic link is not followed: put the file itself there")
+            elif entry.is_dir(follow_symlinks=False):
+                yield from self._walk(Path(entry.path), f"{path}/", wanted, first)
+            elif entry.is_file(follow_symlinks=False) and wanted(path):
+                yield self._member(Path(entry.path), path, first)
+
+    def _member(self, file: Path, path: str, first: int | None) -> Member | Refused:
+        member = _file_member(LocalFile(file), path, first)
+        self._read += len(member.data) if isinstance(member, Member) else 0
+        return member
+
+
+class FileSource(_OneFile):
+    """One file that is no archive."""
+
+    def members(self, wanted: Wanted, first: int | None = None) -> Iterator[Member | Refused]:
+        if wanted(self.path.name):
+            yield _file_member(self._file, self.path.name, first)
+        self._read = self.total_bytes or 0
+
+
+def _file_member(file: SourceFile, path: str, first: int | None) -> Member | Refused:
+    try:
+        with file.open() as opened:
+            data = _at_most(opened, LARGEST_FILE) if first is None else opened.read(first)
+        if data is None:
+            return too_large(path, file.size)
+    except OSError as error:
+        return Refused(path, Rule.DAMAGED_FILE, f"can't be read: {error.strerror}")
+    return Member(path, data)
+
+
+def _at_most(file: IO[bytes], limit: int) -> bytes | None:
+    """All of a file's bytes, or None when there are more than `limit`."""
+    data = file.read(limit + 1)
+    return data if len(data) <= limit else None

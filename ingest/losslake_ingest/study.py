@@ -1,0 +1,158 @@
+"""What every log format delivers: a part of a study, first as offered, then as facts and curves. Nothing of storage."""
+
+from __future__ import annotations
+
+import hashlib
+import json
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import Protocol
+
+import numpy as np
+import numpy.typing as npt
+
+from losslake_ingest.report import Quarantined
+from losslake_schema.names import Study
+
+LARGEST_EXACT_INTEGER = 2**53
+
+Integers = npt.NDArray[np.int64]
+Floats = npt.NDArray[np.float64]
+Flags = npt.NDArray[np.bool_]
+
+
+@dataclass(frozen=True)
+class StudyFacts:
+    """What a study says of itself; parameter_configs is JSON text."""
+
+    study: Study
+    batch_unit: str
+    train_steps: int
+    early_stopping: bool
+    parameter_configs: str
+
+
+@dataclass(frozen=True)
+class TrialFacts:
+    """What a trial says of itself; attributes are the metaparameters that are not numbers, as JSON text."""
+
+    trial_id: int
+    status: str
+    steps: int
+    parameters: Mapping[str, float]
+    attributes: Mapping[str, str]
+    source: str
+    source_sha256: str
+
+
+@dataclass(frozen=True)
+class Curves:
+    """The evaluations of some trials, one after the other.
+
+    offsets: n_trials + 1; evaluations of the i-th trial are rows offsets[i]:offsets[i+1]. steps: n_rows, strictly
+    ascending within a trial. values: n_rows by metric. missing: rows at which a metric was not measured, by metric;
+    metrics measured everywhere are absent from it. elapsed_s: n_rows, NaN where unknown, or None.
+    """
+
+    offsets: Integers
+    steps: Integers
+    values: Mapping[str, Floats]
+    missing: Mapping[str, Flags]
+    elapsed_s: Floats | None = None
+
+
+@dataclass(frozen=True)
+class LoadedPart:
+    """Trials of one study, ascending by trial_id, their curves in the same order, and what was quarantined."""
+
+    facts: StudyFacts
+    trials: Sequence[TrialFacts]
+    curves: Curves
+    quarantined: Sequence[Quarantined]
+
+
+class StudyPart(Protocol):
+    """Some or all trials of one study as offered; file_digests and load are called in a worker thread."""
+
+    @property
+    def study(self) -> Study: ...
+
+    @property
+    def n_trials(self) -> int: ...
+
+    @property
+    def size(self) -> int:
+        """Bytes that it holds in memory, about."""
+
+    @property
+    def format(self) -> str:
+        """Name of the log format."""
+
+    @property
+    def reader_version(self) -> str:
+        """Changes when the same bytes may be read differently."""
+
+    def file_digests(self) -> Mapping[str, str]:
+        """The sha256 of every file of this part, by its path within the study."""
+
+    def load(self) -> LoadedPart:
+        """Parse and check it; raises StudyRejected when nothing of it can be stored."""
+
+
+class StudyRejected(Exception):
+    """A study that can't be stored at all, with the reason."""
+
+    def __init__(self, reason: Quarantined) -> None:
+        super().__init__(str(reason))
+        self.reason = reason
+
+
+def is_exact_float(value: object) -> bool:
+    """Whether a value is a number that float64 holds exactly."""
+    if isinstance(value, bool) or not isinstance(value, (int, float)):
+        return False
+    return isinstance(value, float) or abs(value) <= LARGEST_EXACT_INTEGER
+
+
+def source_digest(reader_version: str, files: Mapping[str, str]) -> str:
+    """The sha256 over the reader's version and the sha256 of each source file, in order of path."""
+    text = "".join(f"{path}\0{sha256}\n" for path, sha256 in sorted(files.items()))
+    return hashlib.sha256(f"{reader_version}\n{text}".encode()).hexdigest()
+
+
+def trial_digests(part: LoadedPart) -> list[str]:
+    """The content digest of each trial: sha256 over its facts (not its source) and its curve in canonical form."""
+    return digests_of(part.trials, part.curves)
+
+
+def digests_of(trials: Sequence[TrialFacts], curves: Curves) -> list[str]:
+    """The content digest of each of these trials, whose curves are in the same order."""
+    return [_trial_digest(trial, curves, row) for row, trial in enumerate(trials)]
+
+
+def _trial_digest(trial: TrialFacts, curves: Curves, row: int) -> str:
+    start, stop = int(curves.offsets[row]), int(curves.offsets[row + 1])
+    facts = [trial.trial_id, trial.status, trial.steps, dict(trial.parameters), dict(trial.attributes), stop - start]
+    digest = hashlib.sha256(json.dumps(facts, sort_keys=True).encode())
+    digest.update(curves.steps[start:stop].data)
+    for metric in sorted(curves.values):
+        values = curves.values[metric][start:stop]
+        missing = curves.missing.get(metric)
+        absent = missing[start:stop] if missing is not None else None
+        if absent is not None and absent.all():
+            continue
+        digest.update(f"\n{metric}\n".encode())
+        if absent is not None and absent.any():
+            digest.update(np.packbits(absent).data)
+            values = np.where(absent, 0.0, values)
+        digest.update(values.data)
+    if curves.elapsed_s is not None and not np.isnan(curves.elapsed_s[start:stop]).all():
+        digest.update(curves.elapsed_s[start:stop].data)
+    return digest.hexdigest()
+
+
+def study_digest(facts: StudyFacts, trials: Mapping[int, str]) -> str:
+    """The content digest of a study: sha256 over its facts and the content digest of each trial, by trial_id."""
+    own = [str(facts.study), facts.batch_unit, facts.train_steps, facts.early_stopping, facts.parameter_configs]
+    text = "".join(f"{trial_id} {digest}\n" for trial_id, digest in sorted(trials.items()))
+    return hashlib.sha256(f"{json.dumps(own)}\n{text}".encode()).hexdigest()

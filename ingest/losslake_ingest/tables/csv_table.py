@@ -1,0 +1,226 @@
+"""The cells of a CSV: pyarrow parses the columns of numbers straight to float64, and the others to distinct words.
+
+Which columns are numbers is guessed from the first row; where a later row proves the guess wrong, the file is read once
+more as text to tell.
+"""
+
+from __future__ import annotations
+
+import csv
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from enum import Enum
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.compute as pc
+import pyarrow.csv
+
+from losslake_ingest.rules import Rule
+from losslake_ingest.tables.csv_layout import Layout, find_layout, is_number, split_line
+from losslake_ingest.tables.csv_rows import CUT_SHORT, HEADER_REPEATED, NOT_ENDED, Rows, diagnose, rows_of
+from losslake_ingest.tables.table import (
+    CHANGING_TEXT,
+    LARGEST_WORDS,
+    BadTable,
+    Codes,
+    Numbers,
+    Table,
+    Words,
+    check_size,
+    missing_run_column,
+    shown,
+)
+
+# Keras writes NA, R too; None and null come from programs that format their values themselves.
+EMPTY_WORDS = ("", "NA", "None", "null")
+_LARGEST_PADDING = 64
+_BLANKS = " \t"
+_BLOCK = 1 << 22
+_WORTH_THREADS = 1 << 20
+_ENOUGH_WORDS = 64
+# A longer list costs small files time.
+_NULLS = [*EMPTY_WORDS, *(" " * width for width in range(1, _LARGEST_PADDING + 1))]
+_NO_NAME = "a column without a name is left out"
+
+
+class _Kind(Enum):
+    """What a column is parsed to; PADDED numbers have empty words among spaces, which only slower parsing knows."""
+
+    NUMBERS = pa.float64()
+    PADDED = pa.string()
+    WORDS = pa.dictionary(pa.int32(), pa.binary())
+
+
+@dataclass
+class _Parser:
+    """Parses rows of one layout; the kind of each column that has a name, by its place. has_blanks: spaces in rows."""
+
+    layout: Layout
+    is_quoted: bool
+    has_blanks: bool
+    kinds: dict[int, _Kind]
+
+    def parse(self, rows: bytes | memoryview) -> pa.Table:
+        """The rows; raises pa.ArrowInvalid."""
+        kinds = {str(place): kind.value for place, kind in self.kinds.items()}
+        return pa.csv.read_csv(
+            pa.py_buffer(rows),
+            self._reading(len(rows), len(rows) > _WORTH_THREADS),
+            self._splitting(),
+            pa.csv.ConvertOptions(
+                column_types=kinds,
+                include_columns=list(kinds),
+                null_values=_NULLS if self.has_blanks else EMPTY_WORDS,
+                check_utf8=False,
+            ),
+        )
+
+    def look_closer(self, rows: bytes | memoryview, run_column: str | None) -> None:
+        """Tell every column's kind from all of its cells; raises pa.ArrowInvalid."""
+        open_places = [place for place in self.kinds if self.layout.names[place] != run_column]
+        found = dict.fromkeys(open_places, _Kind.NUMBERS)
+        for batch in self._as_text(rows, open_places):
+            for place, kind in found.items():
+                if kind is not _Kind.WORDS:
+                    here = _kind_of(batch[str(place)])
+                    found[place] = kind if here is _Kind.NUMBERS else here
+        self.kinds |= found
+
+    def _as_text(self, rows: bytes | memoryview, places: Sequence[int]) -> Iterator[pa.RecordBatch]:
+        names = [str(place) for place in places]
+        kinds = dict.fromkeys(names, pa.string())
+        convert = pa.csv.ConvertOptions(column_types=kinds, include_columns=names, check_utf8=False)
+        if names:
+            yield from pa.csv.open_csv(pa.py_buffer(rows), self._reading(len(rows), True), self._splitting(), convert)
+
+    def _reading(self, size: int, use_threads: bool) -> pa.csv.ReadOptions:
+        names = [str(place) for place in range(len(self.layout.names))]
+        return pa.csv.ReadOptions(use_threads=use_threads, column_names=names, block_size=min(_BLOCK, size + 1))
+
+    def _splitting(self) -> pa.csv.ParseOptions:
+        return pa.csv.ParseOptions(delimiter=self.layout.delimiter, newlines_in_values=self.is_quoted)
+
+
+def read_csv(data: bytes, run_column: str | None = None) -> Table:
+    """The table that a CSV holds; raises BadTable. The run column is kept as words even where it holds numbers."""
+    if b"\r" in data and b"\n" not in data:
+        data = data.replace(b"\r", b"\n")
+    layout = find_layout(data)
+    if run_column and run_column not in layout.names:
+        raise missing_run_column(run_column, layout.names)
+    rows = rows_of(data, layout)
+    check_size(data.count(b"\n", layout.start) + 1, len(layout.names))
+    parser = _Parser(layout, rows.is_quoted, data.find(b" ", layout.start) >= 0, _guess(rows, layout, run_column))
+    remarks = {HEADER_REPEATED: rows.headers_repeated} if rows.headers_repeated else {}
+    nameless = sum(not name for name in layout.names[1:])
+    if nameless:
+        remarks[_NO_NAME] = nameless
+    parsed = [_parse_whole(data, rows, parser, run_column)] if len(rows.whole) else []
+    if rows.last.strip():
+        last = _parse_last(rows.last, parser)
+        parsed += [last] if last is not None else []
+        remarks[CUT_SHORT if last is None else NOT_ENDED] = 1
+    if not sum(part.num_rows for part in parsed):
+        raise BadTable(Rule.NO_MEASUREMENTS, "there is no row below the header")
+    return _table(pa.concat_tables(parsed), parser, run_column, remarks)
+
+
+def _guess(rows: Rows, layout: Layout, run_column: str | None) -> dict[int, _Kind]:
+    """The kinds of the named columns, as the first row suggests them."""
+    end = bytes(rows.whole[:_BLOCK]).find(b"\n")
+    first = bytes(rows.whole[:end]) if end >= 0 else rows.last
+    try:
+        cells = split_line(first.decode("utf-8", "replace"), layout.delimiter)
+    except csv.Error:
+        cells = []
+    kinds = {}
+    for place, name in enumerate(layout.names):
+        cell = cells[place] if place < len(cells) else ""
+        is_text = name == run_column or not (is_number(cell) or cell.strip() in EMPTY_WORDS)
+        if name:
+            kinds[place] = _Kind.WORDS if is_text else _Kind.NUMBERS
+    return kinds
+
+
+def _parse_whole(data: bytes, rows: Rows, parser: _Parser, run_column: str | None) -> pa.Table:
+    """The rows that end in a newline; a second try knows the kinds of the columns from all of their cells."""
+    as_written = memoryview(data)[parser.layout.start : len(data) - len(rows.last)]
+    if rows.is_quoted and data.count(b'"', parser.layout.start) % 2:
+        fault = diagnose(as_written, parser.layout)
+        if fault:
+            raise fault
+    try:
+        return parser.parse(rows.whole)
+    except pa.ArrowInvalid:
+        try:
+            parser.look_closer(rows.whole, run_column)
+            return parser.parse(rows.whole)
+        except pa.ArrowInvalid:
+            message = "its rows can't be told apart: write plain lines that end in a newline"
+            raise (diagnose(as_written, parser.layout) or BadTable(Rule.UNREADABLE_CSV, message)) from None
+
+
+def _parse_last(line: bytes, parser: _Parser) -> pa.Table | None:
+    """The line that doesn't end in a newline, or None if something of it is lacking."""
+    try:
+        table = parser.parse(line)
+    except pa.ArrowInvalid:
+        return None
+    return table if table.num_rows else None
+
+
+def _kind_of(texts: pa.Array) -> _Kind:
+    """Whether the cells are numbers, numbers that pyarrow's CSV reader does not know as such, or words."""
+    empty = pa.array(EMPTY_WORDS)
+    trimmed = pc.ascii_trim(texts, characters=_BLANKS)
+    is_empty = pc.is_in(trimmed, value_set=empty)
+    try:
+        pc.if_else(is_empty, None, trimmed).cast(pa.float64())
+    except pa.ArrowInvalid:
+        return _Kind.WORDS
+    known = pc.is_in(texts, value_set=pa.array(_NULLS))
+    return _Kind.NUMBERS if known.equals(is_empty) else _Kind.PADDED
+
+
+def _table(parsed: pa.Table, parser: _Parser, run_column: str | None, remarks: dict[str, int]) -> Table:
+    """The columns as arrays; each leaves Arrow's memory as it comes."""
+    n_rows = parsed.num_rows
+    columns = parsed.unify_dictionaries().columns
+    del parsed
+    table = Table(n_rows, {}, {}, remarks)
+    room = LARGEST_WORDS
+    for at, (place, kind) in enumerate(parser.kinds.items()):
+        name, column, columns[at] = parser.layout.names[place], columns[at], None
+        if kind is not _Kind.WORDS:
+            table.numbers[name] = _numbers(column, kind)
+            continue
+        distinct = len(column.chunk(0).dictionary)
+        is_run = name == run_column
+        if is_run and distinct > LARGEST_WORDS:
+            message = f"the column {shown(name)} tells {distinct:,} runs apart; at most {LARGEST_WORDS:,} are read"
+            raise BadTable(Rule.FILE_TOO_LARGE, message)
+        room -= 0 if is_run else distinct
+        if is_run or (room >= 0 and (run_column or distinct <= _ENOUGH_WORDS)):
+            table.words[name] = _words(column)
+        else:
+            remarks[CHANGING_TEXT.format(name=shown(name))] = 1
+    return table
+
+
+def _numbers(column: pa.ChunkedArray, kind: _Kind) -> Numbers:
+    if kind is _Kind.PADDED:
+        trimmed = pc.ascii_trim(column, characters=_BLANKS)
+        column = pc.if_else(pc.is_in(trimmed, value_set=pa.array(EMPTY_WORDS)), None, trimmed).cast(pa.float64())
+    array = column.combine_chunks()
+    missing = array.is_null().to_numpy(zero_copy_only=False) if array.null_count else None
+    return Numbers(array.to_numpy(zero_copy_only=False), missing)
+
+
+def _words(column: pa.ChunkedArray) -> Words:
+    """The distinct words, stripped; those that become equal or empty by that are made one."""
+    array = column.combine_chunks()
+    places: dict[str, int] = {"": -1}
+    texts = [word.decode("utf-8", "replace").strip() for word in array.dictionary.to_pylist()]
+    codes: Codes = np.array([places.setdefault(text, len(places) - 1) for text in texts], np.int32)
+    return Words(codes[array.indices.to_numpy(zero_copy_only=False)], list(places)[1:])

@@ -1,0 +1,183 @@
+"""The configuration of a W&B run as flat fields, from its config.yaml or from JSON; what is private is left out.
+
+config.yaml holds `key: {value: …}` for each key (older versions add `desc`). It is read from the events of the YAML
+parser, without aliases, tags or objects: numbers as YAML 1.2 (and W&B's writer) has them, so that `1e-05` is one.
+Sources: https://docs.wandb.ai/guides/track/config; https://yaml.org/spec/1.2.2/#103-core-schema.
+"""
+
+from __future__ import annotations
+
+import re
+from collections import Counter
+from collections.abc import Iterator
+from dataclasses import dataclass, field
+from typing import Any
+
+import orjson
+import yaml
+
+from losslake_ingest.run_log import Scalar
+from losslake_ingest.wandb_files.private import LONGEST_TEXT, clean_text, private_key, private_text
+
+LARGEST_CONFIG = 2**18
+MOST_FIELDS = 10_000
+DEEPEST = 32
+_LONGEST_KEY = 300
+_INTEGER = re.compile(r"[-+]?[0-9]{1,18}")
+_FLOAT = re.compile(r"[-+]?(?:\.[0-9]+|[0-9]+(?:\.[0-9]*)?)(?:[eE][-+]?[0-9]+)?")
+_WORDS: dict[str, Scalar | None] = {
+    **dict.fromkeys(("", "~", "null", "Null", "NULL")),
+    **dict.fromkeys(("true", "True", "TRUE"), True),
+    **dict.fromkeys(("false", "False", "FALSE"), False),
+    **dict.fromkeys((".nan", ".NaN", ".NAN"), float("nan")),
+    **dict.fromkeys((".inf", ".Inf", ".INF", "+.inf", "+.Inf", "+.INF"), float("inf")),
+    **dict.fromkeys(("-.inf", "-.Inf", "-.INF"), float("-inf")),
+}
+_Loader: Any = getattr(yaml, "CSafeLoader", yaml.SafeLoader)
+
+
+class BadConfig(Exception):
+    """A config.yaml that can't be used; says why."""
+
+
+@dataclass
+class Config:
+    """Flat fields of a run's configuration, the kinds of private data left out of it, and what had to be decided."""
+
+    private: set[str] = field(default_factory=set)
+    remarks: Counter[str] = field(default_factory=Counter)
+    _by_key: dict[str, dict[str, Scalar]] = field(default_factory=dict)
+    _size: int = 0
+
+    @property
+    def fields(self) -> dict[str, Scalar]:
+        """All fields by their flat name; what was taken later counts."""
+        return {name: value for fields in self._by_key.values() for name, value in fields.items()}
+
+    def take(self, key: str, value: object) -> None:
+        """Set a key to whatever JSON has there; objects are flattened with `.`, short lists become their JSON text."""
+        self.drop(key)
+        fields: dict[str, Scalar] = {}
+        for name, leaf in self._leaves(key, value, 0):
+            self._take_leaf(fields, name, leaf)
+        self._size += len(fields)
+        self._by_key[key] = fields
+
+    def drop(self, key: str) -> None:
+        """Forget a key."""
+        self._size -= len(self._by_key.pop(key, ()))
+
+    def take_name(self, name: str, text: str) -> None:
+        """Add a text of W&B's own, such as a run's name, unless it is private."""
+        kind = private_text(text)
+        if kind:
+            self.private.add(kind)
+        elif text and len(text) <= LONGEST_TEXT:
+            self._by_key[name] = {name: clean_text(text)}
+
+    def _leaves(self, key: str, value: object, depth: int) -> Iterator[tuple[str, object]]:
+        if not isinstance(value, dict):
+            yield key, value
+        elif depth == DEEPEST or len(key) > _LONGEST_KEY:
+            self.remarks["a value of the config is nested too deeply: left out"] += 1
+        else:
+            for name, inner in value.items():
+                yield from self._leaves(f"{key}.{name}", inner, depth + 1)
+
+    def _take_leaf(self, fields: dict[str, Scalar], key: str, value: object) -> None:
+        if value is None:
+            return
+        if isinstance(value, list):
+            if not all(isinstance(item, str | int | float) for item in value):
+                self.remarks["a list of objects or lists in the config: left out"] += 1
+                return
+            value = clean_text(
+                orjson.dumps([clean_text(item) if isinstance(item, str) else item for item in value]).decode()
+            )
+        kind = private_key(key, isinstance(value, str)) or private_text(key)
+        if kind is None and isinstance(value, str):
+            kind = private_text(value)
+        if kind:
+            self.private.add(kind)
+        elif isinstance(value, str) and len(value) > LONGEST_TEXT:
+            self.remarks[f"a text of the config is longer than {LONGEST_TEXT} characters: left out"] += 1
+        elif len(key) > _LONGEST_KEY or self._size + len(fields) >= MOST_FIELDS:
+            self.remarks["a key of the config is too long, or one too many: left out"] += 1
+        elif isinstance(value, str | int | float):
+            fields[clean_text(key)] = clean_text(value) if isinstance(value, str) else value
+
+
+def read_config_yaml(data: bytes) -> Config:
+    """The configuration in a config.yaml; raises BadConfig."""
+    if len(data) > LARGEST_CONFIG:
+        raise BadConfig(f"{len(data):,} bytes; at most {LARGEST_CONFIG:,} are read")
+    try:
+        document = _document(data)
+    except (yaml.YAMLError, ValueError, RecursionError) as error:
+        line = getattr(getattr(error, "problem_mark", None), "line", None)
+        raise BadConfig("it is no YAML" + (f" (line {line + 1})" if line is not None else "")) from None
+    config = Config()
+    if not isinstance(document, dict):
+        return config
+    for key, entry in document.items():
+        if isinstance(entry, dict) and "value" in entry:
+            config.take(key, entry["value"])
+        elif key not in ("wandb_version", "_wandb"):
+            config.remarks["a key of config.yaml has no `value`: left out"] += 1
+    return config
+
+
+def _document(data: bytes) -> object:
+    """The first document as dicts, lists and scalars, built without recursion."""
+    root: list[object] = []
+    stack: list[dict[str, object] | list[object]] = [root]
+    keys: list[str | None] = [None]
+    for event in yaml.parse(data, Loader=_Loader):
+        if isinstance(event, yaml.DocumentEndEvent):
+            break
+        if isinstance(event, yaml.AliasEvent):
+            raise BadConfig("it has an alias (`*name`): W&B writes none")
+        if isinstance(event, yaml.MappingEndEvent | yaml.SequenceEndEvent):
+            stack.pop()
+            keys.pop()
+            continue
+        value: Any
+        if isinstance(event, yaml.ScalarEvent):
+            value = _scalar(event)
+        elif isinstance(event, yaml.MappingStartEvent):
+            value = {}
+        elif isinstance(event, yaml.SequenceStartEvent):
+            value = []
+        else:
+            continue
+        _put(stack[-1], keys, value, event)
+        if isinstance(value, dict | list):
+            if len(stack) > DEEPEST:
+                raise BadConfig(f"it is nested more than {DEEPEST} deep")
+            stack.append(value)
+            keys.append(None)
+    return root[0] if root else None
+
+
+def _put(target: dict[str, object] | list[object], keys: list[str | None], value: object, event: Any) -> None:
+    """Put a value where the parser stands: a list's end, or a mapping's next key or value."""
+    if isinstance(target, list):
+        target.append(value)
+    elif keys[-1] is None:
+        if isinstance(value, dict | list):
+            raise BadConfig("a key is itself a list or a mapping")
+        keys[-1] = str(event.value)
+    else:
+        target[keys[-1]] = value
+        keys[-1] = None
+
+
+def _scalar(event: Any) -> Scalar | None:
+    text = str(event.value)
+    if not event.implicit[0]:
+        return text
+    if text in _WORDS:
+        return _WORDS[text]
+    if _INTEGER.fullmatch(text):
+        return int(text)
+    return float(text) if _FLOAT.fullmatch(text) else text

@@ -1,0 +1,328 @@
+"""A run from its `.wandb` file, which the library writes while it trains (offline runs keep nothing else).
+
+The records are `wandb_internal.Record` messages; the numbers below are those of its .proto file. Of a record that says
+who, where or with what code a run was made, only the kind of what it says is noted.
+Source: https://github.com/wandb/wandb/blob/main/wandb/proto/wandb_internal.proto.
+"""
+
+from __future__ import annotations
+
+import re
+from collections import Counter
+from collections.abc import Callable, Sequence
+from typing import Any
+
+import orjson
+
+from losslake_ingest.run_log import RunLog, Scalar
+from losslake_ingest.wandb_files import private
+from losslake_ingest.wandb_files.config import Config
+from losslake_ingest.wandb_files.history import python_json
+from losslake_ingest.wandb_files.private import without_words
+from losslake_ingest.wandb_files.records import HEADER, RecordLog
+from losslake_ingest.wandb_files.table import MEDIA, MOST_COLUMNS, HistoryTable, Row
+from losslake_ingest.wandb_files.wire import Malformed, double, fields, signed, varint, zigzag
+
+__all__ = ["HEADER", "OfflineRun"]
+
+# Record
+_HISTORY, _OUTPUT, _CONFIG, _OUTPUT_RAW, _RUN, _EXIT, _ENVIRONMENT = 2, 4, 5, 13, 17, 18, 26
+# RunRecord
+_RUN_NAMES = {1: "run_id", 3: "project", 6: "run_group", 7: "job_type", 8: "run_name", 12: "sweep_id"}
+_RUN_CONFIG, _START_TIME = 4, 17
+_RUN_PRIVATE = {2: private.ENTITY, 9: private.NOTES, 13: private.HOST, 21: private.GIT}
+# EnvironmentRecord
+_ENVIRONMENT_PRIVATE = {
+    **dict.fromkeys((5, 6, 7, 8, 14), private.CODE),
+    **dict.fromkeys((9, 15), private.GIT),
+    **dict.fromkeys((1, 2, 4, 16, 17, 18, 19, 20, 21, 22, 23, 24, 25, 26, 27, 28, 29, 30), private.ENVIRONMENT),
+    10: private.EMAIL,
+    11: private.PATHS,
+    12: private.HOST,
+    13: private.USER,
+}
+_TELLING = (private.ENTITY, private.HOST, private.USER, private.EMAIL)
+_MOST_WORDS, _LONGEST_WORD = 20, 200
+# ConfigRecord, ConfigItem, HistoryRecord, HistoryItem, HistoryStep, Timestamp, RunExitRecord
+_UPDATE, _REMOVE = 1, 2
+_KEY, _NESTED_KEY, _VALUE_JSON = 1, 2, 16
+_ITEM, _STEP = 1, 2
+_BOOLEAN, _INTEGER, _NUMBER, _TEXT, _JSON = 4, 5, 6, 7, 8
+_EXIT_CODE, _NOT_COMPLETE = 1, 3
+_ITEM_TAG = 0x0A
+_NAME_TAGS = b"\x0a\x12"
+_VALUE_JSON_TAG = b"\x82\x01"
+_BATCH_BYTES = 1 << 20
+
+# A row of plain items: their delimiters are control bytes, which neither such names nor such values hold.
+_PLAIN_ITEM = rb"\n[\0-\x7f][\n\x12]([\0-\x7f])([ -~]{1,120})\x82\x01([\0-\x7f])([-+.0-9A-Za-z]{1,120})"
+_PLAIN_ITEMS = re.compile(_PLAIN_ITEM)
+_PLAIN_ROW = re.compile(rb"(?:%b)+(?:\x12[\0-\x0b][\0-\xff]{0,11})?" % _PLAIN_ITEM)
+
+Message = int | bytes
+
+
+class OfflineRun:
+    """Takes a `.wandb` file and makes a run of it."""
+
+    def __init__(self, data: bytes) -> None:
+        self._config = Config()
+        self._names = Config()
+        self._table = HistoryTable()
+        self._remarks: Counter[str] = Counter()
+        self._private: set[str] = set()
+        self._words: dict[str, str] = {}
+        self._status: str | None = None
+        self._started_at: float | None = None
+        self._rows: list[Row] = []
+        self._known = _Names()
+        self._pending = 0
+        self._handlers: dict[int, Callable[[bytes], None]] = {
+            _HISTORY: self._take_history,
+            _CONFIG: self._take_config,
+            _RUN: self._take_run,
+            _EXIT: self._take_exit,
+            _ENVIRONMENT: self._take_environment,
+            _OUTPUT: self._take_output,
+            _OUTPUT_RAW: self._take_output,
+        }
+        self._read(data)
+
+    def run_log(self, path: str, sha256: str) -> RunLog:
+        """The run; its rows are empty where no history was readable."""
+        parameters, kinds = without_words(self._config.fields, self._words)
+        own, own_kinds = without_words(self._names.fields, self._words)
+        found: dict[str, Scalar] = {**parameters, **own}
+        if "run_id" in own:
+            found["run"] = own["run_id"]
+        kept_out = kinds | own_kinds | self._private | self._config.private | self._names.private | self._table.private
+        remarks = self._remarks + self._config.remarks + self._table.remarks
+        return RunLog(
+            path,
+            {path: sha256},
+            self._table.rows(),
+            found,
+            parameters,
+            self._status,
+            self._started_at,
+            private=sorted(kept_out),
+            remarks=dict(remarks),
+        )
+
+    def _read(self, data: bytes) -> None:
+        records = RecordLog(data)
+        for record in records:
+            try:
+                for number, value in fields(record):
+                    handler = self._handlers.get(number)
+                    if handler is not None and isinstance(value, bytes):
+                        handler(value)
+            except Malformed:
+                self._remarks["a record that is no protocol buffer: left out"] += 1
+        self._table.add(self._rows)
+        if records.damaged_blocks:
+            self._remarks["a damaged block: read on behind it"] = records.damaged_blocks
+        if records.is_cut:
+            self._remarks["the file is cut short: everything before was kept"] = 1
+        if self._status is None:
+            self._remarks["the log has no record of the run's end"] = 1
+
+    def _take_history(self, message: bytes) -> None:
+        row = _history_row(message, self._known, self._table.remarks)
+        self._rows.append(row)
+        self._pending += len(message)
+        if self._pending > _BATCH_BYTES:
+            self._table.add(self._rows)
+            self._rows, self._pending = [], 0
+
+    def _take_config(self, message: bytes) -> None:
+        for number, item in fields(message):
+            if not isinstance(item, bytes):
+                continue
+            name, value = _item(item)
+            if number == _UPDATE:
+                self._config.take(name, value)
+            elif number == _REMOVE:
+                self._config.drop(name)
+
+    def _take_run(self, message: bytes) -> None:
+        for number, value in fields(message):
+            if number in _RUN_PRIVATE and value:
+                self._note(_RUN_PRIVATE[number], value)
+            elif not isinstance(value, bytes):
+                continue
+            elif number in _RUN_NAMES:
+                self._names.take_name(_RUN_NAMES[number], value.decode("utf-8", "replace"))
+            elif number == _RUN_CONFIG:
+                self._take_config(value)
+            elif number == _START_TIME and self._started_at is None:
+                self._started_at = _unix_time(value)
+
+    def _take_exit(self, message: bytes) -> None:
+        found = dict(fields(message))
+        if found.get(_NOT_COMPLETE):
+            return
+        self._status = "failed" if found.get(_EXIT_CODE) else "finished"
+
+    def _take_environment(self, message: bytes) -> None:
+        for number, value in fields(message):
+            if value and number in _ENVIRONMENT_PRIVATE:
+                self._note(_ENVIRONMENT_PRIVATE[number], value)
+
+    def _note(self, kind: str, value: Message) -> None:
+        """Note a kind of private data; names of people and machines are looked for in everything else."""
+        self._private.add(kind)
+        if kind in _TELLING and isinstance(value, bytes) and len(self._words) < _MOST_WORDS:
+            self._words[value[:_LONGEST_WORD].decode("utf-8", "replace")] = kind
+
+    def _take_output(self, _message: bytes) -> None:
+        self._private.add(private.CONSOLE)
+
+
+class _Names(dict[bytes, str]):
+    """Names of columns by their bytes: a run has few of them, many times."""
+
+    def __missing__(self, raw: bytes) -> str:
+        name = raw.decode("utf-8", "replace")
+        if len(self) < MOST_COLUMNS:
+            self[raw] = name
+        return name
+
+
+def _history_row(message: bytes, known: _Names, remarks: Counter[str]) -> Row:
+    """What one `log()` wrote, by name."""
+    plain = _plain_row(message, known)
+    if plain is not None:
+        return plain
+    names: list[bytes] = []
+    texts: list[bytes] = []
+    others: dict[str, Any] = {}
+    step: int | None = None
+    at, end = 0, len(message)
+    while at < end:
+        place = _short_item(message, at, end)
+        if place:
+            names.append(message[at + 4 : place])
+            at += 2 + message[at + 1]
+            texts.append(message[place + 3 : at])
+            continue
+        number, value, at = _next_field(message, at)
+        if number == _STEP:
+            step = _step(value)
+        elif number == _ITEM and isinstance(value, bytes):
+            name, value = _item(value)
+            others[name] = value
+    row = _values([known[raw] for raw in names], texts) | others
+    if step is not None and "_step" not in row:
+        row["_step"] = step
+    return _without_media(row, remarks) if b"_type" in message else row
+
+
+def _plain_row(message: bytes, known: _Names) -> Row | None:
+    """The row, if all of its items are plain numbers or words and its step is among them; cut up by one expression."""
+    if not _PLAIN_ROW.fullmatch(message):
+        return None
+    name_sizes, names, sizes, texts = zip(*_PLAIN_ITEMS.findall(message), strict=True)
+    if b"".join(name_sizes) != bytes(map(len, names)) or b"".join(sizes) != bytes(map(len, texts)):
+        return None
+    row = _values([known[name] for name in names], texts)
+    return row if "_step" in row else None
+
+
+def _short_item(message: bytes, at: int, end: int) -> int:
+    """Where the value begins of an item as nearly all are: one name, one JSON text, fewer than 128 bytes; else 0."""
+    if at + 7 > end or message[at] != _ITEM_TAG or message[at + 1] >= 0x80 or message[at + 3] >= 0x80:
+        return 0
+    place = at + 4 + message[at + 3]
+    following = at + 2 + message[at + 1]
+    is_short = (
+        place + 3 <= following <= end
+        and message[place : place + 2] == _VALUE_JSON_TAG
+        and place + 3 + message[place + 2] == following
+        and message[at + 2] in _NAME_TAGS
+    )
+    return place if is_short else 0
+
+
+def _next_field(message: bytes, at: int) -> tuple[int, Message, int]:
+    tag, at = varint(message, at)
+    if tag & 7 == 0:
+        value, at = varint(message, at)
+        return tag >> 3, value, at
+    if tag & 7 != 2:
+        raise Malformed
+    size, at = varint(message, at)
+    if at + size > len(message):
+        raise Malformed
+    return tag >> 3, message[at : at + size], at + size
+
+
+def _step(value: Message) -> int | None:
+    """The number in a HistoryStep."""
+    if not isinstance(value, bytes):
+        return None
+    number = dict(fields(value)).get(1, 0)
+    return signed(number) if isinstance(number, int) else None
+
+
+def _values(names: list[str], texts: Sequence[bytes]) -> Row:
+    """The values behind their JSON texts, parsed together where that works."""
+    try:
+        values = orjson.loads(b"[%b]" % b",".join(texts))
+    except orjson.JSONDecodeError:
+        values = []
+    if len(values) != len(names):
+        values = [_json(text) for text in texts]
+    return dict(zip(names, values, strict=True))
+
+
+def _json(text: bytes) -> Any:
+    try:
+        return orjson.loads(text)
+    except orjson.JSONDecodeError:
+        return python_json(text)
+
+
+def _item(message: bytes) -> tuple[str, Any]:
+    """The name and value of a ConfigItem or a HistoryItem; of two values, the exact binary one."""
+    nested: list[str] = []
+    name = ""
+    text: bytes | None = None
+    typed: Any = None
+    for number, value in fields(message):
+        if isinstance(value, int):
+            if number == _BOOLEAN:
+                typed = bool(value)
+            elif number == _INTEGER:
+                typed = zigzag(value)
+        elif number == _KEY:
+            name = value.decode("utf-8", "replace")
+        elif number == _NESTED_KEY:
+            nested.append(value.decode("utf-8", "replace"))
+        elif number == _NUMBER:
+            typed = double(value)
+        elif number == _TEXT:
+            typed = value.decode("utf-8", "replace")
+        elif number in (_JSON, _VALUE_JSON):
+            text = value
+    if typed is None and text is not None:
+        typed = _json(text)
+    return ".".join(nested) or name, typed
+
+
+def _without_media(row: Row, remarks: Counter[str]) -> Row:
+    """The row without the leaves of media objects, whose items lie apart, one of them named `…._type`."""
+    media = tuple(f"{name.removesuffix('._type')}." for name in row if name.endswith("._type"))
+    if not media:
+        return row
+    remarks[MEDIA] += len(media)
+    return {name: value for name, value in row.items() if not name.startswith(media)}
+
+
+def _unix_time(message: bytes) -> float | None:
+    """The Unix seconds of a Timestamp."""
+    found = dict(fields(message))
+    seconds, nanos = found.get(1, 0), found.get(2, 0)
+    if not isinstance(seconds, int) or not isinstance(nanos, int):
+        return None
+    return signed(seconds) + signed(nanos) / 1e9

@@ -1,0 +1,178 @@
+"""Curves into Parquet: each data file holds (part of) one study, sorted by metric, trial and step.
+
+Row groups don't mix metrics and are small, so that a query for one metric, or one curve, reads little else. The keys of
+the study stand in the path and in Iceberg's partition data, not in the file, as both Hive and Iceberg have it. An
+encoding holds for a whole file, so metrics whose values repeat much (error rates, k/N) and others (losses) go to two.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.parquet as pq
+
+from losslake.lake.data_files import Written, keep
+from losslake.lake.store.store import Store
+from losslake_ingest.decimals import Decimals, decimals
+from losslake_ingest.encodings import (
+    DICTIONARY,
+    DIGITS,
+    INTERVALS,
+    STEPS,
+    VALUES,
+    Encoding,
+    for_numbers,
+    options,
+    smallest,
+)
+from losslake_ingest.records import intervals_of, record_rows
+from losslake_ingest.study import Curves, Flags, Floats, Integers
+from losslake_schema.names import Study
+from losslake_schema.registry import metric_named
+from losslake_schema.tables import PARTITIONED, file_schema
+
+LARGEST_ROW_GROUP = 1 << 14
+_VALUES_AT_ONCE = 1 << 15
+_SCHEMAS = {name: file_schema(name) for name in PARTITIONED}
+_TRIALS = Encoding("DELTA_BINARY_PACKED", 1)
+_DIVISORS = Encoding(DICTIONARY, 1)
+_ELAPSED = Encoding("BYTE_STREAM_SPLIT", 1)
+
+
+@dataclass(frozen=True)
+class _Measured:
+    """The measurements of one metric: the curves reduced to where it was measured.
+
+    trials: the trial of each row. intervals: steps since the same trial's row before, nothing where is_first.
+    """
+
+    metric: str
+    curves: Curves
+    trials: Integers
+    intervals: Integers
+    is_first: Flags
+    decimals: Decimals | None
+
+    @property
+    def values(self) -> Floats:
+        return self.curves.values[self.metric]
+
+    def columns(self, rows: Integers | slice) -> dict[str, pa.Array]:
+        """The columns that measurements and records have in common, for some of the rows."""
+        return {
+            "trial_id": pa.array(self.trials[rows]),
+            "step": pa.array(self.curves.steps[rows]),
+            **_numbers(self.values[rows], self.decimals, rows),
+            **_elapsed(self.curves.elapsed_s, rows),
+        }
+
+
+def write_curves(store: Store, study: Study, trial_ids: Sequence[int], curves: Curves) -> list[Written]:
+    """Store the measurements and records of some trials of a study, ready to be published."""
+    trials = np.repeat(np.asarray(trial_ids, np.int64), np.diff(curves.offsets))
+    intervals, is_first = intervals_of(curves.steps, curves.offsets)
+    steps = smallest(curves.steps, STEPS)
+    records = _File("records", {"step": steps, "interval": smallest(intervals, INTERVALS)}, DIGITS[0].name)
+    files: dict[str, _File] = {}
+    for metric in sorted(curves.values):
+        if metric in curves.missing:
+            measured = _measured_only(curves, metric, trials)
+        else:
+            measured = _Measured(metric, curves, trials, intervals, is_first, decimals(curves.values[metric]))
+        name = _encoding_of(measured).name
+        if name not in files:
+            files[name] = _File("measurements", {"step": steps}, name)
+        files[name].add(metric, measured.columns(slice(None)))
+        _add_records(records, measured)
+    if not files:
+        files[""] = _File("measurements", {"step": steps}, DIGITS[0].name)
+    return [file.finish(store, study) for file in (*files.values(), records)]
+
+
+def _measured_only(curves: Curves, metric: str, trials: Integers) -> _Measured:
+    """The rows at which a metric was measured that is missing in others."""
+    keep = ~curves.missing[metric]
+    before = np.concatenate([np.zeros(1, np.int64), np.cumsum(keep, dtype=np.int64)])
+    offsets, steps, values = before[curves.offsets], curves.steps[keep], curves.values[metric][keep]
+    elapsed = curves.elapsed_s[keep] if curves.elapsed_s is not None else None
+    own = Curves(offsets, steps, {metric: values}, {}, elapsed)
+    return _Measured(metric, own, trials[keep], *intervals_of(steps, offsets), decimals(values))
+
+
+def _encoding_of(measured: _Measured) -> Encoding:
+    if measured.decimals is not None:
+        return for_numbers(measured.decimals.digits, *DIGITS, LARGEST_ROW_GROUP)
+    return for_numbers(measured.values, *VALUES, LARGEST_ROW_GROUP)
+
+
+def _add_records(file: _File, measured: _Measured) -> None:
+    direction = metric_named(measured.metric).direction
+    if direction is None:
+        return
+    rows = np.flatnonzero(record_rows(measured.values, measured.curves.offsets, direction))
+    interval = pa.array(measured.intervals[rows], mask=measured.is_first[rows])
+    file.add(measured.metric, measured.columns(rows) | {"interval": interval})
+
+
+def _numbers(values: Floats, found: Decimals | None, rows: Integers | slice) -> dict[str, pa.Array]:
+    """The columns that say the values: digits and divisor where those do, else the values themselves."""
+    if found is None:
+        return {"value": pa.array(values)}
+    digits, divisor = found.digits[rows], found.divisor[rows]
+    if found.is_exact is None:
+        return {"digits": pa.array(digits), "divisor": pa.array(divisor)}
+    is_exact = found.is_exact[rows]
+    return {
+        "digits": pa.array(digits, mask=~is_exact),
+        "divisor": pa.array(divisor, mask=~is_exact),
+        "value": pa.array(values, mask=is_exact),
+    }
+
+
+def _elapsed(elapsed_s: Floats | None, rows: Integers | slice) -> dict[str, pa.Array]:
+    """The elapsed seconds, null where unknown; nothing where none is known."""
+    if elapsed_s is None:
+        return {}
+    elapsed = elapsed_s[rows]
+    return {"elapsed_s": pa.array(elapsed, mask=np.isnan(elapsed))}
+
+
+class _File:
+    """A data file while it is written."""
+
+    def __init__(self, table: str, encodings: dict[str, Encoding], numbers: str) -> None:
+        """numbers: the encoding of digits and values."""
+        self._table = table
+        self._n_rows = 0
+        self._buffer = pa.BufferOutputStream()
+        digits, values = (next(one for one in known if one.name == numbers) for known in (DIGITS, VALUES))
+        own = {"trial_id": _TRIALS, "digits": digits, "divisor": _DIVISORS, "value": values, "elapsed_s": _ELAPSED}
+        chosen = options({"metric": Encoding(DICTIONARY, 1)} | own | encodings)
+        self._writer = pq.ParquetWriter(
+            self._buffer,
+            _SCHEMAS[table],
+            write_statistics=["metric", "trial_id"],
+            write_batch_size=_VALUES_AT_ONCE,
+            **chosen,
+        )
+
+    def add(self, metric: str, columns: dict[str, pa.Array]) -> None:
+        """Append rows of one metric, in row groups of their own; columns that aren't there are null."""
+        n_rows = len(columns["step"])
+        if not n_rows:
+            return
+        constant = pa.DictionaryArray.from_arrays(pa.array(np.zeros(n_rows, np.int32)), pa.array([metric]))
+        schema = _SCHEMAS[self._table]
+        given = {"metric": constant} | columns
+        arrays = [given[field.name] if field.name in given else pa.nulls(n_rows, field.type) for field in schema]
+        self._writer.write_table(pa.Table.from_arrays(arrays, schema=schema), row_group_size=LARGEST_ROW_GROUP)
+        self._n_rows += n_rows
+
+    def finish(self, store: Store, study: Study) -> Written:
+        """Put the file in its place."""
+        self._writer.close()
+        data = self._buffer.getvalue()
+        return Written.of(keep(store, self._table, study, data, self._n_rows), self._writer.writer.metadata)

@@ -1,0 +1,151 @@
+"""The critical batch size of one curve of steps, with intervals, under each definition that has a name."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+import numpy as np
+import numpy.typing as npt
+import scipy
+
+from losslake.analysis.hyperbola import HyperbolaFit, Kind, fit_hyperbola
+from losslake.analysis.identifiability import Identifiability, identifiability
+from losslake.analysis.knee_sharpness import OtherForms, fit_other_forms
+from losslake.analysis.log_curves import checked_batch_sizes, checked_steps
+from losslake.analysis.profile_likelihood import LEVEL, profile_intervals
+from losslake.analysis.refits import Range, leave_one_out, residual_bootstrap, subsampled_search
+from losslake.analysis.runs_test import runs_test
+
+MCCANDLISH, ZHANG = "mccandlish2018", "zhang2024"
+OVERHEAD = 0.2
+OPTIMAL_BATCH_SIZE = 256.0
+
+
+@dataclass(frozen=True)
+class CurveFit:
+    """What one curve says of B_c = E_min/S_min.
+
+    fit: None with fewer than 3 batch sizes that reached the target. known: the 90% interval, or bounds and why there
+    is no more. delta_method, bootstrap, left_out, subsampled: other ranges of B_c at 90% (left_out: the least and the
+    most); None unless known is identifiable, subsampled also where no trials were given. other_forms: the model-form
+    error; None likewise. runs_p_value: of the runs test of the residuals.
+    """
+
+    fit: HyperbolaFit | None
+    known: Identifiability
+    delta_method: Range | None = None
+    bootstrap: Range | None = None
+    left_out: Range | None = None
+    subsampled: Range | None = None
+    other_forms: OtherForms | None = None
+    runs_p_value: float | None = None
+
+
+@dataclass(frozen=True)
+class CriticalBatchSize:
+    """A critical batch size under a definition: a number with its 90% interval, or bounds and no number.
+
+    lower, upper: None where the data set no bound. s_min, e_min: fewest steps and examples; None like the number.
+    changed: this definition's number for a B_c of the fit: scale B_c + shift.
+    """
+
+    definition: str
+    value: float | None
+    lower: float | None
+    upper: float | None
+    s_min: float | None
+    e_min: float | None
+    is_identifiable: bool
+    rms_log_residual: float | None
+    scale: float
+    shift: float
+    warnings: tuple[str, ...]
+
+    def changed(self, critical_batch_size: float) -> float:
+        """This definition's number where B_c = E_min/S_min is that."""
+        return self.scale * critical_batch_size + self.shift
+
+
+def fit_curve(
+    batch_sizes: npt.ArrayLike,
+    steps: npt.ArrayLike,
+    censored_at: npt.ArrayLike | None = None,
+    previous_steps: npt.ArrayLike | None = None,
+    trial_steps: Sequence[npt.ArrayLike] | None = None,
+    kind: Kind = "robust",
+) -> CurveFit:
+    """Fit the hyperbola to one curve, ask whether the data support it, and find what B_c may be otherwise.
+
+    batch_sizes, steps, censored_at, previous_steps: (m,), as of identifiability.gates. trial_steps: by batch size,
+    the steps of each trial, inf for never, for the range of subsampled searches. Raises ValueError.
+    """
+    sizes = checked_batch_sizes(batch_sizes)
+    counts = checked_steps(steps, len(sizes))
+    fit = fit_hyperbola(sizes, counts, censored_at, kind)
+    known = identifiability(sizes, counts, censored_at, previous_steps, kind)
+    if fit is None or not known.is_identifiable:
+        return CurveFit(fit, known)
+    error = float(profile_intervals(sizes, counts, censored_at, kind).log_standard_error[0])
+    return CurveFit(
+        fit,
+        known,
+        delta_method=_delta_method(fit, error),
+        bootstrap=residual_bootstrap(fit, sizes, counts, kind),
+        left_out=leave_one_out(sizes, counts, censored_at, kind),
+        subsampled=None if trial_steps is None else subsampled_search(sizes, trial_steps, censored_at, kind),
+        other_forms=fit_other_forms(sizes, counts),
+        runs_p_value=runs_test(np.log(counts) - np.log(fit.steps(sizes))),
+    )
+
+
+def mccandlish2018(curve: CurveFit) -> CriticalBatchSize:
+    """B_c = E_min/S_min: twice the fewest steps, with twice the fewest examples (McCandlish et al. 2018, eq. 2.11)."""
+    return _defined(MCCANDLISH, curve, 1.0, 0.0, ())
+
+
+def zhang2024(
+    curve: CurveFit, overhead: float = OVERHEAD, optimal_batch_size: float = OPTIMAL_BATCH_SIZE
+) -> CriticalBatchSize:
+    """B* whose examples exceed those of the optimal batch size by the overhead: B* S(B*) = (1 + eps) B_opt S(B_opt).
+
+    B* = eps B_c + (1 + eps) B_opt (Zhang et al. 2024; METHODS 2.1), so it is never below (1 + eps) B_opt. Where B_c is
+    below B_opt that is all it says: then it counts as not identifiable. overhead > 0, optimal_batch_size >= 0, in the
+    unit of the batch sizes; raises ValueError.
+    """
+    if not 0 < overhead < math.inf:
+        raise ValueError(f"overhead {overhead}: give a finite number above 0")
+    if not 0 <= optimal_batch_size < math.inf:
+        raise ValueError(f"optimal_batch_size {optimal_batch_size}: give a finite number, 0 or more")
+    warnings: tuple[str, ...] = ()
+    if curve.fit is not None and curve.known.is_identifiable and curve.fit.critical_batch_size < optimal_batch_size:
+        why = (
+            f"unusable: E_min/S_min = {curve.fit.critical_batch_size:.4g} is below optimal_batch_size = "
+            f"{optimal_batch_size:g}, so B* would follow from that choice, not from the data"
+        )
+        warnings = (why,)
+    return _defined(ZHANG, curve, overhead, (1.0 + overhead) * optimal_batch_size, warnings)
+
+
+def _defined(name: str, curve: CurveFit, scale: float, shift: float, objections: tuple[str, ...]) -> CriticalBatchSize:
+    stated = curve.fit if curve.known.is_identifiable and not objections else None
+    lower, upper = curve.known.lower, curve.known.upper
+    return CriticalBatchSize(
+        definition=name,
+        value=None if stated is None else scale * stated.critical_batch_size + shift,
+        lower=None if lower is None else scale * lower + shift,
+        upper=None if upper is None else scale * upper + shift,
+        s_min=None if stated is None else stated.s_min,
+        e_min=None if stated is None else stated.e_min,
+        is_identifiable=stated is not None,
+        rms_log_residual=None if curve.fit is None else curve.fit.rms_log_residual,
+        scale=scale,
+        shift=shift,
+        warnings=objections,
+    )
+
+
+def _delta_method(fit: HyperbolaFit, log_standard_error: float) -> Range:
+    reach = float(scipy.special.stdtrit(fit.n_points - 2.0, 0.5 + 0.5 * LEVEL)) * log_standard_error
+    return Range(fit.critical_batch_size * math.exp(-reach), fit.critical_batch_size * math.exp(reach))

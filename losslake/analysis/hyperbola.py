@@ -1,0 +1,214 @@
+"""The hyperbola S = S_min (1 + B_c/B) of steps to target over batch size, fitted in log space, many curves at once."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Literal
+
+import numpy as np
+import numpy.typing as npt
+
+from losslake.analysis.criterion import HUBER, Criterion, bend
+from losslake.analysis.log_curves import Flags, Floats, LogCurves, log_curves
+from losslake.analysis.median import median_of
+
+Kind = Literal["robust", "least-squares"]
+KINDS: tuple[Kind, ...] = ("robust", "least-squares")
+FEWEST_POINTS = 3
+# Nobody knows log steps better than this: evaluations have a spacing, searches an end.
+LEAST_SCALE = 0.005
+_BEYOND = np.log(100.0)
+_SPACING = 0.35
+# Elements of the arrays of one block of curves: they stay in the processor's cache.
+_BLOCK = 1 << 17
+
+
+@dataclass(frozen=True)
+class HyperbolaFits:
+    """Fits of n curves, each array of shape (n,); NaN where a curve has fewer than 3 studies that reached the target.
+
+    critical_batch_size: B_c = E_min/S_min (McCandlish et al. 2018, eq. 2.11), in the unit of the batch sizes.
+    s_min: fewest steps, at B -> inf. scale: the size of a residual of log steps that the fit reckons with.
+    rms_log_residual: of the studies that reached the target. is_at_edge: log B_c ended at an end of its search range,
+    [B_1/100, 100 B_m]. n_points: studies that reached the target.
+    """
+
+    critical_batch_size: Floats
+    s_min: Floats
+    scale: Floats
+    rms_log_residual: Floats
+    is_at_edge: Flags
+    n_points: npt.NDArray[np.int64]
+
+    @property
+    def e_min(self) -> Floats:
+        """Fewest examples, at B -> 0: E_min = B_c S_min, shape (n,)."""
+        return self.critical_batch_size * self.s_min
+
+
+@dataclass(frozen=True)
+class HyperbolaFit:
+    """The fit of one curve; the fields of HyperbolaFits."""
+
+    critical_batch_size: float
+    s_min: float
+    scale: float
+    rms_log_residual: float
+    is_at_edge: bool
+    n_points: int
+
+    @property
+    def e_min(self) -> float:
+        """Fewest examples, at B -> 0: E_min = B_c S_min."""
+        return self.critical_batch_size * self.s_min
+
+    def steps(self, batch_sizes: npt.ArrayLike) -> Floats:
+        """Steps at these batch sizes: S_min (1 + B_c/B)."""
+        predicted: Floats = self.s_min * (1.0 + self.critical_batch_size / np.asarray(batch_sizes, np.float64))
+        return predicted
+
+
+def fit_hyperbola(
+    batch_sizes: npt.ArrayLike, steps: npt.ArrayLike, censored_at: npt.ArrayLike | None = None, kind: Kind = "robust"
+) -> HyperbolaFit | None:
+    """Fit one curve, steps of shape (m,), as fit_hyperbolas does; None if fewer than 3 studies reached the target."""
+    fits = fit_hyperbolas(batch_sizes, np.asarray(steps, np.float64)[None], censored_at, kind)
+    if fits.n_points[0] < FEWEST_POINTS:
+        return None
+    return HyperbolaFit(
+        critical_batch_size=float(fits.critical_batch_size[0]),
+        s_min=float(fits.s_min[0]),
+        scale=float(fits.scale[0]),
+        rms_log_residual=float(fits.rms_log_residual[0]),
+        is_at_edge=bool(fits.is_at_edge[0]),
+        n_points=int(fits.n_points[0]),
+    )
+
+
+def fit_hyperbolas(
+    batch_sizes: npt.ArrayLike, steps: npt.ArrayLike, censored_at: npt.ArrayLike | None = None, kind: Kind = "robust"
+) -> HyperbolaFits:
+    """Fit S = S_min (1 + B_c/B) to n curves in log space (METHODS 2.2).
+
+    batch_sizes: (m,) ascending, above 0. steps: (n, m); inf where the target was never reached, NaN for no study.
+    censored_at: (m,) or (n, m), the step to which never-reached studies ran; without it they count for nothing.
+    kind: "least-squares" minimises the squares of log residuals of the reached studies, as Zhang et al. 2024 do;
+    "robust" takes Huber's loss at a scale from the median absolute residual, and never-reached studies one-sidedly.
+    The search for log B_c starts from a grid over [B_1/100, 100 B_m], so no local optimum catches it.
+    Raises ValueError.
+    """
+    if kind not in KINDS:
+        raise ValueError(f"kind '{kind}': give one of {', '.join(KINDS)}")
+    curves = log_curves(batch_sizes, steps, censored_at)
+    n_points = curves.is_reached.sum(-1)
+    enough = n_points >= FEWEST_POINTS
+    found = np.full((4, len(n_points)), np.nan)
+    edge = np.zeros(len(n_points), np.bool_)
+    if enough.any():
+        grid = search_grid(curves.log_batch_size)
+        rows = np.flatnonzero(enough)
+        size = max(1, _BLOCK // (len(grid) * len(curves.log_batch_size)))
+        for begin in range(0, len(rows), size):
+            block = rows[begin : begin + size]
+            found[:, block], edge[block] = _fit(criterion_of(curves.of(block), kind), grid)
+    return HyperbolaFits(np.exp(found[0]), np.exp(found[1]), found[2], found[3], edge, n_points.astype(np.int64))
+
+
+def search_grid(log_batch_size: Floats) -> Floats:
+    """Values of log B_c over [B_1/100, 100 B_m], at most 0.35 apart, shape (g,)."""
+    low, high = float(log_batch_size[0]) - _BEYOND, float(log_batch_size[-1]) + _BEYOND
+    return np.linspace(low, high, int(np.ceil((high - low) / _SPACING)) + 1)
+
+
+def criterion_of(curves: LogCurves, kind: Kind) -> Criterion:
+    """What a fit of that kind makes small."""
+    if kind == "least-squares":
+        return Criterion(curves.without_censored(), np.ones(len(curves.log_steps)), np.inf)
+    return Criterion(curves, _robust_scale(curves), HUBER)
+
+
+def _fit(criterion: Criterion, grid: Floats) -> tuple[Floats, Flags]:
+    """log B_c, log S_min, scale and rms log residual, shape (4, n); and which ended at an end of the grid."""
+    log_s_min, loss = criterion.profile(grid, n_steps=3)
+    rows, best = np.arange(len(loss)), loss.argmin(-1)
+    low, high = grid[np.maximum(best - 1, 0)], grid[np.minimum(best + 1, len(grid) - 1)]
+    log_b_c, log_s_min = _refined(criterion, grid[best], log_s_min[rows, best], low, high)
+    curves = criterion.curves
+    residuals = curves.log_steps - bend(log_b_c, curves.log_batch_size) - log_s_min[:, None]
+    squares = np.where(curves.is_reached, residuals**2, 0.0).sum(-1) / curves.is_reached.sum(-1)
+    edge = (log_b_c <= grid[0] + 1e-9) | (log_b_c >= grid[-1] - 1e-9)
+    return np.stack([log_b_c, log_s_min, criterion.scale, np.sqrt(squares)]), edge
+
+
+def _refined(
+    criterion: Criterion, log_b_c: Floats, log_s_min: Floats, low: Floats, high: Floats
+) -> tuple[Floats, Floats]:
+    """From a start to the minimum between low and high: Newton's steps in both parameters, cut while they overshoot."""
+    curves = criterion.curves
+    damping = np.ones(len(log_b_c))
+    at, offset = log_b_c, log_s_min
+    z = criterion.residuals(curves.log_steps - bend(at, curves.log_batch_size), offset)
+    loss = criterion.total(z)
+    for _ in range(60):
+        step_at, step_offset = _newton_step(criterion, z, at)
+        next_at = np.clip(at + damping * step_at, low, high)
+        next_offset = offset + damping * step_offset
+        next_z = criterion.residuals(curves.log_steps - bend(next_at, curves.log_batch_size), next_offset)
+        next_loss = criterion.total(next_z)
+        better = next_loss <= loss * (1 + 1e-14)
+        moved = np.abs(next_at - at) + np.abs(next_offset - offset)
+        at, offset = np.where(better, next_at, at), np.where(better, next_offset, offset)
+        z, loss = np.where(better[:, None], next_z, z), np.where(better, next_loss, loss)
+        damping = np.where(better, np.minimum(1.0, 2.0 * damping), 0.25 * damping)
+        if (moved < 1e-11).all():
+            break
+    return at, offset
+
+
+def _newton_step(criterion: Criterion, z: Floats, log_b_c: Floats) -> tuple[Floats, Floats]:
+    """Steps in log B_c and log S_min; where the second derivatives aren't positive, those of Gauss and Newton."""
+    share = 1.0 / (1.0 + np.exp(criterion.curves.log_batch_size - log_b_c[:, None]))
+    pull, curvature = criterion.pull(z), criterion.is_pulling(z)
+    scaled = pull * criterion.scale[:, None]
+    g_offset, g_at = scaled.sum(-1), (scaled * share).sum(-1)
+    mm, mu, uu = curvature.sum(-1), (curvature * share).sum(-1), (curvature * share**2).sum(-1)
+    second = uu - (scaled * share * (1 - share)).sum(-1)
+    whole = (mm > 0) & (mm * second - mu**2 > 1e-9 * mm * np.abs(second))
+    if not whole.all():
+        weight = np.where(z == 0, curvature, pull / np.where(z == 0, 1.0, z))
+        w, wu, wuu = weight.sum(-1), (weight * share).sum(-1), (weight * share**2).sum(-1)
+        mm, mu, second = np.where(whole, mm, w), np.where(whole, mu, wu), np.where(whole, second, wuu)
+    # A ridge far below rounding of the answer: perfect scaling, or none, leaves the matrix singular.
+    mm, second = mm + 1e-12, second + 1e-12
+    determinant = np.maximum(mm * second - mu**2, 1e-24)
+    return (mm * g_at - mu * g_offset) / determinant, (second * g_offset - mu * g_at) / determinant
+
+
+def _robust_scale(curves: LogCurves) -> Floats:
+    """The scale of residuals, (n,): 1.4826 times their median absolute value around the least-absolute-values fit.
+
+    The two smallest residuals are left out, since a fit of two parameters makes as many vanish (Maronna, Martin and
+    Yohai 2006, 4.4.2).
+    """
+    grid = search_grid(curves.log_batch_size)
+    at = grid[_absolute(curves, grid)[0].argmin(-1)]
+    spacing = grid[1] - grid[0]
+    for _ in range(3):
+        near = at[:, None] + spacing * np.linspace(-1.0, 1.0, 9)
+        total, _ = _absolute(curves, near)
+        at = near[np.arange(len(near)), total.argmin(-1)]
+        spacing /= 4.0
+    _, residuals = _absolute(curves, at[:, None])
+    sizes = np.sort(np.where(curves.is_reached, np.abs(residuals[:, 0]), np.inf), -1)[:, 2:]
+    counts = np.maximum(curves.is_reached.sum(-1) - 2, 1).astype(np.float64)
+    return np.maximum(1.4826 * median_of(sizes, counts), LEAST_SCALE)
+
+
+def _absolute(curves: LogCurves, log_b_c: Floats) -> tuple[Floats, Floats]:
+    """Sums of absolute residuals around their median, (n, g), and the residuals, (n, g, m); log_b_c: (g,) or (n, g)."""
+    is_reached = curves.is_reached[:, None, :]
+    above = curves.log_steps[:, None, :] - bend(log_b_c, curves.log_batch_size)
+    counts = np.broadcast_to(is_reached.sum(-1).astype(np.float64), above.shape[:2])
+    middle = median_of(np.sort(np.where(is_reached, above, np.inf), -1), counts)
+    residuals = above - middle[..., None]
+    return np.where(is_reached, np.abs(residuals), 0.0).sum(-1), residuals

@@ -1,0 +1,145 @@
+"""The commands under `losslake analyze`, one for each question under /v1/analysis, with the same parameters."""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Callable, Iterator, Mapping
+from inspect import Parameter, Signature
+from typing import Annotated, Any, Literal, get_args, get_origin
+
+import typer
+from pydantic import ValidationError
+from pydantic.fields import FieldInfo
+from typer.core import TyperGroup
+
+from losslake.cli.analysis_table import print_table, with_options
+from losslake.cli.console import LakeOption, ReleaseOption
+from losslake.cli.goals import goal_of
+from losslake.cli.print_formats import Format
+from losslake.lake.lake import Lake
+from losslake.output.formats import FORMATS
+from losslake.questions.errors import BadParameter
+from losslake.questions.named import named_workload
+from losslake.questions.parameters import ReleaseParameters
+from losslake.questions.question import Asked, Question
+from losslake.questions.release_view import ReleaseView
+from losslake.questions.releases import Releases
+from losslake.questions.rest_analysis.questions import PREFIX, analysis_questions
+from losslake_schema.errors import LossLakeError
+
+_HELP = "Analyze a lake; the answers are those of the service under /v1/analysis."
+
+
+class _Listed(TyperGroup):
+    """Commands whose list says what each does in whole sentences."""
+
+    def format_commands(self, ctx: Any, formatter: Any) -> None:
+        """Write the list."""
+        with formatter.section("Commands"):
+            formatter.write_dl([(name, command.help or "") for name, command in self.commands.items()])
+
+
+def analyses() -> typer.Typer:
+    """The commands, as an application of their own."""
+    app = typer.Typer(
+        cls=_Listed,
+        help=_HELP,
+        no_args_is_help=True,
+        add_completion=False,
+        pretty_exceptions_enable=False,
+        rich_markup_mode=None,
+    )
+    app.callback(help=_HELP)(_no_options)
+    for question in analysis_questions():
+        app.command(question.path.removeprefix(PREFIX), help=question.doc)(_command(question))
+    return app
+
+
+def _no_options() -> None:
+    """A lone command would otherwise be the application itself."""
+
+
+def _command(question: Question) -> Callable[..., None]:
+    def run(lake: str | None, release: int | None, format: Format, **given: Any) -> None:  # noqa: A002
+        opened = Lake.open(lake)
+        view = ReleaseView.open(opened, opened.release(release))
+        values = {name: value for name, value in given.items() if value not in (None, [])}
+        parameters = _parameters(question, _with_goal(question, view, values))
+        releases = Releases(opened)
+        output = FORMATS["json" if format is Format.table else format.value]
+        try:
+            answer = question.answer(Asked(releases, view, parameters, {}, output))
+        except BadParameter as error:
+            raise LossLakeError(with_options(str(error), question.parameters.model_fields)) from None
+        if format is Format.table:
+            print_table(answer, question.parameters.model_fields)
+            return
+        for piece in output.encode(answer):
+            sys.stdout.buffer.write(piece)
+        if format is Format.json:
+            sys.stdout.buffer.write(b"\n")
+
+    signature = Signature([*_options(question), *_own_options()])
+    run.__signature__ = signature  # type: ignore[attr-defined]
+    run.__annotations__ = {name: each.annotation for name, each in signature.parameters.items()}
+    return run
+
+
+def _options(question: Question) -> Iterator[Parameter]:
+    for name, field in question.parameters.model_fields.items():
+        if name not in ReleaseParameters.model_fields:
+            option = typer.Option(
+                f"--{name.replace('_', '-')}", metavar=_metavar(name, field), help=_help(field), show_default=False
+            )
+            kind = list[str] if get_origin(field.annotation) is list else str
+            yield Parameter(name, Parameter.KEYWORD_ONLY, default=None, annotation=Annotated[kind | None, option])
+
+
+def _own_options() -> Iterator[Parameter]:
+    how = Annotated[Format, typer.Option(help="How to print.")]
+    for name, default, annotation in (
+        ("lake", None, LakeOption),
+        ("release", None, ReleaseOption),
+        ("format", Format.table, how),
+    ):
+        yield Parameter(name, Parameter.KEYWORD_ONLY, default=default, annotation=annotation)
+
+
+def _metavar(name: str, field: FieldInfo) -> str:
+    """The values to choose from where they are few, else the name."""
+    kinds = (field.annotation, *get_args(field.annotation))
+    choices = next((get_args(kind) for kind in kinds if get_origin(kind) is Literal), ())
+    return "|".join(map(str, choices)) or name.upper()
+
+
+def _help(field: FieldInfo) -> str:
+    text = " ".join((field.description or "").split())
+    is_said = field.is_required() or "efault" in text or field.default in (None, "") or field.default_factory
+    return text if is_said else f"{text} Default: {field.default}."
+
+
+def _with_goal(question: Question, view: ReleaseView, given: Mapping[str, Any]) -> Mapping[str, Any]:
+    """What is given, and of metric and target what is missing: from the goal of a workload that has one."""
+    missing = {
+        name
+        for name in ("metric", "target")
+        if name not in given and name in (fields := question.parameters.model_fields) and fields[name].is_required()
+    }
+    if not missing or "workload" not in given:
+        return given
+    workload = view.workload(named_workload(given["workload"][0])).workload
+    metric, target = goal_of(view, str(workload), given.get("metric"), given.get("target"))
+    return {**given, **{name: value for name, value in (("metric", metric), ("target", target)) if name in missing}}
+
+
+def _parameters(question: Question, given: Mapping[str, Any]) -> Any:
+    """The parameters as the service reads them; raises LossLakeError, in terms of options."""
+    try:
+        return question.parameters.model_validate(given)
+    except ValidationError as error:
+        fault = error.errors()[0]
+    option = f"--{str(fault['loc'][0]).replace('_', '-')}" if fault["loc"] else "the options"
+    if fault["type"] == "missing":
+        raise LossLakeError(f"give {option}: 'losslake analyze {question.path.removeprefix(PREFIX)} --help' says what")
+    why = str(fault["ctx"]["error"]) if fault["type"] == "value_error" else str(fault["msg"])
+    raise LossLakeError(f"{option} {fault['input']}: {why[:1].lower()}{why[1:]}")

@@ -1,0 +1,181 @@
+"""How an ingest or a download gets on: a live bar on a terminal, a plain line now and then elsewhere."""
+
+from __future__ import annotations
+
+import sys
+import time
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+
+from rich.console import Console
+from rich.progress import (
+    BarColumn,
+    DownloadColumn,
+    Progress,
+    TaskID,
+    TextColumn,
+    TimeRemainingColumn,
+    TransferSpeedColumn,
+)
+
+from losslake.cli.console import shown
+from losslake_ingest.report import Progress as Hears
+
+SECONDS_BETWEEN_LINES = 5.0
+
+
+@contextmanager
+def progress() -> Iterator[Hears]:
+    """What an ingest may report to, on standard error."""
+    if not sys.stderr.isatty():
+        yield PlainLines()
+        return
+    columns = (
+        TextColumn("{task.description}", markup=False),
+        BarColumn(),
+        TextColumn("{task.fields[counts]}", markup=False),
+        TimeRemainingColumn(),
+    )
+    with Progress(*columns, console=Console(stderr=True), transient=True) as bars:
+        yield LiveBar(bars)
+
+
+@contextmanager
+def counting(what: str) -> Iterator[Callable[[int, int], None] | None]:
+    """A bar that hears how many files of how many are done; none where nobody looks."""
+    if not sys.stderr.isatty():
+        yield None
+        return
+    columns = (
+        TextColumn("{task.description}", markup=False),
+        BarColumn(),
+        TextColumn("{task.completed:,} of {task.total:,} files", markup=False),
+        TimeRemainingColumn(),
+    )
+    with Progress(*columns, console=Console(stderr=True), transient=True) as bars:
+        task = bars.add_task(what, total=0)
+        yield lambda done, total: bars.update(task, completed=done, total=total)
+
+
+class LiveBar:
+    """A bar over the bytes of the source, with trials and evaluations per second."""
+
+    def __init__(self, bars: Progress) -> None:
+        self._bars = bars
+        self._task: TaskID | None = None
+        self._started = 0.0
+
+    def begin(self, source: str, total_bytes: int | None) -> None:
+        if self._task is not None:
+            self._bars.remove_task(self._task)
+        self._started = time.monotonic()
+        self._task = self._bars.add_task(shown(source.rpartition("/")[2]), total=total_bytes, counts="")
+
+    def advance(self, bytes_read: int, trials: int, evaluations: int) -> None:
+        if self._task is not None:
+            counts = _counts(trials, evaluations, time.monotonic() - self._started)
+            self._bars.update(self._task, completed=bytes_read, counts=counts)
+
+    def stage(self, name: str) -> None:
+        if self._task is not None:
+            self._bars.update(self._task, description=name)
+
+
+class PlainLines:
+    """A line every few seconds."""
+
+    def __init__(self) -> None:
+        self._source = ""
+        self._total: int | None = None
+        self._started = self._last = 0.0
+
+    def begin(self, source: str, total_bytes: int | None) -> None:
+        self._source, self._total = source, total_bytes
+        self._started = self._last = time.monotonic()
+        self._say(f"reading {source}")
+
+    def advance(self, bytes_read: int, trials: int, evaluations: int) -> None:
+        now = time.monotonic()
+        if now - self._last < SECONDS_BETWEEN_LINES:
+            return
+        self._last = now
+        share = f"{100 * bytes_read / self._total:.0f}%, " if self._total else ""
+        self._say(f"  {share}{_counts(trials, evaluations, now - self._started)}")
+
+    def stage(self, name: str) -> None:
+        self._say(name)
+
+    def _say(self, line: str) -> None:
+        print(shown(line), file=sys.stderr, flush=True)  # noqa: T201
+
+
+def _counts(trials: int, evaluations: int, seconds: float) -> str:
+    return f"{trials:,} trials, {evaluations / seconds if seconds > 0 else 0:,.0f} rows/s"
+
+
+@contextmanager
+def downloading(quiet: bool = False) -> Iterator[Transfer]:
+    """What a download may report to, on standard error."""
+    if quiet or not sys.stderr.isatty():
+        yield Transfer() if quiet else TransferLines()
+        return
+    columns = (
+        TextColumn("{task.description}", markup=False),
+        BarColumn(),
+        TextColumn("{task.fields[files]}", markup=False),
+        DownloadColumn(),
+        TransferSpeedColumn(),
+        TimeRemainingColumn(),
+    )
+    with Progress(*columns, console=Console(stderr=True), transient=True) as bars:
+        yield TransferBar(bars)
+
+
+class Transfer:
+    """Hears how a download gets on, and says nothing."""
+
+    def begin(self, what: str, total_bytes: int, total_files: int) -> None: ...
+
+    def advance(self, bytes_here: int, files_here: int) -> None: ...
+
+
+class TransferBar(Transfer):
+    """A bar over the bytes, with files and bytes per second."""
+
+    def __init__(self, bars: Progress) -> None:
+        self._bars = bars
+        self._task: TaskID | None = None
+        self._files = 0
+
+    def begin(self, what: str, total_bytes: int, total_files: int) -> None:
+        self._files = total_files
+        self._task = self._bars.add_task(what, total=total_bytes, files="")
+
+    def advance(self, bytes_here: int, files_here: int) -> None:
+        if self._task is not None:
+            self._bars.update(self._task, completed=bytes_here, files=f"{files_here:,} of {self._files:,} files")
+
+
+class TransferLines(Transfer):
+    """A line every few seconds."""
+
+    def __init__(self) -> None:
+        self._bytes = self._files = 0
+        self._started = self._last = 0.0
+
+    def begin(self, what: str, total_bytes: int, total_files: int) -> None:
+        self._bytes, self._files = total_bytes, total_files
+        self._started = self._last = time.monotonic()
+        self._say(f"fetching {what}: {total_files:,} files, {total_bytes:,} bytes")
+
+    def advance(self, bytes_here: int, files_here: int) -> None:
+        now = time.monotonic()
+        if now - self._last < SECONDS_BETWEEN_LINES:
+            return
+        self._last = now
+        share = 100 * bytes_here / max(1, self._bytes)
+        speed = bytes_here / (now - self._started) / 1e6
+        self._say(f"  {share:.0f}%, {files_here:,} of {self._files:,} files, {speed:,.1f} MB/s")
+
+    def _say(self, line: str) -> None:
+        print(shown(line), file=sys.stderr, flush=True)  # noqa: T201

@@ -1,0 +1,110 @@
+"""`losslake sql`."""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated
+
+import typer
+
+from losslake.cli.console import EngineOption, LakeOption, ReleaseOption
+from losslake.cli.print_formats import Format
+from losslake_schema.errors import LossLakeError
+
+if TYPE_CHECKING:
+    from losslake.cli.session import Session
+
+
+def sql(
+    lake: LakeOption = None,
+    url: Annotated[
+        str | None,
+        typer.Option(metavar="URL", help="A LossLake service to ask, instead of a lake.", show_default=False),
+    ] = None,
+    release: ReleaseOption = None,
+    engine: EngineOption = None,
+    command: Annotated[
+        str | None, typer.Option("-c", "--command", metavar="SQL", help="Run this and leave.", show_default=False)
+    ] = None,
+    format: Annotated[Format, typer.Option(help="How to print results.")] = Format.table,  # noqa: A002
+    output: Annotated[
+        Path | None, typer.Option(metavar="FILE", help="Write the result there, not to the screen.", show_default=False)
+    ] = None,
+    max_rows: Annotated[int, typer.Option(min=1, help="Most rows that a table on the screen shows.")] = 40,
+) -> None:
+    """Ask a release in SQL, here or of a service.
+
+    In an interactive shell, by one statement with -c, or by a script from standard input.
+
+    Tables: collections, workloads, studies, trials, measurements, records, metrics, goals, steps_to_target,
+    steps_to_result. For any target: FROM steps_to('val/classification_error', 0.05) by trial, result_at(…) by study.
+    In JSON, NaN and infinities are the strings "NaN", "Infinity" and "-Infinity"; tables round to six digits, the other
+    formats are exact. The lake is only read: COPY, EXPORT and ATTACH are off, --output writes results to a file.
+
+    With --engine a Spark cluster answers over the lake's files, for what is too much for this machine; then statements
+    are in Spark's SQL.
+    """
+    from losslake.cli.output import Output
+    from losslake.cli.shell import run_script, run_shell
+
+    if url is not None and lake is not None:
+        raise LossLakeError("give either --lake or --url: a statement is asked of one of them")
+    if url is not None and engine is not None:
+        raise LossLakeError("give either --engine or --url: a service has its own engine")
+    if url is not None:
+        opened = _remote(url, release)
+    else:
+        opened = _local(lake, release) if engine is None else _on_spark(lake, release, engine)
+    with opened as (session, folder):
+        printed = Output(Format.table, None, max_rows, folder)
+        printed.send(format, output)
+        if command is None and sys.stdin.isatty():
+            run_shell(session, printed)
+            return
+        text = command if command is not None else sys.stdin.read()
+        if not text.strip():
+            raise LossLakeError("there is no statement: give one with -c, or a script on standard input")
+        run_script(session, text, printed)
+
+
+@contextmanager
+def _local(lake: str | None, release: int | None) -> Iterator[tuple[Session, Path | None]]:
+    from losslake.cli.local_session import LocalSession
+    from losslake.index.serving import open_release
+    from losslake.lake.lake import Lake
+
+    opened = Lake.open(lake)
+    chosen = opened.release(release)
+    connection = open_release(opened, chosen)
+    yield LocalSession(connection, f"release {chosen.number} of {opened}"), opened.folder
+
+
+@contextmanager
+def _on_spark(lake: str | None, release: int | None, engine: str) -> Iterator[tuple[Session, Path | None]]:
+    from losslake.lake.lake import Lake
+    from losslake.spark.session import spark_session
+
+    opened = Lake.open(lake)
+    chosen = opened.release(release)
+    with spark_session(engine) as spark:
+        from losslake.cli.spark_session import SparkRelease
+        from losslake.spark import register
+
+        register(spark, opened, chosen)
+        yield SparkRelease(spark, f"release {chosen.number} of {opened} on {engine}"), opened.folder
+
+
+@contextmanager
+def _remote(url: str, release: int | None) -> Iterator[tuple[Session, Path | None]]:
+    import duckdb
+
+    from losslake.cli.remote_session import SECONDS_TO_WAIT, RemoteSession
+    from losslake.client.client import Client
+    from losslake.client.service import Service
+
+    with Client(read_timeout_s=SECONDS_TO_WAIT) as client, duckdb.connect() as parser:
+        service = Service(client, url)
+        yield RemoteSession(client, service, service.release(release).release, parser), None

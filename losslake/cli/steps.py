@@ -1,0 +1,149 @@
+"""`losslake steps`."""
+
+from __future__ import annotations
+
+import json
+import sys
+from enum import StrEnum
+from typing import TYPE_CHECKING, Annotated
+
+import typer
+
+from losslake.cli.console import LakeOption, ReleaseOption, say, show_table, write_csv
+from losslake.cli.goals import goal_of
+from losslake.cli.print_formats import TextFormat
+
+if TYPE_CHECKING:
+    from losslake.output.answer import Answer
+    from losslake.questions.release_view import ReleaseView
+
+
+# What fits the width of a terminal; CSV and JSON have all columns.
+_COLUMNS = (
+    "batch_size", "steps", "trial_id", "value", "examples", "previous_step", "n_trials", "n_reached", "best_value",
+    "perfect_scaling_steps",
+)  # fmt: skip
+
+
+class Direction(StrEnum):
+    minimize = "minimize"
+    maximize = "maximize"
+
+
+class Comparator(StrEnum):
+    strict = "strict"
+    inclusive = "inclusive"
+
+
+class CrossingRule(StrEnum):
+    first = "first"
+    k_consecutive = "k_consecutive"
+    sustained = "sustained"
+
+
+class Status(StrEnum):
+    COMPLETE = "COMPLETE"
+    INCOMPLETE = "INCOMPLETE"
+    INFEASIBLE = "INFEASIBLE"
+
+
+def steps(
+    workload: Annotated[
+        str | None, typer.Argument(metavar="WORKLOAD", help="collection/dataset/model/optimizer. Default: list them.")
+    ] = None,
+    metric: Annotated[
+        str | None, typer.Option(help="Default: that of the workload's goal.", show_default=False)
+    ] = None,
+    target: Annotated[
+        float | None, typer.Option(help="Default: that of the workload's goal.", show_default=False)
+    ] = None,
+    comparator: Annotated[
+        Comparator, typer.Option(help="strict: reached is better than the target; inclusive: or equal to it.")
+    ] = Comparator.strict,
+    crossing: Annotated[
+        CrossingRule,
+        typer.Option(help="Which hit counts as confirmed_steps: the first, or one that later ones confirm."),
+    ] = CrossingRule.first,
+    k: Annotated[
+        int | None, typer.Option(help="With --crossing k_consecutive: hits in a row. Default: 2.", show_default=False)
+    ] = None,
+    direction: Annotated[Direction | None, typer.Option(help="Default: the metric's own.", show_default=False)] = None,
+    step_budget: Annotated[
+        int | None, typer.Option(help="Only evaluations up to this step.", show_default=False)
+    ] = None,
+    example_budget: Annotated[
+        int | None,
+        typer.Option(help="Only evaluations up to so many examples (step x batch size).", show_default=False),
+    ] = None,
+    trials: Annotated[int | None, typer.Option(help="Only the first so many trials by id.", show_default=False)] = None,
+    status: Annotated[
+        list[Status] | None, typer.Option(help="Repeatable. Default: COMPLETE.", show_default=False)
+    ] = None,
+    lake: LakeOption = None,
+    release: ReleaseOption = None,
+    format: Annotated[TextFormat, typer.Option(help="How to print.")] = TextFormat.table,  # noqa: A002
+) -> None:
+    """Print steps to a target by batch size.
+
+    This is the scaling table of a workload; without WORKLOAD, the list of workloads.
+    """
+    from losslake.lake.lake import Lake
+    from losslake.questions.confirmation import Crossing
+    from losslake.questions.goal import Goal
+    from losslake.questions.named import named_workload
+    from losslake.questions.release_view import ReleaseView
+    from losslake.questions.scaling import scaling
+    from losslake.questions.selection import Selection
+
+    opened = Lake.open(lake)
+    view = ReleaseView.open(opened, opened.release(release))
+    if workload is None:
+        _list_workloads(view, format)
+        return
+    named = view.workload(named_workload(workload)).workload
+    metric, target = goal_of(view, str(named), metric, target)
+    selection = Selection(
+        workloads=(named,),
+        metric=metric,
+        direction=direction.value if direction else None,
+        step_budget=step_budget,
+        example_budget=example_budget,
+        trials=trials,
+        statuses=tuple(s.value for s in status) if status else ("COMPLETE",),
+    )
+    goal = Goal(target, comparator.value)
+    _print(scaling(view, selection, goal, crossing=Crossing(crossing.value, k)), format)
+
+
+def _list_workloads(view: ReleaseView, format: TextFormat) -> None:  # noqa: A002
+    columns = ("workload", "batch_sizes", "smallest", "largest", "trials")
+    rows = [
+        (str(w), len(f.batch_sizes), f.batch_sizes[0], f.batch_sizes[-1], len(f.trials.trial_id))
+        for w, f in sorted(view.workloads.items())
+    ]
+    if format is TextFormat.json:
+        typer.echo(json.dumps([dict(zip(columns, row, strict=True)) for row in rows], indent=2))
+    elif format is TextFormat.csv:
+        write_csv(sys.stdout, columns, rows)
+    else:
+        show_table(columns, rows)
+
+
+def _print(answer: Answer, format: TextFormat) -> None:  # noqa: A002
+    from losslake.output.formats import FORMATS
+
+    if format is not TextFormat.table:
+        text = b"".join(FORMATS[format.value].encode(answer)).decode()
+        typer.echo(text, nl=format is TextFormat.json)
+        return
+    facts = answer.facts
+    columns = _COLUMNS if facts["crossing"] == "first" else (*_COLUMNS, "confirmed_steps", "n_confirmed")
+    rows = answer.table().select(columns).to_pylist()
+    sign = "<" if facts["direction"] == "minimize" else ">"
+    sign += "=" if facts["comparator"] == "inclusive" else ""
+    say(f"{facts['workloads'][0]}: steps to {facts['metric']} {sign} {facts['target']!r}, release {facts['release']}")
+    show_table(columns, [list(row.values()) for row in rows])
+    reached = sum(row["steps"] is not None for row in rows)
+    say(f"reached at {reached} of {len(rows)} batch sizes; the crossing lies in (previous_step, steps]")
+    for warning in facts["warnings"]:
+        say(f"warning: {warning}")

@@ -1,0 +1,122 @@
+"""Learning rate and momentum of every trial, and what became of it."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Collection
+from dataclasses import dataclass, replace
+from typing import Any
+
+from losslake.figures import theme
+from losslake.figures.axes import decade_limits
+from losslake.figures.channels import DECIMAL, category, told
+from losslake.figures.charts.frame import Frame, Scale
+from losslake.figures.layers import Layer, Plot, Row, layer, layered, words
+from losslake.figures.legend import legend
+from losslake.figures.links import Links
+from losslake.figures.panel import Limits, Panel, Series, rows_of
+
+_CROSS = "M-0.8,-0.8L0.8,0.8M0.8,-0.8L-0.8,0.8"
+_MOST_CONTOURS = 8
+_LABEL_ROOM = 0.12
+
+
+@dataclass(frozen=True)
+class Outcome:
+    """What became of a trial, and its mark."""
+
+    value: str
+    words: str
+    colour: str
+    shape: str
+
+
+OUTCOMES = (
+    Outcome("infeasible", "Infeasible", theme.NEUTRAL, _CROSS),
+    Outcome("incomplete", "Incomplete", theme.COLOURS[4], "square"),
+    Outcome("not reached", "Goal not achieved", theme.COLOURS[1], "triangle-up"),
+    Outcome("reached", "Goal achieved", theme.COLOURS[0], "circle"),
+)
+"""Those drawn first are below the others."""
+
+
+def learning_rate_momentum_chart(
+    series: Series, panel: Panel, *, outcomes: Collection[str] | None = None, links: Links | None = None
+) -> Plot:
+    """A mark for each trial at learning rate and 1 - momentum, and lines of equal effective learning rate.
+
+    series: rows with learning_rate, momentum (null: none), outcome (of OUTCOMES) and, for a ring around it, is_best;
+    for tooltips, steps, status and trial_id. links: to the trials.
+    outcomes: those that the legend names, where panels share it; default: those of the rows.
+    Source: Shallue et al. 2019, figures 9 and 10.
+    """
+    rows = [row for row in map(_row, rows_of([series], _COLUMNS)) if row["rate"] > 0 and row["damping"] > 0]
+    x_limits = panel.x_limits or decade_limits(row["rate"] for row in rows)
+    y_limits = panel.y_limits or decade_limits(row["damping"] for row in rows)
+    x = Scale("rate", x_limits, "Learning rate", base=10)
+    y = Scale("damping", y_limits, "1 \u2212 momentum", base=10)
+    named = {row["outcome"] for row in rows} if outcomes is None else set(outcomes)
+    present = [each for each in OUTCOMES if each.value in named]
+    names = [each.words for each in present]
+    frame = Frame(replace(panel, legend="none"), x, y, [])
+    colour = {"domain": names, "range": [each.colour for each in present]}
+    shape = {"domain": names, "range": [each.shape for each in present]}
+    key = legend(names, panel)
+    marks = {
+        **frame.place,
+        "color": category("class", scale=colour, legend=key),
+        "shape": category("class", scale=shape, legend=key),
+        "tooltip": _TOOLTIP,
+    }
+    rows.sort(key=lambda row: names.index(row["class"]))
+    points = layer(
+        rows, "point", marks, size=32, filled=False, strokeWidth=1.4, opacity=1, strokeOpacity=0.9, clip=True
+    )
+    best = [row for row in rows if row.get("is_best")]
+    ring: dict[str, Any] = {"shape": "circle", "size": 150, "filled": False, "strokeWidth": 1.8, "color": theme.INK}
+    layers = [
+        *_contours(x_limits, y_limits, frame),
+        # Below the marks, so that these are what is pointed at.
+        layer(best, "point", frame.place, opacity=1, clip=True, **ring),
+        points.linked(links.to_trials([series]) if links else None),
+    ]
+    if not rows:
+        layers.append(words("No trial has a learning rate.", panel))
+    return layered([*layers, *frame.labels()], panel)
+
+
+_COLUMNS = ("batch_size", "learning_rate", "momentum", "outcome", "is_best", "steps", "status", "trial_id")
+_TOOLTIP = [
+    told("trial_id", "Trial"),
+    told("class", "Outcome"),
+    told("status", "Status"),
+    told("learning_rate", "Learning rate", DECIMAL),
+    told("momentum", "Momentum"),
+    told("steps", "Steps to target"),
+]
+
+
+def _row(row: Row) -> Row:
+    names = {each.value: each.words for each in OUTCOMES}
+    damping = 1 - row.get("momentum", 0.0)
+    known = {"momentum": "none", "steps": "never"} | row
+    return known | {"rate": row.get("learning_rate", 0.0), "damping": damping, "class": names[row["outcome"]]}
+
+
+def _contours(x: Limits, y: Limits, frame: Frame) -> list[Layer]:
+    """Lines on which learning_rate / (1 - momentum) is a power of ten, each with its value where it leaves the plot."""
+    least, most = math.log10(x[0] / y[1]), math.log10(x[1] / y[0])
+    first, last = math.ceil(least), math.floor(most)
+    stride = max(1, math.ceil((last - first + 1) / _MOST_CONTOURS))
+    rows = [
+        {"power": power, "text": f"{10.0**power:g}", "rate": at, "damping": at / 10.0**power, "end": end}
+        for power in range(first, last + 1, stride)
+        for end, at in enumerate((max(x[0], y[0] * 10.0**power), min(x[1], y[1] * 10.0**power)))
+    ]
+    apart = frame.place | {"detail": category("power")}
+    line = layer(rows, "line", apart, strokeWidth=1, color=theme.CONTOUR, clip=True)
+    # A label near the left edge would lie on the axis.
+    inner = x[0] ** (1 - _LABEL_ROOM) * x[1] ** _LABEL_ROOM
+    labelled = [row for row in rows if row["end"] and row["rate"] > inner]
+    style: dict[str, Any] = {"align": "right", "baseline": "bottom", "fontSize": 9, "color": theme.FAINT}
+    return [line, layer(labelled, "text", frame.place | {"text": category("text")}, dx=-3, dy=10, **style)]

@@ -1,0 +1,51 @@
+"""Profile: in which share of columns each competitor is within a factor of the best."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from losslake.figures.channels import told
+from losslake.figures.charts.frame import Frame, Scale
+from losslake.figures.charts.number_labels import x_number_labels
+from losslake.figures.layers import Plot, Row, layer, layered, words
+from losslake.figures.panel import Limits, Panel, Series, rows_of
+
+_MOST_FACTOR = 64.0
+
+
+def profile_chart(series: Sequence[Series], panel: Panel, *, largest_factor: float = 4.0) -> Plot:
+    """A staircase for each competitor, a mark where it rises, up to the largest factor at which any does.
+
+    series: rows with factor and share, by ascending factor, the first at 1. largest_factor: up to which the axis
+    reaches at least; it ends at 64 times the best, if that isn't more.
+    """
+    rows = list(rows_of(series, _COLUMNS))
+    last = min(max((row["factor"] for row in rows), default=1.0), max(_MOST_FACTOR, largest_factor))
+    x_limits = panel.x_limits or (2**-0.06, max(last, largest_factor) * 2**0.12)
+    y_limits = panel.y_limits or (-0.03, 1.03)
+    labels = [one.label for one in series]
+    x, y = Scale("factor", x_limits, "Factor of the fewest steps"), Scale("share", y_limits, "Share within", base=None)
+    frame = Frame(panel, x, y, labels)
+    stairs = [row for one in series for row in _to_the_edge(list(rows_of([one], _COLUMNS)), x_limits)]
+    joined = frame.place | frame.colour
+    marks = joined | frame.shape | {"tooltip": _TOOLTIP}
+    layers = [
+        layer(stairs, "line", joined, interpolate="step-after", strokeWidth=1.8, clip=True),
+        layer(rows, "point", marks, size=26, filled=True, opacity=1, clip=True),
+    ]
+    if not rows:
+        layers.append(words("Nothing was tried by all of them.", panel))
+    return layered([*layers, x_number_labels(panel, x_limits)], panel)
+
+
+_COLUMNS = ("factor", "share")
+_TOOLTIP = [
+    told("series", "Competitor"),
+    told("factor", "Factor of the best", ".4~g"),
+    told("share", "Share within", ".1%"),
+]
+
+
+def _to_the_edge(rows: Sequence[Row], limits: Limits) -> list[Row]:
+    """The rows of a competitor with its last share at the right edge."""
+    return [*rows, rows[-1] | {"factor": max(limits[1], rows[-1]["factor"])}] if rows else []

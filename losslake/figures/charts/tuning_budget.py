@@ -1,0 +1,60 @@
+"""Tuning budget: the steps that the best of n trials takes, against n."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from losslake.figures.axes import log_limits
+from losslake.figures.channels import COUNT, told
+from losslake.figures.charts.frame import Frame, Scale
+from losslake.figures.layers import Plot, Row, layer, layered, words
+from losslake.figures.legend import colours
+from losslake.figures.links import Links
+from losslake.figures.panel import Panel, Series, rows_of
+
+MOST_BANDS = 3
+
+
+def tuning_budget_chart(series: Sequence[Series], panel: Panel, *, links: Links | None = None) -> Plot:
+    """The median of the best of n trials by n, a line for each series, which are in an order: batch sizes.
+
+    series: rows with budget, steps_q50, steps_q05, steps_q95; null where the target is reached less often than that.
+    For links to the studies, batch_size. Up to MOST_BANDS series have a band from the 5% to the 95% quantile.
+    """
+    rows = [row for row in map(_row, rows_of(series, _COLUMNS)) if row.get("steps_q50", 0) > 0]
+    ends = [row[name] for row in rows for name in ("steps_q50", "steps_q05", "steps_q95") if row.get(name)]
+    x_limits = panel.x_limits or log_limits(row["budget"] for row in rows)
+    y_limits = panel.y_limits or log_limits(ends)
+    x, y = Scale("budget", x_limits, "Tuning budget: trials"), Scale("steps_q50", y_limits, "Steps to target")
+    labels = [one.label for one in series]
+    frame = Frame(panel, x, y, labels)
+    colour = colours(labels, panel, is_ordered=True)
+    banded = [row for row in rows if row.get("steps_q05") and row.get("steps_q95")]
+    marks = frame.place | {"color": colour}
+    ends_of_band = marks | {"y": frame.y_of("steps_q05"), "y2": {"field": "steps_q95"}}
+    points = layer(rows, "point", marks | frame.tooltip(_TOOLTIP), size=26, filled=True, opacity=1, clip=True)
+    layers = [
+        layer(
+            banded if len(labels) <= MOST_BANDS else [], "area", ends_of_band, opacity=1, fillOpacity=0.18, clip=True
+        ),
+        layer(rows, "line", marks, strokeWidth=1.6, clip=True),
+        points.linked(links.to_studies(series) if links else None),
+    ]
+    if not rows:
+        layers.append(words("No search reaches the target half of the time.", panel))
+    return layered([*layers, *frame.labels()], panel)
+
+
+def _row(row: Row) -> Row:
+    """A row with words where a quantile is not known."""
+    return row | {f"known_{end}": row.get(f"steps_{end}", "not reached so often") for end in ("q05", "q95")}
+
+
+_QUANTILES = ("steps_q05", "steps_q50", "steps_q95")
+_COLUMNS = ("batch_size", "budget", *_QUANTILES)
+_TOOLTIP = [
+    told("budget", "Trials", COUNT),
+    told("known_q05", "Steps, 5% quantile"),
+    told("steps_q50", "Steps, median", COUNT),
+    told("known_q95", "Steps, 95% quantile"),
+]

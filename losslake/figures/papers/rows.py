@@ -1,0 +1,258 @@
+"""The numbers that a panel draws: one row per study and series, or per trial; in the order of series and batch size."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from math import sqrt
+from typing import Any
+
+import pyarrow as pa
+
+from losslake.analysis.effective_learning_rate import effective_learning_rate
+from losslake.figures.papers.curve_search import CurveSearch, NoData, search_curve
+from losslake.figures.papers.paper import Curve, Figure, Panel
+from losslake.output.column import row_shape
+from losslake.questions.goal import Goal
+from losslake.questions.release_view import ReleaseView
+from losslake.questions.search import NEVER, at
+from losslake.questions.study_results import StudyResults, study_results
+from losslake_schema.tables import STATUSES
+
+ROWS = row_shape(
+    "paper-figure", "figure", "panel", "panel_title", "series", "workload", "metric", "direction", "goal",
+    "step_budget", "example_budget", "batch_size", "trial_id", "status", "steps", "previous_step", "value",
+    "normalized_steps", "perfect_scaling", "learning_rate", "momentum", "effective_learning_rate",
+    "linear_heuristic", "square_root_heuristic", "outcome", "is_best", "n_trials", "n_reached",
+)  # fmt: skip
+REACHED, NOT_REACHED, INFEASIBLE = "reached", "not reached", "infeasible"
+Row = dict[str, Any]
+
+
+@dataclass(frozen=True)
+class CurveRows:
+    """A curve's rows; none where there is nothing to draw it from.
+
+    too_few: in words, which studies have fewer trials than asked for. notes: what else to know.
+    """
+
+    curve: Curve
+    rows: tuple[Row, ...] = ()
+    too_few: tuple[str, ...] = ()
+    notes: tuple[str, ...] = ()
+    nothing: NoData | None = None
+
+    @property
+    def table(self) -> pa.Table:
+        """The rows with all columns of the figure's table."""
+        return pa.Table.from_pylist(list(self.rows), ROWS.schema)
+
+    @property
+    def is_lacking(self) -> bool:
+        """Whether the release lacks its data."""
+        return self.nothing is not None and self.nothing.is_lacking
+
+
+@dataclass(frozen=True)
+class PanelRows:
+    """What a panel draws, curve by curve."""
+
+    panel: Panel
+    curves: tuple[CurveRows, ...]
+
+    @property
+    def is_lacking(self) -> bool:
+        """Whether the release lacks the data of all its curves."""
+        return all(curve.is_lacking for curve in self.curves)
+
+    @property
+    def words(self) -> list[str]:
+        """What its reader has to know, each once."""
+        return list(dict.fromkeys(text for curve in self.curves for text in _words(curve)))
+
+
+def _words(curve: CurveRows) -> tuple[str, ...]:
+    return (*curve.too_few, *curve.notes, *([curve.nothing.why] if curve.nothing is not None else []))
+
+
+def figure_rows(view: ReleaseView, figure: Figure, trials: int | None = None) -> tuple[PanelRows, ...]:
+    """What each panel of a figure draws. trials: of each study the first so many, instead of the paper's number."""
+    return tuple(
+        _panel_rows(view, figure.number, place, panel, trials) for place, panel in enumerate(figure.panels, start=1)
+    )
+
+
+def all_rows(panels: Sequence[PanelRows]) -> pa.Table:
+    """The rows of a whole figure."""
+    return pa.concat_tables([ROWS.schema.empty_table(), *(c.table for panel in panels for c in panel.curves)])
+
+
+def _panel_rows(view: ReleaseView, number: str, place: int, panel: Panel, trials: int | None) -> PanelRows:
+    found = []
+    for curve in panel.curves:
+        searched = search_curve(view, curve, trials)
+        if isinstance(searched, NoData):
+            found.append(CurveRows(curve, nothing=searched))
+            continue
+        rows, notes = _OF_KIND[panel.kind](searched, panel)
+        common = {
+            "figure": number,
+            "panel": place,
+            "panel_title": panel.title,
+            "series": curve.label,
+            "workload": str(curve.workload),
+            "metric": curve.metric,
+            "direction": searched.found.direction,
+            "goal": curve.goal,
+            "step_budget": curve.step_budget,
+            "example_budget": curve.example_budget,
+        }
+        found.append(CurveRows(curve, tuple(common | row for row in rows), searched.too_few, tuple(notes)))
+    return PanelRows(panel, tuple(found))
+
+
+def _steps_rows(searched: CurveSearch, panel: Panel) -> tuple[list[Row], list[str]]:
+    """Steps to result, normalized if the panel is, and the line of perfect scaling if it begins at this curve."""
+    rows = _results(searched)
+    notes = []
+    reached = [row for row in rows if row["steps"]]
+    unit = 1
+    if panel.normalize_to is not None:
+        base = next((row["steps"] for row in reached if row["batch_size"] == panel.normalize_to), None)
+        if base is None:
+            name = searched.curve.label or searched.curve.workload
+            notes.append(
+                f"{name} didn't reach the goal at batch size {panel.normalize_to}, so its steps can't be normalized"
+            )
+            return rows, notes
+        unit = base
+        for row in reached:
+            row["normalized_steps"] = row["steps"] / base
+    first = next((row for row in reached if panel.normalize_to in (None, row["batch_size"])), None)
+    if first is not None and searched.curve.has_perfect_scaling:
+        for row in rows:
+            row["perfect_scaling"] = first["steps"] / unit * first["batch_size"] / row["batch_size"]
+    return rows, notes
+
+
+def _best_rows(searched: CurveSearch, _: Panel) -> tuple[list[Row], list[str]]:
+    """The best value by batch size; studies in which nothing was measured within the budget have none."""
+    found, sizes = searched.found, searched.found.facts.batch_sizes
+    trials = found.best_trials()
+    records = at(found.best_records, trials)
+    rows: list[Row] = []
+    for study in searched.studies:
+        row: Row = {"batch_size": sizes[study], "n_trials": int(found.n_admitted[study])}
+        if trials[study] != NEVER:
+            row |= {
+                "trial_id": int(found.facts.trials.trial_id[trials[study]]),
+                "steps": int(found.records.step[records[study]]),
+                "value": float(found.records.value[records[study]]),
+            }
+        rows.append(row)
+    return rows, []
+
+
+def _learning_rate_rows(searched: CurveSearch, _: Panel) -> tuple[list[Row], list[str]]:
+    """The metaparameters with the fewest steps by batch size, and both heuristics from the first of them on."""
+    rows = _results(searched)
+    for row, trial in zip(rows, _best_of(searched), strict=True):
+        if trial != NEVER:
+            row |= _learning_rates(searched, trial)
+    known = [row for row in rows if row.get("effective_learning_rate")]
+    for row in rows if known else ():
+        first, growth = known[0]["effective_learning_rate"], row["batch_size"] / known[0]["batch_size"]
+        row |= {"linear_heuristic": first * growth, "square_root_heuristic": first * sqrt(growth)}
+    return rows, []
+
+
+def _trial_rows(searched: CurveSearch, _: Panel) -> tuple[list[Row], list[str]]:
+    """Every trial with its learning rate and momentum, and what became of it; the one with the fewest steps is best."""
+    found = searched.found
+    hits = found.first_hits(_goal(searched))
+    best = found.fewest_steps(hits)
+    n_reached = found.facts.sums_by_study(hits != NEVER)
+    rows: list[Row] = []
+    for study in searched.studies:
+        own = found.facts.rows_of(study)
+        for trial in range(own.start, own.stop):
+            if not found.admitted[trial]:
+                continue
+            status, hit = STATUSES[found.facts.trials.status[trial]], hits[trial]
+            reached = {} if hit == NEVER else _crossing(searched, hit)
+            outcome = INFEASIBLE if status == INFEASIBLE.upper() else NOT_REACHED if hit == NEVER else REACHED
+            rows.append(
+                {"batch_size": found.facts.batch_sizes[study], "trial_id": int(found.facts.trials.trial_id[trial])}
+                | {"status": status, "outcome": outcome, "is_best": bool(trial == best[study])}
+                | {"n_trials": int(found.n_admitted[study]), "n_reached": int(n_reached[study])}
+                | reached
+                | _learning_rates(searched, trial)
+            )
+    without = sum(row["effective_learning_rate"] is None for row in rows)
+    return rows, [f"{without} trials lack learning_rate or momentum and are not drawn"] if without else []
+
+
+_OF_KIND = {
+    "steps-to-result": _steps_rows,
+    "best-value": _best_rows,
+    "effective-learning-rate": _learning_rate_rows,
+    "learning-rate-momentum": _trial_rows,
+}
+
+
+def _goal(searched: CurveSearch) -> Goal:
+    assert searched.curve.goal is not None
+    return Goal(searched.curve.goal)
+
+
+def _study_results(searched: CurveSearch) -> StudyResults:
+    return study_results(searched.found, _goal(searched))
+
+
+def _best_of(searched: CurveSearch) -> list[int]:
+    """By study of the curve, the row of the trial with the fewest steps."""
+    rows = _study_results(searched).row
+    return [int(rows[study]) for study in searched.studies]
+
+
+def _results(searched: CurveSearch) -> list[Row]:
+    """Steps to result by batch size; studies that never reached the goal have none."""
+    found, results = searched.found, _study_results(searched)
+    rows: list[Row] = []
+    for study in searched.studies:
+        row: Row = {
+            "batch_size": found.facts.batch_sizes[study],
+            "steps": None,
+            "n_trials": int(found.n_admitted[study]),
+            "n_reached": int(results.n_reached[study]),
+        }
+        if results.row[study] != NEVER:
+            previous = int(results.previous_step[study])
+            row |= {
+                "trial_id": int(found.facts.trials.trial_id[results.row[study]]),
+                "steps": int(results.steps[study]),
+                "previous_step": previous if previous >= 0 else None,
+                "value": float(results.value[study]),
+            }
+        rows.append(row)
+    return rows
+
+
+def _crossing(searched: CurveSearch, record: int) -> Row:
+    records = searched.found.records
+    previous = int(records.previous_step[record])
+    return {
+        "steps": int(records.step[record]),
+        "previous_step": previous if previous >= 0 else None,
+        "value": float(records.value[record]),
+    }
+
+
+def _learning_rates(searched: CurveSearch, trial: int) -> Row:
+    known = searched.parameters[trial]
+    learning_rate, momentum = known.get("learning_rate"), known.get("momentum", searched.plain_momentum)
+    return {
+        "learning_rate": learning_rate,
+        "momentum": momentum,
+        "effective_learning_rate": effective_learning_rate(learning_rate, momentum),
+    }

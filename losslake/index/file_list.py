@@ -1,0 +1,118 @@
+"""The files of a release as a table, with the range of the columns that tell files apart; read from them once."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Iterator
+from functools import partial
+from pathlib import Path
+from typing import Any
+
+import pyarrow as pa
+import pyarrow.compute as pc
+import pyarrow.parquet as pq
+
+from losslake.index.shared import have
+from losslake.lake.lake import Lake
+from losslake.lake.manifest import MANIFEST, DataFile
+from losslake.lake.places import places
+from losslake.lake.reading import read_table
+from losslake.lake.store.store import Store
+from losslake.lake.stored_values import stored_columns, with_values
+from losslake_schema.database import Release
+from losslake_schema.errors import LakeBroken
+
+FILE_LIST_VERSION = 1
+_RANGED = ("metric", "trial_id", "step", "value")
+
+
+FILES = pa.schema(
+    [
+        *MANIFEST,
+        ("metric_min", pa.string()),
+        ("metric_max", pa.string()),
+        ("trial_id_min", pa.int64()),
+        ("trial_id_max", pa.int64()),
+        ("step_min", pa.int64()),
+        ("step_max", pa.int64()),
+        ("value_min", pa.float64()),
+        ("value_max", pa.float64()),
+    ]
+)
+"""path: in an export, and below /data/N/. The keys of the study are null in a table of one file, and so are the least
+and greatest of a column that the table doesn't have; NaN is neither."""
+
+
+def file_list(lake: Lake, release: Release) -> pa.Table:
+    """A row per data file of a release, by path, with the columns of FILES.
+
+    Kept beside the release's serving file: footers say only which metrics a file holds, so its columns have to be read.
+    Raises LakeBroken when a data file is missing or is no Parquet.
+    """
+    folder = lake.folder / "serving"
+    kept = folder / f"release-{release.number:06d}-{release.manifest_sha256[:12]}-files-v{FILE_LIST_VERSION}.parquet"
+    if not kept.is_file():
+        have(lake, kept, partial(_make, kept, lake, release))
+    return read_table(kept, FILES)
+
+
+def _make(path: Path, lake: Lake, release: Release) -> None:
+    table = _read(lake, lake.files(release))
+    path.parent.mkdir(parents=True, exist_ok=True)
+    unfinished = path.with_suffix(f".{os.getpid()}")
+    try:
+        pq.write_table(table, unfinished, compression="zstd")
+        unfinished.replace(path)
+    finally:
+        unfinished.unlink(missing_ok=True)
+
+
+def _read(lake: Lake, files: list[DataFile]) -> pa.Table:
+    place_of = places(files)
+    rows = [
+        {
+            "table": file.table,
+            "path": place_of[file.path],
+            "bytes": file.bytes,
+            "sha256": file.sha256,
+            "rows": file.rows,
+            **(file.study.key() if file.study else {}),
+            **_ranges(lake.store, file),
+        }
+        for file in files
+    ]
+    return pa.Table.from_pylist(sorted(rows, key=lambda row: str(row["path"])), FILES)
+
+
+def _ranges(store: Store, file: DataFile) -> dict[str, Any]:
+    """The least and greatest value of each ranged column that the file has."""
+    found: dict[str, Any] = {}
+    try:
+        with pq.ParquetFile(store.open(file.path, file.bytes)) as opened:
+            for number in range(opened.metadata.num_columns):
+                name = opened.metadata.schema.column(number).path
+                if name in _RANGED:
+                    bounds = [bound for group in _bounds(opened, number, name) for bound in group]
+                    found |= {f"{name}_min": min(bounds, default=None), f"{name}_max": max(bounds, default=None)}
+    except FileNotFoundError:
+        what = f"the data file {store.name_of(file.path)} is missing"
+        raise LakeBroken(f"{what}: restore it, or use another release") from None
+    except (OSError, pa.ArrowInvalid):
+        what = f"the data file {store.name_of(file.path)} can't be read"
+        raise LakeBroken(f"{what}: restore it, or use another release") from None
+    return found
+
+
+def _bounds(file: pq.ParquetFile, column: int, name: str) -> Iterator[tuple[Any, ...]]:
+    """By row group: from the footer where it says them, else from the values themselves."""
+    for group in range(file.metadata.num_row_groups):
+        statistics = file.metadata.row_group(group).column(column).statistics
+        if name != "value" and statistics is not None and statistics.has_min_max:
+            yield statistics.min, statistics.max
+            continue
+        values = with_values(file.read_row_group(group, stored_columns([name]))).column(name)
+        if pa.types.is_floating(values.type):
+            values = values.filter(pc.invert(pc.is_nan(values)))
+        bounds = pc.min_max(values)
+        if bounds["min"].is_valid:
+            yield bounds["min"].as_py(), bounds["max"].as_py()

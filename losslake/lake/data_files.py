@@ -1,0 +1,95 @@
+"""Data files of a lake: where each lies, and how a small table becomes one."""
+
+from __future__ import annotations
+
+import hashlib
+import uuid
+from collections.abc import Sequence
+from dataclasses import dataclass
+from pathlib import Path
+
+import pyarrow as pa
+import pyarrow.parquet as pq
+
+from losslake.lake.manifest import DataFile
+from losslake.lake.reading import read_table
+from losslake.lake.store.store import Store
+from losslake_schema.errors import LakeBroken
+from losslake_schema.names import Study, Workload
+from losslake_schema.tables import NAMESPACE, STUDY_KEYS, TABLES
+
+
+@dataclass(frozen=True)
+class Written:
+    """A new data file and its Parquet footer, packed: an ingest keeps those of all files until it publishes."""
+
+    file: DataFile
+    footer: pa.Buffer
+
+    @staticmethod
+    def of(file: DataFile, metadata: pq.FileMetaData) -> Written:
+        """A file and the metadata that its writer left."""
+        packed = pa.BufferOutputStream()
+        metadata.write_metadata_file(packed)
+        return Written(file, packed.getvalue())
+
+    @property
+    def metadata(self) -> pq.FileMetaData:
+        """What its footer says."""
+        return pq.read_metadata(pa.BufferReader(self.footer))
+
+
+def folder_of(table: str, study: Study | None) -> Path:
+    """The folder, relative to the lake, for the data files of a table, or of one study in it."""
+    return Path("warehouse", NAMESPACE, table, "data", study.folder() if study is not None else "")
+
+
+def data_file(table: str, study: Study | None, path: str, size: int, sha256: str, rows: int) -> DataFile:
+    """A data file with the partition of its study."""
+    if study is None:
+        return DataFile(table, path, size, sha256, rows)
+    w = study.workload
+    return DataFile(
+        table, path, size, sha256, rows, w.collection, w.dataset, w.model, w.optimizer, study.batch_size
+    )  # fmt: skip
+
+
+def keep(store: Store, table: str, study: Study | None, data: pa.Buffer, rows: int) -> DataFile:
+    """Write a finished file under a fresh name and describe it; its path is relative to the lake."""
+    path = (folder_of(table, study) / f"{uuid.uuid4().hex}.parquet").as_posix()
+    store.put(path, data)
+    return data_file(table, study, path, data.size, hashlib.sha256(data).hexdigest(), rows)
+
+
+def write_small_table(store: Store, name: str, table: pa.Table) -> Written:
+    """Write a table that is one file per release."""
+    buffer = pa.BufferOutputStream()
+    pq.write_table(table, buffer, compression="zstd", store_schema=False)
+    data = buffer.getvalue()
+    return Written.of(keep(store, name, None, data, table.num_rows), pq.read_metadata(pa.BufferReader(data)))
+
+
+def stored_table(store: Store, files: Sequence[DataFile], name: str) -> pa.Table:
+    """One of the small tables as a release with these files has it; raises LakeBroken when a file can't be read."""
+    tables = (read_stored(store, file) for file in files if file.table == name)
+    return pa.concat_tables([TABLES[name].empty_table(), *tables])
+
+
+def read_stored(store: Store, file: DataFile) -> pa.Table:
+    """The rows of a small table's file; raises LakeBroken."""
+    try:
+        return read_table(store.local(file.path, file.bytes), TABLES[file.table])
+    except FileNotFoundError:
+        what = f"the data file {store.name_of(file.path)} is missing"
+    except (OSError, pa.ArrowInvalid):
+        what = f"the data file {store.name_of(file.path)} can't be read"
+    raise LakeBroken(f"{what}: restore it, or use another release")
+
+
+def studies_in(table: pa.Table, column: str) -> dict[Study, str]:
+    """One column of `studies`, by study."""
+    rows = table.select([*STUDY_KEYS, column]).to_pylist()
+    return {
+        Study(Workload(r["collection"], r["dataset"], r["model"], r["optimizer"]), r["batch_size"]): r[column]
+        for r in rows
+    }

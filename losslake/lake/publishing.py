@@ -1,0 +1,126 @@
+"""A release from its files: the commit of every Iceberg table, the manifest, and the INSERT that publishes it."""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import uuid
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from datetime import UTC, datetime, timedelta
+
+import pyarrow as pa
+from sqlalchemy import select
+from sqlalchemy.orm import Session
+
+from losslake.lake import iceberg
+from losslake.lake.connecting import SECONDS_TO_WRITE, patiently
+from losslake.lake.data_files import Written, studies_in
+from losslake.lake.lake import Lake
+from losslake.lake.manifest import DataFile, write_manifest
+from losslake_schema.database import LedgerEntry, Release, ReleaseSnapshot
+
+
+@dataclass
+class FileChanges:
+    """How the files of a release differ from those of the one before it, by table."""
+
+    kept: Sequence[DataFile] = ()
+    removed: dict[str, list[DataFile]] = field(default_factory=dict)
+    added: dict[str, list[Written]] = field(default_factory=dict)
+
+    @property
+    def all(self) -> list[DataFile]:
+        """The files of the release."""
+        return [*self.kept, *(written.file for added in self.added.values() for written in added)]
+
+
+@dataclass(frozen=True)
+class ReleaseFacts:
+    """What a release says of itself, beside its files and counts."""
+
+    number: int
+    created_at: datetime
+    notes: str
+    content_digest: str
+
+
+def following(base: Release | None, notes: str, digest: str) -> ReleaseFacts:
+    """The facts of the release that comes after another one."""
+    if base is None:
+        return ReleaseFacts(1, datetime.now(UTC), notes, digest)
+    # Later than the release before by whatever clock that was made.
+    created_at = max(datetime.now(UTC), base.created_at + timedelta(microseconds=1))
+    return ReleaseFacts(base.number + 1, created_at, notes, digest)
+
+
+def commit_release(
+    lake: Lake, base: Release | None, branch: str, changes: FileChanges, facts: ReleaseFacts, studies: pa.Table
+) -> Release:
+    """Commit every changed table to the branch, write the manifest, and return the release, not yet published.
+
+    All of it is on the disk then, and nothing else is waited for.
+    """
+    snapshots = {s.table: s.snapshot_id for s in base.snapshots} if base is not None else {}
+    for name, written in changes.added.items():
+        removed = changes.removed.get(name, [])
+        if name in snapshots and not (written or removed):
+            continue
+        snapshots[name] = iceberg.commit(lake, name, snapshots.get(name), branch, removed, written)
+    manifest = f"releases/{uuid.uuid4().hex}.parquet"
+    manifest_sha256 = write_manifest(lake.store, manifest, changes.all)
+    new = [written.file.path for added in changes.added.values() for written in added]
+    lake.store.settle([*new, manifest])
+    return Release(
+        number=facts.number,
+        created_at=facts.created_at,
+        notes=facts.notes,
+        content_digest=facts.content_digest,
+        manifest=manifest,
+        manifest_sha256=manifest_sha256,
+        n_studies=studies.num_rows,
+        n_trials=sum(studies["n_trials"].to_pylist()),
+        n_evaluations=sum(studies["n_evaluations"].to_pylist()),
+        n_measurements=sum(studies["n_measurements"].to_pylist()),
+        snapshots=[ReleaseSnapshot(table=name, snapshot_id=snapshot) for name, snapshot in snapshots.items()],
+    )
+
+
+def store(lake: Lake, release: Release | None, ledger: Sequence[LedgerEntry]) -> None:
+    """One transaction: the release, if there is one, and the ledger's entries; raises IntegrityError if overtaken."""
+    for entry in ledger:
+        entry.release = release.number if release is not None and entry.outcome == "ingested" else None
+    attempts = 0
+
+    def work() -> None:
+        nonlocal attempts
+        attempts += 1
+        with Session(lake.engine, expire_on_commit=False) as session:
+            # A connection that is lost in a commit doesn't tell whether that came about.
+            if attempts > 1 and _is_stored(session, release, ledger):
+                return
+            session.add_all(ledger)
+            if release is not None:
+                session.add(release)
+            session.commit()
+
+    patiently(work, SECONDS_TO_WRITE)
+
+
+def _is_stored(session: Session, release: Release | None, ledger: Sequence[LedgerEntry]) -> bool:
+    """Whether an earlier attempt has come about after all; each manifest and each moment of an offer is unique."""
+    if release is not None:
+        found = session.scalar(select(Release.manifest).where(Release.number == release.number))
+        return found == release.manifest
+    if not ledger:
+        return True
+    first = ledger[0]
+    same = (LedgerEntry.offered_at == first.offered_at, LedgerEntry.source == first.source)
+    return session.scalar(select(LedgerEntry.id).where(*same).limit(1)) is not None
+
+
+def content_digest(tables: Mapping[str, pa.Table]) -> str:
+    """sha256 over what a release says, whatever files it lies in."""
+    studies = sorted((str(s), digest) for s, digest in studies_in(tables["studies"], "content_digest").items())
+    small = {name: tables[name].to_pylist() for name in ("collections", "metrics", "goals")}
+    return hashlib.sha256(json.dumps([studies, small], sort_keys=True).encode()).hexdigest()

@@ -1,0 +1,137 @@
+"""Re-reading every data file of a release: does the lake still hold what was published?"""
+
+from __future__ import annotations
+
+import hashlib
+from collections.abc import Callable, Iterator
+from concurrent.futures import ThreadPoolExecutor
+from dataclasses import dataclass
+from pathlib import Path
+
+import pyarrow as pa
+import pyarrow.parquet as pq
+
+from losslake.lake.data_files import stored_table
+from losslake.lake.lake import Lake
+from losslake.lake.manifest import DataFile
+from losslake.lake.store.store import Store
+from losslake_schema.database import Release
+from losslake_schema.errors import LakeBroken
+from losslake_schema.tables import PARTITIONED
+
+_READERS = 2
+_LOCAL = "file://"
+
+
+@dataclass(frozen=True)
+class Verification:
+    """What was checked, and each problem in one line; no problem means that the release is whole."""
+
+    release: int
+    files: int
+    bytes: int
+    rows: int
+    problems: tuple[str, ...]
+
+
+def verify(lake: Lake, release: Release, progress: Callable[[int, int], None] | None = None) -> Verification:
+    """Check a release's file list, each file's size, sha256 and row count, and what Iceberg says of them.
+
+    progress hears how many files of how many are done.
+    """
+    try:
+        files = lake.files(release)
+    except LakeBroken as error:
+        return Verification(release.number, 0, 0, 0, (str(error),))
+    problems: list[str] = []
+    with ThreadPoolExecutor(_READERS) as pool:
+        for done, problem in enumerate(pool.map(lambda file: _problem_of(lake.store, file), files), start=1):
+            if problem:
+                problems.append(problem)
+            if progress:
+                progress(done, len(files))
+    problems += _wrong_counts(lake, release, files, problems)
+    problems += _iceberg_differs(lake, release, files)
+    return Verification(
+        release.number, len(files), sum(f.bytes for f in files), sum(f.rows for f in files), tuple(problems)
+    )
+
+
+def _problem_of(store: Store, file: DataFile) -> str | None:
+    try:
+        data = store.read(file.path)
+        if data.size != file.bytes:
+            return f"{file.path}: {data.size:,} bytes, published with {file.bytes:,}: restore the file"
+        if hashlib.sha256(data).hexdigest() != file.sha256:
+            return f"{file.path}: its bytes were altered (sha256 differs): restore the file"
+        rows = pq.read_metadata(pa.BufferReader(data)).num_rows
+    except FileNotFoundError:
+        return f"{file.path}: the file is missing: restore it"
+    except (OSError, pa.ArrowException) as error:
+        return f"{file.path}: it can't be read ({str(error).splitlines()[0]}): restore the file"
+    if rows != file.rows:
+        return f"{file.path}: {rows:,} rows, the release says {file.rows:,}"
+    if file.study is not None and f"/{file.study.folder()}/" not in f"/{file.path}":
+        return f"{file.path}: lies in the partition of another study than {file.study}"
+    return None
+
+
+def _wrong_counts(lake: Lake, release: Release, files: list[DataFile], known: list[str]) -> Iterator[str]:
+    """The release's own counts against the rows of its files; its evaluations only where no file is harmed."""
+    counts = [
+        ("rows of measurements", release.n_measurements, _rows_of(files, "measurements")),
+        ("trials", release.n_trials, _rows_of(files, "trials")),
+        ("studies", release.n_studies, _rows_of(files, "studies")),
+    ]
+    if not known:
+        evaluations = sum(stored_table(lake.store, files, "studies")["n_evaluations"].to_pylist())
+        counts.append(("evaluations", release.n_evaluations, evaluations))
+    for what, said, counted in counts:
+        if said != counted:
+            yield f"release {release.number} says {said:,} {what}, its files hold {counted:,}"
+
+
+def _rows_of(files: list[DataFile], table: str) -> int:
+    return sum(file.rows for file in files if file.table == table)
+
+
+def _iceberg_differs(lake: Lake, release: Release, files: list[DataFile]) -> Iterator[str]:
+    """Whether another engine, which asks Iceberg, would read the same files."""
+    for table in sorted({*PARTITIONED, *(file.table for file in files)}):
+        try:
+            by_iceberg = _listed_by_iceberg(lake, release, table)
+        except Exception as error:  # noqa: BLE001 - whatever damaged metadata makes PyIceberg raise
+            reason = next(iter(str(error).splitlines()), type(error).__name__)
+            yield f"{table}: Iceberg's metadata can't be read ({reason}): restore it, other engines need it"
+            continue
+        outside = sorted(path for path in by_iceberg if Path(path).is_absolute() or "://" in path)
+        if outside:
+            yield (
+                f"Iceberg names files outside of the lake, such as {outside[0]}: the lake was moved or copied, "
+                "other engines can read it only where it was made"
+            )
+            return
+        # Iceberg plans to read no file that has no rows.
+        by_us = {file.path for file in files if file.table == table and file.rows}
+        for path in sorted(by_iceberg ^ by_us)[:1]:
+            who = "Iceberg" if path in by_iceberg else "the file list"
+            yield f"{table}: {path} is known to {who} only ({len(by_iceberg ^ by_us)} such files)"
+
+
+def _listed_by_iceberg(lake: Lake, release: Release, table: str) -> set[str]:
+    """The files of a table's snapshot, relative to the lake where they are in it."""
+    snapshot = release.snapshot_of(table)
+    if snapshot is None:
+        return set()
+    tasks = lake.table(table).scan(snapshot_id=snapshot).plan_files()
+    return {_within(lake.store.url, task.file.file_path) for task in tasks}
+
+
+def _within(store: str, file: str) -> str:
+    """A file's path in the store, also through symbolic links; as it is when it lies elsewhere."""
+    if file.startswith(f"{store}/"):
+        return file.removeprefix(f"{store}/")
+    folder, path = Path(store.removeprefix(_LOCAL)).resolve(), Path(file.removeprefix(_LOCAL))
+    if store.startswith(_LOCAL) and file.startswith(_LOCAL) and path.resolve().is_relative_to(folder):
+        return str(path.resolve().relative_to(folder))
+    return file.removeprefix(_LOCAL)

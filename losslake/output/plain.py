@@ -1,0 +1,100 @@
+"""Answers in types that every format and its usual clients know; SQL has more of them than Parquet does.
+
+Dictionaries and runs are written out, views are text and bytes, half floats are floats, intervals are ISO 8601 texts,
+UUIDs are texts. A union, an empty struct or a decimal of more than 38 digits is JSON text. Every column has a name of
+its own.
+"""
+
+from __future__ import annotations
+
+import dataclasses
+from collections.abc import Iterator, Sequence
+
+import pyarrow as pa
+import pyarrow.compute as pc
+
+from losslake.output.answer import Answer
+from losslake.output.json_values import interval_text, json_text
+from losslake.output.leaves import is_list, with_leaves
+
+_PLAIN = frozenset(
+    kind.id
+    for kind in (
+        pa.null(), pa.bool_(), pa.int8(), pa.int16(), pa.int32(), pa.int64(), pa.uint8(), pa.uint16(), pa.uint32(),
+        pa.uint64(), pa.float32(), pa.float64(), pa.decimal128(1), pa.string(), pa.large_string(),
+        pa.binary(), pa.large_binary(), pa.binary(1), pa.date32(), pa.date64(), pa.time32("s"), pa.time64("us"),
+        pa.timestamp("us"), pa.duration("us"),
+    )
+)  # fmt: skip
+
+
+def plain_answer(answer: Answer) -> Answer:
+    """The same answer in plain types under distinct names; itself where it has them already."""
+    names = distinct(answer.schema.names)
+    if names == answer.schema.names and all(_is_plain(field.type) for field in answer.schema):
+        return answer
+    fields = [
+        pa.field(name, _plain(pa.nulls(0, field.type)).type, metadata=field.metadata)
+        for name, field in zip(names, answer.schema, strict=True)
+    ]
+    schema = pa.schema(fields, answer.schema.metadata)
+    return dataclasses.replace(answer, schema=schema, batches=_plain_batches(answer.batches, schema))
+
+
+def distinct(names: Sequence[str]) -> list[str]:
+    """The names; one that was there before gets the first of _1, _2 … that makes it a new one."""
+    found: dict[str, None] = {}
+    for name in names:
+        candidate, number = name, 0
+        while candidate in found or (number and candidate in names):
+            number += 1
+            candidate = f"{name}_{number}"
+        found[candidate] = None
+    return list(found)
+
+
+def _plain_batches(batches: Iterator[pa.RecordBatch], schema: pa.Schema) -> Iterator[pa.RecordBatch]:
+    for batch in batches:
+        arrays = [_plain(column) for column in batch.columns]
+        yield pa.RecordBatch.from_arrays(arrays, schema=schema)
+
+
+def _is_plain(kind: pa.DataType) -> bool:
+    if kind.id in _PLAIN:
+        return True
+    if pa.types.is_map(kind):
+        return _is_plain(kind.key_type) and _is_plain(kind.item_type)
+    if pa.types.is_struct(kind):
+        return kind.num_fields > 0 and all(_is_plain(kind.field(at).type) for at in range(kind.num_fields))
+    return is_list(kind) and _is_plain(kind.value_type)
+
+
+def _plain(array: pa.Array) -> pa.Array:
+    return array if _is_plain(array.type) else with_leaves(array, _plain_leaf)
+
+
+def _plain_leaf(array: pa.Array) -> pa.Array:
+    kind = array.type
+    if _is_plain(kind):
+        return array
+    if pa.types.is_dictionary(kind):
+        return _plain(array.dictionary_decode())
+    if pa.types.is_run_end_encoded(kind):
+        return _plain(pc.run_end_decode(array))
+    if pa.types.is_string_view(kind) or pa.types.is_binary_view(kind):
+        return array.cast(pa.string() if pa.types.is_string_view(kind) else pa.binary())
+    if pa.types.is_float16(kind):
+        return array.cast(pa.float32())
+    if pa.types.is_decimal32(kind) or pa.types.is_decimal64(kind):
+        return array.cast(pa.decimal128(kind.precision, kind.scale))
+    if pa.types.is_interval(kind):
+        return _texts(None if value is None else interval_text(*value) for value in array.to_pylist())
+    if isinstance(kind, pa.UuidType):
+        return _texts(None if value is None else str(value) for value in array.to_pylist())
+    if isinstance(kind, pa.BaseExtensionType):
+        return _plain(array.storage)
+    return _texts(None if value is None else json_text(value) for value in array.to_pylist())
+
+
+def _texts(values: Iterator[str | None]) -> pa.Array:
+    return pa.array(list(values), pa.string())

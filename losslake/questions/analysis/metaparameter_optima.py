@@ -1,0 +1,158 @@
+"""The best trial of each study of a workload, as analyses of metaparameters need it."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+
+import numpy as np
+
+from losslake.analysis.boundary import BoundaryFlags, boundary_flags
+from losslake.analysis.goal_region import fraction_reaching, is_stability_limited
+from losslake.analysis.heuristics import HEURISTICS, Origin, Prediction, Regret, prediction, regret
+from losslake.analysis.near_optimal import NearOptimal, near_optimal
+from losslake.analysis.search_range import SearchRange, search_ranges
+from losslake.questions.analysis.trial_outcomes import outcomes_of
+from losslake.questions.analysis.tuned_studies import Metaparameters, PlacedStudy, metaparameters_of, tuned_studies
+from losslake.questions.goal import Goal
+from losslake.questions.release_view import ReleaseView
+from losslake.questions.search import NEVER, Floats, Search, at
+from losslake.questions.selection import Selection
+
+N_BEST = 5
+
+
+@dataclass(frozen=True)
+class Optimum:
+    """The best trial of a study, and what surrounds it.
+
+    parameters: its metaparameters by name; near_lower, near_upper: their least and greatest value in the near-optimal
+    set. near_rates: effective learning rates of that set, its own first, NaN where there is none. boundary: None where
+    no search range is known. own_regret: of its own metaparameters; None where they have no place in log space.
+    predictions: by heuristic; none where the heuristics have no origin.
+    """
+
+    batch_size: int
+    parameters: Sequence[tuple[str, float]]
+    near_lower: Sequence[tuple[str, float]]
+    near_upper: Sequence[tuple[str, float]]
+    near_rates: Floats
+    boundary: BoundaryFlags | None
+    is_stability_limited: bool | None
+    own_regret: Regret | None
+    predictions: Mapping[str, Prediction]
+
+    @property
+    def effective_learning_rate(self) -> float | None:
+        rate = float(self.near_rates[0])
+        return None if np.isnan(rate) else rate
+
+
+@dataclass(frozen=True)
+class StudyOptimum:
+    """A study; optimum, and its trial_id and steps: None where no trial reached the target.
+
+    n_trials, n_reached: of those admitted. fraction_reaching: None where no trial finished or diverged.
+    """
+
+    batch_size: int
+    n_trials: int
+    n_reached: int
+    fraction_reaching: float | None
+    optimum: Optimum | None
+    trial_id: int | None
+    steps: int | None
+
+
+@dataclass(frozen=True)
+class WorkloadOptima:
+    """A workload's studies by ascending batch size.
+
+    origin: where the heuristics start; None where that batch size has no best trial with a place in log space.
+    is_plain: no trial has a momentum. n_without_momentum: trials that lack it where others have one.
+    """
+
+    workload: str
+    studies: Sequence[StudyOptimum]
+    origin: Origin | None
+    is_plain: bool
+    n_without_momentum: int
+
+    @property
+    def found(self) -> list[Optimum]:
+        """The optima that there are."""
+        return [study.optimum for study in self.studies if study.optimum is not None]
+
+
+def workload_optima(
+    view: ReleaseView, found: Search, selection: Selection, goal: Goal, within: float, origin: int | None
+) -> WorkloadOptima:
+    """The optima of a workload; origin: the batch size the heuristics start from, None for the smallest possible."""
+    facts = found.facts
+    hits = found.first_hits(goal)
+    whole_steps = at(found.records.step, hits)
+    steps = np.where(hits == NEVER, np.inf, whole_steps)
+    metaparameters = metaparameters_of(view, facts)
+    placed = tuned_studies(found, steps, metaparameters, selection.trials)
+    near = [near_optimal(study.tuned.steps, within) for study in placed]
+    start = _origin(placed, near, origin)
+    asked = {"first_study": facts.first_study, "last_study": facts.last_study}
+    ranges = [search_ranges(configs) for (configs,) in view.rows("search_spaces", asked)]
+    reached = facts.sums_by_study(np.isfinite(steps))
+    studies = []
+    for index, (study, own) in enumerate(zip(placed, near, strict=True)):
+        row = None if own is None else int(study.rows[own.best])
+        studies.append(
+            StudyOptimum(
+                batch_size=facts.batch_sizes[index],
+                n_trials=int(found.n_admitted[index]),
+                n_reached=int(reached[index]),
+                fraction_reaching=fraction_reaching(outcomes_of(facts, hits != NEVER, study.rows)),
+                optimum=None if own is None else _optimum(study, own, metaparameters, ranges[index], start),
+                trial_id=None if row is None else int(facts.trials.trial_id[row]),
+                steps=None if row is None else int(whole_steps[row]),
+            )
+        )
+    lacking = np.isnan(metaparameters.of("momentum"))
+    is_plain = bool(lacking.all())
+    return WorkloadOptima(str(facts.workload), studies, start, is_plain, 0 if is_plain else int(lacking.sum()))
+
+
+def _origin(placed: Sequence[PlacedStudy], near: Sequence[NearOptimal | None], batch_size: int | None) -> Origin | None:
+    """The best trial at that batch size, or at the smallest one where there is any, if it has a place in log space."""
+    for study, own in zip(placed, near, strict=True):
+        tuned = study.tuned
+        if own is not None and tuned.batch_size > 0 and batch_size in (None, int(tuned.batch_size)):
+            if np.isnan(tuned.places[own.best]).any():
+                return None
+            return Origin(tuned.batch_size, float(tuned.learning_rate[own.best]), float(tuned.momentum[own.best]))
+    return None
+
+
+def _optimum(
+    study: PlacedStudy,
+    near: NearOptimal,
+    metaparameters: Metaparameters,
+    ranges: Mapping[str, SearchRange],
+    origin: Origin | None,
+) -> Optimum:
+    tuned, best = study.tuned, near.best
+    row = int(study.rows[best])
+    lower, upper = metaparameters.ends(study.rows[near.rows])
+    by_steps = np.argsort(tuned.steps, kind="stable")[:N_BEST]
+    five_best = study.rows[by_steps[np.isfinite(tuned.steps[by_steps])]]
+    has_place = not np.isnan(tuned.places[best]).any()
+    predicted = {}
+    if origin is not None and tuned.batch_size > 0:
+        predicted = {name: prediction(tuned, origin, p) for name, p in HEURISTICS.items()}
+    return Optimum(
+        batch_size=int(tuned.batch_size),
+        parameters=metaparameters.by_name(row),
+        near_lower=lower,
+        near_upper=upper,
+        near_rates=tuned.effective_learning_rate[near.rows],
+        boundary=boundary_flags(ranges, metaparameters.names, metaparameters.values[five_best]),
+        is_stability_limited=is_stability_limited(tuned, best),
+        own_regret=regret(tuned, float(tuned.learning_rate[best]), float(tuned.momentum[best])) if has_place else None,
+        predictions={name: made for name, made in predicted.items() if made is not None},
+    )

@@ -1,0 +1,172 @@
+"""Performance profiles: in which share of workloads and batch sizes a competitor is within a factor of the best."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from dataclasses import astuple, fields
+from typing import Any, Literal, get_args
+
+import numpy as np
+import numpy.typing as npt
+import pyarrow as pa
+
+from losslake.analysis.crossings import Comparator
+from losslake.analysis.performance_profile import (
+    LARGEST_RATIO,
+    exact_scores,
+    ratios_to_best,
+    share_within,
+    trapezoid_scores,
+)
+from losslake.output.answer import Answer
+from losslake.output.column import row_shape
+from losslake.questions.analysis.admitted_steps import admitted_steps
+from losslake.questions.analysis.contest import Contest, Entry, contest
+from losslake.questions.analysis.finding import Finding
+from losslake.questions.errors import BadParameter
+from losslake.questions.facts import facts_of
+from losslake.questions.goal import Goal
+from losslake.questions.release_view import ReleaseView
+from losslake.questions.search import Floats, Search, search
+from losslake.questions.selection import Selection
+from losslake_schema.names import Workload
+
+Flags = npt.NDArray[np.bool_]
+Part = Literal["workload", "collection", "dataset", "model", "optimizer"]
+PARTS: tuple[str, ...] = get_args(Part)
+PROFILES = row_shape("profiles", "competitor", "factor", "share", "n_columns")
+_DEFINITION = (
+    "Share of columns in which a competitor needs at most `factor` times the steps of the best competitor there "
+    "(Dolan and More 2002), steps being the median of the best of equally many trials. A score is the mean of that "
+    "share over factors from 1 to `largest_factor`, by AlgoPerf's rule on 100 points and exactly. "
+    "n_used counts medians: competitors in columns that all share."
+)
+
+
+def profiles(
+    view: ReleaseView,
+    selection: Selection,
+    target: float | None = None,
+    comparator: Comparator = "strict",
+    by: Part = "workload",
+    largest_factor: float = LARGEST_RATIO,
+) -> Answer:
+    """Performance profiles of competitors; raises UnknownName and BadParameter.
+
+    by: what competes. workload: the workloads, in columns of one batch size each. Else that part of a workload's name,
+    in columns of one batch size of what the rest of the name says. target: None takes each workload's own goal.
+    """
+    if not (np.isfinite(largest_factor) and largest_factor > 1):
+        raise BadParameter("largest_factor", f"largest_factor={largest_factor} is out of range: give a number above 1")
+    searches = [search(view, selection, workload) for workload in selection.workloads]
+    goals = [Goal(_target(view, workload, selection.metric, target), comparator) for workload in selection.workloads]
+    _check_goals(selection.workloads, goals, by)
+    names = tuple(dict.fromkeys(_competitor(workload, by) for workload in selection.workloads))
+    found = contest(names, _entries(searches, goals, by), None)
+    shared = np.asarray(~np.isnan(found.medians).any(axis=0))
+    ratios = ratios_to_best(found.medians[:, shared])
+    finding = Finding(
+        definition=_DEFINITION,
+        n_used=int(shared.sum()) * len(names),
+        left_out=(*found.left_out, *_not_shared(found)),
+        warnings=tuple(_warnings(found, shared)),
+    )
+    own = {
+        "comparator": comparator,
+        "targets": {str(workload): goal.target for workload, goal in zip(selection.workloads, goals, strict=True)},
+        "by": by,
+        "largest_factor": largest_factor,
+        "columns": [found.place_name(column) for column in np.flatnonzero(shared).tolist()],
+        "scores": list(_scores(names, ratios, largest_factor)),
+    }
+    facts = facts_of(view, selection, searches[0].direction) | own | finding.facts()
+    return Answer(facts, PROFILES.schema, iter([_rows(names, ratios)]))
+
+
+def _target(view: ReleaseView, workload: Workload, metric: str, target: float | None) -> float:
+    """The target given, else the workload's goal; raises BadParameter."""
+    if target is not None:
+        return target
+    found = [goal.target for goal in view.goals if (goal.workload, goal.metric) == (workload, metric)]
+    if len(found) != 1:
+        what = "no goal" if not found else f"{len(found)} goals"
+        raise BadParameter("target", f"{workload} has {what} for {metric}: give target")
+    return found[0]
+
+
+def _competitor(workload: Workload, by: Part) -> str:
+    return str(workload) if by == "workload" else str(getattr(workload, by))
+
+
+def _rest(workload: Workload, by: Part) -> str:
+    """What besides the batch size tells columns apart."""
+    if by == "workload":
+        return ""
+    names = [field.name for field in fields(workload)]
+    return "/".join(part for name, part in zip(names, astuple(workload), strict=True) if name != by)
+
+
+def _check_goals(workloads: Sequence[Workload], goals: Sequence[Goal], by: Part) -> None:
+    """Whether those who compete have one target, and are one workload each; raises BadParameter."""
+    targets: dict[str, float] = {}
+    for workload, goal in zip(workloads, goals, strict=True):
+        rest = _rest(workload, by)
+        if targets.setdefault(rest, goal.target) != goal.target:
+            where = f" of {rest}" if rest else ""
+            raise BadParameter("target", f"the workloads{where} have different goals: give one target for them")
+
+
+def _entries(searches: Sequence[Search], goals: Sequence[Goal], by: Part) -> Iterator[Entry]:
+    for found, goal in zip(searches, goals, strict=True):
+        workload = found.facts.workload
+        for batch_size, steps in zip(found.facts.batch_sizes, admitted_steps(found, goal), strict=True):
+            yield Entry(_competitor(workload, by), (_rest(workload, by), batch_size), steps)
+
+
+def _not_shared(found: Contest) -> Iterator[str]:
+    for column in range(len(found.places)):
+        missing = [
+            name for name, median in zip(found.competitors, found.medians[:, column], strict=True) if np.isnan(median)
+        ]
+        if missing:
+            yield f"{found.place_name(column)}: {', '.join(missing)} has no trials there"
+
+
+def _warnings(found: Contest, shared: Flags) -> Iterator[str]:
+    if len(found.competitors) == 1:
+        yield f"there is nothing to compare {found.competitors[0]} with: name two competitors or more"
+    if not shared.any():
+        yield "there is no column in which all competitors have trials: nothing is compared"
+    nobody = np.flatnonzero(np.isposinf(found.medians).all(axis=0) & shared).tolist()
+    if nobody:
+        names = "; ".join(found.place_name(column) for column in nobody)
+        yield f"no competitor reaches the target in {names}: such columns lower every share"
+
+
+def _scores(names: Sequence[str], ratios: Floats, largest: float) -> Iterator[dict[str, Any]]:
+    n_columns = ratios.shape[1]
+    nothing = [None] * len(names)
+    scores = trapezoid_scores(ratios, largest).tolist() if n_columns else nothing
+    exact = exact_scores(ratios, largest).tolist() if n_columns else nothing
+    for index, name in enumerate(names):
+        yield {
+            "competitor": name,
+            "score": scores[index],
+            "exact_score": exact[index],
+            "n_reached": int(np.isfinite(ratios[index]).sum()),
+            "n_best": int((ratios[index] == 1).sum()),
+        }
+
+
+def _rows(names: Sequence[str], ratios: Floats) -> pa.RecordBatch:
+    """By competitor, a row at factor 1 and at each factor where its share rises."""
+    n_columns = ratios.shape[1]
+    rows = []
+    for index, name in enumerate(names if n_columns else ()):
+        factors = np.unique(np.concatenate([[1.0], ratios[index][np.isfinite(ratios[index])]]))
+        (shares,) = share_within(ratios[index : index + 1], factors)
+        rows += [
+            {"competitor": name, "factor": factor, "share": share, "n_columns": n_columns}
+            for factor, share in zip(factors.tolist(), shares.tolist(), strict=True)
+        ]
+    return pa.RecordBatch.from_pylist(rows, PROFILES.schema)

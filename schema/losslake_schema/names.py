@@ -1,0 +1,113 @@
+"""Paths of workloads, studies and trials: `collection/dataset/model/optimizer[/batch_size[/trial_id]]`."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from functools import lru_cache
+from urllib.parse import quote
+
+from losslake_schema.errors import BadName
+
+LARGEST_INTEGER = 2**63 - 1
+LONGEST_NAME = 200
+
+
+@dataclass(frozen=True, order=True)
+class Workload:
+    """A training problem: collection, dataset, model, optimizer. A collection may itself contain slashes."""
+
+    collection: str
+    dataset: str
+    model: str
+    optimizer: str
+
+    def __str__(self) -> str:
+        return f"{self.collection}/{self.dataset}/{self.model}/{self.optimizer}"
+
+    @staticmethod
+    def parse(path: str) -> Workload:
+        """Read `collection/dataset/model/optimizer`; raises BadName."""
+        parts = path.strip("/").split("/")
+        if len(parts) < 4 or not all(parts):
+            raise BadName(f"'{path}' is not a workload: give collection/dataset/model/optimizer")
+        return Workload("/".join(parts[:-3]), *parts[-3:])
+
+
+@dataclass(frozen=True, order=True)
+class Study:
+    """A metaparameter search for one workload at one batch size."""
+
+    workload: Workload
+    batch_size: int
+
+    def __str__(self) -> str:
+        return f"{self.workload}/{self.batch_size}"
+
+    @staticmethod
+    def parse(path: str) -> Study:
+        """Read `collection/dataset/model/optimizer/batch_size`; raises BadName."""
+        head, _, last = path.strip("/").rpartition("/")
+        batch_size = natural_number(last)
+        if batch_size is None:
+            raise BadName(f"'{path}' is not a study: give collection/dataset/model/optimizer/batch_size")
+        return Study(Workload.parse(head), batch_size)
+
+    def key(self) -> dict[str, str | int]:
+        """The key columns of this study with their values."""
+        w = self.workload
+        return {
+            "collection": w.collection,
+            "dataset": w.dataset,
+            "model": w.model,
+            "optimizer": w.optimizer,
+            "batch_size": self.batch_size,
+        }
+
+    def folder(self) -> str:
+        """The Hive-style folder of this study's partition, with every part percent-encoded."""
+        return "/".join(f"{name}={_encoded(str(value))}" for name, value in self.key().items())
+
+
+@dataclass(frozen=True, order=True)
+class Trial:
+    """One training run of a study."""
+
+    study: Study
+    trial_id: int
+
+    def __str__(self) -> str:
+        return f"{self.study}/{self.trial_id}"
+
+    @staticmethod
+    def parse(path: str) -> Trial:
+        """Read `collection/dataset/model/optimizer/batch_size/trial_id`; raises BadName."""
+        head, _, last = path.strip("/").rpartition("/")
+        trial_id = natural_number(last)
+        if trial_id is None:
+            raise BadName(f"'{path}' is not a trial: give collection/dataset/model/optimizer/batch_size/trial_id")
+        return Trial(Study.parse(head), trial_id)
+
+
+# Studies have most of their names in common.
+@lru_cache(maxsize=10_000)
+def _encoded(name: str) -> str:
+    return quote(name, safe="")
+
+
+def natural_number(text: str) -> int | None:
+    """The integer from 0 to 2^63 - 1 that `text` spells in plain ASCII digits, else None."""
+    if not (text.isascii() and text.isdigit() and len(text) <= 19):
+        return None
+    value = int(text)
+    return value if value <= LARGEST_INTEGER else None
+
+
+def why_bad_name(name: str) -> str | None:
+    """Why `name` can't be a collection part, dataset, model or optimizer; None if it can."""
+    if not name or name in {".", ".."}:
+        return "is empty or a path trick"
+    if len(name) > LONGEST_NAME:
+        return f"is longer than {LONGEST_NAME} characters"
+    if not name.isprintable() or "\\" in name or "/" in name:
+        return "holds a slash, a backslash or an unprintable character"
+    return None

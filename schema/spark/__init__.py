@@ -1,5 +1,0 @@
-"""A release for Apache Spark: the same views and macros as DuckDB's, for what outgrows one machine."""
-
-from schema.spark.registration import register
-
-__all__ = ["register"]

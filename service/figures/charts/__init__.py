@@ -1,1 +1,0 @@
-"""The charts, one a file: pure functions from rows to a layered chart, to be put together by service.figures.figure."""

@@ -1,0 +1,117 @@
+"""Questions that a release can answer: for the pages and for what `serve` prints."""
+
+from __future__ import annotations
+
+import json
+import math
+from collections.abc import Iterator
+from dataclasses import astuple, dataclass
+from urllib.parse import quote, urlencode
+
+from losslake.figures.papers.listing import has_collection
+from losslake.figures.papers.paper import paper, papers
+from losslake.questions.best import best
+from losslake.questions.goal import Goal
+from losslake.questions.release_view import ReleaseView
+from losslake.questions.scaling import scaling
+from losslake.questions.selection import Selection
+from losslake_schema.names import Workload
+
+
+@dataclass(frozen=True)
+class Example:
+    """A goal that a trial of a workload reaches, and that trial.
+
+    paper: one of whose collection the release has something; empty for none. other: a workload that measures the same
+    metric, as alike as there is, to compare with; None for none.
+    """
+
+    workload: Workload
+    metric: str
+    target: float
+    batch_size: int
+    trial_id: int
+    steps: int
+    paper: str = ""
+    other: Workload | None = None
+
+    def values(self) -> dict[str, str]:
+        """The values that it gives to parameters, by name."""
+        return {
+            "workload": str(self.workload),
+            "submission": str(self.other or self.workload),
+            "collection": self.workload.collection,
+            "dataset": self.workload.dataset,
+            "model": self.workload.model,
+            "optimizer": self.workload.optimizer,
+            "batch_size": str(self.batch_size),
+            "study": f"{self.workload}/{self.batch_size}",
+            "trial": f"{self.workload}/{self.batch_size}/{self.trial_id}",
+            "metric": self.metric,
+            "target": repr(self.target),
+            "target_min": repr(self.target),
+            "target_max": repr(self.target + abs(self.target)),
+            "n_targets": "5",
+            "step_budget": str(self.steps),
+            "q": "SELECT batch_size, steps FROM result_at($metric, $target) ORDER BY ALL",
+            "parameters": json.dumps({"metric": self.metric, "target": self.target}),
+        }
+
+
+def example(view: ReleaseView) -> Example | None:
+    """The first goal that is reached, of the workload named first; None without data."""
+    for workload, metric, target in _candidates(view):
+        for row in scaling(view, Selection((workload,), metric), Goal(target)).table().to_pylist():
+            if row["trial_id"] is not None:
+                drawable = next((name for name in papers() if has_collection(view, paper(name))), "")
+                other = _alike(view, workload, metric)
+                found = row["batch_size"], row["trial_id"], row["steps"]
+                return Example(workload, metric, target, *found, drawable, other)
+    return None
+
+
+def example_paths(view: ReleaseView) -> list[str]:
+    """Scaling of a workload with a goal, a curve of the best trial there, the workloads; without data, three lists."""
+    found = example(view)
+    if found is None:
+        return ["/v1/workloads", "/v1/studies", "/v1/releases"]
+    values = found.values()
+    goal = _query(**{name: values[name] for name in ("workload", "metric", "target")})
+    trial = _query(**{name: values[name] for name in ("trial", "metric")})
+    return [f"/v1/scaling?{goal}", f"/v1/curves?{trial}", "/v1/workloads"]
+
+
+def _alike(view: ReleaseView, workload: Workload, metric: str) -> Workload | None:
+    """Of the other workloads that measure the metric, the first of the same dataset and model, as far as there are."""
+    own = astuple(workload)
+    return max(
+        (each.workload for each in view.workloads.values() if metric in each.measured and each.workload != workload),
+        key=lambda other: [mine == its for mine, its in zip(own, astuple(other), strict=True)],
+        default=None,
+    )
+
+
+def _candidates(view: ReleaseView) -> Iterator[tuple[Workload, str, float]]:
+    """The goals that are measured; without any, targets that workloads come near to."""
+    for goal in view.goals:
+        if goal.metric in view.workloads[goal.workload].measured and view.metrics[goal.metric].direction:
+            yield goal.workload, goal.metric, goal.target
+    for facts in view.workloads.values():
+        metric = next((name for name in reversed(facts.measured) if view.metrics[name].direction), None)
+        if metric is not None:
+            yield from ((facts.workload, metric, target) for target in _targets(view, facts.workload, metric))
+
+
+def _targets(view: ReleaseView, workload: Workload, metric: str) -> list[float]:
+    """The best value at the batch size that is worst off, then the number next to it, which all get past."""
+    rows = best(view, Selection((workload,), metric)).table()
+    values = sorted(value for value in rows["best_value"].to_pylist() if value is not None)
+    if not values:
+        return []
+    is_minimized = view.metrics[metric].direction == "minimize"
+    worst, easier = (values[-1], math.inf) if is_minimized else (values[0], -math.inf)
+    return [worst, math.nextafter(worst, easier)]
+
+
+def _query(**parameters: str) -> str:
+    return urlencode(parameters, safe="/", quote_via=quote)

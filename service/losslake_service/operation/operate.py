@@ -1,0 +1,133 @@
+"""Puts everything of this folder around the application, in the right order."""
+
+from __future__ import annotations
+
+import asyncio
+import os
+from collections.abc import AsyncIterator, Callable, Mapping, Sequence
+from contextlib import asynccontextmanager, suppress
+from typing import Any
+
+from anyio.to_thread import current_default_thread_limiter
+from fastapi import FastAPI, Response
+from starlette.middleware import Middleware
+from starlette.types import ASGIApp
+from uvicorn.middleware.proxy_headers import ProxyHeadersMiddleware
+
+from losslake.lake.store.folder import FolderStore
+from losslake.questions.releases import Releases
+from losslake_service.operation.compression import Compress
+from losslake_service.operation.cross_origin import CrossOrigin
+from losslake_service.operation.logs import log_format
+from losslake_service.operation.metrics import Metrics
+from losslake_service.operation.observing import ObserveRequests
+from losslake_service.operation.rate_limits import LimitRates, RateLimit
+from losslake_service.operation.readiness import Check, newest_release_is_readable, readiness
+from losslake_service.operation.request_bodies import LimitBodies
+from losslake_service.operation.request_lines import RequestLines
+from losslake_service.operation.security_headers import SecurityHeaders
+from losslake_service.settings import Settings
+
+_METRICS_TYPE = "text/plain; version=0.0.4; charset=utf-8"
+_SECONDS_BETWEEN_LOOKS_AT_GAUGES = 1.0
+# More would only take memory, and each other's time: what runs in threads computes, and waits only for a store.
+_THREADS = 2 * (os.cpu_count() or 1)
+_THREADS_THAT_WAIT = 4 * _THREADS
+
+
+def operate(
+    app: FastAPI,
+    settings: Settings,
+    releases: Releases,
+    *,
+    checks: Mapping[str, Check] | None = None,
+    inner: Callable[[Metrics], Sequence[Middleware]] = lambda _: (),
+    lines: RequestLines | None = None,
+) -> Metrics:
+    """Have the application operated by these settings; to be called once, when its own paths are all there.
+
+    Adds /readyz and /metrics and keeps `releases` up to date while the application runs.
+
+    Args:
+        checks: what else /readyz looks at, by name.
+        inner: what is between compression and the application: a cache of finished answers. It sees requests that were
+            admitted, with the application's own entity tags, and answers that are not coded yet.
+        lines: where the lines of requests go; default: to standard error, as the settings say.
+
+    Returns:
+        The metrics, for what the application itself counts; they are in `app.state.metrics` as well.
+    """
+    metrics = Metrics()
+    app.state.metrics = metrics
+    app.include_router(readiness({"release": newest_release_is_readable(releases), **(checks or {})}))
+    app.add_api_route("/metrics", _metrics_path(metrics, releases), include_in_schema=False)
+    if lines is None:
+        is_told = settings.log_level in ("debug", "info")
+        lines = RequestLines(log_format(settings) if is_told else "off")
+    around = [*middlewares(settings, metrics, lines), *inner(metrics)]
+    build = app.build_middleware_stack
+
+    def build_all() -> ASGIApp:
+        """Around Starlette's own stack, so that answers to errors of ours go through them too."""
+        stack = build()
+        for middleware in reversed(around):
+            stack = middleware.cls(stack, *middleware.args, **middleware.kwargs)
+        return stack
+
+    app.build_middleware_stack = build_all  # type: ignore[method-assign]
+    _while_running(app, metrics, releases)
+    return metrics
+
+
+def middlewares(settings: Settings, metrics: Metrics, lines: RequestLines) -> list[Middleware]:
+    """What requests go through, outermost first; what is switched off isn't there, and costs nothing."""
+    found: list[Middleware] = []
+    if settings.trusted_proxies:
+        found.append(Middleware(ProxyHeadersMiddleware, [*settings.trusted_proxies]))
+    found += [Middleware(ObserveRequests, metrics, lines), Middleware(SecurityHeaders)]
+    # Before the limits: a page must be able to read that it asked too often.
+    if settings.cors_origins:
+        found.append(Middleware(CrossOrigin, settings.cors_origins))
+    if settings.rate_limit:
+        found.append(Middleware(LimitRates, RateLimit(settings.rate_limit, settings.rate_burst)))
+    found.append(Middleware(LimitBodies, settings.request_body_bytes, settings.request_seconds))
+    if settings.compression:
+        found.append(Middleware(Compress, settings.compression_least_bytes))
+    return found
+
+
+def _metrics_path(metrics: Metrics, releases: Releases) -> Any:
+    def get_metrics() -> Response:
+        metrics.refresh(releases)
+        return Response(metrics.text(), media_type=_METRICS_TYPE)
+
+    return get_metrics
+
+
+def _while_running(app: FastAPI, metrics: Metrics, releases: Releases) -> None:
+    """Start what the application needs with it, and stop it with it."""
+    inner = app.router.lifespan_context
+
+    @asynccontextmanager
+    async def lifespan(running: FastAPI) -> AsyncIterator[Any]:
+        is_near = isinstance(releases.lake.store, FolderStore)
+        current_default_thread_limiter().total_tokens = _THREADS if is_near else _THREADS_THAT_WAIT
+        await asyncio.to_thread(releases.start)
+        refreshing = asyncio.create_task(_keep_refreshing(metrics, releases))
+        try:
+            async with inner(running) as state:
+                yield state
+        finally:
+            refreshing.cancel()
+            with suppress(asyncio.CancelledError):
+                await refreshing
+            await asyncio.to_thread(releases.stop)
+
+    app.router.lifespan_context = lifespan
+
+
+async def _keep_refreshing(metrics: Metrics, releases: Releases) -> None:
+    """Gauges are seen by the other worker processes, whichever of them is asked."""
+    while True:
+        metrics.refresh(releases)
+        await asyncio.sleep(_SECONDS_BETWEEN_LOOKS_AT_GAUGES)

@@ -1,0 +1,79 @@
+"""Why a statement has no result."""
+
+from __future__ import annotations
+
+from losslake_schema.errors import LossLakeError
+from losslake_service.sandbox.limits import SqlLimits
+
+NOT_ALLOWED, ERROR, TIME, MEMORY = "sql-not-allowed", "sql-error", "sql-time-limit", "sql-memory-limit"
+BUSY, UNAVAILABLE = "sql-busy", "sql-unavailable"
+
+KINDS = {
+    NOT_ALLOWED: (422, "The statement is not allowed"),
+    ERROR: (422, "The statement has an error"),
+    TIME: (422, "The statement took too long"),
+    MEMORY: (422, "The statement took too much memory"),
+    BUSY: (503, "Too many statements at once"),
+    UNAVAILABLE: (503, "SQL can't be run now"),
+}
+"""By kind, the HTTP status and the title."""
+
+_INSTEAD = "ask for less, or download the release and ask it on your own machine"
+
+
+class SqlProblem(LossLakeError):
+    """A statement was refused, failed, or met a limit."""
+
+    def __init__(
+        self,
+        kind: str,
+        detail: str,
+        line: int | None = None,
+        column: int | None = None,
+        retry_after: int | None = None,
+    ) -> None:
+        """
+        Args:
+            kind: one of KINDS.
+            detail: one line: what is wrong and what to do; it names the limit that was met and its value.
+            line, column: where in the statement, from 1.
+            retry_after: in how many seconds to ask again.
+        """
+        super().__init__(detail)
+        self.kind = kind
+        self.detail = detail
+        self.line = line
+        self.column = column
+        self.retry_after = retry_after
+
+
+class AskerLeft(Exception):
+    """The client closed its connection before its statement was done."""
+
+
+def too_slow(limits: SqlLimits) -> SqlProblem:
+    """The statement ran out of time."""
+    return SqlProblem(TIME, f"the statement ran longer than {limits.seconds:g} s, the limit of sql_seconds: {_INSTEAD}")
+
+
+def too_large(limits: SqlLimits) -> SqlProblem:
+    """The statement ran out of memory."""
+    limit = f"{limits.memory_mb} MB of memory, the limit of sql_memory_mb"
+    return SqlProblem(MEMORY, f"the statement needs more than {limit}: {_INSTEAD}")
+
+
+def broken(limits: SqlLimits) -> SqlProblem:
+    """Its worker died; want of memory shows as an abort, a stack that can't grow, or the system's own killer."""
+    why = f"most likely it needs more than {limits.memory_mb} MB of memory, the limit of sql_memory_mb"
+    return SqlProblem(MEMORY, f"the statement broke its worker, {why}: {_INSTEAD}")
+
+
+def busy(limits: SqlLimits, why: str) -> SqlProblem:
+    """There are too many statements already."""
+    seconds = max(1, round(limits.seconds / 2))
+    return SqlProblem(BUSY, f"{why}: ask again in {seconds} s", retry_after=seconds)
+
+
+def unavailable() -> SqlProblem:
+    """No worker could be had; the log says why."""
+    return SqlProblem(UNAVAILABLE, "the service can't run SQL on this release now: ask its operator", retry_after=60)

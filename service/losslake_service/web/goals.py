@@ -1,0 +1,93 @@
+"""The goal that a page looks at: the one asked for, else the workload's own, else one that it comes near to."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+from losslake.questions.best import best
+from losslake.questions.errors import BadParameter
+from losslake.questions.release_view import ReleaseView
+from losslake.questions.selection import Selection
+from losslake.questions.workload_facts import WorkloadFacts
+
+
+@dataclass(frozen=True)
+class GoalShown:
+    """A metric with a target. direction: minimize or maximize. source: who set it; empty for one that we chose."""
+
+    metric: str
+    target: float
+    direction: str
+    source: str = ""
+
+    @property
+    def text(self) -> str:
+        """In words: val/classification_error < 0.05."""
+        return f"{self.metric} {'<' if self.direction == 'minimize' else '>'} {self.target:g}"
+
+
+def goals_of(view: ReleaseView, facts: WorkloadFacts) -> Sequence[GoalShown]:
+    """The workload's own goals, as far as they are measured."""
+    found = []
+    for goal in view.goals:
+        direction = view.metrics[goal.metric].direction if goal.metric in facts.measured else None
+        if goal.workload == facts.workload and direction is not None:
+            found.append(GoalShown(goal.metric, goal.target, direction, goal.source or ""))
+    return found
+
+
+def metrics_of(view: ReleaseView, facts: WorkloadFacts) -> Sequence[str]:
+    """The metrics of which is known which way is better."""
+    return [name for name in facts.measured if view.metrics[name].direction is not None]
+
+
+def goal_shown(
+    view: ReleaseView,
+    facts: WorkloadFacts,
+    metric: str | None,
+    target: float | None,
+    direction: str | None = None,
+) -> GoalShown:
+    """The goal that is looked at; raises UnknownName for a metric that isn't measured, BadParameter without any.
+
+    direction: which way is better, of a metric of which nobody has said it.
+    """
+    own = [goal for goal in goals_of(view, facts) if metric in (None, goal.metric)]
+    if target is None and own:
+        return own[0]
+    known = metrics_of(view, facts)
+    name = metric or (own[0].metric if own else next(reversed(known), None))
+    if name is None:
+        raise BadParameter("metric", f"nobody has said of any metric of {facts.workload} which way is better")
+    direction = view.metric(facts, name).direction or direction
+    if direction is None:
+        raise BadParameter("metric", f"nobody has said of {name} which way is better: give one of {', '.join(known)}")
+    if target is None:
+        target = reachable(view, facts, name, direction)
+    source = next((goal.source for goal in own if goal.target == target), "")
+    return GoalShown(name, target, direction, source)
+
+
+def reachable(view: ReleaseView, facts: WorkloadFacts, metric: str, direction: str) -> float:
+    """A target of few digits that every batch size with a finite value gets past; 0 where there is none."""
+    rows = best(view, Selection((facts.workload,), metric, direction)).table()
+    values = [value for value in rows["best_value"].to_pylist() if value is not None and math.isfinite(value)]
+    if not values:
+        return 0.0
+    is_minimized = direction == "minimize"
+    worst = max(values) if is_minimized else min(values)
+    return _rounded_away(worst, is_minimized)
+
+
+def _rounded_away(value: float, is_up: bool) -> float:
+    """The next number of two significant digits beyond a value."""
+    if value == 0:
+        return 1e-6 if is_up else -1e-6
+    unit = 10.0 ** (math.floor(math.log10(abs(value))) - 1)
+    whole = math.floor(value / unit) + 1 if is_up else math.ceil(value / unit) - 1
+    found = float(f"{whole * unit:.6g}")
+    # The quotient may have been rounded to the wrong side of a whole number.
+    is_beyond = found > value if is_up else found < value
+    return found if is_beyond else float(f"{(whole + (1 if is_up else -1)) * unit:.6g}")

@@ -1,0 +1,64 @@
+"""The files that pages load, styles and scripts: all from here, under addresses that change with their bytes."""
+
+from __future__ import annotations
+
+import hashlib
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
+from functools import cached_property
+from importlib import resources
+from importlib.resources.abc import Traversable
+
+PREFIX = "/static/"
+_MEDIA_TYPES = {
+    "css": "text/css; charset=utf-8",
+    "js": "text/javascript; charset=utf-8",
+    "svg": "image/svg+xml",
+    "txt": "text/plain; charset=utf-8",
+}
+
+
+@dataclass(frozen=True)
+class StaticFile:
+    """A file's bytes and what they are."""
+
+    content: bytes
+    media_type: str
+
+    @cached_property
+    def etag(self) -> str:
+        """A strong entity tag."""
+        return f'"{hashlib.sha256(self.content).hexdigest()[:32]}"'
+
+
+class StaticFiles:
+    """All of them, by name; the names of scripts hold their folder: vendor/vega.js."""
+
+    @cached_property
+    def files(self) -> Mapping[str, StaticFile]:
+        """By name."""
+        return dict(sorted(_files(resources.files("losslake_service.web").joinpath("static"))))
+
+    @cached_property
+    def digest(self) -> str:
+        """Of all files together: scripts name each other, so that they are kept or renewed as one."""
+        found = hashlib.sha256()
+        for name, file in self.files.items():
+            found.update(f"{name}\0{len(file.content)}\0".encode() + file.content)
+        return found.hexdigest()[:12]
+
+    def address(self, name: str) -> str:
+        """Where a page finds a file; raises KeyError for one that isn't there."""
+        assert self.files[name]
+        return f"{PREFIX}{self.digest}/{name}"
+
+
+STATIC_FILES = StaticFiles()
+
+
+def _files(folder: Traversable, prefix: str = "") -> Iterator[tuple[str, StaticFile]]:
+    for entry in folder.iterdir():
+        if entry.is_dir():
+            yield from _files(entry, f"{prefix}{entry.name}/")
+        elif (ending := entry.name.rpartition(".")[2]) in _MEDIA_TYPES:
+            yield prefix + entry.name, StaticFile(entry.read_bytes(), _MEDIA_TYPES[ending])

@@ -1,0 +1,83 @@
+"""Pages from templates: whatever is filled in is escaped, and a name that isn't given is an error."""
+
+from __future__ import annotations
+
+import hashlib
+from datetime import datetime
+from functools import cache
+from importlib import resources
+from importlib.resources.abc import Traversable
+
+from jinja2 import Environment, PackageLoader, StrictUndefined
+from markupsafe import Markup
+
+from losslake_service.web.addresses import page_of, with_release, without_release
+from losslake_service.web.prose import prose
+from losslake_service.web.static_files import STATIC_FILES
+
+
+def rendered(template: str, **given: object) -> str:
+    """A template of this package with these names filled in."""
+    return _environment().get_template(template).render(**given)
+
+
+def count(number: int) -> str:
+    """A whole number as people read it: 71,638,836."""
+    return f"{number:,}"
+
+
+def significant(number: float | None) -> str:
+    """A number to four significant digits; a dash for none."""
+    return "\u2013" if number is None else f"{number:,.4g}" if abs(number) < 1e4 else f"{number:,.0f}"
+
+
+def ratio(number: float) -> str:
+    """A ratio to three significant digits."""
+    return f"{number:.3g}" if number < 1000 else f"{number:,.0f}"
+
+
+def percent(share: float) -> str:
+    """A share of 1 in percent: 20%."""
+    return f"{100 * share:.3g}%"
+
+
+def moment(when: datetime) -> str:
+    """A moment to the minute."""
+    return f"{when:%Y-%m-%d %H:%M} UTC"
+
+
+def in_script(json_text: str) -> Markup:
+    """JSON as it can stand in a script element, where only `</` and `<!--` mean anything: no `<` is left."""
+    return Markup(json_text.replace("<", "\\u003c"))
+
+
+@cache
+def digest() -> str:
+    """Tells these templates and static files from those of any other version of the program."""
+    found = hashlib.sha256(STATIC_FILES.digest.encode())
+    for name, text in sorted(_texts(resources.files("losslake_service.web").joinpath("templates"))):
+        found.update(f"{name}\0{text}\0".encode())
+    return found.hexdigest()[:16]
+
+
+@cache
+def _environment() -> Environment:
+    found = Environment(
+        loader=PackageLoader("losslake_service.web"),
+        autoescape=True,
+        undefined=StrictUndefined,
+        trim_blocks=True,
+        lstrip_blocks=True,
+    )
+    found.filters |= {each.__name__: each for each in (count, significant, ratio, percent, moment, in_script, prose)}
+    found.filters |= {each.__name__: each for each in (with_release, without_release)}
+    found.filters["path_of"] = page_of
+    found.globals["static"] = STATIC_FILES.address
+    return found
+
+
+def _texts(folder: Traversable) -> list[tuple[str, str]]:
+    found = []
+    for entry in folder.iterdir():
+        found += _texts(entry) if entry.is_dir() else [(entry.name, entry.read_text("utf-8"))]
+    return found
