@@ -7,7 +7,8 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from losslake.analysis.crossings import Comparator, CrossingRule
+from losslake.analysis.crossings import CrossingRule
+from losslake_schema.reached import Comparator
 
 
 @dataclass(frozen=True)

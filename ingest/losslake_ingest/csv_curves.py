@@ -16,8 +16,9 @@ import pyarrow.csv
 
 from losslake_ingest.csv_faults import Fault, diagnose
 from losslake_ingest.rules import Rule
-from losslake_ingest.study import Curves, Flags, Floats, Integers
+from losslake_ingest.study import Curves
 from losslake_schema.errors import LossLakeError
+from losslake_schema.reached import Flags, Floats, Integers
 from losslake_schema.registry import metric_named
 
 STEP = "step"

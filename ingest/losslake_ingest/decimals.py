@@ -12,7 +12,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from losslake_ingest.study import Flags, Floats, Integers
+from losslake_schema.reached import Flags, Floats, Integers
 
 LARGEST_DIGITS = 2.0**53
 LARGEST_EXPONENT = 22

@@ -11,8 +11,9 @@ from losslake_ingest.mapping.place import PlacedRun
 from losslake_ingest.numbers import TrialNumbers
 from losslake_ingest.report import Quarantined
 from losslake_ingest.rules import Rule
-from losslake_ingest.study import Curves, Flags, Floats, LoadedPart, StudyFacts, TrialFacts
+from losslake_ingest.study import Curves, LoadedPart, StudyFacts, TrialFacts
 from losslake_schema.names import Study
+from losslake_schema.reached import Flags, Floats
 
 LARGEST_PENDING = 128 * 2**20
 

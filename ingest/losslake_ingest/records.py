@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from losslake_ingest.study import Flags, Floats, Integers
+from losslake_schema.reached import Flags, Floats, Integers
 
 
 def record_rows(values: Floats, offsets: Integers, direction: str) -> Flags:

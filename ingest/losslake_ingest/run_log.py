@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 
-from losslake_ingest.study import Flags, Floats
+from losslake_schema.reached import Flags, Floats
 
 Scalar = str | int | float | bool
 

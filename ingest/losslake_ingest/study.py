@@ -9,16 +9,12 @@ from dataclasses import dataclass
 from typing import Protocol
 
 import numpy as np
-import numpy.typing as npt
 
 from losslake_ingest.report import Quarantined
 from losslake_schema.names import Study
+from losslake_schema.reached import Flags, Floats, Integers
 
 LARGEST_EXACT_INTEGER = 2**53
-
-Integers = npt.NDArray[np.int64]
-Floats = npt.NDArray[np.float64]
-Flags = npt.NDArray[np.bool_]
 
 
 @dataclass(frozen=True)

@@ -29,8 +29,9 @@ from losslake_ingest.encodings import (
     smallest,
 )
 from losslake_ingest.records import intervals_of, record_rows
-from losslake_ingest.study import Curves, Flags, Floats, Integers
+from losslake_ingest.study import Curves
 from losslake_schema.names import Study
+from losslake_schema.reached import Flags, Floats, Integers
 from losslake_schema.registry import metric_named
 from losslake_schema.tables import PARTITIONED, file_schema
 

@@ -10,12 +10,10 @@ from dataclasses import dataclass
 from typing import Literal
 
 import numpy as np
-import numpy.typing as npt
 
 from losslake.analysis.performance_profile import LARGEST_RATIO, POINTS, exact_scores, ratios_to_best, trapezoid_scores
+from losslake_schema.reached import Floats, Integers
 
-Floats = npt.NDArray[np.float64]
-Integers = npt.NDArray[np.int64]
 TrialRule = Literal["index", "time"]
 
 

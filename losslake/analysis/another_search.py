@@ -9,11 +9,10 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 import numpy as np
-import numpy.typing as npt
 
 from losslake.analysis.best_of_n import quantiles
+from losslake_schema.reached import Floats
 
-Floats = npt.NDArray[np.float64]
 LOWER, UPPER = 0.05, 0.95
 EXPONENT = 0.7
 

@@ -11,10 +11,9 @@ from __future__ import annotations
 import math
 
 import numpy as np
-import numpy.typing as npt
 
-Floats = npt.NDArray[np.float64]
-Integers = npt.NDArray[np.int64]
+from losslake_schema.reached import Floats, Integers
+
 _ROUNDING = 1e-12
 
 

@@ -12,7 +12,8 @@ import numpy as np
 import numpy.typing as npt
 
 from losslake.analysis.break_points_of_curves import PERFECT_WITHIN, USEFUL_WITHIN, Anchor, max_useful, perfect_ends
-from losslake.analysis.log_curves import Floats, checked_batch_sizes, checked_steps
+from losslake.analysis.log_curves import checked_batch_sizes, checked_steps
+from losslake_schema.reached import Floats
 
 Censoring = Literal["none", "left", "right"]
 

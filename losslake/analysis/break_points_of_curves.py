@@ -12,10 +12,8 @@ import numpy as np
 import numpy.typing as npt
 
 from losslake.analysis.median import median_of
+from losslake_schema.reached import Flags, Floats, Integers
 
-Floats = npt.NDArray[np.float64]
-Flags = npt.NDArray[np.bool_]
-Integers = npt.NDArray[np.int64]
 Anchor = Literal["running minimum", "median of 3"]
 NONE = -1
 PERFECT_WITHIN = 0.2

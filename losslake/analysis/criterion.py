@@ -6,8 +6,9 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from losslake.analysis.log_curves import Floats, LogCurves
+from losslake.analysis.log_curves import LogCurves
 from losslake.analysis.median import median_of
+from losslake_schema.reached import Floats
 
 # Huber's constant: 95% of the efficiency of least squares when the noise is normal.
 HUBER = 1.345

@@ -6,15 +6,10 @@ from dataclasses import dataclass
 from typing import Literal
 
 import numpy as np
-import numpy.typing as npt
 
-Integers = npt.NDArray[np.int64]
-Floats = npt.NDArray[np.float64]
-Flags = npt.NDArray[np.bool_]
-Comparator = Literal["strict", "inclusive"]
+from losslake_schema.reached import NEVER, NO_STEP, Comparator, Floats, Integers, hits
+
 CrossingRule = Literal["first", "k_consecutive", "sustained"]
-NEVER = -1
-NO_STEP = -1
 COARSE = 0.05
 
 
@@ -41,18 +36,6 @@ class Curves:
     @property
     def n_trials(self) -> int:
         return len(self.offsets) - 1
-
-
-def hits(losses: Floats, target: float, comparator: Comparator = "strict") -> Flags:
-    """By evaluation, whether it reaches the target: loss < target, or <= target when inclusive.
-
-    NaN and infinities never do. Raises ValueError for a target that is not finite.
-    Source: METHODS 1.1 (strict: the scripts of Shallue et al. 2019) and 1.2 (inclusive: AlgoPerf).
-    """
-    if not np.isfinite(target):
-        raise ValueError(f"target {target} is not finite: give a number")
-    beats = losses <= target if comparator == "inclusive" else losses < target
-    return beats & np.isfinite(losses)
 
 
 def crossings(

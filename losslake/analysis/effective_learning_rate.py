@@ -3,9 +3,8 @@
 from __future__ import annotations
 
 import numpy as np
-import numpy.typing as npt
 
-Floats = npt.NDArray[np.float64]
+from losslake_schema.reached import Floats
 
 
 def effective_learning_rate(learning_rate: float | None, momentum: float | None) -> float | None:

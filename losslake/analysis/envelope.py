@@ -10,11 +10,8 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 import numpy as np
-import numpy.typing as npt
 
-Integers = npt.NDArray[np.int64]
-Floats = npt.NDArray[np.float64]
-NEVER = -1
+from losslake_schema.reached import NEVER, Floats, Integers
 
 
 @dataclass(frozen=True)

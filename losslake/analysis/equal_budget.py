@@ -12,11 +12,9 @@ from dataclasses import dataclass
 from itertools import combinations
 
 import numpy as np
-import numpy.typing as npt
 
 from losslake.analysis.best_of_n import chance_of_none, quantiles
-
-Floats = npt.NDArray[np.float64]
+from losslake_schema.reached import Floats
 
 
 @dataclass(frozen=True)

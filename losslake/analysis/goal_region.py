@@ -6,9 +6,8 @@ import numpy as np
 import numpy.typing as npt
 
 from losslake.analysis.tuned_study import TunedStudy, nearest_trials
+from losslake_schema.reached import Flags, Floats
 
-Floats = npt.NDArray[np.float64]
-Flags = npt.NDArray[np.bool_]
 REACHED, NOT_REACHED, INFEASIBLE, INCOMPLETE = range(4)
 OUTCOMES = ("reached", "not reached", "infeasible", "incomplete")
 NEAREST = 5

@@ -9,8 +9,9 @@ import numpy as np
 import numpy.typing as npt
 
 from losslake.analysis.criterion import HUBER, Criterion, bend
-from losslake.analysis.log_curves import Flags, Floats, LogCurves, log_curves
+from losslake.analysis.log_curves import LogCurves, log_curves
 from losslake.analysis.median import median_of
+from losslake_schema.reached import Flags, Floats
 
 Kind = Literal["robust", "least-squares"]
 KINDS: tuple[Kind, ...] = ("robust", "least-squares")

@@ -8,8 +8,9 @@ import numpy as np
 import numpy.typing as npt
 
 from losslake.analysis.hyperbola import Kind
-from losslake.analysis.log_curves import Flags, Floats, checked_batch_sizes, checked_steps
+from losslake.analysis.log_curves import checked_batch_sizes, checked_steps
 from losslake.analysis.profile_likelihood import profile_intervals
+from losslake_schema.reached import Flags, Floats
 
 FEWEST_BATCH_SIZES = 4
 LEAST_BEND = 1.25

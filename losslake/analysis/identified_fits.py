@@ -10,7 +10,7 @@ import numpy.typing as npt
 
 from losslake.analysis.hyperbola import Kind, fit_hyperbolas
 from losslake.analysis.identifiability import FEWEST_BATCH_SIZES, LEAST_BEND, LEAST_SLOPE, Gates, gates
-from losslake.analysis.log_curves import Flags, Floats
+from losslake_schema.reached import Flags, Floats
 
 Refusal = Literal["too few", "no bend", "no scaling", "extrapolated"]
 

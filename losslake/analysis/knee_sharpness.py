@@ -10,7 +10,8 @@ import numpy.typing as npt
 import scipy
 
 from losslake.analysis.hyperbola import fit_hyperbola
-from losslake.analysis.log_curves import Floats, checked_batch_sizes, checked_steps
+from losslake.analysis.log_curves import checked_batch_sizes, checked_steps
+from losslake_schema.reached import Floats
 
 FEWEST_POINTS = 5
 LEAST_SHARPNESS, MOST_SHARPNESS = 0.125, 16.0

@@ -6,10 +6,10 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 import numpy as np
-import numpy.typing as npt
 import scipy
 
-Floats = npt.NDArray[np.float64]
+from losslake_schema.reached import Floats
+
 CONFIDENCE = 0.9
 RESAMPLES = 1000
 # Of three points even all slopes together hold the true one in 2 of 3 cases only; of four in 11 of 12.

@@ -6,10 +6,10 @@ from collections.abc import Callable
 from dataclasses import dataclass
 
 import numpy as np
-import numpy.typing as npt
 import scipy
 
-Floats = npt.NDArray[np.float64]
+from losslake_schema.reached import Floats
+
 LEAST_BATCH_SIZES = 5
 CONFIDENCE = 0.9
 _GRID = 401

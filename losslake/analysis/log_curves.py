@@ -7,8 +7,7 @@ from dataclasses import dataclass
 import numpy as np
 import numpy.typing as npt
 
-Floats = npt.NDArray[np.float64]
-Flags = npt.NDArray[np.bool_]
+from losslake_schema.reached import Flags, Floats
 
 
 @dataclass(frozen=True)

@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 import numpy.typing as npt
 
-Floats = npt.NDArray[np.float64]
+from losslake_schema.reached import Floats
 
 
 def median_of(values: Floats, counts: npt.ArrayLike) -> Floats:

@@ -7,9 +7,9 @@ Source: Dolan and More 2002; AlgoPerf, scoring/performance_profile.py (METHODS 5
 from __future__ import annotations
 
 import numpy as np
-import numpy.typing as npt
 
-Floats = npt.NDArray[np.float64]
+from losslake_schema.reached import Floats
+
 LARGEST_RATIO = 4.0
 POINTS = 100
 

@@ -10,7 +10,8 @@ import scipy
 
 from losslake.analysis.criterion import Criterion, bend
 from losslake.analysis.hyperbola import FEWEST_POINTS, Kind, criterion_of, fit_hyperbolas, search_grid
-from losslake.analysis.log_curves import Floats, log_curves
+from losslake.analysis.log_curves import log_curves
+from losslake_schema.reached import Floats
 
 LEVEL = 0.9
 _BISECTIONS = 22

@@ -5,10 +5,10 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 import numpy as np
-import numpy.typing as npt
 import scipy
 
-Floats = npt.NDArray[np.float64]
+from losslake_schema.reached import Floats
+
 CONFIDENCE = 0.95
 
 

@@ -8,13 +8,12 @@ from dataclasses import dataclass
 from typing import Literal
 
 import numpy as np
-import numpy.typing as npt
 
 from losslake.analysis.best_of_n import expected_best
-from losslake.analysis.envelope import NEVER, Envelope, Floats, Integers
+from losslake.analysis.envelope import Envelope
 from losslake.analysis.median import median_of
+from losslake_schema.reached import NEVER, Floats, Integers
 
-Flags = npt.NDArray[np.bool_]
 BudgetKind = Literal["steps", "examples", "unlimited"]
 NO_LIMIT = 2**63 - 1
 # A best value in the last 5% of a run says that the run was still getting better.

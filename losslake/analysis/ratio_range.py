@@ -7,11 +7,10 @@ Source: METHODS 5.3, with the distribution of the best of n drawn without replac
 from __future__ import annotations
 
 import numpy as np
-import numpy.typing as npt
 
 from losslake.analysis.equal_budget import CLEAR, beyond
+from losslake_schema.reached import Floats
 
-Floats = npt.NDArray[np.float64]
 _ROUNDING = 1e-12
 _NEGLIGIBLE = 1e-14
 

@@ -13,10 +13,10 @@ from itertools import pairwise
 from typing import Literal
 
 import numpy as np
-import numpy.typing as npt
 import scipy
 
-Floats = npt.NDArray[np.float64]
+from losslake_schema.reached import Floats
+
 Origin = Literal["measured", "interpolated"]
 OUTLYING = 3.0
 _NAMED = 3

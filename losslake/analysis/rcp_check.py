@@ -8,11 +8,10 @@ from itertools import pairwise
 from typing import Literal
 
 import numpy as np
-import numpy.typing as npt
 
 from losslake.analysis.rcp import ReferencePoint, Rules, interpolated, olympic_mean
+from losslake_schema.reached import Floats
 
-Floats = npt.NDArray[np.float64]
 Ground = Literal["found", "interpolated", "smallest", "missing", "no_reference", "not_converged", "unusable"]
 
 

@@ -8,9 +8,9 @@ from dataclasses import dataclass
 from typing import Any, NoReturn
 
 import numpy as np
-import numpy.typing as npt
 
-Floats = npt.NDArray[np.float64]
+from losslake_schema.reached import Floats
+
 MOST_BYTES = 10_000_000
 UNITS = {"Epochs to converge": "epochs", "samples to converge": "samples"}
 

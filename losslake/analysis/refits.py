@@ -10,8 +10,9 @@ import numpy.typing as npt
 
 from losslake.analysis.best_of_n import chance_of_none
 from losslake.analysis.hyperbola import HyperbolaFit, Kind, fit_hyperbolas
-from losslake.analysis.log_curves import Floats, checked_batch_sizes, checked_steps
+from losslake.analysis.log_curves import checked_batch_sizes, checked_steps
 from losslake.analysis.profile_likelihood import LEVEL
+from losslake_schema.reached import Floats
 
 SEED = 20190320
 N_RESAMPLES = 500

@@ -8,7 +8,8 @@ import numpy as np
 import numpy.typing as npt
 import scipy
 
-from losslake.analysis.log_curves import Flags, Floats, checked_batch_sizes, checked_steps
+from losslake.analysis.log_curves import checked_batch_sizes, checked_steps
+from losslake_schema.reached import Flags, Floats
 
 UNDERTUNED_TAU = 0.05
 

@@ -9,10 +9,9 @@ from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
-import numpy.typing as npt
 
-Floats = npt.NDArray[np.float64]
-Flags = npt.NDArray[np.bool_]
+from losslake_schema.reached import Flags, Floats
+
 EDGE = 0.05
 TYPES = ("DOUBLE", "INTEGER", "DISCRETE")
 SCALES = ("LINEAR_SCALE", "LOG_SCALE", "REVERSE_LOG_SCALE")

@@ -10,12 +10,10 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 import numpy as np
-import numpy.typing as npt
 
 from losslake.analysis.proportion import CONFIDENCE, wilson_bounds
+from losslake_schema.reached import Floats, Integers
 
-Floats = npt.NDArray[np.float64]
-Integers = npt.NDArray[np.int64]
 CENSORED, REACHED, DIVERGED = 0, 1, 2
 
 

@@ -12,9 +12,8 @@ import numpy as np
 import numpy.typing as npt
 import scipy
 
-from losslake.analysis.envelope import Envelope, Floats, best_losses, breakpoints
-
-Flags = npt.NDArray[np.bool_]
+from losslake.analysis.envelope import Envelope, best_losses, breakpoints
+from losslake_schema.reached import Flags, Floats
 
 
 @dataclass(frozen=True)

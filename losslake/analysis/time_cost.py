@@ -9,9 +9,7 @@ from __future__ import annotations
 import numpy as np
 import numpy.typing as npt
 
-from losslake.analysis.envelope import Floats
-
-Flags = npt.NDArray[np.bool_]
+from losslake_schema.reached import Flags, Floats
 
 
 def is_on_front(time: npt.ArrayLike, cost: npt.ArrayLike) -> Flags:

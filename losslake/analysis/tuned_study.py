@@ -6,13 +6,9 @@ from dataclasses import dataclass
 from functools import cached_property
 
 import numpy as np
-import numpy.typing as npt
 
 from losslake.analysis.effective_learning_rate import effective_learning_rates
-
-Floats = npt.NDArray[np.float64]
-Integers = npt.NDArray[np.int64]
-Flags = npt.NDArray[np.bool_]
+from losslake_schema.reached import Flags, Floats, Integers
 
 _PAIRS_AT_ONCE = 500_000
 """Of places whose distances are in memory together."""

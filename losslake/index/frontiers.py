@@ -11,21 +11,13 @@ from dataclasses import dataclass
 from itertools import pairwise
 
 import numpy as np
-import numpy.typing as npt
 import pyarrow as pa
 
 from losslake.index.record_curves import TrialRecords
+from losslake_schema.reached import Flags, Floats, Integers
 
-Integers = npt.NDArray[np.int64]
-Floats = npt.NDArray[np.float64]
-Flags = npt.NDArray[np.bool_]
 # The statuses of the trials that a question takes unless it says otherwise.
 COUNTED = ("COMPLETE",)
-
-
-def sign_of(direction: str) -> float:
-    """1 to minimize, -1 to maximize."""
-    return 1.0 if direction == "minimize" else -1.0
 
 
 @dataclass(frozen=True)

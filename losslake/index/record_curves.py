@@ -15,10 +15,7 @@ import pyarrow as pa
 
 from losslake.index.record_files import StudyRecords
 from losslake.index.trial_facts import WorkloadTrials
-
-Integers = npt.NDArray[np.int64]
-Floats = npt.NDArray[np.float64]
-NO_STEP = -1
+from losslake_schema.reached import Floats, Integers
 
 
 @dataclass(frozen=True)

@@ -5,10 +5,9 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 import numpy as np
-import numpy.typing as npt
 import pyarrow as pa
 
-Integers = npt.NDArray[np.int64]
+from losslake_schema.reached import Integers
 
 
 @dataclass(frozen=True)

@@ -11,8 +11,9 @@ from losslake.output.column import row_shape
 from losslake.questions.facts import facts_of
 from losslake.questions.release_view import ReleaseView
 from losslake.questions.scaling import examples_of
-from losslake.questions.search import NEVER, Search, at, search
+from losslake.questions.search import Search, at, search
 from losslake.questions.selection import Selection
+from losslake_schema.reached import NEVER
 
 BEST = row_shape(
     "best", "workload", "batch_size", "best_value", "trial_id", "step", "examples", "n_trials", "n_measured"

@@ -6,8 +6,8 @@ import numpy as np
 
 from losslake.analysis.crossings import COARSE, resolution
 from losslake.questions.in_words import listed
-from losslake.questions.search import NEVER, Search
-from losslake.questions.workload_facts import Flags, Integers
+from losslake.questions.search import Search
+from losslake_schema.reached import NEVER, Flags, Integers
 
 
 def coarse_studies(found: Search, is_reached: Flags, steps: Integers, previous_steps: Integers) -> list[str]:

@@ -9,13 +9,13 @@ from typing import get_args
 import numpy as np
 import pyarrow as pa
 
-from losslake.analysis.crossings import NEVER, CrossingRule, Curves, crossings, previous_steps
+from losslake.analysis.crossings import CrossingRule, Curves, crossings, previous_steps
 from losslake.index.measurement_files import measurements
 from losslake.questions.errors import BadParameter
 from losslake.questions.goal import Goal
 from losslake.questions.release_view import ReleaseView
 from losslake.questions.search import Search
-from losslake.questions.workload_facts import Integers
+from losslake_schema.reached import NEVER, Integers
 
 RULES: tuple[str, ...] = get_args(CrossingRule)
 DEFAULT_K = 2

@@ -4,12 +4,10 @@ from __future__ import annotations
 
 import math
 from dataclasses import asdict, dataclass
-from typing import Any, get_args
+from typing import Any
 
-from losslake.analysis.crossings import Comparator
 from losslake.questions.errors import BadParameter
-
-COMPARATORS: tuple[str, ...] = get_args(Comparator)
+from losslake_schema.reached import COMPARATORS, Comparator
 
 
 @dataclass(frozen=True)

@@ -15,8 +15,9 @@ from losslake.questions.errors import BadParameter
 from losslake.questions.facts import facts_of
 from losslake.questions.goal import Goal
 from losslake.questions.release_view import ReleaseView
-from losslake.questions.search import NEVER, Search, at, search
+from losslake.questions.search import Search, at, search
 from losslake.questions.selection import Selection
+from losslake_schema.reached import NEVER
 
 METAPARAMETERS = row_shape(
     "metaparameters", "workload", "batch_size", "rank", "trial_id", "steps", "steps_ratio", "parameters",

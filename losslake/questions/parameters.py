@@ -7,7 +7,7 @@ from typing import Annotated, Any, Literal
 
 from pydantic import BaseModel, BeforeValidator, ConfigDict, Field
 
-from losslake.analysis.crossings import Comparator, CrossingRule
+from losslake.analysis.crossings import CrossingRule
 from losslake.analysis.near_optimal import WITHIN
 from losslake.questions.confirmation import Crossing
 from losslake.questions.curves import LEAST_POINTS, CurveQuestion
@@ -17,6 +17,7 @@ from losslake.questions.named import named_study, named_trial, named_workload
 from losslake.questions.scaling import MOST_TARGETS, target_grid
 from losslake.questions.selection import Selection
 from losslake_schema.names import LARGEST_INTEGER, natural_number
+from losslake_schema.reached import Comparator
 
 Status = Literal["COMPLETE", "INCOMPLETE", "INFEASIBLE"]
 FormatName = Literal["json", "csv", "arrow", "parquet"]

@@ -7,7 +7,7 @@ from collections.abc import Sequence
 import numpy as np
 import pyarrow as pa
 
-from losslake.analysis.crossings import Comparator, resolution
+from losslake.analysis.crossings import resolution
 from losslake.output.answer import Answer, begun
 from losslake.output.column import row_shape
 from losslake.questions.coarseness import coarse_studies
@@ -16,11 +16,11 @@ from losslake.questions.errors import BadParameter
 from losslake.questions.facts import facts_of
 from losslake.questions.goal import Goal
 from losslake.questions.release_view import ReleaseView
-from losslake.questions.search import NEVER, Search, at, search
+from losslake.questions.search import Search, at, search
 from losslake.questions.selection import Selection
 from losslake.questions.study_results import FewestSteps, StudyResults, study_bests, study_results
-from losslake.questions.workload_facts import Flags, Integers
 from losslake_schema.names import LARGEST_INTEGER
+from losslake_schema.reached import NEVER, Comparator, Flags, Integers
 
 SCALING = row_shape(
     "scaling", "workload", "batch_size", "steps", "trial_id", "value", "examples", "previous_step", "n_trials",

@@ -6,7 +6,6 @@ value within a budget is the last record within it.
 
 from __future__ import annotations
 
-import math
 from collections.abc import Callable
 from dataclasses import dataclass, replace
 from functools import cached_property, partial
@@ -16,19 +15,17 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from losslake.index.frontiers import COUNTED, Frontiers, sign_of
+from losslake.index.frontiers import COUNTED, Frontiers
 from losslake.index.record_curves import TrialRecords, trial_records
 from losslake.index.record_files import StudyRecords
 from losslake.questions.errors import BadParameter
 from losslake.questions.goal import Goal
 from losslake.questions.release_view import Metric, ReleaseView
 from losslake.questions.selection import Selection
-from losslake.questions.workload_facts import Flags, Integers, WorkloadFacts
+from losslake.questions.workload_facts import WorkloadFacts
 from losslake_schema.names import LARGEST_INTEGER, Workload
+from losslake_schema.reached import NEVER, Flags, Integers, sign_of, strict_bound
 from losslake_schema.tables import STATUSES
-
-Floats = npt.NDArray[np.float64]
-NEVER = -1
 
 
 @dataclass(frozen=True)
@@ -79,12 +76,11 @@ class Search:
 
     def first_hits(self, goal: Goal) -> Integers:
         """By trial, which record is the first that reaches the goal; NEVER for none, or for a trial not admitted."""
-        values, bound, is_minimized = self.records.value, goal.target, self.direction == "minimize"
-        if goal.comparator == "inclusive":
-            bound = math.nextafter(bound, math.inf if is_minimized else -math.inf)
+        values, sign = self.records.value, self.sign
+        bound = strict_bound(sign * goal.target, goal.comparator)
 
         def reaches(record: Integers) -> Flags:
-            return values[record] < bound if is_minimized else values[record] > bound
+            return values[record] * sign < bound
 
         first = _first_where(self.records.offsets[:-1], self.ends, reaches)
         return self._of_all_trials(np.where(first < self.ends, first, NEVER))

@@ -8,7 +8,6 @@ import numpy as np
 import pyarrow as pa
 
 from losslake.analysis.crossings import resolution
-from losslake.index.record_curves import NO_STEP
 from losslake.output.answer import Answer
 from losslake.output.column import row_shape
 from losslake.questions.coarseness import coarse_trials
@@ -17,9 +16,9 @@ from losslake.questions.facts import facts_of
 from losslake.questions.goal import Goal
 from losslake.questions.of_batch_sizes import of_batch_sizes
 from losslake.questions.release_view import ReleaseView
-from losslake.questions.search import NEVER, Search, at, search
+from losslake.questions.search import Search, at, search
 from losslake.questions.selection import Selection
-from losslake.questions.workload_facts import Integers
+from losslake_schema.reached import NEVER, NO_STEP, Integers
 from losslake_schema.tables import STATUSES
 
 STEPS_TO_TARGET = row_shape(

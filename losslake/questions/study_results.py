@@ -6,7 +6,7 @@ which takes as long for many trials as for few; for any other choice, a search i
 
 from __future__ import annotations
 
-from bisect import bisect_left, bisect_right
+from bisect import bisect_right
 from collections.abc import Iterator
 from dataclasses import dataclass
 from itertools import pairwise
@@ -15,9 +15,9 @@ import numpy as np
 
 from losslake.index.frontiers import Frontiers, Staircase
 from losslake.questions.goal import Goal
-from losslake.questions.search import NEVER, Floats, Search, at
-from losslake.questions.workload_facts import Integers
+from losslake.questions.search import Search, at
 from losslake_schema.names import LARGEST_INTEGER
+from losslake_schema.reached import NEVER, Floats, Integers, strict_bound
 
 
 @dataclass(frozen=True)
@@ -61,7 +61,7 @@ def study_results(found: Search, goal: Goal) -> StudyResults:
     frontiers = found.frontiers
     if frontiers is None:
         return results_of_hits(found, found.first_hits(goal))
-    asked = _Asked(-found.sign * goal.target, goal.comparator == "inclusive")
+    asked = _Asked(-strict_bound(found.sign * goal.target, goal.comparator))
     entry = asked.first_entries(frontiers.best)
     runner_up = asked.first_entries(frontiers.runner_up)
     return StudyResults(
@@ -107,10 +107,9 @@ def study_bests(found: Search) -> StudyBests:
 
 @dataclass(frozen=True)
 class _Asked:
-    """A merit to be exceeded, or if that is inclusive, at least equalled."""
+    """A merit to be exceeded."""
 
     merit: float
-    is_inclusive: bool
 
     def first_entries(self, staircase: Staircase) -> Integers:
         """By study, the first entry that reaches the merit; NEVER for none."""
@@ -124,7 +123,6 @@ class _Asked:
 
     def _first(self, offsets: Integers, merits: Floats) -> Iterator[tuple[int, int]]:
         """By study, the first that reaches the merit, and the end of those that could."""
-        search = bisect_left if self.is_inclusive else bisect_right
         ascending = merits.data
         for start, end in pairwise(offsets.tolist()):
-            yield search(ascending, self.merit, start, end), end
+            yield bisect_right(ascending, self.merit, start, end), end

@@ -7,11 +7,9 @@ computed from thinned curves.
 from __future__ import annotations
 
 import numpy as np
-import numpy.typing as npt
 
-Flags = npt.NDArray[np.bool_]
-Integers = npt.NDArray[np.int64]
-Floats = npt.NDArray[np.float64]
+from losslake_schema.reached import Flags, Floats, Integers
+
 ROWS_IN_A_COLUMN = 4
 
 

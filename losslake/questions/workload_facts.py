@@ -14,9 +14,7 @@ from losslake.index.trial_facts import Trials
 from losslake.index.workload_file import OpenWorkload
 from losslake.lake.manifest import DataFile
 from losslake_schema.names import LARGEST_INTEGER, Workload
-
-Integers = npt.NDArray[np.int64]
-Flags = npt.NDArray[np.bool_]
+from losslake_schema.reached import Flags, Integers
 
 
 @dataclass(frozen=True)

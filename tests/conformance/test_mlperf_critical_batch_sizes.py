@@ -9,7 +9,7 @@ import pytest
 
 from losslake.analysis.hyperbola import fit_hyperbola
 from losslake.analysis.identifiability import identifiability
-from losslake.analysis.log_curves import Floats
+from losslake_schema.reached import Floats
 from tests.conformance.corpora import corpus
 
 

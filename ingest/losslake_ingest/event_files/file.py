@@ -15,7 +15,7 @@ from losslake_ingest.event_files.hparams import PLUGIN, Session
 from losslake_ingest.event_files.layouts import take_alike
 from losslake_ingest.event_files.records import HEADER, Break, Records, records
 from losslake_ingest.event_files.wire import NotAMessage
-from losslake_ingest.study import Floats
+from losslake_schema.reached import Floats
 
 SCALARS = b"scalars"
 LARGEST_TAGS = 20_000

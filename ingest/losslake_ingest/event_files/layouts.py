@@ -27,7 +27,7 @@ from losslake_ingest.event_files.crc import (
 from losslake_ingest.event_files.data import Data, Words
 from losslake_ingest.event_files.events import Event, Value, parse_event
 from losslake_ingest.event_files.wire import NotAMessage
-from losslake_ingest.study import Flags, Floats
+from losslake_schema.reached import Flags, Floats
 
 _WALL_TIME_KEY, _STEP_KEY, _SUMMARY_KEY, _VALUE_KEY, _TAG_KEY = 0x09, 0x10, 0x2A, 0x0A, 0x0A
 _SHORTEST = 20

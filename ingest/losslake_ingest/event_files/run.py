@@ -23,7 +23,7 @@ from losslake_ingest.event_files.file import (
 from losslake_ingest.event_files.hparams import Session, text
 from losslake_ingest.rules import Rule
 from losslake_ingest.run_log import LoggedRows, RunLog, Scalar
-from losslake_ingest.study import Integers
+from losslake_schema.reached import Integers
 
 WRITTEN_TWICE = "a tag was written more than once for a step: the last value counts"
 NAMED_LIKE_AN_AXIS = "a tag is named like a column of every tag, step or wall_time: its values were left out"

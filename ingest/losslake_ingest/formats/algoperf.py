@@ -23,9 +23,9 @@ from losslake_ingest.rules import Rule
 from losslake_ingest.run_log import LoggedGoal, LoggedRows, RunLog, Scalar
 from losslake_ingest.sources.member import Refused, Source
 from losslake_ingest.sources.until_break import UntilBreak
-from losslake_ingest.study import Flags
 from losslake_ingest.tables.csv_table import read_csv
 from losslake_ingest.tables.table import BadTable
+from losslake_schema.reached import Flags
 
 ALL, EVALUATIONS = "measurements.csv", "eval_measurements.csv"
 STEP, SCORE = "global_step", "score"

@@ -19,7 +19,7 @@ import numpy.typing as npt
 import orjson
 
 from losslake_ingest.run_log import LoggedRows, Scalar
-from losslake_ingest.study import Flags, Floats
+from losslake_schema.reached import Flags, Floats
 
 LARGEST_STATE = 64 * 2**20
 LARGEST_TABLE = 2**25

@@ -22,7 +22,7 @@ from losslake_ingest.report import Quarantined
 from losslake_ingest.rules import Rule
 from losslake_ingest.run_log import LoggedGoal, LoggedRows, RunLog, Scalar
 from losslake_ingest.sources.member import Member, Refused, Source
-from losslake_ingest.study import Flags, Floats
+from losslake_schema.reached import Flags, Floats
 
 AXES = ("epoch_num", "samples_count", "step")
 TIME = "time"

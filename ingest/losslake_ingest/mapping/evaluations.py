@@ -16,7 +16,8 @@ from losslake_ingest.mapping.steps import Steps, axis_for, steps_of
 from losslake_ingest.mapping.template import UnknownField
 from losslake_ingest.rules import Rule
 from losslake_ingest.run_log import LoggedRows, RunLog, Scalar
-from losslake_ingest.study import Curves, Flags, Floats, Integers
+from losslake_ingest.study import Curves
+from losslake_schema.reached import Flags, Floats, Integers
 
 Measured = tuple[Integers, Floats, Floats]
 """Of one metric: steps, strictly ascending; values; seconds since the start, NaN where unknown."""

@@ -17,7 +17,8 @@ from losslake_ingest.mapping.refusal import Lack, Refusal
 from losslake_ingest.mapping.template import UnknownField
 from losslake_ingest.rules import Rule
 from losslake_ingest.run_log import LoggedRows, Scalar
-from losslake_ingest.study import LARGEST_EXACT_INTEGER, Flags, Floats, Integers
+from losslake_ingest.study import LARGEST_EXACT_INTEGER
+from losslake_schema.reached import Flags, Floats, Integers
 
 
 @dataclass(frozen=True)

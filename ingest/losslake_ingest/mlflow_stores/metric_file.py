@@ -17,7 +17,7 @@ import pyarrow as pa
 import pyarrow.csv as pa_csv
 
 from losslake_ingest.mlflow_stores.run import as_floats
-from losslake_ingest.study import Flags, Floats
+from losslake_schema.reached import Flags, Floats
 
 CUT = "last line of a metric file left out: it has no end"
 NOT_A_VALUE = "line of a metric file left out: it is not `timestamp value step`"

@@ -11,7 +11,7 @@ import numpy as np
 import numpy.typing as npt
 
 from losslake_ingest.run_log import LoggedRows, RunLog, Scalar
-from losslake_ingest.study import Flags, Floats
+from losslake_schema.reached import Flags, Floats
 
 AXES = ("step", "timestamp")
 DELETED = "deleted run before this one left out"

@@ -21,7 +21,7 @@ from losslake_ingest.mlflow_stores.run import DELETED, Told, as_floats
 from losslake_ingest.report import Quarantined
 from losslake_ingest.rules import Rule
 from losslake_ingest.run_log import LoggedRows, RunLog
-from losslake_ingest.study import Floats
+from losslake_schema.reached import Floats
 
 TABLES = frozenset({"experiments", "runs", "metrics", "params", "tags"})
 Row = Sequence[Any]

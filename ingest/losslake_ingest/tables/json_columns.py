@@ -10,7 +10,7 @@ from typing import Any, TypeVar
 import numpy as np
 
 from losslake_ingest.rules import Rule
-from losslake_ingest.study import LARGEST_EXACT_INTEGER, Floats
+from losslake_ingest.study import LARGEST_EXACT_INTEGER
 from losslake_ingest.tables.table import (
     CHANGING_TEXT,
     LARGEST_COLUMNS,
@@ -24,6 +24,7 @@ from losslake_ingest.tables.table import (
     missing_run_column,
     shown,
 )
+from losslake_schema.reached import Floats
 
 _NO_NAME = "a value without a name is left out"
 _INEXACT = "an integer beyond 2^53 is rounded to float64"

@@ -9,7 +9,7 @@ import numpy as np
 import numpy.typing as npt
 
 from losslake_ingest.rules import Rule
-from losslake_ingest.study import Flags, Floats
+from losslake_schema.reached import Flags, Floats
 
 LARGEST_COLUMNS = 10_000
 LARGEST_CELLS = 2**26

@@ -18,9 +18,9 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 
 from losslake_ingest.run_log import LoggedRows
-from losslake_ingest.study import Flags, Floats
 from losslake_ingest.wandb_files.private import private_text
 from losslake_ingest.wandb_files.table import MEDIA, MOST_COLUMNS, TOO_MANY, HistoryTable
+from losslake_schema.reached import Flags, Floats
 
 _CHUNK = 1 << 20
 _LONGEST_LINE = 1 << 24

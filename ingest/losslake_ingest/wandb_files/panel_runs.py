@@ -9,9 +9,9 @@ from dataclasses import dataclass
 import numpy as np
 
 from losslake_ingest.run_log import LoggedRows, RunLog
-from losslake_ingest.study import Flags, Floats, Integers
 from losslake_ingest.wandb_files.panels import BETWEEN, BOUND, Panel
 from losslake_ingest.wandb_files.private import private_text
+from losslake_schema.reached import Flags, Floats, Integers
 
 _MOST_SPLITS = 16
 

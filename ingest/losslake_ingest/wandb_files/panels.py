@@ -20,8 +20,8 @@ import pyarrow as pa
 import pyarrow.csv as pa_csv
 
 from losslake_ingest.rules import Rule
-from losslake_ingest.study import Flags, Floats, Integers
 from losslake_ingest.wandb_files.private import clean_text
+from losslake_schema.reached import Flags, Floats, Integers
 
 BETWEEN = " - "
 _BOUNDS = ("__MIN", "__MAX")

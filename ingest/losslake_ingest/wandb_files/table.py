@@ -10,8 +10,8 @@ from typing import Any
 import numpy as np
 
 from losslake_ingest.run_log import LoggedRows
-from losslake_ingest.study import Flags, Floats
 from losslake_ingest.wandb_files.private import clean_text, private_text
+from losslake_schema.reached import Flags, Floats
 
 MOST_COLUMNS = 10_000
 DEEPEST = 32

@@ -13,11 +13,12 @@ from losslake.figures.axes import decade_limits, linear_limits
 from losslake.figures.channels import Channel, category
 from losslake.figures.charts.frame import Frame, Scale
 from losslake.figures.charts.line_layers import MOST_AS_DATA, as_data, as_outlines, linked
-from losslake.figures.charts.lines import Floats, lines_of
+from losslake.figures.charts.lines import lines_of
 from losslake.figures.layers import Plot, layer, layered, words
 from losslake.figures.legend import colour_scale, legend
 from losslake.figures.links import Links
 from losslake.figures.panel import Panel, Series
+from losslake_schema.reached import Floats
 
 _ROOM_FOR_OUTLIERS = 3.0
 

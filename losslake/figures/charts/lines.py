@@ -6,13 +6,11 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 import numpy as np
-import numpy.typing as npt
 
 from losslake.figures.layers import Row
 from losslake.figures.panel import Series
+from losslake_schema.reached import Floats, Integers
 
-Floats = npt.NDArray[np.float64]
-Integers = npt.NDArray[np.int64]
 FACTS = ("trial_id", "batch_size", "status", "workload")
 
 

@@ -7,9 +7,10 @@ from collections.abc import Callable, Sequence
 import numpy as np
 import numpy.typing as npt
 
-from losslake.figures.charts.lines import Floats, Integers, Lines
+from losslake.figures.charts.lines import Lines
 from losslake.figures.layers import Row
 from losslake.figures.panel import Limits, Panel
+from losslake_schema.reached import Floats, Integers
 
 ToPx = Callable[[Floats], Floats]
 PER_PX = 8

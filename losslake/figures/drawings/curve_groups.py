@@ -14,11 +14,11 @@ from losslake.figures.charts.curves import Look
 from losslake.figures.charts.learning_rate_momentum import OUTCOMES
 from losslake.figures.curve_colours import ColourBy
 from losslake.figures.drawings.curve_lines import Line
-from losslake.index.frontiers import sign_of
 from losslake.questions.errors import BadParameter
 from losslake.questions.release_view import ReleaseView
 from losslake.questions.workload_labels import workload_labels
 from losslake_schema.names import Study, Workload
+from losslake_schema.reached import hits, sign_of
 from losslake_schema.tables import STATUSES
 
 MOST_NAMED = 7
@@ -88,7 +88,7 @@ def outcomes_of(rows: pa.Table, lines: Sequence[Line], view: ReleaseView, target
             raise BadParameter("colour_by", why)
         own = values[line.start : line.end]
         sign = sign_of(direction)
-        is_reached = bool((own[np.isfinite(own)] * sign < target * sign).any())
+        is_reached = bool(hits(own * sign, target * sign).any())
         complete = "reached" if is_reached else "not reached"
         found[line.number] = complete if line.status == STATUSES[0] else line.status.lower()
     return found

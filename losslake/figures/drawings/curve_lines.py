@@ -6,16 +6,15 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 import numpy as np
-import numpy.typing as npt
 import pyarrow as pa
 import pyarrow.compute as pc
 
 from losslake.figures.panel import Series
 from losslake.questions.release_view import ReleaseView
 from losslake_schema.names import Study, Workload
+from losslake_schema.reached import Integers
 from losslake_schema.tables import STATUSES
 
-Integers = npt.NDArray[np.int64]
 _KEYS = ("workload", "batch_size", "trial_id", "metric")
 
 

@@ -15,8 +15,9 @@ from losslake.figures.papers.paper import Curve, Figure, Panel
 from losslake.output.column import row_shape
 from losslake.questions.goal import Goal
 from losslake.questions.release_view import ReleaseView
-from losslake.questions.search import NEVER, at
+from losslake.questions.search import at
 from losslake.questions.study_results import StudyResults, study_results
+from losslake_schema.reached import NEVER
 from losslake_schema.tables import STATUSES
 
 ROWS = row_shape(

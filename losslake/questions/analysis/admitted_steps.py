@@ -6,7 +6,8 @@ from collections.abc import Iterator
 
 from losslake.questions.analysis.scaling_curve import trial_steps
 from losslake.questions.goal import Goal
-from losslake.questions.search import Floats, Search
+from losslake.questions.search import Search
+from losslake_schema.reached import Floats
 
 
 def admitted_steps(found: Search, goal: Goal) -> Iterator[Floats]:

@@ -23,9 +23,10 @@ from losslake.questions.errors import BadParameter
 from losslake.questions.facts import facts_of
 from losslake.questions.goal import Goal
 from losslake.questions.release_view import ReleaseView
-from losslake.questions.search import Floats, Search, search
+from losslake.questions.search import Search, search
 from losslake.questions.selection import Selection
 from losslake_schema.names import Workload
+from losslake_schema.reached import Floats
 
 COMPARE = row_shape(
     "compare", "batch_size", "workload", "n_trials", "n_reached", "budget", "steps", "median_steps", "steps_ratio",

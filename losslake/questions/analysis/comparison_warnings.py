@@ -9,7 +9,7 @@ import numpy as np
 from losslake.questions.analysis.contest import Contest
 from losslake.questions.analysis.resolution import ended_sooner, is_unresolved
 from losslake.questions.analysis.scaling_curve import ScalingCurve
-from losslake.questions.search import Floats
+from losslake_schema.reached import Floats
 
 NEARLY_ALL = 0.9
 

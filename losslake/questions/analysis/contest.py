@@ -8,7 +8,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from losslake.analysis.equal_budget import chances, median_best, shared_budget
-from losslake.questions.search import Floats
+from losslake_schema.reached import Floats
 
 
 @dataclass(frozen=True)

@@ -31,8 +31,9 @@ from losslake.questions.errors import BadParameter
 from losslake.questions.facts import facts_of
 from losslake.questions.goal import Goal
 from losslake.questions.release_view import ReleaseView
-from losslake.questions.search import Floats, search
+from losslake.questions.search import search
 from losslake.questions.selection import Selection
+from losslake_schema.reached import Floats
 
 CRITICAL_BATCH_SIZE = row_shape(
     "critical-batch-size", "workload", "definition", "critical_batch_size", "lower", "upper", "s_min", "e_min",

@@ -10,7 +10,7 @@ from losslake.analysis.scaling_shape import ScalingShape
 from losslake.questions.analysis.usable_curve import UsableCurve
 from losslake.questions.coarseness import coarse_studies
 from losslake.questions.in_words import listed, unequal_searches
-from losslake.questions.search import NEVER
+from losslake_schema.reached import NEVER
 
 
 def curve_warnings(curve: UsableCurve, shape: ScalingShape) -> Iterator[str]:

@@ -12,8 +12,8 @@ import pyarrow as pa
 from losslake.analysis.quality import Ending, ending
 from losslake.index.measurement_files import measurements
 from losslake.questions.release_view import ReleaseView
-from losslake.questions.search import NEVER, Floats
-from losslake.questions.workload_facts import Integers, WorkloadFacts
+from losslake.questions.workload_facts import WorkloadFacts
+from losslake_schema.reached import NEVER, Floats, Integers
 
 _VALIDATION, _TEST = "val/", "test/"
 

@@ -8,9 +8,9 @@ from functools import cached_property
 
 import numpy as np
 
-from losslake.analysis.envelope import NEVER, Envelope, lower_envelope
+from losslake.analysis.envelope import Envelope, lower_envelope
 from losslake.questions.search import Search, at
-from losslake.questions.workload_facts import Integers
+from losslake_schema.reached import NEVER, Integers
 
 
 @dataclass(frozen=True)

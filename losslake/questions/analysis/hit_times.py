@@ -7,8 +7,8 @@ import pyarrow as pa
 
 from losslake.index.measurement_files import measurements
 from losslake.questions.release_view import ReleaseView
-from losslake.questions.search import NEVER, Floats, Search, at
-from losslake.questions.workload_facts import Integers
+from losslake.questions.search import Search, at
+from losslake_schema.reached import NEVER, Floats, Integers
 
 
 def hit_times(view: ReleaseView, found: Search, metric: str, hits: Integers) -> Floats:

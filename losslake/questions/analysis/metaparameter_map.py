@@ -21,9 +21,9 @@ from losslake.questions.facts import facts_of
 from losslake.questions.goal import Goal
 from losslake.questions.of_batch_sizes import of_batch_sizes
 from losslake.questions.release_view import ReleaseView
-from losslake.questions.search import NEVER, Floats, Search, at, search
+from losslake.questions.search import Search, at, search
 from losslake.questions.selection import Selection
-from losslake.questions.workload_facts import Integers
+from losslake_schema.reached import NEVER, Floats, Integers
 from losslake_schema.tables import STATUSES
 
 MAP = row_shape(

@@ -16,8 +16,9 @@ from losslake.questions.analysis.trial_outcomes import outcomes_of
 from losslake.questions.analysis.tuned_studies import Metaparameters, PlacedStudy, metaparameters_of, tuned_studies
 from losslake.questions.goal import Goal
 from losslake.questions.release_view import ReleaseView
-from losslake.questions.search import NEVER, Floats, Search, at
+from losslake.questions.search import Search, at
 from losslake.questions.selection import Selection
+from losslake_schema.reached import NEVER, Floats
 
 N_BEST = 5
 

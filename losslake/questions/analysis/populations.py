@@ -11,10 +11,10 @@ from losslake.questions.analysis.scaling_curve import trial_steps
 from losslake.questions.errors import BadParameter
 from losslake.questions.goal import Goal
 from losslake.questions.release_view import ReleaseView
-from losslake.questions.search import NEVER, Floats, Search, at, search
+from losslake.questions.search import Search, at, search
 from losslake.questions.selection import Selection
-from losslake.questions.workload_facts import Integers
 from losslake_schema.names import Workload
+from losslake_schema.reached import NEVER, Floats, Integers
 from losslake_schema.tables import STATUSES
 
 DIVERGED = "INFEASIBLE"

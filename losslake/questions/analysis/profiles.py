@@ -7,10 +7,8 @@ from dataclasses import astuple, fields
 from typing import Any, Literal, get_args
 
 import numpy as np
-import numpy.typing as npt
 import pyarrow as pa
 
-from losslake.analysis.crossings import Comparator
 from losslake.analysis.performance_profile import (
     LARGEST_RATIO,
     exact_scores,
@@ -27,11 +25,11 @@ from losslake.questions.errors import BadParameter
 from losslake.questions.facts import facts_of
 from losslake.questions.goal import Goal
 from losslake.questions.release_view import ReleaseView
-from losslake.questions.search import Floats, Search, search
+from losslake.questions.search import Search, search
 from losslake.questions.selection import Selection
 from losslake_schema.names import Workload
+from losslake_schema.reached import Comparator, Flags, Floats
 
-Flags = npt.NDArray[np.bool_]
 Part = Literal["workload", "collection", "dataset", "model", "optimizer"]
 PARTS: tuple[str, ...] = get_args(Part)
 PROFILES = row_shape("profiles", "competitor", "factor", "share", "n_columns")

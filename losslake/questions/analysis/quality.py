@@ -9,7 +9,6 @@ from typing import Any
 import numpy as np
 import pyarrow as pa
 
-from losslake.analysis.envelope import NEVER
 from losslake.analysis.quality import SATURATED, Budget, best_within, is_within_training, share_of_run, shared_budgets
 from losslake.output.answer import Answer
 from losslake.output.column import row_shape
@@ -23,9 +22,9 @@ from losslake.questions.facts import facts_of
 from losslake.questions.in_words import listed, unequal_searches
 from losslake.questions.release_view import ReleaseView
 from losslake.questions.scaling import examples_of
-from losslake.questions.search import Floats, Search, at, search
+from losslake.questions.search import Search, at, search
 from losslake.questions.selection import Selection
-from losslake.questions.workload_facts import Integers
+from losslake_schema.reached import NEVER, Floats, Integers
 
 QUALITY = row_shape(
     "quality", "workload", "budget_kind", "budget", "batch_size", "best_value", "shortfall", "trial_id", "step",

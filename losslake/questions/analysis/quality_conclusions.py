@@ -7,10 +7,9 @@ from typing import Any
 
 import numpy as np
 
-from losslake.analysis.envelope import NEVER
 from losslake.analysis.quality import Budget, Shortfall, shortfall
-from losslake.questions.search import Floats, Search, at
-from losslake.questions.workload_facts import Integers
+from losslake.questions.search import Search, at
+from losslake_schema.reached import NEVER, Floats, Integers
 
 
 @dataclass(frozen=True)

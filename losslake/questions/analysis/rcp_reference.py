@@ -11,7 +11,8 @@ from losslake.analysis.rcp import ReferencePoint, Rules, outlying_runs, pruned, 
 from losslake.questions.analysis.admitted_steps import admitted_steps
 from losslake.questions.goal import Goal
 from losslake.questions.release_view import ReleaseView
-from losslake.questions.search import Floats, Search
+from losslake.questions.search import Search
+from losslake_schema.reached import Floats
 
 
 @dataclass(frozen=True)

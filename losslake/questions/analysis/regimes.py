@@ -25,8 +25,9 @@ from losslake.questions.goal import Goal
 from losslake.questions.in_words import lone_batch_size
 from losslake.questions.release_view import ReleaseView
 from losslake.questions.scaling import examples_of
-from losslake.questions.search import Floats, search
+from losslake.questions.search import search
 from losslake.questions.selection import Selection
+from losslake_schema.reached import Floats
 
 REGIMES = row_shape(
     "regimes", "workload", "batch_size", "regime", "steps", "previous_step", "censored_at", "examples", "slope",

@@ -5,14 +5,11 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 import numpy as np
-import numpy.typing as npt
 
 from losslake.questions.goal import Goal
-from losslake.questions.search import NEVER, Floats, Search, at
+from losslake.questions.search import Search, at
 from losslake.questions.study_results import study_results
-from losslake.questions.workload_facts import Integers
-
-Flags = npt.NDArray[np.bool_]
+from losslake_schema.reached import NEVER, Flags, Floats, Integers
 
 
 @dataclass(frozen=True)

@@ -8,12 +8,11 @@ from functools import cached_property
 import numpy as np
 
 from losslake.analysis.break_points_of_curves import BreakPoints, max_useful, perfect_ends
-from losslake.analysis.crossings import Comparator
-from losslake.analysis.envelope import NEVER, steps_to_targets
+from losslake.analysis.envelope import steps_to_targets
 from losslake.analysis.identified_fits import IdentifiedFits, identified_fits
 from losslake.questions.analysis.envelopes import StudyEnvelopes
-from losslake.questions.search import Floats, Search, at
-from losslake.questions.workload_facts import Integers
+from losslake.questions.search import Search, at
+from losslake_schema.reached import NEVER, Floats, Integers
 
 
 @dataclass(frozen=True)
@@ -70,8 +69,3 @@ class Sweep:
         sizes = np.asarray(self.batch_sizes, np.float64)
         kept = sizes > 0
         return identified_fits(sizes[kept], self.usable_steps[:, kept], self.ran[kept], self.previous_steps[:, kept])
-
-
-def beaten_strictly(losses: Floats, comparator: Comparator) -> Floats:
-    """Targets as losses that have to be beaten strictly: the next number above, where to equal a target is enough."""
-    return np.nextafter(losses, np.inf) if comparator == "inclusive" else losses

@@ -9,10 +9,11 @@ from typing import Any
 import numpy as np
 
 from losslake.analysis.break_points_of_curves import NONE
-from losslake.analysis.envelope import Floats, breakpoints
+from losslake.analysis.envelope import breakpoints
 from losslake.analysis.target_sweep import TargetInterval, coverage, holding_intervals, ranks
 from losslake.questions.analysis.envelopes import StudyEnvelopes
 from losslake.questions.analysis.sweep import Sweep
+from losslake_schema.reached import Floats
 
 EVERY_SIZE = "every batch size reaches the target"
 THREE_REGIMES = "some batch size is in each regime: perfect scaling, diminishing returns, maximal data parallelism"

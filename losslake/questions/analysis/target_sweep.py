@@ -11,8 +11,7 @@ import numpy as np
 import pyarrow as pa
 
 from losslake.analysis.break_points_of_curves import NONE, BreakPoints
-from losslake.analysis.crossings import Comparator
-from losslake.analysis.envelope import Floats, breakpoints
+from losslake.analysis.envelope import breakpoints
 from losslake.analysis.identified_fits import IdentifiedFits
 from losslake.analysis.target_sweep import Ranks, chosen_targets, coverage, ranks, reach
 from losslake.output.answer import Answer
@@ -20,7 +19,7 @@ from losslake.output.column import row_shape
 from losslake.output.finite import finite, whole
 from losslake.questions.analysis.envelopes import StudyEnvelopes, study_envelopes
 from losslake.questions.analysis.finding import Finding
-from losslake.questions.analysis.sweep import Sweep, beaten_strictly
+from losslake.questions.analysis.sweep import Sweep
 from losslake.questions.analysis.sweep_claims import claims, shared_sizes, steps_at_shared_sizes
 from losslake.questions.errors import BadParameter
 from losslake.questions.facts import facts_of
@@ -28,6 +27,7 @@ from losslake.questions.release_view import ReleaseView
 from losslake.questions.scaling import target_grid
 from losslake.questions.search import search
 from losslake.questions.selection import Selection
+from losslake_schema.reached import Comparator, Floats, strict_bound
 
 TARGET_SWEEP = row_shape(
     "target-sweep", "workload", "target", "coverage", "fewest_steps", "fewest_examples", "perfect_scaling_end",
@@ -75,7 +75,7 @@ def target_sweep(
     merged = [study_envelopes(search(view, selection, workload)) for workload in selection.workloads]
     sign = merged[0].found.sign
     targets = _targets(merged, grid or TargetGrid(), sign)
-    losses = beaten_strictly(targets * sign, comparator)
+    losses = strict_bound(targets * sign, comparator)
     sweeps = [Sweep(one, losses) for one in merged]
     fits = [one.fits() for one in sweeps]
     compared = ranks(steps_at_shared_sizes(merged, losses)) if len(merged) > 1 and shared_sizes(merged) else None

@@ -26,10 +26,10 @@ from losslake.questions.goal import Goal
 from losslake.questions.in_words import lone_batch_size
 from losslake.questions.release_view import ReleaseView
 from losslake.questions.scaling import examples_of
-from losslake.questions.search import NEVER, Floats, Search, at, search
+from losslake.questions.search import Search, at, search
 from losslake.questions.selection import Selection
-from losslake.questions.workload_facts import Integers
 from losslake_schema.names import Workload
+from losslake_schema.reached import NEVER, Floats, Integers
 
 TIME_COST = row_shape(
     "time-cost", "workload", "batch_size", "steps", "trial_id", "examples", "elapsed_s", "fastest_trial_id",

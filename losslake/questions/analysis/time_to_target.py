@@ -17,9 +17,9 @@ from losslake.questions.facts import facts_of
 from losslake.questions.goal import Goal
 from losslake.questions.in_words import listed, not_admitted
 from losslake.questions.release_view import ReleaseView
-from losslake.questions.search import NEVER, Search, at, search
+from losslake.questions.search import Search, at, search
 from losslake.questions.selection import Selection
-from losslake.questions.workload_facts import Integers
+from losslake_schema.reached import NEVER, Integers
 from losslake_schema.tables import STATUSES
 
 SURVIVAL = row_shape(

@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 from losslake.analysis.goal_region import outcomes
-from losslake.questions.workload_facts import Flags, Integers, WorkloadFacts
+from losslake.questions.workload_facts import WorkloadFacts
+from losslake_schema.reached import Flags, Integers
 from losslake_schema.tables import STATUSES
 
 

@@ -9,8 +9,9 @@ import numpy as np
 from losslake.analysis.effective_learning_rate import effective_learning_rates, momentum_or_plain
 from losslake.analysis.tuned_study import TunedStudy
 from losslake.questions.release_view import ReleaseView
-from losslake.questions.search import Floats, Search
-from losslake.questions.workload_facts import Flags, Integers, WorkloadFacts
+from losslake.questions.search import Search
+from losslake.questions.workload_facts import WorkloadFacts
+from losslake_schema.reached import Flags, Floats, Integers
 from losslake_schema.tables import STATUSES
 
 _INFEASIBLE = STATUSES.index("INFEASIBLE")

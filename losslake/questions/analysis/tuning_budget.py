@@ -17,7 +17,6 @@ from losslake.analysis.best_of_n import (
     trials_needed,
 )
 from losslake.analysis.proportion import wilson
-from losslake.index.frontiers import sign_of
 from losslake.output.answer import Answer
 from losslake.output.column import row_shape
 from losslake.questions.analysis.finding import Finding
@@ -29,7 +28,7 @@ from losslake.questions.in_words import listed, not_admitted, unequal_searches
 from losslake.questions.release_view import ReleaseView
 from losslake.questions.search import search
 from losslake.questions.selection import Selection
-from losslake.questions.workload_facts import Integers
+from losslake_schema.reached import Integers, sign_of
 
 TUNING_BUDGET = row_shape(
     "tuning-budget", "workload", "batch_size", "population", "budget", "n_trials", "n_reached", "chance", "steps_q05",

@@ -7,8 +7,8 @@ from dataclasses import dataclass
 import numpy as np
 
 from losslake.questions.analysis.scaling_curve import ScalingCurve, never_reached
-from losslake.questions.search import Floats, Search
-from losslake.questions.workload_facts import Flags, Integers
+from losslake.questions.search import Search
+from losslake_schema.reached import Flags, Floats, Integers
 
 
 @dataclass(frozen=True)

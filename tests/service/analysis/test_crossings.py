@@ -8,16 +8,8 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from losslake.analysis.crossings import (
-    NEVER,
-    Comparator,
-    CrossingRule,
-    Curves,
-    crossings,
-    hits,
-    previous_steps,
-    resolution,
-)
+from losslake.analysis.crossings import CrossingRule, Curves, crossings, previous_steps, resolution
+from losslake_schema.reached import NEVER, Comparator, hits
 
 NAN, INF = math.nan, math.inf
 VALUES = st.sampled_from([0.1, 0.3, 0.30000000000000004, 0.5, -0.0, NAN, INF, -INF]) | st.floats()

@@ -8,7 +8,8 @@ import numpy as np
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from losslake.analysis.envelope import NEVER, best_losses, breakpoints, lower_envelope, steps_to_targets
+from losslake.analysis.envelope import best_losses, breakpoints, lower_envelope, steps_to_targets
+from losslake_schema.reached import NEVER
 
 NAN, INF = math.nan, math.inf
 VALUES = st.sampled_from([0.0, 0.1, 0.3, 0.30000000000000004, -1.0, 1e308, NAN, INF, -INF]) | st.floats()

@@ -10,7 +10,7 @@ from scipy.optimize import minimize
 
 from losslake.analysis.criterion import HUBER
 from losslake.analysis.hyperbola import KINDS, Kind, fit_hyperbola, fit_hyperbolas
-from losslake.analysis.log_curves import Floats
+from losslake_schema.reached import Floats
 
 DOUBLED = 2.0 ** np.arange(10)
 # METHODS 7.2: Zhang et al. 2024, steps to goal loss at batch sizes 64 to 16384.

@@ -10,8 +10,8 @@ from scipy import stats
 
 from losslake.analysis.hyperbola import KINDS, Kind, fit_hyperbolas
 from losslake.analysis.identifiability import gates, identifiability
-from losslake.analysis.log_curves import Floats
 from losslake.analysis.profile_likelihood import profile_intervals
+from losslake_schema.reached import Floats
 
 N_DRAWS = 300
 

@@ -11,7 +11,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from losslake.analysis.envelope import NEVER, lower_envelope
+from losslake.analysis.envelope import lower_envelope
 from losslake.analysis.quality import (
     NO_LIMIT,
     Budget,
@@ -23,6 +23,7 @@ from losslake.analysis.quality import (
     shared_budgets,
     shortfall,
 )
+from losslake_schema.reached import NEVER
 
 NAN, INF = math.nan, math.inf
 CURVE = st.dictionaries(st.integers(0, 9), st.sampled_from([0.1, 0.2, 0.3, NAN, INF, -INF]), max_size=6)

@@ -12,12 +12,13 @@ from fastapi.testclient import TestClient
 
 from losslake.figures.charts.curves import curves_chart
 from losslake.figures.charts.line_layers import MOST_AS_DATA
-from losslake.figures.charts.lines import Floats, Lines, lines_of
+from losslake.figures.charts.lines import Lines, lines_of
 from losslake.figures.charts.outlines import PER_PX, outlines, to_px
 from losslake.figures.figure import figure
 from losslake.figures.links import HREF, Links
 from losslake.figures.panel import Panel, Series
 from losslake.lake.lake import Lake
+from losslake_schema.reached import Floats
 from tests.applications import without_sql
 from tests.service.conftest import ERROR
 from tests.service.figures.drawing import marks, series, svg_of, texts

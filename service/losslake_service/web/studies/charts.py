@@ -8,8 +8,8 @@ from typing import Literal
 
 import numpy as np
 
-from losslake.questions.workload_facts import Integers
 from losslake_schema.names import Study, Trial
+from losslake_schema.reached import Integers
 from losslake_service.web.chart import Chart
 from losslake_service.web.goals import GoalShown
 from losslake_service.web.page import PageAsked

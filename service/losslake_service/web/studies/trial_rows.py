@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from losslake.questions.search import NEVER
 from losslake_schema.names import Study, Trial
+from losslake_schema.reached import NEVER
 from losslake_service.web.page import PageAsked
 from losslake_service.web.studies.goal import LookedAt
 from losslake_service.web.studies.metaparameters import shown

@@ -9,7 +9,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from losslake.questions.errors import BadParameter, near_names
-from losslake.questions.search import NEVER
+from losslake_schema.reached import NEVER
 from losslake_schema.tables import STATUSES
 from losslake_service.web.studies.metaparameters import Metaparameter
 from losslake_service.web.studies.trials import StudyTrials

@@ -7,12 +7,12 @@ from functools import cached_property
 
 import numpy as np
 
-from losslake.index.record_curves import NO_STEP
 from losslake.questions.goal import Goal
 from losslake.questions.release_view import ReleaseView
-from losslake.questions.search import NEVER, Floats, at, search
+from losslake.questions.search import at, search
 from losslake.questions.selection import Selection
-from losslake.questions.workload_facts import Flags, Integers, WorkloadFacts
+from losslake.questions.workload_facts import WorkloadFacts
+from losslake_schema.reached import NEVER, NO_STEP, Flags, Floats, Integers
 from losslake_schema.tables import STATUSES
 from losslake_service.web.studies.goal import LookedAt
 

@@ -10,7 +10,6 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from losslake.analysis.break_points import max_useful_batch_size, perfect_scaling_end
-from losslake.analysis.crossings import Comparator
 from losslake.questions.analysis.scaling_curve import scaling_curve
 from losslake.questions.analysis.sweep_claims import EVERY_SIZE, FEWEST
 from losslake.questions.analysis.target_sweep import TargetGrid, target_sweep
@@ -19,6 +18,7 @@ from losslake.questions.goal import Goal
 from losslake.questions.release_view import ReleaseView
 from losslake.questions.search import search
 from losslake.questions.selection import Selection
+from losslake_schema.reached import Comparator
 from tests.oracle import Row
 from tests.service.conftest import ERROR
 from tests.service.views import METRIC, OTHER, WORKLOAD, view_of

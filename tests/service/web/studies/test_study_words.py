@@ -8,7 +8,7 @@ import math
 import numpy as np
 import pytest
 
-from losslake.questions.workload_facts import Integers
+from losslake_schema.reached import Integers
 from losslake_schema.tables import STATUSES
 from losslake_service.web.goals import GoalShown
 from losslake_service.web.studies.metaparameter_table import told
