@@ -14,7 +14,7 @@ from statistics import median
 from bench.logs import MAPPING, WRITERS
 from bench.measure import in_own_process, machine
 from losslake.lake.lake import Lake
-from losslake_ingest.formats.registry import format_named
+from losslake_ingest.formats.format import format_named
 from losslake_ingest.mapping.mapping import LogMapping
 from losslake_ingest.run import ingest
 from losslake_ingest.run_log import RunLog

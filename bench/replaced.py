@@ -15,7 +15,7 @@ from bench.corrected import Correction
 from bench.full_questions import check_scaling
 from bench.truth import StudyTruth
 from losslake.lake.lake import Lake
-from losslake.lake.manifest import DataFile
+from losslake.lake.store.store import DataFile
 from losslake.questions.curves import CurveQuestion, curves
 from losslake.questions.release_view import ReleaseView
 from losslake_ingest.run import ingest

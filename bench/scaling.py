@@ -22,10 +22,9 @@ from bench.servers import service
 from losslake.index.serving import open_release
 from losslake.lake.lake import Lake
 from losslake.output.formats import json_pieces
-from losslake.questions.goal import Goal
 from losslake.questions.release_view import ReleaseView
 from losslake.questions.scaling import scaling
-from losslake.questions.selection import Selection
+from losslake.questions.selection import Goal, Selection
 from losslake.questions.workload_facts import WorkloadFacts
 from losslake_schema.names import Workload
 

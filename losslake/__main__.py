@@ -10,25 +10,16 @@ from typing import Annotated
 import typer
 
 from losslake import __version__
-from losslake.cli.analyze import analyze
-from losslake.cli.config import config
-from losslake.cli.console import complain
-from losslake.cli.download import download
-from losslake.cli.export import export
-from losslake.cli.failures import in_one_line
-from losslake.cli.fetch import fetch
-from losslake.cli.formats import formats
+from losslake.cli.console import complain, in_one_line
+from losslake.cli.download import download, fetch
 from losslake.cli.ingest import ingest
-from losslake.cli.init import init
-from losslake.cli.ledger import ledger
+from losslake.cli.lake import export, init, ledger, releases, verify
 from losslake.cli.maintain import maintain
-from losslake.cli.map import map_logs
-from losslake.cli.releases import releases
+from losslake.cli.mapping import formats, map_logs
 from losslake.cli.reproduce import reproduce
-from losslake.cli.serve import serve
+from losslake.cli.serve import config, serve
 from losslake.cli.sql import sql
 from losslake.cli.steps import steps
-from losslake.cli.verify import verify
 from losslake_schema.errors import LossLakeError
 
 STOPPED = 130  # the exit status into which Typer turns Ctrl-C
@@ -47,10 +38,19 @@ for command in (
     reproduce, maintain,
 ):  # fmt: skip
     app.command(command.__name__.removesuffix("_logs"))(command)
-app.command(
-    "analyze",
-    context_settings={"allow_extra_args": True, "ignore_unknown_options": True, "help_option_names": []},
-)(analyze)
+
+
+@app.command(context_settings={"allow_extra_args": True, "ignore_unknown_options": True, "help_option_names": []})
+def analyze(context: typer.Context) -> None:
+    """Analyze a lake: how its workloads scale, and how sure.
+
+    Regimes of scaling, critical batch size, uncertainty, metaparameters, comparisons:
+    'losslake analyze --help' lists the analyses, 'losslake analyze regimes --help' what one of them takes.
+    """
+    # Declaring every analysis takes time to load: only those who analyze wait for it.
+    from losslake.cli.analyses import analyses
+
+    analyses()(args=context.args, prog_name="losslake analyze", standalone_mode=False)
 
 
 def _show_version(wanted: bool) -> None:

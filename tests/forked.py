@@ -23,12 +23,12 @@ _FORKING = get_context("forkserver")
 _FORKING.set_forkserver_preload(
     [
         "losslake_ingest.run",
-        "losslake.cli.local_session",
+        "losslake.cli.session",
         "losslake.cli.progress",
         "losslake.client.downloading",
         "losslake.cli.remote_session",
         "losslake.cli.shell",
-        "losslake.lake.iceberg_tables",
+        "losslake.lake.catalog",
         "losslake_service.operation.http_protocol",
         "losslake_service.serve",
         "tests.forked",

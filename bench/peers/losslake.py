@@ -14,10 +14,9 @@ from losslake.output.answer import Answer
 from losslake.output.formats import arrow_pieces
 from losslake.questions.best import best
 from losslake.questions.curves import CurveQuestion, curves
-from losslake.questions.goal import Goal
 from losslake.questions.release_view import ReleaseView
 from losslake.questions.scaling import scaling, targets
-from losslake.questions.selection import Selection
+from losslake.questions.selection import Goal, Selection
 from losslake_service.version import VERSION
 
 _NAMES = {"steps": "step"}

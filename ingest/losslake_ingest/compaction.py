@@ -17,9 +17,8 @@ from sqlalchemy.exc import IntegrityError
 from losslake.lake import iceberg
 from losslake.lake.data_files import Written, stored_table
 from losslake.lake.lake import Lake
-from losslake.lake.manifest import DataFile
 from losslake.lake.publishing import FileChanges, commit_release, following, store
-from losslake.lake.store.store import Store
+from losslake.lake.store.store import DataFile, Store
 from losslake_ingest.carry import stored_curves
 from losslake_ingest.memory import follow, states
 from losslake_ingest.publish import ATTEMPTS, discard

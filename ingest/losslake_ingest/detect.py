@@ -6,9 +6,9 @@ from collections import Counter
 from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass, field
 
-from losslake_ingest.errors import SourceBroken
 from losslake_ingest.formats.format import GLIMPSE, Format, Glimpse
 from losslake_ingest.mapping.load import MAPPING_NAME
+from losslake_ingest.rules import SourceBroken
 from losslake_ingest.sources.member import Member, Source, Wanted
 from losslake_ingest.sources.open import FolderSource
 

@@ -3,25 +3,32 @@
 A file is recalled only when everything that decides what reading it would say is as it was: its bytes, its place, the
 mapping and the formats, the code of LossLake, and the data files of every study that it says something of. Whatever is
 not certain is read. What the remembered ingest told is told again, in the same words.
+
+What of LossLake itself decides how a source is read, as one digest: it changes with every line of that code.
 """
 
 from __future__ import annotations
 
+import functools
 import hashlib
 import json
 from collections import defaultdict
 from collections.abc import Collection, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, field, replace
+from pathlib import Path
 
 from pydantic import TypeAdapter
 from sqlalchemy import delete, select, update
 from sqlalchemy.exc import SQLAlchemyError
 from sqlalchemy.orm import Session
 
+import losslake.lake
+import losslake_ingest
+import losslake_schema
 from losslake.lake.lake import Lake
-from losslake.lake.manifest import DataFile
-from losslake_ingest.deciding_code import are_ours, deciding_code
+from losslake.lake.store.store import DataFile
+from losslake_ingest.formats.format import Format
 from losslake_ingest.offer import Offer
 from losslake_ingest.report import Quarantined, SourceReport
 from losslake_ingest.request import Request
@@ -30,6 +37,29 @@ from losslake_ingest.sources.member import Source
 from losslake_schema.database import RememberedSource
 from losslake_schema.names import Study
 from losslake_schema.registry import CollectionFacts, Goal
+
+_PACKAGES = (losslake_ingest, losslake_schema, losslake.lake)
+_LEFT_OUT = "__pycache__"
+
+
+@functools.cache
+def deciding_code() -> str:
+    """The sha256 over every file of the packages that read logs and say what a measurement is."""
+    digest = hashlib.sha256()
+    for package in _PACKAGES:
+        for folder in sorted(map(Path, package.__path__)):
+            for file in sorted(folder.rglob("*")):
+                if file.is_file() and _LEFT_OUT not in file.parts:
+                    data = file.read_bytes()
+                    digest.update(f"{file.relative_to(folder.parent)}\0{len(data)}\0".encode())
+                    digest.update(data)
+    return digest.hexdigest()
+
+
+def are_ours(formats: Collection[Format]) -> bool:
+    """Whether all of these formats are LossLake's own: the code of others may change without a sign."""
+    return all(type(one).__module__.partition(".")[0] == losslake_ingest.__name__ for one in formats)
+
 
 States = Mapping[str, str]
 _ROWS_AT_ONCE = 500

@@ -12,11 +12,11 @@ import pyarrow as pa
 from losslake.lake.data_files import Written, studies_in
 from losslake_ingest.changes import StudyChange, WrittenPart
 from losslake_ingest.engine import Converted, Engine, Known, Task
-from losslake_ingest.errors import SourceBroken
 from losslake_ingest.gather import RunsPart
 from losslake_ingest.numbers import TrialNumbers
 from losslake_ingest.reading import SourceReading, source_report
 from losslake_ingest.report import Progress, Quarantined, SourceReport
+from losslake_ingest.rules import SourceBroken
 from losslake_ingest.sources.member import Source
 from losslake_ingest.study import StudyPart, source_digest
 from losslake_schema.names import Study

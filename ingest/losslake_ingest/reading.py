@@ -7,21 +7,18 @@ from collections import Counter
 from collections.abc import Iterator, Mapping
 
 from losslake_ingest.detect import Detected, detect
-from losslake_ingest.errors import SourceBroken
 from losslake_ingest.formats.format import Format
 from losslake_ingest.gather import Gatherer
-from losslake_ingest.mapping.mapping import LogMapping
+from losslake_ingest.mapping.mapping import Lack, LogMapping, Refusal
 from losslake_ingest.mapping.place import PlacedRun, collection_facts, goals_of_study, place
-from losslake_ingest.mapping.refusal import Lack, Refusal
 from losslake_ingest.mapping.side_files import SideFiles
 from losslake_ingest.numbers import TrialNumbers
 from losslake_ingest.report import Quarantined, SourceReport
 from losslake_ingest.request import Request, with_defaults
+from losslake_ingest.rules import SourceBroken
 from losslake_ingest.run_log import RunLog
 from losslake_ingest.sources.database import DatabaseSource
-from losslake_ingest.sources.member import Source
-from losslake_ingest.sources.part import PartOfSource
-from losslake_ingest.sources.until_break import UntilBreak
+from losslake_ingest.sources.member import PartOfSource, Source, UntilBreak
 from losslake_ingest.study import StudyPart
 from losslake_schema.names import Study
 from losslake_schema.registry import CollectionFacts, Goal

@@ -10,12 +10,12 @@ from pathlib import Path
 from losslake.lake.data_files import stored_table, studies_in
 from losslake.lake.lake import Lake
 from losslake.lake.store.folder import FolderStore
-from losslake_ingest.errors import SourceBroken
-from losslake_ingest.mapping.refusal import Lack
+from losslake_ingest.mapping.mapping import Lack
 from losslake_ingest.numbers import TrialNumbers
 from losslake_ingest.reading import SourceReading, source_report
 from losslake_ingest.report import Quarantined, SourceReport
 from losslake_ingest.request import Request
+from losslake_ingest.rules import SourceBroken
 from losslake_ingest.sources.open import Place, open_source
 from losslake_ingest.study import LoadedPart, StudyRejected
 from losslake_schema.names import Study

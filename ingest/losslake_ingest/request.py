@@ -1,16 +1,29 @@
-"""What an ingest is asked to do, beside the paths."""
+"""What an ingest is asked to do, beside the paths.
+
+The mappings that LossLake brings along for published logs, by name.
+"""
 
 from __future__ import annotations
 
 from dataclasses import dataclass, replace
 from pathlib import Path
 
-from losslake_ingest.formats.format import Format
-from losslake_ingest.formats.registry import format_named, formats
+from losslake_ingest.formats.format import Format, format_named, formats
 from losslake_ingest.mapping.load import MAPPING_NAME, load_mapping, overlaid, parse_mapping
 from losslake_ingest.mapping.mapping import LogMapping
 from losslake_ingest.mapping.template import Template
-from losslake_ingest.mappings.shipped import mapping_file
+
+_FOLDER = Path(__file__).parent / "mappings"
+
+
+def shipped_mappings() -> dict[str, Path]:
+    """The file of each mapping, by name."""
+    return {file.parent.name: file for file in sorted(_FOLDER.glob(f"*/{MAPPING_NAME}"))}
+
+
+def mapping_file(asked: Path) -> Path:
+    """The file that is meant: the path itself, or else a mapping of that name that LossLake brings along."""
+    return asked if asked.exists() else shipped_mappings().get(str(asked), asked)
 
 
 @dataclass(frozen=True)

@@ -1,8 +1,13 @@
-"""The rules that what is offered has to keep, by name; what breaks one is quarantined with a reason."""
+"""The rules that what is offered has to keep, by name; what breaks one is quarantined with a reason.
+
+Errors of reading what was offered.
+"""
 
 from __future__ import annotations
 
 from enum import StrEnum
+
+from losslake_schema.errors import LossLakeError
 
 
 class Rule(StrEnum):
@@ -38,3 +43,19 @@ class Rule(StrEnum):
     STEP_UNKNOWN = "step_unknown"
     DUPLICATE_TRIAL = "duplicate_trial"
     STATUS_UNDECIDED = "status_undecided"
+
+
+class SourceBroken(LossLakeError):
+    """A source ended or failed before its end; what came before is whole."""
+
+
+class UnknownSource(LossLakeError):
+    """Nothing that LossLake can read is at the offered path."""
+
+
+class BadMapping(LossLakeError):
+    """A mapping file that can't be used."""
+
+
+class UnknownFormat(LossLakeError):
+    """A log format that is asked for is not there, or none fits."""

@@ -13,21 +13,20 @@ import pyarrow as pa
 
 from losslake.lake.data_files import stored_table, studies_in
 from losslake.lake.lake import Lake
-from losslake.lake.manifest import DataFile
+from losslake.lake.store.store import DataFile
+from losslake_ingest.carry import bring_together
 from losslake_ingest.engine import Engine, LocalEngine
-from losslake_ingest.errors import SourceBroken
-from losslake_ingest.ledger import ledger_entries
 from losslake_ingest.memory import Left, Memory, states
-from losslake_ingest.merge import bring_together
 from losslake_ingest.numbers import TrialNumbers
 from losslake_ingest.offer import Offer, Stored, take_in
 from losslake_ingest.publish import News, Overtaken, discard, publish
 from losslake_ingest.reading import SourceReading
 from losslake_ingest.report import Progress, Silence, Summary
 from losslake_ingest.request import Request
+from losslake_ingest.rules import SourceBroken
 from losslake_ingest.sources.member import Source
 from losslake_ingest.sources.open import Place, open_source
-from losslake_ingest.summary import summary
+from losslake_ingest.summary import ledger_entries, summary
 from losslake_schema.errors import LossLakeError
 
 ATTEMPTS = 10

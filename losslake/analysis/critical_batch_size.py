@@ -1,4 +1,8 @@
-"""The critical batch size of one curve of steps, with intervals, under each definition that has a name."""
+"""The critical batch size of one curve of steps, with intervals, under each definition that has a name.
+
+The runs test: whether residuals along the batch sizes keep one sign longer than chance lets them.
+How critical batch sizes grow, as others have published it: to hold a measured one against.
+"""
 
 from __future__ import annotations
 
@@ -10,13 +14,44 @@ import numpy as np
 import numpy.typing as npt
 import scipy
 
+from losslake.analysis.fit_intervals import (
+    LEVEL,
+    Range,
+    leave_one_out,
+    profile_intervals,
+    residual_bootstrap,
+    subsampled_search,
+)
 from losslake.analysis.hyperbola import HyperbolaFit, Kind, fit_hyperbola
 from losslake.analysis.identifiability import Identifiability, identifiability
 from losslake.analysis.knee_sharpness import OtherForms, fit_other_forms
 from losslake.analysis.log_curves import checked_batch_sizes, checked_steps
-from losslake.analysis.profile_likelihood import LEVEL, profile_intervals
-from losslake.analysis.refits import Range, leave_one_out, residual_bootstrap, subsampled_search
-from losslake.analysis.runs_test import runs_test
+
+
+def runs_test(residuals: npt.ArrayLike) -> float | None:
+    """The probability of so few runs of equal sign, or fewer (Wald and Wolfowitz 1940), exactly.
+
+    residuals: (m,), in the order of the batch sizes; zeros and what isn't finite are passed over. Small: the curve is
+    bent in a way that the fit isn't. None if all are of one sign.
+    """
+    values = np.asarray(residuals, np.float64)
+    signs = values[np.isfinite(values) & (values != 0)] > 0
+    above, below = int(signs.sum()), int((~signs).sum())
+    if not above or not below:
+        return None
+    runs = 1 + int((np.diff(signs.astype(np.int64)) != 0).sum())
+    ways = sum(_ways(above, below, count) for count in range(2, runs + 1))
+    return ways / math.comb(above + below, above)
+
+
+def _ways(above: int, below: int, runs: int) -> int:
+    """In how many orders so many signs make so many runs."""
+    half = runs // 2
+    if runs % 2 == 0:
+        return 2 * math.comb(above - 1, half - 1) * math.comb(below - 1, half - 1)
+    one = math.comb(above - 1, half) * math.comb(below - 1, half - 1)
+    return one + math.comb(above - 1, half - 1) * math.comb(below - 1, half)
+
 
 MCCANDLISH, ZHANG = "mccandlish2018", "zhang2024"
 OVERHEAD = 0.2
@@ -149,3 +184,34 @@ def _defined(name: str, curve: CurveFit, scale: float, shift: float, objections:
 def _delta_method(fit: HyperbolaFit, log_standard_error: float) -> Range:
     reach = float(scipy.special.stdtrit(fit.n_points - 2.0, 0.5 + 0.5 * LEVEL)) * log_standard_error
     return Range(fit.critical_batch_size * math.exp(-reach), fit.critical_batch_size * math.exp(reach))
+
+
+def critical_batch_size_zhang2024(parameters: float) -> float:
+    """B* of a language model trained to its Chinchilla-optimal loss, in sequences.
+
+    B* = 93.196814 (parameters / 10^6)^0.468278, with 20% overhead over batch size 256: the fit in log space that Zhang
+    et al. 2024, "How does critical batch size scale in pre-training?", published with their figures.
+
+    Args:
+        parameters: of the model, above 0. They measured 85 million to 1.2 billion.
+    """
+    return 93.196814 * math.pow(_positive("parameters", parameters) / 1e6, 0.468278)
+
+
+def critical_batch_size_kaplan2020(loss: float, scale: float = 2.1e8) -> float:
+    """B_crit = E_min / S_min of a language model at a loss, in tokens.
+
+    B_crit = scale / loss^(1 / 0.21): Kaplan et al. 2020, "Scaling laws for neural language models", equation 1.4. The
+    batch size is thus a matter of the loss alone, not of the model's size.
+
+    Args:
+        loss: cross-entropy in nats per token, above 0.
+        scale: in tokens; their table has 2.1e8, their text 2e8.
+    """
+    return scale / math.pow(_positive("loss", loss), 1 / 0.21)
+
+
+def _positive(name: str, value: float) -> float:
+    if not 0 < value < math.inf:
+        raise ValueError(f"{name} is {value}: give a finite number above 0")
+    return value

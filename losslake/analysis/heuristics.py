@@ -6,7 +6,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from losslake.analysis.median import median_of
+from losslake.analysis.log_curves import median_of
 from losslake.analysis.tuned_study import TunedStudy, nearest_trials, places
 
 HEURISTICS = {"linear": 1.0, "square-root": 0.5}

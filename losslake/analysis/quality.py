@@ -11,7 +11,7 @@ import numpy as np
 
 from losslake.analysis.best_of_n import expected_best
 from losslake.analysis.envelope import Envelope
-from losslake.analysis.median import median_of
+from losslake.analysis.log_curves import median_of
 from losslake_schema.reached import NEVER, Floats, Integers
 
 BudgetKind = Literal["steps", "examples", "unlimited"]

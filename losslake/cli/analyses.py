@@ -1,4 +1,7 @@
-"""The commands under `losslake analyze`, one for each question under /v1/analysis, with the same parameters."""
+"""The commands under `losslake analyze`, one for each question under /v1/analysis, with the same parameters.
+
+`losslake analyze`.
+"""
 
 from __future__ import annotations
 
@@ -13,18 +16,17 @@ from pydantic.fields import FieldInfo
 from typer.core import TyperGroup
 
 from losslake.cli.analysis_table import print_table, with_options
-from losslake.cli.console import LakeOption, ReleaseOption
-from losslake.cli.goals import goal_of
-from losslake.cli.print_formats import Format
+from losslake.cli.console import Format, LakeOption, ReleaseOption
+from losslake.cli.steps import goal_of
 from losslake.lake.lake import Lake
 from losslake.output.formats import FORMATS
 from losslake.questions.errors import BadParameter
-from losslake.questions.named import named_workload
 from losslake.questions.parameters import ReleaseParameters
 from losslake.questions.question import Asked, Question
 from losslake.questions.release_view import ReleaseView
 from losslake.questions.releases import Releases
 from losslake.questions.rest_analysis.questions import PREFIX, analysis_questions
+from losslake.questions.selection import named_workload
 from losslake_schema.errors import LossLakeError
 
 _HELP = "Analyze a lake; the answers are those of the service under /v1/analysis."

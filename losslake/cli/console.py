@@ -1,4 +1,8 @@
-"""What every command shares: where the lake is, and how text gets to the terminal."""
+"""What every command shares: where the lake is, and how text gets to the terminal.
+
+The forms in which a command can print.
+What went wrong, in one line that says what to do.
+"""
 
 from __future__ import annotations
 
@@ -7,6 +11,7 @@ import os
 import shutil
 import sys
 from collections.abc import Iterable, Sequence
+from enum import StrEnum
 from itertools import chain
 from typing import IO, TYPE_CHECKING, Annotated
 
@@ -16,6 +21,7 @@ if TYPE_CHECKING:
     from rich.box import Box
     from rich.console import JustifyMethod
     from rich.table import Table
+
 
 _ENDLESS = 100_000
 
@@ -133,3 +139,38 @@ def cell_text(value: object) -> str:
     if isinstance(value, int):
         return f"{value:,}"
     return f"{value:.6g}" if isinstance(value, float) else shown(value)
+
+
+class TextFormat(StrEnum):
+    table = "table"
+    csv = "csv"
+    json = "json"
+
+
+class Format(StrEnum):
+    table = "table"
+    csv = "csv"
+    json = "json"
+    parquet = "parquet"
+
+
+def in_one_line(error: Exception) -> str:
+    """The line for an error that no command foresaw."""
+    origin = type(error).__module__.partition(".")[0]
+    if isinstance(error, OSError) and error.errno is not None:
+        where = f"{os.fspath(error.filename)!s}: " if isinstance(error.filename, (str, os.PathLike)) else ""
+        return f"{where}{error.strerror}"
+    if origin == "sqlalchemy":
+        reason = first_line(getattr(error, "orig", None) or error)
+        is_file = type(getattr(error, "orig", None)).__module__ == "sqlite3"
+        remedy = "restore catalog.db, or make space on its disk" if is_file else "start it, and run the same again"
+        return f"the lake's database can't be used ({reason}): {remedy}"
+    if origin in ("duckdb", "_duckdb"):
+        return f"the release can't be opened ({first_line(error)}): delete the lake's folder serving, it is made again"
+    kind = type(error).__name__
+    return f"internal error: {kind}: {first_line(error)}; set LOSSLAKE_DEBUG=1 to see where, and report it"
+
+
+def first_line(error: object) -> str:
+    """The first line of an error's text that says something."""
+    return next((line.strip() for line in str(error).splitlines() if line.strip()), "no reason given")

@@ -1,4 +1,7 @@
-"""`losslake ingest`."""
+"""`losslake ingest`.
+
+What `losslake ingest --dry-run` prints.
+"""
 
 from __future__ import annotations
 
@@ -12,15 +15,17 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from losslake.cli.console import EngineOption, LakeOption, complain, counted, say
+from losslake.cli.console import EngineOption, LakeOption, complain, counted, say, show_table
 from losslake_schema.errors import LossLakeError
 
 if TYPE_CHECKING:
     from losslake.lake.lake import Lake
     from losslake_ingest.engine import Engine
+    from losslake_ingest.rehearsal import Rehearsal
     from losslake_ingest.report import Quarantined, SourceReport, Summary
     from losslake_ingest.request import Request
     from losslake_ingest.sources.source_file import SourceFile
+
 
 MOST_REASONS = 10
 MOST_REMARKS = 20
@@ -128,8 +133,6 @@ def ingest_places(places: Sequence[str | SourceFile], lake: str | None, request:
         source = open_source(place)
         request.formats_for(request.mapping_for(source.path))
     if manner.dry_run:
-        from losslake.cli.dry_run import show_dry_run
-
         show_dry_run(lake, places, request)
         return
     opened = Lake.create(lake)
@@ -232,3 +235,76 @@ def say_left_out(sources: Sequence[SourceReport]) -> None:
         names = [f"{name} ({counted(runs, 'run')})" for name, runs in counts.most_common(MOST_REMARKS)]
         more = f" and {len(counts) - MOST_REMARKS:,} more" if len(counts) > MOST_REMARKS else ""
         say(f"left out     {', '.join(names)}{more}: no line of [metrics] in the mapping says what they are")
+
+
+MOST_STUDIES = 50
+MOST_LACKS = 40
+
+
+def show_dry_run(lake: str | None, places: Sequence[str | SourceFile], request: Request) -> None:
+    """Print the studies that an ingest would store, the first rows, and what is missing with the line that adds it."""
+    from losslake.lake.lake import Lake
+    from losslake_ingest.rehearsal import rehearse
+    from losslake_schema.errors import LakeNotFound
+
+    try:
+        opened = Lake.open(lake)
+    except LakeNotFound:
+        opened = None
+    found = rehearse(opened, places, request)
+    for source in found.sources:
+        say_source(source)
+    _show_studies(found)
+    _show_first_rows(found)
+    _show_collections_and_goals(found)
+    say_remarks(found.sources)
+    say(f"quarantined  {len(found.quarantined):,}")
+    say_quarantined(found.quarantined)
+    _show_lacks(found)
+    for broken in found.broken:
+        complain(f"{broken}; what was whole before would be stored")
+    trials = sum(plan.trials for plan in found.studies.values())
+    say(f"nothing was stored: would ingest {counted(trials, 'trial')} in {counted(len(found.studies), 'study')}")
+
+
+def _show_studies(found: Rehearsal) -> None:
+    columns = ("study", "unit", "trials", "complete", "evaluations", "metrics")
+    plans = sorted(found.studies.items())
+    rows = [
+        (str(study), p.batch_unit, p.trials, p.statuses["COMPLETE"], p.evaluations, ", ".join(sorted(p.metrics)))
+        for study, p in plans[:MOST_STUDIES]
+    ]
+    if rows:
+        show_table(columns, rows)
+    if len(plans) > MOST_STUDIES:
+        say(f"… and {counted(len(plans) - MOST_STUDIES, 'more study')}")
+
+
+def _show_first_rows(found: Rehearsal) -> None:
+    for study, plan in sorted(found.studies.items())[:1]:
+        if plan.first_rows:
+            metrics = list(plan.first_rows[0][2])
+            say(f"first rows of {study}")
+            show_table(
+                ("trial_id", "step", *metrics), [(t, s, *(v[m] for m in metrics)) for t, s, v in plan.first_rows]
+            )
+
+
+def _show_collections_and_goals(found: Rehearsal) -> None:
+    for facts in found.collections.values():
+        licence = facts.licence or 'not stated: add licence = "…" under [collection]'
+        say(f"collection   {facts.collection}: licence {licence}")
+    goals = list(found.goals)
+    for goal in goals[:MOST_STUDIES]:
+        say(f"goal         {goal.workload}: {goal.metric} {goal.target:g} ({goal.source})")
+
+
+def _show_lacks(found: Rehearsal) -> None:
+    lacks = found.lacks.most_common()
+    if lacks:
+        say("missing in the mapping (losslake.toml beside the logs, or --map FILE)")
+    for lack, runs in lacks[:MOST_LACKS]:
+        say(f"  {counted(runs, 'run')}: {lack.what}")
+        say(f"      {lack.add}")
+    if len(lacks) > MOST_LACKS:
+        say(f"  … and {len(lacks) - MOST_LACKS:,} more")

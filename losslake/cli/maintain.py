@@ -12,7 +12,7 @@ from losslake.cli.console import LakeOption, complain, counted, say
 from losslake_schema.errors import LossLakeError
 
 if TYPE_CHECKING:
-    from losslake.index.maintenance.run import Cleaned, Gone
+    from losslake.index.maintenance import Cleaned, Gone
     from losslake.lake.lake import Lake
 
 _UNITS = {"s": 1, "m": 60, "h": 3600, "d": 86400}
@@ -44,8 +44,8 @@ def maintain(
     files stay for the grace time. Safe to kill, and to run beside ingests and services. --compact first publishes a
     release with fewer files.
     """
+    from losslake.index.maintenance import alone
     from losslake.lake.lake import Lake
-    from losslake.lake.maintenance.alone import alone
 
     patience = _duration(grace)
     if patience < _SHORT:
@@ -74,9 +74,8 @@ def _compact(lake: Lake, dry_run: bool) -> None:
 
 
 def _maintain(lake: Lake, dry_run: bool, grace: timedelta, keep: int | None, unlist: list[int]) -> None:
-    from losslake.index.maintenance.run import clean
-    from losslake.lake.maintenance.terms import Terms
-    from losslake.lake.maintenance.unlisting import to_unlist
+    from losslake.index.maintenance import clean
+    from losslake.lake.maintenance.unlisting import Terms, to_unlist
     from losslake.lake.maintenance.unlisting import unlist as take_out
     from losslake_ingest.memory import forget
 

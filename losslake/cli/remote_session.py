@@ -12,10 +12,8 @@ import duckdb
 import httpx
 import pyarrow as pa
 
-from losslake.cli.session import Arrow, Question, Row, Rows
-from losslake.cli.statements import is_complete
-from losslake.client.client import Client
-from losslake.client.errors import Interrupted, RemoteError
+from losslake.cli.session import Arrow, Question, Row, Rows, is_complete
+from losslake.client.client import Client, Interrupted, RemoteError
 from losslake.client.service import Service
 from losslake.index.serving import VIEWS
 from losslake_schema.errors import LossLakeError

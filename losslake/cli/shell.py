@@ -16,9 +16,8 @@ from prompt_toolkit.history import FileHistory, InMemoryHistory
 from prompt_toolkit.lexers import PygmentsLexer
 from pygments.lexers.sql import SqlLexer
 
-from losslake.cli.console import complain, say
-from losslake.cli.output import Output
-from losslake.cli.print_formats import Format
+from losslake.cli.console import Format, complain, say
+from losslake.cli.query_output import Output
 from losslake.cli.session import Session
 from losslake.index.serving import MACROS, VIEWS
 from losslake_schema.errors import LossLakeError

@@ -10,8 +10,7 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from losslake.cli.console import EngineOption, LakeOption, ReleaseOption
-from losslake.cli.print_formats import Format
+from losslake.cli.console import EngineOption, Format, LakeOption, ReleaseOption
 from losslake_schema.errors import LossLakeError
 
 if TYPE_CHECKING:
@@ -47,7 +46,7 @@ def sql(
     With --engine a Spark cluster answers over the lake's files, for what is too much for this machine; then statements
     are in Spark's SQL.
     """
-    from losslake.cli.output import Output
+    from losslake.cli.query_output import Output
     from losslake.cli.shell import run_script, run_shell
 
     if url is not None and lake is not None:
@@ -72,7 +71,7 @@ def sql(
 
 @contextmanager
 def _local(lake: str | None, release: int | None) -> Iterator[tuple[Session, Path | None]]:
-    from losslake.cli.local_session import LocalSession
+    from losslake.cli.session import LocalSession
     from losslake.index.serving import open_release
     from losslake.lake.lake import Lake
 

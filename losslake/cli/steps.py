@@ -1,4 +1,7 @@
-"""`losslake steps`."""
+"""`losslake steps`.
+
+What a command asks for when no metric or target is given.
+"""
 
 from __future__ import annotations
 
@@ -9,13 +12,27 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from losslake.cli.console import LakeOption, ReleaseOption, say, show_table, write_csv
-from losslake.cli.goals import goal_of
-from losslake.cli.print_formats import TextFormat
+from losslake.cli.console import LakeOption, ReleaseOption, TextFormat, say, show_table, write_csv
+from losslake_schema.errors import LossLakeError
+from losslake_schema.names import Workload
 
 if TYPE_CHECKING:
     from losslake.output.answer import Answer
     from losslake.questions.release_view import ReleaseView
+
+
+def goal_of(view: ReleaseView, workload: str, metric: str | None, target: float | None) -> tuple[str, float]:
+    """The metric and target asked for; what is missing comes from the workload's first goal, val before test."""
+    if metric is not None and target is not None:
+        return metric, target
+    goal = next((g for g in view.goals if str(g.workload) == workload and metric in (None, g.metric)), None)
+    if goal is None:
+        missing = " and ".join(
+            option for option, given in (("--metric", metric), ("--target", target)) if given is None
+        )
+        measured = ", ".join(view.workload(Workload.parse(workload)).measured)
+        raise LossLakeError(f"give {missing}: {workload} has no goal that fills it in; it measures {measured}")
+    return goal.metric, goal.target if target is None else target
 
 
 # What fits the width of a terminal; CSV and JSON have all columns.
@@ -89,11 +106,9 @@ def steps(
     """
     from losslake.lake.lake import Lake
     from losslake.questions.confirmation import Crossing
-    from losslake.questions.goal import Goal
-    from losslake.questions.named import named_workload
     from losslake.questions.release_view import ReleaseView
     from losslake.questions.scaling import scaling
-    from losslake.questions.selection import Selection
+    from losslake.questions.selection import Goal, Selection, named_workload
 
     opened = Lake.open(lake)
     view = ReleaseView.open(opened, opened.release(release))

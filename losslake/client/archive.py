@@ -19,9 +19,8 @@ from typing import IO, Any, cast
 
 import httpx
 
-from losslake.client.client import Client, checked_url, plain_bytes, shown
-from losslake.client.errors import Interrupted, RemoteError
-from losslake_ingest.errors import SourceBroken
+from losslake.client.client import Client, Interrupted, RemoteError, checked_url, plain_bytes, shown
+from losslake_ingest.rules import SourceBroken
 
 CHUNK = 1 << 20
 KEPT_CHUNKS = 64

@@ -11,8 +11,7 @@ from pathlib import Path
 
 import httpx
 
-from losslake.client.client import Client, plain_bytes, shown
-from losslake.client.errors import Interrupted, RemoteError
+from losslake.client.client import Client, Interrupted, RemoteError, plain_bytes, shown
 from losslake.lake.manifest import sha256_of
 
 _TRIES_FOR_THE_BYTES = 3

@@ -9,8 +9,7 @@ from urllib.parse import quote
 import httpx
 from pydantic import AwareDatetime, BaseModel, ConfigDict, Field, ValidationError, model_validator
 
-from losslake.client.client import Client, checked_url, shown
-from losslake.client.errors import RemoteError
+from losslake.client.client import Client, RemoteError, checked_url, shown
 from losslake_schema.names import Study, Workload, why_bad_name
 from losslake_schema.tables import PARTITIONED, TABLES
 

@@ -13,12 +13,10 @@ import pyarrow.compute as pc
 import pyarrow.parquet as pq
 
 from losslake.index.shared import have
+from losslake.lake.data_files import stored_columns, with_values
 from losslake.lake.lake import Lake
-from losslake.lake.manifest import MANIFEST, DataFile
-from losslake.lake.places import places
-from losslake.lake.reading import read_table
-from losslake.lake.store.store import Store
-from losslake.lake.stored_values import stored_columns, with_values
+from losslake.lake.manifest import MANIFEST, places, read_table
+from losslake.lake.store.store import DataFile, Store
 from losslake_schema.database import Release
 from losslake_schema.errors import LakeBroken
 

@@ -13,7 +13,7 @@ from itertools import pairwise
 import numpy as np
 import pyarrow as pa
 
-from losslake.index.record_curves import TrialRecords
+from losslake.index.records import TrialRecords
 from losslake_schema.reached import Flags, Floats, Integers
 
 # The statuses of the trials that a question takes unless it says otherwise.

@@ -17,8 +17,8 @@ import pyarrow as pa
 
 from losslake.index.serving import MACROS, VIEWS, name_files, sql
 from losslake.lake.lake import Lake
-from losslake.lake.manifest import DataFile
-from losslake.lake.places import places
+from losslake.lake.manifest import places
+from losslake.lake.store.store import DataFile
 from losslake_schema.database import Release
 from losslake_schema.tables import TABLES
 

@@ -15,10 +15,9 @@ from pathlib import Path
 
 import duckdb
 
-from losslake.index.building import only_one_at_a_time
-from losslake.index.shared import FOLDER, have
+from losslake.index.shared import FOLDER, have, only_one_at_a_time
 from losslake.lake.lake import Lake
-from losslake.lake.manifest import DataFile
+from losslake.lake.store.store import DataFile
 from losslake_schema.database import Release
 from losslake_schema.errors import LakeBroken
 from losslake_schema.tables import TABLES

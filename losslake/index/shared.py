@@ -3,10 +3,13 @@
 Only where a lake isn't in a folder of one machine. What lies in the store is a compressed archive behind its sha256:
 what is harmed is made anew. What lies on a machine is bounded; what was used least lately goes first, and is fetched
 again when it is needed.
+
+Making files that others may be making as well, or reading.
 """
 
 from __future__ import annotations
 
+import fcntl
 import hashlib
 import logging
 import os
@@ -200,3 +203,12 @@ def _put_in_place(made: Path, path: Path) -> None:
         # Another thread was faster: a folder that isn't empty isn't replaced.
         if not path.is_dir():
             raise
+
+
+@contextmanager
+def only_one_at_a_time(folder: Path) -> Iterator[None]:
+    """Wait until nobody else, in this process or another, is in here for this folder; it is made if there is none."""
+    folder.mkdir(parents=True, exist_ok=True)
+    with (folder / ".building").open("w") as file:
+        fcntl.flock(file, fcntl.LOCK_EX)
+        yield

@@ -17,8 +17,16 @@ import numpy as np
 import pyarrow as pa
 
 from losslake.index.frontiers import COUNTED, FRONTIERS, Frontiers, batch_of_frontiers, frontiers, frontiers_of_batch
-from losslake.index.record_curves import RECORDS, TrialRecords, batch_of_records, records_of_batch
-from losslake.index.trial_facts import TRIALS, WorkloadTrials, batch_of_trials, trials_of_batch
+from losslake.index.records import (
+    RECORDS,
+    TRIALS,
+    TrialRecords,
+    WorkloadTrials,
+    batch_of_records,
+    batch_of_trials,
+    records_of_batch,
+    trials_of_batch,
+)
 from losslake_schema.errors import LakeBroken
 from losslake_schema.reached import sign_of
 from losslake_schema.tables import STATUSES

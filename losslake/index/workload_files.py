@@ -21,17 +21,15 @@ import numpy as np
 import numpy.typing as npt
 import pyarrow as pa
 
-from losslake.index.building import only_one_at_a_time
 from losslake.index.frontiers import COUNTED
-from losslake.index.record_curves import TrialRecords, trial_records
-from losslake.index.record_files import RecordFiles
+from losslake.index.records import TrialRecords, Trials, WorkloadTrials, trial_records
 from losslake.index.serving import sql
-from losslake.index.shared import fetched, share
-from losslake.index.trial_facts import Trials, WorkloadTrials
+from losslake.index.shared import fetched, only_one_at_a_time, share
+from losslake.index.study_files import RecordFiles
 from losslake.index.workload_file import write_workload
 from losslake.lake.cores import cores
 from losslake.lake.lake import Lake
-from losslake.lake.manifest import DataFile
+from losslake.lake.store.store import DataFile
 from losslake_schema.names import Study, Workload
 from losslake_schema.tables import STATUSES
 

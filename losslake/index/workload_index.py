@@ -17,9 +17,8 @@ from typing import Any
 import duckdb
 import pyarrow as pa
 
-from losslake.index.building import only_one_at_a_time
 from losslake.index.serving import SERVING_VERSION
-from losslake.index.shared import fetched, have, is_shared
+from losslake.index.shared import fetched, have, is_shared, only_one_at_a_time
 from losslake.index.workload_file import OpenWorkload, OpenWorkloads, harmed, mapped_file
 from losslake.index.workload_files import (
     WORKLOAD_VERSION,
@@ -30,7 +29,7 @@ from losslake.index.workload_files import (
     workloads_of,
 )
 from losslake.lake.lake import Lake
-from losslake.lake.manifest import DataFile
+from losslake.lake.store.store import DataFile
 from losslake_schema.database import Release
 from losslake_schema.names import Study, Workload
 

@@ -12,8 +12,8 @@ from sqlalchemy.exc import IntegrityError
 from losslake.lake import iceberg
 from losslake.lake.data_files import Written
 from losslake.lake.lake import Lake
-from losslake.lake.manifest import DataFile
 from losslake.lake.publishing import FileChanges, ReleaseFacts, commit_release, store
+from losslake.lake.store.store import DataFile
 from losslake_schema.database import LedgerEntry, Release
 from losslake_schema.errors import LossLakeError
 from losslake_schema.tables import TABLES, file_schema

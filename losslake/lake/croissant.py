@@ -14,8 +14,8 @@ from typing import Any
 import pyarrow as pa
 
 from losslake.lake.documents import AUTHORS, Collection, template
-from losslake.lake.manifest import DataFile
-from losslake.lake.places import places, url_path
+from losslake.lake.manifest import places, url_path
+from losslake.lake.store.store import DataFile
 from losslake_schema.database import Release
 from losslake_schema.tables import PARTITIONED, STUDY_KEYS, TABLES
 

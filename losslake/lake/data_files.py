@@ -1,4 +1,7 @@
-"""Data files of a lake: where each lies, and how a small table becomes one."""
+"""Data files of a lake: where each lies, and how a small table becomes one.
+
+Values as data files hold them, `coalesce(value, digits / divisor)`, and as everybody else wants them.
+"""
 
 from __future__ import annotations
 
@@ -9,11 +12,11 @@ from dataclasses import dataclass
 from pathlib import Path
 
 import pyarrow as pa
+import pyarrow.compute as pc
 import pyarrow.parquet as pq
 
-from losslake.lake.manifest import DataFile
-from losslake.lake.reading import read_table
-from losslake.lake.store.store import Store
+from losslake.lake.manifest import read_table
+from losslake.lake.store.store import DataFile, Store
 from losslake_schema.errors import LakeBroken
 from losslake_schema.names import Study, Workload
 from losslake_schema.tables import NAMESPACE, STUDY_KEYS, TABLES
@@ -93,3 +96,21 @@ def studies_in(table: pa.Table, column: str) -> dict[Study, str]:
         Study(Workload(r["collection"], r["dataset"], r["model"], r["optimizer"]), r["batch_size"]): r[column]
         for r in rows
     }
+
+
+VALUE_COLUMNS = ("digits", "divisor", "value")
+
+
+def stored_columns(columns: Sequence[str]) -> list[str]:
+    """The columns to be read from a data file of measurements or records, so that these can be had from them."""
+    return [stored for name in columns for stored in (VALUE_COLUMNS if name == "value" else (name,))]
+
+
+def with_values(rows: pa.Table) -> pa.Table:
+    """Rows of a data file with their values in `value`, if they have that column, and without digits and divisor."""
+    if "value" not in rows.column_names:
+        return rows
+    decimals = pc.divide(rows["digits"], rows["divisor"])
+    values = pc.coalesce(rows["value"], decimals) if rows["value"].null_count < len(rows) else decimals
+    place = rows.column_names.index("value")
+    return rows.set_column(place, "value", values).drop_columns(["digits", "divisor"])

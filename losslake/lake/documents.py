@@ -12,7 +12,7 @@ import yaml
 
 from losslake.lake.data_files import read_stored
 from losslake.lake.lake import Lake
-from losslake.lake.manifest import DataFile
+from losslake.lake.store.store import DataFile
 from losslake_schema.database import Release
 from losslake_schema.tables import PARTITIONED
 

@@ -10,9 +10,8 @@ from pathlib import Path
 from losslake.lake.croissant import CROISSANT_PLACE, croissant
 from losslake.lake.documents import collections_of, documents
 from losslake.lake.lake import Lake
-from losslake.lake.manifest import DataFile, sha256_of
-from losslake.lake.places import checksum_lines, places
-from losslake.lake.store.store import Store
+from losslake.lake.manifest import checksum_lines, places, sha256_of
+from losslake.lake.store.store import DataFile, Store
 from losslake_schema.database import Release
 from losslake_schema.errors import LakeBroken, LossLakeError
 

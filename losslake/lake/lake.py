@@ -17,9 +17,9 @@ from sqlalchemy.orm import Session
 
 from losslake.lake.connecting import SECONDS_TO_READ, engine_of, patiently
 from losslake.lake.location import MARKER, Location, layout_of, location_of
-from losslake.lake.manifest import DataFile, read_manifest
+from losslake.lake.manifest import read_manifest
 from losslake.lake.store.folder import FolderStore
-from losslake.lake.store.store import Store
+from losslake.lake.store.store import DataFile, Store
 from losslake_schema.database import LedgerEntry, Release
 from losslake_schema.errors import LakeBroken, LakeNotFound, LossLakeError, UnknownRelease
 from losslake_schema.migrating import check, migrate
@@ -115,7 +115,7 @@ class Lake:
     @cached_property
     def catalog(self) -> SqlCatalog:
         """The Iceberg catalog. Only writers and checks use it, and PyIceberg takes half a second to import."""
-        from losslake.lake import iceberg_tables
+        from losslake.lake import catalog as iceberg_tables
 
         return iceberg_tables.catalog(self.location)
 
@@ -192,7 +192,7 @@ class Lake:
 
     def _make_tables(self) -> None:
         """Create whatever is not there yet; the marker is written last, so a half-made lake is made again."""
-        from losslake.lake import iceberg_tables
+        from losslake.lake import catalog as iceberg_tables
 
         with _only_one_at_once(self):
             if self.store.missing([MARKER]):

@@ -1,20 +1,34 @@
-"""The manifest of a release: every file that belongs to it, with its size, sha256, rows and partition."""
+"""The manifest of a release: every file that belongs to it, with its size, sha256, rows and partition.
+
+Reading a small Parquet file whole.
+Where the files of a release lie in a plain folder: the layout of an export, and of `/data` over HTTP.
+"""
 
 from __future__ import annotations
 
 import hashlib
+from collections import defaultdict
 from collections.abc import Iterable
-from dataclasses import dataclass
+from operator import attrgetter
 from pathlib import Path
+from urllib.parse import quote
 
 import pyarrow as pa
 import pyarrow.compute as pc
 import pyarrow.parquet as pq
 
-from losslake.lake.reading import read_table
-from losslake.lake.store.store import Store
+from losslake.lake.store.store import DataFile, Store
 from losslake_schema.errors import LakeBroken
-from losslake_schema.names import Study, Workload
+
+
+def read_table(source: pa.Buffer | Path, schema: pa.Schema) -> pa.Table:
+    """The rows of a file, or of its bytes, that has these columns.
+
+    pyarrow.parquet.read_table would import pyarrow.dataset, and with it pandas, which takes longer than opening a lake.
+    """
+    with pq.ParquetFile(source) as file:
+        return file.read().cast(schema)
+
 
 MANIFEST = pa.schema(
     [
@@ -30,30 +44,6 @@ MANIFEST = pa.schema(
         ("batch_size", pa.int64()),
     ]
 )
-
-
-@dataclass(frozen=True, slots=True)
-class DataFile:
-    """A Parquet file of the lake; path is relative to the lake; the partition is None in a small table."""
-
-    table: str
-    path: str
-    bytes: int
-    sha256: str
-    rows: int
-    collection: str | None = None
-    dataset: str | None = None
-    model: str | None = None
-    optimizer: str | None = None
-    batch_size: int | None = None
-
-    @property
-    def study(self) -> Study | None:
-        """The study whose partition the file is in."""
-        if None in (self.collection, self.dataset, self.model, self.optimizer, self.batch_size):
-            return None
-        assert self.collection and self.dataset and self.model and self.optimizer and self.batch_size is not None
-        return Study(Workload(self.collection, self.dataset, self.model, self.optimizer), self.batch_size)
 
 
 def write_manifest(store: Store, path: str, files: Iterable[DataFile]) -> str:
@@ -96,3 +86,28 @@ def sha256_of(path: Path) -> str:
     """The sha256 of a file's bytes, in hexadecimal."""
     with path.open("rb") as file:
         return hashlib.file_digest(file, "sha256").hexdigest()
+
+
+def places(files: Iterable[DataFile]) -> dict[str, str]:
+    """The place of each data file, by its path in the lake; several files of one partition are numbered."""
+    counts: dict[str, int] = defaultdict(int)
+    found = {}
+    for file in sorted(files, key=attrgetter("path")):
+        study = file.study
+        if study is None:
+            found[file.path] = f"{file.table}.parquet"
+            continue
+        partition = f"{file.table}/{study.folder()}"
+        found[file.path] = f"{partition}/part-{counts[partition]}.parquet"
+        counts[partition] += 1
+    return found
+
+
+def url_path(place: str) -> str:
+    """A place as the path of a URL. Places are percent-encoded by themselves, so their percent signs become %25."""
+    return quote(place, safe="/=")
+
+
+def checksum_lines(sums: dict[str, str]) -> str:
+    """The text of SHA256SUMS, as sha256sum writes and checks it, from the sha256 of each place."""
+    return "".join(f"{sha256}  {place}\n" for place, sha256 in sorted(sums.items()))

@@ -17,7 +17,8 @@ from losslake.lake import iceberg
 from losslake.lake.connecting import SECONDS_TO_WRITE, patiently
 from losslake.lake.data_files import Written, studies_in
 from losslake.lake.lake import Lake
-from losslake.lake.manifest import DataFile, write_manifest
+from losslake.lake.manifest import write_manifest
+from losslake.lake.store.store import DataFile
 from losslake_schema.database import LedgerEntry, Release, ReleaseSnapshot
 
 

@@ -13,8 +13,7 @@ import pyarrow.parquet as pq
 
 from losslake.lake.data_files import stored_table
 from losslake.lake.lake import Lake
-from losslake.lake.manifest import DataFile
-from losslake.lake.store.store import Store
+from losslake.lake.store.store import DataFile, Store
 from losslake_schema.database import Release
 from losslake_schema.errors import LakeBroken
 from losslake_schema.tables import PARTITIONED

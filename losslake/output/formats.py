@@ -13,10 +13,8 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 
 from losslake.output.answer import Answer
-from losslake.output.blank_nulls import blank_nulls
-from losslake.output.json_values import json_text, json_texts, number_text
-from losslake.output.plain import plain_answer
-from losslake.output.texts import csv_column, is_json, json_column
+from losslake.output.plain import blank_nulls, plain_answer
+from losslake.output.texts import csv_column, is_json, json_column, json_text, json_texts, number_text
 
 ROWS_AT_A_TIME = 32_768
 ROWS_IN_A_GROUP = 131_072

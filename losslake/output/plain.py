@@ -3,19 +3,26 @@
 Dictionaries and runs are written out, views are text and bytes, half floats are floats, intervals are ISO 8601 texts,
 UUIDs are texts. A union, an empty struct or a decimal of more than 38 digits is JSON text. Every column has a name of
 its own.
+
+Arrow columns without what lies under their nulls, which is whatever was in memory there.
+
+So an answer has the same bytes each time, and nobody is sent what was never meant for them.
+Arrow columns of numbers of which some are unknown: what is NaN or infinite becomes null.
 """
 
 from __future__ import annotations
 
 import dataclasses
 from collections.abc import Iterator, Sequence
+from typing import Any
 
+import numpy as np
+import numpy.typing as npt
 import pyarrow as pa
 import pyarrow.compute as pc
 
 from losslake.output.answer import Answer
-from losslake.output.json_values import interval_text, json_text
-from losslake.output.leaves import is_list, with_leaves
+from losslake.output.texts import interval_text, is_list, json_text, with_leaves
 
 _PLAIN = frozenset(
     kind.id
@@ -98,3 +105,52 @@ def _plain_leaf(array: pa.Array) -> pa.Array:
 
 def _texts(values: Iterator[str | None]) -> pa.Array:
     return pa.array(list(values), pa.string())
+
+
+_BITS_IN_A_BYTE = 8
+_INTEGERS = {kind.bit_width: kind for kind in (pa.int8(), pa.int16(), pa.int32(), pa.int64())}
+
+
+def blank_nulls(batch: pa.RecordBatch) -> pa.RecordBatch:
+    """The same batch, of plain types, with zeros under each null."""
+    arrays = [with_leaves(column, _blank) if _may_hide(column) else column for column in batch.columns]
+    return pa.RecordBatch.from_arrays(arrays, schema=batch.schema)
+
+
+def _may_hide(array: pa.Array) -> bool:
+    return bool(pa.types.is_nested(array.type)) or (array.null_count > 0 and _is_fixed(array.type))
+
+
+def _is_fixed(kind: pa.DataType) -> bool:
+    """Whether nulls take room among the values."""
+    return not (pa.types.is_null(kind) or pa.types.is_string(kind) or pa.types.is_large_string(kind)
+                or pa.types.is_binary(kind) or pa.types.is_large_binary(kind))  # fmt: skip
+
+
+def _blank(array: pa.Array) -> pa.Array:
+    if not array.null_count or not _is_fixed(array.type):
+        return array
+    size, kind = len(array), array.type
+    if pa.types.is_boolean(kind):
+        values = _bitmap(pc.fill_null(array, False))
+    else:
+        width = kind.bit_width // _BITS_IN_A_BYTE
+        raw = _INTEGERS.get(kind.bit_width, pa.binary(width))
+        filled = pc.fill_null(array.view(raw), bytes(width) if raw not in _INTEGERS.values() else 0)
+        values = filled.buffers()[1].slice(filled.offset * width, size * width)
+    return pa.Array.from_buffers(kind, size, [_bitmap(array.is_valid()), values])
+
+
+def _bitmap(flags: pa.Array) -> pa.Buffer:
+    return pa.py_buffer(np.packbits(flags.to_numpy(zero_copy_only=False), bitorder="little").tobytes())
+
+
+def finite(values: npt.NDArray[np.float64]) -> pa.Array:
+    """The values; null for NaN and infinities."""
+    return pa.array(values, mask=~np.isfinite(values))
+
+
+def whole(values: npt.NDArray[Any]) -> pa.Array:
+    """The values as 64-bit integers; null for NaN, infinities and what is too large. Exact up to 2^53."""
+    is_known = np.isfinite(values) & (np.abs(values) < 2.0**63)
+    return pa.array(np.where(is_known, values, 0).astype(np.int64), mask=~is_known)

@@ -1,12 +1,177 @@
-"""Columns as text, many values at a time: for JSON and CSV."""
+"""Columns as text, many values at a time: for JSON and CSV.
+
+Nested columns, changed where their values are and not in how they nest.
+Values of any Arrow type as JSON has them; one form for each, in answers as in SQL results.
+
+Floats round-trip; NaN and infinities are the strings "NaN", "Infinity" and "-Infinity". Times, durations and intervals
+are ISO 8601, moments in UTC; decimals are numbers with all their digits; bytes are base64; maps are objects.
+"""
 
 from __future__ import annotations
 
+import base64
+import decimal
+import json
+import math
+from collections.abc import Callable, Iterator
+from typing import Any
+
+import numpy as np
+import orjson
 import polars as pl
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from losslake.output.json_values import json_texts, text_leaves
+
+def is_list(kind: pa.DataType) -> bool:
+    """Whether it is a list of any layout that answers have."""
+    return bool(pa.types.is_list(kind) or pa.types.is_large_list(kind) or pa.types.is_fixed_size_list(kind))
+
+
+def with_leaves(array: pa.Array, convert: Callable[[pa.Array], pa.Array]) -> pa.Array:
+    """The same array with each column of leaves converted; a list of a fixed size becomes one of any."""
+    kind = array.type
+    if pa.types.is_struct(kind) and kind.num_fields:
+        names = [kind.field(at).name for at in range(kind.num_fields)]
+        children = [with_leaves(child, convert) for child in array.flatten()]
+        return pa.StructArray.from_arrays(children, names, mask=array.is_null())
+    if pa.types.is_map(kind):
+        entries = array.cast(pa.list_(pa.struct([("key", kind.key_type), ("value", kind.item_type)])))
+        keys, items = (with_leaves(child, convert) for child in entries.flatten().flatten())
+        return pa.MapArray.from_arrays(_offsets(entries), keys, items, mask=array.is_null())
+    if is_list(kind):
+        values = with_leaves(array.flatten(), convert)
+        return pa.ListArray.from_arrays(_offsets(array), values, mask=array.is_null())
+    return convert(array)
+
+
+def _offsets(lists: pa.Array) -> pa.Array:
+    """Where each list begins among the values, and the end; nulls have none."""
+    lengths = pc.fill_null(pc.list_value_length(lists), 0).to_numpy(zero_copy_only=False)
+    return pa.array(np.concatenate([[0], np.cumsum(lengths)]), pa.int32())
+
+
+_FIRST, _LAST = -(2**63) + 1, 2**63 - 1
+_PER_SECOND = {"s": 1, "ms": 10**3, "us": 10**6, "ns": 10**9}
+
+
+def json_text(value: Any) -> str:
+    """A Python value as compact JSON; half a surrogate pair, which UTF-8 can't hold, becomes U+FFFD."""
+    if isinstance(value, float):
+        return orjson.dumps(number_text(value)).decode()
+    if isinstance(value, decimal.Decimal):
+        return format(value, "f") if value.is_finite() else '"NaN"'
+    if isinstance(value, dict):
+        return "{" + ",".join(f"{_quoted(_key(name))}:{json_text(item)}" for name, item in value.items()) + "}"
+    if isinstance(value, (list, tuple)):
+        return "[" + ",".join(map(json_text, value)) + "]"
+    if value is None or isinstance(value, (bool, int)):
+        return json.dumps(value)
+    return _quoted(base64.b64encode(value).decode() if isinstance(value, bytes) else str(value))
+
+
+def json_texts(array: pa.Array, is_json: bool = False) -> pa.Array:
+    """Each value of an array in plain types as JSON text, nulls as `null`; each different text is only written once.
+
+    is_json: the texts, or those in a map, are JSON themselves and stand as what they say.
+    """
+    kind = array.type
+    if pa.types.is_string(kind) or pa.types.is_large_string(kind):
+        encoded = array.dictionary_encode()
+        write: Callable[[Any], str] = _written_again if is_json else _quoted
+        texts = pa.array([write(text) for text in encoded.dictionary.to_pylist()], pa.string())
+        return texts.take(encoded.indices).fill_null("null")
+    return pa.array(list(_texts(with_leaves(array, text_leaves), is_json)), pa.string())
+
+
+def text_leaves(array: pa.Array) -> pa.Array:
+    """Times, durations and bytes as the texts that JSON and CSV have for them; the rest as it is."""
+    kind = array.type
+    if pa.types.is_timestamp(kind) or pa.types.is_date(kind):
+        return _moments(array)
+    if pa.types.is_time(kind):
+        return array.cast(pa.string())
+    if pa.types.is_duration(kind):
+        counts = array.cast(pa.int64()).to_pylist()
+        return pa.array([_duration(count, _PER_SECOND[kind.unit]) for count in counts], pa.string())
+    if pa.types.is_binary(kind) or pa.types.is_large_binary(kind) or pa.types.is_fixed_size_binary(kind):
+        encoded = [None if value is None else base64.b64encode(value).decode() for value in array.to_pylist()]
+        return pa.array(encoded, pa.string())
+    return array
+
+
+def interval_text(months: int, days: int, nanoseconds: int) -> str:
+    """An interval as ISO 8601 has it, each part with its own sign."""
+    return f"P{months}M{days}DT{_seconds(nanoseconds, _PER_SECOND['ns'])}S"
+
+
+def number_text(value: float) -> float | str:
+    """A float as JSON can hold it: NaN, Infinity and -Infinity become strings."""
+    if math.isfinite(value):
+        return value
+    return "NaN" if value != value else "Infinity" if value > 0 else "-Infinity"
+
+
+def _moments(array: pa.Array) -> pa.Array:
+    """Dates and moments; the last and the first that there are stand for infinity, as DuckDB has it."""
+    kind = array.type
+    if pa.types.is_timestamp(kind) and kind.tz is not None:
+        array = array.cast(pa.timestamp(kind.unit, "UTC"))
+    texts = pc.replace_substring_regex(array.cast(pa.string()), r"^([-\d]+) ", r"\1T")
+    last = 2**31 - 1 if pa.types.is_date32(kind) else _LAST
+    counts = array.view(pa.int32() if pa.types.is_date32(kind) else pa.int64())
+    texts = pc.if_else(pc.equal(counts, last), "infinity", texts)
+    return pc.if_else(pc.equal(counts, -last), "-infinity", texts)
+
+
+def _duration(count: int | None, per_second: int) -> str | None:
+    return None if count is None else f"PT{_seconds(count, per_second)}S"
+
+
+def _seconds(count: int, per_second: int) -> str:
+    whole, rest = divmod(abs(count), per_second)
+    digits = len(str(per_second)) - 1
+    fraction = f".{rest:0{digits}}".rstrip("0") if rest else ""
+    return f"{'-' if count < 0 else ''}{whole}{fraction}"
+
+
+def _quoted(text: str) -> str:
+    try:
+        return orjson.dumps(text).decode()
+    except orjson.JSONEncodeError:
+        return orjson.dumps(text.encode("utf-16", "surrogatepass").decode("utf-16", "replace")).decode()
+
+
+def _written_again(text: str) -> str:
+    """JSON of a log, in which Python's NaN and numbers beyond float64 may stand, as JSON proper."""
+    return json_text(json.loads(text, parse_constant=str))
+
+
+def _texts(array: pa.Array, is_json: bool) -> Iterator[str]:
+    of_type = _typed(array.type)
+    for value in array.to_pylist():
+        plain = of_type(value) if value is not None else None
+        if is_json and isinstance(plain, dict):
+            plain = {name: json.loads(text, parse_constant=str) for name, text in plain.items()}
+        yield json_text(plain)
+
+
+def _typed(kind: pa.DataType) -> Callable[[Any], Any]:
+    """What makes of a value of that type, as Arrow gives it, one that says what it is: a map comes as pairs."""
+    if pa.types.is_map(kind):
+        of_item = _typed(kind.item_type)
+        return lambda pairs: {key: None if v is None else of_item(v) for key, v in pairs}
+    if pa.types.is_struct(kind):
+        inner = {kind.field(at).name: _typed(kind.field(at).type) for at in range(kind.num_fields)}
+        return lambda row: {name: None if v is None else inner[name](v) for name, v in row.items()}
+    if is_list(kind):
+        of_value = _typed(kind.value_type)
+        return lambda values: [None if v is None else of_value(v) for v in values]
+    return lambda value: value
+
+
+def _key(value: Any) -> str:
+    return value if isinstance(value, str) else json_text(value).strip('"')
 
 
 def is_json(field: pa.Field) -> bool:

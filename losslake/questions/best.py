@@ -6,12 +6,10 @@ from collections.abc import Sequence
 
 import pyarrow as pa
 
-from losslake.output.answer import Answer
-from losslake.output.column import row_shape
-from losslake.questions.facts import facts_of
+from losslake.output.answer import Answer, row_shape
 from losslake.questions.release_view import ReleaseView
 from losslake.questions.scaling import examples_of
-from losslake.questions.search import Search, at, search
+from losslake.questions.search import Search, at, facts_of, search
 from losslake.questions.selection import Selection
 from losslake_schema.reached import NEVER
 

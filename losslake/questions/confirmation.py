@@ -10,11 +10,11 @@ import numpy as np
 import pyarrow as pa
 
 from losslake.analysis.crossings import CrossingRule, Curves, crossings, previous_steps
-from losslake.index.measurement_files import measurements
+from losslake.index.study_files import measurements
 from losslake.questions.errors import BadParameter
-from losslake.questions.goal import Goal
 from losslake.questions.release_view import ReleaseView
 from losslake.questions.search import Search
+from losslake.questions.selection import Goal
 from losslake_schema.reached import NEVER, Integers
 
 RULES: tuple[str, ...] = get_args(CrossingRule)

@@ -7,16 +7,13 @@ from typing import Any
 import numpy as np
 import pyarrow as pa
 
-from losslake.analysis.effective_learning_rate import effective_learning_rate
-from losslake.analysis.near_optimal import WITHIN
-from losslake.output.answer import Answer, begun
-from losslake.output.column import row_shape
+from losslake.analysis.goal_region import WITHIN
+from losslake.analysis.tuned_study import effective_learning_rate
+from losslake.output.answer import Answer, begun, row_shape
 from losslake.questions.errors import BadParameter
-from losslake.questions.facts import facts_of
-from losslake.questions.goal import Goal
 from losslake.questions.release_view import ReleaseView
-from losslake.questions.search import Search, at, search
-from losslake.questions.selection import Selection
+from losslake.questions.search import Search, at, facts_of, search
+from losslake.questions.selection import Goal, Selection
 from losslake_schema.reached import NEVER
 
 METAPARAMETERS = row_shape(

@@ -8,14 +8,12 @@ from typing import Annotated, Any, Literal
 from pydantic import BaseModel, BeforeValidator, ConfigDict, Field
 
 from losslake.analysis.crossings import CrossingRule
-from losslake.analysis.near_optimal import WITHIN
+from losslake.analysis.goal_region import WITHIN
 from losslake.questions.confirmation import Crossing
 from losslake.questions.curves import LEAST_POINTS, CurveQuestion
 from losslake.questions.errors import BadParameter
-from losslake.questions.goal import Goal
-from losslake.questions.named import named_study, named_trial, named_workload
 from losslake.questions.scaling import MOST_TARGETS, target_grid
-from losslake.questions.selection import Selection
+from losslake.questions.selection import Goal, Selection, named_study, named_trial, named_workload
 from losslake_schema.names import LARGEST_INTEGER, natural_number
 from losslake_schema.reached import Comparator
 

@@ -6,8 +6,7 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
-from losslake.output.answer import Answer
-from losslake.output.column import RowShape
+from losslake.output.answer import Answer, RowShape
 from losslake.output.formats import OutputFormat
 from losslake.questions.lists.listing import Listing
 from losslake.questions.parameters import FormatParameters

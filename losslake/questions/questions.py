@@ -13,13 +13,11 @@ from losslake.output.answer import Answer
 from losslake.questions.best import BEST, best
 from losslake.questions.curves import CURVES, curves
 from losslake.questions.described_facts import LIST_FACTS, RELEASE, SELECTION_FACTS, facts_named
-from losslake.questions.lists.conditions import Condition, Of
-from losslake.questions.lists.filters import conditions, has_metaparameters
+from losslake.questions.lists.filters import Condition, Of, conditions, has_metaparameters
 from losslake.questions.lists.listing import LISTINGS, RELEASES, TRIALS, Listing
 from losslake.questions.lists.paging import SortKey
 from losslake.questions.lists.rows import ListQuestion, checked_columns, list_rows
 from losslake.questions.metaparameters import METAPARAMETERS, metaparameters
-from losslake.questions.named import named_study, named_workload
 from losslake.questions.parameters import (
     CurvesParameters,
     ListParameters,
@@ -34,9 +32,10 @@ from losslake.questions.parameters import (
     TrialListParameters,
 )
 from losslake.questions.question import Asked, Question
+from losslake.questions.release_view import sql
 from losslake.questions.rest_analysis.questions import analysis_questions
 from losslake.questions.scaling import SCALING, TARGETS, scaling, targets
-from losslake.questions.sql import sql
+from losslake.questions.selection import named_study, named_workload
 from losslake.questions.steps import STEPS_TO_TARGET, steps_to_target
 from losslake_schema.names import Study, Workload
 

@@ -1,9 +1,14 @@
-"""A release opened for questions: its DuckDB file, and in memory the names and trials that every question needs."""
+"""A release opened for questions: its DuckDB file, and in memory the names and trials that every question needs.
+
+The text of the statements in `losslake/questions/queries/`.
+"""
 
 from __future__ import annotations
 
+import functools
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
+from importlib import resources
 from pathlib import Path
 from typing import Any
 
@@ -13,16 +18,21 @@ import pyarrow as pa
 from losslake.index.serving import connect, serving_file
 from losslake.index.workload_index import KnownWorkload, open_workloads
 from losslake.lake.lake import Lake
-from losslake.lake.manifest import DataFile
-from losslake.lake.store.store import Store
+from losslake.lake.store.store import DataFile, Store
 from losslake.questions.errors import UnknownName, near_names, near_numbers
-from losslake.questions.sql import sql
 from losslake.questions.workload_facts import WorkloadFacts
 from losslake_schema.database import Release
 from losslake_schema.names import Study, Trial, Workload
 from losslake_schema.registry import Goal
 from losslake_service.sandbox.release_data import data_files_of
 from losslake_service.sandbox.workers import DataFiles
+
+
+@functools.cache
+def sql(name: str) -> str:
+    """The statement of `losslake/questions/queries/<name>.sql`, without the comment above it."""
+    lines = resources.files("losslake.questions.queries").joinpath(f"{name}.sql").read_text("utf-8").splitlines()
+    return "\n".join(line for line in lines if not line.startswith("--"))
 
 
 @dataclass(frozen=True)

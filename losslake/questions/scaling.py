@@ -8,17 +8,14 @@ import numpy as np
 import pyarrow as pa
 
 from losslake.analysis.crossings import resolution
-from losslake.output.answer import Answer, begun
-from losslake.output.column import row_shape
-from losslake.questions.coarseness import coarse_studies
+from losslake.output.answer import Answer, begun, row_shape
 from losslake.questions.confirmation import FIRST, Crossing, confirmed
 from losslake.questions.errors import BadParameter
-from losslake.questions.facts import facts_of
-from losslake.questions.goal import Goal
 from losslake.questions.release_view import ReleaseView
-from losslake.questions.search import Search, at, search
-from losslake.questions.selection import Selection
+from losslake.questions.search import Search, at, facts_of, search
+from losslake.questions.selection import Goal, Selection
 from losslake.questions.study_results import FewestSteps, StudyResults, study_bests, study_results
+from losslake.questions.wording import coarse_studies
 from losslake_schema.names import LARGEST_INTEGER
 from losslake_schema.reached import NEVER, Comparator, Flags, Integers
 

@@ -2,11 +2,14 @@
 
 Records of a trial get strictly better step by step. So the first hit of a target is found by bisection, and the best
 value within a budget is the last record within it.
+
+What answers about a selection say of the whole of it, before their rows.
+Searching some batch sizes of a workload alone.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property, partial
 from itertools import pairwise
@@ -16,14 +19,13 @@ import numpy as np
 import numpy.typing as npt
 
 from losslake.index.frontiers import COUNTED, Frontiers
-from losslake.index.record_curves import TrialRecords, trial_records
-from losslake.index.record_files import StudyRecords
+from losslake.index.records import TrialRecords, trial_records
+from losslake.index.study_files import StudyRecords
 from losslake.questions.errors import BadParameter
-from losslake.questions.goal import Goal
 from losslake.questions.release_view import Metric, ReleaseView
-from losslake.questions.selection import Selection
+from losslake.questions.selection import Goal, Selection
 from losslake.questions.workload_facts import WorkloadFacts
-from losslake_schema.names import LARGEST_INTEGER, Workload
+from losslake_schema.names import LARGEST_INTEGER, Study, Workload
 from losslake_schema.reached import NEVER, Flags, Integers, sign_of, strict_bound
 from losslake_schema.tables import STATUSES
 
@@ -215,3 +217,28 @@ def _admitted(facts: WorkloadFacts, selection: Selection) -> Flags:
             own = admitted[facts.rows_of(index)]
             own &= np.cumsum(own) <= selection.trials
     return admitted
+
+
+def facts_of(view: ReleaseView, selection: Selection, direction: str) -> dict[str, Any]:
+    """The release, the workloads, the metric, its direction and every restriction, as they were applied."""
+    return {
+        "release": view.number,
+        "workloads": [str(workload) for workload in selection.workloads],
+        "metric": selection.metric,
+        "direction": direction,
+        "step_budget": selection.step_budget,
+        "example_budget": selection.example_budget,
+        "trials": selection.trials,
+        "status": list(selection.statuses),
+    }
+
+
+def of_batch_sizes(view: ReleaseView, found: Search, batch_sizes: Sequence[int]) -> Search:
+    """The search among the trials of these batch sizes; of all where none is given. Raises UnknownName."""
+    if not batch_sizes:
+        return found
+    facts = found.facts
+    wanted = np.zeros(len(facts.batch_sizes), np.bool_)
+    for batch_size in batch_sizes:
+        wanted[view.study(Study(facts.workload, batch_size))[1]] = True
+    return found.among(wanted[facts.study_of_trial])

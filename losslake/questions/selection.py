@@ -1,12 +1,20 @@
-"""Which evaluations of which trials a question is about."""
+"""Which evaluations of which trials a question is about.
+
+What a trial has to reach: a target, and whether to equal it is to reach it.
+The workloads, studies and trials that parameters name.
+"""
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+import math
+from dataclasses import asdict, dataclass
+from typing import Any
 
 from losslake.index.frontiers import COUNTED
 from losslake.questions.errors import BadParameter
-from losslake_schema.names import LARGEST_INTEGER, Workload
+from losslake_schema.errors import BadName
+from losslake_schema.names import LARGEST_INTEGER, Study, Trial, Workload
+from losslake_schema.reached import COMPARATORS, Comparator
 from losslake_schema.registry import DIRECTIONS
 from losslake_schema.tables import STATUSES
 
@@ -39,3 +47,54 @@ class Selection:
             count = getattr(self, name)
             if count is not None and not least <= count <= LARGEST_INTEGER:
                 raise BadParameter(name, f"{name} {count} is out of range: give {least} or more, up to 2^63 - 1")
+
+
+@dataclass(frozen=True)
+class Goal:
+    """A target of a metric. comparator: strict, better than the target; inclusive, at least as good.
+
+    Raises BadParameter for a target that is not finite.
+    """
+
+    target: float
+    comparator: Comparator = "strict"
+
+    def __post_init__(self) -> None:
+        if not math.isfinite(self.target):
+            raise BadParameter("target", f"target {self.target} is not finite: give a number to be beaten")
+        if self.comparator not in COMPARATORS:
+            why = f"comparator '{self.comparator}' is unknown: give {' or '.join(COMPARATORS)}"
+            raise BadParameter("comparator", why)
+
+    def facts(self) -> dict[str, Any]:
+        """What an answer says of it."""
+        return asdict(self)
+
+    def in_words(self, metric: str, direction: str) -> str:
+        """As it is written: val/classification_error < 0.05."""
+        strict, inclusive = ("<", "\u2264") if direction == "minimize" else (">", "\u2265")
+        return f"{metric} {inclusive if self.comparator == 'inclusive' else strict} {self.target:g}"
+
+
+def named_workload(path: str) -> Workload:
+    """The workload that a parameter names; raises BadParameter."""
+    try:
+        return Workload.parse(path)
+    except BadName as error:
+        raise BadParameter("workload", str(error)) from None
+
+
+def named_study(path: str) -> Study:
+    """The study that a parameter names; raises BadParameter."""
+    try:
+        return Study.parse(path)
+    except BadName as error:
+        raise BadParameter("study", str(error)) from None
+
+
+def named_trial(path: str) -> Trial:
+    """The trial that a parameter names; raises BadParameter."""
+    try:
+        return Trial.parse(path)
+    except BadName as error:
+        raise BadParameter("trial", str(error)) from None

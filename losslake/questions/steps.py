@@ -8,16 +8,12 @@ import numpy as np
 import pyarrow as pa
 
 from losslake.analysis.crossings import resolution
-from losslake.output.answer import Answer
-from losslake.output.column import row_shape
-from losslake.questions.coarseness import coarse_trials
+from losslake.output.answer import Answer, row_shape
 from losslake.questions.confirmation import FIRST, Confirmed, Crossing, confirmed
-from losslake.questions.facts import facts_of
-from losslake.questions.goal import Goal
-from losslake.questions.of_batch_sizes import of_batch_sizes
 from losslake.questions.release_view import ReleaseView
-from losslake.questions.search import Search, at, search
-from losslake.questions.selection import Selection
+from losslake.questions.search import Search, at, facts_of, of_batch_sizes, search
+from losslake.questions.selection import Goal, Selection
+from losslake.questions.wording import coarse_trials
 from losslake_schema.reached import NEVER, NO_STEP, Integers
 from losslake_schema.tables import STATUSES
 

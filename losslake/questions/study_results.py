@@ -14,8 +14,8 @@ from itertools import pairwise
 import numpy as np
 
 from losslake.index.frontiers import Frontiers, Staircase
-from losslake.questions.goal import Goal
 from losslake.questions.search import Search, at
+from losslake.questions.selection import Goal
 from losslake_schema.names import LARGEST_INTEGER
 from losslake_schema.reached import NEVER, Floats, Integers, strict_bound
 

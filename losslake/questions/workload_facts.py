@@ -1,4 +1,7 @@
-"""What every question needs to know of a workload: its studies and trials, in memory."""
+"""What every question needs to know of a workload: its studies and trials, in memory.
+
+Names for the series of several workloads: what differs between them; what doesn't is said once.
+"""
 
 from __future__ import annotations
 
@@ -10,9 +13,9 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from losslake.index.trial_facts import Trials
+from losslake.index.records import Trials
 from losslake.index.workload_file import OpenWorkload
-from losslake.lake.manifest import DataFile
+from losslake.lake.store.store import DataFile
 from losslake_schema.names import LARGEST_INTEGER, Workload
 from losslake_schema.reached import Flags, Integers
 
@@ -97,3 +100,24 @@ class WorkloadFacts:
         sizes = np.diff(self.offsets)
         studies = np.flatnonzero(sizes)
         return studies, np.asarray(self.offsets)[studies], sizes[studies]
+
+
+@dataclass(frozen=True)
+class Labels:
+    """common: what all the workloads share. own: what each has besides, by workload; empty texts for a single one."""
+
+    common: str
+    own: dict[str, str]
+
+
+def workload_labels(workloads: Sequence[str]) -> Labels:
+    """Labels of workloads, which are given as collection/dataset/model/optimizer."""
+    parsed = [Workload.parse(workload) for workload in workloads]
+    parts = [(each.collection, each.dataset, each.model, each.optimizer) for each in parsed]
+    varies = [len(set(column)) > 1 for column in zip(*parts, strict=True)]
+    common = "/".join(part for part, differs in zip(parts[0], varies, strict=True) if not differs) if parts else ""
+    own = {
+        workload: "/".join(part for part, differs in zip(each, varies, strict=True) if differs)
+        for workload, each in zip(workloads, parts, strict=True)
+    }
+    return Labels(common, own)

@@ -14,7 +14,7 @@ import pyarrow as pa
 from losslake.index.serving import BASE_TABLES, MACROS, VIEWS
 from losslake.lake.data_files import folder_of
 from losslake.lake.lake import Lake
-from losslake.lake.manifest import DataFile
+from losslake.lake.store.store import DataFile
 from losslake.spark.translation import BASE, FILES, function_in_spark, view_in_spark
 from losslake_schema.database import Release
 from losslake_schema.errors import LakeBroken

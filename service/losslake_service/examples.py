@@ -11,10 +11,9 @@ from urllib.parse import quote, urlencode
 from losslake.figures.papers.listing import has_collection
 from losslake.figures.papers.paper import paper, papers
 from losslake.questions.best import best
-from losslake.questions.goal import Goal
 from losslake.questions.release_view import ReleaseView
 from losslake.questions.scaling import scaling
-from losslake.questions.selection import Selection
+from losslake.questions.selection import Goal, Selection
 from losslake_schema.names import Workload
 
 

@@ -19,10 +19,9 @@ from bench.plan import Scale, StudyPlan, plans
 from bench.published import published
 from bench.truth import read_truth, truth_path
 from losslake.lake.lake import Lake
-from losslake.questions.goal import Goal
 from losslake.questions.release_view import ReleaseView
 from losslake.questions.scaling import scaling
-from losslake.questions.selection import Selection
+from losslake.questions.selection import Goal, Selection
 from losslake_ingest.report import Summary
 from losslake_ingest.run import ingest
 

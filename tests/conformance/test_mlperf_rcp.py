@@ -7,8 +7,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from losslake.analysis.rcp import ReferencePoint, Rules, interpolated, outlying_runs, pruned, reference_point
-from losslake.analysis.rcp_check import point_at
+from losslake.analysis.rcp import ReferencePoint, Rules, interpolated, outlying_runs, point_at, pruned, reference_point
 from losslake.analysis.rcp_file import ReferenceRuns, reference_runs
 from tests.conformance.corpora import corpus
 from tests.service.analysis.test_rcp import bisected

@@ -8,11 +8,9 @@ from typing import Any
 import pytest
 
 from losslake.lake.lake import Lake
-from losslake.questions.goal import Goal
-from losslake.questions.named import named_workload
 from losslake.questions.release_view import ReleaseView
 from losslake.questions.scaling import scaling
-from losslake.questions.selection import Selection
+from losslake.questions.selection import Goal, Selection, named_workload
 from losslake_ingest.request import Request
 from losslake_ingest.run import ingest
 from tests.conformance.corpora import corpus

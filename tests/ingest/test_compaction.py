@@ -7,12 +7,12 @@ from pathlib import Path
 
 import pytest
 
-from losslake.index.maintenance.run import clean
+from losslake.index.maintenance import clean
 from losslake.index.serving import open_release
 from losslake.lake.data_files import stored_table
 from losslake.lake.lake import Lake
-from losslake.lake.manifest import DataFile
 from losslake.lake.publishing import commit_release
+from losslake.lake.store.store import DataFile
 from losslake.lake.verification import verify
 from losslake_ingest import compaction, gather
 from losslake_ingest.compaction import compact

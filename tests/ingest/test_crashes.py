@@ -10,7 +10,7 @@ import pytest
 
 from losslake.index.serving import open_release
 from losslake.lake import iceberg
-from losslake.lake.iceberg_tables import PatientCatalog
+from losslake.lake.catalog import PatientCatalog
 from losslake.lake.lake import Lake
 from losslake_ingest.run import ingest
 from tests.forked import Forked

@@ -8,8 +8,8 @@ import pytest
 
 from losslake.lake.lake import Lake
 from losslake_ingest.detect import detect
-from losslake_ingest.errors import UnknownFormat
-from losslake_ingest.formats.registry import formats
+from losslake_ingest.formats.format import formats
+from losslake_ingest.rules import UnknownFormat
 from losslake_ingest.run import ingest
 from losslake_ingest.sources.open import open_source
 from tests.ingest.offers import Files, TrialOffer, study_files, tar_bytes, unpacked, written
@@ -76,7 +76,7 @@ def test_a_format_of_another_package_that_cant_be_loaded_is_one_line(monkeypatch
         def load(self) -> object:
             raise ImportError("no module named nowhere")
 
-    monkeypatch.setattr("losslake_ingest.formats.registry.entry_points", lambda **_: [Point()])
+    monkeypatch.setattr("losslake_ingest.formats.format.entry_points", lambda **_: [Point()])
     formats.cache_clear()
     try:
         with pytest.raises(UnknownFormat, match="the format 'odd' of nowhere:FORMAT can't be loaded"):

@@ -10,13 +10,12 @@ from pathlib import Path
 import pytest
 
 from losslake.lake.lake import Lake
-from losslake.lake.manifest import DataFile
+from losslake.lake.store.store import DataFile
 from losslake_ingest import memory
 from losslake_ingest import run as running
-from losslake_ingest.deciding_code import are_ours
 from losslake_ingest.engine import Engine
-from losslake_ingest.formats.csv import FORMAT as CSV
-from losslake_ingest.memory import Memory
+from losslake_ingest.formats.tables import CSV as CSV
+from losslake_ingest.memory import Memory, are_ours
 from losslake_ingest.offer import take_in
 from losslake_ingest.reading import SourceReading
 from losslake_ingest.report import Summary

@@ -8,7 +8,7 @@ import numpy as np
 from hypothesis import given
 from hypothesis import strategies as st
 
-from losslake_ingest.records import intervals_of, record_rows
+from losslake_ingest.write import intervals_of, record_rows
 
 odd_floats = st.one_of(st.sampled_from([math.nan, math.inf, -math.inf, 0.0, -0.0, 0.5]), st.floats(width=64))
 trials_of_values = st.lists(st.lists(odd_floats, max_size=12), max_size=5)

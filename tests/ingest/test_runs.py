@@ -7,8 +7,8 @@ from pathlib import Path
 
 import pytest
 
+from losslake.lake.data_files import with_values
 from losslake.lake.lake import Lake
-from losslake.lake.stored_values import with_values
 from losslake_ingest import publish as publishing
 from losslake_ingest.report import Summary
 from losslake_ingest.request import Request

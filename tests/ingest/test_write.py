@@ -14,9 +14,8 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-from losslake.lake.data_files import Written
+from losslake.lake.data_files import Written, with_values
 from losslake.lake.store.folder import FolderStore
-from losslake.lake.stored_values import with_values
 from losslake_ingest import write
 from losslake_ingest.study import Curves
 from losslake_ingest.write import write_curves

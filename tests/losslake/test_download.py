@@ -12,8 +12,7 @@ from pathlib import Path
 import httpx
 import pytest
 
-from losslake.client.client import Client
-from losslake.client.errors import RemoteError
+from losslake.client.client import Client, RemoteError
 from losslake.client.fetching import Wanted, fetch_all
 from losslake.index.serving import open_release
 from losslake.lake.lake import Lake
@@ -51,7 +50,7 @@ def exported(origin: Lake, tmp_path_factory: pytest.TempPathFactory) -> dict[str
 
 @pytest.fixture(autouse=True)
 def _short_waits(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("losslake.client.patience.FIRST_WAIT_S", 0.01)
+    monkeypatch.setattr("losslake.client.client.FIRST_WAIT_S", 0.01)
 
 
 @pytest.fixture

@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from losslake.cli.failures import in_one_line
+from losslake.cli.console import in_one_line
 from losslake.lake.lake import Lake
 from tests.losslake.conftest import Run
 

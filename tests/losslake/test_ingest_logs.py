@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from losslake_ingest.formats.registry import formats
+from losslake_ingest.formats.format import formats
 from tests.ingest.offers import unpacked
 from tests.losslake.conftest import Run
 

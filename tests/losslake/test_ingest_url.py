@@ -48,7 +48,7 @@ SHA256 = hashlib.sha256(BZIP2).hexdigest()
 @pytest.fixture(autouse=True)
 def _small_chunks_and_short_waits(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(remote_archive, "CHUNK", 8000)
-    monkeypatch.setattr("losslake.client.patience.FIRST_WAIT_S", 0.01)
+    monkeypatch.setattr("losslake.client.client.FIRST_WAIT_S", 0.01)
 
 
 @pytest.fixture

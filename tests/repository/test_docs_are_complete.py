@@ -8,9 +8,9 @@ from pathlib import Path
 import pytest
 from pydantic import BaseModel
 
-from losslake_ingest.formats.registry import formats
+from losslake_ingest.formats.format import formats
 from losslake_ingest.mapping.load import MAPPING_SECTIONS, parse_mapping
-from losslake_ingest.mappings.shipped import shipped_mappings
+from losslake_ingest.request import shipped_mappings
 
 DOCS = Path(__file__).parents[2] / "docs"
 MAPPING = (DOCS / "mapping.md").read_text("utf-8")

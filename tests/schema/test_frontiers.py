@@ -10,7 +10,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from losslake.index.frontiers import Frontiers, Staircase, batch_of_frontiers, frontiers, frontiers_of_batch
-from losslake.index.record_curves import TrialRecords
+from losslake.index.records import TrialRecords
 
 STUDIES = 3
 Record = tuple[int, float]

@@ -11,8 +11,8 @@ from pyiceberg.table import CommitTableResponse, Transaction
 from pyiceberg.table.update.snapshot import ManageSnapshots
 from sqlalchemy.exc import OperationalError
 
-from losslake.lake import iceberg_tables
-from losslake.lake.iceberg_transaction import QuickTransaction
+from losslake.lake import catalog as iceberg_tables
+from losslake.lake.iceberg import QuickTransaction
 from losslake.lake.lake import Lake
 from losslake_ingest.run import ingest
 from losslake_schema.tables import TABLES

@@ -9,9 +9,9 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 
-from losslake.index.record_files import RecordFiles
-from losslake.lake.manifest import DataFile
+from losslake.index.study_files import RecordFiles
 from losslake.lake.store.folder import FolderStore
+from losslake.lake.store.store import DataFile
 from losslake_schema.errors import LakeBroken
 from losslake_schema.tables import file_schema
 

@@ -10,10 +10,9 @@ import pytest
 
 from losslake.index.workload_file import OpenWorkloads
 from losslake.lake.lake import Lake
-from losslake.questions.goal import Goal
 from losslake.questions.release_view import ReleaseView
 from losslake.questions.scaling import scaling
-from losslake.questions.selection import Selection
+from losslake.questions.selection import Goal, Selection
 from losslake_ingest.run import ingest
 from losslake_schema.errors import LakeBroken
 from losslake_schema.names import Workload

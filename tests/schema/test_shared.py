@@ -12,11 +12,10 @@ import pytest
 
 from losslake.index import serving, shared, workload_files
 from losslake.lake.lake import Lake
-from losslake.lake.manifest import DataFile
-from losslake.questions.goal import Goal
+from losslake.lake.store.store import DataFile
 from losslake.questions.release_view import ReleaseView
 from losslake.questions.scaling import scaling
-from losslake.questions.selection import Selection
+from losslake.questions.selection import Goal, Selection
 from losslake_ingest.run import ingest
 from losslake_schema.names import Workload
 from tests.ingest.offers import METRIC, TrialOffer, study_files, unpacked

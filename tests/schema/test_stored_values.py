@@ -6,7 +6,7 @@ import math
 
 import pyarrow as pa
 
-from losslake.lake.stored_values import stored_columns, with_values
+from losslake.lake.data_files import stored_columns, with_values
 
 
 def rows(values: list[float | None]) -> pa.Table:

@@ -15,10 +15,10 @@ from fastapi.testclient import TestClient
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from losslake.index.measurement_files import measurements
-from losslake.lake.manifest import DataFile
+from losslake.index.study_files import measurements
 from losslake.lake.store.folder import FolderStore
-from losslake.questions.thinning import ROWS_IN_A_COLUMN, every_so_many, kept_for_plot
+from losslake.lake.store.store import DataFile
+from losslake.questions.curves import ROWS_IN_A_COLUMN, every_so_many, kept_for_plot
 from tests.service.conftest import ERROR, METRICS, ODD, PRECISION, Curves
 from tests.service.test_http_answers import as_json
 

@@ -12,8 +12,9 @@ from hypothesis import strategies as st
 
 from losslake.lake.lake import Lake
 from losslake.lake.location import in_folder
-from losslake.lake.manifest import DataFile, write_manifest
+from losslake.lake.manifest import write_manifest
 from losslake.lake.store.folder import FolderStore
+from losslake.lake.store.store import DataFile
 from losslake.questions.release_changes import release_changes
 from losslake_schema.database import Release
 from losslake_schema.names import Study, Workload

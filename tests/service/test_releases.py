@@ -13,10 +13,9 @@ from fastapi.testclient import TestClient
 from losslake.lake.lake import Lake
 from losslake.lake.maintenance.unlisting import unlist
 from losslake.questions.errors import UnknownName
-from losslake.questions.goal import Goal
 from losslake.questions.releases import Releases
 from losslake.questions.scaling import scaling
-from losslake.questions.selection import Selection
+from losslake.questions.selection import Goal, Selection
 from losslake_ingest.request import Request
 from losslake_ingest.run import ingest
 from losslake_schema.names import Workload

@@ -12,9 +12,9 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-import losslake.questions.goal as answers
 from losslake.analysis.crossings import CrossingRule
 from losslake.output.answer import Answer
+from losslake.questions import selection as answers
 from losslake.questions.best import best
 from losslake.questions.confirmation import Crossing
 from losslake.questions.errors import BadParameter, UnknownName

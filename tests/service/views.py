@@ -12,13 +12,13 @@ import pyarrow as pa
 import pyarrow.compute as pc
 import pyarrow.parquet as pq
 
-from losslake.index.record_curves import trial_records
-from losslake.index.record_files import StudyRecords
+from losslake.index.records import trial_records
+from losslake.index.study_files import StudyRecords
 from losslake.index.workload_file import NAMES, OpenWorkload, write_workload
 from losslake.index.workload_files import Studies, WorkloadStudies, trials_of, workloads_of
 from losslake.index.workload_index import KnownWorkload
-from losslake.lake.manifest import DataFile
 from losslake.lake.store.folder import FolderStore
+from losslake.lake.store.store import DataFile
 from losslake.questions.release_view import ReleaseView
 from losslake_schema.names import Study, Workload
 from losslake_schema.reached import NO_STEP

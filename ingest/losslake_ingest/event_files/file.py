@@ -9,11 +9,10 @@ from dataclasses import dataclass, field
 import numpy as np
 
 from losslake_ingest.event_files.crc import Offsets, checksums, masked_all
-from losslake_ingest.event_files.data import Data
 from losslake_ingest.event_files.events import Event, Value, parse_event
 from losslake_ingest.event_files.hparams import PLUGIN, Session
 from losslake_ingest.event_files.layouts import take_alike
-from losslake_ingest.event_files.records import HEADER, Break, Records, records
+from losslake_ingest.event_files.records import HEADER, Break, Data, Records, records
 from losslake_ingest.event_files.wire import NotAMessage
 from losslake_schema.reached import Floats
 

@@ -24,8 +24,8 @@ from losslake_ingest.event_files.crc import (
     of_zeros,
     table_size,
 )
-from losslake_ingest.event_files.data import Data, Words
 from losslake_ingest.event_files.events import Event, Value, parse_event
+from losslake_ingest.event_files.records import Data, Words
 from losslake_ingest.event_files.wire import NotAMessage
 from losslake_schema.reached import Flags, Floats
 

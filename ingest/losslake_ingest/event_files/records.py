@@ -1,6 +1,8 @@
 """TFRecord framing: length (u64), its masked CRC-32C, the data, their masked CRC-32C; all little-endian.
 
 Spec: https://www.tensorflow.org/tutorials/load_data/tfrecord#tfrecords_format_details
+
+The bytes of a file as numbers that begin anywhere in it.
 """
 
 from __future__ import annotations
@@ -9,11 +11,30 @@ import struct
 from array import array
 from collections.abc import Iterator
 from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
+import numpy.typing as npt
 
 from losslake_ingest.event_files.crc import Offsets, crc32c, masked
-from losslake_ingest.event_files.data import Data
+
+Words = npt.NDArray[np.uint64]
+
+
+class Data:
+    """A file's bytes, and views of it by which numbers are taken from any offset."""
+
+    def __init__(self, data: bytes) -> None:
+        self.raw = data
+        self.bytes = np.frombuffer(data, np.uint8)
+        self.words: Words = self.numbers("<u8")
+
+    def numbers(self, code: str) -> npt.NDArray[Any]:
+        """The numbers of a type that begin at each byte."""
+        dtype = np.dtype(code)
+        count = max(0, len(self.raw) - dtype.itemsize + 1)
+        return np.ndarray((count,), dtype, self.raw if count else bytes(8), strides=(1,))
+
 
 HEADER, FOOTER = 12, 4
 _BYTES_AT_ONCE = 1 << 22

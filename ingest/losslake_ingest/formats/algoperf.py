@@ -15,14 +15,12 @@ from typing import Any
 
 import numpy as np
 
-from losslake_ingest.formats.defaults_of import defaults_of
-from losslake_ingest.formats.format import Glimpse
+from losslake_ingest.formats.format import Glimpse, defaults_of
 from losslake_ingest.mapping.mapping import LogMapping
 from losslake_ingest.report import Quarantined
 from losslake_ingest.rules import Rule
 from losslake_ingest.run_log import LoggedGoal, LoggedRows, RunLog, Scalar
-from losslake_ingest.sources.member import Refused, Source
-from losslake_ingest.sources.until_break import UntilBreak
+from losslake_ingest.sources.member import Refused, Source, UntilBreak
 from losslake_ingest.tables.csv_table import read_csv
 from losslake_ingest.tables.table import BadTable
 from losslake_schema.reached import Flags

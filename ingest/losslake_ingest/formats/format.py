@@ -1,13 +1,21 @@
-"""What a log format is: a name, how its files are told, and how runs or whole studies are read from them."""
+"""What a log format is: a name, how its files are told, and how runs or whole studies are read from them.
+
+The formats that are installed: LossLake's own and those of other packages, by entry point `losslake.formats`.
+The mapping that a format of ours brings along.
+"""
 
 from __future__ import annotations
 
+import functools
 from collections.abc import Iterator
 from dataclasses import dataclass
+from importlib import resources
+from importlib.metadata import entry_points
 from typing import Protocol
 
 from losslake_ingest.mapping.mapping import LogMapping
 from losslake_ingest.report import Quarantined
+from losslake_ingest.rules import UnknownFormat
 from losslake_ingest.run_log import RunLog
 from losslake_ingest.sources.member import Source
 from losslake_ingest.study import StudyPart
@@ -53,3 +61,34 @@ class Format(Protocol):
         Everything in a file is hostile: no path from it is opened, nothing is unpickled, memory stays bounded.
         Raises SourceBroken after everything that came before the break.
         """
+
+
+GROUP = "losslake.formats"
+
+
+@functools.cache
+def formats() -> dict[str, Format]:
+    """Every installed format by name, in order of names; raises UnknownFormat when one can't be loaded."""
+    found: dict[str, Format] = {}
+    for point in sorted(entry_points(group=GROUP), key=lambda point: point.name):
+        try:
+            loaded: Format = point.load()
+        except Exception as error:  # noqa: BLE001 - whatever another package's module does when it is imported
+            package = point.dist.name if point.dist else point.value
+            message = f"the format {point.name!r} of {package} can't be loaded ({error}): repair or remove that package"
+            raise UnknownFormat(message) from None
+        found[point.name] = loaded
+    return found
+
+
+def format_named(name: str) -> Format:
+    """The format of that name; raises UnknownFormat with the names there are."""
+    try:
+        return formats()[name]
+    except KeyError:
+        raise UnknownFormat(f"there is no format {name!r}: the formats are {', '.join(formats())}") from None
+
+
+def defaults_of(name: str) -> str:
+    """The TOML text of a format's own mapping."""
+    return resources.files("losslake_ingest.formats.defaults").joinpath(f"{name}.toml").read_text("utf-8")

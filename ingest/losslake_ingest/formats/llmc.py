@@ -12,8 +12,7 @@ from collections.abc import Iterator
 
 import numpy as np
 
-from losslake_ingest.formats.defaults_of import defaults_of
-from losslake_ingest.formats.format import Glimpse
+from losslake_ingest.formats.format import Glimpse, defaults_of
 from losslake_ingest.mapping.mapping import LogMapping
 from losslake_ingest.report import Quarantined
 from losslake_ingest.rules import Rule

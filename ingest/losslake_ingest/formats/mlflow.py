@@ -6,14 +6,12 @@ from collections.abc import Iterator, Sequence
 
 from sqlalchemy import Connection, text
 
-from losslake_ingest.errors import SourceBroken
-from losslake_ingest.formats.defaults_of import defaults_of
-from losslake_ingest.formats.format import Glimpse
+from losslake_ingest.formats.format import Glimpse, defaults_of
 from losslake_ingest.mapping.mapping import LogMapping
 from losslake_ingest.mlflow_stores.files import META, FileStoreReader, is_of_file_store
-from losslake_ingest.mlflow_stores.sql import Row, read_tables
-from losslake_ingest.mlflow_stores.sqlite import MAGIC, SUFFIXES, read_sqlite
+from losslake_ingest.mlflow_stores.sql import MAGIC, SUFFIXES, Row, read_sqlite, read_tables
 from losslake_ingest.report import Quarantined
+from losslake_ingest.rules import SourceBroken
 from losslake_ingest.run_log import RunLog
 from losslake_ingest.sources.database import DatabaseSource
 from losslake_ingest.sources.member import Refused, Source

@@ -15,14 +15,12 @@ from losslake_ingest.event_files.file import EventFile, read_event_file
 from losslake_ingest.event_files.hparams import Session
 from losslake_ingest.event_files.records import HEADER, length_at
 from losslake_ingest.event_files.run import ReadFile, Unusable, run_log, session_of
-from losslake_ingest.formats.defaults_of import defaults_of
-from losslake_ingest.formats.format import Glimpse
+from losslake_ingest.formats.format import Glimpse, defaults_of
 from losslake_ingest.mapping.mapping import LogMapping
 from losslake_ingest.report import Quarantined
 from losslake_ingest.rules import Rule
 from losslake_ingest.run_log import RunLog
-from losslake_ingest.sources.member import Member, Refused, Source
-from losslake_ingest.sources.until_break import UntilBreak
+from losslake_ingest.sources.member import Member, Refused, Source, UntilBreak
 
 LARGEST_PENDING = 1 << 30
 _MARK = "tfevents"

@@ -9,19 +9,16 @@ from __future__ import annotations
 import hashlib
 from collections.abc import Iterator
 
-from losslake_ingest.formats.defaults_of import defaults_of
-from losslake_ingest.formats.format import GLIMPSE, Glimpse
+from losslake_ingest.formats.format import GLIMPSE, Glimpse, defaults_of
 from losslake_ingest.mapping.mapping import LogMapping
 from losslake_ingest.report import Quarantined
 from losslake_ingest.rules import Rule
 from losslake_ingest.run_log import RunLog
-from losslake_ingest.sources.member import Member, Refused, Source
-from losslake_ingest.sources.until_break import UntilBreak
+from losslake_ingest.sources.member import Member, Refused, Source, UntilBreak
 from losslake_ingest.wandb_files.config import BadConfig, Config, read_config_yaml
 from losslake_ingest.wandb_files.history import History, NoHistory, Unreadable, read_json_lines, read_parquet
 from losslake_ingest.wandb_files.offline import HEADER, OfflineRun
-from losslake_ingest.wandb_files.panel_runs import PanelFile, panel_runs
-from losslake_ingest.wandb_files.panels import BadPanel, NoPanel, how_surely_a_panel, read_panel
+from losslake_ingest.wandb_files.panels import BadPanel, NoPanel, PanelFile, how_surely_a_panel, panel_runs, read_panel
 
 _CONFIG = "config.yaml"
 _EVENTS = "wandb-events.jsonl"

@@ -12,7 +12,6 @@ from typing import Annotated, Literal
 
 from pydantic import BaseModel, ConfigDict, Field, ValidationError
 
-from losslake_ingest.errors import BadMapping
 from losslake_ingest.mapping.mapping import (
     AXIS_COUNTS,
     Axis,
@@ -22,8 +21,8 @@ from losslake_ingest.mapping.mapping import (
     LookupTable,
     RunTemplates,
 )
-from losslake_ingest.mapping.path_pattern import PathPattern
-from losslake_ingest.mapping.template import Template
+from losslake_ingest.mapping.template import PathPattern, Template
+from losslake_ingest.rules import BadMapping
 from losslake_ingest.run_log import Scalar
 
 MAPPING_NAME = "losslake.toml"

@@ -1,12 +1,15 @@
-"""The mapping as read from `losslake.toml`, documented in docs/mapping.md."""
+"""The mapping as read from `losslake.toml`, documented in docs/mapping.md.
+
+Why a run can't be placed: which rule, and the line to add to the mapping.
+"""
 
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 
-from losslake_ingest.mapping.path_pattern import PathPattern
-from losslake_ingest.mapping.template import Template
+from losslake_ingest.mapping.template import PathPattern, Template
+from losslake_ingest.rules import Rule
 from losslake_ingest.run_log import Scalar
 
 AXIS_COUNTS = ("steps", "examples", "epochs")
@@ -97,3 +100,21 @@ class LogMapping:
     elapsed_column: str | None = None
     wall_time_column: str | None = None
     goals: Sequence[GoalTemplate] = ()
+
+
+@dataclass(frozen=True)
+class Lack:
+    """Something that a run needs and nothing says; add: the line of the mapping that would say it."""
+
+    what: str
+    add: str
+
+
+class Refusal(Exception):
+    """A run that can't be stored: the rule that it breaks, why, and what is lacking where that is the cause."""
+
+    def __init__(self, rule: Rule, message: str, lacks: tuple[Lack, ...] = ()) -> None:
+        super().__init__(message)
+        self.rule = rule
+        self.message = message
+        self.lacks = lacks

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
 
-from losslake_ingest.mapping.refusal import Refusal
+from losslake_ingest.mapping.mapping import Refusal
 from losslake_ingest.mapping.template import Template
 from losslake_ingest.rules import Rule
 from losslake_ingest.run_log import Scalar

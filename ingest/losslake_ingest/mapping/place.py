@@ -1,4 +1,7 @@
-"""Placing a run: its study, trial, curve, goals and collection, from what the log and the mapping say."""
+"""Placing a run: its study, trial, curve, goals and collection, from what the log and the mapping say.
+
+The fields of a run: what its path, its log, files beside it, lookup tables and the mapping say, in that order.
+"""
 
 from __future__ import annotations
 
@@ -9,11 +12,9 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
 from losslake_ingest.mapping.evaluations import curve_of
-from losslake_ingest.mapping.fields import fields_of
-from losslake_ingest.mapping.mapping import LogMapping
+from losslake_ingest.mapping.mapping import Lack, LogMapping, Refusal
 from losslake_ingest.mapping.metrics import checked_metric
-from losslake_ingest.mapping.refusal import Lack, Refusal
-from losslake_ingest.mapping.template import Template, UnknownField
+from losslake_ingest.mapping.template import PathPattern, Template, UnknownField
 from losslake_ingest.report import shown
 from losslake_ingest.rules import Rule
 from losslake_ingest.run_log import RunLog, Scalar
@@ -21,6 +22,30 @@ from losslake_ingest.study import LARGEST_EXACT_INTEGER, Curves, StudyFacts, is_
 from losslake_schema.names import Study, Workload, natural_number, why_bad_name
 from losslake_schema.registry import CollectionFacts, Goal
 from losslake_schema.tables import STATUSES
+
+
+def fields_of(log: RunLog, mapping: LogMapping, source: str, side: Mapping[str, Scalar]) -> dict[str, Scalar]:
+    """Every field that a template may take; the first to say a field wins.
+
+    source: the path of the source, under which the run's own path goes on. side: what files beside the log say.
+    """
+    fields: dict[str, Scalar] = {}
+    for layer in (_from_path(mapping.path_patterns, f"{source}/{log.run}"), log.fields, side):
+        fields = {**layer, **fields}
+    for table in mapping.lookups:
+        row = table.rows.get(tuple(_key_text(fields.get(name)) for name in table.keys), {})
+        fields = {**row, **fields}
+    return {**mapping.fields, **fields}
+
+
+def _from_path(patterns: Sequence[PathPattern], path: str) -> Mapping[str, Scalar]:
+    matches = (pattern.match(path) for pattern in patterns)
+    return next((found for found in matches if found is not None), {})
+
+
+def _key_text(value: Scalar | None) -> str:
+    return "" if value is None else str(value)
+
 
 STATUS_ASSUMED = "run whose log doesn't say how it ended: taken as COMPLETE"
 

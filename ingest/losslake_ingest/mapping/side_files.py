@@ -9,8 +9,7 @@ from typing import Any
 import yaml
 
 from losslake_ingest.run_log import Scalar
-from losslake_ingest.sources.member import Member, Source
-from losslake_ingest.sources.until_break import UntilBreak
+from losslake_ingest.sources.member import Member, Source, UntilBreak
 
 LARGEST_SIDE_FILE = 1 << 20
 LARGEST_YAML = 1 << 17

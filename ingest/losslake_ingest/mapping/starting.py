@@ -1,10 +1,16 @@
-"""A starting mapping: what the logs say filled in, what they don't say as a line to complete."""
+"""A starting mapping: what the logs say filled in, what they don't say as a line to complete.
+
+Sampling a source for a starting mapping.
+"""
 
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
+from pathlib import Path
 
+from losslake.lake.store.folder import FolderStore
+from losslake_ingest.formats.format import Format
 from losslake_ingest.mapping.guess import (
     guessed_axis,
     guessed_field,
@@ -13,10 +19,18 @@ from losslake_ingest.mapping.guess import (
     toml_key,
     toml_string,
 )
+from losslake_ingest.mapping.load import MAPPING_NAME
 from losslake_ingest.mapping.mapping import LogMapping
 from losslake_ingest.mapping.metrics import metric_of
+from losslake_ingest.mapping.side_files import SideFiles
 from losslake_ingest.mapping.template import UnknownField
+from losslake_ingest.numbers import TrialNumbers
+from losslake_ingest.reading import SourceReading
+from losslake_ingest.request import Request, with_defaults
+from losslake_ingest.rules import BadMapping, UnknownFormat
 from losslake_ingest.run_log import RunLog, Scalar
+from losslake_ingest.sources.member import Source, UntilBreak
+from losslake_ingest.sources.open import open_source
 
 MOST_SHOWN = 200
 LONGEST_VALUE = 60
@@ -161,3 +175,41 @@ def _shown(value: Scalar, at_most: int = LONGEST_VALUE) -> str:
     text = str(value)
     text = text if len(text) <= at_most else f"{text[:at_most]}…"
     return "".join(c if c.isprintable() else "?" for c in text)
+
+
+MOST_RUNS = 50
+
+
+def start_mapping(place: Path | str, formats: tuple[str, ...] = (), output: Path | None = None) -> Path:
+    """Write a starting mapping for the logs at a place, by default beside them; returns where it is.
+
+    Raises BadMapping when there is a file already, UnknownFormat when no format fits, UnknownSource.
+    """
+    source = open_source(place)
+    request = Request(formats=formats)
+    folder = source.path if source.path.is_dir() else source.path.parent
+    target = output or folder / MAPPING_NAME
+    if target.exists():
+        raise BadMapping(f"{target} is there already: change it, or name another file with --output")
+    reading = SourceReading(source, request, TrialNumbers(FolderStore(Path()), []), {}, LogMapping())
+    samples = [_sample(reading.part(name), reading.formats[name]) for name in reading.detected.files]
+    samples = [sample for sample in samples if sample.runs]
+    if not samples:
+        raise UnknownFormat(f"{source.path} holds no run that needs a mapping: see 'losslake formats'")
+    try:
+        target.write_text(starting_mapping(samples), "utf-8")
+    except OSError as error:
+        raise BadMapping(f"can't write {target}: {error.strerror}") from None
+    return target
+
+
+def _sample(source: Source, log_format: Format) -> Sample:
+    defaults = with_defaults(LogMapping(), log_format)
+    side = SideFiles.read(source, defaults.side_files)
+    runs: list[RunLog] = []
+    for item in UntilBreak(log_format.read(source, defaults)):  # what comes before a break is sample enough
+        if isinstance(item, RunLog):
+            runs.append(item)
+        if len(runs) >= MOST_RUNS:
+            break
+    return Sample(log_format.name, defaults, runs, [side.beside(run.run) for run in runs])

@@ -15,7 +15,7 @@ import rapidgzip
 import zstandard
 
 from losslake.lake.cores import cores
-from losslake_ingest.errors import SourceBroken
+from losslake_ingest.rules import SourceBroken
 from losslake_ingest.sources.source_file import SourceFile
 
 _MAGIC = {

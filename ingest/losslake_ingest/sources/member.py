@@ -1,12 +1,16 @@
-"""What a source is made of: files with a path and their bytes."""
+"""What a source is made of: files with a path and their bytes.
+
+A part of a source: those of its files that one format is to read.
+Reading a source to where it breaks off, and telling of the break after everything that was whole.
+"""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from pathlib import Path
-from typing import NamedTuple, Protocol
+from typing import Generic, NamedTuple, Protocol, TypeVar
 
-from losslake_ingest.rules import Rule
+from losslake_ingest.rules import Rule, SourceBroken
 
 LARGEST_FILE = 256 * 2**20
 
@@ -78,3 +82,53 @@ def plain(path: str) -> str:
     if not ("//" in path or "/./" in path or path.startswith(("./", "/")) or path.endswith(("/", "/.")) or path == "."):
         return path  # as nearly all of them are
     return "/".join(part for part in path.split("/") if part not in ("", "."))
+
+
+class PartOfSource:
+    """The files of a source for which `belongs` holds."""
+
+    def __init__(self, source: Source, belongs: Wanted) -> None:
+        self._source = source
+        self._belongs = belongs
+        self.path = source.path
+        self.name = source.name
+        self.is_streamed = source.is_streamed
+        self.takes_all_cores = source.takes_all_cores
+        self.total_bytes = source.total_bytes
+
+    def position(self) -> int:
+        return self._source.position()
+
+    def sha256(self) -> str | None:
+        return self._source.sha256()
+
+    def expected_sha256(self) -> str | None:
+        return self._source.expected_sha256()
+
+    def is_as_opened(self) -> bool:
+        return self._source.is_as_opened()
+
+    def members(self, wanted: Wanted, first: int | None = None) -> Iterator[Member | Refused]:
+        yield from self._source.members(lambda path: self._belongs(path) and wanted(path), first)
+
+
+Item = TypeVar("Item")
+
+
+class UntilBreak(Generic[Item]):
+    """The items that come before the break; broken is the break, once they are drawn."""
+
+    def __init__(self, items: Iterable[Item]) -> None:
+        self._items = items
+        self.broken: SourceBroken | None = None
+
+    def __iter__(self) -> Iterator[Item]:
+        try:
+            yield from self._items
+        except SourceBroken as error:
+            self.broken = error
+
+    def tell(self) -> None:
+        """Raise the break, if there was one."""
+        if self.broken is not None:
+            raise self.broken

@@ -9,8 +9,7 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import IO
 
-from losslake_ingest.errors import SourceBroken, UnknownSource
-from losslake_ingest.rules import Rule
+from losslake_ingest.rules import Rule, SourceBroken, UnknownSource
 from losslake_ingest.sources.compression import PARALLEL, Decompressed, decompressed, kind_of
 from losslake_ingest.sources.database import DatabaseSource, is_database_url
 from losslake_ingest.sources.member import LARGEST_FILE, Member, Refused, Source, Wanted, path_trick, plain, too_large

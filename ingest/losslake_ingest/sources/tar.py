@@ -9,8 +9,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 
-from losslake_ingest.errors import SourceBroken
-from losslake_ingest.rules import Rule
+from losslake_ingest.rules import Rule, SourceBroken
 from losslake_ingest.sources.member import LARGEST_FILE, Member, Refused, Wanted, path_trick, plain, too_large
 from losslake_ingest.sources.source_file import SourceFile
 

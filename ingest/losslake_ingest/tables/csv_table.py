@@ -17,8 +17,18 @@ import pyarrow.compute as pc
 import pyarrow.csv
 
 from losslake_ingest.rules import Rule
-from losslake_ingest.tables.csv_layout import Layout, find_layout, is_number, split_line
-from losslake_ingest.tables.csv_rows import CUT_SHORT, HEADER_REPEATED, NOT_ENDED, Rows, diagnose, rows_of
+from losslake_ingest.tables.csv_rows import (
+    CUT_SHORT,
+    HEADER_REPEATED,
+    NOT_ENDED,
+    Layout,
+    Rows,
+    diagnose,
+    find_layout,
+    is_number,
+    rows_of,
+    split_line,
+)
 from losslake_ingest.tables.table import (
     CHANGING_TEXT,
     LARGEST_WORDS,

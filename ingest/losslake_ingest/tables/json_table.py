@@ -2,6 +2,8 @@
 
 Lines are taken in blocks. In a block, objects with the same keys are turned into columns together, so that Python's
 own work is by line and not by value.
+
+The columns of a table that grows by blocks of cells, as JSON lines yield them.
 """
 
 from __future__ import annotations
@@ -9,13 +11,218 @@ from __future__ import annotations
 import json
 from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
-from typing import Any
+from typing import Any, TypeVar
 
+import numpy as np
 import orjson
 
 from losslake_ingest.rules import Rule
-from losslake_ingest.tables.json_columns import JsonColumns
-from losslake_ingest.tables.table import BadTable, Table, check_size
+from losslake_ingest.study import LARGEST_EXACT_INTEGER
+from losslake_ingest.tables.table import (
+    CHANGING_TEXT,
+    LARGEST_COLUMNS,
+    LARGEST_WORDS,
+    BadTable,
+    Codes,
+    Numbers,
+    Table,
+    Words,
+    check_size,
+    missing_run_column,
+    shown,
+)
+from losslake_schema.reached import Floats
+
+_NO_NAME = "a value without a name is left out"
+_INEXACT = "an integer beyond 2^53 is rounded to float64"
+_LIST = "a column of lists is left out: {name}"
+_TEXT_AMONG_NUMBERS = "text in a column of numbers is left out: {name}"
+# As protobuf and strict JSON writers put what JSON has no number for.
+_NUMBER_WORDS = {"NaN": np.nan, "Infinity": np.inf, "-Infinity": -np.inf}
+
+_Value = TypeVar("_Value")
+_Word = TypeVar("_Word", str, str | bool)
+Nested = tuple[Sequence[int], Sequence[Mapping[str, Any]]]
+
+
+class _Column:
+    """Cells of one column, by row: numbers and words apart, each in the pieces in which they came.
+
+    has_changed: it holds so many different words that none of them is kept.
+    """
+
+    def __init__(self) -> None:
+        self.numbers: list[tuple[Codes, Floats]] = []
+        self.words: list[tuple[Codes, Codes]] = []
+        self.n_words = 0
+        self.distinct: dict[str | bool, int] = {}
+        self.has_changed = False
+
+
+class JsonColumns:
+    """Takes the cells of a table block by block. n_rows: of the blocks that have ended."""
+
+    def __init__(self, run_column: str | None) -> None:
+        self.n_rows = 0
+        self._run_column = run_column
+        self._columns: dict[str, _Column] = {}
+        self._remarks: Counter[str] = Counter()
+        self._room = LARGEST_WORDS
+        self._places_of: dict[int, tuple[Sequence[int], Codes]] = {}
+
+    def add(self, name: str, rows: Sequence[int], values: Sequence[Any]) -> Nested | None:
+        """Add cells of a block; returns the objects among them with their rows, if there are any."""
+        if not name:
+            self._remarks[_NO_NAME] += len(values)
+            return None
+        name = name if name.isascii() else _clean(name)
+        if name == self._run_column:
+            names = [(row, _run_name(value)) for row, value in zip(rows, values, strict=True)]
+            self._add_words(name, [row for row, _ in names], [value for _, value in names])
+            return None
+        kinds = set(map(type, values))
+        if kinds <= {float, int}:
+            self._add_numbers(name, rows, values, int in kinds)
+            return None
+        if kinds == {dict}:
+            return rows, values
+        if kinds == {str} and _NUMBER_WORDS.keys().isdisjoint(values):
+            self._add_words(name, rows, values)
+            return None
+        return self._add_mixed(name, rows, values)
+
+    def end_block(self, n_rows: int) -> None:
+        """The cells added since the last call are in these many rows."""
+        self.n_rows += n_rows
+        self._places_of.clear()
+
+    def table(self, remarks: Mapping[str, int]) -> Table:
+        """All rows; raises BadTable."""
+        if self._run_column and self._run_column not in self._columns:
+            raise missing_run_column(self._run_column, self._columns)
+        check_size(self.n_rows, len(self._columns))
+        table = Table(self.n_rows, {}, {})
+        for name in list(self._columns):
+            self._finish(table, name, self._columns.pop(name))
+        table.remarks = dict(remarks) | dict(self._remarks)
+        return table
+
+    def _finish(self, table: Table, name: str, column: _Column) -> None:
+        """Put the pieces of a column together."""
+        if column.numbers:
+            values, missing = np.zeros(self.n_rows), np.ones(self.n_rows, np.bool_)
+            for rows, piece in column.numbers:
+                values[rows], missing[rows] = piece, False
+            table.numbers[name] = Numbers(values, missing if missing.any() else None)
+            if column.n_words:
+                self._remarks[_TEXT_AMONG_NUMBERS.format(name=shown(name))] = column.n_words
+        elif column.has_changed:
+            self._remarks[CHANGING_TEXT.format(name=shown(name))] = 1
+        elif column.words:
+            codes: Codes = np.full(self.n_rows, -1, np.int32)
+            for rows, own in column.words:
+                codes[rows] = own
+            table.words[name] = Words(codes, list(column.distinct))
+
+    def _column(self, name: str) -> _Column:
+        column = self._columns.get(name)
+        if column is None:
+            if len(self._columns) >= LARGEST_COLUMNS:
+                message = f"there are more than {LARGEST_COLUMNS:,} different keys: is there a row per evaluation?"
+                raise BadTable(Rule.UNREADABLE_LOG, message)
+            column = self._columns[name] = _Column()
+        return column
+
+    def _places(self, rows: Sequence[int]) -> Codes:
+        """Rows of the block as rows of the file; columns of one block often share theirs."""
+        known = self._places_of.get(id(rows))
+        if known is None:
+            places: Codes = np.fromiter(rows, np.int32, len(rows)) + np.int32(self.n_rows)
+            known = self._places_of[id(rows)] = (rows, places)
+        return known[1]
+
+    def _add_numbers(self, name: str, rows: Sequence[int], values: Sequence[float], with_integers: bool) -> None:
+        try:
+            cells: Floats = np.fromiter(values, np.float64, len(values))
+        except OverflowError:
+            cells = np.fromiter(map(_as_float, values), np.float64, len(values))
+        if with_integers and (np.abs(cells) > LARGEST_EXACT_INTEGER).any():
+            inexact = sum(type(value) is int and value != _as_float(value) for value in values)
+            self._remarks += Counter({_INEXACT: inexact})
+        self._column(name).numbers.append((self._places(rows), cells))
+
+    def _add_words(self, name: str, rows: Sequence[int], values: Sequence[str | bool]) -> None:
+        """Add words by their place among the distinct ones; an empty one is an empty cell."""
+        column = self._column(name)
+        column.n_words += len(values)
+        if column.has_changed:
+            return
+        distinct = column.distinct
+        known = len(distinct)
+        codes = [-1 if value == "" else distinct.setdefault(_clean(value), len(distinct)) for value in values]
+        self._room -= len(distinct) - known
+        column.words.append((self._places(rows), np.array(codes, np.int32)))
+        self._give_up_words(name, column)
+
+    def _give_up_words(self, name: str, column: _Column) -> None:
+        """Free the words that no field can come of: without a run column, only a single one can be constant."""
+        is_run = name == self._run_column
+        if is_run and self._room < 0:
+            message = f"{shown(name)} tells more than {len(column.distinct):,} runs apart: split the file"
+            raise BadTable(Rule.FILE_TOO_LARGE, message)
+        if not is_run and len(column.distinct) > (1 if self._run_column is None else self._room + len(column.distinct)):
+            self._room += len(column.distinct)
+            column.has_changed, column.words, column.distinct = True, [], {}
+
+    def _add_mixed(self, name: str, rows: Sequence[int], values: Sequence[Any]) -> Nested | None:
+        """Add cells of different kinds one by one; null is an empty cell."""
+        numbers: list[tuple[int, float]] = []
+        words: list[tuple[int, str | bool]] = []
+        objects: list[tuple[int, Mapping[str, Any]]] = []
+        for row, value in zip(rows, values, strict=True):
+            if isinstance(value, (bool, str)):
+                if value in _NUMBER_WORDS:
+                    numbers.append((row, _NUMBER_WORDS[str(value)]))
+                else:
+                    words.append((row, value))
+            elif isinstance(value, (float, int)):
+                numbers.append((row, value))
+            elif isinstance(value, dict):
+                objects.append((row, value))
+            elif isinstance(value, list):
+                self._remarks[_LIST.format(name=shown(name))] = 1
+        if numbers:
+            self._add_numbers(name, *_apart(numbers), True)
+        if words:
+            self._add_words(name, *_apart(words))
+        return _apart(objects) if objects else None
+
+
+def _apart(cells: Sequence[tuple[int, _Value]]) -> tuple[list[int], list[_Value]]:
+    return [row for row, _ in cells], [value for _, value in cells]
+
+
+def _clean(word: _Word) -> _Word:
+    """A word without lone surrogates, which no UTF-8 can hold."""
+    if isinstance(word, str) and not word.isascii():
+        return word.encode("utf-8", "replace").decode()
+    return word
+
+
+def _as_float(value: float) -> float:
+    """The nearest float64, infinite where an integer is beyond all of them."""
+    try:
+        return float(value)
+    except OverflowError:
+        return float("inf") if value > 0 else float("-inf")
+
+
+def _run_name(value: object) -> str:
+    """What names a run, as JSON writes it; empty for what can't."""
+    if isinstance(value, str):
+        return value
+    return json.dumps(value) if isinstance(value, (bool, int, float)) else ""
+
 
 LONGEST_LINE = 1 << 24
 _BLOCK = 1 << 18

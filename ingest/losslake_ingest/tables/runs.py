@@ -12,7 +12,7 @@ from losslake_ingest.report import Quarantined
 from losslake_ingest.rules import Rule
 from losslake_ingest.run_log import LoggedRows, RunLog, Scalar
 from losslake_ingest.study import LARGEST_EXACT_INTEGER
-from losslake_ingest.tables.csv_layout import is_number
+from losslake_ingest.tables.csv_rows import is_number
 from losslake_ingest.tables.table import CHANGING_TEXT, Codes, Numbers, Table, Words, shown
 from losslake_schema.reached import Floats, Integers
 

@@ -7,11 +7,22 @@ from dataclasses import dataclass
 from importlib import resources
 from string import Template
 
-from losslake.cli.reports.learning_rates import LINEAR, SQUARE_ROOT, Growth, growth_table, growths
-from losslake.cli.reports.markdown import number, share
-from losslake.cli.reports.pairs import Change, change_table, changes, grows
-from losslake.cli.reports.solution_quality import Loss, beyond_chance, loss_table, losses
-from losslake.cli.reports.subject import Question, Subject, subject
+from losslake.cli.reports.findings import (
+    LINEAR,
+    SQUARE_ROOT,
+    Change,
+    Growth,
+    Loss,
+    beyond_chance,
+    change_table,
+    changes,
+    grows,
+    growth_table,
+    growths,
+    loss_table,
+    losses,
+)
+from losslake.cli.reports.subject import Question, Subject, number, share, subject
 from losslake.cli.reports.transitions import Transition, disjoint_pairs, known_sizes, transition_table, transitions
 from losslake.questions.release_view import ReleaseView
 from losslake_schema.errors import LossLakeError

@@ -1,14 +1,17 @@
-"""What a report is about: goals, and pairs of workloads that differ in one thing."""
+"""What a report is about: goals, and pairs of workloads that differ in one thing.
+
+Numbers and tables as Markdown.
+"""
 
 from __future__ import annotations
 
 import tomllib
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from importlib import resources
 
-from losslake.questions.goal import Goal
 from losslake.questions.release_view import ReleaseView
-from losslake.questions.selection import Selection
+from losslake.questions.selection import Goal, Selection
 from losslake_schema.names import Workload
 
 
@@ -75,3 +78,35 @@ def subject(name: str) -> Subject:
             for pair in document["pair"]
         ),
     )
+
+
+NOTHING = "\u2013"
+
+
+def table(headings: Sequence[str], rows: Iterable[Sequence[str]]) -> str:
+    """A table; the first column to the left, the others to the right."""
+    marks = ["---", *["--:"] * (len(headings) - 1)]
+    return "\n".join("| " + " | ".join(row) + " |" for row in (headings, marks, *rows))
+
+
+def number(value: float | None, digits: int = 3) -> str:
+    """A number to so many significant digits, whole ones from 1,000 on with all of theirs; a dash for none."""
+    if value is None:
+        return NOTHING
+    return f"{value:,.0f}" if abs(value) >= 10**digits else f"{value:.{digits}g}"
+
+
+def interval(lower: float | None, upper: float | None) -> str:
+    """From … to …; what is open at one end says so."""
+    if lower is None and upper is None:
+        return NOTHING
+    if lower is None:
+        return f"≤ {number(upper)}"
+    if upper is None:
+        return f"≥ {number(lower)}"
+    return f"{number(lower)} to {number(upper)}"
+
+
+def share(count: int, total: int) -> str:
+    """So many of so many."""
+    return f"{count} of {total}"

@@ -8,8 +8,7 @@ from dataclasses import dataclass
 from itertools import combinations
 from typing import Any
 
-from losslake.cli.reports.markdown import NOTHING, interval, number, table
-from losslake.cli.reports.subject import Question
+from losslake.cli.reports.subject import NOTHING, Question, interval, number, table
 from losslake.questions.analysis.critical_batch_size import critical_batch_size
 from losslake.questions.analysis.regimes import AS_DEFINED, DIMINISHING, MAXIMAL, PERFECT, regimes
 from losslake.questions.release_view import ReleaseView

@@ -16,7 +16,7 @@ from losslake.figures.curve_colours import ColourBy
 from losslake.figures.drawings.curve_lines import Line
 from losslake.questions.errors import BadParameter
 from losslake.questions.release_view import ReleaseView
-from losslake.questions.workload_labels import workload_labels
+from losslake.questions.workload_facts import workload_labels
 from losslake_schema.names import Study, Workload
 from losslake_schema.reached import hits, sign_of
 from losslake_schema.tables import STATUSES

@@ -8,8 +8,7 @@ from dataclasses import dataclass, field
 import numpy as np
 import pyarrow as pa
 
-from losslake.analysis.break_points import max_useful_batch_size, perfect_scaling_end
-from losslake.analysis.break_points_of_curves import PERFECT_WITHIN, USEFUL_WITHIN
+from losslake.analysis.break_points import PERFECT_WITHIN, USEFUL_WITHIN, max_useful_batch_size, perfect_scaling_end
 from losslake.figures.charts.scaling import Regimes
 
 

@@ -14,7 +14,7 @@ from losslake.figures.drawings.series import goal_text
 from losslake.figures.layout import columns_of, grid_panels
 from losslake.figures.panel import Panel, Series
 from losslake.questions.errors import BadParameter
-from losslake.questions.workload_labels import workload_labels
+from losslake.questions.workload_facts import workload_labels
 
 _MOST_PANELS = 40
 

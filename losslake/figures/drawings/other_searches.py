@@ -7,10 +7,10 @@ from dataclasses import replace
 
 import pyarrow as pa
 
-from losslake.analysis.another_search import Range, range_of_best
+from losslake.analysis.best_of_n import Range, range_of_best
 from losslake.figures.drawing import Drawing
 from losslake.figures.panel import Series
-from losslake.questions.analysis.populations import DIVERGED, NON_DIVERGENT, populations
+from losslake.questions.populations import DIVERGED, NON_DIVERGENT, populations
 
 EXPLAINED = "Thin bars: 5% to 95% range of the best of half as many trials."
 

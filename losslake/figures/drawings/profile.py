@@ -10,7 +10,7 @@ from losslake.figures.charts.profile import profile_chart
 from losslake.figures.drawing import Drawing, Drawn
 from losslake.figures.drawings.series import goal_text, names_of
 from losslake.figures.panel import Series
-from losslake.questions.workload_labels import workload_labels
+from losslake.questions.workload_facts import workload_labels
 
 _MOST_SCORES = 4
 

@@ -11,8 +11,8 @@ from losslake.figures.charts.ratio import ratio_chart
 from losslake.figures.drawing import Drawing, Drawn
 from losslake.figures.drawings.series import goal_text
 from losslake.figures.panel import Series
-from losslake.questions.size_ranges import at_sizes
-from losslake.questions.workload_labels import workload_labels
+from losslake.questions.wording import at_sizes
+from losslake.questions.workload_facts import workload_labels
 
 _TOLD = ("fewer", "more")
 _COLUMNS = pa.schema(

@@ -9,8 +9,8 @@ import pyarrow.compute as pc
 
 from losslake.figures.drawing import Drawing
 from losslake.figures.panel import Series
-from losslake.questions.goal import Goal
-from losslake.questions.workload_labels import workload_labels
+from losslake.questions.selection import Goal
+from losslake.questions.workload_facts import workload_labels
 
 
 def series_by_workload(drawing: Drawing) -> tuple[str, list[Series]]:

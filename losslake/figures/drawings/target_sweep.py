@@ -10,7 +10,7 @@ from losslake.figures.charts.target_sweep import QUANTITIES, target_sweep_chart
 from losslake.figures.drawing import Drawing, Drawn
 from losslake.figures.layout import columns_of, grid_panels
 from losslake.figures.panel import Series
-from losslake.questions.workload_labels import workload_labels
+from losslake.questions.workload_facts import workload_labels
 
 
 def draw(drawing: Drawing) -> Drawn:

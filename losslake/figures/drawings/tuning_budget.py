@@ -11,7 +11,7 @@ from losslake.figures.drawing import Drawing, Drawn
 from losslake.figures.drawings.series import goal_text
 from losslake.figures.layout import columns_of, grid_panels
 from losslake.figures.panel import Series
-from losslake.questions.workload_labels import workload_labels
+from losslake.questions.workload_facts import workload_labels
 
 _POPULATION = "launched"
 

@@ -8,8 +8,7 @@ from typing import Any
 import pyarrow as pa
 
 from losslake.figures.papers.paper import Curve, Figure, Paper, paper, papers
-from losslake.output.answer import Answer
-from losslake.output.column import row_shape
+from losslake.output.answer import Answer, row_shape
 from losslake.questions.release_view import ReleaseView
 
 PAPERS = row_shape(

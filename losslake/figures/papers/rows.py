@@ -9,13 +9,13 @@ from typing import Any
 
 import pyarrow as pa
 
-from losslake.analysis.effective_learning_rate import effective_learning_rate
+from losslake.analysis.tuned_study import effective_learning_rate
 from losslake.figures.papers.curve_search import CurveSearch, NoData, search_curve
 from losslake.figures.papers.paper import Curve, Figure, Panel
-from losslake.output.column import row_shape
-from losslake.questions.goal import Goal
+from losslake.output.answer import row_shape
 from losslake.questions.release_view import ReleaseView
 from losslake.questions.search import at
+from losslake.questions.selection import Goal
 from losslake.questions.study_results import StudyResults, study_results
 from losslake_schema.reached import NEVER
 from losslake_schema.tables import STATUSES

@@ -11,10 +11,9 @@ from pyiceberg.table.metadata import TableMetadata
 from pyiceberg.table.refs import SnapshotRef
 from pyiceberg.table.update.snapshot import ExpireSnapshots, ManageSnapshots
 
-from losslake.lake.iceberg import ATTEMPTS
-from losslake.lake.iceberg_transaction import QuickTransaction
+from losslake.lake.iceberg import ATTEMPTS, QuickTransaction
 from losslake.lake.lake import Lake
-from losslake.lake.maintenance.terms import Terms
+from losslake.lake.maintenance.unlisting import Terms
 from losslake_schema.database import Release
 
 _BRANCH = re.compile(r"(ingest|adopt|compact)-[0-9a-f]{32}")

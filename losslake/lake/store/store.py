@@ -6,13 +6,12 @@ from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from datetime import datetime
 from pathlib import Path
-from typing import TYPE_CHECKING, Protocol
+from typing import Protocol
 
 import duckdb
 import pyarrow as pa
 
-if TYPE_CHECKING:
-    from losslake.lake.manifest import DataFile
+from losslake_schema.names import Study, Workload
 
 
 @dataclass(frozen=True)
@@ -22,6 +21,30 @@ class StoredFile:
     path: str
     bytes: int
     modified: datetime
+
+
+@dataclass(frozen=True, slots=True)
+class DataFile:
+    """A Parquet file of the lake; path is relative to the lake; the partition is None in a small table."""
+
+    table: str
+    path: str
+    bytes: int
+    sha256: str
+    rows: int
+    collection: str | None = None
+    dataset: str | None = None
+    model: str | None = None
+    optimizer: str | None = None
+    batch_size: int | None = None
+
+    @property
+    def study(self) -> Study | None:
+        """The study whose partition the file is in."""
+        if None in (self.collection, self.dataset, self.model, self.optimizer, self.batch_size):
+            return None
+        assert self.collection and self.dataset and self.model and self.optimizer and self.batch_size is not None
+        return Study(Workload(self.collection, self.dataset, self.model, self.optimizer), self.batch_size)
 
 
 @dataclass(frozen=True)

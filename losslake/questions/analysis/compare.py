@@ -10,21 +10,16 @@ import pyarrow as pa
 
 from losslake.analysis.equal_budget import chances, flips, ranks
 from losslake.analysis.performance_profile import geometric_mean_of_ratios
-from losslake.output.answer import Answer
-from losslake.output.column import row_shape
-from losslake.questions.analysis.admitted_steps import admitted_steps
-from losslake.questions.analysis.comparison_conclusions import conclusions
+from losslake.output.answer import Answer, row_shape
 from losslake.questions.analysis.comparison_warnings import comparison_warnings
-from losslake.questions.analysis.contest import Contest, Entry, contest
-from losslake.questions.analysis.differences import Difference, differences, steps_ratio
 from losslake.questions.analysis.finding import Finding
-from losslake.questions.analysis.scaling_curve import scaling_curve
+from losslake.questions.comparison_words import conclusions
+from losslake.questions.contest import Contest, Difference, Entry, admitted_steps, contest, differences, steps_ratio
 from losslake.questions.errors import BadParameter
-from losslake.questions.facts import facts_of
-from losslake.questions.goal import Goal
 from losslake.questions.release_view import ReleaseView
-from losslake.questions.search import Search, search
-from losslake.questions.selection import Selection
+from losslake.questions.scaling_curve import scaling_curve
+from losslake.questions.search import Search, facts_of, search
+from losslake.questions.selection import Goal, Selection
 from losslake_schema.names import Workload
 from losslake_schema.reached import Floats
 

@@ -6,9 +6,8 @@ from collections.abc import Iterator, Sequence
 
 import numpy as np
 
-from losslake.questions.analysis.contest import Contest
-from losslake.questions.analysis.resolution import ended_sooner, is_unresolved
-from losslake.questions.analysis.scaling_curve import ScalingCurve
+from losslake.questions.contest import Contest, ended_sooner, is_unresolved
+from losslake.questions.scaling_curve import ScalingCurve
 from losslake_schema.reached import Floats
 
 NEARLY_ALL = 0.9

@@ -18,21 +18,16 @@ from losslake.analysis.critical_batch_size import (
     mccandlish2018,
     zhang2024,
 )
+from losslake.analysis.fit_intervals import Range
 from losslake.analysis.hyperbola import Kind
-from losslake.analysis.refits import Range
-from losslake.analysis.scaling_shape import scaling_shape
-from losslake.output.answer import Answer
-from losslake.output.column import row_shape
-from losslake.questions.analysis.curve_warnings import curve_warnings
+from losslake.analysis.log_curves import scaling_shape
+from losslake.output.answer import Answer, row_shape
 from losslake.questions.analysis.finding import Finding
-from losslake.questions.analysis.scaling_curve import scaling_curve, trial_steps
-from losslake.questions.analysis.usable_curve import UsableCurve, usable_curve
 from losslake.questions.errors import BadParameter
-from losslake.questions.facts import facts_of
-from losslake.questions.goal import Goal
 from losslake.questions.release_view import ReleaseView
-from losslake.questions.search import search
-from losslake.questions.selection import Selection
+from losslake.questions.scaling_curve import UsableCurve, curve_warnings, scaling_curve, trial_steps, usable_curve
+from losslake.questions.search import facts_of, search
+from losslake.questions.selection import Goal, Selection
 from losslake_schema.reached import Floats
 
 CRITICAL_BATCH_SIZE = row_shape(

@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 import pyarrow as pa
 
-from losslake.index.measurement_files import measurements
+from losslake.index.study_files import measurements
 from losslake.questions.release_view import ReleaseView
 from losslake.questions.search import Search, at
 from losslake_schema.reached import NEVER, Floats, Integers

@@ -8,9 +8,8 @@ from statistics import median
 from typing import Any
 
 from losslake.analysis.heuristics import HEURISTICS
-from losslake.analysis.learning_rate_exponent import LearningRateExponent
-from losslake.analysis.learning_rate_forms import FormComparison
-from losslake.questions.analysis.metaparameter_optima import WorkloadOptima
+from losslake.analysis.learning_rate_growth import FormComparison, LearningRateExponent
+from losslake.questions.study_optima import WorkloadOptima
 
 
 def exponent_facts(workload: str, found: LearningRateExponent) -> dict[str, Any]:

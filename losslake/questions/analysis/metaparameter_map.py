@@ -8,21 +8,15 @@ from typing import Any
 import numpy as np
 import pyarrow as pa
 
-from losslake.analysis.effective_learning_rate import effective_learning_rates
 from losslake.analysis.goal_region import OUTCOMES, fraction_reaching, goal_probability_of_others
-from losslake.analysis.tuned_study import places
-from losslake.output.answer import Answer
-from losslake.output.column import row_shape
-from losslake.output.finite import finite
+from losslake.analysis.tuned_study import effective_learning_rates, places
+from losslake.output.answer import Answer, row_shape
+from losslake.output.plain import finite
 from losslake.questions.analysis.finding import Finding
-from losslake.questions.analysis.trial_outcomes import outcomes_of
-from losslake.questions.analysis.tuned_studies import metaparameters_of
-from losslake.questions.facts import facts_of
-from losslake.questions.goal import Goal
-from losslake.questions.of_batch_sizes import of_batch_sizes
 from losslake.questions.release_view import ReleaseView
-from losslake.questions.search import Search, at, search
-from losslake.questions.selection import Selection
+from losslake.questions.search import Search, at, facts_of, of_batch_sizes, search
+from losslake.questions.selection import Goal, Selection
+from losslake.questions.study_optima import metaparameters_of, outcomes_of
 from losslake_schema.reached import NEVER, Floats, Integers
 from losslake_schema.tables import STATUSES
 

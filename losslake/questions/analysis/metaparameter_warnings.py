@@ -4,9 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 
-from losslake.analysis.learning_rate_exponent import LearningRateExponent
-from losslake.analysis.learning_rate_forms import FormComparison
-from losslake.questions.analysis.metaparameter_optima import Optimum, WorkloadOptima
+from losslake.analysis.learning_rate_growth import FormComparison, LearningRateExponent
+from losslake.questions.study_optima import Optimum, WorkloadOptima
 
 
 def left_out_of(of_one: WorkloadOptima) -> Iterator[str]:

@@ -8,21 +8,17 @@ from typing import Any
 import numpy as np
 import pyarrow as pa
 
-from losslake.analysis.learning_rate_exponent import learning_rate_exponent
-from losslake.analysis.learning_rate_forms import learning_rate_forms
-from losslake.analysis.near_optimal import WITHIN
-from losslake.output.answer import Answer
-from losslake.output.column import row_shape
+from losslake.analysis.goal_region import WITHIN
+from losslake.analysis.learning_rate_growth import learning_rate_exponent, learning_rate_forms
+from losslake.output.answer import Answer, row_shape
 from losslake.questions.analysis.finding import Finding
 from losslake.questions.analysis.learning_rate_facts import exponent_facts, form_facts, heuristic_facts
-from losslake.questions.analysis.metaparameter_optima import Optimum, WorkloadOptima, workload_optima
 from losslake.questions.analysis.metaparameter_warnings import left_out_of, warnings_of
 from losslake.questions.errors import BadParameter
-from losslake.questions.facts import facts_of
-from losslake.questions.goal import Goal
 from losslake.questions.release_view import ReleaseView
-from losslake.questions.search import search
-from losslake.questions.selection import Selection
+from losslake.questions.search import facts_of, search
+from losslake.questions.selection import Goal, Selection
+from losslake.questions.study_optima import Optimum, WorkloadOptima, workload_optima
 
 OPTIMA = row_shape(
     "metaparameter-optima", "workload", "batch_size", "trial_id", "steps", "n_trials", "n_reached",

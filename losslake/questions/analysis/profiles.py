@@ -16,17 +16,13 @@ from losslake.analysis.performance_profile import (
     share_within,
     trapezoid_scores,
 )
-from losslake.output.answer import Answer
-from losslake.output.column import row_shape
-from losslake.questions.analysis.admitted_steps import admitted_steps
-from losslake.questions.analysis.contest import Contest, Entry, contest
+from losslake.output.answer import Answer, row_shape
 from losslake.questions.analysis.finding import Finding
+from losslake.questions.contest import Contest, Entry, admitted_steps, contest
 from losslake.questions.errors import BadParameter
-from losslake.questions.facts import facts_of
-from losslake.questions.goal import Goal
 from losslake.questions.release_view import ReleaseView
-from losslake.questions.search import Search, search
-from losslake.questions.selection import Selection
+from losslake.questions.search import Search, facts_of, search
+from losslake.questions.selection import Goal, Selection
 from losslake_schema.names import Workload
 from losslake_schema.reached import Comparator, Flags, Floats
 

@@ -10,20 +10,18 @@ import numpy as np
 import pyarrow as pa
 
 from losslake.analysis.quality import SATURATED, Budget, best_within, is_within_training, share_of_run, shared_budgets
-from losslake.output.answer import Answer
-from losslake.output.column import row_shape
-from losslake.output.finite import finite
-from losslake.questions.analysis.endings import Endings, endings
-from losslake.questions.analysis.envelopes import StudyEnvelopes, study_envelopes
+from losslake.output.answer import Answer, row_shape
+from losslake.output.plain import finite
 from losslake.questions.analysis.finding import Finding
 from losslake.questions.analysis.quality_conclusions import Conclusion, conclusion
+from losslake.questions.endings import Endings, endings
 from losslake.questions.errors import BadParameter
-from losslake.questions.facts import facts_of
-from losslake.questions.in_words import listed, unequal_searches
 from losslake.questions.release_view import ReleaseView
 from losslake.questions.scaling import examples_of
-from losslake.questions.search import Search, at, search
+from losslake.questions.search import Search, at, facts_of, search
 from losslake.questions.selection import Selection
+from losslake.questions.sweep import StudyEnvelopes, study_envelopes
+from losslake.questions.wording import listed, unequal_searches
 from losslake_schema.reached import NEVER, Floats, Integers
 
 QUALITY = row_shape(

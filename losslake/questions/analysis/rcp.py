@@ -8,18 +8,14 @@ from typing import Any
 
 import pyarrow as pa
 
-from losslake.analysis.rcp import ReferencePoint, Rules
-from losslake.analysis.rcp_check import Verdict, check
-from losslake.output.answer import Answer
-from losslake.output.column import row_shape
+from losslake.analysis.rcp import ReferencePoint, Rules, Verdict, check
+from losslake.output.answer import Answer, row_shape
 from losslake.questions.analysis.finding import Finding
-from losslake.questions.analysis.rcp_reference import Reference, Runs, reference, runs_of, searched_batch_sizes
 from losslake.questions.errors import BadParameter
-from losslake.questions.facts import facts_of
-from losslake.questions.goal import Goal
+from losslake.questions.rcp_reference import Reference, Runs, reference, runs_of, searched_batch_sizes
 from losslake.questions.release_view import ReleaseView
-from losslake.questions.search import search
-from losslake.questions.selection import Selection
+from losslake.questions.search import facts_of, search
+from losslake.questions.selection import Goal, Selection
 from losslake_schema.names import Workload
 
 RCP = row_shape(

@@ -9,24 +9,24 @@ from typing import Any
 import numpy as np
 import pyarrow as pa
 
-from losslake.analysis.break_points import BreakPoint, max_useful_batch_size, perfect_scaling_end
-from losslake.analysis.break_points_of_curves import PERFECT_WITHIN, USEFUL_WITHIN
-from losslake.analysis.scaling_shape import UNDERTUNED_TAU, ScalingShape, scaling_shape
-from losslake.output.answer import Answer
-from losslake.output.column import row_shape
-from losslake.output.finite import finite, whole
-from losslake.questions.analysis.curve_warnings import curve_warnings
+from losslake.analysis.break_points import (
+    PERFECT_WITHIN,
+    USEFUL_WITHIN,
+    BreakPoint,
+    max_useful_batch_size,
+    perfect_scaling_end,
+)
+from losslake.analysis.log_curves import UNDERTUNED_TAU, ScalingShape, scaling_shape
+from losslake.output.answer import Answer, row_shape
+from losslake.output.plain import finite, whole
 from losslake.questions.analysis.finding import Finding
-from losslake.questions.analysis.scaling_curve import scaling_curve
-from losslake.questions.analysis.usable_curve import UsableCurve, usable_curve
 from losslake.questions.errors import BadParameter
-from losslake.questions.facts import facts_of
-from losslake.questions.goal import Goal
-from losslake.questions.in_words import lone_batch_size
 from losslake.questions.release_view import ReleaseView
 from losslake.questions.scaling import examples_of
-from losslake.questions.search import search
-from losslake.questions.selection import Selection
+from losslake.questions.scaling_curve import UsableCurve, curve_warnings, scaling_curve, usable_curve
+from losslake.questions.search import facts_of, search
+from losslake.questions.selection import Goal, Selection
+from losslake.questions.wording import lone_batch_size
 from losslake_schema.reached import Floats
 
 REGIMES = row_shape(

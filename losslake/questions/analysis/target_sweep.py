@@ -10,23 +10,19 @@ from typing import Any, Literal
 import numpy as np
 import pyarrow as pa
 
-from losslake.analysis.break_points_of_curves import NONE, BreakPoints
+from losslake.analysis.break_points import NONE, BreakPoints
 from losslake.analysis.envelope import breakpoints
-from losslake.analysis.identified_fits import IdentifiedFits
+from losslake.analysis.identifiability import IdentifiedFits
 from losslake.analysis.target_sweep import Ranks, chosen_targets, coverage, ranks, reach
-from losslake.output.answer import Answer
-from losslake.output.column import row_shape
-from losslake.output.finite import finite, whole
-from losslake.questions.analysis.envelopes import StudyEnvelopes, study_envelopes
+from losslake.output.answer import Answer, row_shape
+from losslake.output.plain import finite, whole
 from losslake.questions.analysis.finding import Finding
-from losslake.questions.analysis.sweep import Sweep
-from losslake.questions.analysis.sweep_claims import claims, shared_sizes, steps_at_shared_sizes
 from losslake.questions.errors import BadParameter
-from losslake.questions.facts import facts_of
 from losslake.questions.release_view import ReleaseView
 from losslake.questions.scaling import target_grid
-from losslake.questions.search import search
+from losslake.questions.search import facts_of, search
 from losslake.questions.selection import Selection
+from losslake.questions.sweep import StudyEnvelopes, Sweep, claims, shared_sizes, steps_at_shared_sizes, study_envelopes
 from losslake_schema.reached import Comparator, Floats, strict_bound
 
 TARGET_SWEEP = row_shape(

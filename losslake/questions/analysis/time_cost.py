@@ -10,24 +10,20 @@ import numpy as np
 import numpy.typing as npt
 import pyarrow as pa
 
-from losslake.analysis.break_points_of_curves import NONE, USEFUL_WITHIN, BreakPoints, max_useful
-from losslake.analysis.identified_fits import identified_fits
+from losslake.analysis.break_points import NONE, USEFUL_WITHIN, BreakPoints, max_useful
+from losslake.analysis.identifiability import identified_fits
 from losslake.analysis.time_cost import goodput, is_on_front, statistical_efficiency, throughput
-from losslake.output.answer import Answer
-from losslake.output.column import row_shape
-from losslake.output.finite import finite
+from losslake.output.answer import Answer, row_shape
+from losslake.output.plain import finite
 from losslake.questions.analysis.finding import Finding
 from losslake.questions.analysis.hit_times import hit_times
-from losslake.questions.analysis.scaling_curve import ScalingCurve, never_reached, scaling_curve
-from losslake.questions.analysis.usable_curve import usable_curve
 from losslake.questions.errors import BadParameter
-from losslake.questions.facts import facts_of
-from losslake.questions.goal import Goal
-from losslake.questions.in_words import lone_batch_size
 from losslake.questions.release_view import ReleaseView
 from losslake.questions.scaling import examples_of
-from losslake.questions.search import Search, at, search
-from losslake.questions.selection import Selection
+from losslake.questions.scaling_curve import ScalingCurve, never_reached, scaling_curve, usable_curve
+from losslake.questions.search import Search, at, facts_of, search
+from losslake.questions.selection import Goal, Selection
+from losslake.questions.wording import lone_batch_size
 from losslake_schema.names import Workload
 from losslake_schema.reached import NEVER, Floats, Integers
 

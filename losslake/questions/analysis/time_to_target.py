@@ -8,17 +8,13 @@ from typing import Any
 import numpy as np
 import pyarrow as pa
 
-from losslake.analysis.proportion import wilson
-from losslake.analysis.survival import CENSORED, DIVERGED, REACHED, Survival, survival
-from losslake.output.answer import Answer
-from losslake.output.column import row_shape
+from losslake.analysis.survival import CENSORED, DIVERGED, REACHED, Survival, survival, wilson
+from losslake.output.answer import Answer, row_shape
 from losslake.questions.analysis.finding import Finding
-from losslake.questions.facts import facts_of
-from losslake.questions.goal import Goal
-from losslake.questions.in_words import listed, not_admitted
 from losslake.questions.release_view import ReleaseView
-from losslake.questions.search import Search, at, search
-from losslake.questions.selection import Selection
+from losslake.questions.search import Search, at, facts_of, search
+from losslake.questions.selection import Goal, Selection
+from losslake.questions.wording import listed, not_admitted
 from losslake_schema.reached import NEVER, Integers
 from losslake_schema.tables import STATUSES
 

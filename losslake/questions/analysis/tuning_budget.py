@@ -8,26 +8,25 @@ from typing import Any
 import numpy as np
 import pyarrow as pa
 
-from losslake.analysis.another_search import AnotherSearch, Range, another_search
 from losslake.analysis.best_of_n import (
+    AnotherSearch,
+    Range,
+    another_search,
     chance_of_reaching,
     expected_best,
     expected_best_with_replacement,
     quantiles,
     trials_needed,
 )
-from losslake.analysis.proportion import wilson
-from losslake.output.answer import Answer
-from losslake.output.column import row_shape
+from losslake.analysis.survival import wilson
+from losslake.output.answer import Answer, row_shape
 from losslake.questions.analysis.finding import Finding
-from losslake.questions.analysis.populations import POPULATIONS, Population, populations
 from losslake.questions.errors import BadParameter
-from losslake.questions.facts import facts_of
-from losslake.questions.goal import Goal
-from losslake.questions.in_words import listed, not_admitted, unequal_searches
+from losslake.questions.populations import POPULATIONS, Population, populations
 from losslake.questions.release_view import ReleaseView
-from losslake.questions.search import search
-from losslake.questions.selection import Selection
+from losslake.questions.search import facts_of, search
+from losslake.questions.selection import Goal, Selection
+from losslake.questions.wording import listed, not_admitted, unequal_searches
 from losslake_schema.reached import Integers, sign_of
 
 TUNING_BUDGET = row_shape(

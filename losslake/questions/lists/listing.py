@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from losslake.output.column import Column, RowShape, row_shape
+from losslake.output.answer import Column, RowShape, row_shape
 
 WORKLOAD_KEYS = ("collection", "dataset", "model", "optimizer")
 

@@ -15,9 +15,9 @@ from typing import Any
 import orjson
 from duckdb import ColumnExpression, ConstantExpression, Expression
 
-from losslake.output.column import Column
+from losslake.output.answer import Column
 from losslake.questions.errors import BadParameter
-from losslake.questions.lists.conditions import all_of, any_of
+from losslake.questions.lists.filters import all_of, any_of
 from losslake_schema.names import LARGEST_INTEGER
 
 LONGEST_CURSOR = 16_000

@@ -12,7 +12,7 @@ from duckdb import ColumnExpression
 
 from losslake.output.answer import Answer, begun
 from losslake.questions.errors import BadParameter
-from losslake.questions.lists.conditions import Condition, expression
+from losslake.questions.lists.filters import Condition, expression
 from losslake.questions.lists.listing import Listing
 from losslake.questions.lists.paging import Cursor, SortKey, after, digest_of
 

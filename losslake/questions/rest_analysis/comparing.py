@@ -11,11 +11,11 @@ from losslake.questions.analysis.compare import COMPARE, compare
 from losslake.questions.analysis.profiles import PARTS, PROFILES, Part, profiles
 from losslake.questions.described_facts import SELECTION_FACTS, fact, facts_named
 from losslake.questions.errors import BadParameter
-from losslake.questions.named import named_workload
 from losslake.questions.parameters import WORKLOAD, ComparatorParameters, GoalParameters, Natural, unit
 from losslake.questions.question import Question
 from losslake.questions.rest_analysis.facts import FINDING_FACTS, analysis_facts
 from losslake.questions.rest_analysis.shapes import COUNT, FLAG, NAME, NUMBER, list_of, or_null
+from losslake.questions.selection import named_workload
 from losslake_schema.names import Workload
 
 _SIZES = {"type": "array", "items": COUNT}

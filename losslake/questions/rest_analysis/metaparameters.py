@@ -6,7 +6,7 @@ from typing import Annotated, get_args
 
 from pydantic import Field
 
-from losslake.analysis.near_optimal import WITHIN
+from losslake.analysis.goal_region import WITHIN
 from losslake.questions.analysis.metaparameter_map import MAP, metaparameter_map
 from losslake.questions.analysis.metaparameters import OPTIMA, metaparameter_optima
 from losslake.questions.parameters import BatchSizeParameters, GoalParameters, Natural, Status, unit

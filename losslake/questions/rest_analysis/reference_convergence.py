@@ -9,14 +9,14 @@ import numpy as np
 from pydantic import Field
 
 from losslake.questions.analysis.rcp import RCP, RcpQuestion, rcp
-from losslake.questions.analysis.rcp_reference import Runs
 from losslake.questions.described_facts import fact
 from losslake.questions.errors import BadParameter
-from losslake.questions.named import named_workload
 from losslake.questions.parameters import GoalParameters, Natural, unit
 from losslake.questions.question import Question
+from losslake.questions.rcp_reference import Runs
 from losslake.questions.rest_analysis.facts import analysis_facts
 from losslake.questions.rest_analysis.shapes import COUNT, FLAG, NAME, NUMBER, list_of, or_null
+from losslake.questions.selection import named_workload
 from losslake_schema.names import Workload
 
 MOST_RUNS = 1000

@@ -6,10 +6,10 @@ from typing import Annotated
 
 from pydantic import Field
 
-from losslake.analysis.break_points_of_curves import PERFECT_WITHIN, USEFUL_WITHIN
+from losslake.analysis.break_points import PERFECT_WITHIN, USEFUL_WITHIN
 from losslake.analysis.critical_batch_size import OPTIMAL_BATCH_SIZE, OVERHEAD
 from losslake.analysis.hyperbola import Kind
-from losslake.analysis.scaling_shape import UNDERTUNED_TAU
+from losslake.analysis.log_curves import UNDERTUNED_TAU
 from losslake.questions.analysis.critical_batch_size import CRITICAL_BATCH_SIZE, FitOptions, critical_batch_size
 from losslake.questions.analysis.regimes import REGIMES, Tolerances, regimes
 from losslake.questions.described_facts import fact

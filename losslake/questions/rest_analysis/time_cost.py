@@ -6,7 +6,7 @@ from typing import Annotated
 
 from pydantic import Field
 
-from losslake.analysis.break_points_of_curves import USEFUL_WITHIN
+from losslake.analysis.break_points import USEFUL_WITHIN
 from losslake.questions.analysis.time_cost import TIME_COST, time_cost
 from losslake.questions.described_facts import fact
 from losslake.questions.parameters import WORKLOAD, GoalParameters, unit

@@ -7,7 +7,7 @@ from fastapi.responses import Response
 from starlette.concurrency import run_in_threadpool
 
 from losslake.lake.croissant import CROISSANT_PLACE
-from losslake.lake.places import url_path
+from losslake.lake.manifest import url_path
 from losslake.questions.errors import UnknownName
 from losslake_service.files.base_url import base_url
 from losslake_service.files.conditions import not_modified

@@ -10,8 +10,7 @@ from pydantic import BaseModel, ConfigDict, Field
 from starlette.concurrency import run_in_threadpool
 
 from losslake.index.file_list import FILES as COLUMNS
-from losslake.output.answer import Answer
-from losslake.output.column import row_shape
+from losslake.output.answer import Answer, row_shape
 from losslake.questions.described_facts import RELEASE
 from losslake.questions.parameters import ReleaseParameters
 from losslake.questions.question import Question

@@ -13,7 +13,7 @@ from losslake.index.file_list import file_list
 from losslake.lake.croissant import CROISSANT_PLACE, croissant
 from losslake.lake.documents import documents
 from losslake.lake.lake import Lake
-from losslake.lake.places import checksum_lines, places
+from losslake.lake.manifest import checksum_lines, places
 from losslake.questions.errors import UnknownName, near_numbers
 from losslake_schema.database import Release
 from losslake_schema.errors import UnknownRelease

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any
 
 import duckdb
 
-from losslake.lake.store.range_reader import RangeReader
+from losslake.lake.store.bucket_store import RangeReader
 from losslake_service.sandbox import errors
 from losslake_service.sandbox.admission import Tables, tables_of
 from losslake_service.sandbox.confinement import MEGABYTE
@@ -22,7 +22,7 @@ from losslake_service.sandbox.spool import NotTabular, Spooled, spool
 from losslake_service.sandbox.stored_data import AsksForFiles
 
 if TYPE_CHECKING:
-    from losslake.lake.store.queries import StoredFiles
+    from losslake.lake.store.bucket_store import StoredFiles
 
 Admission = Callable[[duckdb.DuckDBPyConnection, str, Tables], duckdb.Statement]
 Parameters = list[Any] | dict[str, Any] | None
@@ -143,7 +143,7 @@ def _places(serving_file: Path, data_files: Path | AsksForFiles) -> list[str]:
 
 def _file_system(asks: AsksForFiles) -> StoredFiles:
     # Imported for lakes in buckets only: every worker would take a tenth of a second longer to start.
-    from losslake.lake.store.queries import StoredFiles
+    from losslake.lake.store.bucket_store import StoredFiles
 
     def opened(path: str, size: int) -> RangeReader:
         return RangeReader(lambda start, stop: asks.read(path, start, stop), size)
@@ -188,7 +188,7 @@ def _bound(statement: duckdb.Statement, parameters: Parameters) -> Parameters:
 
 def warm_up_stored_files() -> None:
     """Load what reading files through Python needs besides."""
-    from losslake.lake.store.queries import SCHEME, StoredFiles
+    from losslake.lake.store.bucket_store import SCHEME, StoredFiles
 
     text = b"a\n1\n"
     with duckdb.connect(config={"threads": 1, "async_threads": 1}) as connection:

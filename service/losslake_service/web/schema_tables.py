@@ -8,7 +8,7 @@ from dataclasses import dataclass
 import pyarrow as pa
 
 from losslake.index.serving import MACROS, VIEWS, sql
-from losslake.output.column import row_shape
+from losslake.output.answer import row_shape
 from losslake.questions.lists.listing import LISTINGS
 from losslake.questions.release_view import ReleaseView
 from losslake_schema.tables import PARTITIONED, STUDY_KEYS, TABLES, file_schema

@@ -8,11 +8,10 @@ from functools import cached_property
 from typing import Any
 from weakref import WeakKeyDictionary
 
-from losslake.questions.goal import Goal
 from losslake.questions.lists.listing import WORKLOAD_KEYS
 from losslake.questions.release_view import ReleaseView
 from losslake.questions.scaling import scaling
-from losslake.questions.selection import Selection
+from losslake.questions.selection import Goal, Selection
 from losslake_schema.names import Workload
 from losslake_service.web.goals import GoalShown, goals_of
 

@@ -17,10 +17,9 @@ from tensorboard.plugins.hparams import plugin_data_pb2
 from tensorboard.summary.writer.record_writer import RecordWriter
 from tensorboard.util import tensor_util
 
-from losslake_ingest.event_files.data import Data
 from losslake_ingest.event_files.events import parse_event
 from losslake_ingest.event_files.file import EventFile, in_order
-from losslake_ingest.event_files.records import Break, records
+from losslake_ingest.event_files.records import Break, Data, records
 from losslake_ingest.formats.tensorboard import FORMAT
 from losslake_ingest.mapping.mapping import LogMapping
 from losslake_ingest.report import Quarantined

@@ -16,8 +16,8 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-from losslake_ingest.formats.csv import FORMAT
 from losslake_ingest.formats.format import GLIMPSE, Glimpse
+from losslake_ingest.formats.tables import CSV
 from losslake_ingest.mapping.mapping import LogMapping, LookupTable
 from losslake_ingest.report import Quarantined
 from losslake_ingest.run_log import RunLog
@@ -31,7 +31,7 @@ NUMBER = re.compile(r"[+-]?((\d+\.?\d*|\.\d+)(e[+-]?\d+)?|inf|infinity|nan)", re
 
 
 def one_run(folder: Path, text: str | bytes) -> RunLog:
-    (run,) = runs(FORMAT, folder, {"log.csv": text if isinstance(text, bytes) else text.encode()})
+    (run,) = runs(CSV, folder, {"log.csv": text if isinstance(text, bytes) else text.encode()})
     return run
 
 
@@ -85,7 +85,7 @@ def test_lightning_writes_train_and_validation_in_rows_of_their_own(tmp_path: Pa
         {"epoch": 0, "step": 9, "val_loss": 2.25},
         {"epoch": 1, "step": 19, "train_loss": math.nan},
     ]
-    (run,) = runs(FORMAT, tmp_path, {"lightning_logs/version_0/metrics.csv": lightning_metrics(rows).encode()})
+    (run,) = runs(CSV, tmp_path, {"lightning_logs/version_0/metrics.csv": lightning_metrics(rows).encode()})
     found = columns(run)
     assert run.run == "lightning_logs/version_0/metrics.csv"
     assert found["step"] == [9, 9, 19]
@@ -228,7 +228,7 @@ def test_a_changing_column_of_text_is_left_out_and_named(tmp_path: Path) -> None
 
 def test_a_run_column_tells_the_runs_of_a_table_apart_in_order_of_appearance(tmp_path: Path) -> None:
     text = "run,step,opt,val\nb,1,adam,5\na,1,sgd,3\nb,2,adam,4\na,2,sgd,\nc,1,lamb,\n"
-    found = runs(FORMAT, tmp_path, {"x/log.csv": text.encode()}, BY_RUN)
+    found = runs(CSV, tmp_path, {"x/log.csv": text.encode()}, BY_RUN)
     assert [run.run for run in found] == ["x/log.csv#b", "x/log.csv#a", "x/log.csv#c"]
     assert [run.fields for run in found] == [
         {"run": "b", "opt": "adam"},
@@ -241,20 +241,20 @@ def test_a_run_column_tells_the_runs_of_a_table_apart_in_order_of_appearance(tmp
 
 
 def test_a_run_column_of_numbers_names_runs_as_they_are_written(tmp_path: Path) -> None:
-    found = runs(FORMAT, tmp_path, {"log.csv": b"run,step\n0.10,1\n7,1\n0.10,2\n12345678901234567890,3\n"}, BY_RUN)
+    found = runs(CSV, tmp_path, {"log.csv": b"run,step\n0.10,1\n7,1\n0.10,2\n12345678901234567890,3\n"}, BY_RUN)
     assert [run.run for run in found] == ["log.csv#0.10", "log.csv#7", "log.csv#12345678901234567890"]
     assert [run.fields["run"] for run in found] == [0.1, 7, 12345678901234567890.0]
 
 
 def test_without_its_run_column_nothing_of_a_table_is_stored(tmp_path: Path) -> None:
-    (item,) = read(FORMAT, tmp_path, {"log.csv": b"step,loss\n1,2\n"}, BY_RUN)
+    (item,) = read(CSV, tmp_path, {"log.csv": b"step,loss\n1,2\n"}, BY_RUN)
     assert isinstance(item, Quarantined)
     assert item.rule == "missing_fact"
     assert item.message == "there is no column 'run', by which the mapping tells runs apart; there are 'step', 'loss'"
 
 
 def test_rows_that_belong_to_no_run_are_quarantined_and_the_rest_is_kept(tmp_path: Path) -> None:
-    refused, run = read(FORMAT, tmp_path, {"log.csv": b"run,step\n,1\na,2\n ,3\na,4\n"}, BY_RUN)
+    refused, run = read(CSV, tmp_path, {"log.csv": b"run,step\n,1\na,2\n ,3\na,4\n"}, BY_RUN)
     assert isinstance(refused, Quarantined)
     assert refused.rule == "missing_fact"
     assert isinstance(run, RunLog)
@@ -266,7 +266,7 @@ def test_runs_of_a_table_are_those_of_a_loop_over_its_rows(
     tmp_path_factory: pytest.TempPathFactory, rows: list[tuple[str, str, str]]
 ) -> None:
     text = "run,at,v,w\n" + "".join(f"{run},{at},{v},{w}\n" for at, (run, v, w) in enumerate(rows))
-    found = read(FORMAT, tmp_path_factory.mktemp("runs"), {"log.csv": text.encode()}, BY_RUN)
+    found = read(CSV, tmp_path_factory.mktemp("runs"), {"log.csv": text.encode()}, BY_RUN)
     expected: dict[str, list[tuple[int, str, str]]] = {}
     for at, (run, v, w) in enumerate(rows):
         expected.setdefault(run, []).append((at, v, w))
@@ -315,7 +315,7 @@ def test_bytes_that_are_no_utf8_are_replaced_in_text(tmp_path: Path) -> None:
 
 def test_a_hundred_thousand_runs_in_one_table(tmp_path: Path) -> None:
     text = "run,step,loss,kind\n" + "".join(f"r{at},1,{at},k{at}\n" for at in range(100_000))
-    found = runs(FORMAT, tmp_path, {"log.csv": text.encode()}, BY_RUN)
+    found = runs(CSV, tmp_path, {"log.csv": text.encode()}, BY_RUN)
     assert len(found) == 100_000
     assert found[77_777].fields == {"run": "r77777", "step": 1, "loss": 77777, "kind": "k77777"}
 
@@ -324,7 +324,7 @@ def test_side_files_and_lookup_tables_are_no_logs(tmp_path: Path) -> None:
     mapping = LogMapping(side_files=["side.csv"], lookups=[LookupTable("tables/sizes.csv", ["a"], {})])
     text = b"step,loss\n1,2\n"
     files = dict.fromkeys(["run/side.csv", "tables/sizes.csv", "run/LOG.CSV", "run/log.tsv", "run/log.txt"], text)
-    assert [run.run for run in runs(FORMAT, tmp_path, files, mapping)] == ["run/LOG.CSV", "run/log.tsv"]
+    assert [run.run for run in runs(CSV, tmp_path, files, mapping)] == ["run/LOG.CSV", "run/log.tsv"]
 
 
 @pytest.mark.parametrize(
@@ -345,11 +345,11 @@ def test_side_files_and_lookup_tables_are_no_logs(tmp_path: Path) -> None:
     ],
 )
 def test_detection(name: str, start: bytes, sure: float) -> None:
-    assert FORMAT.detect(Glimpse(f"some/{name}", start[:GLIMPSE])) == sure
+    assert CSV.detect(Glimpse(f"some/{name}", start[:GLIMPSE])) == sure
 
 
 def test_defaults_name_registered_metrics_only() -> None:
-    defaults = tomllib.loads(FORMAT.defaults)
+    defaults = tomllib.loads(CSV.defaults)
     assert {name for name in defaults["metrics"].values() if name} <= set(metrics())
     assert [axis["column"] for axis in defaults["axis"]] == ["step", "global_step", "iteration", "iter", "epoch"]
 
@@ -361,7 +361,7 @@ def test_facts_of_runs_hold_for_tables_so_wide_that_they_are_computed_for_some_r
     monkeypatch.setattr("losslake_ingest.tables.runs._LARGEST_BATCH", width * n_runs // 3)
     text = "run," + ",".join(f"c{at}" for at in range(width)) + "\n"
     text += "".join(f"r{run},{run}" + ",0" * (width - 2) + f",{row}\n" for run in range(n_runs) for row in (run, -1))
-    found = runs(FORMAT, tmp_path, {"log.csv": text.encode()}, BY_RUN)
+    found = runs(CSV, tmp_path, {"log.csv": text.encode()}, BY_RUN)
     assert [run.fields["c0"] for run in found] == list(range(n_runs))
     assert [columns(run)["c199"] for run in found] == [[run, -1] for run in range(n_runs)]
     assert not any("c199" in run.fields for run in found)

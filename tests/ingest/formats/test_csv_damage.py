@@ -8,11 +8,11 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-from losslake_ingest.formats.csv import FORMAT
+from losslake_ingest.formats.tables import CSV
 from losslake_ingest.mapping.mapping import LogMapping
 from losslake_ingest.report import Quarantined
 from losslake_ingest.run_log import RunLog
-from losslake_ingest.tables.csv_layout import LONGEST_LINE
+from losslake_ingest.tables.csv_rows import LONGEST_LINE
 from losslake_ingest.tables.csv_table import read_csv
 from losslake_ingest.tables.table import BadTable, Table
 from tests.ingest.formats.reading import read, runs
@@ -26,12 +26,12 @@ cell = st.one_of(
 
 
 def one_run(folder: Path, text: str | bytes) -> RunLog:
-    (run,) = runs(FORMAT, folder, {"log.csv": text if isinstance(text, bytes) else text.encode()})
+    (run,) = runs(CSV, folder, {"log.csv": text if isinstance(text, bytes) else text.encode()})
     return run
 
 
 def quarantined(folder: Path, data: bytes, mapping: LogMapping | None = None) -> Quarantined:
-    (item,) = read(FORMAT, folder, {"log.csv": data}, mapping)
+    (item,) = read(CSV, folder, {"log.csv": data}, mapping)
     assert isinstance(item, Quarantined)
     return item
 
@@ -110,7 +110,7 @@ def test_more_cells_than_memory_should_hold_are_refused_before_they_are_parsed()
 
 
 def test_a_name_too_long_for_a_run_is_quarantined_alone(tmp_path: Path) -> None:
-    refused, run = read(FORMAT, tmp_path, {"log.csv": b"run,step\n" + b"x" * 300 + b",1\na,2\n"}, BY_RUN)
+    refused, run = read(CSV, tmp_path, {"log.csv": b"run,step\n" + b"x" * 300 + b",1\na,2\n"}, BY_RUN)
     assert isinstance(refused, Quarantined)
     assert refused.rule == "bad_name"
     assert isinstance(run, RunLog)
@@ -119,7 +119,7 @@ def test_a_name_too_long_for_a_run_is_quarantined_alone(tmp_path: Path) -> None:
 def test_a_file_that_an_archive_holds_twice_is_read_once(tmp_path: Path) -> None:
     once = tar_bytes({"log.csv": b"step,loss\n1,2\n"})
     (tmp_path / "a.tar").write_bytes(once[:1024] + once)
-    run, twice = read(FORMAT, tmp_path / "a.tar", {})
+    run, twice = read(CSV, tmp_path / "a.tar", {})
     assert isinstance(run, RunLog)
     assert isinstance(twice, Quarantined)
     assert twice.rule == "duplicate_file"
@@ -156,7 +156,7 @@ def spoil(data: bytes, run_column: str | None) -> None:
 
 
 def run_all(folder: Path, data: bytes, run_column: str | None) -> None:
-    for item in read(FORMAT, folder, {"log.csv": data}, LogMapping(run_column=run_column)):
+    for item in read(CSV, folder, {"log.csv": data}, LogMapping(run_column=run_column)):
         assert isinstance(item, (RunLog, Quarantined))
 
 

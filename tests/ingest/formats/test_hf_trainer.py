@@ -9,12 +9,11 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-from losslake_ingest.errors import SourceBroken
 from losslake_ingest.formats.format import Glimpse
 from losslake_ingest.formats.hf_trainer import FORMAT
 from losslake_ingest.mapping.mapping import LogMapping
 from losslake_ingest.report import Quarantined
-from losslake_ingest.rules import Rule
+from losslake_ingest.rules import Rule, SourceBroken
 from losslake_ingest.run_log import RunLog
 from losslake_ingest.sources.open import open_source
 from tests.ingest.formats.reading import cells, read, runs

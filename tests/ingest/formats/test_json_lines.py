@@ -15,7 +15,7 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from losslake_ingest.formats.format import GLIMPSE, Glimpse
-from losslake_ingest.formats.json_lines import FORMAT
+from losslake_ingest.formats.tables import JSON_LINES
 from losslake_ingest.mapping.mapping import LogMapping
 from losslake_ingest.report import Quarantined
 from losslake_ingest.run_log import RunLog
@@ -35,12 +35,12 @@ def lines(*rows: object) -> bytes:
 
 
 def one_run(folder: Path, data: bytes) -> RunLog:
-    (run,) = runs(FORMAT, folder, {"log.jsonl": data})
+    (run,) = runs(JSON_LINES, folder, {"log.jsonl": data})
     return run
 
 
 def quarantined(folder: Path, data: bytes, mapping: LogMapping | None = None) -> Quarantined:
-    (item,) = read(FORMAT, folder, {"log.jsonl": data}, mapping)
+    (item,) = read(JSON_LINES, folder, {"log.jsonl": data}, mapping)
     assert isinstance(item, Quarantined)
     return item
 
@@ -59,7 +59,7 @@ def test_the_log_of_detr(tmp_path: Path) -> None:
         }
         for epoch in (1, 2)
     ]
-    (run,) = runs(FORMAT, tmp_path, {"detr/log.txt": lines(*stats)})
+    (run,) = runs(JSON_LINES, tmp_path, {"detr/log.txt": lines(*stats)})
     assert run.run == "detr/log.txt"
     assert columns(run)["train_loss"] == [31.25, 15.625]
     assert columns(run)["epoch"] == [1, 2]
@@ -137,7 +137,7 @@ def test_lines_that_are_no_objects_are_passed_over_and_counted(tmp_path: Path) -
 
 def test_a_file_of_which_fewer_than_half_of_the_lines_are_objects_is_no_log(tmp_path: Path) -> None:
     assert quarantined(tmp_path, b'{"a": 1}\nx\ny\n').rule == "unreadable_log"
-    assert len(runs(FORMAT, tmp_path, {"log.jsonl": b'{"a": 1}\nx\n'})) == 1
+    assert len(runs(JSON_LINES, tmp_path, {"log.jsonl": b'{"a": 1}\nx\n'})) == 1
 
 
 def test_a_last_line_that_is_cut_short_is_left_out(tmp_path: Path) -> None:
@@ -151,7 +151,7 @@ def test_a_last_line_that_is_cut_short_is_left_out(tmp_path: Path) -> None:
 
 def test_a_run_column_tells_the_runs_of_a_file_apart(tmp_path: Path) -> None:
     rows = [{"run": {"id": run}, "step": step} for run, step in ((7, 1), ("x", 1), (7.5, 1), (True, 1), ("7", 2))]
-    found = runs(FORMAT, tmp_path, {"log.jsonl": lines(*rows)}, LogMapping(run_column="run.id"))
+    found = runs(JSON_LINES, tmp_path, {"log.jsonl": lines(*rows)}, LogMapping(run_column="run.id"))
     assert [run.run for run in found] == ["log.jsonl#7", "log.jsonl#x", "log.jsonl#7.5", "log.jsonl#true"]
     assert [run.fields["run.id"] for run in found] == [7, "x", 7.5, "true"]
     assert columns(found[0]) == {"step": [1, 2]}
@@ -159,12 +159,12 @@ def test_a_run_column_tells_the_runs_of_a_file_apart(tmp_path: Path) -> None:
 
 def test_integers_beyond_float64_tell_runs_apart_all_the_same(tmp_path: Path) -> None:
     rows = [{"run": 2**60 + at, "step": at} for at in range(3)]
-    assert len(runs(FORMAT, tmp_path, {"log.jsonl": lines(*rows)}, BY_RUN)) == 3
+    assert len(runs(JSON_LINES, tmp_path, {"log.jsonl": lines(*rows)}, BY_RUN)) == 3
 
 
 def test_rows_that_belong_to_no_run_are_quarantined_and_the_rest_is_kept(tmp_path: Path) -> None:
     rows = [{"step": 0}, {"run": "a", "step": 1}, {"run": None, "step": 2}, {"run": [1], "step": 3}]
-    refused, run = read(FORMAT, tmp_path, {"log.jsonl": lines(*rows)}, BY_RUN)
+    refused, run = read(JSON_LINES, tmp_path, {"log.jsonl": lines(*rows)}, BY_RUN)
     assert isinstance(refused, Quarantined)
     assert refused.message.startswith("3 rows have no 'run'")
     assert isinstance(run, RunLog)
@@ -222,7 +222,7 @@ def test_many_rows_are_read_as_few_are(tmp_path: Path) -> None:
 
 @pytest.mark.parametrize("path", ["a.jsonl", "a.NDJSON", "a.json", "log.txt", "train.log"])
 def test_files_that_are_read(tmp_path: Path, path: str) -> None:
-    assert [run.run for run in runs(FORMAT, tmp_path, {path: lines({"a": 1}, {"a": 2})})] == [path]
+    assert [run.run for run in runs(JSON_LINES, tmp_path, {path: lines({"a": 1}, {"a": 2})})] == [path]
 
 
 def test_settings_text_and_side_files_are_passed_over(tmp_path: Path) -> None:
@@ -233,7 +233,7 @@ def test_settings_text_and_side_files_are_passed_over(tmp_path: Path) -> None:
         "notes.txt": b"hello\n",
         "side.jsonl": lines({"a": 1}),
     }
-    assert not read(FORMAT, tmp_path, files, LogMapping(side_files=["side.jsonl"]))
+    assert not read(JSON_LINES, tmp_path, files, LogMapping(side_files=["side.jsonl"]))
 
 
 @pytest.mark.parametrize(
@@ -254,11 +254,11 @@ def test_settings_text_and_side_files_are_passed_over(tmp_path: Path) -> None:
     ],
 )
 def test_detection(name: str, start: bytes, sure: float) -> None:
-    assert FORMAT.detect(Glimpse(f"some/{name}", start[:GLIMPSE])) == sure
+    assert JSON_LINES.detect(Glimpse(f"some/{name}", start[:GLIMPSE])) == sure
 
 
 def test_defaults_name_registered_metrics_only() -> None:
-    defaults = tomllib.loads(FORMAT.defaults)
+    defaults = tomllib.loads(JSON_LINES.defaults)
     assert {name for name in defaults["metrics"].values() if name} <= set(metrics())
     assert [axis["column"] for axis in defaults["axis"]] == ["step", "global_step", "iteration", "iter", "epoch"]
 
@@ -306,7 +306,7 @@ def test_every_file_is_what_a_loop_over_its_values_reads(
 ) -> None:
     text = lines(*rows)
     expected, fields = oracle(text)
-    (found,) = read(FORMAT, tmp_path_factory.mktemp("lines"), {"log.jsonl": text})
+    (found,) = read(JSON_LINES, tmp_path_factory.mktemp("lines"), {"log.jsonl": text})
     if not expected:
         assert isinstance(found, Quarantined)
         return
@@ -346,7 +346,7 @@ def test_any_bytes_end_in_a_table_or_a_named_fault(data: bytes, run_column: str 
 
 
 def run_all(folder: Path, data: bytes, run_column: str | None) -> None:
-    for item in read(FORMAT, folder, {"log.jsonl": data}, LogMapping(run_column=run_column)):
+    for item in read(JSON_LINES, folder, {"log.jsonl": data}, LogMapping(run_column=run_column)):
         assert isinstance(item, (RunLog, Quarantined))
 
 

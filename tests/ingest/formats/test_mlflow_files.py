@@ -9,14 +9,12 @@ from hypothesis import strategies as st
 from mlflow.exceptions import MlflowException
 from mlflow.store.tracking.file_store import FileStore
 
-from losslake_ingest.errors import SourceBroken
 from losslake_ingest.formats.mlflow import FORMAT
 from losslake_ingest.mapping.mapping import LogMapping
 from losslake_ingest.mlflow_stores import files as mlflow_files
-from losslake_ingest.mlflow_stores.files import is_of_file_store, place_of
-from losslake_ingest.mlflow_stores.meta import flat_yaml
+from losslake_ingest.mlflow_stores.files import flat_yaml, is_of_file_store, place_of
 from losslake_ingest.report import Quarantined
-from losslake_ingest.rules import Rule
+from losslake_ingest.rules import Rule, SourceBroken
 from losslake_ingest.run_log import RunLog
 from losslake_ingest.sources.open import open_source
 from tests.ingest.formats.reading import cells, read, runs

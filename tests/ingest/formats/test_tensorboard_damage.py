@@ -11,15 +11,14 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 import losslake_ingest.formats.tensorboard
-from losslake_ingest.errors import SourceBroken
 from losslake_ingest.event_files.crc import crc32c, masked
-from losslake_ingest.event_files.data import Data
 from losslake_ingest.event_files.file import CUT_SHORT, DAMAGED, NO_EVENT, read_event_file
-from losslake_ingest.event_files.records import Break, Records, records
+from losslake_ingest.event_files.records import Break, Data, Records, records
 from losslake_ingest.event_files.run import WRITTEN_TWICE
 from losslake_ingest.formats.tensorboard import FORMAT
 from losslake_ingest.mapping.mapping import LogMapping
 from losslake_ingest.report import Quarantined
+from losslake_ingest.rules import SourceBroken
 from losslake_ingest.run_log import RunLog
 from losslake_ingest.sources.open import open_source
 from tests.ingest.formats.reading import read, runs

@@ -19,10 +19,9 @@ from tensorboard.summary.writer.event_file_writer import EventFileWriter
 from tensorboard.util import tensor_util
 
 from losslake_ingest.event_files.crc import checksums, masked_all
-from losslake_ingest.event_files.data import Data
 from losslake_ingest.event_files.file import NO_SCALAR, EventFile, read_event_file
 from losslake_ingest.event_files.layouts import take_alike
-from losslake_ingest.event_files.records import Records, records
+from losslake_ingest.event_files.records import Data, Records, records
 from losslake_ingest.formats.tensorboard import FORMAT
 from tests.ingest.formats.reading import runs
 from tests.ingest.formats.tensorboard_files import (

@@ -11,8 +11,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from losslake_ingest.mapping.evaluations import NO_STEP, OVERWRITTEN, curve_of
-from losslake_ingest.mapping.mapping import Axis, LogMapping
-from losslake_ingest.mapping.refusal import Refusal
+from losslake_ingest.mapping.mapping import Axis, LogMapping, Refusal
 from losslake_ingest.mapping.template import Template
 from losslake_ingest.rules import Rule
 from losslake_ingest.run_log import LoggedRows, RunLog

@@ -6,11 +6,11 @@ from pathlib import Path
 
 import pytest
 
-from losslake_ingest.errors import BadMapping
-from losslake_ingest.formats.registry import formats
+from losslake_ingest.formats.format import formats
 from losslake_ingest.mapping.load import load_mapping, overlaid, parse_mapping
 from losslake_ingest.mapping.template import Template
-from losslake_ingest.mappings.shipped import mapping_file, shipped_mappings
+from losslake_ingest.request import mapping_file, shipped_mappings
+from losslake_ingest.rules import BadMapping
 
 WHOLE = """
 [collection]

@@ -3,8 +3,8 @@ from __future__ import annotations
 import pytest
 
 from losslake_ingest.mapping.guess import guessed_metric, guessed_pattern
+from losslake_ingest.mapping.mapping import Refusal
 from losslake_ingest.mapping.metrics import metric_of
-from losslake_ingest.mapping.refusal import Refusal
 from losslake_ingest.mapping.template import Template
 
 

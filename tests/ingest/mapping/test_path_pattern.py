@@ -2,7 +2,7 @@ from __future__ import annotations
 
 import pytest
 
-from losslake_ingest.mapping.path_pattern import PathPattern
+from losslake_ingest.mapping.template import PathPattern
 
 
 @pytest.mark.parametrize(

@@ -6,8 +6,8 @@ import numpy as np
 import pytest
 
 from losslake_ingest.mapping.load import parse_mapping
+from losslake_ingest.mapping.mapping import Refusal
 from losslake_ingest.mapping.place import STATUS_ASSUMED, PlacedRun, place
-from losslake_ingest.mapping.refusal import Refusal
 from losslake_ingest.rules import Rule
 from losslake_ingest.run_log import LoggedGoal, LoggedRows, RunLog
 

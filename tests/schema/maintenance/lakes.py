@@ -9,11 +9,10 @@ from pathlib import Path
 import pytest
 from pyiceberg.manifest import read_manifest_list
 
-from losslake.index.maintenance.run import Cleaned, clean
+from losslake.index.maintenance import Cleaned, clean
 from losslake.lake.data_files import stored_table
 from losslake.lake.lake import Lake
-from losslake.lake.maintenance.terms import Terms
-from losslake.lake.maintenance.unlisting import unlist
+from losslake.lake.maintenance.unlisting import Terms, unlist
 from losslake.lake.verification import verify
 from losslake_ingest import publish as publishing
 from losslake_ingest.run import ingest

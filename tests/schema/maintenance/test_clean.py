@@ -9,12 +9,11 @@ from pathlib import Path
 
 import pytest
 
-from losslake.index.maintenance.run import clean
+from losslake.index.maintenance import alone, clean
 from losslake.index.serving import open_release
 from losslake.index.workload_files import workloads_folder
 from losslake.index.workload_index import open_workloads
 from losslake.lake.lake import Lake
-from losslake.lake.maintenance.alone import alone
 from losslake.lake.maintenance.unlisting import to_unlist, unlist
 from losslake_schema.errors import LakeBroken, LossLakeError, UnknownRelease
 from losslake_schema.tables import TABLES

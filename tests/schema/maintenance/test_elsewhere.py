@@ -7,11 +7,10 @@ from pathlib import Path
 
 import pytest
 
-from losslake.index.maintenance.run import clean
+from losslake.index.maintenance import alone, clean
 from losslake.index.serving import open_release
 from losslake.index.workload_index import open_workloads
 from losslake.lake.lake import Lake
-from losslake.lake.maintenance.alone import alone
 from losslake_schema.errors import LossLakeError
 from tests.schema.maintenance.lakes import (
     needed,

@@ -11,8 +11,8 @@ from pathlib import Path
 
 import pytest
 
-from losslake.index.maintenance.run import clean
-from losslake.lake.iceberg_tables import PatientCatalog
+from losslake.index.maintenance import clean
+from losslake.lake.catalog import PatientCatalog
 from losslake.lake.lake import Lake
 from losslake.lake.maintenance.unlisting import to_unlist, unlist
 from losslake.lake.store.folder import FolderStore

@@ -14,11 +14,11 @@ import pyarrow.parquet as pq
 import pytest
 from obstore.store import S3Store
 
-from losslake.lake.manifest import DataFile
 from losslake.lake.store import bucket as bucket_module
 from losslake.lake.store.blocks import Blocks
 from losslake.lake.store.bucket import Bucket
 from losslake.lake.store.bucket_store import BucketStore
+from losslake.lake.store.store import DataFile
 from tests.servers.failing_proxy import FailingProxy, Failure, failing_proxy
 from tests.servers.processes import free_port
 from tests.servers.s3 import S3

@@ -10,13 +10,14 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from losslake.analysis.another_search import another_search, ratio_to_best
 from losslake.analysis.best_of_n import (
+    another_search,
     chance_of_none,
     chance_of_reaching,
     expected_best,
     expected_best_with_replacement,
     quantiles,
+    ratio_to_best,
     trials_needed,
 )
 

@@ -8,7 +8,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from losslake.analysis.break_points import NO_BREAK_POINT, BreakPoint, max_useful_batch_size, perfect_scaling_end
-from losslake.analysis.scaling_shape import scaling_shape
+from losslake.analysis.log_curves import scaling_shape
 from tests.service.analysis.test_hyperbola import ZHANG, ZHANG_BATCH_SIZES
 
 SIZES = (1, 2, 4, 8, 16)

@@ -9,7 +9,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from losslake.analysis.break_points_of_curves import NONE, BreakPoints, max_useful, perfect_ends
+from losslake.analysis.break_points import NONE, BreakPoints, max_useful, perfect_ends
 
 NAN, INF = math.nan, math.inf
 SIZES = [2.0**power for power in range(15)]

@@ -5,11 +5,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from losslake.analysis.effective_learning_rate import (
-    effective_learning_rate,
-    effective_learning_rates,
-    momentum_or_plain,
-)
+from losslake.analysis.tuned_study import effective_learning_rate, effective_learning_rates, momentum_or_plain
 
 NAN, INF = math.nan, math.inf
 

@@ -8,8 +8,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from scipy.optimize import minimize
 
-from losslake.analysis.criterion import HUBER
-from losslake.analysis.hyperbola import KINDS, Kind, fit_hyperbola, fit_hyperbolas
+from losslake.analysis.hyperbola import HUBER, KINDS, Kind, fit_hyperbola, fit_hyperbolas
 from losslake_schema.reached import Floats
 
 DOUBLED = 2.0 ** np.arange(10)

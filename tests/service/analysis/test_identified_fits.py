@@ -8,8 +8,7 @@ import numpy as np
 import pytest
 
 from losslake.analysis.hyperbola import fit_hyperbola
-from losslake.analysis.identifiability import identifiability
-from losslake.analysis.identified_fits import identified_fits
+from losslake.analysis.identifiability import identifiability, identified_fits
 
 INF = math.inf
 SIZES = 2.0 ** np.arange(0, 20, 2)

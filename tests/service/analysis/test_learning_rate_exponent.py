@@ -7,7 +7,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from losslake.analysis.learning_rate_exponent import learning_rate_exponent
+from losslake.analysis.learning_rate_growth import learning_rate_exponent
 
 BATCH_SIZES = np.array([2.0**power for power in range(0, 14, 2)])
 INF, NAN = math.inf, math.nan

@@ -7,7 +7,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from losslake.analysis.learning_rate_forms import LearningRateForm, aicc, learning_rate_forms
+from losslake.analysis.learning_rate_growth import LearningRateForm, aicc, learning_rate_forms
 
 BATCH_SIZES = np.array([2.0**power for power in range(14)])
 FORMS: dict[str, Callable[[float], float]] = {

@@ -5,7 +5,7 @@ import math
 import numpy as np
 import pytest
 
-from losslake.analysis.median import median_of
+from losslake.analysis.log_curves import median_of
 
 INF = math.inf
 

@@ -5,7 +5,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from losslake.analysis.near_optimal import near_optimal
+from losslake.analysis.goal_region import near_optimal
 
 INF, NAN = math.inf, math.nan
 

@@ -8,9 +8,9 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from scipy import stats
 
+from losslake.analysis.fit_intervals import profile_intervals
 from losslake.analysis.hyperbola import KINDS, Kind, fit_hyperbolas
 from losslake.analysis.identifiability import gates, identifiability
-from losslake.analysis.profile_likelihood import profile_intervals
 from losslake_schema.reached import Floats
 
 N_DRAWS = 300

@@ -7,7 +7,7 @@ from collections.abc import Callable
 
 import pytest
 
-from losslake.analysis.published_laws import critical_batch_size_kaplan2020, critical_batch_size_zhang2024
+from losslake.analysis.critical_batch_size import critical_batch_size_kaplan2020, critical_batch_size_zhang2024
 
 
 @pytest.mark.parametrize(

@@ -11,8 +11,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from losslake.analysis.equal_budget import chances
-from losslake.analysis.ratio_range import ratio_range
+from losslake.analysis.equal_budget import chances, ratio_range
 
 INF = math.inf
 STEPS = st.lists(st.integers(0, 6).map(float) | st.just(INF), min_size=1, max_size=6)

@@ -9,8 +9,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from losslake.analysis.rcp import ReferencePoint, Rules, reference_point
-from losslake.analysis.rcp_check import check, point_at
+from losslake.analysis.rcp import ReferencePoint, Rules, check, point_at, reference_point
 
 RULES = Rules(5)
 POINTS = [

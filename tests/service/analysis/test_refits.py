@@ -6,8 +6,8 @@ from itertools import combinations
 import numpy as np
 import pytest
 
+from losslake.analysis.fit_intervals import fewest_of_half, leave_one_out, residual_bootstrap, subsampled_search
 from losslake.analysis.hyperbola import KINDS, Kind, fit_hyperbola
-from losslake.analysis.refits import fewest_of_half, leave_one_out, residual_bootstrap, subsampled_search
 from tests.service.analysis.test_hyperbola import ZHANG, ZHANG_BATCH_SIZES
 
 

@@ -9,8 +9,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from scipy.stats import binomtest
 
-from losslake.analysis.proportion import wilson
-from losslake.analysis.survival import CENSORED, DIVERGED, REACHED, Survival, survival
+from losslake.analysis.survival import CENSORED, DIVERGED, REACHED, Survival, survival, wilson
 
 TRIALS = st.lists(
     st.tuples(st.sampled_from([0, 5, 10, 20, 30]), st.sampled_from([CENSORED, REACHED, DIVERGED])), max_size=8

@@ -8,7 +8,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from losslake.questions.size_ranges import at_sizes, joined, size_ranges
+from losslake.questions.wording import at_sizes, joined, size_ranges
 
 SIZES = st.lists(st.integers(1, 2**40), unique=True, min_size=1, max_size=14).map(sorted)
 

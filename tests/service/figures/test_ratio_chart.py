@@ -11,8 +11,7 @@ from losslake.figures.figure import figure
 from losslake.figures.figure_formats import Document
 from losslake.figures.panel import Panel, Series
 from losslake.questions.analysis.compare import compare
-from losslake.questions.goal import Goal
-from losslake.questions.selection import Selection
+from losslake.questions.selection import Goal, Selection
 from losslake_schema.names import Workload
 from tests.oracle import Row
 from tests.service.answers.analysis.test_compare import reaching

@@ -15,8 +15,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from losslake.output.answer import Answer
-from losslake.output.column import Column, RowShape
+from losslake.output.answer import Answer, Column, RowShape
 from losslake.questions.errors import BadParameter
 from losslake.questions.lists.filters import conditions
 from losslake.questions.lists.listing import Listing

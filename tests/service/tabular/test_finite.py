@@ -2,7 +2,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from losslake.output.finite import finite, whole
+from losslake.output.plain import finite, whole
 
 
 def test_what_is_not_finite_is_null() -> None:

@@ -24,7 +24,7 @@ from hypothesis import strategies as st
 from losslake.output import formats
 from losslake.output.answer import Answer
 from losslake.output.formats import FEW_ROWS, FORMATS
-from losslake.output.json_values import json_text
+from losslake.output.texts import json_text
 from tests.service.tabular.types import TYPES, Typed
 
 CONNECTION = duckdb.connect()

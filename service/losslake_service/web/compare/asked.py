@@ -9,10 +9,8 @@ from pydantic import Field
 
 from losslake.questions.analysis.compare import MOST_COMPARED
 from losslake.questions.errors import BadParameter
-from losslake.questions.goal import Goal
-from losslake.questions.named import named_workload
 from losslake.questions.parameters import Natural
-from losslake.questions.selection import Selection
+from losslake.questions.selection import Goal, Selection, named_workload
 from losslake.questions.workload_facts import WorkloadFacts
 from losslake_schema.names import Workload
 from losslake_service.web.addresses import Query, with_query

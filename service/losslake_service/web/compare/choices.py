@@ -7,7 +7,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 from losslake.questions.release_view import ReleaseView
-from losslake.questions.workload_labels import workload_labels
+from losslake.questions.workload_facts import workload_labels
 from losslake_schema.names import Workload
 from losslake_service.web.addresses import with_query
 from losslake_service.web.compare.asked import CompareAsked

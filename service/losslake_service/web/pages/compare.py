@@ -7,8 +7,8 @@ from dataclasses import dataclass
 from typing import Any
 
 from losslake.questions.analysis.compare import compare
-from losslake.questions.size_ranges import joined
-from losslake.questions.workload_labels import workload_labels
+from losslake.questions.wording import joined
+from losslake.questions.workload_facts import workload_labels
 from losslake_service.web.chart import Chart
 from losslake_service.web.compare.asked import CompareAsked, CompareParameters, compare_asked
 from losslake_service.web.compare.charts import profile_chart, ratio_chart, relative_to, scaling_chart

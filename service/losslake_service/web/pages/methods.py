@@ -8,19 +8,19 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from importlib import resources
 
-from losslake.analysis.break_points_of_curves import PERFECT_WITHIN, USEFUL_WITHIN
-from losslake.analysis.criterion import HUBER
+from losslake.analysis.break_points import PERFECT_WITHIN, USEFUL_WITHIN
 from losslake.analysis.critical_batch_size import OPTIMAL_BATCH_SIZE, OVERHEAD
 from losslake.analysis.crossings import COARSE
 from losslake.analysis.equal_budget import CLEAR
+from losslake.analysis.fit_intervals import LEVEL
+from losslake.analysis.hyperbola import HUBER
 from losslake.analysis.identifiability import FEWEST_BATCH_SIZES, FURTHEST, LEAST_BEND, LEAST_SLOPE
+from losslake.analysis.log_curves import UNDERTUNED_TAU
 from losslake.analysis.performance_profile import LARGEST_RATIO, POINTS
-from losslake.analysis.profile_likelihood import LEVEL
-from losslake.analysis.scaling_shape import UNDERTUNED_TAU
-from losslake.questions.analysis.differences import LEAST_TRIALS
 from losslake.questions.analysis.target_sweep import MOST_TARGETS, TargetGrid
 from losslake.questions.confirmation import DEFAULT_K
-from losslake.questions.thinning import ROWS_IN_A_COLUMN
+from losslake.questions.contest import LEAST_TRIALS
+from losslake.questions.curves import ROWS_IN_A_COLUMN
 from losslake_service.examples import Example, example
 from losslake_service.web.addresses import Query, with_query
 from losslake_service.web.first_chart import first_chart

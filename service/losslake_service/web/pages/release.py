@@ -9,8 +9,8 @@ from typing import Annotated
 from pydantic import Field
 
 from losslake.lake.documents import URL_SCHEMES, Collection, licence_place
-from losslake.lake.manifest import DataFile
-from losslake.lake.places import url_path
+from losslake.lake.manifest import url_path
+from losslake.lake.store.store import DataFile
 from losslake.questions.parameters import Natural
 from losslake.questions.release_changes import ReleaseChanges, release_changes
 from losslake_schema.database import Release

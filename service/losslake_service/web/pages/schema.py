@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 from losslake.lake.lake import LAYOUT_VERSION
-from losslake.output.column import row_shape
+from losslake.output.answer import row_shape
 from losslake.questions.release_view import ReleaseView
 from losslake_service.examples import Example, example
 from losslake_service.web.first_chart import first_chart

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from losslake.questions.named import named_study
+from losslake.questions.selection import named_study
 from losslake.questions.workload_facts import WorkloadFacts
 from losslake_schema.names import Study, Trial
 from losslake_service.web.addresses import with_query

@@ -8,8 +8,8 @@ from typing import Annotated
 
 from pydantic import Field
 
-from losslake.output.json_values import number_text
-from losslake.questions.named import named_trial
+from losslake.output.texts import number_text
+from losslake.questions.selection import named_trial
 from losslake.questions.workload_facts import WorkloadFacts
 from losslake_schema.names import Trial
 from losslake_service.web.addresses import with_query

@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 from losslake.questions.analysis.regimes import regimes
-from losslake.questions.named import named_workload
+from losslake.questions.selection import named_workload
 from losslake.questions.workload_facts import WorkloadFacts
 from losslake_schema.names import Workload
 from losslake_service.web.chart import Chart

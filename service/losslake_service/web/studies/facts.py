@@ -6,7 +6,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from losslake.lake.places import url_path
+from losslake.lake.manifest import url_path
 from losslake.questions.release_view import ReleaseView
 from losslake.questions.workload_facts import WorkloadFacts
 from losslake_schema.names import Study

@@ -7,7 +7,7 @@ import math
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
-from losslake.output.json_values import number_text
+from losslake.output.texts import number_text
 from losslake.questions.release_view import ReleaseView
 from losslake_service.web.templates import significant
 

@@ -7,10 +7,9 @@ from functools import cached_property
 
 import numpy as np
 
-from losslake.questions.goal import Goal
 from losslake.questions.release_view import ReleaseView
 from losslake.questions.search import at, search
-from losslake.questions.selection import Selection
+from losslake.questions.selection import Goal, Selection
 from losslake.questions.workload_facts import WorkloadFacts
 from losslake_schema.reached import NEVER, NO_STEP, Flags, Floats, Integers
 from losslake_schema.tables import STATUSES

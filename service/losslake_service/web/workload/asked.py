@@ -7,9 +7,8 @@ from typing import Annotated, Literal
 
 from pydantic import AfterValidator, Field
 
-from losslake.questions.goal import Goal
 from losslake.questions.parameters import Natural
-from losslake.questions.selection import Selection
+from losslake.questions.selection import Goal, Selection
 from losslake.questions.workload_facts import WorkloadFacts
 from losslake_schema.names import Study, Trial, Workload
 from losslake_service.web.addresses import Query, with_query

@@ -12,8 +12,7 @@ from hypothesis import strategies as st
 
 from losslake.questions.analysis.compare import MOST_COMPARED, compare
 from losslake.questions.errors import BadParameter
-from losslake.questions.goal import Goal
-from losslake.questions.selection import Selection
+from losslake.questions.selection import Goal, Selection
 from losslake_schema.names import Workload
 from tests import oracle
 from tests.oracle import Row

@@ -9,8 +9,8 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from losslake.questions.analysis.comparison_words import Compared, in_words
-from losslake.questions.analysis.differences import VERDICTS, Difference, Verdict
+from losslake.questions.comparison_words import Compared, in_words
+from losslake.questions.contest import VERDICTS, Difference, Verdict
 from tests.service.answers.test_size_ranges import read
 
 LETTERS: dict[str, Verdict] = {

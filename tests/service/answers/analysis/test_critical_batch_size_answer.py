@@ -12,8 +12,7 @@ from hypothesis import strategies as st
 from losslake.analysis.critical_batch_size import fit_curve, mccandlish2018, zhang2024
 from losslake.questions.analysis.critical_batch_size import MOST_WORKLOADS, FitOptions, critical_batch_size
 from losslake.questions.errors import BadParameter
-from losslake.questions.goal import Goal
-from losslake.questions.selection import Selection
+from losslake.questions.selection import Goal, Selection
 from losslake_schema.names import Workload
 from tests.oracle import Row
 from tests.service.analysis.test_hyperbola import ZHANG

@@ -12,8 +12,7 @@ from hypothesis import strategies as st
 
 from losslake.questions.analysis.metaparameter_map import metaparameter_map
 from losslake.questions.errors import UnknownName
-from losslake.questions.goal import Goal
-from losslake.questions.selection import Selection
+from losslake.questions.selection import Goal, Selection
 from losslake_schema.tables import STATUSES
 from tests.oracle import Goal as PlainGoal
 from tests.oracle import Row, steps_to_target_rows

@@ -15,8 +15,7 @@ from hypothesis import strategies as st
 from losslake.output.answer import Answer
 from losslake.questions.analysis.metaparameters import metaparameter_optima
 from losslake.questions.errors import BadParameter
-from losslake.questions.goal import Goal
-from losslake.questions.selection import Selection
+from losslake.questions.selection import Goal, Selection
 from losslake_schema.tables import STATUSES
 from tests.oracle import Goal as PlainGoal
 from tests.oracle import Row, near_optimal_trials, steps_to_target_rows

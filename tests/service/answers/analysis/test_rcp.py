@@ -12,11 +12,10 @@ import pytest
 from scipy import stats
 
 from losslake.questions.analysis.rcp import RcpQuestion, rcp
-from losslake.questions.analysis.rcp_reference import Runs
 from losslake.questions.errors import BadParameter
-from losslake.questions.goal import Goal
-from losslake.questions.selection import Selection
-from losslake.questions.sql import sql
+from losslake.questions.rcp_reference import Runs
+from losslake.questions.release_view import sql
+from losslake.questions.selection import Goal, Selection
 from tests.oracle import Row
 from tests.service.answers.analysis.test_compare import OURS, reaching
 from tests.service.views import METRIC, OTHER, WORKLOAD, view_of

@@ -12,8 +12,7 @@ from hypothesis import strategies as st
 
 from losslake.questions.analysis.regimes import DIMINISHING, MAXIMAL, PERFECT, Tolerances, regimes
 from losslake.questions.errors import BadParameter
-from losslake.questions.goal import Goal
-from losslake.questions.selection import Selection
+from losslake.questions.selection import Goal, Selection
 from tests.oracle import Row
 from tests.service.views import METRIC, WORKLOAD, view_of
 

@@ -2,10 +2,9 @@
 
 from __future__ import annotations
 
-from losslake.questions.analysis.scaling_curve import scaling_curve
-from losslake.questions.goal import Goal
+from losslake.questions.scaling_curve import scaling_curve
 from losslake.questions.search import search
-from losslake.questions.selection import Selection
+from losslake.questions.selection import Goal, Selection
 from tests.oracle import Row
 from tests.service.views import METRIC, WORKLOAD, view_of
 

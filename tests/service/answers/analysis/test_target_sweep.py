@@ -10,14 +10,13 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from losslake.analysis.break_points import max_useful_batch_size, perfect_scaling_end
-from losslake.questions.analysis.scaling_curve import scaling_curve
-from losslake.questions.analysis.sweep_claims import EVERY_SIZE, FEWEST
 from losslake.questions.analysis.target_sweep import TargetGrid, target_sweep
 from losslake.questions.errors import BadParameter
-from losslake.questions.goal import Goal
 from losslake.questions.release_view import ReleaseView
+from losslake.questions.scaling_curve import scaling_curve
 from losslake.questions.search import search
-from losslake.questions.selection import Selection
+from losslake.questions.selection import Goal, Selection
+from losslake.questions.sweep import EVERY_SIZE, FEWEST
 from losslake_schema.reached import Comparator
 from tests.oracle import Row
 from tests.service.conftest import ERROR

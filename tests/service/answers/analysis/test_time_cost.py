@@ -13,9 +13,8 @@ from hypothesis import strategies as st
 
 from losslake.questions.analysis.time_cost import time_cost
 from losslake.questions.errors import BadParameter
-from losslake.questions.goal import Goal
 from losslake.questions.release_view import ReleaseView
-from losslake.questions.selection import Selection
+from losslake.questions.selection import Goal, Selection
 from tests.oracle import Row
 from tests.service.views import METRIC, WORKLOAD, view_of
 

@@ -10,8 +10,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from losslake.questions.analysis.time_to_target import time_to_target
-from losslake.questions.goal import Goal
-from losslake.questions.selection import Selection
+from losslake.questions.selection import Goal, Selection
 from tests import oracle
 from tests.oracle import Row
 from tests.service.views import METRIC, WORKLOAD, view_of

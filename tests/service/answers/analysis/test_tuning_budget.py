@@ -13,8 +13,7 @@ from hypothesis import strategies as st
 
 from losslake.questions.analysis.tuning_budget import MOST_BUDGETS, tuning_budget
 from losslake.questions.errors import BadParameter
-from losslake.questions.goal import Goal
-from losslake.questions.selection import Selection
+from losslake.questions.selection import Goal, Selection
 from tests import oracle
 from tests.oracle import Row
 from tests.service.rest.test_validity import GOAL as ASKED

@@ -7,9 +7,9 @@ import re
 import pytest
 from fastapi.testclient import TestClient
 
-from losslake.analysis.break_points_of_curves import PERFECT_WITHIN, USEFUL_WITHIN
+from losslake.analysis.break_points import PERFECT_WITHIN, USEFUL_WITHIN
+from losslake.analysis.fit_intervals import LEVEL
 from losslake.analysis.identifiability import FEWEST_BATCH_SIZES
-from losslake.analysis.profile_likelihood import LEVEL
 from losslake_service.web.pages.methods import sources
 from losslake_service.web.templates import percent
 from tests.service.web.reading import Page

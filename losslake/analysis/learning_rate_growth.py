@@ -1,0 +1,268 @@
+"""Forms that the best effective learning rate may take over batch sizes, compared by AICc.
+
+How the best effective learning rate grows with the batch size: the exponent of a power law, and how sure it is.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+
+import numpy as np
+import scipy
+
+from losslake_schema.reached import Floats
+
+LEAST_SIZES_OF_FORMS = 5
+CONFIDENCE = 0.9
+_GRID = 401
+_REACH = 100.0
+_TRUSTED = 4.0
+# Squared natural logarithms: below it a residual is rounding, and two forms fit equally well.
+_EXACT = 1e-18
+
+
+@dataclass(frozen=True)
+class LearningRateForm:
+    """A form fitted to log eta_eff* by least squares.
+
+    n_parameters: with the variance of the residuals. rms_log_residual: natural logarithm. aicc: smaller is better.
+    delta_aicc: above the best form's. exponent: of a power law, fixed or fitted.
+    noise_batch_size: B_n; None where the data does not bound it from both sides, or it lies a factor 4 outside of the
+    batch sizes. lower, upper: 90% profile-likelihood interval of B_n; None for a side without a bound.
+    """
+
+    name: str
+    n_parameters: int
+    rms_log_residual: float
+    aicc: float
+    delta_aicc: float
+    exponent: float | None = None
+    noise_batch_size: float | None = None
+    noise_lower: float | None = None
+    noise_upper: float | None = None
+
+
+@dataclass(frozen=True)
+class FormComparison:
+    """forms: best first. refusal: why there are none, in words."""
+
+    forms: tuple[LearningRateForm, ...]
+    refusal: str | None = None
+
+
+@dataclass(frozen=True)
+class _Fit:
+    name: str
+    n_parameters: int
+    mean_square: float
+    exponent: float | None = None
+    noise: tuple[float | None, float | None, float | None] = (None, None, None)
+
+
+def learning_rate_forms(batch_sizes: Floats, effective_learning_rates: Floats) -> FormComparison:
+    """Which form the best effective learning rates follow, B being the batch size.
+
+    constant eta; linear eta B; square-root eta sqrt(B); power eta B^p; saturating eta/(1 + B_n/B);
+    surge eta/(0.5 (sqrt(B_n/B) + sqrt(B/B_n))), which peaks at B_n.
+
+    Args:
+        batch_sizes: shape (n,), in the study's batch unit.
+        effective_learning_rates: of the best trial by batch size, shape (n,). Those that are not positive and finite
+            are left out.
+
+    AICc = n ln(RSS/n) + 2k + 2k(k+1)/(n-k-1). Raises ValueError if the lengths differ or a batch size is not above 0.
+
+    Source: METHODS 4; saturating: McCandlish et al. 2018; surge: Li et al. 2024 (Adam).
+    """
+    if batch_sizes.shape != effective_learning_rates.shape or not (batch_sizes > 0).all():
+        raise ValueError("give as many effective learning rates as batch sizes, and batch sizes above 0")
+    kept = np.isfinite(effective_learning_rates) & (effective_learning_rates > 0)
+    n = int(kept.sum())
+    if n < LEAST_SIZES_OF_FORMS:
+        why = f"{n} batch size{'' if n == 1 else 's'} with an effective learning rate of the best trial: "
+        return FormComparison((), f"{why}comparing forms needs {LEAST_SIZES_OF_FORMS}")
+    x, y = np.log(batch_sizes[kept]), np.log(effective_learning_rates[kept])
+    fits = [
+        _fixed_power("constant", 0.0, x, y),
+        _fixed_power("linear", 1.0, x, y),
+        _fixed_power("square-root", 0.5, x, y),
+        _power(x, y),
+        _with_noise("saturating", _saturating, x, y),
+        _with_noise("surge", _surge, x, y),
+    ]
+    aiccs = [aicc(n, fit.mean_square, fit.n_parameters) for fit in fits]
+    least = min(aiccs)
+    forms = [
+        LearningRateForm(
+            fit.name, fit.n_parameters, fit.mean_square**0.5, value, value - least, fit.exponent, *fit.noise
+        )
+        for fit, value in zip(fits, aiccs, strict=True)
+    ]
+    return FormComparison(tuple(sorted(forms, key=lambda form: form.aicc)))
+
+
+def aicc(n: int, mean_square: float, n_parameters: int) -> float:
+    """Akaike's criterion for least squares on few points; mean_square: RSS / n, of n points."""
+    k = n_parameters
+    return float(n * np.log(max(mean_square, _EXACT)) + 2 * k + 2 * k * (k + 1) / (n - k - 1))
+
+
+def _mean_square(residual: Floats) -> Floats:
+    """About their mean, along the last axis: the best eta is in every form the mean of the logarithms."""
+    centred = residual - residual.mean(axis=-1, keepdims=True)
+    found: Floats = (centred**2).mean(axis=-1)
+    return found
+
+
+def _fixed_power(name: str, exponent: float, x: Floats, y: Floats) -> _Fit:
+    return _Fit(name, 2, float(_mean_square(y - exponent * x)), exponent)
+
+
+def _power(x: Floats, y: Floats) -> _Fit:
+    centred = x - x.mean()
+    exponent = float(centred @ y / (centred @ centred))
+    return _Fit("power", 3, float(_mean_square(y - exponent * x)), exponent)
+
+
+def _saturating(log_ratio: Floats) -> Floats:
+    """log of 1/(1 + B_n/B); log_ratio: log(B_n/B)."""
+    return -np.logaddexp(0.0, log_ratio)
+
+
+def _surge(log_ratio: Floats) -> Floats:
+    """log of 1/(0.5 (sqrt(B_n/B) + sqrt(B/B_n)))."""
+    return -np.log(np.cosh(log_ratio / 2))
+
+
+def _with_noise(name: str, shape: Callable[[Floats], Floats], x: Floats, y: Floats) -> _Fit:
+    """Fitted over log B_n from a hundredth of the smallest batch size to a hundred times the largest."""
+
+    def mean_square(log_noise: float) -> float:
+        return float(_mean_square(y - shape(log_noise - x)))
+
+    grid = np.linspace(x.min() - np.log(_REACH), x.max() + np.log(_REACH), _GRID)
+    profile = _mean_square(y - shape(grid[:, np.newaxis] - x))
+    at = int(profile.argmin())
+    around = grid[max(at - 1, 0)], grid[min(at + 1, _GRID - 1)]
+    found = scipy.optimize.minimize_scalar(mean_square, bounds=around, method="bounded", options={"xatol": 1e-10})
+    log_noise, least = float(found.x), float(found.fun)
+    if profile[at] < least:
+        log_noise, least = float(grid[at]), float(profile[at])
+    lower, upper = _noise_bounds(mean_square, grid, profile, log_noise, _threshold(least, len(x)))
+    trusted = x.min() - np.log(_TRUSTED) <= log_noise <= x.max() + np.log(_TRUSTED)
+    is_known = trusted and lower is not None and upper is not None
+    return _Fit(name, 3, least, noise=(float(np.exp(log_noise)) if is_known else None, lower, upper))
+
+
+def _threshold(least: float, n: int) -> float:
+    """The mean square up to which a B_n is in its interval: 1 + t^2/(n - 2) times the least, as in an F test.
+
+    Chi-square in place of F would be right for many points; there are five or ten.
+    """
+    quantile = float(scipy.special.stdtrit(n - 2, 0.5 + 0.5 * CONFIDENCE))
+    return max(least, _EXACT) * (1 + quantile**2 / (n - 2))
+
+
+def _noise_bounds(
+    mean_square: Callable[[float], float], grid: Floats, profile: Floats, log_noise: float, threshold: float
+) -> tuple[float | None, float | None]:
+    """Where the profile crosses the threshold below and above the best B_n; None where it never does on the grid."""
+    inside = np.append(grid[profile <= threshold], log_noise)
+
+    def crossing(inner: float, outside: Floats) -> float | None:
+        if not len(outside):
+            return None
+        outer = float(outside[np.abs(outside - inner).argmin()])
+        return float(np.exp(scipy.optimize.brentq(lambda at: mean_square(at) - threshold, inner, outer)))
+
+    first, last = float(inside.min()), float(inside.max())
+    return crossing(first, grid[grid < first]), crossing(last, grid[grid > last])
+
+
+RESAMPLES = 1000
+# Of three points even all slopes together hold the true one in 2 of 3 cases only; of four in 11 of 12.
+LEAST_SIZES_OF_EXPONENT = 4
+HEURISTIC_EXPONENTS = {"linear": 1.0, "square-root": 0.5, "constant": 0.0}
+_ROUNDING = 1e-9
+_MOST_SLOPES = 4_000_000
+
+
+@dataclass(frozen=True)
+class LearningRateExponent:
+    """p of eta_eff* ~ B^p.
+
+    n_batch_sizes: used. exponent: None where the data can't say; refusal: then why, in words.
+    near_optimal: 90% interval over draws of one near-optimal trial per batch size.
+    theil_sen: 90% interval of the slope from the scatter about the line. lower, upper: the hull of both.
+    consistent_with: those of linear (p = 1), square-root (p = 0.5) and constant (p = 0) that lie within the hull.
+    """
+
+    n_batch_sizes: int
+    exponent: float | None = None
+    lower: float | None = None
+    upper: float | None = None
+    near_optimal: tuple[float, float] | None = None
+    theil_sen: tuple[float, float] | None = None
+    consistent_with: tuple[str, ...] = ()
+    refusal: str | None = None
+
+
+def learning_rate_exponent(
+    batch_sizes: Floats, near_optimal: Sequence[Floats], resamples: int = RESAMPLES, seed: int = 0
+) -> LearningRateExponent:
+    """The Theil-Sen slope of log eta_eff* on log B, with an interval (METHODS 4).
+
+    Args:
+        batch_sizes: distinct, shape (n,), in the study's batch unit.
+        near_optimal: by batch size, the effective learning rates of the near-optimal trials, the best one's first.
+            Those that are not positive and finite are left out, and with them batch sizes that have no others.
+        resamples: draws of one near-optimal trial per batch size; fewer where there are very many batch sizes.
+        seed: of the draws, so that an answer is always the same.
+
+    Raises ValueError if the lengths differ, or if a batch size is twice there or not above 0.
+
+    Source: Theil 1950, Sen 1968, as scipy.stats.theilslopes has them.
+    """
+    _check(batch_sizes, near_optimal)
+    usable = [rates[np.isfinite(rates) & (rates > 0)] for rates in near_optimal]
+    kept = [index for index, rates in enumerate(usable) if len(rates)]
+    if len(kept) < LEAST_SIZES_OF_EXPONENT:
+        have = f"{len(kept)} batch size{'' if len(kept) == 1 else 's'}"
+        why = f"{have} with an effective learning rate of the best trial: an exponent needs {LEAST_SIZES_OF_EXPONENT}"
+        return LearningRateExponent(len(kept), refusal=why)
+    log_batch_sizes, log_rates = np.log(batch_sizes[kept]), [np.log(usable[index]) for index in kept]
+    slope, _, low, high = map(
+        float, scipy.stats.theilslopes([own[0] for own in log_rates], log_batch_sizes, CONFIDENCE)
+    )
+    of_draws = _slopes_of_draws(log_batch_sizes, log_rates, resamples, np.random.default_rng(seed))
+    drawn_low, drawn_high = map(float, np.quantile(of_draws, [(1 - CONFIDENCE) / 2, (1 + CONFIDENCE) / 2]))
+    lower, upper = min(low, drawn_low), max(high, drawn_high)
+    return LearningRateExponent(
+        n_batch_sizes=len(kept),
+        exponent=slope,
+        lower=lower,
+        upper=upper,
+        near_optimal=(drawn_low, drawn_high),
+        theil_sen=(low, high),
+        consistent_with=tuple(
+            name for name, p in HEURISTIC_EXPONENTS.items() if lower - _ROUNDING <= p <= upper + _ROUNDING
+        ),
+    )
+
+
+def _check(batch_sizes: Floats, near_optimal: Sequence[Floats]) -> None:
+    if len(batch_sizes) != len(near_optimal):
+        raise ValueError(f"there are {len(batch_sizes)} batch sizes, but {len(near_optimal)} near-optimal sets")
+    if len(set(batch_sizes.tolist())) != len(batch_sizes) or not (batch_sizes > 0).all():
+        raise ValueError("batch sizes have to differ, and to be above 0")
+
+
+def _slopes_of_draws(x: Floats, sets: Sequence[Floats], resamples: int, rng: np.random.Generator) -> Floats:
+    """The Theil-Sen slope of each draw; shape (resamples,)."""
+    first, second = np.triu_indices(len(x), 1)
+    count = max(100, min(resamples, _MOST_SLOPES // len(first)))
+    drawn = np.column_stack([rng.choice(own, count) for own in sets])
+    slopes = (drawn[:, second] - drawn[:, first]) / (x[second] - x[first])
+    found: Floats = np.median(slopes, axis=1)
+    return found

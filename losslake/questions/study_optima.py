@@ -1,0 +1,274 @@
+"""The best trial of each study of a workload, as analyses of metaparameters need it.
+
+The metaparameters of a workload's trials, and its studies as the mathematics of metaparameters takes them.
+What became of trials: the classes of the goal region.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+
+import numpy as np
+
+from losslake.analysis.goal_region import NearOptimal, fraction_reaching, is_stability_limited, near_optimal, outcomes
+from losslake.analysis.heuristics import HEURISTICS, Origin, Prediction, Regret, prediction, regret
+from losslake.analysis.search_range import BoundaryFlags, SearchRange, boundary_flags, search_ranges
+from losslake.analysis.tuned_study import TunedStudy, effective_learning_rates, momentum_or_plain
+from losslake.questions.release_view import ReleaseView
+from losslake.questions.search import Search, at
+from losslake.questions.selection import Goal, Selection
+from losslake.questions.workload_facts import WorkloadFacts
+from losslake_schema.reached import NEVER, Flags, Floats, Integers
+from losslake_schema.tables import STATUSES
+
+_INFEASIBLE = STATUSES.index("INFEASIBLE")
+
+
+@dataclass(frozen=True)
+class Metaparameters:
+    """Numeric metaparameters of a workload's trials, in the order of facts.trials.
+
+    names: sorted. values: shape (trials, names), NaN where a trial has none of that name.
+    """
+
+    names: tuple[str, ...]
+    values: Floats
+
+    @property
+    def learning_rate(self) -> Floats:
+        return self.of("learning_rate")
+
+    @property
+    def momentum(self) -> Floats:
+        """0 in plain SGD, where no trial has one."""
+        return momentum_or_plain(self.of("momentum"))
+
+    @property
+    def effective_learning_rate(self) -> Floats:
+        return effective_learning_rates(self.learning_rate, self.momentum)
+
+    def of(self, name: str) -> Floats:
+        """By trial, the metaparameter of that name."""
+        if name not in self.names:
+            return np.full(len(self.values), np.nan)
+        found: Floats = self.values[:, self.names.index(name)]
+        return found
+
+    def by_name(self, row: int) -> list[tuple[str, float]]:
+        """The metaparameters that a trial has."""
+        values: list[float] = self.values[row].tolist()
+        return [(name, value) for name, value in zip(self.names, values, strict=True) if value == value]
+
+    def ends(self, rows: Integers) -> tuple[list[tuple[str, float]], list[tuple[str, float]]]:
+        """The least and the greatest value that any of these trials has, by metaparameter."""
+        own = self.values[rows]
+        kept = np.flatnonzero(~np.isnan(own).all(axis=0))
+        names = [self.names[column] for column in kept]
+        least, most = np.fmin.reduce(own[:, kept]).tolist(), np.fmax.reduce(own[:, kept]).tolist()
+        return list(zip(names, least, strict=True)), list(zip(names, most, strict=True))
+
+
+@dataclass(frozen=True)
+class PlacedStudy:
+    """A study, and which rows of facts.trials its trials are."""
+
+    rows: Integers
+    tuned: TunedStudy
+
+
+def metaparameters_of(view: ReleaseView, facts: WorkloadFacts) -> Metaparameters:
+    """Read the numeric metaparameters of a workload's trials."""
+    asked = {"first_study": facts.first_study, "last_study": facts.last_study}
+    found = view.table("metaparameters_of_trials", asked)
+    encoded = found["name"].combine_chunks().dictionary_encode()
+    known = encoded.dictionary.to_pylist()
+    names = sorted(known)
+    column = np.array([names.index(name) for name in known], np.int64)
+    values = np.full((len(facts.trials.trial_id), len(names)), np.nan)
+    given = found["value"].combine_chunks().fill_null(np.nan).to_numpy(zero_copy_only=False)
+    values[found["row"].to_numpy(), column[encoded.indices.to_numpy()]] = given
+    return Metaparameters(tuple(names), values)
+
+
+def tuned_studies(
+    found: Search, steps: Floats, metaparameters: Metaparameters, trials: int | None
+) -> list[PlacedStudy]:
+    """By study, the trials that count for metaparameters: those admitted, and those that diverged beside them.
+
+    steps: by trial, inf for never. trials: as the selection has it; then of those that diverged only the ones with a
+    lower number than the last trial admitted. A trial that diverged has its steps only if the selection admits it.
+    """
+    facts = found.facts
+    diverged = facts.trials.status == _INFEASIBLE
+    counts = found.admitted | (diverged if trials is None else diverged & _before_the_last(found))
+    learning_rate, momentum = metaparameters.learning_rate, metaparameters.momentum
+    studies = []
+    for index, batch_size in enumerate(facts.batch_sizes):
+        own = facts.rows_of(index)
+        rows = own.start + np.flatnonzero(counts[own])
+        is_infeasible = diverged[rows] & ~np.isfinite(steps[rows])
+        tuned = TunedStudy(float(batch_size), steps[rows], learning_rate[rows], momentum[rows], is_infeasible)
+        studies.append(PlacedStudy(rows, tuned))
+    return studies
+
+
+def _before_the_last(found: Search) -> Flags:
+    """By trial, whether a later one of its study is admitted."""
+    flags = np.zeros(len(found.admitted), bool)
+    for index in range(len(found.facts.batch_sizes)):
+        own = found.facts.rows_of(index)
+        flags[own] = np.logical_or.accumulate(found.admitted[own][::-1])[::-1]
+    return flags
+
+
+def outcomes_of(facts: WorkloadFacts, has_reached: Flags, rows: Integers) -> Integers:
+    """The class of each of these trials, as an index of goal_region.OUTCOMES.
+
+    has_reached: the target, by trial in the order of facts.trials. rows: in that order.
+    """
+    status = facts.trials.status[rows]
+    return outcomes(
+        has_reached=has_reached[rows],
+        is_infeasible=status == STATUSES.index("INFEASIBLE"),
+        is_incomplete=status == STATUSES.index("INCOMPLETE"),
+    )
+
+
+N_BEST = 5
+
+
+@dataclass(frozen=True)
+class Optimum:
+    """The best trial of a study, and what surrounds it.
+
+    parameters: its metaparameters by name; near_lower, near_upper: their least and greatest value in the near-optimal
+    set. near_rates: effective learning rates of that set, its own first, NaN where there is none. boundary: None where
+    no search range is known. own_regret: of its own metaparameters; None where they have no place in log space.
+    predictions: by heuristic; none where the heuristics have no origin.
+    """
+
+    batch_size: int
+    parameters: Sequence[tuple[str, float]]
+    near_lower: Sequence[tuple[str, float]]
+    near_upper: Sequence[tuple[str, float]]
+    near_rates: Floats
+    boundary: BoundaryFlags | None
+    is_stability_limited: bool | None
+    own_regret: Regret | None
+    predictions: Mapping[str, Prediction]
+
+    @property
+    def effective_learning_rate(self) -> float | None:
+        rate = float(self.near_rates[0])
+        return None if np.isnan(rate) else rate
+
+
+@dataclass(frozen=True)
+class StudyOptimum:
+    """A study; optimum, and its trial_id and steps: None where no trial reached the target.
+
+    n_trials, n_reached: of those admitted. fraction_reaching: None where no trial finished or diverged.
+    """
+
+    batch_size: int
+    n_trials: int
+    n_reached: int
+    fraction_reaching: float | None
+    optimum: Optimum | None
+    trial_id: int | None
+    steps: int | None
+
+
+@dataclass(frozen=True)
+class WorkloadOptima:
+    """A workload's studies by ascending batch size.
+
+    origin: where the heuristics start; None where that batch size has no best trial with a place in log space.
+    is_plain: no trial has a momentum. n_without_momentum: trials that lack it where others have one.
+    """
+
+    workload: str
+    studies: Sequence[StudyOptimum]
+    origin: Origin | None
+    is_plain: bool
+    n_without_momentum: int
+
+    @property
+    def found(self) -> list[Optimum]:
+        """The optima that there are."""
+        return [study.optimum for study in self.studies if study.optimum is not None]
+
+
+def workload_optima(
+    view: ReleaseView, found: Search, selection: Selection, goal: Goal, within: float, origin: int | None
+) -> WorkloadOptima:
+    """The optima of a workload; origin: the batch size the heuristics start from, None for the smallest possible."""
+    facts = found.facts
+    hits = found.first_hits(goal)
+    whole_steps = at(found.records.step, hits)
+    steps = np.where(hits == NEVER, np.inf, whole_steps)
+    metaparameters = metaparameters_of(view, facts)
+    placed = tuned_studies(found, steps, metaparameters, selection.trials)
+    near = [near_optimal(study.tuned.steps, within) for study in placed]
+    start = _origin(placed, near, origin)
+    asked = {"first_study": facts.first_study, "last_study": facts.last_study}
+    ranges = [search_ranges(configs) for (configs,) in view.rows("search_spaces", asked)]
+    reached = facts.sums_by_study(np.isfinite(steps))
+    studies = []
+    for index, (study, own) in enumerate(zip(placed, near, strict=True)):
+        row = None if own is None else int(study.rows[own.best])
+        studies.append(
+            StudyOptimum(
+                batch_size=facts.batch_sizes[index],
+                n_trials=int(found.n_admitted[index]),
+                n_reached=int(reached[index]),
+                fraction_reaching=fraction_reaching(outcomes_of(facts, hits != NEVER, study.rows)),
+                optimum=None if own is None else _optimum(study, own, metaparameters, ranges[index], start),
+                trial_id=None if row is None else int(facts.trials.trial_id[row]),
+                steps=None if row is None else int(whole_steps[row]),
+            )
+        )
+    lacking = np.isnan(metaparameters.of("momentum"))
+    is_plain = bool(lacking.all())
+    return WorkloadOptima(str(facts.workload), studies, start, is_plain, 0 if is_plain else int(lacking.sum()))
+
+
+def _origin(placed: Sequence[PlacedStudy], near: Sequence[NearOptimal | None], batch_size: int | None) -> Origin | None:
+    """The best trial at that batch size, or at the smallest one where there is any, if it has a place in log space."""
+    for study, own in zip(placed, near, strict=True):
+        tuned = study.tuned
+        if own is not None and tuned.batch_size > 0 and batch_size in (None, int(tuned.batch_size)):
+            if np.isnan(tuned.places[own.best]).any():
+                return None
+            return Origin(tuned.batch_size, float(tuned.learning_rate[own.best]), float(tuned.momentum[own.best]))
+    return None
+
+
+def _optimum(
+    study: PlacedStudy,
+    near: NearOptimal,
+    metaparameters: Metaparameters,
+    ranges: Mapping[str, SearchRange],
+    origin: Origin | None,
+) -> Optimum:
+    tuned, best = study.tuned, near.best
+    row = int(study.rows[best])
+    lower, upper = metaparameters.ends(study.rows[near.rows])
+    by_steps = np.argsort(tuned.steps, kind="stable")[:N_BEST]
+    five_best = study.rows[by_steps[np.isfinite(tuned.steps[by_steps])]]
+    has_place = not np.isnan(tuned.places[best]).any()
+    predicted = {}
+    if origin is not None and tuned.batch_size > 0:
+        predicted = {name: prediction(tuned, origin, p) for name, p in HEURISTICS.items()}
+    return Optimum(
+        batch_size=int(tuned.batch_size),
+        parameters=metaparameters.by_name(row),
+        near_lower=lower,
+        near_upper=upper,
+        near_rates=tuned.effective_learning_rate[near.rows],
+        boundary=boundary_flags(ranges, metaparameters.names, metaparameters.values[five_best]),
+        is_stability_limited=is_stability_limited(tuned, best),
+        own_regret=regret(tuned, float(tuned.learning_rate[best]), float(tuned.momentum[best])) if has_place else None,
+        predictions={name: made for name, made in predicted.items() if made is not None},
+    )
