@@ -114,7 +114,7 @@ resolve = $(VENV)-lock/bin/uv pip compile pyproject.toml --quiet --group build $
 
 .PHONY: vendor
 vendor: setup ## Make the scripts of others that pages load anew
-	@$(VENV)/bin/python -m losslake_service.web.vendored
+	@$(VENV)/bin/python -m losslake_service.web.static_files
 	@cd service/losslake_service/web/vendor/codemirror && npm ci --silent --no-audit --no-fund && npm run --silent build
 
 .PHONY: clean

@@ -22,7 +22,7 @@ from bench.servers import service
 from losslake.lake.lake import Lake
 from losslake.questions.release_view import ReleaseView
 from losslake_schema.names import Study, Trial, Workload
-from losslake_service.web.addresses import page_of, with_query
+from losslake_service.web.templates import page_of, with_query
 
 LIMIT_MS = 100.0
 NO_ANSWERS_KEPT = {"LOSSLAKE_ANSWER_CACHE_MB": "0"}

@@ -105,7 +105,7 @@ def _write_report(view: ReleaseView, report: Path, folder: Path) -> None:
 
 def _written(drawn: DrawnFigure, folder: Path, formats: tuple[FigureFormat, ...]) -> Iterator[Path]:
     """Write a figure in each format."""
-    from losslake.figures.papers.files import figure_bytes
+    from losslake.figures.papers.drawn import figure_bytes
 
     for wanted in formats:
         path = folder / f"figure-{drawn.figure.number}.{wanted}"

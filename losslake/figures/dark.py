@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Any, Literal
 
 from losslake.figures import theme
-from losslake.figures.figure_formats import Document
+from losslake.figures.formats import Document
 
 Theme = Literal["light", "dark"]
 GROUND = "#0f1419"

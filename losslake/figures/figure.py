@@ -9,9 +9,9 @@ from typing import Any, Literal
 import orjson
 
 from losslake.figures import layout, theme
-from losslake.figures.caption import wrapped
-from losslake.figures.figure_formats import Document
+from losslake.figures.formats import Document
 from losslake.figures.layers import Layer, Plot, Row
+from losslake.figures.layout import wrapped
 
 SCHEMA = "https://vega.github.io/schema/vega-lite/v6.4.1.json"
 

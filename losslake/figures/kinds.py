@@ -11,7 +11,7 @@ from pydantic import BaseModel
 
 from losslake.figures.curve_colours import CurveColours
 from losslake.figures.drawing import Drawing, Drawn
-from losslake.figures.figure_formats import Document
+from losslake.figures.formats import Document
 
 
 @dataclass(frozen=True)
@@ -40,7 +40,7 @@ class Kind:
 
     def draw(self, drawing: Drawing) -> Document:
         """The figure as a Vega-Lite specification."""
-        draw: Callable[[Drawing], Drawn] = pkgutil.resolve_name(f"losslake.figures.drawings.{self.drawing}")
+        draw: Callable[[Drawing], Drawn] = pkgutil.resolve_name(f"losslake.figures.charts.{self.drawing}")
         figure = pkgutil.resolve_name("losslake.figures.figure:figure")
         drawn = draw(drawing)
         lines = drawing.caption(drawn.explained)

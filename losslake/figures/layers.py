@@ -1,17 +1,67 @@
-"""The layers that charts are made of, and the plots that layers make."""
+"""The layers that charts are made of, and the plots that layers make.
+
+Links from marks to the explorer's pages: of a trial, of a study.
+"""
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+import json
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any, Literal
+from urllib.parse import quote
 
 from losslake.figures import theme
-from losslake.figures.caption import wrapped
 from losslake.figures.channels import Channel, category, px
-from losslake.figures.layout import HANGING
-from losslake.figures.links import HREF, Transform
-from losslake.figures.panel import Panel
+from losslake.figures.layout import HANGING, wrapped
+from losslake.figures.panel import Panel, Series
+
+HREF = "href"
+"""The field that a link is computed into, in the browser: rows need not repeat what they share."""
+Transform = dict[str, Any]
+
+
+@dataclass(frozen=True)
+class Links:
+    """Where pages are. address: of the service; empty: where the figure is. release: that the question named."""
+
+    address: str = ""
+    release: int | None = None
+
+    def to_trials(self, series: Sequence[Series]) -> Transform:
+        """For rows with series, batch_size and trial_id."""
+        return self._computed("trials", _by_label(series), "series", ("batch_size", "trial_id"))
+
+    def to_studies(self, series: Sequence[Series]) -> Transform:
+        """For rows with series and batch_size."""
+        return self._computed("studies", _by_label(series), "series", ("batch_size",))
+
+    def to_trials_of(self, workloads: Sequence[str]) -> Transform:
+        """For rows with workload, batch_size and trial_id."""
+        return self._computed("trials", {each: each for each in workloads}, "workload", ("batch_size", "trial_id"))
+
+    def _computed(self, page: str, workloads: Mapping[str, str], by: str, fields: Sequence[str]) -> Transform:
+        """workloads: by value of the field `by`."""
+        starts = [literal(f"{self.address}/{page}/{quote(each, safe='/')}/") for each in workloads.values()]
+        place = f"indexof({_listed(map(literal, workloads))}, datum.{by})"
+        start = starts[0] if len(set(starts)) == 1 else f"{_listed(starts)}[{place}]"
+        path = " + '/' + ".join(f"datum.{field}" for field in fields)
+        end = "" if self.release is None else f" + {literal(f'?release={self.release}')}"
+        return {"calculate": f"{start} + {path}{end}", "as": HREF}
+
+
+def literal(text: str) -> str:
+    """A text as an expression has it, in ASCII: nothing in it ends the literal, whatever it holds."""
+    return json.dumps(text)
+
+
+def _by_label(series: Sequence[Series]) -> dict[str, str]:
+    return {one.label: one.workload for one in series}
+
+
+def _listed(items: Iterable[str]) -> str:
+    return f"[{', '.join(items)}]"
+
 
 Row = dict[str, Any]
 Mark = Literal["line", "point", "rule", "rect", "area", "text"]
@@ -31,7 +81,7 @@ class Layer:
     transforms: Sequence[Mapping[str, Any]] = ()
 
     def linked(self, computed: Transform | None) -> Layer:
-        """The same marks, each with the link that `losslake.figures.links` computes; None: without."""
+        """The same marks, each with the link that `losslake.figures.layers` computes; None: without."""
         if computed is None:
             return self
         encoding = {**self.encoding, "href": category(HREF)}

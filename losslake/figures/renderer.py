@@ -13,13 +13,13 @@ import subprocess
 import sys
 from concurrent.futures import ThreadPoolExecutor
 
-from losslake.figures.errors import FiguresBusy, RenderingFailed
+from losslake.figures.formats import FiguresBusy, RenderingFailed
 from losslake.figures.messages import RENDERED, Message, MessageLost, Rendered, receive, send
 
 MOST_WAITING = 32
 SECONDS_EACH = 20.0
 FIGURES_PER_PROCESS = 300
-_PROGRAM = "losslake.figures.rendering_program"
+_PROGRAM = "losslake.figures.rendering"
 _log = logging.getLogger(__name__)
 
 

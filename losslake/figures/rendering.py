@@ -1,15 +1,21 @@
-"""Rendering a figure's specification: SVG, PNG and PDF. Nothing is fetched: all data are in the specification."""
+"""Rendering a figure's specification: SVG, PNG and PDF. Nothing is fetched: all data are in the specification.
+
+The process that renders figures: one after the other, over the socket that is its standard input.
+"""
 
 from __future__ import annotations
 
+import os
 import re
+import signal
+import socket
 from functools import lru_cache
 from xml.sax.saxutils import escape
 
 import orjson
 import vl_convert
 
-from losslake.figures.messages import Rendered
+from losslake.figures.messages import FAILED, RENDERED, Message, MessageLost, Rendered, receive, send
 
 _LINK_TO_ITS_BASE = '<a xlink:href="https://vega.github.io/vega-datasets//'
 """How the renderer writes a link to /; no text can look like it, since there < is written otherwise."""
@@ -55,3 +61,31 @@ def _numbered_anew(svg: str) -> str:
     for name in _ID.findall(svg):
         names.setdefault(name, f"{name.rstrip('0123456789')}{len(names)}")
     return _REFERENCE.sub(lambda found: found[1] + names.get(found[2], found[2]) + found[3], svg)
+
+
+# Figures wait for answers, never the other way round.
+_NICENESS = 10
+
+
+def main() -> None:
+    """Render until the socket is closed."""
+    channel = socket.socket(fileno=os.dup(0))
+    nothing = os.open(os.devnull, os.O_RDWR)
+    for stream in (0, 1, 2):
+        os.dup2(nothing, stream)
+    signal.signal(signal.SIGINT, signal.SIG_IGN)
+    os.nice(_NICENESS)
+    while True:
+        try:
+            asked = receive(channel)
+        except MessageLost:
+            return
+        try:
+            reply = Message(RENDERED, asked.scale, rendered(asked.body, asked.kind, asked.scale))
+        except Exception as error:  # noqa: BLE001  # whatever it is, the service has to say it in its log
+            reply = Message(FAILED, asked.scale, f"{type(error).__name__}: {error}"[:1000].encode())
+        send(channel, reply)
+
+
+if __name__ == "__main__":
+    main()

@@ -24,8 +24,7 @@ from losslake.questions.workload_facts import WorkloadFacts
 from losslake_schema.database import Release
 from losslake_schema.names import Study, Trial, Workload
 from losslake_schema.registry import Goal
-from losslake_service.sandbox.release_data import data_files_of
-from losslake_service.sandbox.workers import DataFiles
+from losslake_service.sandbox.workers import DataFiles, data_files_of
 
 
 @functools.cache

@@ -26,8 +26,8 @@ from losslake_service.routes.sql_paths import sql_paths
 from losslake_service.routes.sql_statements import SqlStatements
 from losslake_service.settings import Settings
 from losslake_service.version import VERSION
-from losslake_service.web.interface import Interface
 from losslake_service.web.paths import pages
+from losslake_service.web.reference import Interface
 
 BYTES_IN_A_MEGABYTE = 1024 * 1024
 _DESCRIPTION = """Training-curve measurements, and what they say about batch sizes.

@@ -18,12 +18,12 @@ from starlette.exceptions import HTTPException
 from starlette.routing import Match
 from starlette.types import Scope
 
-from losslake.figures.errors import FiguresBusy
+from losslake.figures.formats import FiguresBusy
 from losslake.questions.errors import BadParameter, UnknownName, near_names
 from losslake_schema.errors import LakeBroken, StoreFailed, UnknownRelease
 from losslake_service.sandbox.errors import KINDS as SQL_KINDS
 from losslake_service.sandbox.errors import AskerLeft, SqlProblem
-from losslake_service.web.problem_page import is_for_people, problem_page
+from losslake_service.web.bare_page import is_for_people, problem_page
 
 MEDIA_TYPE = "application/problem+json"
 TYPE = "urn:losslake:problem:"

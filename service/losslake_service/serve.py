@@ -22,12 +22,12 @@ from losslake.lake.lake import Lake
 from losslake.questions.release_view import ReleaseView
 from losslake_schema.errors import LossLakeError
 from losslake_service.app import create_app
-from losslake_service.examples import example_paths
 from losslake_service.files.delivery import delivery_of
 from losslake_service.operation import metrics
 from losslake_service.operation.http_protocol import bound_http
 from losslake_service.operation.logs import log_to_standard_error
 from losslake_service.settings import Settings
+from losslake_service.web.examples import example_paths
 
 SECONDS_TO_ANSWER_THE_PARENT = 60
 

@@ -1,4 +1,7 @@
-"""Best: the best value of a metric against batch size."""
+"""Best: the best value of a metric against batch size.
+
+Draws the answer of /v1/best.
+"""
 
 from __future__ import annotations
 
@@ -7,9 +10,9 @@ from collections.abc import Sequence
 from losslake.figures import theme
 from losslake.figures.axes import linear_limits, log_limits
 from losslake.figures.channels import COUNT, DECIMAL, told
-from losslake.figures.charts.frame import Frame, Scale
-from losslake.figures.layers import Plot, layer, layered, words
-from losslake.figures.links import Links
+from losslake.figures.drawing import Drawing, Drawn, budget_text, ends_in_words, names_of, series_by_workload
+from losslake.figures.frame import Frame, Scale
+from losslake.figures.layers import Links, Plot, layer, layered, words
 from losslake.figures.panel import Panel, Series, rows_of
 
 _SMALL_POINT = 24
@@ -54,3 +57,16 @@ _TOOLTIP = [
     told("step", "at step", COUNT),
     told("trial_id", "of trial"),
 ]
+
+
+def draw(drawing: Drawing) -> Drawn:
+    """The best value by batch size, a series for each workload."""
+    metric = drawing.facts["metric"]
+    common, series = series_by_workload(drawing)
+    explained = ["Points: the best value of any trial and evaluation."]
+    panel = drawing.panel(f"Best {metric}{budget_text(drawing.facts)}", common, names_of(series), explained)
+    return Drawn(
+        [best_chart(series, panel, y_title=metric, links=drawing.links)],
+        explained,
+        told=ends_in_words(series, "best_value"),
+    )

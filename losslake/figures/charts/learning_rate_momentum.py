@@ -1,4 +1,7 @@
-"""Learning rate and momentum of every trial, and what became of it."""
+"""Learning rate and momentum of every trial, and what became of it.
+
+Draws the answer of /v1/analysis/metaparameter-map.
+"""
 
 from __future__ import annotations
 
@@ -7,14 +10,19 @@ from collections.abc import Collection
 from dataclasses import dataclass, replace
 from typing import Any
 
+import pyarrow as pa
+import pyarrow.compute as pc
+
 from losslake.figures import theme
 from losslake.figures.axes import decade_limits
 from losslake.figures.channels import DECIMAL, category, told
-from losslake.figures.charts.frame import Frame, Scale
-from losslake.figures.layers import Layer, Plot, Row, layer, layered, words
-from losslake.figures.legend import legend
-from losslake.figures.links import Links
+from losslake.figures.drawing import Drawing, Drawn, goal_text
+from losslake.figures.frame import Frame, Scale, legend
+from losslake.figures.layers import Layer, Links, Plot, Row, layer, layered, words
+from losslake.figures.layout import columns_of, grid_panels
 from losslake.figures.panel import Limits, Panel, Series, rows_of
+from losslake.questions.errors import BadParameter
+from losslake.questions.workload_facts import workload_labels
 
 _CROSS = "M-0.8,-0.8L0.8,0.8M0.8,-0.8L-0.8,0.8"
 _MOST_CONTOURS = 8
@@ -120,3 +128,58 @@ def _contours(x: Limits, y: Limits, frame: Frame) -> list[Layer]:
     labelled = [row for row in rows if row["end"] and row["rate"] > inner]
     style: dict[str, Any] = {"align": "right", "baseline": "bottom", "fontSize": 9, "color": theme.FAINT}
     return [line, layer(labelled, "text", frame.place | {"text": category("text")}, dx=-3, dy=10, **style)]
+
+
+_MOST_PANELS = 40
+
+
+def draw(drawing: Drawing) -> Drawn:
+    """A panel for each workload and batch size, all with the same axes."""
+    labels = workload_labels(drawing.facts["workloads"])
+    rows = _with_best(drawing.rows)
+    keys = list(dict.fromkeys(zip(rows["workload"].to_pylist(), rows["batch_size"].to_pylist(), strict=True)))
+    if len(keys) > _MOST_PANELS:
+        raise BadParameter("workload", f"{len(keys)} studies are too many for a figure: ask for fewer workloads")
+    goal = goal_text(drawing.facts)
+    explained = [
+        f"{goal}, {labels.common}. A mark for each trial, a ring around the one with the fewest steps.",
+        "Grey lines: equal learning rate / (1 \u2212 momentum).",
+    ]
+    grid = _with_limits(grid_panels(drawing.width, len(keys), drawing.height), rows)
+    outcomes = set(rows["outcome"].to_pylist())
+    charts = [
+        learning_rate_momentum_chart(
+            Series("", rows.filter(_is_of(rows, workload, size)), workload),
+            replace(grid, title=f"Batch size {size}", subtitle=labels.own[workload]),
+            outcomes=outcomes,
+            links=drawing.links,
+        )
+        for workload, size in keys
+    ]
+    empty = [learning_rate_momentum_chart(Series("", rows), drawing.panel(goal, labels.common, (), explained))]
+    return Drawn(charts or empty, explained, columns_of(drawing.width, len(charts)), shares_legend=True)
+
+
+def _is_of(rows: pa.Table, workload: str, size: int) -> pa.ChunkedArray:
+    return pc.and_(pc.equal(rows["workload"], workload), pc.equal(rows["batch_size"], size))
+
+
+def _with_best(rows: pa.Table) -> pa.Table:
+    """The rows with is_best: of each study the trial with the fewest steps, ties to the lower number."""
+    found: dict[tuple[str, int], tuple[int, int, int]] = {}
+    names = ("workload", "batch_size", "steps", "trial_id", "outcome")
+    for place, (workload, size, steps, trial, outcome) in enumerate(
+        zip(*(rows[name].to_pylist() for name in names), strict=True)
+    ):
+        if outcome == "reached":
+            own = (steps, trial, place)
+            found[workload, size] = min(found.get((workload, size), own), own)
+    best = {place for _, _, place in found.values()}
+    return rows.append_column("is_best", pa.array([place in best for place in range(rows.num_rows)], pa.bool_()))
+
+
+def _with_limits(panel: Panel, rows: pa.Table) -> Panel:
+    """The panel with limits that hold all trials."""
+    rates = [value for value in rows["learning_rate"].to_pylist() if value is not None]
+    dampings = [1 - (value or 0.0) for value in rows["momentum"].to_pylist()]
+    return replace(panel, x_limits=decade_limits(rates), y_limits=decade_limits(dampings))

@@ -1,14 +1,21 @@
-"""Profile: in which share of columns each competitor is within a factor of the best."""
+"""Profile: in which share of columns each competitor is within a factor of the best.
+
+Draws the answer of /v1/analysis/profiles.
+"""
 
 from __future__ import annotations
 
 from collections.abc import Sequence
 
+import pyarrow.compute as pc
+
+from losslake.figures.axes import x_number_labels
 from losslake.figures.channels import told
-from losslake.figures.charts.frame import Frame, Scale
-from losslake.figures.charts.number_labels import x_number_labels
+from losslake.figures.drawing import Drawing, Drawn, goal_text, names_of
+from losslake.figures.frame import Frame, Scale
 from losslake.figures.layers import Plot, Row, layer, layered, words
 from losslake.figures.panel import Limits, Panel, Series, rows_of
+from losslake.questions.workload_facts import workload_labels
 
 _MOST_FACTOR = 64.0
 
@@ -49,3 +56,37 @@ _TOOLTIP = [
 def _to_the_edge(rows: Sequence[Row], limits: Limits) -> list[Row]:
     """The rows of a competitor with its last share at the right edge."""
     return [*rows, rows[-1] | {"factor": max(limits[1], rows[-1]["factor"])}] if rows else []
+
+
+_MOST_SCORES = 4
+
+
+def draw(drawing: Drawing) -> Drawn:
+    """The share of columns within a factor of the best, a series for each competitor."""
+    facts, rows = drawing.facts, drawing.rows
+    names = [each["competitor"] for each in facts["scores"]]
+    labels = workload_labels(names) if facts["by"] == "workload" else None
+    series = [
+        Series((labels.own[name] if labels else "") or name, rows.filter(pc.equal(rows["competitor"], name)))
+        for name in names
+    ]
+    explained = _explained(drawing, [one.label for one in series])
+    targets = set(facts["targets"].values())
+    goal = goal_text({**facts, "target": targets.pop()}) if len(targets) == 1 else facts["metric"]
+    title = f"Performance profile: {goal}"
+    panel = drawing.panel(title, labels.common if labels else "", names_of(series), explained)
+    return Drawn([profile_chart(series, panel, largest_factor=facts["largest_factor"])], explained)
+
+
+def _explained(drawing: Drawing, labels: Sequence[str]) -> list[str]:
+    facts = drawing.facts
+    n_columns = len(facts["columns"])
+    what = "batch sizes" if facts["by"] == "workload" else "workloads and batch sizes"
+    found = [
+        f"In which share of {n_columns} {what} each takes at most so many times the fewest steps, at equal tuning."
+    ]
+    scores = [each["exact_score"] for each in facts["scores"]]
+    if n_columns and len(scores) <= _MOST_SCORES:
+        said = ", ".join(f"{label} {score:.2f}" for label, score in zip(labels, scores, strict=True))
+        found.append(f"Mean share up to a factor of {facts['largest_factor']:g}: {said}.")
+    return found

@@ -1,19 +1,38 @@
-"""Scaling: steps to a target against batch size, both axes in powers of two."""
+"""Scaling: steps to a target against batch size, both axes in powers of two.
+
+The regimes of one workload as far as its steps tell, for shading.
+What other searches of half the size would have found: the luck in the best of so many trials.
+Draws the answer of /v1/scaling.
+"""
 
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
-from dataclasses import dataclass
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field, replace
 from typing import Any
 
+import numpy as np
+import pyarrow as pa
+
+from losslake.analysis.best_of_n import Range, range_of_best
+from losslake.analysis.break_points import PERFECT_WITHIN, USEFUL_WITHIN, max_useful_batch_size, perfect_scaling_end
 from losslake.figures import theme
 from losslake.figures.axes import log_limits
 from losslake.figures.channels import COUNT, DECIMAL, category, quantity, told
-from losslake.figures.charts.frame import Frame, Scale
-from losslake.figures.layers import Layer, Plot, Row, layer, layered, words
-from losslake.figures.links import Links
+from losslake.figures.drawing import (
+    Drawing,
+    Drawn,
+    ends_in_words,
+    goal_text,
+    names_of,
+    never_in_words,
+    series_by_workload,
+)
+from losslake.figures.frame import Frame, Scale
+from losslake.figures.layers import Layer, Links, Plot, Row, layer, layered, words
 from losslake.figures.panel import Limits, Panel, Series, rows_of
+from losslake.questions.populations import DIVERGED, NON_DIVERGENT, populations
 
 X_TITLE, Y_TITLE, Y_NORMALIZED = "Batch size", "Steps to target", "Steps to target, relative"
 _PX_OF_A_NAME = 58
@@ -171,3 +190,106 @@ def _never(never: Sequence[Row], frame: Frame) -> list[Layer]:
     marks = {"x": frame.x, "y": _DOWN} | frame.colour | frame.tooltip(_OF_NEVER)
     style: dict[str, Any] = {"shape": "triangle-up", "filled": False, "size": theme.POINT, "strokeWidth": 1.6}
     return [layer(rows, "point", marks, opacity=1, clip=True, **style)]
+
+
+@dataclass(frozen=True)
+class KnownRegimes:
+    """Regimes, and in words what their ends are."""
+
+    regimes: Regimes = field(default_factory=Regimes)
+    explained: tuple[str, ...] = ()
+
+
+def known_regimes(rows: pa.Table) -> KnownRegimes:
+    """The regimes of rows of /v1/scaling of one workload; an end outside of its batch sizes bounds no shade."""
+    sizes, steps, censored_at = (
+        np.array([math.nan if value is None else value for value in rows[name].to_pylist()], np.float64)
+        for name in ("batch_size", "steps", "censored_at")
+    )
+    is_used = sizes > 0
+    if not is_used.any():
+        return KnownRegimes()
+    sizes, limits = sizes[is_used], np.nan_to_num(censored_at[is_used])
+    steps = np.where(np.isnan(steps[is_used]), np.inf, steps[is_used])
+    # A target that is reached before training tells nothing of it.
+    steps[steps == 0] = np.nan
+    perfect = perfect_scaling_end(sizes, steps, censored_at=limits)
+    useful = max_useful_batch_size(sizes, steps, censored_at=limits)
+    end = perfect.batch_size if perfect.censoring != "left" else float(sizes[0])
+    plateau = useful.batch_size if useful.censoring != "right" else None
+    if end is None:
+        return KnownRegimes()
+    words = []
+    if perfect.lower is not None:
+        words.append(f"perfect scaling up to {end:g} (within {PERFECT_WITHIN:.0%})")
+    if plateau is not None:
+        words.append(f"no fewer steps beyond {plateau:g} (within {USEFUL_WITHIN:.0%})")
+    until = plateau if plateau is not None else float(sizes[-1])
+    found = Regimes(
+        perfect_scaling=(0, min(end, until)) if perfect.lower is not None else None,
+        diminishing_returns=(end, until) if perfect.censoring != "right" and end < until else None,
+        maximal_parallelism=(plateau, math.inf) if plateau is not None else None,
+    )
+    return KnownRegimes(found, (f"Shaded: {'; '.join(words)}.",) if words else ())
+
+
+EXPLAINED = "Thin bars: 5% to 95% range of the best of half as many trials."
+
+
+def with_other_searches(drawing: Drawing, series: Sequence[Series]) -> tuple[list[Series], bool]:
+    """The series with low_steps and high_steps, null where half the trials reach the target too seldom; whether any is.
+
+    The same as /v1/analysis/tuning-budget says. Trials that diverged are no part of a search here: with their status,
+    there are no such columns.
+    """
+    parameters = drawing.parameters
+    if DIVERGED in parameters.status:
+        return list(series), False
+    ranges = {}
+    for workload in parameters.selection().workloads:
+        for study in populations(drawing.view, parameters.selection(), parameters.goal(), workload, (NON_DIVERGENT,)):
+            ranges[str(workload), study.batch_size] = range_of_best(study.steps, len(study.steps) // 2)
+    drawn = [replace(one, rows=_with_ranges(one.rows, ranges)) for one in series]
+    return drawn, any(one.rows["low_steps"].null_count < one.rows.num_rows for one in drawn)
+
+
+def _with_ranges(rows: pa.Table, ranges: Mapping[tuple[str, int], Range | None]) -> pa.Table:
+    own = [ranges[key] for key in zip(rows["workload"].to_pylist(), rows["batch_size"].to_pylist(), strict=True)]
+    ends = [(None, None) if each is None or each.upper is None else (each.lower, each.upper) for each in own]
+    for place, column in enumerate(("low_steps", "high_steps")):
+        rows = rows.append_column(column, pa.array([pair[place] for pair in ends], pa.float64()).cast(pa.int64()))
+    return rows
+
+
+def draw(drawing: Drawing) -> Drawn:
+    """Steps to target by batch size, a series for each workload."""
+    facts = drawing.facts
+    common, series = series_by_workload(drawing)
+    is_normalized = facts["normalize_to"] is not None
+    known = known_regimes(drawing.rows) if len(series) == 1 and not is_normalized else KnownRegimes()
+    series, has_ranges = with_other_searches(drawing, series)
+    explained = _explained(drawing.rows, is_normalized, [EXPLAINED] if has_ranges else [], known)
+    panel = drawing.panel(f"Steps to {goal_text(facts)}", common, names_of(series), explained)
+    chart = scaling_chart(
+        series,
+        panel,
+        perfect_scaling_of=series[0].label if series else None,
+        is_normalized=is_normalized,
+        regimes=known.regimes,
+        links=drawing.links,
+    )
+    told = [*ends_in_words(series, "steps", " steps"), *never_in_words(series), *known.explained]
+    return Drawn([chart], explained, told=told)
+
+
+def _explained(rows: pa.Table, is_normalized: bool, of_bars: list[str], known: KnownRegimes) -> list[str]:
+    unit = "relative to those at the batch size of normalize_to" if is_normalized else "of any trial"
+    found = [f"Points: fewest steps {unit}. Thick bars: since the evaluation before.", *of_bars]
+    if rows["steps"].null_count < rows.num_rows:
+        found.append("Dashed: perfect scaling, half the steps for twice the batch.")
+    if rows["steps"].null_count:
+        found.append("Open triangles: no trial reached the target.")
+    n_at_once = sum(steps == 0 for steps in rows["steps"].to_pylist())
+    if n_at_once:
+        found.append(f"Not drawn: {n_at_once} that reach it at step 0, which has no logarithm.")
+    return [*found, *known.explained]

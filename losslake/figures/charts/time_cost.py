@@ -1,16 +1,22 @@
-"""Time against cost: how long training takes to a target, and how many examples, by batch size."""
+"""Time against cost: how long training takes to a target, and how many examples, by batch size.
+
+Draws the answer of /v1/analysis/time-cost.
+"""
 
 from __future__ import annotations
 
 from collections.abc import Sequence
 from typing import Any
 
+import pyarrow as pa
+import pyarrow.compute as pc
+
 from losslake.figures import theme
 from losslake.figures.axes import decade_limits
 from losslake.figures.channels import COUNT, DECIMAL, category, quantity, told
-from losslake.figures.charts.frame import Frame, Scale
-from losslake.figures.layers import Plot, layer, layered, words
-from losslake.figures.links import Links
+from losslake.figures.drawing import Drawing, Drawn, goal_text, names_of, series_by_workload
+from losslake.figures.frame import Frame, Scale
+from losslake.figures.layers import Links, Plot, layer, layered, words
 from losslake.figures.panel import Panel, Series, rows_of
 
 
@@ -53,3 +59,26 @@ _TOOLTIP = [
     told("cost", "Examples", COUNT),
     told("trial_id", "Trial"),
 ]
+
+
+def draw(drawing: Drawing) -> Drawn:
+    """Time against cost by batch size, a series for each workload; steps in place of time where logs have no times."""
+    reached = drawing.rows.filter(pc.is_valid(drawing.rows["steps"]))
+    is_timed = reached.num_rows > 0 and reached["fastest_elapsed_s"].null_count == 0
+    common, found = series_by_workload(drawing)
+    series = [Series(one.label, _placed(one.rows, is_timed), one.workload) for one in found]
+    explained = [
+        "Numbers: batch sizes. Filled and joined: no other takes at most as much time and examples, and less of one."
+    ]
+    if not is_timed:
+        explained.append("Steps stand for time: not all logs have times.")
+    panel = drawing.panel(f"Time and cost of {goal_text(drawing.facts)}", common, names_of(series), explained)
+    y_title = "Time to target, s" if is_timed else "Steps to target"
+    return Drawn([time_cost_chart(series, panel, y_title=y_title, links=drawing.links)], explained)
+
+
+def _placed(rows: pa.Table, is_timed: bool) -> pa.Table:
+    names = ("fastest_examples", "fastest_elapsed_s") if is_timed else ("examples", "steps")
+    trial = rows["fastest_trial_id" if is_timed else "trial_id"]
+    columns = {"cost": rows[names[0]], "time": rows[names[1]].cast(pa.float64()), "trial_id": trial}
+    return pa.table({name: rows[name] for name in ("batch_size", "is_on_front")} | columns)

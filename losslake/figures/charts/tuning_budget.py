@@ -1,16 +1,23 @@
-"""Tuning budget: the steps that the best of n trials takes, against n."""
+"""Tuning budget: the steps that the best of n trials takes, against n.
+
+Draws the answer of /v1/analysis/tuning-budget.
+"""
 
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import replace
+
+import pyarrow.compute as pc
 
 from losslake.figures.axes import log_limits
 from losslake.figures.channels import COUNT, told
-from losslake.figures.charts.frame import Frame, Scale
-from losslake.figures.layers import Plot, Row, layer, layered, words
-from losslake.figures.legend import colours
-from losslake.figures.links import Links
+from losslake.figures.drawing import Drawing, Drawn, goal_text
+from losslake.figures.frame import Frame, Scale, colours
+from losslake.figures.layers import Links, Plot, Row, layer, layered, words
+from losslake.figures.layout import columns_of, grid_panels
 from losslake.figures.panel import Panel, Series, rows_of
+from losslake.questions.workload_facts import workload_labels
 
 MOST_BANDS = 3
 
@@ -58,3 +65,30 @@ _TOOLTIP = [
     told("steps_q50", "Steps, median", COUNT),
     told("known_q95", "Steps, 95% quantile"),
 ]
+
+
+_POPULATION = "launched"
+
+
+def draw(drawing: Drawing) -> Drawn:
+    """A panel for each workload, a series for each batch size; of all trials launched, diverged ones included."""
+    labels = workload_labels(drawing.facts["workloads"])
+    rows = drawing.rows.filter(pc.equal(drawing.rows["population"], _POPULATION))
+    sizes = sorted(set(rows["batch_size"].to_pylist()))
+    names = [f"B = {size}" for size in sizes]
+    goal = goal_text(drawing.facts)
+    explained = ["Points: median steps of the best of so many trials, of all launched, diverged ones included."]
+    if len(sizes) <= MOST_BANDS:
+        explained.append("Bands: 5% to 95% quantile.")
+    single = drawing.panel(f"What a search finds: {goal}", labels.common, names, explained)
+    grid = grid_panels(drawing.width, len(labels.own), drawing.height)
+    charts = []
+    for workload, label in labels.own.items():
+        own = rows.filter(pc.equal(rows["workload"], workload))
+        series = [
+            Series(name, own.filter(pc.equal(own["batch_size"], size)), workload)
+            for name, size in zip(names, sizes, strict=True)
+        ]
+        panel = single if len(labels.own) == 1 else replace(grid, title=label, subtitle=labels.common)
+        charts.append(tuning_budget_chart(series, panel, links=drawing.links))
+    return Drawn(charts, explained, columns_of(drawing.width, len(charts)), shares_legend=True)

@@ -14,9 +14,7 @@ from losslake.output.answer import Answer, row_shape
 from losslake.questions.described_facts import RELEASE
 from losslake.questions.parameters import ReleaseParameters
 from losslake.questions.question import Question
-from losslake_service.files.base_url import base_url
-from losslake_service.files.document_response import document_response
-from losslake_service.files.opened import opened
+from losslake_service.files.documents import base_url, document_response, opened
 from losslake_service.files.release_files import CHECKSUMS_PLACE, ReleaseFiles
 from losslake_service.routes.negotiation import ENDINGS, wanted_format
 from losslake_service.routes.reading import read_query

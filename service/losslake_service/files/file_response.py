@@ -20,8 +20,7 @@ from starlette.responses import Response
 from starlette.types import Message, Receive, Scope, Send
 
 from losslake_schema.errors import LakeBroken
-from losslake_service.files.answer_head import FOREVER, answer_head
-from losslake_service.files.conditions import Version
+from losslake_service.files.conditions import FOREVER, Version, answer_head
 from losslake_service.operation.zero_copy import ZERO_COPY
 
 _SMALLEST_CHUNK = 1 << 16

@@ -1,4 +1,7 @@
-"""The paths of bulk download: the files of a release, the documents beside them, and a DuckDB file that reads them."""
+"""The paths of bulk download: the files of a release, the documents beside them, and a DuckDB file that reads them.
+
+A route for files, found and answered with little work, since a download asks for hundreds of them.
+"""
 
 from __future__ import annotations
 
@@ -8,22 +11,60 @@ from urllib.parse import quote, unquote_to_bytes
 
 from fastapi import APIRouter, FastAPI, Path, Request
 from fastapi.responses import HTMLResponse, RedirectResponse, Response
+from fastapi.routing import APIRoute
 from starlette.concurrency import run_in_threadpool
+from starlette.exceptions import HTTPException
+from starlette.routing import Match
+from starlette.types import Receive, Scope, Send
 
 from losslake.lake.croissant import CROISSANT_PLACE
 from losslake.lake.lake import Lake
 from losslake_service.files import file_list_path
-from losslake_service.files.base_url import base_url
 from losslake_service.files.delivery import Delivery, delivery_of
-from losslake_service.files.document_response import document_response, nothing_at
+from losslake_service.files.documents import base_url, document_response, listing, nothing_at, opened
 from losslake_service.files.file_response import FileAnswer
-from losslake_service.files.file_route import FileRoute
-from losslake_service.files.listing import listing
-from losslake_service.files.opened import opened
-from losslake_service.files.release_files import CHECKSUMS_PLACE, PARQUET, BulkReleases, Entry, ReleaseFiles
-from losslake_service.files.remote_database import DUCKDB, RemoteDatabases
+from losslake_service.files.release_files import (
+    CHECKSUMS_PLACE,
+    DUCKDB,
+    PARQUET,
+    BulkReleases,
+    Entry,
+    ReleaseFiles,
+    RemoteDatabases,
+)
 from losslake_service.problems import ParameterProblem, problem_responses
 from losslake_service.settings import Settings
+
+METHODS = ("GET", "HEAD")
+
+
+class FileRoute(APIRoute):
+    """`/below/{release}/{place:path}`, told by the beginning of the path; HEAD is answered like GET."""
+
+    def matches(self, scope: Scope) -> tuple[Match, Scope]:
+        """Compare the path, which is faster than the expressions that routes are made of."""
+        path: str = scope.get("path", "")
+        below = self.path[: self.path.index("{")]
+        if scope["type"] != "http" or not path.startswith(below):
+            return Match.NONE, {}
+        release, slash, place = path[len(below) :].partition("/")
+        if not release or not slash:
+            return Match.NONE, {}
+        child: dict[str, Any] = {
+            "endpoint": self.endpoint,
+            "path_params": {"release": release, "place": place},
+            "route": self,
+        }
+        return (Match.FULL if scope["method"] in METHODS else Match.PARTIAL), child
+
+    async def handle(self, scope: Scope, receive: Receive, send: Send) -> None:
+        """Call the endpoint without looking for dependencies, which it has none of."""
+        if scope["method"] not in METHODS:
+            raise HTTPException(405, headers={"Allow": ", ".join(METHODS)})
+        request = Request(scope, receive, send)
+        response: Response = await self.endpoint(request, **scope["path_params"])
+        await response(scope, receive, send)
+
 
 router = APIRouter()
 _OBJECTS = ("application/yaml", "application/ld+json")

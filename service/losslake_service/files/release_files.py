@@ -1,30 +1,56 @@
-"""What a release offers for download, by place: data files, and documents beside them. Nothing else can be reached."""
+"""What a release offers for download, by place: data files, and documents beside them. Nothing else can be reached.
+
+What a release says of itself, to people and to machines, without its files of studies.
+The DuckDB files that read this service over HTTP, one per release and address of the service.
+"""
 
 from __future__ import annotations
 
 import hashlib
+import threading
+from collections import OrderedDict
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from datetime import datetime
+from datetime import UTC, datetime
+from pathlib import Path
 
 import pyarrow as pa
 
 from losslake.index.file_list import file_list
-from losslake.lake.croissant import CROISSANT_PLACE, croissant
-from losslake.lake.documents import documents
+from losslake.index.remote import MOST_KEPT, remote_file
+from losslake.lake.croissant import CROISSANT_PLACE, croissant, json_ld
+from losslake.lake.documents import collections_of, documents
 from losslake.lake.lake import Lake
-from losslake.lake.manifest import checksum_lines, places
+from losslake.lake.manifest import checksum_lines, places, sha256_of
 from losslake.questions.errors import UnknownName, near_numbers
 from losslake_schema.database import Release
 from losslake_schema.errors import UnknownRelease
 from losslake_service.files.conditions import Version
 from losslake_service.files.delivery import LakeFile
-from losslake_service.files.described_release import DescribedRelease
+from losslake_service.files.file_response import ServedFile
 from losslake_service.kept import Kept
+
+
+class DescribedRelease:
+    """The collections of a release and its short description; at once there, however many studies it has."""
+
+    def __init__(self, lake: Lake, release: Release) -> None:
+        """Raises LakeBroken when the release's file list or its collections can't be read."""
+        self.release = release
+        self.files = lake.files(release, of_studies=False)
+        self.collections = collections_of(lake, self.files)
+
+    def json_ld(self, base_url: str) -> str:
+        """A short Croissant description, without the files of partitions, to stand in a page's script element.
+
+        base_url: of the service that gives the files.
+        """
+        return json_ld(croissant(self.release, self.files, self.collections, base_url, brief=True))
+
 
 CHECKSUMS_PLACE = "SHA256SUMS"
 PARQUET = "application/vnd.apache.parquet"
-MOST_KEPT = 8
+MOST_RELEASES_KEPT = 8
 _MEDIA_TYPES = {
     "README.md": "text/markdown; charset=utf-8",
     "CITATION.cff": "application/yaml",
@@ -93,8 +119,8 @@ class BulkReleases:
 
     def __init__(self, lake: Lake) -> None:
         self.lake = lake
-        self._opened: Kept[ReleaseFiles] = Kept(MOST_KEPT)
-        self._described: Kept[DescribedRelease] = Kept(MOST_KEPT)
+        self._opened: Kept[ReleaseFiles] = Kept(MOST_RELEASES_KEPT)
+        self._described: Kept[DescribedRelease] = Kept(MOST_RELEASES_KEPT)
 
     def kept(self, number: int) -> ReleaseFiles | None:
         """The files of a release if it was used lately; never waits."""
@@ -149,3 +175,31 @@ def _entries(found: dict[str, dict[str, Entry]], folder: str) -> dict[str, Entry
         above, _, name = folder[:-1].rpartition("/")
         _entries(found, f"{above}/" if above else "")[f"{name}/"] = Entry(f"{name}/", None)
     return entries
+
+
+DUCKDB = "application/vnd.duckdb.file"
+
+
+class RemoteDatabases:
+    """Gives the files, built when first asked for, one at a time; shared by threads."""
+
+    def __init__(self, lake: Lake) -> None:
+        self._lake = lake
+        self._kept: OrderedDict[tuple[Path, int, int], ServedFile] = OrderedDict()
+        self._building = threading.Lock()
+
+    def served(self, release: Release, base_url: str) -> ServedFile:
+        """The file of a release for clients that reach this service at base_url; raises LakeBroken."""
+        with self._building:
+            path = remote_file(self._lake, release, f"{base_url}/hive/{release.number}")
+            status = path.stat()
+            # Another process may have built it anew, with other bytes.
+            key = (path, status.st_mtime_ns, status.st_size)
+            found = self._kept.get(key)
+            if found is None:
+                modified = datetime.fromtimestamp(int(status.st_mtime), UTC)
+                version = Version(f'"{sha256_of(path)}"', modified)
+                found = self._kept[key] = ServedFile(path, status.st_size, version, DUCKDB, "public, max-age=3600")
+                while len(self._kept) > MOST_KEPT:
+                    self._kept.popitem(last=False)
+        return found

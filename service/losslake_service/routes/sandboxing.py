@@ -11,7 +11,7 @@ from fastapi import FastAPI
 
 from losslake.questions.releases import Releases
 from losslake_schema.errors import LossLakeError
-from losslake_service.sandbox.limits import SqlLimits
+from losslake_service.sandbox.errors import SqlLimits
 from losslake_service.sandbox.sandbox import SqlSandbox
 from losslake_service.settings import Settings
 

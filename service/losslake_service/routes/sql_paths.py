@@ -27,7 +27,7 @@ from losslake_service.routes.reading import read_query
 from losslake_service.routes.respond import response_of
 from losslake_service.routes.sql_statements import SqlStatements
 from losslake_service.routes.validity import is_known
-from losslake_service.sandbox.result import SqlResult
+from losslake_service.sandbox.spool import SqlResult
 from losslake_service.version import VERSION
 
 PATH = "/v1/sql"

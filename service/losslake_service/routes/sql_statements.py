@@ -9,10 +9,9 @@ from fastapi import Request
 
 from losslake.questions.release_view import ReleaseView
 from losslake_service.operation.metrics import Metrics
-from losslake_service.sandbox.errors import AskerLeft, SqlProblem
-from losslake_service.sandbox.limits import SqlLimits
-from losslake_service.sandbox.result import SqlResult
+from losslake_service.sandbox.errors import AskerLeft, SqlLimits, SqlProblem
 from losslake_service.sandbox.sandbox import SqlSandbox
+from losslake_service.sandbox.spool import SqlResult
 from losslake_service.sandbox.statement import Parameters
 
 _ANSWERED, _LEFT = "answered", "left"

@@ -14,7 +14,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 
 from losslake_service.sandbox import landlock, seccomp
-from losslake_service.sandbox.limits import SqlLimits
+from losslake_service.sandbox.errors import SqlLimits
 
 MEGABYTE = 1_000_000
 _NOBODY = 65534

@@ -16,9 +16,8 @@ import pyarrow as pa
 
 from losslake_service.sandbox import errors
 from losslake_service.sandbox.confinement import Confinement
-from losslake_service.sandbox.errors import SqlProblem, busy, unavailable
-from losslake_service.sandbox.limits import SqlLimits
-from losslake_service.sandbox.result import SqlResult
+from losslake_service.sandbox.errors import SqlLimits, SqlProblem, busy, unavailable
+from losslake_service.sandbox.spool import SqlResult
 from losslake_service.sandbox.statement import Parameters
 from losslake_service.sandbox.workers import PROGRAM, DataFiles, Worker
 

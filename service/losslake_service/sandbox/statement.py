@@ -16,8 +16,7 @@ from losslake.lake.store.bucket_store import RangeReader
 from losslake_service.sandbox import errors
 from losslake_service.sandbox.admission import Tables, tables_of
 from losslake_service.sandbox.confinement import MEGABYTE
-from losslake_service.sandbox.errors import SqlProblem, too_large, too_slow
-from losslake_service.sandbox.limits import SqlLimits
+from losslake_service.sandbox.errors import SqlLimits, SqlProblem, too_large, too_slow
 from losslake_service.sandbox.spool import NotTabular, Spooled, spool
 from losslake_service.sandbox.stored_data import AsksForFiles
 

@@ -14,8 +14,7 @@ from losslake_service.sandbox import seccomp
 from losslake_service.sandbox.admission import admit, allowed_functions
 from losslake_service.sandbox.channel import LONGEST_REQUEST, ChannelClosed, receive, send
 from losslake_service.sandbox.confinement import MEGABYTE, address_space, allow_processor_seconds, confine
-from losslake_service.sandbox.errors import SqlProblem
-from losslake_service.sandbox.limits import SqlLimits
+from losslake_service.sandbox.errors import SqlLimits, SqlProblem
 from losslake_service.sandbox.statement import Admission, OpenRelease, Suspect, warm_up, warm_up_stored_files
 from losslake_service.sandbox.stored_data import AsksForFiles
 

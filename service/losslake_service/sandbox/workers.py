@@ -1,4 +1,7 @@
-"""A worker as the service sees it: a process that is started, confined to a release, asked, and killed in time."""
+"""A worker as the service sees it: a process that is started, confined to a release, asked, and killed in time.
+
+The data files of a release, as a worker for SQL gets to them.
+"""
 
 from __future__ import annotations
 
@@ -11,14 +14,19 @@ import socket
 import subprocess
 import sys
 import time
+from collections.abc import Mapping
+from functools import cached_property
 from pathlib import Path
 from typing import Any
 
+from losslake.lake.lake import WAREHOUSE, Lake
+from losslake.lake.store.bucket_store import BucketStore
+from losslake.lake.store.folder import FolderStore
+from losslake_schema.database import Release
 from losslake_service.sandbox import errors
 from losslake_service.sandbox.channel import LONGEST_REPLY, ChannelClosed, receive, send
 from losslake_service.sandbox.confinement import Confinement
-from losslake_service.sandbox.errors import SqlProblem, broken, too_slow, unavailable
-from losslake_service.sandbox.limits import SqlLimits
+from losslake_service.sandbox.errors import SqlLimits, SqlProblem, broken, too_slow, unavailable
 from losslake_service.sandbox.stored_data import AnswersForFiles, StoreAway, StoredData, opened_pair
 
 DataFiles = Path | StoredData
@@ -170,3 +178,31 @@ def _problem(reply: dict[str, Any], limits: SqlLimits) -> SqlProblem:
         return broken(limits)
     known = isinstance(line, int) and isinstance(column, int)
     return SqlProblem(kind, detail, line if known else None, column if known else None)
+
+
+class BucketData:
+    """Those of a release in a bucket, by ranges that are kept on this machine; see `StoredData`."""
+
+    def __init__(self, lake: Lake, store: BucketStore, release: Release) -> None:
+        self._lake = lake
+        self._store = store
+        self._release = release
+
+    def size(self, path: str) -> int | None:
+        return self._sizes.get(path)
+
+    def read(self, path: str, start: int, stop: int) -> bytes:
+        return self._store.range(path, self._sizes[path], start, stop)
+
+    @cached_property
+    def _sizes(self) -> Mapping[str, int]:
+        return {file.path: file.bytes for file in self._lake.files(self._release)}
+
+
+def data_files_of(lake: Lake, release: Release) -> DataFiles:
+    """The folder of all data files, or who gives ranges of those of the release."""
+    store = lake.store
+    if isinstance(store, FolderStore):
+        return Path(store.folder, WAREHOUSE)
+    assert isinstance(store, BucketStore)
+    return BucketData(lake, store, release)

@@ -1,13 +1,50 @@
-"""A chart on a page: one of the service's figures, as a picture, drawn live, and in every form to take away."""
+"""A chart on a page: one of the service's figures, as a picture, drawn live, and in every form to take away.
+
+Lines to copy: one question asked with curl, pandas, Polars, DuckDB and R.
+"""
 
 from __future__ import annotations
 
+import shlex
+from collections.abc import Iterator
 from dataclasses import dataclass
-from typing import Literal
+from typing import Any, Literal
+from urllib.parse import quote
 
 from losslake.figures.kinds import KINDS
-from losslake_service.web.addresses import Query, with_query
-from losslake_service.web.snippets import snippets
+from losslake_service.web.examples import ExampleQuery
+from losslake_service.web.templates import Query, with_query
+
+_SHOWN = ("application/json", "application/ld+json", "application/yaml", "text/")
+_TABULAR = {"application/json", "text/csv", "application/vnd.apache.parquet"}
+
+
+def snippets(address: str, path: str, query: ExampleQuery, media_types: set[str]) -> Iterator[tuple[str, str]]:
+    """Tool and line, for a GET. address: of the service; media_types: in which the path answers."""
+    url = f"{address}{path}{_text(query)}"
+    if not media_types >= _TABULAR:
+        save = "-O " if media_types and not any(kind.startswith(_SHOWN) for kind in media_types) else ""
+        yield "curl", f"curl {save}{shlex.quote(url)}"
+        return
+    parquet = f"{address}{path}.parquet{_text(query)}"
+    csv = f"{address}{path}.csv{_text(query)}"
+    yield "curl", f"curl {shlex.quote(url)}"
+    yield "pandas", f"pandas.read_parquet({_quoted(parquet)})"
+    yield "Polars", f"polars.read_parquet({_quoted(parquet)})"
+    # DuckDB would take metric=val/… for a folder of a partition, so no slash may be left.
+    plain = f"{address}{path}.parquet{_text(query, safe='')}"
+    yield "DuckDB", "FROM '" + plain.replace("'", "%27") + "';"
+    yield "R", f"read.csv({_quoted(csv)})"
+
+
+def _text(query: ExampleQuery, safe: str = "/") -> str:
+    pairs = "&".join(f"{quote(name, safe='')}={quote(str(value), safe=safe)}" for name, value in query)
+    return f"?{pairs}" if pairs else ""
+
+
+def _quoted(url: Any) -> str:
+    return '"' + str(url).replace('"', "%22") + '"'
+
 
 _WIDE, _NARROW = 720, 360
 _ANSWERS = {kind.name: kind.answer for kind in KINDS}

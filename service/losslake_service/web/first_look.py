@@ -2,6 +2,9 @@
 
 Chosen from the release by rules, so that it is the same each time: where two optimizers trained the same model, at
 best plain SGD and momentum, and a goal that all of them share.
+
+The chart that stands for a whole release, on the start page and where a page about no single workload unfolds.
+Questions to begin with: what a newcomer may ask this very release, each with the page that answers it.
 """
 
 from __future__ import annotations
@@ -16,9 +19,14 @@ from losslake.questions.release_view import ReleaseView
 from losslake.questions.scaling import scaling
 from losslake.questions.selection import Goal, Selection
 from losslake.questions.workload_facts import WorkloadFacts
-from losslake_schema.names import Workload
-from losslake_service.examples import example
+from losslake_schema.names import Study, Workload
+from losslake_service.web.chart import Chart
+from losslake_service.web.examples import example
 from losslake_service.web.goals import GoalShown, goals_of, metrics_of, reachable
+from losslake_service.web.page import PageAsked
+from losslake_service.web.schema_tables import statement
+from losslake_service.web.workload.charts import scaling_chart
+from losslake_service.web.workload.state import WorkloadAsked
 
 _BY_MOMENTUM = ("sgd", "momentum", "nesterov_momentum")
 _MOST_TRIED = 8
@@ -136,3 +144,65 @@ def _models(view: ReleaseView, shown: Workload, goal: GoalShown) -> tuple[Worklo
     ]
     others = [workload for workload in alike if workload != shown]
     return (shown, *others[: _MOST_MODELS - 1]) if others else ()
+
+
+def first_chart(asked: PageAsked) -> Chart | None:
+    """How the steps to a goal fall with the batch size; None for a release without anything to show."""
+    look = first_look(asked.view)
+    return scaling_chart(workload_of(asked, look)) if look is not None else None
+
+
+def workload_of(asked: PageAsked, look: FirstLook) -> WorkloadAsked:
+    """The workload that is looked at first, and its goal."""
+    return WorkloadAsked(asked, asked.view.workload(look.workload), look.goal, is_told=False)
+
+
+@dataclass(frozen=True)
+class Beginning:
+    """A question. says: what the page at `url` shows."""
+
+    question: str
+    says: str
+    url: str
+
+
+def beginnings(asked: PageAsked, look: FirstLook) -> Iterator[Beginning]:
+    """The questions that this release can answer."""
+    workload, goal = look.workload, look.goal
+    place = f"{workload.dataset}/{workload.model}"
+    query = {"metric": goal.metric, "target": repr(goal.target)}
+    yield Beginning(
+        f"How far does {workload.optimizer} scale on {place}?",
+        f"Steps to {goal.text} at each batch size, and the regimes of scaling.",
+        asked.page_of(workload, **query),
+    )
+    if look.rivals:
+        one, other = (rival.optimizer for rival in look.rivals)
+        yield Beginning(
+            "At which batch size does momentum stop helping?"
+            if look.is_about_momentum
+            else f"At which batch sizes does {other} need fewer steps than {one}?",
+            f"{one} and {other} on {place}, both to {goal.text}.",
+            _compared(asked, look.rivals, query),
+        )
+    yield Beginning(
+        f"Which trials reached {goal.text} at batch size {look.batch_size}, and with what learning rate?",
+        "Every trial of the study: its curve, its outcome and its metaparameters.",
+        asked.page_of(Study(workload, look.batch_size), **query),
+    )
+    if look.models:
+        names = [model.model for model in look.models]
+        yield Beginning(
+            f"Which model needs the fewest steps on {workload.dataset}?",
+            f"{', '.join(names[:-1])} and {names[-1]} with {workload.optimizer}, at each batch size.",
+            _compared(asked, look.models, query),
+        )
+    yield Beginning(
+        "How many trials diverged, by optimizer?",
+        "A question in SQL to change as you like, with its rows and a chart.",
+        asked.url("/sql", q=statement("outcomes")),
+    )
+
+
+def _compared(asked: PageAsked, workloads: tuple[object, ...], query: dict[str, str]) -> str:
+    return asked.url("/compare", workload=[str(workload) for workload in workloads], **query)

@@ -10,14 +10,13 @@ from starlette.concurrency import run_in_threadpool
 
 from losslake.questions.releases import open_releases
 from losslake_schema.errors import UnknownRelease
-from losslake_service.files.base_url import base_url
+from losslake_service.files.documents import base_url
 from losslake_service.routes.reading import read_known
 from losslake_service.routes.sql_statements import SqlStatements
 from losslake_service.routes.validity import REVALIDATED, entity_tag, is_named
 from losslake_service.version import VERSION
-from losslake_service.web.empty_page import empty_page
+from losslake_service.web.bare_page import empty_page, is_for_people
 from losslake_service.web.page import PICTURE_HEIGHT, PICTURE_WIDTH, SITE, Page, PageAsked, PageKind
-from losslake_service.web.problem_page import is_for_people
 from losslake_service.web.templates import digest, rendered
 
 _NOT_KEPT = "no-cache"

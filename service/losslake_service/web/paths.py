@@ -13,8 +13,7 @@ from losslake_service.problems import problem_responses
 from losslake_service.routes.reading import no_parameters
 from losslake_service.web.page_route import page_handler
 from losslake_service.web.pages.kinds import PAGES
-from losslake_service.web.static_files import PREFIX
-from losslake_service.web.static_route import static_file
+from losslake_service.web.static_files import PREFIX, static_file
 
 pages = APIRouter()
 for _kind in PAGES:

@@ -1,18 +1,31 @@
-"""The reference: every path of the OpenAPI document with its parameters, fields and answers, as a template shows it."""
+"""The reference: every path of the OpenAPI document with its parameters, fields and answers, as a template shows it.
+
+The REST interface as OpenAPI has it, and its reference as HTML: long to write, so kept by release and address.
+"""
 
 from __future__ import annotations
 
 import json
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from losslake_service.examples import Example
-from losslake_service.web.chart import Line
-from losslake_service.web.example_queries import documented_example, example_path, example_query
-from losslake_service.web.fields import Field, fields_of
-from losslake_service.web.schema_words import Schema, asked_words, bound_words, kind_words, unit_words
-from losslake_service.web.snippets import snippets
+from markupsafe import Markup
+
+from losslake.questions.release_view import ReleaseView
+from losslake_service.kept import Kept
+from losslake_service.web.chart import Line, snippets
+from losslake_service.web.described_fields import (
+    Field,
+    Schema,
+    asked_words,
+    bound_words,
+    fields_of,
+    kind_words,
+    unit_words,
+)
+from losslake_service.web.examples import Example, documented_example, example, example_path, example_query
+from losslake_service.web.templates import rendered
 
 _HOW_WRITTEN = ("release", "format")
 Operation = Mapping[str, Any]
@@ -204,3 +217,27 @@ def _field(place: str, field: Field) -> Entry:
 
 def _shown(example: str) -> str:
     return "" if example in ("[]", "null") else example
+
+
+_MOST_KEPT = 4
+
+
+class Interface:
+    """Shared by threads. document: gives OpenAPI's, always the same."""
+
+    def __init__(self, document: Callable[[], Mapping[str, Any]]) -> None:
+        self._document = document
+        self._written: Kept[Markup] = Kept(_MOST_KEPT)
+
+    @property
+    def document(self) -> Mapping[str, Any]:
+        """OpenAPI's."""
+        return self._document()
+
+    def reference(self, view: ReleaseView, address: str) -> Markup:
+        """A section for each path, with examples of that release; address: of the service."""
+        return self._written.get((view.number, view.digest, address), lambda: self._write(view, address))
+
+    def _write(self, view: ReleaseView, address: str) -> Markup:
+        sections = Reference(self.document, example(view), view.number, address).sections()
+        return Markup(rendered("reference.html", sections=sections))

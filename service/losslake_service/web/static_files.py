@@ -1,4 +1,8 @@
-"""The files that pages load, styles and scripts: all from here, under addresses that change with their bytes."""
+"""The files that pages load, styles and scripts: all from here, under addresses that change with their bytes.
+
+Answers with static files: kept by browsers for ever under their own address, asked again under an older one.
+Scripts of others: `python -m losslake_service.web.static_files` writes them into static/vendor anew.
+"""
 
 from __future__ import annotations
 
@@ -8,6 +12,13 @@ from dataclasses import dataclass
 from functools import cached_property
 from importlib import resources
 from importlib.resources.abc import Traversable
+from pathlib import Path
+
+from fastapi import Request
+from fastapi.responses import Response
+from starlette.exceptions import HTTPException
+
+from losslake_service.routes.validity import PINNED, REVALIDATED, is_known
 
 PREFIX = "/static/"
 _MEDIA_TYPES = {
@@ -62,3 +73,31 @@ def _files(folder: Traversable, prefix: str = "") -> Iterator[tuple[str, StaticF
             yield from _files(entry, f"{prefix}{entry.name}/")
         elif (ending := entry.name.rpartition(".")[2]) in _MEDIA_TYPES:
             yield prefix + entry.name, StaticFile(entry.read_bytes(), _MEDIA_TYPES[ending])
+
+
+async def static_file(request: Request, digest: str, name: str) -> Response:
+    """A file by its name; one that a page of an older version of the program names is given as it is now."""
+    file = STATIC_FILES.files.get(name)
+    if file is None:
+        raise HTTPException(404)
+    is_current = digest == STATIC_FILES.digest
+    headers = {"cache-control": PINNED if is_current else REVALIDATED, "etag": file.etag}
+    if is_known(request.headers, file.etag):
+        return Response(status_code=304, headers=headers)
+    return Response(file.content, headers=headers, media_type=file.media_type)
+
+
+VEGA = "vega.js"
+_FOLDER = Path(__file__).parent / "static" / "vendor"
+
+
+def vega() -> bytes:
+    """Vega, Vega-Lite and vega-embed as the renderer of SVG and PNG has them, so that page and picture agree."""
+    import vl_convert
+
+    bundle: str = vl_convert.javascript_bundle("window.vegaEmbed = vegaEmbed;")
+    return bundle.encode()
+
+
+if __name__ == "__main__":
+    (_FOLDER / VEGA).write_bytes(vega())

@@ -1,19 +1,60 @@
-"""Pages from templates: whatever is filled in is escaped, and a name that isn't given is an error."""
+"""Pages from templates: whatever is filled in is escaped, and a name that isn't given is an error.
+
+Sentences of the program as HTML.
+The addresses of pages: what is looked at is the path, how is the query.
+"""
 
 from __future__ import annotations
 
 import hashlib
+from collections.abc import Iterable, Sequence
 from datetime import datetime
 from functools import cache
 from importlib import resources
 from importlib.resources.abc import Traversable
+from urllib.parse import parse_qsl, quote, urlencode
 
 from jinja2 import Environment, PackageLoader, StrictUndefined
-from markupsafe import Markup
+from markupsafe import Markup, escape
 
-from losslake_service.web.addresses import page_of, with_release, without_release
-from losslake_service.web.prose import prose
+from losslake_schema.names import Study, Trial, Workload
 from losslake_service.web.static_files import STATIC_FILES
+
+
+def prose(text: str) -> Markup:
+    """A sentence in which `names` stand between backquotes; everything else in it is text."""
+    parts = text.split("`")
+    if len(parts) % 2 == 0:
+        return escape(text)
+    return Markup("").join(Markup("<code>{}</code>").format(part) if at % 2 else part for at, part in enumerate(parts))
+
+
+Query = Sequence[tuple[str, str]]
+
+
+def with_query(path: str, query: Iterable[tuple[str, object]]) -> str:
+    """A path with a query behind it; what is None is left out, and a list is given as often as it has values."""
+    each = ((name, value if isinstance(value, list | tuple) else [value]) for name, value in query)
+    given = [(name, str(value)) for name, values in each for value in values if value is not None]
+    return f"{path}?{urlencode(given, safe='/', quote_via=quote)}" if given else path
+
+
+def page_of(what: Workload | Study | Trial) -> str:
+    """The path of the page about a workload, a study or a trial."""
+    folder = {Workload: "workloads", Study: "studies", Trial: "trials"}[type(what)]
+    return f"/{folder}/{quote(str(what), safe='/')}"
+
+
+def without_release(url: str) -> str:
+    """The same page of whatever release is the newest."""
+    path, _, query = url.partition("?")
+    return with_query(path, [pair for pair in parse_qsl(query, keep_blank_values=True) if pair[0] != "release"])
+
+
+def with_release(url: str, release: int) -> str:
+    """The same page of a release by its number, where it stays as it is."""
+    plain = without_release(url)
+    return f"{plain}{'&' if '?' in plain else '?'}release={release}"
 
 
 def rendered(template: str, **given: object) -> str:

@@ -14,9 +14,9 @@ from starlette.types import Message
 
 from losslake.lake.lake import Lake
 from losslake_schema.errors import LakeBroken, LossLakeError
-from losslake_service.files import stored_answer
-from losslake_service.files.answer_head import AnswerHead
-from losslake_service.files.stored_answer import StoredAnswer
+from losslake_service.files import delivery as stored_answer
+from losslake_service.files.conditions import AnswerHead
+from losslake_service.files.delivery import StoredAnswer
 from tests.applications import without_sql
 from tests.servers.nginx import nginx_server
 from tests.servers.processes import free_port

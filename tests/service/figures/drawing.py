@@ -11,7 +11,7 @@ import pyarrow as pa
 import vl_convert
 
 from losslake.figures.figure import encoded
-from losslake.figures.figure_formats import Document
+from losslake.figures.formats import Document
 from losslake.figures.panel import Series
 
 _IS_A_COLOUR = re.compile("#[0-9a-fA-F]{6,8}").fullmatch

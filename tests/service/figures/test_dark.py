@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 
 from losslake.figures import dark, theme
-from losslake.figures.charts.curves import curves_chart
+from losslake.figures.charts.curve_lines import curves_chart
 from losslake.figures.charts.scaling import Regimes, scaling_chart
 from losslake.figures.dark import DARK, in_theme
 from losslake.figures.figure import figure

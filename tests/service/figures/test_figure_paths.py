@@ -15,7 +15,7 @@ import vl_convert
 from fastapi.testclient import TestClient
 
 from losslake.figures.dark import DARK, GROUND
-from losslake.figures.figure_formats import MEDIA_TYPES, Document
+from losslake.figures.formats import MEDIA_TYPES, Document
 from losslake.figures.kinds import KINDS
 from losslake.lake.lake import Lake
 from tests.applications import without_sql

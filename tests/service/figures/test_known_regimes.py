@@ -6,8 +6,7 @@ import math
 
 import pyarrow as pa
 
-from losslake.figures.charts.scaling import Regimes
-from losslake.figures.drawings.known_regimes import known_regimes
+from losslake.figures.charts.scaling import Regimes, known_regimes
 
 
 def rows(*steps: float | None) -> pa.Table:

@@ -10,7 +10,7 @@ import pytest
 
 from losslake.figures.charts.best import best_chart
 from losslake.figures.figure import encoded, figure
-from losslake.figures.links import Links, literal
+from losslake.figures.layers import Links, literal
 from losslake.figures.panel import Panel, Series
 from losslake.figures.rendering import rendered
 from tests.service.figures.drawing import series

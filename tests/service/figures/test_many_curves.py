@@ -10,12 +10,9 @@ import numpy as np
 import pytest
 from fastapi.testclient import TestClient
 
-from losslake.figures.charts.curves import curves_chart
-from losslake.figures.charts.line_layers import MOST_AS_DATA
-from losslake.figures.charts.lines import Lines, lines_of
-from losslake.figures.charts.outlines import PER_PX, outlines, to_px
+from losslake.figures.charts.curve_lines import MOST_AS_DATA, PER_PX, Lines, curves_chart, lines_of, outlines, to_px
 from losslake.figures.figure import figure
-from losslake.figures.links import HREF, Links
+from losslake.figures.layers import HREF, Links
 from losslake.figures.panel import Panel, Series
 from losslake.lake.lake import Lake
 from losslake_schema.reached import Floats

@@ -4,9 +4,8 @@ from __future__ import annotations
 
 import pytest
 
-from losslake.figures.charts.profile import profile_chart
+from losslake.figures.charts.profile import draw, profile_chart
 from losslake.figures.drawing import Drawing, Drawn
-from losslake.figures.drawings.profile import draw
 from losslake.figures.figure import figure
 from losslake.figures.panel import Panel
 from losslake.questions.analysis.profiles import Part, profiles

@@ -4,11 +4,10 @@ from __future__ import annotations
 
 from typing import Any
 
-from losslake.figures.charts.ratio import ratio_chart
+from losslake.figures.charts.ratio import draw, ratio_chart
 from losslake.figures.drawing import Drawing
-from losslake.figures.drawings.ratio import draw
 from losslake.figures.figure import figure
-from losslake.figures.figure_formats import Document
+from losslake.figures.formats import Document
 from losslake.figures.panel import Panel, Series
 from losslake.questions.analysis.compare import compare
 from losslake.questions.selection import Goal, Selection

@@ -10,7 +10,7 @@ from collections.abc import Iterator
 import psutil
 import pytest
 
-from losslake.figures.errors import FiguresBusy, RenderingFailed
+from losslake.figures.formats import FiguresBusy, RenderingFailed
 from losslake.figures.messages import Rendered
 from losslake.figures.renderer import MOST_WAITING, Renderer
 from losslake.figures.rendering import rendered

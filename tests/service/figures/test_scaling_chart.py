@@ -4,7 +4,7 @@ import math
 
 from losslake.figures.charts.scaling import Regimes, scaling_chart
 from losslake.figures.figure import encoded, figure
-from losslake.figures.legend import legend
+from losslake.figures.frame import legend
 from losslake.figures.panel import Panel
 from tests.service.figures.drawing import marks, series, svg_of, texts, words
 

@@ -8,8 +8,7 @@ from pathlib import Path
 import pytest
 from pydantic import ValidationError
 
-from losslake.figures.papers.choices import Choices
-from losslake.figures.papers.paper import paper, papers, read_paper
+from losslake.figures.papers.paper import Choices, paper, papers, read_paper
 from losslake.questions.errors import UnknownName
 
 DOCUMENTS = (Path(__file__).parents[3] / "docs" / "papers.md").read_text("utf-8")

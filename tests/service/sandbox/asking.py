@@ -12,8 +12,7 @@ import pytest
 
 from losslake.index.serving import serving_file
 from losslake.lake.lake import Lake
-from losslake_service.sandbox.errors import SqlProblem
-from losslake_service.sandbox.limits import SqlLimits
+from losslake_service.sandbox.errors import SqlLimits, SqlProblem
 from losslake_service.sandbox.sandbox import SqlSandbox
 from losslake_service.sandbox.statement import Parameters
 

@@ -13,7 +13,7 @@ import pytest
 from losslake.index.serving import open_release
 from losslake.lake.lake import Lake
 from losslake_service.sandbox import errors
-from losslake_service.sandbox.limits import SqlLimits
+from losslake_service.sandbox.errors import SqlLimits
 from tests.service.sandbox.asking import Asked, now
 
 ORDINARY = [

@@ -9,7 +9,7 @@ import pytest
 
 from losslake.lake.lake import Lake
 from losslake_service.sandbox import errors
-from losslake_service.sandbox.limits import SqlLimits
+from losslake_service.sandbox.errors import SqlLimits
 from tests.service.sandbox.asking import SMALL, Asked, now
 
 TOO_MUCH = {errors.TIME, errors.MEMORY}

@@ -18,10 +18,9 @@ from losslake.lake.lake import Lake
 from losslake_service.sandbox import errors, stored_data
 from losslake_service.sandbox.channel import ChannelClosed
 from losslake_service.sandbox.errors import SqlProblem
-from losslake_service.sandbox.release_data import BucketData, data_files_of
 from losslake_service.sandbox.statement import Parameters
 from losslake_service.sandbox.stored_data import LONGEST_RANGE, AsksForFiles, opened_pair
-from losslake_service.sandbox.workers import DataFiles
+from losslake_service.sandbox.workers import BucketData, DataFiles, data_files_of
 from tests.service.sandbox.asking import SMALL, UNCHECKED, Asked, now
 
 PATH, SIZE = "warehouse/a.parquet", LONGEST_RANGE * 2 + 100

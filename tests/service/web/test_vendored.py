@@ -2,8 +2,7 @@ from __future__ import annotations
 
 import hashlib
 
-from losslake_service.web.static_files import STATIC_FILES
-from losslake_service.web.vendored import VEGA, vega
+from losslake_service.web.static_files import STATIC_FILES, VEGA, vega
 from tests.repository.checkout import ROOT
 
 

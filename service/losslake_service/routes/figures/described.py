@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from losslake.figures.figure_formats import MEDIA_TYPES
+from losslake.figures.formats import MEDIA_TYPES
 from losslake.figures.kinds import KINDS
 from losslake_service.problems import problem_responses
 from losslake_service.routes.openapi_parts import header, lift

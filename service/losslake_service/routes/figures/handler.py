@@ -15,7 +15,7 @@ from starlette.concurrency import run_in_threadpool
 from losslake.figures.dark import in_theme
 from losslake.figures.drawing import Drawing
 from losslake.figures.kinds import Kind
-from losslake.figures.links import Links
+from losslake.figures.layers import Links
 from losslake.figures.renderer import Renderer
 from losslake.output.answer import Answer
 from losslake.output.formats import FORMATS

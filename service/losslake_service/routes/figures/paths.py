@@ -10,7 +10,7 @@ from typing import Annotated, Any, Literal
 from fastapi import FastAPI, Path, Query
 from fastapi.responses import Response
 
-from losslake.figures.figure_formats import MEDIA_TYPES
+from losslake.figures.formats import MEDIA_TYPES
 from losslake.figures.kinds import KINDS
 from losslake.figures.renderer import Renderer
 from losslake.questions.errors import UnknownName, near_names

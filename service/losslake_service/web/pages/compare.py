@@ -10,10 +10,25 @@ from losslake.questions.analysis.compare import compare
 from losslake.questions.wording import joined
 from losslake.questions.workload_facts import workload_labels
 from losslake_service.web.chart import Chart
-from losslake_service.web.compare.asked import CompareAsked, CompareParameters, compare_asked
-from losslake_service.web.compare.charts import profile_chart, ratio_chart, relative_to, scaling_chart
-from losslake_service.web.compare.choices import Chosen, Suggestion, chosen, names_to_type, to_add, to_begin_with
-from losslake_service.web.compare.table import SizeShown, sizes_shown
+from losslake_service.web.compare.compared import (
+    Chosen,
+    CompareAsked,
+    CompareParameters,
+    Suggestion,
+    chosen,
+    compare_asked,
+    names_to_type,
+    to_add,
+    to_begin_with,
+)
+from losslake_service.web.compare.table import (
+    SizeShown,
+    profile_chart,
+    ratio_chart,
+    relative_to,
+    scaling_chart,
+    sizes_shown,
+)
 from losslake_service.web.goals import GoalShown
 from losslake_service.web.page import Crumb, Page, PageAsked, PageKind
 

@@ -13,9 +13,9 @@ from importlib import resources
 from markupsafe import Markup
 
 from losslake.output.formats import FORMATS
-from losslake_service.examples import Example, example
 from losslake_service.problems import KINDS, TYPE
-from losslake_service.web.first_chart import first_chart
+from losslake_service.web.examples import Example, example
+from losslake_service.web.first_look import first_chart
 from losslake_service.web.page import Page, PageAsked, PageKind, PageParameters
 from losslake_service.web.reference import Entry, Reference, anchor, operations, verb_and_path
 

@@ -11,13 +11,10 @@ from itertools import groupby, islice
 from losslake.questions.analysis.regimes import regimes
 from losslake_schema.database import Release
 from losslake_schema.names import Workload
-from losslake_service.web.addresses import Query
-from losslake_service.web.beginnings import Beginning, beginnings
-from losslake_service.web.chart import Chart, Line
-from losslake_service.web.first_chart import workload_of
-from losslake_service.web.first_look import FirstLook, first_look
+from losslake_service.web.chart import Chart, Line, snippets
+from losslake_service.web.first_look import Beginning, FirstLook, beginnings, first_look, workload_of
 from losslake_service.web.page import SITE, Page, PageAsked, PageKind, PageParameters
-from losslake_service.web.snippets import snippets
+from losslake_service.web.templates import Query
 from losslake_service.web.workload.answer_words import regime_ends, regime_sentences
 from losslake_service.web.workload.charts import scaling_chart
 

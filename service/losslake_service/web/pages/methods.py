@@ -21,10 +21,10 @@ from losslake.questions.analysis.target_sweep import MOST_TARGETS, TargetGrid
 from losslake.questions.confirmation import DEFAULT_K
 from losslake.questions.contest import LEAST_TRIALS
 from losslake.questions.curves import ROWS_IN_A_COLUMN
-from losslake_service.examples import Example, example
-from losslake_service.web.addresses import Query, with_query
-from losslake_service.web.first_chart import first_chart
+from losslake_service.web.examples import Example, example
+from losslake_service.web.first_look import first_chart
 from losslake_service.web.page import Crumb, Page, PageAsked, PageKind, PageParameters
+from losslake_service.web.templates import Query, with_query
 
 
 @dataclass(frozen=True)

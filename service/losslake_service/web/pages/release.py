@@ -1,4 +1,7 @@
-"""The page of a release: what changed, its files with their checksums, its licences, how to cite and pin it."""
+"""The page of a release: what changed, its files with their checksums, its licences, how to cite and pin it.
+
+How to cite a release: as a sentence and as BibTeX.
+"""
 
 from __future__ import annotations
 
@@ -8,7 +11,7 @@ from typing import Annotated
 
 from pydantic import Field
 
-from losslake.lake.documents import URL_SCHEMES, Collection, licence_place
+from losslake.lake.documents import AUTHORS, URL_SCHEMES, Collection, licence_place
 from losslake.lake.manifest import url_path
 from losslake.lake.store.store import DataFile
 from losslake.questions.parameters import Natural
@@ -17,12 +20,46 @@ from losslake_schema.database import Release
 from losslake_schema.errors import LakeBroken
 from losslake_schema.names import Study, natural_number
 from losslake_service.files.release_files import ReleaseFiles
-from losslake_service.web.addresses import page_of, with_query
 from losslake_service.web.chart import Line
-from losslake_service.web.citation import bibtex, citation
-from losslake_service.web.first_chart import first_chart
-from losslake_service.web.page import Crumb, Page, PageAsked, PageKind, PageParameters
-from losslake_service.web.page_numbers import PageNumbers, page_numbers
+from losslake_service.web.first_look import first_chart
+from losslake_service.web.page import Crumb, Page, PageAsked, PageKind, PageNumbers, PageParameters, page_numbers
+from losslake_service.web.templates import page_of, with_query
+
+_MARKS = {
+    "\\": r"\textbackslash{}", "&": r"\&", "%": r"\%", "$": r"\$", "#": r"\#", "_": r"\_", "{": r"\{", "}": r"\}",
+    "~": r"\textasciitilde{}", "^": r"\textasciicircum{}",
+}  # fmt: skip
+_SHORT = 16
+
+
+def citation(release: Release, url: str) -> str:
+    """A sentence for a list of references. url: of the page of the release."""
+    day = f"{release.created_at:%Y-%m-%d}"
+    return (
+        f"{AUTHORS}: LossLake, release {release.number}, {day}. {url}, content digest sha256:{release.content_digest}."
+    )
+
+
+def bibtex(release: Release, url: str) -> str:
+    """An entry for BibTeX; what has a meaning there is escaped."""
+    fields = {
+        "author": f"{{{AUTHORS}}}",
+        "title": f"{{LossLake}}, release {release.number}",
+        "year": f"{release.created_at:%Y}",
+        "month": f"{release.created_at:%b}".lower(),
+        "version": str(release.number),
+        "note": escaped(f"Data set, content digest sha256:{release.content_digest[:_SHORT]}"),
+        "howpublished": rf"\url{{{url}}}",
+    }
+    # Months are macros of BibTeX, which stand without braces.
+    lines = [f"  {name} = {value if name == 'month' else f'{{{value}}}'}," for name, value in fields.items()]
+    return "\n".join([f"@misc{{losslake-release-{release.number},", *lines, "}"])
+
+
+def escaped(text: str) -> str:
+    """Text for TeX."""
+    return "".join(_MARKS.get(letter, letter) for letter in text)
+
 
 ROWS_ON_A_PAGE = 50
 MOST_STUDIES = 24

@@ -12,9 +12,8 @@ from losslake.questions.parameters import Natural
 from losslake.questions.release_changes import ReleaseChanges, release_changes
 from losslake_schema.database import Release
 from losslake_schema.errors import LakeBroken
-from losslake_service.web.first_chart import first_chart
-from losslake_service.web.page import Page, PageAsked, PageKind, PageParameters
-from losslake_service.web.page_numbers import PageNumbers, page_numbers
+from losslake_service.web.first_look import first_chart
+from losslake_service.web.page import Page, PageAsked, PageKind, PageNumbers, PageParameters, page_numbers
 
 ROWS_ON_A_PAGE = 20
 

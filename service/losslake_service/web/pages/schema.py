@@ -8,11 +8,10 @@ from dataclasses import dataclass
 from losslake.lake.lake import LAYOUT_VERSION
 from losslake.output.answer import row_shape
 from losslake.questions.release_view import ReleaseView
-from losslake_service.examples import Example, example
-from losslake_service.web.first_chart import first_chart
+from losslake_service.web.examples import Example, example
+from losslake_service.web.first_look import first_chart
 from losslake_service.web.page import Crumb, Page, PageAsked, PageKind, PageParameters
-from losslake_service.web.schema_tables import TableShown, schema_tables
-from losslake_service.web.statements import purpose, statement
+from losslake_service.web.schema_tables import TableShown, purpose, schema_tables, statement
 
 _EXAMPLE_OF = ("collection", "dataset", "model", "optimizer", "batch_size", "trial_id", "metric", "target")
 

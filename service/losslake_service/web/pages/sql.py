@@ -5,20 +5,14 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from losslake_service.examples import example
-from losslake_service.sandbox.errors import KINDS, SqlProblem
-from losslake_service.sandbox.limits import SqlLimits
-from losslake_service.web.addresses import Query, with_query
-from losslake_service.web.chart import Line
-from losslake_service.web.first_chart import first_chart
+from losslake_service.sandbox.errors import KINDS, SqlLimits, SqlProblem
+from losslake_service.web.chart import Line, snippets
+from losslake_service.web.examples import example
+from losslake_service.web.first_look import first_chart
 from losslake_service.web.page import Page, PageAsked, PageKind
-from losslake_service.web.snippets import snippets
-from losslake_service.web.sql.console import console_document
-from losslake_service.web.sql.examples import SqlExample, examples_of
-from losslake_service.web.sql.outcome import Outcome, outcome_of
-from losslake_service.web.sql.parameters import SqlPageParameters
-from losslake_service.web.sql.result_table import ResultTable
-from losslake_service.web.sql.tables import SqlTable, tables_of
+from losslake_service.web.sql.console import SqlExample, SqlTable, console_document, examples_of, tables_of
+from losslake_service.web.sql.outcome import Outcome, ResultTable, SqlPageParameters, outcome_of
+from losslake_service.web.templates import Query, with_query
 
 PATH = "/sql"
 STATEMENT = "STATEMENT"

@@ -10,26 +10,32 @@ import numpy as np
 from losslake.questions.selection import named_study
 from losslake.questions.workload_facts import WorkloadFacts
 from losslake_schema.names import Study, Trial
-from losslake_service.web.addresses import with_query
 from losslake_service.web.chart import Chart
 from losslake_service.web.goals import GoalShown, goals_of
 from losslake_service.web.page import Crumb, Page, PageAsked, PageKind
-from losslake_service.web.studies.charts import curves_of_study, map_of_study
+from losslake_service.web.studies.answers import BY_INDEX, StatusWords, StudyAnswer, study_answer
+from losslake_service.web.studies.charts import (
+    Steps,
+    TakeAway,
+    curves_of_study,
+    map_of_study,
+    steps_of_study,
+    trials_of_study,
+)
+from losslake_service.web.studies.charts import measurements_of_study as measurements_of_study
 from losslake_service.web.studies.facts import StudyFacts, data_files, study_facts
-from losslake_service.web.studies.goal import LookedAt, looked_at
-from losslake_service.web.studies.metaparameter_table import MOST_ROWS, MetaparameterRow, metaparameter_rows
-from losslake_service.web.studies.metaparameters import Metaparameter, metaparameters_of_study
-from losslake_service.web.studies.search_space import search_space
-from losslake_service.web.studies.sizes import Sizes, sizes_of
-from losslake_service.web.studies.statuses import BY_INDEX, StatusWords
-from losslake_service.web.studies.step_axis import Steps
-from losslake_service.web.studies.study_answer import StudyAnswer, study_answer
-from losslake_service.web.studies.study_state import StudyParameters
-from losslake_service.web.studies.take_away import TakeAway, steps_of_study, trials_of_study
-from losslake_service.web.studies.take_away import curves_of_study as measurements_of_study
-from losslake_service.web.studies.trial_rows import TableShown, table_shown
-from losslake_service.web.studies.trial_table import TableAsked, trial_table
-from losslake_service.web.studies.trials import StudyTrials, study_trials
+from losslake_service.web.studies.metaparameters import (
+    MOST_ROWS,
+    Metaparameter,
+    MetaparameterRow,
+    metaparameter_rows,
+    metaparameters_of_study,
+    search_space,
+)
+from losslake_service.web.studies.state import Sizes, StudyParameters, sizes_of
+from losslake_service.web.studies.trial_table import TableAsked, TableShown, table_shown, trial_table
+from losslake_service.web.studies.trials import LookedAt, StudyTrials, looked_at, study_trials
+from losslake_service.web.templates import with_query
 
 
 @dataclass(frozen=True)

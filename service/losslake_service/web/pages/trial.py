@@ -12,22 +12,24 @@ from losslake.output.texts import number_text
 from losslake.questions.selection import named_trial
 from losslake.questions.workload_facts import WorkloadFacts
 from losslake_schema.names import Trial
-from losslake_service.web.addresses import with_query
 from losslake_service.web.chart import Chart
 from losslake_service.web.goals import GoalShown, goals_of
 from losslake_service.web.page import Crumb, Page, PageAsked, PageKind, PageParameters
-from losslake_service.web.studies.charts import MOST_METRICS, StepAxis, curves_of_trial
+from losslake_service.web.studies.answers import BY_INDEX, StatusWords, trial_answer, trial_place
+from losslake_service.web.studies.charts import MOST_METRICS, StepAxis, Steps, TakeAway, curves_of_trial
+from losslake_service.web.studies.charts import measurements_of_trial as measurements_of_trial
 from losslake_service.web.studies.facts import StudyFacts, TrialFacts, data_files, study_facts, trial_facts
-from losslake_service.web.studies.goal import LookedAt, looked_at
-from losslake_service.web.studies.metaparameters import Text, joined
-from losslake_service.web.studies.search_space import search_space
-from losslake_service.web.studies.statuses import BY_INDEX, StatusWords
-from losslake_service.web.studies.step_axis import Steps
-from losslake_service.web.studies.take_away import TakeAway
-from losslake_service.web.studies.take_away import curves_of_trial as measurements_of_trial
-from losslake_service.web.studies.trial_answer import trial_answer, trial_place
-from losslake_service.web.studies.trial_results import GoalResult, MetricResult, goal_results, metric_results
-from losslake_service.web.studies.trials import study_trials
+from losslake_service.web.studies.metaparameters import Text, joined, search_space
+from losslake_service.web.studies.trials import (
+    GoalResult,
+    LookedAt,
+    MetricResult,
+    goal_results,
+    looked_at,
+    metric_results,
+    study_trials,
+)
+from losslake_service.web.templates import with_query
 
 
 class TrialParameters(PageParameters):

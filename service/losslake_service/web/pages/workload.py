@@ -11,23 +11,31 @@ from losslake_schema.names import Workload
 from losslake_service.web.chart import Chart
 from losslake_service.web.goals import GoalShown
 from losslake_service.web.page import Crumb, Page, PageAsked, PageKind
-from losslake_service.web.workload.answer_words import answer_sentences, regime_ends
-from losslake_service.web.workload.asked import WorkloadAsked, WorkloadParameters, metric_shown, workload_asked
+from losslake_service.web.workload.answer_words import answer_sentences, caveats, regime_ends
 from losslake_service.web.workload.budgets import BudgetShown, budget_shown
-from losslake_service.web.workload.caveats import caveats
 from losslake_service.web.workload.charts import (
     estimates_address,
+    json_ld,
     metaparameters_chart,
     scaling_chart,
     target_sweep_chart,
     tuning_budget_chart,
 )
 from losslake_service.web.workload.comparisons import Others, others_shown
-from losslake_service.web.workload.controls import GoalLink, MetricChoice, Slider, goal_links, metric_choices, slider
-from losslake_service.web.workload.json_ld import json_ld
-from losslake_service.web.workload.key_figures import KeyFigure, key_figures
+from losslake_service.web.workload.key_figures import (
+    GoalLink,
+    KeyFigure,
+    MetricChoice,
+    Slider,
+    TargetReach,
+    goal_links,
+    key_figures,
+    metric_choices,
+    slider,
+    sweep_shown,
+)
+from losslake_service.web.workload.state import WorkloadAsked, WorkloadParameters, metric_shown, workload_asked
 from losslake_service.web.workload.studies import StudyShown, status_counts, studies_shown
-from losslake_service.web.workload.sweep_row import TargetReach, sweep_shown
 
 _LONGEST_DESCRIPTION = 300
 

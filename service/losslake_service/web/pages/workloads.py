@@ -9,15 +9,14 @@ from typing import Annotated, Literal
 from pydantic import Field
 
 from losslake.questions.parameters import Natural
-from losslake_service.web.first_chart import first_chart
-from losslake_service.web.near_searches import near_searches
-from losslake_service.web.page import Page, PageAsked, PageKind, PageParameters
-from losslake_service.web.page_numbers import PageNumbers, page_numbers
+from losslake_service.web.first_look import first_chart
+from losslake_service.web.page import Page, PageAsked, PageKind, PageNumbers, PageParameters, page_numbers
 from losslake_service.web.workload_table import (
     ORDERS,
     FewestSteps,
     WorkloadListed,
     WorkloadTable,
+    near_searches,
     words_of,
     workload_table,
 )

@@ -1,8 +1,12 @@
-"""The charts of a study and of a trial: curves, and the map of metaparameters."""
+"""The charts of a study and of a trial: curves, and the map of metaparameters.
+
+What a page offers of its table and of its raw data: files, and lines to copy.
+The choice between linear and logarithmic steps.
+"""
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from typing import Literal
 
@@ -10,11 +14,13 @@ import numpy as np
 
 from losslake_schema.names import Study, Trial
 from losslake_schema.reached import Integers
-from losslake_service.web.chart import Chart
+from losslake_schema.tables import STATUSES
+from losslake_service.web.chart import Chart, Line, snippets
 from losslake_service.web.goals import GoalShown
 from losslake_service.web.page import PageAsked
-from losslake_service.web.statements import statement
+from losslake_service.web.schema_tables import statement
 from losslake_service.web.studies.trials import StudyTrials
+from losslake_service.web.templates import Query, with_query
 
 StepAxis = Literal["linear", "log"]
 _MOST_EVALUATIONS = 100_000
@@ -114,3 +120,73 @@ def _thinned(trials: StudyTrials, rows: Integers) -> Drawn:
     n_records = int(trials.n_records[rows].sum())
     points = next((each for each in _POINTS if len(rows) * each + n_records <= _MOST_EVALUATIONS), _POINTS[-1])
     return Drawn(rows, points, len(rows) * points + n_records)
+
+
+_ENDINGS = (("CSV", "csv"), ("JSON", "json"), ("Parquet", "parquet"))
+_KINDS = {"application/json", "text/csv", "application/vnd.apache.parquet"}
+
+
+@dataclass(frozen=True)
+class Link:
+    """A link with its text."""
+
+    text: str
+    url: str
+
+
+@dataclass(frozen=True)
+class TakeAway:
+    """An answer of REST in all its forms. name: to be told from others of the page. sql: what gives the same rows."""
+
+    name: str
+    title: str
+    links: Sequence[Link]
+    lines: Sequence[Line]
+    sql: str = ""
+
+
+def trials_of_study(asked: PageAsked, study: Study) -> TakeAway:
+    """All trials with their metaparameters and sources."""
+    return _take_away(asked, "of-trials", "Trials and metaparameters", "/v1/trials", [("study", str(study))])
+
+
+def steps_of_study(asked: PageAsked, study: Study, goal: GoalShown) -> TakeAway:
+    """All trials with their steps to the goal."""
+    query = [("workload", str(study.workload)), ("batch_size", str(study.batch_size))]
+    query += [("metric", goal.metric), ("target", repr(goal.target)), *(("status", status) for status in STATUSES)]
+    sql = statement("trials_of_study", metric=goal.metric, target=goal.target, **study.key())
+    return _take_away(asked, "of-steps", "Steps to the target", "/v1/steps-to-target", query, sql)
+
+
+def measurements_of_study(asked: PageAsked, study: Study) -> TakeAway:
+    """Every measurement of a study."""
+    return _take_away(asked, "of-curves", "Every measurement", "/v1/curves", [("study", str(study))])
+
+
+def measurements_of_trial(asked: PageAsked, trial: Trial) -> TakeAway:
+    """Every measurement of a trial."""
+    sql = statement("curves_of_trial", trial_id=trial.trial_id, **trial.study.key())
+    return _take_away(asked, "of-curves", "Every measurement", "/v1/curves", [("trial", str(trial))], sql)
+
+
+def _take_away(asked: PageAsked, name: str, title: str, path: str, query: Query, sql: str = "") -> TakeAway:
+    pinned = [*query, ("release", str(asked.view.number))]
+    links = [Link(text, with_query(f"{path}.{ending}", pinned)) for text, ending in _ENDINGS]
+    lines = [Line(*found) for found in snippets(asked.address, path, pinned, _KINDS)]
+    return TakeAway(name, title, links, lines, sql)
+
+
+_PLACE = "#curves-heading"
+
+
+@dataclass(frozen=True)
+class Steps:
+    """The curves over linear, and over logarithmic steps: addresses of the page."""
+
+    linear: str
+    log: str
+
+    @staticmethod
+    def of(url: Callable[[str | None], str]) -> Steps:
+        """The addresses by what makes them of the axis; None is the default, linear."""
+        return Steps(url(None) + _PLACE, url("log") + _PLACE)

@@ -1,4 +1,8 @@
-"""The metaparameters of trials, whatever their type: numbers, and what logs have besides, as JSON."""
+"""The metaparameters of trials, whatever their type: numbers, and what logs have besides, as JSON.
+
+A table of a study's metaparameters: what was searched, what was tried, and with what the goal was reached.
+A search space in words: from which range, or among which values, a metaparameter was drawn.
+"""
 
 from __future__ import annotations
 
@@ -6,9 +10,11 @@ import json
 import math
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from typing import Any
 
 from losslake.output.texts import number_text
 from losslake.questions.release_view import ReleaseView
+from losslake_service.web.studies.trials import StudyTrials
 from losslake_service.web.templates import significant
 
 MOST_NAMED = 4
@@ -98,3 +104,89 @@ def span(values: Sequence[Value | None]) -> str:
     if n_missing == len(values):
         return "\u2013"
     return f"{found} (not set in {n_missing:,} of {len(values):,})" if n_missing else found
+
+
+MOST_ROWS = 40
+
+
+@dataclass(frozen=True)
+class MetaparameterRow:
+    """A metaparameter, in words. searched: the range it was drawn from. tried: by any trial. reached: by those that
+    reached the goal. best: by the study's best trial."""
+
+    name: str
+    searched: str
+    tried: str
+    reached: str
+    best: str
+
+
+def metaparameter_rows(
+    trials: StudyTrials, metaparameters: Sequence[Metaparameter], space: Mapping[str, str]
+) -> Sequence[MetaparameterRow]:
+    """A row for each metaparameter that was tried or was to be searched; those that differ come first."""
+    ranked, best = trials.ranked, trials.best
+    rows = [
+        MetaparameterRow(
+            name=each.name,
+            searched=space.get(each.name, ""),
+            tried=span(each.values),
+            reached=span([each.values[row] for row in ranked]) if ranked else "",
+            best=shown(None if best is None else each.values[best]),
+        )
+        for each in metaparameters
+    ]
+    tried = {each.name for each in metaparameters}
+    return rows + [MetaparameterRow(name, words, "", "", "") for name, words in space.items() if name not in tried]
+
+
+def told(metaparameters: Sequence[Metaparameter], row: int) -> str:
+    """The metaparameters that tell a trial from others, for a sentence: learning_rate 0.31, momentum 0.9."""
+    told = [each for each in metaparameters if not each.is_constant] or list(metaparameters)
+    parts = [f"{each.name} {shown(each.values[row])}" for each in told if each.values[row] is not None]
+    if len(parts) > MOST_NAMED:
+        parts[MOST_NAMED:] = [f"{len(parts) - MOST_NAMED} more"]
+    return " and ".join(filter(None, [", ".join(parts[:-1]), *parts[-1:]]))
+
+
+_SCALES = {
+    "LINEAR_SCALE": "evenly",
+    "UNIT_LINEAR_SCALE": "evenly",
+    "LOG_SCALE": "evenly in its logarithm",
+    "UNIT_LOG_SCALE": "evenly in its logarithm",
+    "REVERSE_LOG_SCALE": "denser towards the upper end (reverse logarithmic)",
+    "UNIT_REVERSE_LOG_SCALE": "denser towards the upper end (reverse logarithmic)",
+}
+_MOST_VALUES = 12
+
+
+def search_space(configs: str | None) -> Mapping[str, str]:
+    """By metaparameter, what a study's parameter configs, which are JSON, say of it; empty where they say nothing."""
+    try:
+        found = json.loads(configs or "{}")
+    except ValueError:
+        return {}
+    return {str(name): _words(config) for name, config in found.items()} if isinstance(found, dict) else {}
+
+
+def _words(config: Any) -> str:
+    if not isinstance(config, dict):
+        return shown(text_of(json.dumps(config)))
+    points = config.get("feasible_points")
+    if isinstance(points, list) and points:
+        values = [shown(_value(point)) for point in points[:_MOST_VALUES]]
+        return f"one of {', '.join(values)}" + (", \u2026" if len(points) > _MOST_VALUES else "")
+    least, most = config.get("min_value"), config.get("max_value")
+    if not (_is_number(least) and _is_number(most)):
+        return ""
+    whole = "a whole number from " if config.get("type") == "INTEGER" else ""
+    how = _SCALES.get(str(config.get("scale")), "")
+    return f"{whole}{significant(least)} to {significant(most)}" + (f", {how}" if how else "")
+
+
+def _is_number(value: object) -> bool:
+    return isinstance(value, (int, float)) and not isinstance(value, bool)
+
+
+def _value(point: Any) -> Any:
+    return float(point) if _is_number(point) else text_of(json.dumps(point))

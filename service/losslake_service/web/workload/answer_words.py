@@ -1,17 +1,20 @@
-"""The answer in sentences: who reaches the target, where the regimes end, and the critical batch size."""
+"""The answer in sentences: who reaches the target, where the regimes end, and the critical batch size.
+
+What to know before relying on the answer: warnings of the answers, and what they left out.
+"""
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 
 from losslake.analysis.break_points import BreakPoint
 from losslake.output.answer import Answer
 from losslake.questions.analysis.regimes import AS_DEFINED
+from losslake_schema.names import Workload
 from losslake_service.web.goals import GoalShown
-from losslake_service.web.workload.numbers import estimate_words, percent, rough, size_list
+from losslake_service.web.workload.key_figures import SweepRow, estimate_words, percent, rough, size_list
 from losslake_service.web.workload.studies import StudyShown
-from losslake_service.web.workload.sweep_row import SweepRow
 
 _AT_B_C = "there training takes twice the fewest steps and twice the fewest examples"
 _UNKNOWN = "The data doesn't tell the critical batch size"
@@ -142,3 +145,18 @@ def _critical(row: SweepRow) -> str:
     bounds = [f"{words} {rough(end)}" for words, end in (("at least", lower), ("at most", upper)) if end is not None]
     known = f" It is {' and '.join(bounds)} (90% interval)." if bounds else ""
     return f"{_UNKNOWN}: {_REFUSALS[row.not_identifiable or 'too few']}.{known}"
+
+
+def caveats(workload: Workload, answers: Iterable[Answer]) -> tuple[str, ...]:
+    """In words, each once, without the workload's name, which the page says already."""
+    found = [text for answer in answers for name in ("left_out", "warnings") for text in answer.facts[name]]
+    return tuple(dict.fromkeys(as_sentences(workload, found)))
+
+
+def as_sentences(workload: Workload, texts: Sequence[str]) -> list[str]:
+    """Phrases of an answer as sentences of a page about their workload."""
+    return [_sentence(text.removeprefix(f"{workload}: ").removeprefix(f"{workload}, ")) for text in texts]
+
+
+def _sentence(text: str) -> str:
+    return text[:1].upper() + text[1:] + ("" if text.endswith(".") else ".")

@@ -9,11 +9,11 @@ from typing import Any
 from losslake.questions.analysis.quality import quality
 from losslake.questions.best import best
 from losslake_schema.names import Study, Trial
-from losslake_service.web.addresses import Query
 from losslake_service.web.chart import Chart
-from losslake_service.web.workload.asked import WorkloadAsked, WorkloadParameters
-from losslake_service.web.workload.caveats import as_sentences
+from losslake_service.web.templates import Query
+from losslake_service.web.workload.answer_words import as_sentences
 from losslake_service.web.workload.charts import RECORDS, statement_of
+from losslake_service.web.workload.state import WorkloadAsked, WorkloadParameters
 from losslake_service.web.workload.studies import TrialLink
 
 

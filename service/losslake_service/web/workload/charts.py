@@ -1,11 +1,17 @@
-"""The charts and answers of the page that are about the goal."""
+"""The charts and answers of the page that are about the goal.
+
+The workload for search engines: a schema.org Dataset, part of the data set that the service holds.
+"""
 
 from __future__ import annotations
 
-from losslake_service.web.addresses import Query, with_query
+import json
+
 from losslake_service.web.chart import Chart
-from losslake_service.web.statements import statement
-from losslake_service.web.workload.asked import WorkloadAsked
+from losslake_service.web.page import SITE
+from losslake_service.web.schema_tables import statement
+from losslake_service.web.templates import Query, with_query
+from losslake_service.web.workload.state import WorkloadAsked
 
 RECORDS = "records_of_workload"
 """The statement of all records."""
@@ -71,3 +77,36 @@ def _chart(asked: WorkloadAsked, kind: str, query: Query, title: str, sql: str, 
         sql=statement_of(asked, sql),
         is_sql_behind=is_sql_behind,
     )
+
+
+_MEDIA_TYPES = {"csv": "text/csv", "parquet": "application/vnd.apache.parquet", "json": "application/json"}
+
+
+def json_ld(asked: WorkloadAsked, scaling: Chart, title: str, description: str) -> str:
+    """The JSON-LD document of the page. scaling: what can be downloaded."""
+    page, workload = asked.page, asked.workload
+    collections = {name: licence for name, _, licence, *_ in page.view.rows("list_collections")}
+    licence = collections.get(workload.collection)
+    document = {
+        "@context": "https://schema.org/",
+        "@type": "Dataset",
+        "name": f"{title} ({workload.collection})",
+        "description": description,
+        "url": page.address + page.page_of(workload),
+        "identifier": str(workload),
+        "version": str(page.view.number),
+        "datePublished": f"{page.release.created_at:%Y-%m-%d}",
+        "isAccessibleForFree": True,
+        "isPartOf": {"@type": "Dataset", "name": SITE, "url": f"{page.address}/"},
+        "keywords": [workload.dataset, workload.model, workload.optimizer, "batch size", "steps to target"],
+        "variableMeasured": ["batch size", f"steps to {asked.goal.text}"],
+        "distribution": [
+            {
+                "@type": "DataDownload",
+                "encodingFormat": media_type,
+                "contentUrl": page.address + scaling.data(ending),
+            }
+            for ending, media_type in _MEDIA_TYPES.items()
+        ],
+    }
+    return json.dumps(document | ({"license": licence} if licence else {}), ensure_ascii=False)

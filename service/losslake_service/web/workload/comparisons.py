@@ -6,7 +6,7 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 
 from losslake_schema.names import Workload
-from losslake_service.web.workload.asked import WorkloadAsked
+from losslake_service.web.workload.state import WorkloadAsked
 
 _MOST = 12
 

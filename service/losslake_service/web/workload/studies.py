@@ -12,7 +12,7 @@ from losslake.questions.scaling import scaling
 from losslake.questions.workload_facts import WorkloadFacts
 from losslake_schema.names import Study, Trial
 from losslake_schema.tables import STATUSES
-from losslake_service.web.workload.asked import WorkloadAsked
+from losslake_service.web.workload.state import WorkloadAsked
 
 
 @dataclass(frozen=True)

@@ -12,9 +12,8 @@ from fastapi.testclient import TestClient
 
 from losslake_service.problems import KINDS
 from losslake_service.routes.openapi import describe
-from losslake_service.web.interface import Interface
 from losslake_service.web.pages.docs import problem_advice
-from losslake_service.web.reference import anchor
+from losslake_service.web.reference import Interface, anchor
 from tests.service.web.reading import Page
 
 

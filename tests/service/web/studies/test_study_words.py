@@ -11,10 +11,8 @@ import pytest
 from losslake_schema.reached import Integers
 from losslake_schema.tables import STATUSES
 from losslake_service.web.goals import GoalShown
-from losslake_service.web.studies.metaparameter_table import told
-from losslake_service.web.studies.metaparameters import Metaparameter, Text, shown, span, text_of
-from losslake_service.web.studies.search_space import search_space
-from losslake_service.web.studies.study_answer import study_answer
+from losslake_service.web.studies.answers import study_answer
+from losslake_service.web.studies.metaparameters import Metaparameter, Text, search_space, shown, span, text_of, told
 from losslake_service.web.studies.trials import StudyTrials
 
 GOAL = GoalShown("val/error", 0.05, "minimize")

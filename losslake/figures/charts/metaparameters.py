@@ -1,4 +1,7 @@
-"""Metaparameters: the best effective learning rate against batch size, with the two heuristics for scaling it."""
+"""Metaparameters: the best effective learning rate against batch size, with the two heuristics for scaling it.
+
+Draws the answer of /v1/metaparameters.
+"""
 
 from __future__ import annotations
 
@@ -8,9 +11,9 @@ from typing import Any
 from losslake.figures import theme
 from losslake.figures.axes import log_limits
 from losslake.figures.channels import COUNT, DECIMAL, told
-from losslake.figures.charts.frame import Frame, Scale
-from losslake.figures.layers import Layer, Plot, Row, layer, layered, words
-from losslake.figures.links import Links
+from losslake.figures.drawing import Drawing, Drawn, goal_text, names_of, series_by_workload
+from losslake.figures.frame import Frame, Scale
+from losslake.figures.layers import Layer, Links, Plot, Row, layer, layered, words
 from losslake.figures.panel import Limits, Panel, Series, rows_of
 
 HEURISTICS = (("Linear heuristic", 1.0, (6, 3)), ("Square-root heuristic", 0.5, (2, 2)))
@@ -72,3 +75,19 @@ def _heuristics(best: Sequence[Row], limits: Limits, frame: Frame) -> Iterator[L
         rows = [end | {"heuristic": name} for end in ends]
         dashed: dict[str, Any] = {"strokeDash": list(dashes), "strokeWidth": 1.3, "color": theme.FAINT}
         yield layer(rows, "line", frame.place, clip=True, **dashed)
+
+
+def draw(drawing: Drawing) -> Drawn:
+    """The best effective learning rates by batch size, a series for each workload."""
+    facts = drawing.facts
+    common, series = series_by_workload(drawing)
+    near = f"{facts['within']:.0%}"
+    explained = [
+        f"Points: learning rate / (1 \u2212 momentum) of the trial with the fewest steps; pale: others within {near}.",
+        "Dashed: linear heuristic; dotted: square-root heuristic, both from the first optimum.",
+    ]
+    panel = drawing.panel(f"Best learning rates for {goal_text(facts)}", common, names_of(series), explained)
+    return Drawn(
+        [learning_rates_chart(series, panel, heuristics_of=series[0].label if series else None, links=drawing.links)],
+        explained,
+    )

@@ -11,9 +11,9 @@ from losslake.questions.parameters import Natural
 from losslake.questions.selection import Goal, Selection
 from losslake.questions.workload_facts import WorkloadFacts
 from losslake_schema.names import Study, Trial, Workload
-from losslake_service.web.addresses import Query, with_query
 from losslake_service.web.goals import GoalShown, goal_shown, metrics_of
 from losslake_service.web.page import PageAsked, PageParameters
+from losslake_service.web.templates import Query, with_query
 
 
 def _without_sign_of_zero(target: float | None) -> float | None:

@@ -1,4 +1,7 @@
-"""The endings of figures and what they are."""
+"""The endings of figures and what they are.
+
+Why a figure was not rendered.
+"""
 
 from __future__ import annotations
 
@@ -7,6 +10,7 @@ from dataclasses import dataclass
 from typing import Any, Literal
 
 from losslake.output.answer import Answer
+from losslake_schema.errors import LossLakeError
 
 Document = dict[str, Any]
 MEDIA_TYPES = {
@@ -35,3 +39,15 @@ class Finished:
     def encode(self, _: Answer) -> Iterator[bytes]:
         """The figure's bytes, whatever the answer."""
         yield self.body
+
+
+class FiguresBusy(LossLakeError):
+    """So many figures wait to be rendered that one more would wait too long."""
+
+    def __init__(self, n_waiting: int, retry_after: int) -> None:
+        super().__init__(f"{n_waiting} figures are waiting to be rendered: ask again in {retry_after} s")
+        self.retry_after = retry_after
+
+
+class RenderingFailed(Exception):
+    """A specification could not be rendered, or not in time."""
