@@ -1,6 +1,6 @@
-"""An analysis on the terminal: what was computed, the rows, and what to know before relying on them.
+"""An analysis on the terminal: what was computed, its rows, and what to know before relying on them.
 
-Tables that may be wider than the terminal: all columns, whole, in as many parts as it takes.
+A table that is wider than the terminal is printed in parts, so that every column is whole.
 """
 
 from __future__ import annotations

@@ -1,8 +1,4 @@
-"""What every command shares: where the lake is, and how text gets to the terminal.
-
-The forms in which a command can print.
-What went wrong, in one line that says what to do.
-"""
+"""What every command shares: the options --lake and --release, text and tables on the terminal, errors in one line."""
 
 from __future__ import annotations
 

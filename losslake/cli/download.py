@@ -1,7 +1,4 @@
-"""`losslake download`.
-
-`losslake fetch`.
-"""
+"""The commands that get published data: `losslake download` from a service, `losslake fetch` from a publisher."""
 
 from __future__ import annotations
 

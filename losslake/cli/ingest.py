@@ -1,7 +1,4 @@
-"""`losslake ingest`.
-
-What `losslake ingest --dry-run` prints.
-"""
+"""`losslake ingest`, with its report and what --dry-run prints."""
 
 from __future__ import annotations
 
@@ -109,7 +106,7 @@ def ingest_url(
     paths: Sequence[str], url: str, sha256: str | None, lake: str | None, request: Request, manner: Manner
 ) -> None:
     """Ingest an archive from the web after what is at the paths; raises what `ingest_places` does, and RemoteError."""
-    from losslake.client.archive import RemoteArchive
+    from losslake.cli.remote_archive import RemoteArchive
     from losslake.client.client import Client
 
     if sha256 is not None and not re.fullmatch(r"[0-9a-fA-F]{64}", sha256):

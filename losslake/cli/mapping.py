@@ -1,7 +1,4 @@
-"""`losslake map`.
-
-`losslake formats`.
-"""
+"""The commands about log formats and their mappings: `losslake map` and `losslake formats`."""
 
 from __future__ import annotations
 

@@ -12,6 +12,7 @@ from rich.progress import (
     BarColumn,
     DownloadColumn,
     Progress,
+    ProgressColumn,
     TaskID,
     TextColumn,
     TimeRemainingColumn,
@@ -26,35 +27,61 @@ SECONDS_BETWEEN_LINES = 5.0
 
 @contextmanager
 def progress() -> Iterator[Hears]:
-    """What an ingest may report to, on standard error."""
+    """Report an ingest on standard error."""
     if not sys.stderr.isatty():
         yield PlainLines()
         return
-    columns = (
-        TextColumn("{task.description}", markup=False),
-        BarColumn(),
-        TextColumn("{task.fields[counts]}", markup=False),
-        TimeRemainingColumn(),
-    )
-    with Progress(*columns, console=Console(stderr=True), transient=True) as bars:
+    with _bars(TextColumn("{task.fields[counts]}", markup=False)) as bars:
         yield LiveBar(bars)
 
 
 @contextmanager
 def counting(what: str) -> Iterator[Callable[[int, int], None] | None]:
-    """A bar that hears how many files of how many are done; none where nobody looks."""
+    """Report how many files of how many are done, as a bar; None where standard error is no terminal."""
     if not sys.stderr.isatty():
         yield None
         return
-    columns = (
-        TextColumn("{task.description}", markup=False),
-        BarColumn(),
-        TextColumn("{task.completed:,} of {task.total:,} files", markup=False),
-        TimeRemainingColumn(),
-    )
-    with Progress(*columns, console=Console(stderr=True), transient=True) as bars:
+    with _bars(TextColumn("{task.completed:,} of {task.total:,} files", markup=False)) as bars:
         task = bars.add_task(what, total=0)
         yield lambda done, total: bars.update(task, completed=done, total=total)
+
+
+@contextmanager
+def downloading(quiet: bool = False) -> Iterator[Transfer]:
+    """Report a download on standard error."""
+    if quiet or not sys.stderr.isatty():
+        yield Transfer() if quiet else TransferLines()
+        return
+    files = TextColumn("{task.fields[files]}", markup=False)
+    with _bars(files, DownloadColumn(), TransferSpeedColumn()) as bars:
+        yield TransferBar(bars)
+
+
+def _bars(*columns: ProgressColumn) -> Progress:
+    ends = TextColumn("{task.description}", markup=False), BarColumn()
+    return Progress(*ends, *columns, TimeRemainingColumn(), console=Console(stderr=True), transient=True)
+
+
+class _Lines:
+    """Lines on standard error, at most one every few seconds."""
+
+    def __init__(self) -> None:
+        self._started = self._last = 0.0
+
+    def _begin(self, line: str) -> None:
+        self._started = self._last = time.monotonic()
+        self._say(line)
+
+    def _seconds_if_due(self) -> float | None:
+        """Return the seconds since the beginning if it is time for a line."""
+        now = time.monotonic()
+        if now - self._last < SECONDS_BETWEEN_LINES:
+            return None
+        self._last = now
+        return now - self._started
+
+    def _say(self, line: str) -> None:
+        print(shown(line), file=sys.stderr, flush=True)  # noqa: T201
 
 
 class LiveBar:
@@ -81,54 +108,27 @@ class LiveBar:
             self._bars.update(self._task, description=name)
 
 
-class PlainLines:
-    """A line every few seconds."""
+class PlainLines(_Lines):
+    """An ingest as lines."""
 
-    def __init__(self) -> None:
-        self._source = ""
-        self._total: int | None = None
-        self._started = self._last = 0.0
+    _total: int | None = None
 
     def begin(self, source: str, total_bytes: int | None) -> None:
-        self._source, self._total = source, total_bytes
-        self._started = self._last = time.monotonic()
-        self._say(f"reading {source}")
+        self._total = total_bytes
+        self._begin(f"reading {source}")
 
     def advance(self, bytes_read: int, trials: int, evaluations: int) -> None:
-        now = time.monotonic()
-        if now - self._last < SECONDS_BETWEEN_LINES:
-            return
-        self._last = now
-        share = f"{100 * bytes_read / self._total:.0f}%, " if self._total else ""
-        self._say(f"  {share}{_counts(trials, evaluations, now - self._started)}")
+        seconds = self._seconds_if_due()
+        if seconds is not None:
+            share = f"{100 * bytes_read / self._total:.0f}%, " if self._total else ""
+            self._say(f"  {share}{_counts(trials, evaluations, seconds)}")
 
     def stage(self, name: str) -> None:
         self._say(name)
 
-    def _say(self, line: str) -> None:
-        print(shown(line), file=sys.stderr, flush=True)  # noqa: T201
-
 
 def _counts(trials: int, evaluations: int, seconds: float) -> str:
     return f"{trials:,} trials, {evaluations / seconds if seconds > 0 else 0:,.0f} rows/s"
-
-
-@contextmanager
-def downloading(quiet: bool = False) -> Iterator[Transfer]:
-    """What a download may report to, on standard error."""
-    if quiet or not sys.stderr.isatty():
-        yield Transfer() if quiet else TransferLines()
-        return
-    columns = (
-        TextColumn("{task.description}", markup=False),
-        BarColumn(),
-        TextColumn("{task.fields[files]}", markup=False),
-        DownloadColumn(),
-        TransferSpeedColumn(),
-        TimeRemainingColumn(),
-    )
-    with Progress(*columns, console=Console(stderr=True), transient=True) as bars:
-        yield TransferBar(bars)
 
 
 class Transfer:
@@ -156,26 +156,17 @@ class TransferBar(Transfer):
             self._bars.update(self._task, completed=bytes_here, files=f"{files_here:,} of {self._files:,} files")
 
 
-class TransferLines(Transfer):
-    """A line every few seconds."""
+class TransferLines(_Lines, Transfer):
+    """A download as lines."""
 
-    def __init__(self) -> None:
-        self._bytes = self._files = 0
-        self._started = self._last = 0.0
+    _bytes = _files = 0
 
     def begin(self, what: str, total_bytes: int, total_files: int) -> None:
         self._bytes, self._files = total_bytes, total_files
-        self._started = self._last = time.monotonic()
-        self._say(f"fetching {what}: {total_files:,} files, {total_bytes:,} bytes")
+        self._begin(f"fetching {what}: {total_files:,} files, {total_bytes:,} bytes")
 
     def advance(self, bytes_here: int, files_here: int) -> None:
-        now = time.monotonic()
-        if now - self._last < SECONDS_BETWEEN_LINES:
-            return
-        self._last = now
-        share = 100 * bytes_here / max(1, self._bytes)
-        speed = bytes_here / (now - self._started) / 1e6
-        self._say(f"  {share:.0f}%, {files_here:,} of {self._files:,} files, {speed:,.1f} MB/s")
-
-    def _say(self, line: str) -> None:
-        print(shown(line), file=sys.stderr, flush=True)  # noqa: T201
+        seconds = self._seconds_if_due()
+        if seconds is not None:
+            share, speed = 100 * bytes_here / max(1, self._bytes), bytes_here / seconds / 1e6
+            self._say(f"  {share:.0f}%, {files_here:,} of {self._files:,} files, {speed:,.1f} MB/s")

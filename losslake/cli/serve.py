@@ -1,7 +1,4 @@
-"""`losslake serve`.
-
-`losslake config`.
-"""
+"""The commands about the service: `losslake serve` and `losslake config`."""
 
 from __future__ import annotations
 

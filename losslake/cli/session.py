@@ -1,9 +1,7 @@
-"""What the SQL shell asks: a release of a lake here, or one that a service answers for.
+"""A release that answers SQL, as the SQL shell and `losslake sql` use it; here, one of a lake on this machine.
 
-SQL statements, taken apart and checked: none may write a file, so none can harm the lake by accident.
-
-The database is opened read-only, but DuckDB would still write files beside it, the lake's own data files included.
-A release of a lake here, as the SQL shell asks it.
+The database is opened read-only, but DuckDB would still write files beside it, the lake's data files included: so
+statements that could write a file are refused.
 """
 
 from __future__ import annotations

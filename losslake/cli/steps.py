@@ -1,7 +1,4 @@
-"""`losslake steps`.
-
-What a command asks for when no metric or target is given.
-"""
+"""`losslake steps`, and the goal of a command that is given no metric or target."""
 
 from __future__ import annotations
 

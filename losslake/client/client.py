@@ -1,8 +1,4 @@
-"""Requests to another machine: bounded in time and size, few redirects, every failure one line.
-
-What can go wrong with another machine, each one line.
-How often, and for how long in all, a failed request is tried again.
-"""
+"""Requests to another machine: bounded in time and size, tried again for a while, every failure one line."""
 
 from __future__ import annotations
 

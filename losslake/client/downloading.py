@@ -1,7 +1,4 @@
-"""A release of a service, or a part of it, as a release of a lake here.
-
-Which part of a release is wanted: some collections, datasets, models, optimizers, batch sizes.
-"""
+"""Download a release of a service, or a part of it, as a release of a lake on this machine."""
 
 from __future__ import annotations
 

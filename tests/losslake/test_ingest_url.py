@@ -16,8 +16,8 @@ from pathlib import Path
 import pytest
 import zstandard
 
-from losslake.client import archive as remote_archive
-from losslake.client.archive import RemoteArchive
+from losslake.cli import remote_archive
+from losslake.cli.remote_archive import RemoteArchive
 from losslake.client.client import Client
 from losslake.lake.lake import Lake
 from losslake_ingest.run import ingest

@@ -7,8 +7,8 @@ from pathlib import Path
 
 import pytest
 
-from losslake.client import archive as remote_archive
-from losslake.client.archive import RemoteArchive
+from losslake.cli import remote_archive
+from losslake.cli.remote_archive import RemoteArchive
 from losslake.client.client import Client
 from losslake.client.service import Service
 from losslake.lake.lake import Lake
