@@ -22,7 +22,7 @@ from losslake.lake.store.store import DataFile
 from losslake_schema.database import Release
 from losslake_schema.tables import TABLES
 
-REMOTE_VERSION = 1
+REMOTE_VERSION = 2
 MOST_KEPT = 16
 _NATIVE = ("studies", "metrics", "collections", "goals")
 _OVER_HTTP = ("trials", "records", "measurements")

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import hashlib
 import os
+import re
 from collections.abc import Sequence
 from functools import partial
 from importlib import resources
@@ -22,17 +23,31 @@ from losslake_schema.database import Release
 from losslake_schema.errors import LakeBroken
 from losslake_schema.tables import TABLES
 
-SERVING_VERSION = 4
+SERVING_VERSION = 5
 BASE_TABLES = ("studies", "trials", "metrics", "collections", "goals")
 VIEWS = (
     "collections", "studies", "workloads", "trials", "metrics", "goals", "records", "measurements",
     "steps_to_target", "steps_to_result",
 )  # fmt: skip
 MACROS = ("steps_to", "result_at")
+_SHARED = re.compile(r"\$(first_hits|best_trials)\b")
 
 
 def sql(name: str) -> str:
-    """The text of `losslake_schema/views/<name>.sql`."""
+    """Return the statement of `losslake_schema/views/<name>.sql`.
+
+    `$first_hits` and `$best_trials` stand for the text that a macro and a view share: that file, without its comment and
+    without the lines that are only for another one.
+    """
+    return _SHARED.sub(lambda match: _shared_text(match[1], name), _text(name))
+
+
+def _shared_text(shared: str, name: str) -> str:
+    lines = (line.partition("  -- only: ") for line in _text(shared).splitlines() if not line.startswith("--"))
+    return "\n".join(line for line, _, only in lines if only in ("", name))
+
+
+def _text(name: str) -> str:
     return resources.files("losslake_schema.views").joinpath(f"{name}.sql").read_text("utf-8")
 
 
