@@ -21,22 +21,8 @@ from losslake_schema.database import Release
 from losslake_schema.errors import LakeBroken
 
 FILE_LIST_VERSION = 1
-_RANGED = ("metric", "trial_id", "step", "value")
-
-
-FILES = pa.schema(
-    [
-        *MANIFEST,
-        ("metric_min", pa.string()),
-        ("metric_max", pa.string()),
-        ("trial_id_min", pa.int64()),
-        ("trial_id_max", pa.int64()),
-        ("step_min", pa.int64()),
-        ("step_max", pa.int64()),
-        ("value_min", pa.float64()),
-        ("value_max", pa.float64()),
-    ]
-)
+_RANGED = {"metric": pa.string(), "trial_id": pa.int64(), "step": pa.int64(), "value": pa.float64()}
+FILES = pa.schema([*MANIFEST, *((f"{name}_{end}", kind) for name, kind in _RANGED.items() for end in ("min", "max"))])
 """path: in an export, and below /data/N/. The keys of the study are null in a table of one file, and so are the least
 and greatest of a column that the table doesn't have; NaN is neither."""
 

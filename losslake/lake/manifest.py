@@ -9,6 +9,7 @@ from __future__ import annotations
 import hashlib
 from collections import defaultdict
 from collections.abc import Iterable
+from dataclasses import fields
 from operator import attrgetter
 from pathlib import Path
 from urllib.parse import quote
@@ -30,20 +31,8 @@ def read_table(source: pa.Buffer | Path, schema: pa.Schema) -> pa.Table:
         return file.read().cast(schema)
 
 
-MANIFEST = pa.schema(
-    [
-        ("table", pa.string()),
-        ("path", pa.string()),
-        ("bytes", pa.int64()),
-        ("sha256", pa.string()),
-        ("rows", pa.int64()),
-        ("collection", pa.string()),
-        ("dataset", pa.string()),
-        ("model", pa.string()),
-        ("optimizer", pa.string()),
-        ("batch_size", pa.int64()),
-    ]
-)
+_NUMBERS = ("bytes", "rows", "batch_size")
+MANIFEST = pa.schema([(each.name, pa.int64() if each.name in _NUMBERS else pa.string()) for each in fields(DataFile)])
 
 
 def write_manifest(store: Store, path: str, files: Iterable[DataFile]) -> str:

@@ -33,7 +33,7 @@ def view_in_spark(name: str) -> str:
 def function_in_spark(name: str) -> str:
     """The statement that makes the temporary table function of the macro in `losslake_schema/views/<name>.sql`."""
     parameters = ", ".join(f"{parameter} {kind}" for parameter, kind in PARAMETERS.items())
-    query = _macro(name, {parameter: f"{name}.{parameter}" for parameter in PARAMETERS})
+    query = _translated(_macro(name, {parameter: f"{name}.{parameter}" for parameter in PARAMETERS}), name)
     return f"CREATE OR REPLACE TEMPORARY FUNCTION {name}({parameters}) RETURNS TABLE RETURN {query.sql('spark')}"
 
 
@@ -50,7 +50,7 @@ def _macro(name: str, arguments: Mapping[str, str]) -> exp.Query:
     query = _parsed(name)
     _name_parameters(query, arguments)
     _put_in_macros(query, arguments)
-    return _translated(query, name)
+    return query
 
 
 def _translated(query: exp.Query, table: str) -> exp.Query:
@@ -79,7 +79,7 @@ def _put_in_macros(query: exp.Query, arguments: Mapping[str, str]) -> None:
     for table in list(query.find_all(exp.Table)):
         call = table.this
         if isinstance(call, exp.Anonymous):
-            table.replace(_macro(call.name.lower(), arguments).subquery(call.name.lower()))
+            table.replace(_macro(call.name.lower(), arguments).subquery(table.alias_or_name))
 
 
 def _read_views_of_files(query: exp.Query, table: str) -> None:

@@ -54,14 +54,7 @@ class Study:
 
     def key(self) -> dict[str, str | int]:
         """The key columns of this study with their values."""
-        w = self.workload
-        return {
-            "collection": w.collection,
-            "dataset": w.dataset,
-            "model": w.model,
-            "optimizer": w.optimizer,
-            "batch_size": self.batch_size,
-        }
+        return vars(self.workload) | {"batch_size": self.batch_size}
 
     def folder(self) -> str:
         """The Hive-style folder of this study's partition, with every part percent-encoded."""

@@ -46,6 +46,10 @@ _KEYS = (
     ("optimizer", pa.string(), "optimizer that trained it"),
     ("batch_size", pa.int64(), "batch size, in the study's batch_unit"),
 )
+_TRIAL_ID = ("trial_id", pa.int64(), "number of the trial within its study")
+_DIGITS = ("digits", pa.float64(), "digits of the value as the log's text has them, an integer: the value is digits / divisor")
+_DIVISOR = ("divisor", pa.float64(), "the power of ten that divides the digits")
+_ELAPSED = ("elapsed_s", pa.float64(), "seconds since the start of training, where known")
 
 COLLECTIONS = _schema(
     ("collection", pa.string(), "name, as in every other table"),
@@ -78,7 +82,7 @@ STUDIES = _schema(
 
 TRIALS = _schema(
     *_KEYS,
-    ("trial_id", pa.int64(), "number of the trial within its study"),
+    _TRIAL_ID,
     ("status", pa.string(), "COMPLETE, INCOMPLETE (stopped for an outside reason) or INFEASIBLE (diverged)"),
     ("steps", pa.int64(), "steps taken, as the log says"),
     ("parameters", pa.map_(pa.string(), pa.float64()), "numeric metaparameters"),
@@ -94,32 +98,24 @@ TRIALS = _schema(
 MEASUREMENTS = _schema(
     *_KEYS,
     ("metric", pa.string(), "split/quantity"),
-    ("trial_id", pa.int64(), "number of the trial within its study"),
+    _TRIAL_ID,
     ("step", pa.int64(), "updates of the parameters before this evaluation"),
-    (
-        "digits",
-        pa.float64(),
-        "digits of the value as the log's text has them, an integer: the value is digits / divisor",
-    ),
-    ("divisor", pa.float64(), "the power of ten that divides the digits"),
+    _DIGITS,
+    _DIVISOR,
     ("value", pa.float64(), "the value, where it isn't digits / divisor; may be NaN or infinite"),
-    ("elapsed_s", pa.float64(), "seconds since the start of training, where known"),
+    _ELAPSED,
 )
 
 RECORDS = _schema(
     *_KEYS,
     ("metric", pa.string(), "split/quantity, of a metric with a known direction"),
-    ("trial_id", pa.int64(), "number of the trial within its study"),
+    _TRIAL_ID,
     ("step", pa.int64(), "step of the record"),
     ("interval", pa.int64(), "steps since the same trial's previous measurement of this metric; null if none"),
-    (
-        "digits",
-        pa.float64(),
-        "digits of the value as the log's text has them, an integer: the value is digits / divisor",
-    ),
-    ("divisor", pa.float64(), "the power of ten that divides the digits"),
+    _DIGITS,
+    _DIVISOR,
     ("value", pa.float64(), "the value, where it isn't digits / divisor; strictly better than at every earlier step"),
-    ("elapsed_s", pa.float64(), "seconds since the start of training, where known"),
+    _ELAPSED,
 )
 
 METRICS = _schema(
@@ -132,10 +128,7 @@ METRICS = _schema(
 )
 
 GOALS = _schema(
-    ("collection", pa.string(), "of the workload"),
-    ("dataset", pa.string(), "of the workload"),
-    ("model", pa.string(), "of the workload"),
-    ("optimizer", pa.string(), "of the workload"),
+    *((key, pa.string(), "of the workload") for key in STUDY_KEYS[:4]),
     ("metric", pa.string(), "split/quantity"),
     ("target", pa.float64(), "a trial reaches the goal when it is strictly better than this"),
     ("source", pa.string(), "where the goal comes from"),
