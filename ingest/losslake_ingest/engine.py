@@ -13,7 +13,7 @@ from typing import Protocol
 
 import numpy as np
 
-from losslake.lake.cores import cores
+from losslake.lake.machine import cores
 from losslake.lake.store.store import Store
 from losslake_ingest.changes import WrittenPart, packed, trial_rows
 from losslake_ingest.gather import RunsPart

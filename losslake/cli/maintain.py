@@ -75,8 +75,8 @@ def _compact(lake: Lake, dry_run: bool) -> None:
 
 def _maintain(lake: Lake, dry_run: bool, grace: timedelta, keep: int | None, unlist: list[int]) -> None:
     from losslake.index.maintenance import clean
-    from losslake.lake.maintenance.unlisting import Terms, to_unlist
-    from losslake.lake.maintenance.unlisting import unlist as take_out
+    from losslake.lake.retention import Terms, to_unlist
+    from losslake.lake.retention import unlist as take_out
     from losslake_ingest.memory import forget
 
     numbers = to_unlist(lake, keep, unlist)

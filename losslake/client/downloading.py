@@ -21,10 +21,9 @@ from losslake.client.client import Client, RemoteError
 from losslake.client.fetching import Tally, Wanted, fetch_all
 from losslake.client.service import ListedFile, ListedRelease, Service
 from losslake.lake import iceberg
-from losslake.lake.adoption import adopt, why_not_a_data_file
 from losslake.lake.data_files import data_file, folder_of, stored_table, studies_in, write_small_table
 from losslake.lake.lake import Lake
-from losslake.lake.publishing import ReleaseFacts, content_digest
+from losslake.lake.publishing import ReleaseFacts, adopt, content_digest, why_not_a_data_file
 from losslake.lake.store.store import DataFile
 from losslake_schema.database import LedgerEntry, Release
 from losslake_schema.names import Study

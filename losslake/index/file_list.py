@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import os
 from collections.abc import Iterator
 from functools import partial
 from pathlib import Path
@@ -12,13 +11,13 @@ import pyarrow as pa
 import pyarrow.compute as pc
 import pyarrow.parquet as pq
 
-from losslake.index.shared import have
-from losslake.lake.data_files import stored_columns, with_values
+from losslake.index.shared import have, path_of
+from losslake.lake.data_files import broken, stored_columns, with_values
 from losslake.lake.lake import Lake
+from losslake.lake.machine import written_whole
 from losslake.lake.manifest import MANIFEST, places, read_table
 from losslake.lake.store.store import DataFile, Store
 from losslake_schema.database import Release
-from losslake_schema.errors import LakeBroken
 
 FILE_LIST_VERSION = 1
 _RANGED = {"metric": pa.string(), "trial_id": pa.int64(), "step": pa.int64(), "value": pa.float64()}
@@ -33,8 +32,7 @@ def file_list(lake: Lake, release: Release) -> pa.Table:
     Kept beside the release's serving file: footers say only which metrics a file holds, so its columns have to be read.
     Raises LakeBroken when a data file is missing or is no Parquet.
     """
-    folder = lake.folder / "serving"
-    kept = folder / f"release-{release.number:06d}-{release.manifest_sha256[:12]}-files-v{FILE_LIST_VERSION}.parquet"
+    kept = path_of(lake, release, f"files-v{FILE_LIST_VERSION}.parquet")
     if not kept.is_file():
         have(lake, kept, partial(_make, kept, lake, release))
     return read_table(kept, FILES)
@@ -42,30 +40,19 @@ def file_list(lake: Lake, release: Release) -> pa.Table:
 
 def _make(path: Path, lake: Lake, release: Release) -> None:
     table = _read(lake, lake.files(release))
-    path.parent.mkdir(parents=True, exist_ok=True)
-    unfinished = path.with_suffix(f".{os.getpid()}")
-    try:
+    with written_whole(path) as unfinished:
         pq.write_table(table, unfinished, compression="zstd")
-        unfinished.replace(path)
-    finally:
-        unfinished.unlink(missing_ok=True)
 
 
 def _read(lake: Lake, files: list[DataFile]) -> pa.Table:
     place_of = places(files)
     rows = [
-        {
-            "table": file.table,
-            "path": place_of[file.path],
-            "bytes": file.bytes,
-            "sha256": file.sha256,
-            "rows": file.rows,
-            **(file.study.key() if file.study else {}),
-            **_ranges(lake.store, file),
-        }
-        for file in files
+        {name: getattr(file, name) for name in MANIFEST.names}
+        | {"path": place_of[file.path]}
+        | _ranges(lake.store, file)
+        for file in sorted(files, key=lambda file: place_of[file.path])
     ]
-    return pa.Table.from_pylist(sorted(rows, key=lambda row: str(row["path"])), FILES)
+    return pa.Table.from_pylist(rows, FILES)
 
 
 def _ranges(store: Store, file: DataFile) -> dict[str, Any]:
@@ -79,11 +66,9 @@ def _ranges(store: Store, file: DataFile) -> dict[str, Any]:
                     bounds = [bound for group in _bounds(opened, number, name) for bound in group]
                     found |= {f"{name}_min": min(bounds, default=None), f"{name}_max": max(bounds, default=None)}
     except FileNotFoundError:
-        what = f"the data file {store.name_of(file.path)} is missing"
-        raise LakeBroken(f"{what}: restore it, or use another release") from None
+        raise broken(store, file.path, "is missing") from None
     except (OSError, pa.ArrowInvalid):
-        what = f"the data file {store.name_of(file.path)} can't be read"
-        raise LakeBroken(f"{what}: restore it, or use another release") from None
+        raise broken(store, file.path, "can't be read") from None
     return found
 
 

@@ -16,12 +16,12 @@ from pathlib import Path
 
 import duckdb
 
-from losslake.index.shared import FOLDER, have, only_one_at_a_time
+from losslake.index.shared import have, only_one_at_a_time, path_of
+from losslake.lake.data_files import check_there
 from losslake.lake.lake import Lake
+from losslake.lake.machine import written_whole
 from losslake.lake.store.store import DataFile
 from losslake_schema.database import Release
-from losslake_schema.errors import LakeBroken
-from losslake_schema.tables import TABLES
 
 SERVING_VERSION = 5
 BASE_TABLES = ("studies", "trials", "metrics", "collections", "goals")
@@ -36,8 +36,8 @@ _SHARED = re.compile(r"\$(first_hits|best_trials)\b")
 def sql(name: str) -> str:
     """Return the statement of `losslake_schema/views/<name>.sql`.
 
-    `$first_hits` and `$best_trials` stand for the text that a macro and a view share: that file, without its comment and
-    without the lines that are only for another one.
+    `$first_hits` and `$best_trials` stand for the text that a macro and a view share: that file, without its comment
+    and without the lines that are only for the other one.
     """
     return _SHARED.sub(lambda match: _shared_text(match[1], name), _text(name))
 
@@ -56,23 +56,13 @@ def serving_file(lake: Lake, release: Release) -> Path:
 
     Its views name the data files by absolute path, so the place of the lake is part of the file's name.
     """
-    folder = lake.folder / FOLDER
     place = hashlib.sha256(lake.store.url.encode()).hexdigest()
-    path = folder / f"release-{release.number:06d}-{release.manifest_sha256[:12]}-{place[:6]}-v{SERVING_VERSION}.duckdb"
+    path = path_of(lake, release, f"{place[:6]}-v{SERVING_VERSION}.duckdb")
     if not path.is_file():
-        with only_one_at_a_time(folder):
+        with only_one_at_a_time(path.parent):
             if not path.is_file():
                 have(lake, path, partial(_make, path, lake, release))
     return path
-
-
-def _make(path: Path, lake: Lake, release: Release) -> None:
-    unfinished = path.with_suffix(f".{os.getpid()}")
-    try:
-        _build(unfinished, lake, lake.files(release))
-        unfinished.replace(path)
-    finally:
-        unfinished.unlink(missing_ok=True)
 
 
 def open_release(lake: Lake, release: Release) -> duckdb.DuckDBPyConnection:
@@ -87,49 +77,40 @@ def connect(lake: Lake, serving: Path, release: Release) -> duckdb.DuckDBPyConne
     return connection
 
 
+def _make(path: Path, lake: Lake, release: Release) -> None:
+    with written_whole(path) as unfinished:
+        _build(unfinished, lake, lake.files(release))
+
+
 def _build(path: Path, lake: Lake, files: list[DataFile]) -> None:
-    path.unlink(missing_ok=True)
-    ordered = sorted(
-        files,
-        key=lambda file: (
-            str(file.collection),
-            str(file.dataset),
-            str(file.model),
-            str(file.optimizer),
-            file.batch_size or 0,
-            file.path,
-        ),
-    )
-    connection = duckdb.connect(str(path))
-    lake.store.attach(connection, lambda: files)
-    try:
-        for table in TABLES:
-            name_files(connection, lake, table, ordered)
+    check_there(lake.store, files)
+    ordered = sorted(files, key=_order)
+    with duckdb.connect(str(path)) as connection:
+        lake.store.attach(connection, lambda: files)
         connection.execute("CREATE SCHEMA base")
-        for name in BASE_TABLES:
-            connection.execute(sql(f"base_{name}"))
+        read_small_tables(connection, lake, ordered, BASE_TABLES)
         for name in ("base_records", *VIEWS, *MACROS):
             table = name.removeprefix("base_")
-            _make_view(connection, name, [lake.store.name_for_queries(f.path) for f in ordered if f.table == table])
+            paths = [lake.store.name_for_queries(file.path) for file in ordered if file.table == table]
+            connection.execute(sql(name).replace("$files", _list_of(paths)))
         connection.execute("CHECKPOINT")
-    finally:
-        connection.close()
 
 
-def name_files(connection: duckdb.DuckDBPyConnection, lake: Lake, table: str, files: Sequence[DataFile]) -> None:
-    """Set the variable from which `base_<table>.sql` reads; raises LakeBroken when a data file is missing."""
-    own = [file for file in files if file.table == table]
-    missing = lake.store.missing([file.path for file in own])
-    if missing:
-        what = f"the data file {lake.store.name_of(missing)} is missing"
-        raise LakeBroken(f"{what}: restore it, or use another release")
-    paths = [str(lake.store.local(file.path, file.bytes)) for file in own if file.study is None]
-    connection.execute(f"SET VARIABLE {table}_files = $paths", {"paths": paths})
+def _order(file: DataFile) -> tuple[str | int, ...]:
+    keys = (file.collection, file.dataset, file.model, file.optimizer)
+    return (*(key or "" for key in keys), file.batch_size or 0, file.path)
 
 
-def _make_view(connection: duckdb.DuckDBPyConnection, name: str, files: list[str]) -> None:
-    text = sql(name)
-    connection.execute(text.replace("$files", _list_of(files)) if "$files" in text else text)
+def read_small_tables(
+    connection: duckdb.DuckDBPyConnection, lake: Lake, files: Sequence[DataFile], names: Sequence[str]
+) -> None:
+    """Make the tables of `base` from the files of a release; raises LakeBroken when a data file is missing."""
+    for name in names:
+        of_table = [file for file in files if file.table == name]
+        check_there(lake.store, of_table)
+        paths = [str(lake.store.local(file.path, file.bytes)) for file in of_table]
+        connection.execute(f"SET VARIABLE {name}_files = $paths", {"paths": paths})
+        connection.execute(sql(f"base_{name}"))
 
 
 def _list_of(files: list[str]) -> str:
@@ -138,8 +119,9 @@ def _list_of(files: list[str]) -> str:
         return "[]"
     start = os.path.commonprefix(files)  # noqa: RUF071 characters are meant: URLs are no paths
     rest = "|".join(file.removeprefix(start) for file in files)  # below the lake, names are percent-encoded
-    return f"list_transform(string_split({_quoted(rest)}, '|'), lambda path: {_quoted(start)} || path)"
+    return f"list_transform(string_split({quoted(rest)}, '|'), lambda path: {quoted(start)} || path)"
 
 
-def _quoted(text: str) -> str:
+def quoted(text: str) -> str:
+    """Return a text as a literal of SQL."""
     return "'" + text.replace("'", "''") + "'"

@@ -1,26 +1,21 @@
-"""What is made of releases, made once for all machines: put beside the lake's files, and fetched from there by others.
+"""What is made of releases, in the folder `serving` of each machine, and shared by machines that serve the same lake.
 
-Only where a lake isn't in a folder of one machine. What lies in the store is a compressed archive behind its sha256:
-what is harmed is made anew. What lies on a machine is bounded; what was used least lately goes first, and is fetched
-again when it is needed.
-
-Making files that others may be making as well, or reading.
+Where a lake isn't in a folder of one machine, what one has made lies beside the lake's files, for others to fetch: a
+compressed archive behind its sha256, so that what is harmed is made anew. What lies on a machine is bounded; what was
+used least lately goes first, and is fetched again when it is needed.
 """
 
 from __future__ import annotations
 
-import fcntl
 import hashlib
 import logging
 import os
 import shutil
 import tarfile
-import threading
-import time
 import uuid
-from collections import Counter
 from collections.abc import Callable, Iterator
 from contextlib import ExitStack, contextmanager, suppress
+from functools import lru_cache, partial
 from pathlib import Path
 
 import pyarrow as pa
@@ -28,20 +23,26 @@ from sqlalchemy import text
 from sqlalchemy.exc import SQLAlchemyError
 
 from losslake.lake.lake import Lake
+from losslake.lake.machine import locked
+from losslake.lake.store import blocks
+from losslake_schema.database import Release
 
 FOLDER = "serving"
+PACKED = ".tar.zst"
 SECONDS_SAFE = 3600.0
 """What was used so lately stays on a machine: somebody may be about to open it. What is in use is to be touched."""
-_SHARE_OF_CACHE, _SHARE_LEFT, _LOOKS_PER_BOUND = 0.5, 0.9, 16
+_SHARE_OF_CACHE = 0.5
 _DIGEST_BYTES = 32
-_BESIDE = ".packed"
 _log = logging.getLogger(__name__)
-_written: Counter[Path] = Counter()
-_counting = threading.Lock()
+
+
+def path_of(lake: Lake, release: Release, ending: str, kind: str = "release") -> Path:
+    """Return where something that is made of a release lies on this machine."""
+    return lake.folder / FOLDER / f"{kind}-{release.number:06d}-{release.manifest_sha256[:12]}-{ending}"
 
 
 def is_shared(lake: Lake) -> bool:
-    """Whether other machines may serve the same lake."""
+    """Return whether other machines may serve the same lake."""
     return not lake.location.is_folder
 
 
@@ -51,22 +52,23 @@ def have(lake: Lake, path: Path, make: Callable[[], None]) -> None:
     make: makes it, whole or not at all.
     """
     if not fetched(lake, path):
-        with only_one_machine(lake, path.name):
+        with _only_one_machine(lake, path.name):
             if not fetched(lake, path):
                 make()
                 share(lake, path)
 
 
 def fetched(lake: Lake, path: Path) -> bool:
-    """Whether a file or folder could be had from the store, and is in its place now."""
+    """Return whether a file or folder could be had from the store, and is in its place now."""
     if not is_shared(lake):
         return False
     beside = _beside(path)
-    packed, unpacked = beside.with_suffix(_BESIDE), beside.with_suffix(".unpacked")
+    packed, unpacked = beside.with_suffix(".packed"), beside.with_suffix(".unpacked")
     try:
         path.parent.mkdir(parents=True, exist_ok=True)
         lake.store.copy_to(_key(lake, path), packed, link=False)
-        size = _unpack(packed, unpacked)
+        _unpack(packed, unpacked)
+        size = _size_of(unpacked / path.name)
         _put_in_place(unpacked / path.name, path)
     except FileNotFoundError:
         return False
@@ -76,7 +78,7 @@ def fetched(lake: Lake, path: Path) -> bool:
     finally:
         packed.unlink(missing_ok=True)
         shutil.rmtree(unpacked, ignore_errors=True)
-    _account(lake, size)
+    _bound(lake).account(size)
     return True
 
 
@@ -84,7 +86,7 @@ def share(lake: Lake, path: Path) -> None:
     """Put a file or folder that was made here into the store; if that fails others make their own."""
     if not is_shared(lake):
         return
-    packed = _beside(path).with_suffix(_BESIDE)
+    packed = _beside(path).with_suffix(".packed")
     try:
         _pack(path, packed)
         lake.store.take(packed, _key(lake, path))
@@ -92,11 +94,30 @@ def share(lake: Lake, path: Path) -> None:
         _log.warning("%s can't be put into the store, others make their own: %s", path.name, error)
     finally:
         packed.unlink(missing_ok=True)
-    _account(lake, _size_of(path))
+    _bound(lake).account(_size_of(path))
+
+
+def touch(path: Path) -> None:
+    """Note that a file or folder is in use."""
+    with suppress(OSError):
+        blocks.touch(path, SECONDS_SAFE / 4)
+
+
+def forget_the_oldest(lake: Lake) -> None:
+    """Keep what lies in `serving` on this machine below half of the cache's bound."""
+    _bound(lake).forget()
 
 
 @contextmanager
-def only_one_machine(lake: Lake, name: str) -> Iterator[None]:
+def only_one_at_a_time(folder: Path) -> Iterator[None]:
+    """Wait until nobody else, in this process or another, is in here for this folder; it is made if there is none."""
+    folder.mkdir(parents=True, exist_ok=True)
+    with locked(folder / ".building"):
+        yield
+
+
+@contextmanager
+def _only_one_machine(lake: Lake, name: str) -> Iterator[None]:
     """Wait until nobody else makes what has this name; without the database two may, which is only twice the work."""
     with ExitStack() as stack:
         if is_shared(lake) and lake.engine.dialect.name == "postgresql":
@@ -108,39 +129,13 @@ def only_one_machine(lake: Lake, name: str) -> Iterator[None]:
         yield
 
 
-def touch(path: Path) -> None:
-    """Note that a file or folder is in use."""
-    with suppress(OSError):
-        if time.time() - path.stat().st_mtime > SECONDS_SAFE / 4:
-            os.utime(path)
+def _bound(lake: Lake) -> blocks.Bound:
+    return _bound_of(lake.folder / FOLDER, lake.location.cache_bytes * _SHARE_OF_CACHE)
 
 
-def forget_the_oldest(lake: Lake) -> None:
-    """Keep what lies in `serving` on this machine below half of the cache's bound."""
-    most = lake.location.cache_bytes * _SHARE_OF_CACHE
-    kept = sorted(_entries(lake.folder / FOLDER))
-    total = sum(size for _, size, _ in kept)
-    if total <= most:
-        return
-    latest = time.time() - SECONDS_SAFE
-    for used_at, size, path in kept:
-        if total <= most * _SHARE_LEFT or used_at > latest:
-            break
-        if path.is_dir():
-            shutil.rmtree(path, ignore_errors=True)
-        else:
-            path.unlink(missing_ok=True)
-        total -= size
-
-
-def _account(lake: Lake, n_bytes: int) -> None:
-    with _counting:
-        _written[lake.folder] += n_bytes
-        is_time = _written[lake.folder] > lake.location.cache_bytes * _SHARE_OF_CACHE / _LOOKS_PER_BOUND
-        if is_time:
-            _written[lake.folder] = 0
-    if is_time:
-        forget_the_oldest(lake)
+@lru_cache(16)
+def _bound_of(folder: Path, most_bytes: float) -> blocks.Bound:
+    return blocks.Bound(partial(_entries, folder), most_bytes, SECONDS_SAFE)
 
 
 def _entries(folder: Path) -> Iterator[tuple[float, int, Path]]:
@@ -158,7 +153,7 @@ def _size_of(path: Path) -> int:
 
 
 def _key(lake: Lake, path: Path) -> str:
-    return f"{path.relative_to(lake.folder).as_posix()}.tar.zst"
+    return f"{path.relative_to(lake.folder).as_posix()}{PACKED}"
 
 
 def _beside(path: Path) -> Path:
@@ -180,8 +175,8 @@ def _pack(path: Path, target: Path) -> None:
         file.write(digest)
 
 
-def _unpack(packed: Path, folder: Path) -> int:
-    """Unpack into a folder; returns the bytes there. Raises ValueError for what is harmed."""
+def _unpack(packed: Path, folder: Path) -> None:
+    """Unpack into a folder; raises ValueError for what is harmed."""
     with packed.open("rb") as file:
         said = file.read(_DIGEST_BYTES)
         if hashlib.file_digest(file, "sha256").digest() != said:
@@ -192,7 +187,6 @@ def _unpack(packed: Path, folder: Path) -> int:
             tarfile.open(fileobj=stream, mode="r|") as archive,
         ):
             archive.extractall(folder, filter="data")
-    return sum(path.stat().st_size for path in folder.rglob("*"))
 
 
 def _put_in_place(made: Path, path: Path) -> None:
@@ -203,12 +197,3 @@ def _put_in_place(made: Path, path: Path) -> None:
         # Another thread was faster: a folder that isn't empty isn't replaced.
         if not path.is_dir():
             raise
-
-
-@contextmanager
-def only_one_at_a_time(folder: Path) -> Iterator[None]:
-    """Wait until nobody else, in this process or another, is in here for this folder; it is made if there is none."""
-    folder.mkdir(parents=True, exist_ok=True)
-    with (folder / ".building").open("w") as file:
-        fcntl.flock(file, fcntl.LOCK_EX)
-        yield

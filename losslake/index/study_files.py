@@ -1,156 +1,63 @@
-"""Reading records of a study from its Parquet files: only the row groups of the metric asked for.
-
-Row groups of data files: which hold a metric, and their rows of it.
-Reading measurements of a study from its Parquet files: only the row groups of the metric and trials asked for.
-"""
+"""Measurements and records of a study, read from its Parquet files: only the row groups of the metric and trials."""
 
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from contextlib import ExitStack
 from dataclasses import dataclass
 from functools import lru_cache
-from itertools import chain
 
 import numpy as np
-import numpy.typing as npt
 import pyarrow as pa
 import pyarrow.compute as pc
 import pyarrow.parquet as pq
 
-from losslake.lake.data_files import stored_columns, with_values
+from losslake.lake.data_files import broken, stored_columns, with_values
 from losslake.lake.store.store import DataFile, Store
 from losslake_schema.errors import LakeBroken
+from losslake_schema.reached import NO_STEP, Floats, Integers
+from losslake_schema.tables import TABLES
 
-
-@dataclass(frozen=True)
-class RowGroup:
-    """What a row group holds, by its statistics; None where they don't say."""
-
-    number: int
-    first_metric: str | None
-    last_metric: str | None
-    first_trial: int | None
-    last_trial: int | None
-
-    def may_hold(self, metric: str, trials: Sequence[int] | None = None) -> bool:
-        """Whether rows of the metric, and of any of these trials, can be in it."""
-        if (self.first_metric or metric) > metric or (self.last_metric or metric) < metric:
-            return False
-        if trials is None or self.first_trial is None or self.last_trial is None:
-            return True
-        return any(self.first_trial <= trial <= self.last_trial for trial in trials)
-
-    def rows_of(self, file: pq.ParquetFile, metric: str, columns: Sequence[str]) -> pa.Table:
-        """Its rows of a metric with these columns, values as they are stored; file: the one it is in."""
-        is_all = self.first_metric == self.last_metric == metric
-        names = [*stored_columns(columns), *([] if is_all else ["metric"])]
-        rows = file.read_row_group(self.number, names, use_threads=False)
-        return rows if is_all else rows.filter(pc.equal(rows["metric"], metric))
-
-
-def row_groups(metadata: pq.FileMetaData) -> tuple[RowGroup, ...]:
-    """The row groups of a data file of measurements or records."""
-    places = [metadata.schema.names.index(name) for name in ("metric", "trial_id")]
-    groups = []
-    for number in range(metadata.num_row_groups):
-        group = metadata.row_group(number)
-        found = (group.column(place).statistics for place in places)
-        bounds = [(s.min, s.max) if s is not None and s.has_min_max else (None, None) for s in found]
-        groups.append(RowGroup(number, *chain.from_iterable(bounds)))
-    return tuple(groups)
-
-
-_COLUMNS = ("trial_id", "step", "interval", "value", "elapsed_s")
+COLUMNS = ("trial_id", "step", "value", "elapsed_s")
+_OF_RECORDS = ("trial_id", "step", "interval", "value", "elapsed_s")
+_MOST_OPEN = 512
 
 
 @dataclass(frozen=True)
 class StudyRecords:
     """The records of one metric in one study, by trial and step.
 
-    previous_step: -1 for none. elapsed_s: seconds since the start of training, NaN for unknown.
+    previous_step: NO_STEP for none. elapsed_s: seconds since the start of training, NaN for unknown.
     """
 
-    trial_id: npt.NDArray[np.int64]
-    step: npt.NDArray[np.int64]
-    previous_step: npt.NDArray[np.int64]
-    value: npt.NDArray[np.float64]
-    elapsed_s: npt.NDArray[np.float64]
+    trial_id: Integers
+    step: Integers
+    previous_step: Integers
+    value: Floats
+    elapsed_s: Floats
 
 
-class RecordFiles:
-    """The files of one study, open; raises LakeBroken when one is missing or can't be read.
+def study_records(store: Store, files: Sequence[DataFile], metric: str) -> StudyRecords:
+    """Read the records of a metric from the files of one study.
 
-    To be used in a `with` statement.
+    Raises LakeBroken when a file is missing or can't be read.
     """
-
-    def __init__(self, store: Store, files: Sequence[DataFile]) -> None:
-        self._store = store
-        self._stored = files
-        self._files: list[pq.ParquetFile] = []
-        self._open = ExitStack()
-
-    def __enter__(self) -> RecordFiles:
+    parts = [pa.schema([TABLES["records"].field(name) for name in _OF_RECORDS]).empty_table()]
+    for file in files:
         try:
-            for stored in self._stored:
-                opened = self._store.open(stored.path, stored.bytes)
-                self._files.append(self._open.enter_context(pq.ParquetFile(opened)))
+            parts += _rows(store, file, metric, None, _OF_RECORDS)
+        except FileNotFoundError:
+            raise broken(store, file.path, "is missing") from None
         except (OSError, pa.ArrowException) as error:
-            self._open.close()
-            raise _broken(self._store.name_of(stored.path), error) from None
-        return self
-
-    def __exit__(self, *_: object) -> None:
-        self._open.close()
-
-    def read(self, metric: str) -> StudyRecords:
-        """The records of a metric."""
-        parts = [
-            part
-            for file, stored in zip(self._files, self._stored, strict=True)
-            for part in _of(file, self._store.name_of(stored.path), metric)
-        ]
-        rows = pa.concat_tables(parts) if parts else pa.table({name: pa.array([], _kind(name)) for name in _COLUMNS})
-        trial_id = _integers(rows["trial_id"])
-        # A trial lies in one file, in the order of steps; the files of a study follow each other in any order.
-        order = None if (np.diff(trial_id) >= 0).all() else np.argsort(trial_id, kind="stable")
-        previous_step = pc.subtract(rows["step"], rows["interval"]).fill_null(-1)
-        found = [trial_id, _integers(rows["step"]), _integers(previous_step)]
-        values = [_floats(rows["value"]), _floats(rows["elapsed_s"])]
-        if order is not None:
-            found, values = [array[order] for array in found], [array[order] for array in values]
-        return StudyRecords(found[0], found[1], found[2], values[0], values[1])
-
-
-def _of(file: pq.ParquetFile, path: str, metric: str) -> Iterator[pa.Table]:
-    try:
-        for group in row_groups(file.metadata):
-            if group.may_hold(metric):
-                yield with_values(group.rows_of(file, metric, _COLUMNS)).select(_COLUMNS)
-    except (OSError, pa.ArrowException) as error:
-        raise _broken(path, error) from None
-
-
-def _broken(path: str, error: Exception) -> LakeBroken:
-    if isinstance(error, FileNotFoundError):
-        return LakeBroken(f"the data file {path} is missing: restore it, or use another release")
-    return LakeBroken(f"the data file {path} can't be read ({error}): restore it, or use another release")
-
-
-def _kind(name: str) -> pa.DataType:
-    return pa.float64() if name in ("value", "elapsed_s") else pa.int64()
-
-
-def _integers(column: pa.ChunkedArray) -> npt.NDArray[np.int64]:
-    return np.asarray(column.to_numpy(), np.int64)
-
-
-def _floats(column: pa.ChunkedArray) -> npt.NDArray[np.float64]:
-    return np.asarray(column.to_numpy(), np.float64)
-
-
-COLUMNS = ("trial_id", "step", "value", "elapsed_s")
-_MOST_OPEN = 512
+            raise broken(store, file.path, f"can't be read ({error})") from None
+    rows = pa.concat_tables(parts)
+    integers = (rows["trial_id"], rows["step"], pc.subtract(rows["step"], rows["interval"]).fill_null(NO_STEP))
+    trial_id, step, previous_step = (np.asarray(column.to_numpy(), np.int64) for column in integers)
+    value, elapsed_s = (np.asarray(rows[name].to_numpy(), np.float64) for name in ("value", "elapsed_s"))
+    if (np.diff(trial_id) >= 0).all():
+        return StudyRecords(trial_id, step, previous_step, value, elapsed_s)
+    # A trial lies in one file, in the order of steps; the files of a study follow each other in any order.
+    order = np.argsort(trial_id, kind="stable")
+    return StudyRecords(trial_id[order], step[order], previous_step[order], value[order], elapsed_s[order])
 
 
 def measurements(
@@ -160,7 +67,7 @@ def measurements(
     trials: Sequence[int] | None,
     columns: Sequence[str] = COLUMNS,
 ) -> Iterator[pa.Table]:
-    """The evaluations of one metric by trial and step, a row group at a time.
+    """Read the evaluations of one metric by trial and step, a row group at a time.
 
     files: of one study; each is sorted by metric, trial and step. trials: by number, ascending; None for all.
     columns: of COLUMNS, trial_id among them.
@@ -168,13 +75,13 @@ def measurements(
     """
     for file in files:
         try:
-            yield from _of_file(store, file, metric, trials, columns)
+            yield from _rows(store, file, metric, trials, columns)
         except (OSError, pa.ArrowException) as error:
             what = f"the data file {store.name_of(file.path)} can't be read ({error})"
             raise LakeBroken(f"{what}: restore it") from None
 
 
-def _of_file(
+def _rows(
     store: Store, stored: DataFile, metric: str, trials: Sequence[int] | None, columns: Sequence[str]
 ) -> Iterator[pa.Table]:
     metadata, groups = _opened(store, stored.path, stored.bytes)
@@ -195,8 +102,38 @@ def _of_trials(rows: pa.Table, trials: Sequence[int]) -> pa.Table:
     return pa.concat_tables(parts) if parts else rows.slice(0, 0)
 
 
+@dataclass(frozen=True)
+class _RowGroup:
+    """The least and greatest metric and trial of a row group, by its statistics; None where they don't say."""
+
+    number: int
+    metrics: tuple[str, str] | None
+    trials: tuple[int, int] | None
+
+    def may_hold(self, metric: str, trials: Sequence[int] | None) -> bool:
+        """Return whether rows of the metric, and of any of these trials, can be in it."""
+        if self.metrics is not None and not self.metrics[0] <= metric <= self.metrics[1]:
+            return False
+        if trials is None or self.trials is None:
+            return True
+        return any(self.trials[0] <= trial <= self.trials[1] for trial in trials)
+
+    def rows_of(self, file: pq.ParquetFile, metric: str, columns: Sequence[str]) -> pa.Table:
+        """Return its rows of a metric with these columns, values as they are stored; file: the one it is in."""
+        is_all = self.metrics == (metric, metric)
+        names = [*stored_columns(columns), *([] if is_all else ["metric"])]
+        rows = file.read_row_group(self.number, names, use_threads=False)
+        return rows if is_all else rows.filter(pc.equal(rows["metric"], metric))
+
+
 @lru_cache(_MOST_OPEN)
-def _opened(store: Store, path: str, size: int) -> tuple[pq.FileMetaData, tuple[RowGroup, ...]]:
+def _opened(store: Store, path: str, size: int) -> tuple[pq.FileMetaData, tuple[_RowGroup, ...]]:
     """The metadata of a file, which never changes once it is published."""
     metadata = pq.read_metadata(store.open(path, size))
-    return metadata, row_groups(metadata)
+    places = [metadata.schema.names.index(name) for name in ("metric", "trial_id")]
+    groups = []
+    for number in range(metadata.num_row_groups):
+        statistics = [metadata.row_group(number).column(place).statistics for place in places]
+        bounds = [(s.min, s.max) if s is not None and s.has_min_max else None for s in statistics]
+        groups.append(_RowGroup(number, *bounds))
+    return metadata, tuple(groups)

@@ -1,19 +1,16 @@
-"""The Iceberg catalog of a lake and the tables in it, as they are made.
-
-Iceberg's own files, each on the disk for good before the catalog names it.
-Iceberg's own files in a bucket, by the requests that everything else of a lake is read and written by.
-"""
+"""The Iceberg catalog of a lake, its tables as they are made, and how Iceberg's own files are read and written."""
 
 from __future__ import annotations
 
 import io
+from collections.abc import Sequence
 from functools import lru_cache
 from pathlib import Path
 
 from pyiceberg.catalog.sql import SqlCatalog
 from pyiceberg.exceptions import CommitFailedException
 from pyiceberg.io import S3_ENDPOINT, FileIO, InputFile, InputStream, OutputFile, OutputStream
-from pyiceberg.io.pyarrow import PyArrowFile, PyArrowFileIO, pyarrow_to_schema
+from pyiceberg.io.pyarrow import pyarrow_to_schema
 from pyiceberg.partitioning import PartitionField, PartitionSpec
 from pyiceberg.table import CommitTableResponse, Table
 from pyiceberg.table.update import TableRequirement, TableUpdate
@@ -22,8 +19,8 @@ from pyiceberg.typedef import Identifier
 
 from losslake.lake.connecting import SECONDS_TO_WRITE, patiently
 from losslake.lake.location import Location
+from losslake.lake.machine import on_disk
 from losslake.lake.store.bucket import SCHEME, Bucket, usual_endpoint
-from losslake.lake.store.folder import on_disk
 from losslake_schema.tables import NAMESPACE, PARTITIONED, STUDY_KEYS, TABLES
 
 _TABLE_PROPERTIES = {
@@ -39,8 +36,7 @@ _TABLE_PROPERTIES = {
 
 def catalog(location: Location) -> SqlCatalog:
     """The catalog of the lake at a location."""
-    file_io = SyncedFileIO if location.files_url.startswith("file://") else BucketFileIO
-    files = {"py-io-impl": f"{file_io.__module__}.{file_io.__name__}"}
+    files = {"py-io-impl": f"{WholeFileIO.__module__}.{WholeFileIO.__name__}"}
     endpoint = {"s3.endpoint": location.endpoint} if location.endpoint else {}
     uri = location.database_url
 
@@ -102,47 +98,26 @@ def make(catalog: SqlCatalog, warehouse: str) -> None:
                 raise
 
 
-class SyncedFileIO(PyArrowFileIO):
-    """What PyIceberg reads and writes local files by."""
+class WholeFileIO(FileIO):
+    """What PyIceberg reads and writes files by: whole, and each for good before the catalog names it.
 
-    def new_output(self, location: str) -> PyArrowFile:
-        output = super().new_output(location)
-        return _SyncedFile(location, output._path, output._filesystem)
+    The files of a folder are on the disk then; those of a bucket are had by the requests that everything else of a lake
+    is read and written by.
+    """
 
+    def new_input(self, location: str) -> _File:
+        return _File(location, *self._place(location))
 
-class _SyncedFile(PyArrowFile):
-    def create(self, overwrite: bool = False) -> OutputStream:
-        path = Path(self._path)
-        path.parent.mkdir(parents=True, exist_ok=True)
-        return _SyncedStream(io.FileIO(path, "w" if overwrite else "x"), path)
-
-
-class _SyncedStream(io.BufferedWriter):
-    def __init__(self, raw: io.FileIO, path: Path) -> None:
-        super().__init__(raw)
-        self._path = path
-
-    def close(self) -> None:
-        was_open = not self.closed
-        super().close()
-        if was_open:
-            on_disk(self._path.parent, [self._path])
-
-
-class BucketFileIO(FileIO):
-    """What PyIceberg reads and writes a bucket's files by."""
-
-    def new_input(self, location: str) -> _Object:
-        return _Object(location, *self._place(location))
-
-    def new_output(self, location: str) -> _Object:
-        return _Object(location, *self._place(location))
+    def new_output(self, location: str) -> _File:
+        return _File(location, *self._place(location))
 
     def delete(self, location: str | InputFile | OutputFile) -> None:
-        bucket, path = self._place(location if isinstance(location, str) else location.location)
-        bucket.delete([path])
+        files, path = self._place(location if isinstance(location, str) else location.location)
+        files.delete([path])
 
-    def _place(self, location: str) -> tuple[Bucket, str]:
+    def _place(self, location: str) -> tuple[Bucket | _Disk, str]:
+        if not location.startswith(SCHEME):
+            return _Disk(), location.removeprefix("file://")
         name, _, path = location.removeprefix(SCHEME).partition("/")
         return _bucket(f"{SCHEME}{name}", self.properties.get(S3_ENDPOINT) or usual_endpoint()), path
 
@@ -152,25 +127,48 @@ def _bucket(url: str, endpoint: str | None) -> Bucket:
     return Bucket(url, endpoint)
 
 
-class _Object(InputFile, OutputFile):
-    """An object, which is read and written whole."""
+class _Disk:
+    """The files of this machine, by the methods of a Bucket."""
 
-    def __init__(self, location: str, bucket: Bucket, path: str) -> None:
+    def size(self, path: str) -> int | None:
+        try:
+            return Path(path).stat().st_size
+        except FileNotFoundError:
+            return None
+
+    def read(self, path: str) -> bytes:
+        return Path(path).read_bytes()
+
+    def put(self, path: str, data: bytes) -> None:
+        file = Path(path)
+        file.parent.mkdir(parents=True, exist_ok=True)
+        file.write_bytes(data)
+        on_disk(file.parent, [file])
+
+    def delete(self, paths: Sequence[str]) -> None:
+        for path in paths:
+            Path(path).unlink(missing_ok=True)
+
+
+class _File(InputFile, OutputFile):
+    """A file, which is read and written whole."""
+
+    def __init__(self, location: str, files: Bucket | _Disk, path: str) -> None:
         super().__init__(location)
-        self._bucket = bucket
+        self._files = files
         self._path = path
 
     def __len__(self) -> int:
-        size = self._bucket.size(self._path)
+        size = self._files.size(self._path)
         if size is None:
             raise FileNotFoundError(f"{self.location} is not there")
         return size
 
     def exists(self) -> bool:
-        return self._bucket.size(self._path) is not None
+        return self._files.size(self._path) is not None
 
     def open(self, seekable: bool = True) -> InputStream:
-        return io.BytesIO(bytes(self._bucket.read(self._path)))
+        return io.BytesIO(self._files.read(self._path))
 
     def to_input_file(self) -> InputFile:
         return self
@@ -178,18 +176,18 @@ class _Object(InputFile, OutputFile):
     def create(self, overwrite: bool = False) -> OutputStream:
         if not overwrite and self.exists():
             raise FileExistsError(f"{self.location} is there already")
-        return _Upload(self._bucket, self._path)
+        return _Upload(self._files, self._path)
 
 
 class _Upload(io.BytesIO):
-    """Bytes that become the object when they are closed."""
+    """Bytes that become the file when they are closed."""
 
-    def __init__(self, bucket: Bucket, path: str) -> None:
+    def __init__(self, files: Bucket | _Disk, path: str) -> None:
         super().__init__()
-        self._bucket = bucket
+        self._files = files
         self._path = path
 
     def close(self) -> None:
         if not self.closed:
-            self._bucket.put(self._path, self.getvalue())
+            self._files.put(self._path, self.getvalue())
         super().close()

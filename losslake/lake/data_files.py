@@ -1,13 +1,13 @@
-"""Data files of a lake: where each lies, and how a small table becomes one.
+"""Data files of a lake: where each lies, how a small table becomes one and is read again, and what to say of lost ones.
 
-Values as data files hold them, `coalesce(value, digits / divisor)`, and as everybody else wants them.
+They hold values as `coalesce(value, digits / divisor)`; `with_values` gives them as everybody else wants them.
 """
 
 from __future__ import annotations
 
 import hashlib
 import uuid
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -48,13 +48,8 @@ def folder_of(table: str, study: Study | None) -> Path:
 
 
 def data_file(table: str, study: Study | None, path: str, size: int, sha256: str, rows: int) -> DataFile:
-    """A data file with the partition of its study."""
-    if study is None:
-        return DataFile(table, path, size, sha256, rows)
-    w = study.workload
-    return DataFile(
-        table, path, size, sha256, rows, w.collection, w.dataset, w.model, w.optimizer, study.batch_size
-    )  # fmt: skip
+    """Return a data file with the partition of its study."""
+    return DataFile(table, path, size, sha256, rows, **(study.key() if study is not None else {}))
 
 
 def keep(store: Store, table: str, study: Study | None, data: pa.Buffer, rows: int) -> DataFile:
@@ -83,18 +78,29 @@ def read_stored(store: Store, file: DataFile) -> pa.Table:
     try:
         return read_table(store.local(file.path, file.bytes), TABLES[file.table])
     except FileNotFoundError:
-        what = f"the data file {store.name_of(file.path)} is missing"
+        raise broken(store, file.path, "is missing") from None
     except (OSError, pa.ArrowInvalid):
-        what = f"the data file {store.name_of(file.path)} can't be read"
-    raise LakeBroken(f"{what}: restore it, or use another release")
+        raise broken(store, file.path, "can't be read") from None
+
+
+def broken(store: Store, path: str, what: str) -> LakeBroken:
+    """Return what to raise for a data file of a release; what: is the matter with it."""
+    return LakeBroken(f"the data file {store.name_of(path)} {what}: restore it, or use another release")
+
+
+def check_there(store: Store, files: Iterable[DataFile]) -> None:
+    """Raise LakeBroken when one of these files is missing."""
+    missing = store.missing([file.path for file in files])
+    if missing:
+        raise broken(store, missing, "is missing")
 
 
 def studies_in(table: pa.Table, column: str) -> dict[Study, str]:
     """One column of `studies`, by study."""
-    rows = table.select([*STUDY_KEYS, column]).to_pylist()
+    *keys, batch_sizes, values = (table[name].to_pylist() for name in (*STUDY_KEYS, column))
     return {
-        Study(Workload(r["collection"], r["dataset"], r["model"], r["optimizer"]), r["batch_size"]): r[column]
-        for r in rows
+        Study(Workload(*of_workload), batch_size): value
+        for *of_workload, batch_size, value in zip(*keys, batch_sizes, values, strict=True)
     }
 
 

@@ -3,15 +3,14 @@
 An ingest builds on the snapshots of the newest release, not on whatever is at the head of `main`, so what a killed
 ingest left behind is never built upon. After the release, `main` moves to its snapshots, which are tagged
 `release-<number>`.
-
-A transaction of PyIceberg that takes no longer for a table of many releases than its changes take.
 """
 
 from __future__ import annotations
 
 import logging
-from collections.abc import Iterator, Mapping, Sequence
-from typing import Any, Self
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from functools import partial
+from typing import Any, Self, TypeVar
 
 from pyiceberg.exceptions import CommitFailedException
 from pyiceberg.io.pyarrow import (
@@ -31,8 +30,114 @@ from pyiceberg.typedef import EMPTY_DICT, Record
 from losslake.lake.data_files import Written
 from losslake.lake.lake import Lake
 from losslake.lake.store.store import DataFile
-from losslake_schema.database import Release
+from losslake_schema.database import Release, ReleaseSnapshot
 from losslake_schema.tables import PARTITIONED
+
+ATTEMPTS = 20
+T = TypeVar("T")
+
+# It warns of columns without statistics, which those of a file without rows are.
+logging.getLogger("pyiceberg.io.pyarrow").setLevel(logging.ERROR)
+
+
+def commit(
+    lake: Lake, name: str, base: int | None, branch: str, removed: Sequence[DataFile], added: Sequence[Written]
+) -> int:
+    """Commit to one table on `branch`, starting from snapshot `base`; returns the id of the new snapshot."""
+    tried: int | None = None
+
+    def change(table: Table, transaction: QuickTransaction) -> int:
+        nonlocal tried
+        made = table.metadata.refs.get(branch)
+        if made is not None and made.snapshot_id == tried:
+            return made.snapshot_id  # the attempt came about, although the connection was lost in it
+        start = base if base is not None else _empty_snapshot(table)
+        ManageSnapshots(transaction).create_branch(start, branch).commit()
+        with transaction.replacement(branch) as update:
+            tried = update.snapshot_id
+            for file in removed:
+                update.delete_data_file(_iceberg_file(lake, table, file, {"record_count": file.rows}))
+            for file, statistics in _statistics(table, added):
+                update.append_data_file(_iceberg_file(lake, table, file, statistics))
+        return update.snapshot_id
+
+    return changed(lake, name, change)
+
+
+def settle(lake: Lake, release: Release, branch: str) -> None:
+    """Move `main` of every table to the newest release, tag this release's snapshots and drop the branch."""
+    tag = f"release-{release.number}"
+    for snapshot in release.snapshots:
+
+        def change(table: Table, transaction: QuickTransaction, snapshot: ReleaseSnapshot = snapshot) -> None:
+            newest = lake.release().snapshot_of(snapshot.table)
+            if newest is not None and table.metadata.current_snapshot_id != newest:
+                ManageSnapshots(transaction).set_current_snapshot(newest).commit()
+            if tag not in table.metadata.refs:
+                ManageSnapshots(transaction).create_tag(snapshot.snapshot_id, tag).commit()
+            _remove_branch(table, transaction, branch)
+
+        changed(lake, snapshot.table, change)
+
+
+def drop_branch(lake: Lake, names: Sequence[str], branch: str) -> None:
+    """Take back commits that did not become a release."""
+    for name in names:
+        changed(lake, name, partial(_remove_branch, branch=branch))
+
+
+def changed(lake: Lake, name: str, change: Callable[[Table, QuickTransaction], T]) -> T:
+    """Commit what `change` does to a table, and return what it returns.
+
+    change: called again, with the table's newest metadata, while other commits come first.
+    """
+    attempt = 1
+    while True:
+        table = lake.table(name)
+        try:
+            with QuickTransaction(table) as transaction:
+                return change(table, transaction)
+        except (CommitFailedException, ValueError):
+            # PyIceberg raises ValueError when the other commit comes late: "Cannot add snapshot with sequence number".
+            if attempt == ATTEMPTS:
+                raise
+            attempt += 1
+
+
+def _remove_branch(table: Table, transaction: QuickTransaction, branch: str) -> None:
+    if branch in table.metadata.refs:
+        ManageSnapshots(transaction).remove_branch(branch).commit()
+
+
+def _empty_snapshot(table: Table) -> int:
+    """The snapshot that a table was made with."""
+    return next(s.snapshot_id for s in table.metadata.snapshots if s.parent_snapshot_id is None)
+
+
+def _statistics(table: Table, added: Sequence[Written]) -> Iterator[tuple[DataFile, dict[str, Any]]]:
+    """New files with the column statistics that their Parquet footers hold."""
+    columns = compute_statistics_plan(table.schema(), table.properties)
+    mapping = parquet_path_to_id_mapping(table.schema())
+    for written in added:
+        statistics = data_file_statistics_from_parquet_metadata(written.metadata, columns, mapping)
+        yield written.file, statistics.to_serialized_dict()
+
+
+def _iceberg_file(lake: Lake, table: Table, file: DataFile, facts: dict[str, Any]) -> IcebergFile:
+    keys = (file.collection, file.dataset, file.model, file.optimizer, file.batch_size)
+    described = IcebergFile.from_args(
+        content=DataFileContent.DATA,
+        file_path=lake.store.url_of(file.path),
+        file_format=FileFormat.PARQUET,
+        partition=Record(*keys) if file.table in PARTITIONED else Record(),
+        file_size_in_bytes=file.bytes,
+        sort_order_id=None,
+        equality_ids=None,
+        key_metadata=None,
+        **facts,
+    )
+    described.spec_id = table.metadata.default_spec_id
+    return described
 
 
 class QuickTransaction(Transaction):
@@ -82,106 +187,3 @@ class _Replacement(_OverwriteFiles):
         previous = metadata.snapshot_by_id(parent) if parent is not None else None
         summary = Summary(self._operation, **metrics.to_dict(), **snapshot_properties)
         return update_snapshot_summaries(summary, previous.summary if previous is not None else None)
-
-
-ATTEMPTS = 20
-
-# It warns of columns without statistics, which those of a file without rows are.
-logging.getLogger("pyiceberg.io.pyarrow").setLevel(logging.ERROR)
-
-
-def commit(
-    lake: Lake, name: str, base: int | None, branch: str, removed: Sequence[DataFile], added: Sequence[Written]
-) -> int:
-    """Commit to one table on `branch`, starting from snapshot `base`; returns the id of the new snapshot."""
-    tried: int | None = None
-    for attempt in range(1, ATTEMPTS + 1):
-        table = lake.table(name)
-        made = table.metadata.refs.get(branch)
-        if made is not None and made.snapshot_id == tried:
-            return made.snapshot_id  # the attempt came about, although the connection was lost in it
-        try:
-            with QuickTransaction(table) as transaction:
-                start = base if base is not None else _empty_snapshot(table)
-                ManageSnapshots(transaction).create_branch(start, branch).commit()
-                with transaction.replacement(branch) as update:
-                    tried = update.snapshot_id
-                    for file in removed:
-                        update.delete_data_file(_iceberg_file(lake, table, file, {"record_count": file.rows}))
-                    for file, statistics in _statistics(table, added):
-                        update.append_data_file(_iceberg_file(lake, table, file, statistics))
-            return update.snapshot_id
-        except (CommitFailedException, ValueError):
-            # PyIceberg raises ValueError when the other commit comes late: "Cannot add snapshot with sequence number".
-            if attempt == ATTEMPTS:
-                raise
-    raise AssertionError("unreachable")
-
-
-def settle(lake: Lake, release: Release, branch: str) -> None:
-    """Move `main` of every table to the newest release, tag this release's snapshots and drop the branch."""
-    for snapshot in release.snapshots:
-        for attempt in range(1, ATTEMPTS + 1):
-            newest = lake.release().snapshot_of(snapshot.table)
-            table = lake.table(snapshot.table)
-            tag = f"release-{release.number}"
-            try:
-                with QuickTransaction(table) as transaction:
-                    head = table.metadata.current_snapshot_id
-                    if newest is not None and head != newest:
-                        ManageSnapshots(transaction).set_current_snapshot(newest).commit()
-                    if tag not in table.metadata.refs:
-                        ManageSnapshots(transaction).create_tag(snapshot.snapshot_id, tag).commit()
-                    if branch in table.metadata.refs:
-                        ManageSnapshots(transaction).remove_branch(branch).commit()
-                break
-            except CommitFailedException:
-                if attempt == ATTEMPTS:
-                    raise
-
-
-def drop_branch(lake: Lake, names: Sequence[str], branch: str) -> None:
-    """Take back commits that did not become a release."""
-    for name in names:
-        for attempt in range(1, ATTEMPTS + 1):
-            table = lake.table(name)
-            if branch not in table.metadata.refs:
-                break
-            try:
-                with QuickTransaction(table) as transaction:
-                    ManageSnapshots(transaction).remove_branch(branch).commit()
-                break
-            except CommitFailedException:
-                if attempt == ATTEMPTS:
-                    raise
-
-
-def _empty_snapshot(table: Table) -> int:
-    """The snapshot that a table was made with."""
-    return next(s.snapshot_id for s in table.metadata.snapshots if s.parent_snapshot_id is None)
-
-
-def _statistics(table: Table, added: Sequence[Written]) -> Iterator[tuple[DataFile, dict[str, Any]]]:
-    """New files with the column statistics that their Parquet footers hold."""
-    columns = compute_statistics_plan(table.schema(), table.properties)
-    mapping = parquet_path_to_id_mapping(table.schema())
-    for written in added:
-        statistics = data_file_statistics_from_parquet_metadata(written.metadata, columns, mapping)
-        yield written.file, statistics.to_serialized_dict()
-
-
-def _iceberg_file(lake: Lake, table: Table, file: DataFile, facts: dict[str, Any]) -> IcebergFile:
-    keys = (file.collection, file.dataset, file.model, file.optimizer, file.batch_size)
-    described = IcebergFile.from_args(
-        content=DataFileContent.DATA,
-        file_path=lake.store.url_of(file.path),
-        file_format=FileFormat.PARQUET,
-        partition=Record(*keys) if file.table in PARTITIONED else Record(),
-        file_size_in_bytes=file.bytes,
-        sort_order_id=None,
-        equality_ids=None,
-        key_metadata=None,
-        **facts,
-    )
-    described.spec_id = table.metadata.default_spec_id
-    return described

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import fcntl
-import os
 import shlex
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
@@ -17,6 +15,7 @@ from sqlalchemy.orm import Session
 
 from losslake.lake.connecting import SECONDS_TO_READ, engine_of, patiently
 from losslake.lake.location import MARKER, Location, layout_of, location_of
+from losslake.lake.machine import locked
 from losslake.lake.manifest import read_manifest
 from losslake.lake.store.folder import FolderStore
 from losslake.lake.store.store import DataFile, Store
@@ -122,10 +121,6 @@ class Lake:
     def table(self, name: str) -> Table:
         """The Iceberg table of that name, at its newest metadata."""
         return self.catalog.load_table((NAMESPACE, name))
-
-    def table_folder(self, name: str) -> Path:
-        """The folder below which the data files of a table lie, where they lie in a folder."""
-        return self.warehouse / NAMESPACE / name / "data"
 
     def check_place(self) -> None:
         """Raise LakeBroken when the catalog names files elsewhere than in the store: the lake was moved or copied."""
@@ -239,9 +234,5 @@ def _only_one_at_once(lake: Lake) -> Iterator[None]:
             yield
         return
     lake.folder.mkdir(parents=True, exist_ok=True)
-    opened = os.open(lake.folder, os.O_RDONLY)
-    try:
-        fcntl.flock(opened, fcntl.LOCK_EX)
+    with locked(lake.folder):
         yield
-    finally:
-        os.close(opened)

@@ -1,4 +1,7 @@
-"""A release from its files: the commit of every Iceberg table, the manifest, and the INSERT that publishes it."""
+"""A release from its files: the commit of every Iceberg table, the manifest, and the INSERT that publishes it.
+
+`adopt` takes a release over from another lake: the same number, time, notes and content, in files that lie here now.
+"""
 
 from __future__ import annotations
 
@@ -10,7 +13,9 @@ from dataclasses import dataclass, field
 from datetime import UTC, datetime, timedelta
 
 import pyarrow as pa
+import pyarrow.parquet as pq
 from sqlalchemy import select
+from sqlalchemy.exc import IntegrityError
 from sqlalchemy.orm import Session
 
 from losslake.lake import iceberg
@@ -20,6 +25,8 @@ from losslake.lake.lake import Lake
 from losslake.lake.manifest import write_manifest
 from losslake.lake.store.store import DataFile
 from losslake_schema.database import LedgerEntry, Release, ReleaseSnapshot
+from losslake_schema.errors import LossLakeError
+from losslake_schema.tables import TABLES, file_schema
 
 
 @dataclass
@@ -125,3 +132,65 @@ def content_digest(tables: Mapping[str, pa.Table]) -> str:
     studies = sorted((str(s), digest) for s, digest in studies_in(tables["studies"], "content_digest").items())
     small = {name: tables[name].to_pylist() for name in ("collections", "metrics", "goals")}
     return hashlib.sha256(json.dumps([studies, small], sort_keys=True).encode()).hexdigest()
+
+
+def adopt(
+    lake: Lake, facts: ReleaseFacts, files: Sequence[DataFile], studies: pa.Table, ledger: Sequence[LedgerEntry]
+) -> Release:
+    """Publish a release of exactly these files, which lie in the lake already, as the newest one.
+
+    studies: the table `studies` of the release, from which its counts come. Raises LossLakeError when another release
+    is published meanwhile.
+    """
+    base = lake.newest_release()
+    before = {file.path: file for file in lake.files(base)} if base is not None else {}
+    here = {file.path for file in files}
+    changes = FileChanges(
+        [file for file in files if file.path in before],
+        {table: [] for table in TABLES},
+        {table: [] for table in TABLES},
+    )
+    for path, file in before.items():
+        if path not in here:
+            changes.removed[file.table].append(file)
+    for file in files:
+        if file.path not in before:
+            metadata = pq.read_metadata(lake.store.open(file.path, file.bytes))
+            changes.added[file.table].append(Written.of(file, metadata))
+    branch = f"adopt-{uuid.uuid4().hex}"
+    release = commit_release(lake, base, branch, changes, facts, studies)
+    try:
+        store(lake, release, ledger)
+    except IntegrityError:
+        iceberg.drop_branch(lake, sorted(changes.added), branch)
+        raise LossLakeError(f"another release was published in {lake} meanwhile: run the same again") from None
+    published = lake.release_ever(facts.number) or release
+    iceberg.settle(lake, published, branch)
+    return published
+
+
+def why_not_a_data_file(lake: Lake, file: DataFile) -> str | None:
+    """Why a file can't be the data file that it is said to be; None if it can."""
+    try:
+        metadata = pq.read_metadata(lake.store.open(file.path, file.bytes))
+        found = metadata.schema.to_arrow_schema()
+    except (pa.ArrowException, OSError) as error:
+        return f"is no Parquet file ({str(error).splitlines()[0]})"
+    if metadata.num_rows != file.rows:
+        return f"has {metadata.num_rows:,} rows, not {file.rows:,}"
+    expected = file_schema(file.table)
+    if found.names != expected.names:
+        return f"has other columns than {file.table}: this may be the layout of a newer LossLake"
+    for here, there in zip(found, expected, strict=True):
+        if not _plain(here.type).equals(_plain(there.type)):
+            return f"has a column {here.name} of type {here.type}, not {_plain(there.type)}"
+    return None
+
+
+def _plain(kind: pa.DataType) -> pa.DataType:
+    """A type without what Parquet may leave out: dictionaries, and the names within maps and lists."""
+    if pa.types.is_dictionary(kind):
+        return kind.value_type
+    if pa.types.is_map(kind):
+        return pa.map_(kind.key_type, kind.item_type)
+    return pa.list_(kind.value_type) if pa.types.is_list(kind) else kind

@@ -16,7 +16,7 @@ import duckdb
 import pyarrow as pa
 
 from losslake.index.serving import connect, serving_file
-from losslake.index.workload_index import KnownWorkload, open_workloads
+from losslake.index.workloads import KnownWorkload, open_workloads
 from losslake.lake.lake import Lake
 from losslake.lake.store.store import DataFile, Store
 from losslake.questions.errors import UnknownName, near_names, near_numbers

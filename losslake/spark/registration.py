@@ -12,12 +12,11 @@ from typing import TYPE_CHECKING
 import pyarrow as pa
 
 from losslake.index.serving import BASE_TABLES, MACROS, VIEWS
-from losslake.lake.data_files import folder_of
+from losslake.lake.data_files import check_there, folder_of
 from losslake.lake.lake import Lake
 from losslake.lake.store.store import DataFile
 from losslake.spark.translation import BASE, FILES, function_in_spark, view_in_spark
 from losslake_schema.database import Release
-from losslake_schema.errors import LakeBroken
 from losslake_schema.tables import PARTITIONED, STUDY_KEYS, TABLES
 
 if TYPE_CHECKING:
@@ -69,10 +68,7 @@ def _files_of(spark: SparkSession, lake: Lake, table: str, files: Sequence[DataF
     columns = ", ".join(f"`{field.name}` {_kind(field.type)}" for field in TABLES[table])
     if not files:
         return spark.createDataFrame([], columns)
-    missing = lake.store.missing([file.path for file in files])
-    if missing:
-        what = f"the data file {lake.store.name_of(missing)} is missing"
-        raise LakeBroken(f"{what}: restore it, or use another release")
+    check_there(lake.store, files)
     # The folder of a lake may be named like a pattern.
     reader = spark.read.schema(columns).option("__globPaths__", "false")
     paths = [_url(lake, file.path) for file in files]

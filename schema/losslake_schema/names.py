@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from functools import lru_cache
+from typing import Any
 from urllib.parse import quote
 
 from losslake_schema.errors import BadName
@@ -52,7 +53,7 @@ class Study:
             raise BadName(f"'{path}' is not a study: give collection/dataset/model/optimizer/batch_size")
         return Study(Workload.parse(head), batch_size)
 
-    def key(self) -> dict[str, str | int]:
+    def key(self) -> dict[str, Any]:
         """The key columns of this study with their values."""
         return vars(self.workload) | {"batch_size": self.batch_size}
 

@@ -47,7 +47,8 @@ _KEYS = (
     ("batch_size", pa.int64(), "batch size, in the study's batch_unit"),
 )
 _TRIAL_ID = ("trial_id", pa.int64(), "number of the trial within its study")
-_DIGITS = ("digits", pa.float64(), "digits of the value as the log's text has them, an integer: the value is digits / divisor")
+_DIGITS_DOC = "digits of the value as the log's text has them, an integer: the value is digits / divisor"
+_DIGITS = ("digits", pa.float64(), _DIGITS_DOC)
 _DIVISOR = ("divisor", pa.float64(), "the power of ten that divides the digits")
 _ELAPSED = ("elapsed_s", pa.float64(), "seconds since the start of training, where known")
 

@@ -9,7 +9,7 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 
-from losslake.index.study_files import RecordFiles
+from losslake.index.study_files import study_records
 from losslake.lake.store.folder import FolderStore
 from losslake.lake.store.store import DataFile
 from losslake_schema.errors import LakeBroken
@@ -31,9 +31,9 @@ def written(path: Path, *rows: tuple[str, int, int, float | None], row_group_siz
 def test_files_that_follow_each_other_in_any_order_come_by_trial_and_step(tmp_path: Path) -> None:
     later = written(tmp_path / "a", ("a", 3, 1, None), ("a", 3, 2, 0.5))
     earlier = written(tmp_path / "b", ("a", 1, 5, None), ("b", 2, 6, None), ("b", 2, 7, None))
-    with RecordFiles(FolderStore(tmp_path), [later, earlier]) as files:
-        found = files.read("a")
-        assert files.read("c").trial_id.tolist() == []
+    store, files = FolderStore(tmp_path), [later, earlier]
+    assert study_records(store, files, "c").trial_id.tolist() == []
+    found = study_records(store, files, "a")
     assert found.trial_id.tolist() == [1, 3, 3]
     assert found.step.tolist() == [5, 1, 2]
     assert found.previous_step.tolist() == [4, -1, 1]
@@ -45,5 +45,5 @@ def test_a_file_that_is_missing_or_no_parquet_is_named(tmp_path: Path) -> None:
     (tmp_path / "junk").write_text("junk")
     for name in ("gone", "junk"):
         file = DataFile("records", name, 4, "", 1)
-        with pytest.raises(LakeBroken, match=f"{name} .*restore it"), RecordFiles(FolderStore(tmp_path), [file]):
-            pass
+        with pytest.raises(LakeBroken, match=f"{name} .*restore it"):
+            study_records(FolderStore(tmp_path), [file], "a")

@@ -10,7 +10,7 @@ from pathlib import Path
 import duckdb
 import pytest
 
-from losslake.index import serving, shared, workload_files
+from losslake.index import serving, shared, workloads
 from losslake.lake.lake import Lake
 from losslake.lake.store.store import DataFile
 from losslake.questions.release_view import ReleaseView
@@ -49,18 +49,18 @@ def other(offered: Lake, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Lak
 def made(monkeypatch: pytest.MonkeyPatch) -> list[str]:
     """What is made from now on, by name."""
     found: list[str] = []
-    build, make = serving._build, workload_files._Sources._make
+    build, make = serving._build, workloads._Sources._make
 
     def build_and_tell(path: Path, lake: Lake, files: list[DataFile]) -> None:
         found.append("database")
         build(path, lake, files)
 
-    def make_and_tell(sources: workload_files._Sources, connection: duckdb.DuckDBPyConnection) -> None:
+    def make_and_tell(sources: workloads._Sources, connection: duckdb.DuckDBPyConnection) -> None:
         found.append("workload")
         make(sources, connection)
 
     monkeypatch.setattr(serving, "_build", build_and_tell)
-    monkeypatch.setattr(workload_files._Sources, "_make", make_and_tell)
+    monkeypatch.setattr(workloads._Sources, "_make", make_and_tell)
     return found
 
 

@@ -80,7 +80,7 @@ def test_every_study_is_what_a_loop_says(old: Held, new: Held) -> None:
 def files(each: Held) -> Iterator[DataFile]:
     for study, digests in each.items():
         for sha256 in digests:
-            yield DataFile("measurements", f"{study}-{sha256}", 1, sha256, 1, **study.key())  # type: ignore[arg-type]
+            yield DataFile("measurements", f"{study}-{sha256}", 1, sha256, 1, **study.key())
 
 
 def test_in_the_first_release_everything_is_new(tmp_path: Path) -> None:

@@ -11,7 +11,7 @@ import pytest
 from fastapi.testclient import TestClient
 
 from losslake.lake.lake import Lake
-from losslake.lake.maintenance.unlisting import unlist
+from losslake.lake.retention import unlist
 from losslake.questions.errors import UnknownName
 from losslake.questions.releases import Releases
 from losslake.questions.scaling import scaling

@@ -15,8 +15,7 @@ import pyarrow.parquet as pq
 from losslake.index.records import trial_records
 from losslake.index.study_files import StudyRecords
 from losslake.index.workload_file import NAMES, OpenWorkload, write_workload
-from losslake.index.workload_files import Studies, WorkloadStudies, trials_of, workloads_of
-from losslake.index.workload_index import KnownWorkload
+from losslake.index.workloads import KnownWorkload, Studies, WorkloadStudies, trials_of, workloads_of
 from losslake.lake.store.folder import FolderStore
 from losslake.lake.store.store import DataFile
 from losslake.questions.release_view import ReleaseView

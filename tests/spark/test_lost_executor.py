@@ -30,7 +30,7 @@ def executors() -> set[int]:
 
 def until_it_stores(lake: Lake) -> None:
     ends = time.monotonic() + SECONDS_TO_WAIT
-    while not any(lake.table_folder("measurements").rglob("*.parquet")):
+    while not any((lake.warehouse / "losslake" / "measurements").rglob("*.parquet")):
         assert time.monotonic() < ends
         time.sleep(0.01)
 

@@ -14,7 +14,7 @@ from typing import IO, Any
 import rapidgzip
 import zstandard
 
-from losslake.lake.cores import cores
+from losslake.lake.machine import cores
 from losslake_ingest.rules import SourceBroken
 from losslake_ingest.sources.source_file import SourceFile
 

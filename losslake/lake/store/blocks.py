@@ -8,13 +8,15 @@ from __future__ import annotations
 
 import hashlib
 import os
+import shutil
 import threading
 import time
-import uuid
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from contextlib import suppress
 from itertools import groupby
 from pathlib import Path
+
+from losslake.lake.machine import written_whole
 
 BLOCK_BYTES = 1 << 20
 _LOOKS_PER_BOUND = 16
@@ -23,6 +25,53 @@ _SECONDS_SAFE = 60.0  # what was used so lately stays: somebody may be about to 
 
 Fetch = Callable[[int, int], bytes]
 """Gets the bytes of a file from one position up to another."""
+
+
+class Bound:
+    """Keeps what lies in a folder below a bound: what was used least lately goes first. To be shared by threads."""
+
+    def __init__(
+        self, entries: Callable[[], Iterable[tuple[float, int, Path]]], most_bytes: float, safe_s: float
+    ) -> None:
+        """entries: lists when each thing was used, its bytes and where it is. safe_s: what was used so lately stays."""
+        self._entries = entries
+        self._most_bytes = most_bytes
+        self._safe_s = safe_s
+        self._written = 0
+        self._counting = threading.Lock()
+
+    def account(self, n_bytes: int) -> None:
+        """Note that so many bytes were written; after each sixteenth of the bound all is looked at."""
+        with self._counting:
+            self._written += n_bytes
+            is_time = self._written > self._most_bytes / _LOOKS_PER_BOUND
+            if is_time:
+                self._written = 0
+        if is_time:
+            self.forget()
+
+    def forget(self) -> None:
+        """Delete what was used least lately, down to nine tenths of the bound, if all together is beyond it."""
+        kept = sorted(self._entries())
+        total = sum(size for _, size, _ in kept)
+        if total <= self._most_bytes:
+            return
+        latest = time.time() - self._safe_s
+        for used_at, size, path in kept:
+            if total <= self._most_bytes * _SHARE_LEFT or used_at > latest:
+                break
+            with suppress(OSError):
+                if path.is_dir():
+                    shutil.rmtree(path)
+                else:
+                    path.unlink()
+                total -= size
+
+
+def touch(file: Path | int, after_s: float) -> None:
+    """Note that a file or folder, by its path or open, is in use, by its time of change; not more often than that."""
+    if time.time() - os.stat(file).st_mtime > after_s:  # noqa: PTH116 - Path has none for open files
+        os.utime(file)
 
 
 class Blocks:
@@ -34,9 +83,8 @@ class Blocks:
         found, fetched: how many blocks and whole files were here when they were asked for, and how many weren't.
         """
         self._folder = folder
-        self._most_bytes = most_bytes
-        self._written = 0
-        self._changing = threading.Lock()
+        self._bound = Bound(self._all, most_bytes, _SECONDS_SAFE)
+        self._counting = threading.Lock()
         self.found = self.fetched = 0
 
     def read(self, file: str, size: int, start: int, stop: int, fetch: Fetch) -> bytes:
@@ -64,22 +112,17 @@ class Blocks:
         path = self._folder / "files" / f"{_digest(file)}{Path(file).suffix}"
         with suppress(FileNotFoundError):
             if path.stat().st_size == size:
-                _touch(path)
+                touch(path, _SECONDS_SAFE / 2)
                 self._count(1, 0)
                 return path
         self._count(0, 1)
-        path.parent.mkdir(parents=True, exist_ok=True)
-        unfinished = _unfinished(path)
-        try:
+        with written_whole(path) as unfinished:
             fetch(unfinished)
-            unfinished.replace(path)
-        finally:
-            unfinished.unlink(missing_ok=True)
-        self._account(size)
+        self._bound.account(size)
         return path
 
     def _count(self, found: int, fetched: int) -> None:
-        with self._changing:
+        with self._counting:
             self.found += found
             self.fetched += fetched
 
@@ -95,7 +138,7 @@ class Blocks:
             return None
         try:
             data = os.pread(opened, len(part), part.start)
-            _touch(opened)
+            touch(opened, _SECONDS_SAFE / 2)
         except OSError:
             return None
         finally:
@@ -104,38 +147,9 @@ class Blocks:
 
     def _keep(self, path: Path, data: bytes) -> None:
         """Keep a block; where the disk is full it is only not kept."""
-        unfinished = _unfinished(path)
-        try:
-            path.parent.mkdir(parents=True, exist_ok=True)
+        with suppress(OSError), written_whole(path) as unfinished:
             unfinished.write_bytes(data)
-            unfinished.replace(path)
-        except OSError:
-            with suppress(OSError):
-                unfinished.unlink()
-        self._account(len(data))
-
-    def _account(self, n_bytes: int) -> None:
-        with self._changing:
-            self._written += n_bytes
-            is_time = self._written > self._most_bytes / _LOOKS_PER_BOUND
-            if is_time:
-                self._written = 0
-        if is_time:
-            self._forget()
-
-    def _forget(self) -> None:
-        """Delete what was used least lately, down to nine tenths of the bound, if all together is beyond it."""
-        kept = sorted(self._all())
-        total = sum(size for _, size, _ in kept)
-        if total <= self._most_bytes:
-            return
-        latest = time.time() - _SECONDS_SAFE
-        for used_at, size, path in kept:
-            if total <= self._most_bytes * _SHARE_LEFT or used_at > latest:
-                break
-            with suppress(OSError):
-                path.unlink()
-                total -= size
+        self._bound.account(len(data))
 
     def _all(self) -> Iterator[tuple[float, int, Path]]:
         for part in ("blocks", "files"):
@@ -151,21 +165,10 @@ def _digest(file: str) -> str:
     return hashlib.sha256(file.encode()).hexdigest()[:40]
 
 
-def _unfinished(path: Path) -> Path:
-    return path.with_name(f"{path.name}.{uuid.uuid4().hex[:12]}.unfinished")
-
-
 def _part(number: int, start: int, stop: int) -> range:
     """The bytes of a block that lie between two positions of the file, counted from the block's beginning."""
     first = number * BLOCK_BYTES
     return range(max(start - first, 0), min(stop - first, BLOCK_BYTES))
-
-
-def _touch(file: Path | int) -> None:
-    """Note that a file, by its path or open, was used, by its time of change; not more often than matters."""
-    facts = os.fstat(file) if isinstance(file, int) else file.stat()
-    if time.time() - facts.st_mtime > _SECONDS_SAFE / 2:
-        os.utime(file)
 
 
 def _runs(numbers: list[int]) -> Iterator[list[int]]:

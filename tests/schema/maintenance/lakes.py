@@ -12,7 +12,7 @@ from pyiceberg.manifest import read_manifest_list
 from losslake.index.maintenance import Cleaned, clean
 from losslake.lake.data_files import stored_table
 from losslake.lake.lake import Lake
-from losslake.lake.maintenance.unlisting import Terms, unlist
+from losslake.lake.retention import Terms, unlist
 from losslake.lake.verification import verify
 from losslake_ingest import publish as publishing
 from losslake_ingest.run import ingest

@@ -11,10 +11,9 @@ import pytest
 
 from losslake.index.maintenance import alone, clean
 from losslake.index.serving import open_release
-from losslake.index.workload_files import workloads_folder
-from losslake.index.workload_index import open_workloads
+from losslake.index.workloads import open_workloads, workloads_folder
 from losslake.lake.lake import Lake
-from losslake.lake.maintenance.unlisting import to_unlist, unlist
+from losslake.lake.retention import to_unlist, unlist
 from losslake_schema.errors import LakeBroken, LossLakeError, UnknownRelease
 from losslake_schema.tables import TABLES
 from tests.schema.maintenance.lakes import (

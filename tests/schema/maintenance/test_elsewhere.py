@@ -9,7 +9,7 @@ import pytest
 
 from losslake.index.maintenance import alone, clean
 from losslake.index.serving import open_release
-from losslake.index.workload_index import open_workloads
+from losslake.index.workloads import open_workloads
 from losslake.lake.lake import Lake
 from losslake_schema.errors import LossLakeError
 from tests.schema.maintenance.lakes import (

@@ -14,7 +14,7 @@ import pytest
 from losslake.index.maintenance import clean
 from losslake.lake.catalog import PatientCatalog
 from losslake.lake.lake import Lake
-from losslake.lake.maintenance.unlisting import to_unlist, unlist
+from losslake.lake.retention import to_unlist, unlist
 from losslake.lake.store.folder import FolderStore
 from losslake_ingest import compaction
 from losslake_ingest.compaction import compact
