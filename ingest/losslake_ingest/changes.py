@@ -1,4 +1,4 @@
-"""What an ingest wants to change: studies with their new files, to be put into the next release."""
+"""What an ingest is to change: studies with their new files, to be put into the next release."""
 
 from __future__ import annotations
 
@@ -127,6 +127,6 @@ def trial_rows(part: StudyPart, loaded: LoadedPart, nonfinite: Sequence[int]) ->
         "last_step": pa.array(last_steps, pa.int64(), mask=counts == 0),
         "source": [trial.source for trial in trials],
         "source_sha256": [trial.source_sha256 for trial in trials],
-        "content_digest": trial_digests(loaded),
+        "content_digest": trial_digests(trials, loaded.curves),
     }
     return pa.Table.from_arrays([pa.array(columns[field.name], field.type) for field in TRIALS], schema=TRIALS)

@@ -3,26 +3,23 @@
 from __future__ import annotations
 
 import uuid
-from collections import defaultdict
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, fields
 from itertools import pairwise
 from typing import Any
 
 import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
-from sqlalchemy.exc import IntegrityError
 
-from losslake.lake import iceberg
 from losslake.lake.data_files import Written, stored_table
 from losslake.lake.lake import Lake
-from losslake.lake.publishing import FileChanges, commit_release, following, store
+from losslake.lake.publishing import FileChanges, commit_release, following
 from losslake.lake.store.store import DataFile, Store
 from losslake_ingest.carry import stored_curves
-from losslake_ingest.memory import follow, states
-from losslake_ingest.publish import ATTEMPTS, discard
-from losslake_ingest.study import TrialFacts, digests_of
+from losslake_ingest.memory import files_by_study, follow, states
+from losslake_ingest.publish import ATTEMPTS, discard, land
+from losslake_ingest.study import TrialFacts, trial_digests
 from losslake_ingest.write import write_curves
 from losslake_schema.database import Release
 from losslake_schema.names import Study
@@ -32,20 +29,6 @@ MOST_PARTS = 4
 SMALL_BYTES = 1_000_000
 _MOST_ROWS = 4_000_000  # of measurements that are in memory at once
 _NOTES = "compacted"
-
-Scattered = Mapping[Study, Sequence[DataFile]]
-
-
-@dataclass(frozen=True)
-class _Merged:
-    """The files of a study, and those that say the same."""
-
-    old: Sequence[DataFile]
-    new: Sequence[Written]
-
-    @property
-    def files(self) -> list[DataFile]:
-        return [new.file for new in self.new]
 
 
 @dataclass(frozen=True)
@@ -66,22 +49,21 @@ def compact(lake: Lake, only_look: bool = False) -> Compacted:
     """
     base = lake.newest_release()
     files = lake.files(base) if base is not None else []
-    found = scattered(files)
-    n_files = sum(len(own) for own in found.values())
-    if not found or only_look:
-        return Compacted(None, len(found), n_files, 0)
+    studies = scattered(files)
+    if not studies or only_look:
+        return Compacted(None, len(studies), sum(map(len, studies.values())), 0)
     merged: dict[Study, _Merged] = {}
     left: list[str] = []
-    for study, trials in _trials_of(lake, files, found):
-        written = _merged(lake.store, study, found[study], trials)
+    for study, trials in _trials_of(lake, files, studies):
+        written = _merged(lake.store, study, studies[study], trials)
         if written is None:
             left.append(f"{study} reads otherwise than it was stored, and stays as it is: run 'losslake verify'")
         else:
-            merged[study] = _Merged(found[study], written)
+            merged[study] = _Merged(studies[study], written)
     release = _publish(lake, merged)
     if release is None:
         return Compacted(None, 0, 0, 0, tuple(left))
-    here = _by_study(lake.files(release))
+    here = files_by_study(lake.files(release))
     done = {study: each for study, each in merged.items() if _paths(here.get(study, [])) == _paths(each.files)}
     was, now = states(files), states([file for study in done for file in here[study]])
     follow(lake, {study: (was[study], state) for study, state in now.items()})
@@ -89,20 +71,24 @@ def compact(lake: Lake, only_look: bool = False) -> Compacted:
     return Compacted(release.number, len(done), before, after, tuple(left))
 
 
-def scattered(files: Sequence[DataFile]) -> Scattered:
+@dataclass(frozen=True)
+class _Merged:
+    """The files of a study, and those that say the same."""
+
+    old: Sequence[DataFile]
+    new: Sequence[Written]
+
+    @property
+    def files(self) -> list[DataFile]:
+        return [new.file for new in self.new]
+
+
+def scattered(files: Sequence[DataFile]) -> Mapping[Study, Sequence[DataFile]]:
     """The data files of the studies that have so many small ones that merging pays.
 
     A study has one file of records for each part in which it came.
     """
-    return {study: own for study, own in _by_study(files).items() if _pays(own)}
-
-
-def _by_study(files: Sequence[DataFile]) -> dict[Study, list[DataFile]]:
-    of_study: dict[Study, list[DataFile]] = defaultdict(list)
-    for file in files:
-        if file.study is not None:
-            of_study[file.study].append(file)
-    return dict(of_study)
+    return {study: own for study, own in files_by_study(files).items() if _pays(own)}
 
 
 def _paths(files: Sequence[DataFile]) -> set[str]:
@@ -141,7 +127,7 @@ def _merged(store: Store, study: Study, files: Sequence[DataFile], rows: pa.Tabl
     for some in _in_memory(rows, sum(file.rows for file in own)):
         ids: list[int] = some["trial_id"].to_pylist()
         curves = stored_curves(store, own, ids)
-        if digests_of([_facts(row) for row in some.to_pylist()], curves) != some["content_digest"].to_pylist():
+        if trial_digests([_facts(row) for row in some.to_pylist()], curves) != some["content_digest"].to_pylist():
             discard(store, written)
             return None
         written += write_curves(store, study, ids, curves)
@@ -159,15 +145,8 @@ def _in_memory(trials: pa.Table, measurements: int) -> Iterator[pa.Table]:
 
 
 def _facts(row: Mapping[str, Any]) -> TrialFacts:
-    return TrialFacts(
-        row["trial_id"],
-        row["status"],
-        row["steps"],
-        dict(row["parameters"]),
-        dict(row["attributes"]),
-        row["source"],
-        row["source_sha256"],
-    )
+    maps = {"parameters": dict(row["parameters"]), "attributes": dict(row["attributes"])}
+    return TrialFacts(**{field.name: row[field.name] for field in fields(TrialFacts)} | maps)
 
 
 def _publish(lake: Lake, merged: Mapping[Study, _Merged]) -> Release | None:
@@ -176,20 +155,14 @@ def _publish(lake: Lake, merged: Mapping[Study, _Merged]) -> Release | None:
     for _ in range(ATTEMPTS):
         base = lake.release()
         files = lake.files(base)
-        here = _by_study(files)
+        here = files_by_study(files)
         still = {study: each for study, each in merged.items() if _paths(here.get(study, [])) == _paths(each.old)}
         if not still:
             break
-        release = _commit(lake, base, branch, files, list(still.values()))
-        try:
-            store(lake, release, [])
-        except IntegrityError:
-            iceberg.drop_branch(lake, PARTITIONED, branch)
-            continue
-        published = lake.release_ever(release.number) or release
-        iceberg.settle(lake, published, branch)
-        discard(lake.store, [new for study in merged.keys() - still.keys() for new in merged[study].new])
-        return published
+        release = land(lake, _commit(lake, base, branch, files, list(still.values())), [], branch, PARTITIONED)
+        if release is not None:
+            discard(lake.store, [new for study in merged.keys() - still.keys() for new in merged[study].new])
+            return release
     discard(lake.store, [new for each in merged.values() for new in each.new])
     return None
 

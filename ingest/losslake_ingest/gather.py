@@ -1,14 +1,23 @@
-"""From runs, which come in any order, to parts of studies."""
+"""From runs, which come in any order, to parts of studies with numbered trials.
+
+Trials whose logs give no number get one: a run keeps the number it has, a new one gets the next that is free. Several
+logs of one trial become one: Keras writes what it measures on training and on validation data as two runs.
+"""
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
+from functools import cached_property
 
 import numpy as np
+import polars as pl
 
+from losslake.lake.data_files import stored_table
+from losslake.lake.store.store import DataFile, Store
+from losslake_ingest.mapping.evaluations import Measured, on_common_steps
 from losslake_ingest.mapping.place import PlacedRun
-from losslake_ingest.numbers import TrialNumbers
 from losslake_ingest.report import Quarantined
 from losslake_ingest.rules import Rule
 from losslake_ingest.study import Curves, LoadedPart, StudyFacts, TrialFacts
@@ -16,6 +25,7 @@ from losslake_schema.names import Study
 from losslake_schema.reached import Flags, Floats
 
 LARGEST_PENDING = 128 * 2**20
+_DIGITS = re.compile(r"([0-9]+)")
 
 
 @dataclass(frozen=True)
@@ -34,31 +44,17 @@ class RunsPart:
 
     @property
     def size(self) -> int:
-        return sum(size_of(run.curve) for run in self.runs.values())
+        return sum(_size_of(run.curve) for run in self.runs.values())
 
     def file_digests(self) -> Mapping[str, str]:
         return {path: sha256 for run in self.runs.values() for path, sha256 in run.files.items()}
 
     def load(self) -> LoadedPart:
-        trials = [
-            TrialFacts(
-                trial_id,
-                run.status,
-                int(run.curve.steps[-1]),
-                run.parameters,
-                run.attributes,
-                run.run,
-                run.sha256,
-            )
-            for trial_id, run in self.runs.items()
-        ]
-        return LoadedPart(self.facts, trials, joined([run.curve for run in self.runs.values()]), ())
-
-
-@dataclass
-class _Pending:
-    facts: StudyFacts
-    runs: list[PlacedRun] = field(default_factory=list)
+        trials = []
+        for number, run in self.runs.items():
+            steps = int(run.curve.steps[-1])
+            trials.append(TrialFacts(number, run.status, steps, run.parameters, run.attributes, run.run, run.sha256))
+        return LoadedPart(self.facts, trials, _concatenated([run.curve for run in self.runs.values()]), ())
 
 
 class Gatherer:
@@ -69,50 +65,49 @@ class Gatherer:
         self._name = name
         self._numbers = numbers
         self._units = dict(stored_units)
-        self._pending: dict[Study, _Pending] = {}
+        self._pending: dict[Study, list[PlacedRun]] = {}
         self._size = 0
 
     def add(self, run: PlacedRun) -> Iterator[RunsPart | Quarantined]:
-        """Take a run in; hands on everything when too much of it waits."""
+        """Add a run; hands on everything when too much of it waits."""
         unit = self._units.setdefault(run.study, run.facts.batch_unit)
         if unit != run.facts.batch_unit:
             message = f"its batch size counts {run.facts.batch_unit}, that of the study's other trials {unit}"
             yield self._quarantined(run, Rule.FACTS_DISAGREE, f"{message}: correct batch_unit in the mapping")
             return
-        self._pending.setdefault(run.study, _Pending(run.facts)).runs.append(run)
-        self._size += size_of(run.curve)
+        self._pending.setdefault(run.study, []).append(run)
+        self._size += _size_of(run.curve)
         if self._size > LARGEST_PENDING:
             yield from self.rest()
 
     def rest(self) -> Iterator[RunsPart | Quarantined]:
-        """Everything that waits."""
-        for study, pending in self._pending.items():
-            numbered, twice = self._numbers.number(study, pending.runs)
+        """Hand on everything that waits."""
+        for study, runs in self._pending.items():
+            numbered, twice = self._numbers.number(study, runs)
             for run in twice:
                 message = f"another run of this study is trial {run.trial_id} already: tell them apart in the mapping"
                 yield self._quarantined(run, Rule.DUPLICATE_TRIAL, message)
             if numbered:
-                yield RunsPart(study, pending.facts, self._name, f"{self._name}/1", numbered)
+                yield RunsPart(study, runs[0].facts, self._name, f"{self._name}/1", numbered)
         self._pending, self._size = {}, 0
 
     def _quarantined(self, run: PlacedRun, rule: Rule, message: str) -> Quarantined:
         return Quarantined(self._source, run.run, rule, message, None, str(run.study), None, run.sha256)
 
 
-def size_of(curve: Curves) -> int:
+def _size_of(curve: Curves) -> int:
     """Bytes of a curve in memory."""
     arrays = [curve.steps, *curve.values.values(), *curve.missing.values()]
     return sum(array.nbytes for array in arrays) + (curve.elapsed_s.nbytes if curve.elapsed_s is not None else 0)
 
 
-def joined(curves: Sequence[Curves]) -> Curves:
+def _concatenated(curves: Sequence[Curves]) -> Curves:
     """Curves one after the other; a metric that a curve lacks is missing in all its rows."""
     lengths = [len(curve.steps) for curve in curves]
-    metrics = sorted({metric for curve in curves for metric in curve.values})
     values: dict[str, Floats] = {}
     missing: dict[str, Flags] = {}
-    for metric in metrics:
-        values[metric] = np.concatenate([_values(curve, metric) for curve in curves])
+    for metric in sorted({metric for curve in curves for metric in curve.values}):
+        values[metric] = np.concatenate([_or_nan(curve.values.get(metric), len(curve.steps)) for curve in curves])
         absent = np.concatenate([_missing(curve, metric) for curve in curves])
         if absent.any():
             missing[metric] = absent
@@ -123,16 +118,122 @@ def joined(curves: Sequence[Curves]) -> Curves:
     return Curves(offsets, np.concatenate([curve.steps for curve in curves]), values, missing, elapsed)
 
 
-def _values(curve: Curves, metric: str) -> Floats:
-    return _or_nan(curve.values.get(metric), len(curve.steps))
-
-
 def _missing(curve: Curves, metric: str) -> Flags:
-    if metric not in curve.values:
-        return np.ones(len(curve.steps), np.bool_)
-    found = curve.missing.get(metric)
-    return found if found is not None else np.zeros(len(curve.steps), np.bool_)
+    missing = curve.missing.get(metric)
+    return missing if missing is not None else np.full(len(curve.steps), metric not in curve.values)
 
 
 def _or_nan(array: Floats | None, length: int) -> Floats:
     return array if array is not None else np.full(length, np.nan)
+
+
+@dataclass
+class _Trials:
+    """The trials of one study: those that are stored, and those that this ingest has brought so far."""
+
+    by_run: dict[str, int] = field(default_factory=dict)
+    by_sha256: dict[str, list[int]] = field(default_factory=dict)
+    content: dict[int, str] = field(default_factory=dict)
+    offered: set[int] = field(default_factory=set)
+    highest: int = 0
+
+    def offer(self, number: int) -> None:
+        self.offered.add(number)
+        self.highest = max(self.highest, number)
+
+
+class TrialNumbers:
+    """Numbers the runs of one ingest, on top of what a release holds.
+
+    The same run is the one with the same path in its source, or else the one with the same bytes: a folder that was
+    moved, or is offered from another level, adds nothing twice.
+    """
+
+    def __init__(self, store: Store, files: Sequence[DataFile]) -> None:
+        self._store = store
+        self._files = files
+        self._studies: dict[Study, _Trials] = {}
+
+    def number(self, study: Study, runs: Sequence[PlacedRun]) -> tuple[dict[int, PlacedRun], list[PlacedRun]]:
+        """Return the runs of a study by their numbers, ascending, and those whose number another run has already.
+
+        Runs of one number that can be logs of one trial become one.
+        """
+        known = self._of(study)
+        numbered: dict[int, PlacedRun] = {}
+        twice: list[PlacedRun] = []
+        new: list[PlacedRun] = []
+        for run in sorted(runs, key=lambda run: _natural_order(run.run)):
+            number = run.trial_id if run.trial_id is not None else known.by_run.get(run.run)
+            if number is None:
+                new.append(run)
+            elif number in known.offered:
+                together = _joined(numbered[number], run) if number in numbered else None
+                if together is None:
+                    twice.append(run)
+                else:
+                    numbered[number] = together
+            else:
+                known.offer(number)
+                numbered[number] = run
+        for run in new:
+            same_bytes = (number for number in known.by_sha256.get(run.sha256, ()) if number not in known.offered)
+            number = next(same_bytes, known.highest + 1)
+            known.offer(number)
+            numbered[number] = run
+        return dict(sorted(numbered.items())), twice
+
+    def content(self, study: Study) -> Mapping[int, str]:
+        """Return the content digest of each stored trial of a study."""
+        return self._of(study).content
+
+    def _of(self, study: Study) -> _Trials:
+        if study not in self._studies:
+            condition = [pl.col(key) == value for key, value in study.key().items()]
+            trials = self._studies[study] = _Trials()
+            rows = self._stored.filter(*condition).select("trial_id", "source", "source_sha256", "content_digest")
+            for trial_id, source, sha256, content in rows.iter_rows():
+                trials.by_run[source] = trial_id
+                trials.by_sha256.setdefault(sha256, []).append(trial_id)
+                trials.content[trial_id] = content
+                trials.highest = max(trials.highest, trial_id)
+        return self._studies[study]
+
+    @cached_property
+    def _stored(self) -> pl.DataFrame:
+        return pl.DataFrame(stored_table(self._store, self._files, "trials"))
+
+
+def _natural_order(text: str) -> list[tuple[int, int | str]]:
+    """A key that sorts `result_2` before `result_10`."""
+    return [(0, int(part)) if part.isdigit() and part.isascii() else (1, part) for part in _DIGITS.split(text)]
+
+
+def _joined(first: PlacedRun, second: PlacedRun) -> PlacedRun | None:
+    """Two runs of the same trial as one, under the first one's name; None when they can't be the same.
+
+    They can't when a metric is in both, when they end differently, or when they differ in a metaparameter that both
+    name. Attributes in which they differ belong to the logs and not to the trial: they are dropped.
+    """
+    differ = any(second.parameters.get(name, value) != value for name, value in first.parameters.items())
+    if differ or first.curve.values.keys() & second.curve.values.keys() or first.status != second.status:
+        return None
+    attributes = {**second.attributes, **first.attributes}
+    return replace(
+        first,
+        parameters={**second.parameters, **first.parameters},
+        attributes={name: text for name, text in attributes.items() if second.attributes.get(name, text) == text},
+        curve=on_common_steps(_measured(first.curve) | _measured(second.curve)),
+        files={**second.files, **first.files},
+    )
+
+
+def _measured(curve: Curves) -> dict[str, Measured]:
+    """Each metric of a curve at the steps at which it was measured."""
+    elapsed = _or_nan(curve.elapsed_s, len(curve.steps))
+    measured: dict[str, Measured] = {}
+    for metric, values in curve.values.items():
+        missing = curve.missing.get(metric)
+        rows = ~missing if missing is not None else slice(None)
+        measured[metric] = (curve.steps[rows], values[rows], elapsed[rows])
+    return measured

@@ -1,10 +1,8 @@
-"""What a lake remembers of files that it took in whole: the same bytes, offered the same way, needn't be read again.
+"""What a lake remembers of completely ingested files: the same bytes, offered the same way, are not read again.
 
 A file is recalled only when everything that decides what reading it would say is as it was: its bytes, its place, the
 mapping and the formats, the code of LossLake, and the data files of every study that it says something of. Whatever is
-not certain is read. What the remembered ingest told is told again, in the same words.
-
-What of LossLake itself decides how a source is read, as one digest: it changes with every line of that code.
+not certain is read. What the remembered ingest reported is reported again, in the same words.
 """
 
 from __future__ import annotations
@@ -39,35 +37,13 @@ from losslake_schema.names import Study
 from losslake_schema.registry import CollectionFacts, Goal
 
 _PACKAGES = (losslake_ingest, losslake_schema, losslake.lake)
-_LEFT_OUT = "__pycache__"
-
-
-@functools.cache
-def deciding_code() -> str:
-    """The sha256 over every file of the packages that read logs and say what a measurement is."""
-    digest = hashlib.sha256()
-    for package in _PACKAGES:
-        for folder in sorted(map(Path, package.__path__)):
-            for file in sorted(folder.rglob("*")):
-                if file.is_file() and _LEFT_OUT not in file.parts:
-                    data = file.read_bytes()
-                    digest.update(f"{file.relative_to(folder.parent)}\0{len(data)}\0".encode())
-                    digest.update(data)
-    return digest.hexdigest()
-
-
-def are_ours(formats: Collection[Format]) -> bool:
-    """Whether all of these formats are LossLake's own: the code of others may change without a sign."""
-    return all(type(one).__module__.partition(".")[0] == losslake_ingest.__name__ for one in formats)
-
-
-States = Mapping[str, str]
 _ROWS_AT_ONCE = 500
+States = Mapping[str, str]
 
 
 @dataclass(frozen=True)
-class Told:
-    """What taking in a file told.
+class Remembered:
+    """What reading a file brought.
 
     states: of every study that it says something of, the state in which it left it; empty where it is not stored.
     unchanged: those of them that are stored as it says, with their source digests.
@@ -80,12 +56,16 @@ class Told:
     collections: list[CollectionFacts] = field(default_factory=list)
     goals: list[Goal] = field(default_factory=list)
 
+    def holds_in(self, now: States) -> bool:
+        """Return True if all of its studies are still in the state in which it left them."""
+        return all(now.get(study, "") == state for study, state in self.states.items())
 
-_JSON = TypeAdapter(Told)
+
+_JSON = TypeAdapter(Remembered)
 
 
 @dataclass(frozen=True)
-class Left:
+class StudyStates:
     """The states of all studies in the release that an ingest built upon and in the one that it left.
 
     published: the studies that are new in the latter.
@@ -95,8 +75,8 @@ class Left:
     after: States
     published: Collection[str]
 
-    def is_ours(self, studies: Collection[str]) -> bool:
-        """Whether these studies are as this ingest left them, and no other that came in between changed one."""
+    def are_as_left(self, studies: Collection[str]) -> bool:
+        """Return True if these studies are as this ingest left them, and no other that came in between changed one."""
         kept = [study for study in studies if study not in self.published]
         return all(self.before.get(study) == self.after.get(study) for study in kept)
 
@@ -119,46 +99,45 @@ class Memory:
         known = self._lake.read(lambda session: session.get(RememberedSource, manner))
         if known is None or known.size != source.total_bytes or known.sha256 != source.expected_sha256():
             return None
-        told = _JSON.validate_json(known.told)
-        now = states(files)
-        if any(now.get(study, "") != state for study, state in told.states.items()):
+        brought = _JSON.validate_json(known.told)
+        if not brought.holds_in(states(files)):
             return None
         return Offer(
             source,
-            told.report,
-            {facts.collection: facts for facts in told.collections},
-            told.goals,
+            brought.report,
+            {facts.collection: facts for facts in brought.collections},
+            brought.goals,
             known.sha256,
-            unchanged={Study.parse(study): digest for study, digest in told.unchanged.items()},
-            quarantined=told.quarantined,
+            unchanged={Study.parse(study): digest for study, digest in brought.unchanged.items()},
+            quarantined=brought.quarantined,
             is_recalled=True,
         )
 
-    def remember(self, offer: Offer, stored: Collection[Study], left: Left) -> None:
-        """Keep what a source told, if it was read whole; no other source of its ingest may have had its studies.
+    def remember(self, offer: Offer, stored: Collection[Study], studies: StudyStates) -> None:
+        """Keep what a completely read source brought; no other source of its ingest may have had its studies.
 
         stored: the studies of the ingest that are stored now as they were offered.
         """
         size, sha256 = offer.source.total_bytes, offer.sha256
         if size is None or sha256 is None or not offer.is_certain or offer.broken is not None:
             return
-        if not left.is_ours(offer.studies) or any(q.rule == Rule.DAMAGED_FILE for q in offer.quarantined):
+        if not studies.are_as_left(offer.studies) or any(q.rule == Rule.DAMAGED_FILE for q in offer.quarantined):
             return  # what can't be read today may be readable tomorrow
         manner = self._manner(offer.source)
         if manner is None:
             return
-        own = {study: digest for study, digest in offer.unchanged.items() if study not in offer.changes}
-        own |= {study: change.source_digest for study, change in offer.changes.items() if study in stored}
-        told = Told(
+        unchanged = {study: digest for study, digest in offer.unchanged.items() if study not in offer.changes}
+        unchanged |= {study: change.source_digest for study, change in offer.changes.items() if study in stored}
+        brought = Remembered(
             offer.report,
-            {study: left.after.get(study, "") for study in sorted(offer.studies)},
-            {str(study): digest for study, digest in own.items()},
+            {study: studies.after.get(study, "") for study in sorted(offer.studies)},
+            {str(study): digest for study, digest in unchanged.items()},
             offer.quarantined,
             list(offer.collections.values()),
             list(offer.goals),
         )
-        text = _JSON.dump_json(told).decode()
-        if _JSON.validate_json(text) != told:
+        text = _JSON.dump_json(brought).decode()
+        if _JSON.validate_json(text) != brought:
             return
         # Another ingest may remember the same at once; and what is not remembered is only read again.
         with suppress(SQLAlchemyError), Session(self._lake.engine) as session:
@@ -181,11 +160,7 @@ def forget(lake: Lake, only_look: bool) -> int:
     rows = _remembered(lake)
     newest = lake.newest_release()  # read after the rows: what is remembered of a release comes after it
     now = states(lake.files(newest)) if newest is not None else {}
-    gone = [
-        manner
-        for manner, told in rows
-        if any(now.get(study, "") != state for study, state in _JSON.validate_json(told).states.items())
-    ]
+    gone = [manner for manner, text in rows if not _JSON.validate_json(text).holds_in(now)]
     if gone and not only_look:
         with Session(lake.engine) as session:
             for start in range(0, len(gone), _ROWS_AT_ONCE):
@@ -203,17 +178,14 @@ def follow(lake: Lake, moved: Mapping[str, tuple[str, str]]) -> None:
     rows = _remembered(lake)
     with suppress(SQLAlchemyError), Session(lake.engine) as session:
         for manner, text in rows:
-            told = _JSON.validate_json(text)
-            now = {study: _followed(state, moved.get(study)) for study, state in told.states.items()}
-            if now != told.states:
-                new = _JSON.dump_json(replace(told, states=now)).decode()
+            brought = _JSON.validate_json(text)
+            changes = ((study, state, moved.get(study)) for study, state in brought.states.items())
+            now = {study: move[1] if move and move[0] == state else state for study, state, move in changes}
+            if now != brought.states:
+                new = _JSON.dump_json(replace(brought, states=now)).decode()
                 same = (RememberedSource.manner == manner) & (RememberedSource.told == text)
                 session.execute(update(RememberedSource).where(same).values(told=new))
         session.commit()
-
-
-def _followed(state: str, moved: tuple[str, str] | None) -> str:
-    return moved[1] if moved is not None and moved[0] == state else state
 
 
 def _remembered(lake: Lake) -> Sequence[tuple[str, str]]:
@@ -223,9 +195,36 @@ def _remembered(lake: Lake) -> Sequence[tuple[str, str]]:
 
 
 def states(files: Sequence[DataFile]) -> dict[str, str]:
-    """What tells whether a study was written anew: a digest over the names of its data files, which no other gets."""
-    paths: dict[str, list[str]] = defaultdict(list)
+    """Return what shows that a study was written anew: a digest over its data files' names, which no others get."""
+    return {
+        str(study): hashlib.sha256("\n".join(sorted(file.path for file in own)).encode()).hexdigest()
+        for study, own in files_by_study(files).items()
+    }
+
+
+def files_by_study(files: Sequence[DataFile]) -> dict[Study, list[DataFile]]:
+    """Return the data files of each study."""
+    of_study: dict[Study, list[DataFile]] = defaultdict(list)
     for file in files:
         if file.study is not None:
-            paths[str(file.study)].append(file.path)
-    return {study: hashlib.sha256("\n".join(sorted(own)).encode()).hexdigest() for study, own in paths.items()}
+            of_study[file.study].append(file)
+    return dict(of_study)
+
+
+@functools.cache
+def deciding_code() -> str:
+    """Return the sha256 over every file of the packages that read logs and say what a measurement is."""
+    digest = hashlib.sha256()
+    for package in _PACKAGES:
+        for folder in sorted(map(Path, package.__path__)):
+            for file in sorted(folder.rglob("*")):
+                if file.is_file() and "__pycache__" not in file.parts:
+                    data = file.read_bytes()
+                    digest.update(f"{file.relative_to(folder.parent)}\0{len(data)}\0".encode())
+                    digest.update(data)
+    return digest.hexdigest()
+
+
+def are_ours(formats: Collection[Format]) -> bool:
+    """Return True if all of these formats are LossLake's own: the code of others may change without a sign."""
+    return all(type(one).__module__.partition(".")[0] == losslake_ingest.__name__ for one in formats)

@@ -1,9 +1,9 @@
-"""Taking in one source: its parts are converted by an engine, and come together as changes to studies."""
+"""Read one source: an engine converts its parts, and they come together as changes to studies."""
 
 from __future__ import annotations
 
 import time
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, field
 
@@ -11,10 +11,9 @@ import pyarrow as pa
 
 from losslake.lake.data_files import Written, studies_in
 from losslake_ingest.changes import StudyChange, WrittenPart
-from losslake_ingest.engine import Converted, Engine, Known, Task
-from losslake_ingest.gather import RunsPart
-from losslake_ingest.numbers import TrialNumbers
-from losslake_ingest.reading import SourceReading, source_report
+from losslake_ingest.engine import Converted, Engine, Outcome, Task
+from losslake_ingest.gather import RunsPart, TrialNumbers
+from losslake_ingest.reading import SourceReading
 from losslake_ingest.report import Progress, Quarantined, SourceReport
 from losslake_ingest.rules import SourceBroken
 from losslake_ingest.sources.member import Source
@@ -56,28 +55,61 @@ class Offer:
         """The data files that were written for it."""
         return [written for change in self.changes.values() for written in change.written]
 
-    def vouch(self) -> None:
+    def verify(self) -> None:
         """Raise SourceBroken when a source's bytes came from elsewhere and are not those that were promised."""
         if self.source.is_streamed and not self.is_recalled:
             self.sha256 = self.source.sha256()
 
+    def add(self, part: StudyPart, outcome: Outcome) -> None:
+        """Add what became of a part."""
+        result = outcome.result
+        if isinstance(result, Quarantined):
+            self.quarantined.append(result)
+            return
+        if result is None:
+            self.unchanged[part.study] = source_digest(part.reader_version, outcome.files)
+            self.quarantined.extend(outcome.quarantined_again)
+            return
+        if part.study not in self.changes:
+            adds = isinstance(part, RunsPart)
+            self.changes[part.study] = StudyChange(part.study, self.source.name, part.format, part.reader_version, adds)
+        change = self.changes[part.study]
+        change.parts.append(result)
+        change.source_files.update(outcome.files)
+        self.quarantined.extend(result.quarantined)
 
-def take_in(engine: Engine, reading: SourceReading, stored: Stored, progress: Progress) -> Offer:
+
+class Stored:
+    """What the newest release holds, as far as it tells whether a part brings anything new.
+
+    studies: the release's table `studies`.
+    """
+
+    def __init__(self, studies: pa.Table, numbers: TrialNumbers) -> None:
+        self._source_digests = studies_in(studies, "source_digest")
+        self._n_quarantined = studies_in(studies, "n_quarantined")
+        self._numbers = numbers
+
+    def task(self, part: StudyPart) -> Task:
+        """Return the task to convert a part, on top of what is stored of its study."""
+        digest = self._source_digests.get(part.study)
+        content = self._numbers.content(part.study) if isinstance(part, RunsPart) and digest is not None else {}
+        return Task(part, digest, bool(self._n_quarantined.get(part.study)), content)
+
+
+def ingest_source(engine: Engine, reading: SourceReading, stored: Stored, progress: Progress) -> Offer:
     """Read a source to its end, or to where it breaks; a study offered with the same bytes again is not converted."""
     source = reading.source
-    offer = Offer(source, source_report(reading))
+    offer = Offer(source, reading.report())
     progress.begin(source.name, source.total_bytes)
-    meter = _Meter(source, progress)
     with ThreadPoolExecutor(1, "fingerprint") as pool:
         fingerprint = pool.submit(source.sha256) if not source.is_streamed else None
-        tasks = (Task(part, stored.of(part)) for part in _parts(offer, reading))
-        for done in engine.converted(tasks, reading.source.takes_all_cores):
-            _add(offer, done)
-            meter.add(done)
+        tasks = (stored.task(part) for part in _parts(offer, reading))
+        for part, outcome in _reported(engine.converted(tasks, source.takes_all_cores), source, progress):
+            offer.add(part, outcome)
         offer.sha256 = fingerprint.result() if fingerprint else None
-    meter.finish()
     offer.is_certain = source.is_as_opened()
-    offer.report, offer.collections, offer.goals = source_report(reading), reading.collections, tuple(reading.goals)
+    offer.report, offer.collections, offer.goals = reading.report(), reading.collections, tuple(reading.goals)
     return offer
 
 
@@ -93,63 +125,16 @@ def _parts(offer: Offer, reading: SourceReading) -> Iterator[StudyPart]:
         offer.broken = f"{offer.source.name}: {error}"
 
 
-class Stored:
-    """What the newest release holds, as far as it tells whether a part brings anything new.
-
-    studies: the release's table `studies`.
-    """
-
-    def __init__(self, studies: pa.Table, numbers: TrialNumbers) -> None:
-        self.source_digests = studies_in(studies, "source_digest")
-        self._n_quarantined = studies_in(studies, "n_quarantined")
-        self._numbers = numbers
-
-    def of(self, part: StudyPart) -> Known:
-        """What it holds of a part's study."""
-        study = part.study
-        content = self._numbers.content(study) if isinstance(part, RunsPart) and study in self.source_digests else {}
-        return Known(self.source_digests.get(study), bool(self._n_quarantined.get(study)), content)
-
-
-def _add(offer: Offer, done: Converted) -> None:
-    part, outcome = done.part, done.outcome
-    if isinstance(outcome.result, Quarantined):
-        offer.quarantined.append(outcome.result)
-        return
-    if outcome.result is None:
-        offer.unchanged[part.study] = source_digest(part.reader_version, outcome.files)
-        offer.quarantined.extend(outcome.quarantined_again)
-        return
-    change = offer.changes.setdefault(
-        part.study,
-        StudyChange(part.study, offer.source.name, part.format, part.reader_version, isinstance(part, RunsPart)),
-    )
-    change.parts.append(outcome.result)
-    change.source_files.update(outcome.files)
-    offer.quarantined.extend(outcome.result.quarantined)
-
-
-class _Meter:
-    """Tells a Progress how far the source has been read, not too often."""
-
-    def __init__(self, source: Source, progress: Progress) -> None:
-        self._source = source
-        self._progress = progress
-        self._trials = 0
-        self._evaluations = 0
-        self._reported = 0.0
-
-    def add(self, done: Converted) -> None:
-        self._trials += done.part.n_trials
-        result = done.outcome.result
-        if isinstance(result, WrittenPart):
-            self._evaluations += sum(result.trials["n_evaluations"].to_pylist())
-        if time.monotonic() - self._reported > SECONDS_BETWEEN_REPORTS:
-            self._report(self._source.position())
-
-    def finish(self) -> None:
-        self._report(self._source.total_bytes or self._source.position())
-
-    def _report(self, position: int) -> None:
-        self._reported = time.monotonic()
-        self._progress.advance(position, self._trials, self._evaluations)
+def _reported(converted: Iterable[Converted], source: Source, progress: Progress) -> Iterator[Converted]:
+    """Report to a Progress how far the source has been read, not too often."""
+    trials = evaluations = 0
+    reported = 0.0
+    for part, outcome in converted:
+        trials += part.n_trials
+        if isinstance(outcome.result, WrittenPart):
+            evaluations += sum(outcome.result.trials["n_evaluations"].to_pylist())
+        if time.monotonic() - reported > SECONDS_BETWEEN_REPORTS:
+            progress.advance(source.position(), trials, evaluations)
+            reported = time.monotonic()
+        yield part, outcome
+    progress.advance(source.total_bytes or source.position(), trials, evaluations)

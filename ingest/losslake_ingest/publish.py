@@ -1,12 +1,9 @@
-"""Making a release: new files and rows on top of the newest release, published by one INSERT.
-
-The tables that a release holds as one file each: their rows in the next release.
-"""
+"""Make a release: new files and rows on top of the newest release, published by one INSERT."""
 
 from __future__ import annotations
 
 import uuid
-from collections.abc import Callable, Collection, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 
 import pyarrow as pa
@@ -25,98 +22,9 @@ from losslake_schema.names import Study, Workload
 from losslake_schema.registry import CollectionFacts, Goal, collections, goals, metric_named, metrics
 from losslake_schema.tables import COLLECTIONS, GOALS, METRICS, PARTITIONED, STUDIES, STUDY_KEYS, TABLES
 
-_ORDER = [(key, "ascending") for key in STUDY_KEYS]
-
-
-def without_studies(table: pa.Table, replaced: Collection[Study], new: Sequence[pa.Table]) -> pa.Table:
-    """The table without the rows of the replaced studies but with the new ones, in order of study (and trial)."""
-    order = [*_ORDER, ("trial_id", "ascending")] if "trial_id" in table.column_names else _ORDER
-    keys = pc.binary_join_element_wise(*(table[key].cast(pa.string()) for key in STUDY_KEYS), "/")
-    kept = table.filter(pc.invert(pc.is_in(keys, pa.array([str(study) for study in replaced], pa.string()))))
-    combined = pa.concat_tables([kept, *new])
-    return combined.take(pc.sort_indices(combined.select([name for name, _ in order]), order)).combine_chunks()
-
-
-def collection_rows(stored: pa.Table, studies: pa.Table, said: Mapping[str, CollectionFacts]) -> pa.Table:
-    """A row for each collection that has studies: what was said of it now, else what is stored, else what is known.
-
-    What nobody says now stays as it was, field by field.
-    """
-    rows = {row["collection"]: row for row in stored.to_pylist()}
-    result = []
-    for name in sorted(set(studies["collection"].to_pylist())):
-        row = rows.get(name) or _known_collection(name)
-        new = {key: text for key, text in vars(said.get(name, CollectionFacts(name))).items() if text}
-        result.append({**row, **new})
-    return pa.Table.from_pylist(result, COLLECTIONS)
-
-
-def _known_collection(name: str) -> dict[str, str]:
-    known = {c.collection: c for c in collections()}
-    parent = known.get(name) or known.get(name.split("/")[0])
-    return {
-        "collection": name,
-        "title": parent.title if parent else "",
-        "licence": parent.licence if parent else "not stated",
-        "citation": parent.citation if parent else "",
-        "source_url": parent.source_url if parent else "",
-    }
-
-
-def metric_rows(studies: pa.Table) -> pa.Table:
-    """A row for each registered metric, and for each other one that a study measures."""
-    measured = {name for names in studies["metrics"].to_pylist() for name in names}
-    found = [metric_named(name) for name in sorted(measured | set(metrics()))]
-    rows = [
-        {
-            "metric": metric.name,
-            "split": metric.split,
-            "quantity": metric.quantity,
-            "direction": metric.direction,
-            "unit": metric.unit,
-            "description": metric.description,
-        }
-        for metric in found
-    ]
-    return pa.Table.from_pylist(rows, METRICS)
-
-
-def goal_rows(stored: pa.Table, studies: pa.Table, said: Sequence[Goal]) -> pa.Table:
-    """A row for each goal: those that LossLake knows, those said now, and the stored ones of workloads that are there.
-
-    A goal is told by its workload, metric and target; said again, it takes the new source.
-    """
-    workloads = {Workload(*row) for row in zip(*(studies[key].to_pylist() for key in STUDY_KEYS[:4]), strict=True)}
-    kept = [
-        Goal(
-            Workload(row["collection"], row["dataset"], row["model"], row["optimizer"]),
-            row["metric"],
-            row["target"],
-            row["source"],
-        )
-        for row in stored.to_pylist()
-    ]
-    known = {(goal.workload, goal.metric, goal.target): goal for goal in goals()}
-    for goal in kept:
-        if goal.workload in workloads:
-            known.setdefault((goal.workload, goal.metric, goal.target), goal)
-    known |= {(goal.workload, goal.metric, goal.target): goal for goal in said if goal.workload in workloads}
-    rows = [
-        {
-            "collection": goal.workload.collection,
-            "dataset": goal.workload.dataset,
-            "model": goal.workload.model,
-            "optimizer": goal.workload.optimizer,
-            "metric": goal.metric,
-            "target": goal.target,
-            "source": goal.source,
-        }
-        for goal in known.values()
-    ]
-    return pa.Table.from_pylist(rows, GOALS)
-
-
 ATTEMPTS = 50
+_ORDER = [(key, "ascending") for key in STUDY_KEYS]
+Ledger = Callable[[frozenset[Study]], Sequence[LedgerEntry]]
 
 
 @dataclass(frozen=True)
@@ -132,10 +40,10 @@ class Published:
 
 
 @dataclass(frozen=True)
-class News:
+class Changes:
     """What is to be published, and the content digests that the studies had when it was put together."""
 
-    changes: Mapping[Study, StudyChange]
+    studies: Mapping[Study, StudyChange]
     based_on: Mapping[Study, str] = field(default_factory=dict)
     collections: Mapping[str, CollectionFacts] = field(default_factory=dict)
     goals: Sequence[Goal] = ()
@@ -145,10 +53,7 @@ class Overtaken(Exception):
     """Another ingest has changed a study to which this one adds: what it adds to has to be read again."""
 
 
-Ledger = Callable[[frozenset[Study]], Sequence[LedgerEntry]]
-
-
-def publish(lake: Lake, news: News, ledger: Ledger, notes: str) -> Published:
+def publish(lake: Lake, changes: Changes, ledger: Ledger, notes: str) -> Published:
     """Publish the changes on top of the newest release, as far as they change anything.
 
     When another ingest publishes first, the changes are put on top of its release: both land. ledger: the entries for
@@ -157,7 +62,7 @@ def publish(lake: Lake, news: News, ledger: Ledger, notes: str) -> Published:
     branch = f"ingest-{uuid.uuid4().hex}"
     for _ in range(ATTEMPTS):
         base = lake.newest_release()
-        draft = _Draft(lake, base, news)
+        draft = _Draft(lake, base, changes)
         studies = frozenset(draft.changes)
         if not draft.is_new:
             if base is not None:
@@ -165,47 +70,60 @@ def publish(lake: Lake, news: News, ledger: Ledger, notes: str) -> Published:
                 iceberg.settle(lake, base, branch)
             store(lake, None, ledger(studies))
             return Published(None, studies, draft.files.all)
-        release = draft.commit(branch, notes)
-        try:
-            store(lake, release, ledger(studies))
-        except IntegrityError:
-            iceberg.drop_branch(lake, sorted(draft.files.added), branch)
-            continue
-        published = lake.release_ever(release.number) or release
-        iceberg.settle(lake, published, branch)
-        return Published(published, studies, draft.files.all)
+        release = land(lake, draft.commit(branch, notes), ledger(studies), branch, sorted(draft.files.added))
+        if release is not None:
+            return Published(release, studies, draft.files.all)
     raise LossLakeError("other ingests kept publishing first: run the same command again")
+
+
+def land(
+    lake: Lake, release: Release, ledger: Sequence[LedgerEntry], branch: str, tables: Sequence[str]
+) -> Release | None:
+    """Publish a release whose tables are committed to a branch; return None if another release came first."""
+    try:
+        store(lake, release, ledger)
+    except IntegrityError:
+        iceberg.drop_branch(lake, tables, branch)
+        return None
+    published = lake.release_ever(release.number) or release
+    iceberg.settle(lake, published, branch)
+    return published
+
+
+def discard(store: Store, written: Sequence[Written]) -> None:
+    """Delete data files that will not be published."""
+    store.delete([file.file.path for file in written])
 
 
 class _Draft:
     """What the next release would be: the files that go, those that come, and the small tables written anew."""
 
-    def __init__(self, lake: Lake, base: Release | None, news: News) -> None:
+    def __init__(self, lake: Lake, base: Release | None, changes: Changes) -> None:
         self.lake = lake
         self.base = base
         self.files = FileChanges(lake.files(base) if base is not None else [])
         self.stored = {name: self._stored(name) for name in TABLES if name not in (*PARTITIONED, "trials")}
         tables = dict(self.stored)
         stored_digests = studies_in(tables["studies"], "content_digest")
-        changes = news.changes
-        for study, change in changes.items():
-            if change.adds and stored_digests.get(study) != news.based_on.get(study):
+        for study, change in changes.studies.items():
+            if change.adds and stored_digests.get(study) != changes.based_on.get(study):
                 raise Overtaken(str(study))
-        rows = {study: change.study_row() for study, change in changes.items()}
-        self.changes = {s: changes[s] for s, row in rows.items() if stored_digests.get(s) != row["content_digest"]}
+        rows = {study: change.study_row() for study, change in changes.studies.items()}
+        is_new = {study: stored_digests.get(study) != row["content_digest"] for study, row in rows.items()}
+        self.changes = {study: change for study, change in changes.studies.items() if is_new[study]}
         replaced = set(self.changes)
         if replaced:
             new = pa.Table.from_pylist([rows[study] for study in self.changes], STUDIES)
-            tables["studies"] = without_studies(tables["studies"], replaced, [new])
+            tables["studies"] = _without_studies(tables["studies"], replaced, [new])
             trials = list(trials_of(self.changes.values()))
-            tables["trials"] = without_studies(self._stored("trials"), replaced, trials)
+            tables["trials"] = _without_studies(self._stored("trials"), replaced, trials)
         if base is not None or replaced:
-            tables["collections"] = collection_rows(tables["collections"], tables["studies"], news.collections)
-            tables["goals"] = goal_rows(tables["goals"], tables["studies"], news.goals)
+            tables["collections"] = _collection_rows(tables["collections"], tables["studies"], changes.collections)
+            tables["goals"] = _goal_rows(tables["goals"], tables["studies"], changes.goals)
         self.is_new = bool(replaced) or any(not table.equals(tables[name]) for name, table in self.stored.items())
         if self.is_new:
             self._swap_data_files(replaced)
-            tables["metrics"] = metric_rows(tables["studies"])
+            tables["metrics"] = _metric_rows(tables["studies"])
             self.tables = tables
 
     def _stored(self, name: str) -> pa.Table:
@@ -234,6 +152,55 @@ class _Draft:
         self.files.added[name] = [write_small_table(self.lake.store, name, table)]
 
 
-def discard(store: Store, written: Sequence[Written]) -> None:
-    """Delete data files that will not be published."""
-    store.delete([file.file.path for file in written])
+def _without_studies(table: pa.Table, replaced: Collection[Study], new: Sequence[pa.Table]) -> pa.Table:
+    """The table without the rows of the replaced studies but with the new ones, in order of study (and trial)."""
+    order = [*_ORDER, ("trial_id", "ascending")] if "trial_id" in table.column_names else _ORDER
+    keys = pc.binary_join_element_wise(*(table[key].cast(pa.string()) for key in STUDY_KEYS), "/")
+    kept = table.filter(pc.invert(pc.is_in(keys, pa.array([str(study) for study in replaced], pa.string()))))
+    combined = pa.concat_tables([kept, *new])
+    return combined.take(pc.sort_indices(combined.select([name for name, _ in order]), order)).combine_chunks()
+
+
+def _collection_rows(stored: pa.Table, studies: pa.Table, said: Mapping[str, CollectionFacts]) -> pa.Table:
+    """A row for each collection that has studies: what was said of it now, else what is stored, else what is known.
+
+    What nobody says now stays as it was, field by field.
+    """
+    known = {c.collection: c for c in collections()}
+    rows = {row["collection"]: row for row in stored.to_pylist()}
+    result = []
+    for name in sorted(set(studies["collection"].to_pylist())):
+        facts = known.get(name) or known.get(name.split("/")[0]) or CollectionFacts(name, licence="not stated")
+        row = rows.get(name) or vars(facts) | {"collection": name}
+        new = {key: text for key, text in vars(said.get(name, CollectionFacts(name))).items() if text}
+        result.append({**row, **new})
+    return pa.Table.from_pylist(result, COLLECTIONS)
+
+
+def _metric_rows(studies: pa.Table) -> pa.Table:
+    """A row for each registered metric, and for each other one that a study measures."""
+    measured = {name for names in studies["metrics"].to_pylist() for name in names}
+    rows = [{"metric": name, **vars(metric_named(name))} for name in sorted(measured | set(metrics()))]
+    return pa.Table.from_pylist(rows, METRICS)
+
+
+def _goal_rows(stored: pa.Table, studies: pa.Table, said: Sequence[Goal]) -> pa.Table:
+    """A row for each goal: those that LossLake knows, those said now, and the stored ones of workloads that are there.
+
+    A goal is identified by its workload, metric and target; said again, it takes the new source.
+    """
+    keys = STUDY_KEYS[:4]
+    workloads = {Workload(*row) for row in zip(*(studies[key].to_pylist() for key in keys), strict=True)}
+    kept = [
+        Goal(Workload(*(row[key] for key in keys)), row["metric"], row["target"], row["source"])
+        for row in stored.to_pylist()
+    ]
+    known = _by_identity(goals())
+    for identity, goal in _by_identity(goal for goal in kept if goal.workload in workloads).items():
+        known.setdefault(identity, goal)
+    known |= _by_identity(goal for goal in said if goal.workload in workloads)
+    return pa.Table.from_pylist([vars(goal.workload) | vars(goal) for goal in known.values()], GOALS)
+
+
+def _by_identity(goals: Iterable[Goal]) -> dict[tuple[Workload, str, float], Goal]:
+    return {(goal.workload, goal.metric, goal.target): goal for goal in goals}

@@ -1,36 +1,39 @@
-"""Reading one source: its formats are told, its runs placed by the mapping, and parts of studies come out."""
+"""Read one source: its formats are detected, its runs placed by the mapping, and parts of studies come out."""
 
 from __future__ import annotations
 
 import fnmatch
 from collections import Counter
-from collections.abc import Iterator, Mapping
+from collections.abc import Collection, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
 
-from losslake_ingest.detect import Detected, detect
-from losslake_ingest.formats.format import Format
-from losslake_ingest.gather import Gatherer
-from losslake_ingest.mapping.mapping import Lack, LogMapping, Refusal
-from losslake_ingest.mapping.place import PlacedRun, collection_facts, goals_of_study, place
+from losslake_ingest.formats.format import GLIMPSE, Format, Glimpse
+from losslake_ingest.gather import Gatherer, TrialNumbers
+from losslake_ingest.mapping.mapping import MAPPING_NAME, LogMapping
+from losslake_ingest.mapping.place import PlacedRun, collection_facts, goals_of, place
 from losslake_ingest.mapping.side_files import SideFiles
-from losslake_ingest.numbers import TrialNumbers
 from losslake_ingest.report import Quarantined, SourceReport
 from losslake_ingest.request import Request, with_defaults
-from losslake_ingest.rules import SourceBroken
+from losslake_ingest.rules import MissingField, Refusal, SourceBroken
 from losslake_ingest.run_log import RunLog
 from losslake_ingest.sources.database import DatabaseSource
-from losslake_ingest.sources.member import PartOfSource, Source, UntilBreak
+from losslake_ingest.sources.member import Member, PartOfSource, Source, UntilBreak, Wanted
+from losslake_ingest.sources.open import FolderSource
 from losslake_ingest.study import StudyPart
 from losslake_schema.names import Study
 from losslake_schema.registry import CollectionFacts, Goal
 
 UNKNOWN = "no log of a known format is in it: see 'losslake formats', or name one with --format"
+MOST_FILES = 200_000
+MOST_ARCHIVED = 200
+SURE = 0.85
 
 
 class SourceReading:
     """One source being read; what it says of collections, goals and itself is there once its items are drawn.
 
     remarks: how often readers had to decide something. left_out: columns of which nothing says what they are, and of
-    how many runs. lacks: what the mapping has to say, and for how many runs.
+    how many runs. missing: what the mapping has to say, and for how many runs.
     """
 
     def __init__(
@@ -47,7 +50,7 @@ class SourceReading:
         self.detected = self._detect(is_forced=bool(request.formats))
         self.remarks: Counter[str] = Counter()
         self.left_out: Counter[str] = Counter()
-        self.lacks: Counter[Lack] = Counter()
+        self.missing: Counter[MissingField] = Counter()
         self.collections: dict[str, CollectionFacts] = {}
         self.goals: dict[Goal, None] = {}
         self._numbers = numbers
@@ -62,14 +65,14 @@ class SourceReading:
         return detect(self.source, list(self.formats.values()), self._is_wanted)
 
     def _is_wanted(self, path: str) -> bool:
-        mapping = self.mapping
-        if any(path == table.file for table in mapping.lookups):
+        files = self.mapping.files
+        if any(path == table.file for table in self.mapping.lookup):
             return False
-        is_included = not mapping.include or any(fnmatch.fnmatchcase(path, pattern) for pattern in mapping.include)
-        return is_included and not any(fnmatch.fnmatchcase(path, pattern) for pattern in mapping.exclude)
+        is_included = not files.include or any(fnmatch.fnmatchcase(path, pattern) for pattern in files.include)
+        return is_included and not any(fnmatch.fnmatchcase(path, pattern) for pattern in files.exclude)
 
     def items(self) -> Iterator[StudyPart | Quarantined]:
-        """Parts of studies and what is quarantined; raises SourceBroken after everything before the break.
+        """Yield parts of studies and what is quarantined; raises SourceBroken after everything before the break.
 
         A source in which no format finds anything is broken, too.
         """
@@ -85,33 +88,34 @@ class SourceReading:
         mapping = with_defaults(self.mapping, log_format)
         source = self.part(log_format.name)
         gatherer = Gatherer(str(self.source.path), log_format.name, self._numbers, self._units)
-        side = SideFiles.read(source, mapping.side_files)
-        found = UntilBreak(log_format.read(source, mapping))
-        for item in found:
+        side = SideFiles.read(source, mapping.files.side)
+        logs = UntilBreak(log_format.read(source, mapping))
+        for item in logs:
             if isinstance(item, RunLog):
-                placed = self.placed(item, mapping, side)
+                placed = self._placed(item, mapping, side)
                 yield from gatherer.add(placed) if isinstance(placed, PlacedRun) else [placed]
             else:
-                self._note(item, mapping)
+                if not isinstance(item, Quarantined):
+                    self._note(item.study, mapping)
                 yield item
         yield from gatherer.rest()
-        found.tell()
+        logs.tell()
 
     def part(self, name: str) -> Source:
-        """The part of the source that is for a format."""
-        mapping = self.mapping
-        is_whole = len(self.detected.files) == 1 and not (mapping.include or mapping.exclude or mapping.lookups)
+        """Return the part of the source that is for a format."""
+        files = self.mapping.files
+        is_whole = len(self.detected.files) == 1 and not (files.include or files.exclude or self.mapping.lookup)
         if is_whole or isinstance(self.source, DatabaseSource):
             return self.source
         belongs = self.detected.belongs(name)
         return PartOfSource(self.source, lambda path: self._is_wanted(path) and belongs(path))
 
-    def placed(self, log: RunLog, mapping: LogMapping, side: SideFiles) -> PlacedRun | Quarantined:
+    def _placed(self, log: RunLog, mapping: LogMapping, side: SideFiles) -> PlacedRun | Quarantined:
         """The run in its place, or why it has none."""
         try:
             run = place(log, mapping, self._place, side.beside(log.run))
         except Refusal as refusal:
-            self.lacks.update(refusal.lacks)
+            self.missing.update(refusal.missing)
             sha256 = next(iter(log.files.values()), None)
             return Quarantined(str(self.source.path), log.run, refusal.rule, refusal.message, sha256=sha256)
         self.remarks.update(run.remarks)
@@ -121,25 +125,100 @@ class SourceReading:
         self.goals.update(dict.fromkeys(run.goals))
         return run
 
-    def _note(self, item: StudyPart | Quarantined, mapping: LogMapping) -> None:
+    def _note(self, study: Study, mapping: LogMapping) -> None:
         """What the mapping says of a study that a format reads whole."""
-        if not isinstance(item, Quarantined):
-            facts = collection_facts(mapping, item.study)
-            if facts != CollectionFacts(facts.collection):
-                self.collections[facts.collection] = facts
-            self.goals.update(dict.fromkeys(goals_of_study(mapping, item.study)))
+        facts = collection_facts(mapping, study, study.key())
+        if facts != CollectionFacts(facts.collection):
+            self.collections[facts.collection] = facts
+        self.goals.update(dict.fromkeys(goals_of(mapping, study.workload, study.key())))
+
+    def report(self) -> SourceReport:
+        """Return what an ingest reports of the source, as far as it has been read."""
+        detected = self.detected
+        return SourceReport(
+            str(self.source.path),
+            detected.files,
+            detected.others,
+            detected.excluded,
+            detected.is_whole,
+            self.mapping.where,
+            tuple(sorted(self.remarks.items())),
+            tuple(sorted(self.left_out.items())),
+        )
 
 
-def source_report(reading: SourceReading) -> SourceReport:
-    """What an ingest tells of a source that has been read."""
-    detected = reading.detected
-    return SourceReport(
-        str(reading.source.path),
-        detected.files,
-        detected.others,
-        detected.excluded,
-        detected.is_whole,
-        reading.mapping.where,
-        tuple(sorted(reading.remarks.items())),
-        tuple(sorted(reading.left_out.items())),
-    )
+@dataclass(frozen=True)
+class Detected:
+    """Which formats a source is in.
+
+    folders: the formats of each folder that has files of any. files: how many files begin a run, by format. others: how
+    many files no format wants. excluded: how many the mapping leaves out. is_whole: whether every file was looked at.
+    broken: why the source could not be looked through, if so.
+    """
+
+    folders: Mapping[str, Collection[str]] = field(default_factory=dict)
+    files: Mapping[str, int] = field(default_factory=dict)
+    others: int = 0
+    excluded: int = 0
+    is_whole: bool = True
+    broken: str | None = None
+
+    def belongs(self, name: str) -> Wanted:
+        """Return whether a path is for a format: the nearest folder above it that has a format decides."""
+
+        def decide(path: str) -> bool:
+            folder = path
+            while folder:
+                folder = folder.rpartition("/")[0]
+                if folder in self.folders:
+                    return name in self.folders[folder]
+            return True
+
+        return decide
+
+
+def detect(source: Source, formats: Sequence[Format], wanted: Wanted) -> Detected:
+    """Look at the start of each file (in an archive, of the first two hundred) and decide folder by folder.
+
+    A format that is sure of a file by its bytes has its folder alone, the surest of several: event files beside
+    AlgoPerf's CSVs are the same run again.
+    """
+    most = MOST_FILES if isinstance(source, FolderSource) else MOST_ARCHIVED
+    scores: dict[str, dict[str, float]] = {}
+    counts: dict[str, Counter[str]] = {}
+    others = excluded = looked_at = 0
+    broken: str | None = None
+    try:
+        for member in source.members(lambda _: True, GLIMPSE):
+            looked_at += 1
+            if looked_at > most:
+                break
+            if not isinstance(member, Member) or member.path == MAPPING_NAME:
+                continue
+            if not wanted(member.path):
+                excluded += 1
+                continue
+            file = Glimpse(member.path, member.data)
+            scores_of = ((one.detect(file), one.name) for one in formats)
+            score, name = max(scores_of, key=lambda pair: pair[0], default=(0.0, ""))
+            if score <= 0:
+                others += 1
+                continue
+            folder = member.path.rpartition("/")[0]
+            counts.setdefault(folder, Counter())[name] += 1
+            known = scores.setdefault(folder, {})
+            known[name] = max(known.get(name, 0.0), score)
+    except SourceBroken as error:
+        broken = str(error)
+    folders = {folder: _readers(known) for folder, known in scores.items()}
+    files: Counter[str] = Counter()
+    for folder, names in folders.items():
+        for name in names:
+            files[name] += counts[folder][name]
+    return Detected(folders, dict(sorted(files.items())), others, excluded, looked_at <= most, broken)
+
+
+def _readers(scores: Mapping[str, float]) -> Collection[str]:
+    """The formats that read a folder, from how sure each is of one of its files."""
+    surest = max(scores, key=lambda name: scores[name])
+    return (surest,) if scores[surest] >= SURE else tuple(sorted(scores))

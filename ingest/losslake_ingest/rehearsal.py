@@ -10,12 +10,11 @@ from pathlib import Path
 from losslake.lake.data_files import stored_table, studies_in
 from losslake.lake.lake import Lake
 from losslake.lake.store.folder import FolderStore
-from losslake_ingest.mapping.mapping import Lack
-from losslake_ingest.numbers import TrialNumbers
-from losslake_ingest.reading import SourceReading, source_report
+from losslake_ingest.gather import TrialNumbers
+from losslake_ingest.reading import SourceReading
 from losslake_ingest.report import Quarantined, SourceReport
 from losslake_ingest.request import Request
-from losslake_ingest.rules import SourceBroken
+from losslake_ingest.rules import MissingField, SourceBroken
 from losslake_ingest.sources.open import Place, open_source
 from losslake_ingest.study import LoadedPart, StudyRejected
 from losslake_schema.names import Study
@@ -44,7 +43,7 @@ class Rehearsal:
     studies: dict[Study, StudyPlan] = field(default_factory=dict)
     collections: dict[str, CollectionFacts] = field(default_factory=dict)
     goals: dict[Goal, None] = field(default_factory=dict)
-    lacks: Counter[Lack] = field(default_factory=Counter)
+    missing: Counter[MissingField] = field(default_factory=Counter)
     quarantined: list[Quarantined] = field(default_factory=list)
     broken: list[str] = field(default_factory=list)
     sources: list[SourceReport] = field(default_factory=list)
@@ -60,36 +59,36 @@ def rehearse(lake: Lake | None, paths: Sequence[Place], request: Request) -> Reh
     store = lake.store if lake is not None else FolderStore(Path())
     units: Mapping[Study, str] = studies_in(stored_table(store, files, "studies"), "batch_unit")
     numbers = TrialNumbers(store, files)
-    found = Rehearsal()
+    rehearsal = Rehearsal()
     for source in [open_source(path) for path in paths]:
         reading = SourceReading(source, request, numbers, units)
         try:
             for item in reading.items():
                 if isinstance(item, Quarantined):
-                    found.quarantined.append(item)
+                    rehearsal.quarantined.append(item)
                 else:
-                    _plan(found, item.load())
+                    _plan(rehearsal, item.load())
         except StudyRejected as rejection:
-            found.quarantined.append(rejection.reason)
+            rehearsal.quarantined.append(rejection.reason)
             if source.is_streamed:
                 source.sha256()
         except SourceBroken as error:
-            found.broken.append(f"{source.name}: {error}")
-        found.collections.update(reading.collections)
-        found.goals.update(reading.goals)
-        found.lacks.update(reading.lacks)
-        found.sources.append(source_report(reading))
-    return found
+            rehearsal.broken.append(f"{source.name}: {error}")
+        rehearsal.collections.update(reading.collections)
+        rehearsal.goals.update(reading.goals)
+        rehearsal.missing.update(reading.missing)
+        rehearsal.sources.append(reading.report())
+    return rehearsal
 
 
-def _plan(found: Rehearsal, part: LoadedPart) -> None:
+def _plan(rehearsal: Rehearsal, part: LoadedPart) -> None:
     curves = part.curves
-    plan = found.studies.setdefault(part.facts.study, StudyPlan(part.facts.batch_unit))
+    plan = rehearsal.studies.setdefault(part.facts.study, StudyPlan(part.facts.batch_unit))
     plan.metrics.update(curves.values)
     plan.trials += len(part.trials)
     plan.statuses.update(trial.status for trial in part.trials)
     plan.evaluations += len(curves.steps)
-    found.quarantined.extend(part.quarantined)
+    rehearsal.quarantined.extend(part.quarantined)
     if not plan.first_rows and part.trials:
         shown = sorted(curves.values)[:FIRST_METRICS]
         for row in range(min(FIRST_ROWS, int(curves.offsets[1]))):

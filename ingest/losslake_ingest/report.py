@@ -29,12 +29,6 @@ class Quarantined:
         return f"{self.rule}: {where}: {self.message}"
 
 
-def shown(value: object) -> str:
-    """A value from a log as a message may show it: quoted, and not too long."""
-    text = repr(value)
-    return text if len(text) <= 80 else text[:80] + "…"
-
-
 class Progress(Protocol):
     """Hears how an ingest gets on; called from one thread."""
 

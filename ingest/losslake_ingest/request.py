@@ -9,8 +9,7 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 
 from losslake_ingest.formats.format import Format, format_named, formats
-from losslake_ingest.mapping.load import MAPPING_NAME, load_mapping, overlaid, parse_mapping
-from losslake_ingest.mapping.mapping import LogMapping
+from losslake_ingest.mapping.mapping import MAPPING_NAME, LogMapping, load_mapping, overlaid, parse_mapping
 from losslake_ingest.mapping.template import Template
 
 _FOLDER = Path(__file__).parent / "mappings"
@@ -52,7 +51,7 @@ class Request:
 
     def formats_for(self, mapping: LogMapping) -> dict[str, Format]:
         """The formats that may be read; raises UnknownFormat."""
-        names = self.formats or mapping.formats
+        names = self.formats or mapping.files.formats
         return {name: format_named(name) for name in names} if names else formats()
 
 

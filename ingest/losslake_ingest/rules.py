@@ -1,10 +1,11 @@
-"""The rules that what is offered has to keep, by name; what breaks one is quarantined with a reason.
+"""The rules that logs have to keep, by name, and the errors of reading them.
 
-Errors of reading what was offered.
+What breaks a rule is quarantined with a reason.
 """
 
 from __future__ import annotations
 
+from dataclasses import dataclass
 from enum import StrEnum
 
 from losslake_schema.errors import LossLakeError
@@ -45,8 +46,40 @@ class Rule(StrEnum):
     STATUS_UNDECIDED = "status_undecided"
 
 
+@dataclass(frozen=True)
+class MissingField:
+    """Something that a run needs and nothing says; add: the line of the mapping that would say it."""
+
+    what: str
+    add: str
+
+
+class Refusal(Exception):
+    """A run, a table or a file that can't be stored: the rule that it breaks, why, and at which line (from 1).
+
+    missing: the fields that are missing, where that is the cause.
+    """
+
+    def __init__(
+        self, rule: Rule, message: str, line: int | None = None, missing: tuple[MissingField, ...] = ()
+    ) -> None:
+        super().__init__(message)
+        self.rule = rule
+        self.message = message
+        self.line = line
+        self.missing = missing
+
+
+def shown(value: object, at_most: int = 80) -> str:
+    """Return a value from a log as a message may show it: quoted, on one line, and not too long."""
+    if isinstance(value, str):
+        return repr(value if len(value) <= at_most else value[:at_most] + "…")
+    text = repr(value)
+    return text if len(text) <= at_most else text[:at_most] + "…"
+
+
 class SourceBroken(LossLakeError):
-    """A source ended or failed before its end; what came before is whole."""
+    """A source breaks off or can't be read on; what came before is whole."""
 
 
 class UnknownSource(LossLakeError):
@@ -58,4 +91,4 @@ class BadMapping(LossLakeError):
 
 
 class UnknownFormat(LossLakeError):
-    """A log format that is asked for is not there, or none fits."""
+    """A requested log format doesn't exist, or none fits."""

@@ -104,25 +104,23 @@ class StudyRejected(Exception):
 
 
 def is_exact_float(value: object) -> bool:
-    """Whether a value is a number that float64 holds exactly."""
+    """Return True for a number that float64 holds exactly."""
     if isinstance(value, bool) or not isinstance(value, (int, float)):
         return False
     return isinstance(value, float) or abs(value) <= LARGEST_EXACT_INTEGER
 
 
 def source_digest(reader_version: str, files: Mapping[str, str]) -> str:
-    """The sha256 over the reader's version and the sha256 of each source file, in order of path."""
+    """Return the sha256 over the reader's version and the sha256 of each source file, in order of path."""
     text = "".join(f"{path}\0{sha256}\n" for path, sha256 in sorted(files.items()))
     return hashlib.sha256(f"{reader_version}\n{text}".encode()).hexdigest()
 
 
-def trial_digests(part: LoadedPart) -> list[str]:
-    """The content digest of each trial: sha256 over its facts (not its source) and its curve in canonical form."""
-    return digests_of(part.trials, part.curves)
+def trial_digests(trials: Sequence[TrialFacts], curves: Curves) -> list[str]:
+    """Return the content digest of each of these trials, whose curves are in the same order.
 
-
-def digests_of(trials: Sequence[TrialFacts], curves: Curves) -> list[str]:
-    """The content digest of each of these trials, whose curves are in the same order."""
+    It is the sha256 over the trial's facts (not its source) and its curve in canonical form.
+    """
     return [_trial_digest(trial, curves, row) for row, trial in enumerate(trials)]
 
 
@@ -148,7 +146,7 @@ def _trial_digest(trial: TrialFacts, curves: Curves, row: int) -> str:
 
 
 def study_digest(facts: StudyFacts, trials: Mapping[int, str]) -> str:
-    """The content digest of a study: sha256 over its facts and the content digest of each trial, by trial_id."""
-    own = [str(facts.study), facts.batch_unit, facts.train_steps, facts.early_stopping, facts.parameter_configs]
+    """Return the content digest of a study: sha256 over its facts and the content digest of each trial, by trial_id."""
+    about = [str(facts.study), facts.batch_unit, facts.train_steps, facts.early_stopping, facts.parameter_configs]
     text = "".join(f"{trial_id} {digest}\n" for trial_id, digest in sorted(trials.items()))
-    return hashlib.sha256(f"{json.dumps(own)}\n{text}".encode()).hexdigest()
+    return hashlib.sha256(f"{json.dumps(about)}\n{text}".encode()).hexdigest()

@@ -21,14 +21,15 @@ import pyarrow.parquet as pq
 
 from losslake.lake.data_files import Written, keep
 from losslake.lake.store.store import Store
-from losslake_ingest.decimals import Decimals, decimals
 from losslake_ingest.encodings import (
     DICTIONARY,
     DIGITS,
     INTERVALS,
     STEPS,
     VALUES,
+    Decimals,
     Encoding,
+    decimals,
     for_numbers,
     options,
     smallest,

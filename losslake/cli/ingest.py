@@ -21,7 +21,7 @@ if TYPE_CHECKING:
     from losslake_ingest.rehearsal import Rehearsal
     from losslake_ingest.report import Quarantined, SourceReport, Summary
     from losslake_ingest.request import Request
-    from losslake_ingest.sources.source_file import SourceFile
+    from losslake_ingest.sources.member import SourceFile
 
 
 MOST_REASONS = 10
@@ -297,7 +297,7 @@ def _show_collections_and_goals(found: Rehearsal) -> None:
 
 
 def _show_lacks(found: Rehearsal) -> None:
-    lacks = found.lacks.most_common()
+    lacks = found.missing.most_common()
     if lacks:
         say("missing in the mapping (losslake.toml beside the logs, or --map FILE)")
     for lack, runs in lacks[:MOST_LACKS]:

@@ -30,7 +30,7 @@ def map_logs(
     A mapping says what logs leave open: collection, dataset, model, optimizer, batch size, metrics. 'losslake ingest
     --dry-run' shows what it makes of the logs.
     """
-    from losslake_ingest.mapping.load import MAPPING_NAME, load_mapping
+    from losslake_ingest.mapping.mapping import MAPPING_NAME, load_mapping
     from losslake_ingest.mapping.starting import start_mapping
 
     if init:

@@ -155,7 +155,7 @@ def test_another_release_meanwhile_is_what_it_is_put_on_top_of(
 
 
 def test_a_study_that_reads_otherwise_than_it_was_stored_stays(lake: Lake, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(compaction, "digests_of", lambda trials, _: ["0" * 64] * len(trials))
+    monkeypatch.setattr(compaction, "trial_digests", lambda trials, _: ["0" * 64] * len(trials))
     before = stored(lake)
     done = compact(lake)
     assert done.release is None

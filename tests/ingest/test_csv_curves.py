@@ -10,8 +10,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from losslake_ingest.csv_curves import read_curves
 from losslake_ingest.rules import Rule
+from losslake_ingest.tables.csv_curves import read_curves
 
 HEADER = b"step,val/cross_entropy_error,val/classification_error\n"
 GOOD = HEADER + b"0,1.5,0.5\n10,1.25,0.25\n"

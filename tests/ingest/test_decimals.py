@@ -10,7 +10,7 @@ import pytest
 from hypothesis import example, given
 from hypothesis import strategies as st
 
-from losslake_ingest.decimals import MOST_DIGITS, Decimals, Notation, decimals, notation_of
+from losslake_ingest.encodings import MOST_DIGITS, Decimals, Notation, decimals, notation_of
 
 printed = st.decimals(min_value=0, max_value=10**6, places=6).map(lambda number: float(f"{number:.6g}"))
 odd = st.sampled_from([math.nan, math.inf, -math.inf, 0.0, -0.0, 5e-324, 2.2250738585072014e-308, 1.7e308, 0.1, -0.1])

@@ -7,8 +7,8 @@ from pathlib import Path
 import pytest
 
 from losslake.lake.lake import Lake
-from losslake_ingest.detect import detect
 from losslake_ingest.formats.format import formats
+from losslake_ingest.reading import detect
 from losslake_ingest.rules import UnknownFormat
 from losslake_ingest.run import ingest
 from losslake_ingest.sources.open import open_source

@@ -16,7 +16,7 @@ from losslake_ingest import run as running
 from losslake_ingest.engine import Engine
 from losslake_ingest.formats.tables import CSV as CSV
 from losslake_ingest.memory import Memory, are_ours
-from losslake_ingest.offer import take_in
+from losslake_ingest.offer import ingest_source
 from losslake_ingest.reading import SourceReading
 from losslake_ingest.report import Summary
 from losslake_ingest.request import Request
@@ -60,9 +60,9 @@ def was_read(monkeypatch: pytest.MonkeyPatch) -> Callable[..., list[str]]:
 
     def spy(engine: Engine, reading: SourceReading, *others: object) -> object:
         read.append(reading.source.path.name)
-        return take_in(engine, reading, *others)  # type: ignore[arg-type]
+        return ingest_source(engine, reading, *others)  # type: ignore[arg-type]
 
-    monkeypatch.setattr(running, "take_in", spy)
+    monkeypatch.setattr(running, "ingest_source", spy)
 
     def offered(lake: Lake, *paths: Path, request: Request = PLAIN) -> list[str]:
         read.clear()

@@ -18,11 +18,10 @@ import numpy as np
 from losslake_ingest.formats.format import Glimpse, defaults_of
 from losslake_ingest.mapping.mapping import LogMapping
 from losslake_ingest.report import Quarantined
-from losslake_ingest.rules import Rule
+from losslake_ingest.rules import Refusal, Rule
 from losslake_ingest.run_log import LoggedGoal, LoggedRows, RunLog, Scalar
 from losslake_ingest.sources.member import Refused, Source, UntilBreak
 from losslake_ingest.tables.csv_table import read_csv
-from losslake_ingest.tables.table import BadTable
 from losslake_schema.reached import Flags
 
 ALL, EVALUATIONS = "measurements.csv", "eval_measurements.csv"
@@ -136,7 +135,7 @@ class _TrialFiles:
             return None
         try:
             table = read_csv(self.files[name])
-        except BadTable as fault:
+        except Refusal as fault:
             raise _BadFile(name, fault) from None
         for sentence, count in table.remarks.items():
             remarks[sentence] = remarks.get(sentence, 0) + count
@@ -157,7 +156,7 @@ class _TrialFiles:
 
 
 class _BadFile(Exception):
-    def __init__(self, name: str, fault: BadTable) -> None:
+    def __init__(self, name: str, fault: Refusal) -> None:
         super().__init__(name)
         self.name = name
         self.fault = fault

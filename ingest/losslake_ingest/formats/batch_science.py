@@ -15,13 +15,13 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
-from losslake_ingest.csv_curves import read_curves
 from losslake_ingest.formats.format import Glimpse
 from losslake_ingest.mapping.mapping import LogMapping
-from losslake_ingest.report import Quarantined, shown
-from losslake_ingest.rules import Rule
+from losslake_ingest.report import Quarantined
+from losslake_ingest.rules import Refusal, Rule, shown
 from losslake_ingest.sources.member import Refused, Source, UntilBreak
 from losslake_ingest.study import LoadedPart, StudyFacts, StudyRejected, TrialFacts, is_exact_float
+from losslake_ingest.tables.csv_curves import read_curves
 from losslake_schema.names import LARGEST_INTEGER, Study, Workload, natural_number, why_bad_name
 from losslake_schema.registry import collections
 from losslake_schema.tables import STATUSES
@@ -94,20 +94,19 @@ class BatchSciencePart:
         for files in self.trials.values():
             try:
                 trials.append(self._trial_facts(files))
-            except _Refusal as refusal:
+            except Refusal as refusal:
                 quarantined.append(self._quarantined(f"{files.folder}/metadata.json", refusal, files.trial_id))
         curves, good, faults = read_curves([self.trials[trial.trial_id].curve or b"" for trial in trials])
         for position, fault in sorted(faults.items()):
             files = self.trials[trials[position].trial_id]
-            path, broken = f"{files.folder}/measurements.csv", _Refusal(fault.rule, fault.message)
-            quarantined.append(self._quarantined(path, broken, files.trial_id, fault.line))
+            quarantined.append(self._quarantined(f"{files.folder}/measurements.csv", fault, files.trial_id))
         return LoadedPart(facts, [trials[position] for position in good], curves, quarantined)
 
-    def _quarantined(
-        self, path: str, refusal: _Refusal, trial_id: int | None = None, line: int | None = None
-    ) -> Quarantined:
+    def _quarantined(self, path: str, refusal: Refusal, trial_id: int | None = None) -> Quarantined:
         sha256 = self.file_digests().get(path.removeprefix(f"{self.folder}/"))
-        return Quarantined(self.source, path, refusal.rule, refusal.message, line, str(self.study), trial_id, sha256)
+        return Quarantined(
+            self.source, path, refusal.rule, refusal.message, refusal.line, str(self.study), trial_id, sha256
+        )
 
     def _study_facts(self) -> StudyFacts:
         """What study.json says; raises StudyRejected, because then nothing can be said of the trials either."""
@@ -116,12 +115,12 @@ class BatchSciencePart:
             self._check_agreement(document)
             configs = document.get("parameter_configs") or {}
             if not isinstance(configs, (dict, list)):
-                raise _Refusal(Rule.BAD_FIELD, "parameter_configs is neither an object nor a list")
+                raise Refusal(Rule.BAD_FIELD, "parameter_configs is neither an object nor a list")
             train_steps = _integer(document, "train_steps")
             early_stopping = document.get("early_stopping", False)
             if not isinstance(early_stopping, bool):
-                raise _Refusal(Rule.BAD_FIELD, f"early_stopping is {early_stopping!r}, not true or false")
-        except _Refusal as refusal:
+                raise Refusal(Rule.BAD_FIELD, f"early_stopping is {early_stopping!r}, not true or false")
+        except Refusal as refusal:
             raise StudyRejected(self._quarantined(f"{self.folder}/study.json", refusal)) from None
         return StudyFacts(self.study, "examples", train_steps, early_stopping, json.dumps(configs, sort_keys=True))
 
@@ -130,12 +129,12 @@ class BatchSciencePart:
         batch_size = _integer(document, "batch_size")
         if batch_size != self.study.batch_size:
             message = f"batch_size is {batch_size}, its folder says {self.study.batch_size}: correct one of them"
-            raise _Refusal(Rule.BATCH_SIZE_DISAGREES, message)
+            raise Refusal(Rule.BATCH_SIZE_DISAGREES, message)
         for name in ("dataset", "model", "optimizer"):
             stated, expected = document.get(name), getattr(self.study.workload, name)
             if stated != expected and not (name == "dataset" and self._is_subset_of(stated)):
                 message = f"{name} is {shown(stated)}, its folder says {expected!r}: correct one of them"
-                raise _Refusal(Rule.WORKLOAD_DISAGREES, message)
+                raise Refusal(Rule.WORKLOAD_DISAGREES, message)
 
     def _is_subset_of(self, dataset: object) -> bool:
         """Whether the folder is that of a part of a data set: imagenet_half_images, which may say where it is kept."""
@@ -150,13 +149,13 @@ class BatchSciencePart:
         trial_id = _integer(document, "trial_id")
         if trial_id != files.trial_id:
             message = f"trial_id is {trial_id}, its folder says {files.trial_id}: correct one of them"
-            raise _Refusal(Rule.TRIAL_ID_DISAGREES, message)
+            raise Refusal(Rule.TRIAL_ID_DISAGREES, message)
         status = document.get("status")
         if status not in STATUSES:
-            raise _Refusal(Rule.UNKNOWN_STATUS, f"status is {shown(status)}, not one of {', '.join(STATUSES)}")
+            raise Refusal(Rule.UNKNOWN_STATUS, f"status is {shown(status)}, not one of {', '.join(STATUSES)}")
         given = document.get("parameters", {})
         if not isinstance(given, dict):
-            raise _Refusal(Rule.BAD_FIELD, "parameters is not an object")
+            raise Refusal(Rule.BAD_FIELD, "parameters is not an object")
         numbers = {name: float(value) for name, value in given.items() if is_exact_float(value)}
         others = {name: json.dumps(value, sort_keys=True) for name, value in given.items() if name not in numbers}
         sha256 = self.file_digests()[f"{trial_id}/measurements.csv"]
@@ -164,33 +163,24 @@ class BatchSciencePart:
         return TrialFacts(trial_id, str(status), _integer(document, "steps"), numbers, others, source, sha256)
 
 
-class _Refusal(Exception):
-    """A file that can't be accepted: the rule it breaks and why."""
-
-    def __init__(self, rule: Rule, message: str) -> None:
-        super().__init__(message)
-        self.rule = rule
-        self.message = message
-
-
 def _json_object(data: bytes) -> dict[str, Any]:
     if len(data) > _LARGEST_JSON:
-        raise _Refusal(Rule.FILE_TOO_LARGE, f"{len(data):,} bytes of JSON; at most {_LARGEST_JSON:,} are read")
+        raise Refusal(Rule.FILE_TOO_LARGE, f"{len(data):,} bytes of JSON; at most {_LARGEST_JSON:,} are read")
     try:
         document = json.loads(data)
         if b"\\u" in data:
             json.dumps(document, ensure_ascii=False).encode()  # a lone surrogate is no text that could be stored
     except (ValueError, RecursionError) as error:
-        raise _Refusal(Rule.BAD_JSON, f"this is no JSON ({shown(str(error))})") from None
+        raise Refusal(Rule.BAD_JSON, f"this is no JSON ({shown(str(error))})") from None
     if not isinstance(document, dict):
-        raise _Refusal(Rule.BAD_JSON, "the JSON is not an object")
+        raise Refusal(Rule.BAD_JSON, "the JSON is not an object")
     return document
 
 
 def _integer(document: Mapping[str, Any], name: str) -> int:
     value = document.get(name)
     if isinstance(value, bool) or not isinstance(value, int) or not 0 <= value <= LARGEST_INTEGER:
-        raise _Refusal(Rule.BAD_FIELD, f"{name} is {shown(value)}, not an integer from 0 to 2^63 - 1")
+        raise Refusal(Rule.BAD_FIELD, f"{name} is {shown(value)}, not an integer from 0 to 2^63 - 1")
     return value
 
 

@@ -280,7 +280,7 @@ def _fault(log: _Log, mapping: LogMapping) -> tuple[Rule, str] | None:
 
 def _doubtful_epochs(columns: Mapping[str, _Column], mapping: LogMapping) -> tuple[Rule, str] | None:
     """Some submitters log samples or steps as epoch_num; whoever maps them has to say so."""
-    counts = next((axis.counts for axis in mapping.axes if axis.column == "epoch_num"), "epochs")
+    counts = next((axis.counts for axis in mapping.axis if axis.column == "epoch_num"), "epochs")
     if counts != "epochs":
         return None
     for key, column in columns.items():

@@ -9,14 +9,13 @@ from typing import Any
 from losslake_ingest.formats.format import GLIMPSE, Glimpse, defaults_of
 from losslake_ingest.mapping.mapping import LogMapping
 from losslake_ingest.report import Quarantined
-from losslake_ingest.rules import Rule
+from losslake_ingest.rules import Refusal, Rule
 from losslake_ingest.run_log import RunLog
 from losslake_ingest.sources.member import Refused, Source, plain
-from losslake_ingest.tables.csv_rows import find_layout, is_number
+from losslake_ingest.tables.csv_rows import find_layout
 from losslake_ingest.tables.csv_table import read_csv
 from losslake_ingest.tables.json_table import parse_line, read_json_lines, starts_with_objects
-from losslake_ingest.tables.runs import TableFile, runs_of
-from losslake_ingest.tables.table import BadTable, Table
+from losslake_ingest.tables.table import Table, TableFile, is_number, runs_of
 
 Parse = Callable[[str, bytes, str | None], Table | None]
 
@@ -28,8 +27,8 @@ def read_tables(
 
     Side files and lookup tables of the mapping are not logs.
     """
-    sides = set(mapping.side_files)
-    lookups = {plain(lookup.file) for lookup in mapping.lookups}
+    sides = set(mapping.files.side)
+    lookups = {plain(lookup.file) for lookup in mapping.lookup}
     seen: set[str] = set()
 
     def is_wanted(path: str) -> bool:
@@ -46,12 +45,12 @@ def read_tables(
             continue
         seen.add(member.path)
         try:
-            table = parse(member.path, member.data, mapping.run_column or None)
-        except BadTable as fault:
+            table = parse(member.path, member.data, mapping.run.column or None)
+        except Refusal as fault:
             yield file.quarantined(fault.rule, fault.message, fault.line)
             continue
         if table is not None:
-            yield from runs_of(table, file, mapping.run_column or None)
+            yield from runs_of(table, file, mapping.run.column or None)
 
 
 _ENDINGS = (".csv", ".tsv")
@@ -73,7 +72,7 @@ class WideCsv:
             return 0.0
         try:
             layout = find_layout(file.start)
-        except BadTable:
+        except Refusal:
             return 0.0
         if len(layout.names) < 2:
             return 0.0

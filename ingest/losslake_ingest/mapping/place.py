@@ -1,7 +1,4 @@
-"""Placing a run: its study, trial, curve, goals and collection, from what the log and the mapping say.
-
-The fields of a run: what its path, its log, files beside it, lookup tables and the mapping say, in that order.
-"""
+"""Placing a run: its study, trial, curve, goals and collection, from what the log and the mapping say."""
 
 from __future__ import annotations
 
@@ -12,42 +9,18 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
 from losslake_ingest.mapping.evaluations import curve_of
-from losslake_ingest.mapping.mapping import Lack, LogMapping, Refusal
+from losslake_ingest.mapping.mapping import LogMapping
 from losslake_ingest.mapping.metrics import checked_metric
-from losslake_ingest.mapping.template import PathPattern, Template, UnknownField
-from losslake_ingest.report import shown
-from losslake_ingest.rules import Rule
+from losslake_ingest.mapping.template import Template, UnknownField
+from losslake_ingest.rules import MissingField, Refusal, Rule, shown
 from losslake_ingest.run_log import RunLog, Scalar
 from losslake_ingest.study import LARGEST_EXACT_INTEGER, Curves, StudyFacts, is_exact_float
 from losslake_schema.names import Study, Workload, natural_number, why_bad_name
 from losslake_schema.registry import CollectionFacts, Goal
 from losslake_schema.tables import STATUSES
 
-
-def fields_of(log: RunLog, mapping: LogMapping, source: str, side: Mapping[str, Scalar]) -> dict[str, Scalar]:
-    """Every field that a template may take; the first to say a field wins.
-
-    source: the path of the source, under which the run's own path goes on. side: what files beside the log say.
-    """
-    fields: dict[str, Scalar] = {}
-    for layer in (_from_path(mapping.path_patterns, f"{source}/{log.run}"), log.fields, side):
-        fields = {**layer, **fields}
-    for table in mapping.lookups:
-        row = table.rows.get(tuple(_key_text(fields.get(name)) for name in table.keys), {})
-        fields = {**row, **fields}
-    return {**mapping.fields, **fields}
-
-
-def _from_path(patterns: Sequence[PathPattern], path: str) -> Mapping[str, Scalar]:
-    matches = (pattern.match(path) for pattern in patterns)
-    return next((found for found in matches if found is not None), {})
-
-
-def _key_text(value: Scalar | None) -> str:
-    return "" if value is None else str(value)
-
-
 STATUS_ASSUMED = "run whose log doesn't say how it ended: taken as COMPLETE"
+Fields = Mapping[str, Scalar]
 
 
 @dataclass(frozen=True)
@@ -76,141 +49,165 @@ class PlacedRun:
         return hashlib.sha256("".join(self.files[path] for path in sorted(self.files)).encode()).hexdigest()
 
 
-def place(log: RunLog, mapping: LogMapping, source: str, side: Mapping[str, Scalar]) -> PlacedRun:
-    """The place of a run. Raises Refusal with everything that is lacking at once, or with the rule that it breaks."""
-    facts = _Facts(fields_of(log, mapping, source, side))
-    study = _study(facts, mapping)
-    facts.fields.update(study.key())
-    trial_id = _whole(facts, "trial_id", mapping.run.trial_id)
-    found = curve_of(log, mapping, study.batch_size, facts.fields)
-    status, remarks = _status(log, mapping, facts)
-    remarks.update(found.remarks)
-    attributes = {name: json.dumps(value) for name, value in _attributes(log, mapping, facts).items()}
-    if found.computed_steps:
-        attributes["step"] = json.dumps("; ".join(found.computed_steps))
-        axes = sorted({formula.partition(" ")[0] for formula in found.computed_steps})
+def place(log: RunLog, mapping: LogMapping, source: str, side: Fields) -> PlacedRun:
+    """Return the run in its place; raises Refusal with every missing field at once, or with the rule that it breaks.
+
+    source: the path of the source, under which the run's own path goes on. side: what files beside the log say.
+    """
+    fields = _fields_of(log, mapping, source, side)
+    study = _study(fields, mapping)
+    fields.update(study.key())
+    trial_id = _whole(fields, "trial_id", mapping.run.trial_id)
+    trial = curve_of(log, mapping, study.batch_size, fields)
+    status, remarks = _status(log, mapping, fields)
+    remarks.update(trial.remarks)
+    in_paths = {name for pattern in mapping.path.patterns for name in pattern.kinds}
+    kept = {name: fields[name] for name in sorted(in_paths) if name in fields and name not in log.parameters}
+    attributes = {name: json.dumps(value) for name, value in kept.items()}
+    if trial.computed_steps:
+        attributes["step"] = json.dumps("; ".join(trial.computed_steps))
+        axes = sorted({formula.partition(" ")[0] for formula in trial.computed_steps})
         remarks[f"run whose steps are computed from {', '.join(axes)}: the formula is its attribute step"] = 1
-    parameters = {**log.parameters, **facts.known(mapping.parameters)}
+    parameters = {**log.parameters, **_known(fields, mapping.parameters)}
     numbers = {name: float(value) for name, value in parameters.items() if is_exact_float(value)}
     attributes |= {name: json.dumps(value) for name, value in parameters.items() if name not in numbers}
-    unit = facts.text("batch_unit", mapping.run.batch_unit, "examples")
-    train_steps = _whole(facts, "train_steps", mapping.run.train_steps) or 0
+    unit = _filled(fields, "batch_unit", mapping.run.batch_unit or Template("examples"))
+    train_steps = _whole(fields, "train_steps", mapping.run.train_steps) or 0
+    logged = [
+        Goal(study.workload, trial.columns[goal.column], goal.target, goal.source)
+        for goal in log.goals
+        if goal.column in trial.columns
+    ]
     return PlacedRun(
         run=log.run,
         study=study,
-        facts=StudyFacts(study, unit, train_steps, False, "{}"),
+        facts=StudyFacts(study, str(unit), train_steps, False, "{}"),
         trial_id=trial_id,
         status=status,
         parameters=numbers,
         attributes=attributes,
-        curve=found.curve,
+        curve=trial.curve,
         files=log.files,
-        collection=_collection(mapping, facts, study),
-        goals=tuple(_goals(log, mapping, facts, study.workload, found.columns)),
-        left_out=found.left_out,
+        collection=collection_facts(mapping, study, fields),
+        goals=(*logged, *goals_of(mapping, study.workload, fields)),
+        left_out=trial.left_out,
         remarks={**log.remarks, **remarks},
     )
 
 
-def collection_facts(mapping: LogMapping, study: Study) -> CollectionFacts:
-    """What a mapping says of the collection of a study."""
-    return _collection(mapping, _Facts({**study.key()}), study)
+def collection_facts(mapping: LogMapping, study: Study, fields: Fields) -> CollectionFacts:
+    """Return what a mapping says of the collection of a study, as far as the fields are known."""
+    templates = {name: template for name, template in vars(mapping.collection).items() if template and name != "name"}
+    known = {name: str(text) for name, text in _known(fields, templates).items()}
+    return CollectionFacts(study.workload.collection, **known)
 
 
-def goals_of_study(mapping: LogMapping, study: Study) -> list[Goal]:
-    """The goals that a mapping names for a study, whatever its runs say."""
-    return _said_goals(mapping, _Facts({**study.key()}), study.workload)
+def goals_of(mapping: LogMapping, workload: Workload, fields: Fields) -> list[Goal]:
+    """Return the goals of a mapping of which every field is known."""
+    goals = []
+    for goal in mapping.goal:
+        known = _known(fields, vars(goal))
+        if len(known) == 3:
+            metric = checked_metric(str(known["metric"]))
+            goals.append(Goal(workload, metric, _target(known["target"]), str(known["source"])))
+    return goals
 
 
-class _Facts:
-    """The fields of a run, and what templates make of them."""
+def _target(value: Scalar) -> float:
+    try:
+        target = float(value)
+    except ValueError:
+        target = math.nan
+    if not math.isfinite(target):
+        raise Refusal(Rule.BAD_FACT, f"the goal's target is {shown(value)}, not a finite number")
+    return target
 
-    def __init__(self, fields: dict[str, Scalar]) -> None:
-        self.fields = fields
 
-    def text(self, name: str, template: Template | None, default: str) -> str:
-        if template is None:
-            return default
+def _fields_of(log: RunLog, mapping: LogMapping, source: str, side: Fields) -> dict[str, Scalar]:
+    """Every field that a template may take; the first to say a field wins.
+
+    In this order: the path, the log, files beside it, lookup tables, the mapping.
+    """
+    path = f"{source}/{log.run}"
+    matches = (pattern.match(path) for pattern in mapping.path.patterns)
+    in_path: Fields = next((match for match in matches if match is not None), {})
+    fields = {**side, **log.fields, **in_path}
+    for table in mapping.lookup:
+        row = table.rows.get(tuple(str(fields.get(name, "")) for name in table.keys), {})
+        fields = {**row, **fields}
+    return {**mapping.fields, **fields}
+
+
+def _known(fields: Fields, templates: Mapping[str, Template]) -> dict[str, Scalar]:
+    """Those templates filled in of which every field is known."""
+    known = {}
+    for name, template in templates.items():
         try:
-            return str(template.fill(self.fields))
-        except UnknownField as unknown:
-            raise _lacking(((name, unknown),)) from None
-
-    def known(self, templates: Mapping[str, Template]) -> dict[str, Scalar]:
-        """Those templates of which every field is known."""
-        found = {}
-        for name, template in templates.items():
-            try:
-                found[name] = template.fill(self.fields)
-            except UnknownField:
-                continue
-        return found
-
-    def known_text(self, template: Template | None) -> str:
-        found = self.known({"": template}) if template is not None else {}
-        return str(found.get("", ""))
+            known[name] = template.fill(fields)
+        except UnknownField:
+            continue
+    return known
 
 
-def _study(facts: _Facts, mapping: LogMapping) -> Study:
-    """The study; raises Refusal with all that it lacks."""
-    wanted = {
-        "collection": mapping.collection.name,
-        "dataset": mapping.run.dataset,
-        "model": mapping.run.model,
-        "optimizer": mapping.run.optimizer,
-        "batch_size": mapping.run.batch_size,
-    }
-    names: dict[str, Scalar] = {}
-    lacking: list[tuple[str, UnknownField | None]] = []
-    for name, template in wanted.items():
-        given = template or (Template(f"{{{name}}}") if name in facts.fields else None)
+def _filled(fields: Fields, name: str, template: Template) -> Scalar:
+    try:
+        return template.fill(fields)
+    except UnknownField as unknown:
+        raise _missing([(name, unknown)]) from None
+
+
+def _study(fields: Fields, mapping: LogMapping) -> Study:
+    """The study; raises Refusal with everything that is missing for it."""
+    said = {"collection": mapping.collection.name} | vars(mapping.run)
+    values: dict[str, Scalar] = {}
+    missing: list[tuple[str, UnknownField | None]] = []
+    for name in ("collection", "dataset", "model", "optimizer", "batch_size"):
+        template = said[name] or (Template(f"{{{name}}}") if name in fields else None)
         try:
-            if given is None:
-                lacking.append((name, None))
+            if template is None:
+                missing.append((name, None))
             else:
-                names[name] = given.fill(facts.fields)
+                values[name] = template.fill(fields)
         except UnknownField as unknown:
-            lacking.append((name, unknown))
-    if lacking:
-        raise _lacking(lacking)
-    batch_size = names.pop("batch_size")
+            missing.append((name, unknown))
+    if missing:
+        raise _missing(missing)
+    batch_size = values.pop("batch_size")
     whole = _natural(batch_size)
     if not whole:
         raise Refusal(Rule.BAD_FACT, f"the batch size is {shown(batch_size)}, not an integer above 0")
+    names = {name: str(value) for name, value in values.items()}
     for name, text in names.items():
-        for part in str(text).split("/") if name == "collection" else (str(text),):
+        for part in text.split("/") if name == "collection" else (text,):
             why = why_bad_name(part)
             if why:
                 raise Refusal(Rule.BAD_NAME, f"the {name} {shown(text)} {why}: choose another in the mapping")
-    return Study(Workload(*(str(names[key]) for key in ("collection", "dataset", "model", "optimizer"))), whole)
+    return Study(Workload(**names), whole)
 
 
-def _lacking(lacking: list[tuple[str, UnknownField | None]] | tuple[tuple[str, UnknownField | None], ...]) -> Refusal:
-    lacks = tuple(_lack(name, unknown) for name, unknown in lacking)
-    what = " and ".join(filter(None, [", ".join(name for name, _ in lacking[:-1]), lacking[-1][0]]))
-    verb = "is" if len(lacking) == 1 else "are"
-    add = "; ".join(lack.add.partition("   #")[0] for lack in lacks)
-    return Refusal(Rule.MISSING_FACT, f"{what} {verb} not known: add to the mapping: {add}", lacks)
+def _missing(names: Sequence[tuple[str, UnknownField | None]]) -> Refusal:
+    """The refusal of a run for what it lacks, and for each the field that its template takes, if it has one."""
+    fields = tuple(_missing_field(name, unknown) for name, unknown in names)
+    what = " and ".join(filter(None, [", ".join(name for name, _ in names[:-1]), names[-1][0]]))
+    verb = "is" if len(names) == 1 else "are"
+    add = "; ".join(field.add.partition("   #")[0] for field in fields)
+    return Refusal(Rule.MISSING_FACT, f"{what} {verb} not known: add to the mapping: {add}", missing=fields)
 
 
-def _lack(name: str, unknown: UnknownField | None) -> Lack:
+def _missing_field(name: str, unknown: UnknownField | None) -> MissingField:
     if unknown is not None:
         field = unknown.alternatives[0]
-        return Lack(f"{name} takes {{{unknown}}}, which nothing says", f'{field} = "…"   # under [fields]')
+        return MissingField(f"{name} takes {{{unknown}}}, which nothing says", f'{field} = "…"   # under [fields]')
     section, key = ("collection", "name") if name == "collection" else ("run", name)
     example = "64" if name == "batch_size" else '"…"'
-    return Lack(f"{name} is not known", f'{key} = {example}   # under [{section}]: a constant or "{{field}}"')
+    return MissingField(f"{name} is not known", f'{key} = {example}   # under [{section}]: a constant or "{{field}}"')
 
 
-def _whole(facts: _Facts, name: str, template: Template | None) -> int | None:
-    if template is None:
+def _whole(fields: Fields, name: str, template: Template | None) -> int | None:
+    """A number of the run, None where nothing says it; raises Refusal."""
+    if template is None or (name == "train_steps" and not _known(fields, {name: template})):
         return None
-    try:
-        value = template.fill(facts.fields)
-    except UnknownField as unknown:
-        if name == "train_steps":
-            return None
-        raise _lacking(((name, unknown),)) from None
+    value = _filled(fields, name, template)
     whole = _natural(value)
     if whole is None:
         raise Refusal(Rule.BAD_FACT, f"the {name} is {shown(value)}, not an integer from 0 to 2^63 - 1")
@@ -225,57 +222,17 @@ def _natural(value: Scalar) -> int | None:
     return natural_number(str(value))
 
 
-def _status(log: RunLog, mapping: LogMapping, facts: _Facts) -> tuple[str, dict[str, int]]:
-    said: str | None = log.status
-    if mapping.run.status is not None:
-        said = facts.known_text(mapping.run.status) or said
-    if said is None:
+def _status(log: RunLog, mapping: LogMapping, fields: Fields) -> tuple[str, dict[str, int]]:
+    """How the run ended, by the mapping or else the log, and what had to be decided; raises Refusal."""
+    template = mapping.run.status
+    said = str(_known(fields, {"": template}).get("", "")) if template is not None else ""
+    word = said or log.status
+    if word is None:
         return "COMPLETE", {STATUS_ASSUMED: 1}
-    status = mapping.statuses.get(said, said)
+    status = mapping.status.get(word, word)
     if status not in STATUSES:
-        add = f'"{said}" = "COMPLETE"   # or INCOMPLETE or INFEASIBLE, under [status]'
-        message = f"the run ended with {shown(said)}, which is none of {', '.join(STATUSES)}: add to the mapping: {add}"
-        raise Refusal(Rule.UNKNOWN_STATUS, message, (Lack(f"the status {shown(said)} is not known", add),))
+        add = f'"{word}" = "COMPLETE"   # or INCOMPLETE or INFEASIBLE, under [status]'
+        message = f"the run ended with {shown(word)}, which is none of {', '.join(STATUSES)}: add to the mapping: {add}"
+        missing = MissingField(f"the status {shown(word)} is not known", add)
+        raise Refusal(Rule.UNKNOWN_STATUS, message, missing=(missing,))
     return status, {}
-
-
-def _attributes(log: RunLog, mapping: LogMapping, facts: _Facts) -> dict[str, Scalar]:
-    """What the path and the mapping say of the run beside its study: kept with the trial."""
-    used = {name for pattern in mapping.path_patterns for name in pattern.kinds}
-    return {name: facts.fields[name] for name in sorted(used) if name in facts.fields and name not in log.parameters}
-
-
-def _collection(mapping: LogMapping, facts: _Facts, study: Study) -> CollectionFacts:
-    said = mapping.collection
-    templates = {"title": said.title, "licence": said.licence, "citation": said.citation, "source_url": said.source_url}
-    return CollectionFacts(study.workload.collection, *(facts.known_text(template) for template in templates.values()))
-
-
-def _goals(
-    log: RunLog, mapping: LogMapping, facts: _Facts, workload: Workload, columns: Mapping[str, str]
-) -> list[Goal]:
-    """The goals that the log names for its columns, and those of the mapping for which every field is known."""
-    logged = [
-        Goal(workload, columns[goal.column], goal.target, goal.source) for goal in log.goals if goal.column in columns
-    ]
-    return [*logged, *_said_goals(mapping, facts, workload)]
-
-
-def _said_goals(mapping: LogMapping, facts: _Facts, workload: Workload) -> list[Goal]:
-    found = []
-    for goal in mapping.goals:
-        said = facts.known({"metric": goal.metric, "target": goal.target, "source": goal.source})
-        if len(said) == 3:
-            metric = checked_metric(str(said["metric"]))
-            found.append(Goal(workload, metric, _target(said["target"]), str(said["source"])))
-    return found
-
-
-def _target(value: Scalar) -> float:
-    try:
-        target = float(value)
-    except ValueError:
-        target = math.nan
-    if not math.isfinite(target):
-        raise Refusal(Rule.BAD_FACT, f"the goal's target is {shown(value)}, not a finite number")
-    return target

@@ -1,4 +1,4 @@
-"""Compressed streams, told by their first bytes, decompressed on all cores where the format allows it."""
+"""Compressed streams, recognized by their first bytes and decompressed on all cores where the format allows it."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ import bz2
 import gzip
 import lzma
 import zlib
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import ExitStack, contextmanager
 from pathlib import Path
 from typing import IO, Any
@@ -16,7 +16,7 @@ import zstandard
 
 from losslake.lake.machine import cores
 from losslake_ingest.rules import SourceBroken
-from losslake_ingest.sources.source_file import SourceFile
+from losslake_ingest.sources.member import SourceFile
 
 _MAGIC = {
     b"BZh": "bzip2",
@@ -33,17 +33,25 @@ _DAMAGE = (
     OverflowError,
     EOFError,
     OSError,
+    zlib.error,
     lzma.LZMAError,
     zstandard.ZstdError,
-    zlib.error,
 )
 PARALLEL = {"bzip2": rapidgzip.IndexedBzip2File, "gzip": rapidgzip.RapidgzipFile}
 _SMALL_READ = 1 << 16
 _LARGEST_ZSTANDARD_WINDOW = 2**27
+_SERIAL: dict[str, Callable[[IO[bytes]], Any]] = {
+    "bzip2": bz2.BZ2File,
+    "gzip": lambda file: gzip.GzipFile(fileobj=file),
+    "xz": lzma.LZMAFile,
+    "zstandard": lambda file: zstandard.ZstdDecompressor(max_window_size=_LARGEST_ZSTANDARD_WINDOW).stream_reader(
+        file, read_across_frames=True
+    ),
+}
 
 
 def kind_of(file: SourceFile) -> str:
-    """What the first bytes of a file say it is: bzip2, gzip, xz, zstandard, zip, or plain."""
+    """Return what the first bytes of a file say it is: bzip2, gzip, xz, zstandard, zip, or plain."""
     with file.open() as opened:
         start = opened.read(8)
     return next((kind for magic, kind in _MAGIC.items() if start.startswith(magic)), "plain")
@@ -64,24 +72,16 @@ class Decompressed:
         self._stack = stack
         self._delivered = 0
         self._is_slow = path is None and kind in PARALLEL
-        self._stream = self._opened_slowly() if self._is_slow else self._opened(stack)
+        self._stream = self._opened()
 
-    def _opened(self, stack: ExitStack) -> Any:
-        if self._kind in PARALLEL:
-            return stack.enter_context(PARALLEL[self._kind](str(self._path), parallelization=cores()))
-        if self._kind == "xz":
-            return stack.enter_context(lzma.LZMAFile(self._file))
-        if self._kind == "zstandard":
-            decompressor = zstandard.ZstdDecompressor(max_window_size=_LARGEST_ZSTANDARD_WINDOW)
-            return stack.enter_context(decompressor.stream_reader(self._file, read_across_frames=True))
-        return self._file
-
-    def _opened_slowly(self) -> Any:
-        if self._kind == "bzip2":
-            return self._stack.enter_context(bz2.BZ2File(self._file))
-        if self._kind == "gzip":
-            return self._stack.enter_context(gzip.GzipFile(fileobj=self._file))
-        return self._opened(self._stack)
+    def _opened(self) -> Any:
+        if self._kind == "plain":
+            return self._file
+        if self._kind in PARALLEL and not self._is_slow:
+            stream = PARALLEL[self._kind](str(self._path), parallelization=cores())
+        else:
+            stream = _SERIAL[self._kind](self._file)
+        return self._stack.enter_context(stream)
 
     def position(self) -> int:
         """Bytes of the compressed file read so far, about."""
@@ -114,11 +114,11 @@ class Decompressed:
         """Go on from the same place with the standard library, a little at a time."""
         self._is_slow = True
         self._file.seek(0)
-        self._stream = self._opened_slowly()
-        left = self._delivered
-        while left > 0 and (passed := self._next(_SMALL_READ)):
-            left -= len(passed)
-        return passed[left:] if left < 0 else self._next(_SMALL_READ)
+        self._stream = self._opened()
+        remaining = self._delivered
+        while remaining > 0 and (passed := self._next(_SMALL_READ)):
+            remaining -= len(passed)
+        return passed[remaining:] if remaining < 0 else self._next(_SMALL_READ)
 
 
 @contextmanager

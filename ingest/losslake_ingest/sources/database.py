@@ -10,7 +10,7 @@ from sqlalchemy import URL, Connection, NullPool, create_engine, make_url
 from sqlalchemy.exc import ArgumentError, SQLAlchemyError
 
 from losslake_ingest.rules import SourceBroken, UnknownSource
-from losslake_ingest.sources.member import Member, Refused, Wanted
+from losslake_ingest.sources.member import Member, Refused, Source, Wanted
 
 SCHEMES = ("postgresql", "postgres", "postgresql+psycopg", "postgresql+psycopg2")
 _DRIVER = "postgresql+psycopg"
@@ -18,18 +18,15 @@ _HIDDEN = "…"
 
 
 def is_database_url(text: str) -> bool:
-    """Whether a text is the URL of a database that can be a source."""
+    """Return True if a text is the URL of a database that can be a source."""
     return text.partition("://")[0].lower() in SCHEMES and "://" in text
 
 
-class DatabaseSource:
+class DatabaseSource(Source):
     """A PostgreSQL database by its URL, `postgresql://user:password@host/database`.
 
     path is for showing: the URL without user, password and options.
     """
-
-    is_streamed = False
-    takes_all_cores = False
 
     def __init__(self, url: str) -> None:
         if not is_database_url(url):
@@ -40,19 +37,6 @@ class DatabaseSource:
             raise UnknownSource("the URL can't be read: give postgresql://user:password@host/database") from None
         self.path = Path(_shown(self._url))
         self.name = str(self.path)
-        self.total_bytes: int | None = None
-
-    def position(self) -> int:
-        return 0
-
-    def sha256(self) -> str | None:
-        return None
-
-    def expected_sha256(self) -> str | None:
-        return None
-
-    def is_as_opened(self) -> bool:
-        return False
 
     def members(self, wanted: Wanted, first: int | None = None) -> Iterator[Member | Refused]:
         """Nothing: a database has no files."""

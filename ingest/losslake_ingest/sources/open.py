@@ -12,8 +12,18 @@ from typing import IO
 from losslake_ingest.rules import Rule, SourceBroken, UnknownSource
 from losslake_ingest.sources.compression import PARALLEL, Decompressed, decompressed, kind_of
 from losslake_ingest.sources.database import DatabaseSource, is_database_url
-from losslake_ingest.sources.member import LARGEST_FILE, Member, Refused, Source, Wanted, path_trick, plain, too_large
-from losslake_ingest.sources.source_file import LocalFile, SourceFile
+from losslake_ingest.sources.member import (
+    LARGEST_FILE,
+    LocalFile,
+    Member,
+    Refused,
+    Source,
+    SourceFile,
+    Wanted,
+    path_trick,
+    plain,
+    too_large,
+)
 from losslake_ingest.sources.tar import is_tar, read_tar
 
 Place = Path | str | SourceFile
@@ -23,7 +33,7 @@ _LONGEST_PADDING = 1 << 26
 
 
 def open_source(place: Place) -> Source:
-    """The source at a path or URL, or in a file; raises UnknownSource when there is nothing that can be read."""
+    """Return the source at a path or URL, or in a file; raises UnknownSource when there is nothing that can be read."""
     if not isinstance(place, (str, Path)):
         return _source_in(place)
     if is_database_url(str(place)):
@@ -54,16 +64,15 @@ def _source_in(file: SourceFile) -> Source:
     return ZipSource(file) if kind == "zip" else TarSource(file)
 
 
-class _OneFile:
+class _OneFile(Source):
     """What the sources that are one file have in common."""
 
     def __init__(self, file: SourceFile) -> None:
         self._file = file
         self.path = file.path
         self.name = file.name
-        self.total_bytes: int | None = file.size
+        self.total_bytes = file.size
         self.is_streamed = file.is_streamed
-        self.takes_all_cores = False
         self._read = 0
         self._stamp = file.stamp()
 
@@ -124,7 +133,7 @@ class ZipSource(_OneFile):
                 self._read += entry.compress_size
                 trick = path_trick(entry.filename)
                 if trick:
-                    yield Refused(entry.filename, Rule.PATH_TRICK, f"{trick}: the entry was passed over")
+                    yield trick
                 elif (entry.external_attr >> 28) == 0xA:
                     yield Refused(entry.filename, Rule.NOT_A_FILE, "the entry is a symbolic link: pack the file itself")
                 elif not entry.is_dir() and wanted(plain(entry.filename)):
@@ -136,42 +145,21 @@ class ZipSource(_OneFile):
         try:
             with archive.open(entry) as file:
                 data = _at_most(file, LARGEST_FILE) if first is None else file.read(first)
-        except (
-            zipfile.BadZipFile,
-            zlib.error,
-            EOFError,
-            OSError,
-            RuntimeError,
-            NotImplementedError,
-            ValueError,
-        ) as error:
+        except (zipfile.BadZipFile, zlib.error, EOFError, OSError, RuntimeError, ValueError) as error:
             return Refused(path, Rule.DAMAGED_FILE, f"can't be unpacked ({error}): pack the archive again")
         return Member(path, data) if data is not None else too_large(path, entry.file_size)
 
 
-class FolderSource:
+class FolderSource(Source):
     """A folder, walked in order of names; links are not followed."""
-
-    is_streamed = False
-    takes_all_cores = False
 
     def __init__(self, path: Path) -> None:
         self.path = path
         self.name = str(path)
-        self.total_bytes: int | None = None
         self._read = 0
 
     def position(self) -> int:
         return self._read
-
-    def sha256(self) -> str | None:
-        return None
-
-    def expected_sha256(self) -> str | None:
-        return None
-
-    def is_as_opened(self) -> bool:
-        return False
 
     def members(self, wanted: Wanted, first: int | None = None) -> Iterator[Member | Refused]:
         yield from self._walk(self.path, "", wanted, first)

@@ -10,8 +10,16 @@ from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 
 from losslake_ingest.rules import Rule, SourceBroken
-from losslake_ingest.sources.member import LARGEST_FILE, Member, Refused, Wanted, path_trick, plain, too_large
-from losslake_ingest.sources.source_file import SourceFile
+from losslake_ingest.sources.member import (
+    LARGEST_FILE,
+    Member,
+    Refused,
+    SourceFile,
+    Wanted,
+    path_trick,
+    plain,
+    too_large,
+)
 
 BLOCK = 512
 _CHUNK = 1 << 22
@@ -117,7 +125,7 @@ def _examine(header: _Header, wanted: Wanted) -> _Header | Refused | None:
         return None
     trick = path_trick(header.path)
     if trick:
-        return Refused(header.path, Rule.PATH_TRICK, f"{trick}: the entry was passed over")
+        return trick
     if header.kind not in _REGULAR:
         kind = _KINDS.get(header.kind, "of an unknown kind")
         return Refused(header.path, Rule.NOT_A_FILE, f"the entry is {kind}, not a file: pack the file itself")

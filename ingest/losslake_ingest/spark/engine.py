@@ -57,9 +57,9 @@ class SparkEngine:
             running = pool.submit(self._outcomes, before)
             for some in batches(tasks, self._batch_bytes):
                 following = pool.submit(self._outcomes, some)
-                yield from _together(before, running.result())
+                yield from zip((task.part for task in before), running.result(), strict=True)
                 before, running = some, following
-            yield from _together(before, running.result())
+            yield from zip((task.part for task in before), running.result(), strict=True)
 
     def _outcomes(self, tasks: Sequence[Task]) -> list[Outcome]:
         from py4j.protocol import Py4JError
@@ -110,11 +110,6 @@ def _outcome(sent: _Sent) -> Outcome:
 @cache
 def _store(location: Location) -> Store:
     return store_of(location)
-
-
-def _together(tasks: Sequence[Task], outcomes: Sequence[Outcome]) -> Iterator[Converted]:
-    for task, outcome in zip(tasks, outcomes, strict=True):
-        yield Converted(task.part, outcome)
 
 
 def _zipped(packages: Iterable[str]) -> bytes:

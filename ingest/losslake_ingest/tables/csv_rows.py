@@ -7,21 +7,17 @@ from __future__ import annotations
 
 import csv
 import io
-import re
 from collections import Counter
 from collections.abc import Iterator
 from dataclasses import dataclass
 
-from losslake_ingest.rules import Rule
-from losslake_ingest.tables.table import LARGEST_COLUMNS, BadTable, shown
+from losslake_ingest.rules import Refusal, Rule, shown
+from losslake_ingest.tables.table import LARGEST_COLUMNS, is_number
 
 LONGEST_LINE = 1 << 20
 DELIMITERS = ",;\t"
 _MOST_COMMENTS = 10_000
 _UTF8_MARK = b"\xef\xbb\xbf"
-_NUMBER = re.compile(
-    r"[ \t]*[+-]?(?:(?:\d+\.?\d*|\.\d+)(?:e[+-]?\d+)?|nan|inf|infinity)[ \t]*", re.ASCII | re.IGNORECASE
-)
 
 
 @dataclass(frozen=True)
@@ -40,14 +36,14 @@ class Layout:
 
 
 def find_layout(data: bytes) -> Layout:
-    """The layout of a CSV, told from its header line; raises BadTable when there is none."""
+    """The layout of a CSV, told from its header line; raises Refusal when there is none."""
     start, line, line_number = _header_line(data)
     text = line.decode("utf-8", "replace")
     delimiter = _delimiter(text)
     try:
         cells = split_line(text, delimiter)
     except csv.Error as error:
-        raise BadTable(Rule.BAD_HEADER, f"the header can't be read ({error})", line_number) from None
+        raise Refusal(Rule.BAD_HEADER, f"the header can't be read ({error})", line_number) from None
     names = tuple(cell.strip() for cell in cells)
     _check_names(names, line_number)
     return Layout(delimiter, names, line, line_number, start)
@@ -58,30 +54,25 @@ def split_line(line: str, delimiter: str) -> list[str]:
     return next(csv.reader([line], delimiter=delimiter, skipinitialspace=delimiter != "\t", strict=True), [])
 
 
-def is_number(cell: str) -> bool:
-    """Whether a cell says a float64, with spaces around it or not."""
-    return _NUMBER.fullmatch(cell) is not None
-
-
 def _header_line(data: bytes) -> tuple[int, bytes, int]:
     """Where the rows begin, the first line that is neither empty nor a comment, and its number."""
     if data.startswith((b"\xff\xfe", b"\xfe\xff")):
-        raise BadTable(Rule.BAD_HEADER, "the file is UTF-16: save it as UTF-8", 1)
+        raise Refusal(Rule.BAD_HEADER, "the file is UTF-16: save it as UTF-8", 1)
     start = len(_UTF8_MARK) if data.startswith(_UTF8_MARK) else 0
     for line_number in range(1, _MOST_COMMENTS + 1):
         if start >= len(data):
-            raise BadTable(Rule.EMPTY_FILE, "there is no header line", 1)
+            raise Refusal(Rule.EMPTY_FILE, "there is no header line", 1)
         end = data.find(b"\n", start, start + LONGEST_LINE)
         if end < 0:
             if len(data) - start > LONGEST_LINE:
                 message = f"the line is longer than {LONGEST_LINE:,} bytes: is this a CSV?"
-                raise BadTable(Rule.BAD_HEADER, message, line_number)
+                raise Refusal(Rule.BAD_HEADER, message, line_number)
             end = len(data)
         line = data[start:end].strip(b"\r\n")
         start = end + 1
         if line.strip() and not line.lstrip().startswith(b"#"):
             return min(start, len(data)), line, line_number
-    raise BadTable(Rule.BAD_HEADER, f"there is no header in the first {_MOST_COMMENTS:,} lines", 1)
+    raise Refusal(Rule.BAD_HEADER, f"there is no header in the first {_MOST_COMMENTS:,} lines", 1)
 
 
 def _delimiter(header: str) -> str:
@@ -93,14 +84,14 @@ def _delimiter(header: str) -> str:
 def _check_names(names: tuple[str, ...], line_number: int) -> None:
     if len(names) > LARGEST_COLUMNS:
         message = f"there are {len(names):,} columns; at most {LARGEST_COLUMNS:,} are read"
-        raise BadTable(Rule.BAD_HEADER, message, line_number)
+        raise Refusal(Rule.BAD_HEADER, message, line_number)
     named = [name for name in names if name]
     if not named or all(is_number(name) for name in named):
         message = "the first line holds no names: write a line with the names of the columns above the rows"
-        raise BadTable(Rule.BAD_HEADER, message, line_number)
+        raise Refusal(Rule.BAD_HEADER, message, line_number)
     twice = [name for name, count in Counter(named).items() if count > 1]
     if twice:
-        raise BadTable(Rule.BAD_HEADER, f"the column {shown(twice[0])} is there more than once", line_number)
+        raise Refusal(Rule.BAD_HEADER, f"the column {shown(twice[0])} is there more than once", line_number)
 
 
 HEADER_REPEATED = "header line repeated"
@@ -120,7 +111,7 @@ class Rows:
 
 
 def rows_of(data: bytes, layout: Layout) -> Rows:
-    """The rows below the header; raises BadTable if a line is too long to be one of a log."""
+    """The rows below the header; raises Refusal if a line is too long to be one of a log."""
     _check_line_lengths(data, layout)
     body, repeated = _without_headers(data, layout)
     is_quoted = data.find(b'"', layout.start) >= 0
@@ -128,7 +119,7 @@ def rows_of(data: bytes, layout: Layout) -> Rows:
     return Rows(memoryview(body)[:cut], bytes(body[cut:]), repeated, is_quoted)
 
 
-def diagnose(rows: bytes | memoryview, layout: Layout) -> BadTable | None:
+def diagnose(rows: bytes | memoryview, layout: Layout) -> Refusal | None:
     """The first row that can't be split into as many cells as the header has; read slowly, line by line."""
     reader = csv.reader(_lines(rows), delimiter=layout.delimiter, strict=True)
     expected = len(layout.names)
@@ -137,12 +128,12 @@ def diagnose(rows: bytes | memoryview, layout: Layout) -> BadTable | None:
         try:
             cells = next(reader, None)
         except csv.Error as error:
-            return BadTable(Rule.UNREADABLE_CSV, f"the row can't be split into cells ({error})", line_number)
+            return Refusal(Rule.UNREADABLE_CSV, f"the row can't be split into cells ({error})", line_number)
         if cells is None:
             return None
         if cells and len(cells) != expected:
             message = f"the row has {len(cells):,} cells, the header has {expected:,}"
-            return BadTable(Rule.WRONG_CELL_COUNT, message, line_number)
+            return Refusal(Rule.WRONG_CELL_COUNT, message, line_number)
 
 
 def _lines(rows: bytes | memoryview) -> Iterator[str]:
@@ -155,7 +146,7 @@ def _check_line_lengths(data: bytes, layout: Layout) -> None:
         if data.find(b"\n", start, start + LONGEST_LINE) < 0:
             line_number = data.count(b"\n", 0, start) + 1
             message = f"the line is longer than {LONGEST_LINE:,} bytes: is this a CSV?"
-            raise BadTable(Rule.UNREADABLE_CSV, message, line_number)
+            raise Refusal(Rule.UNREADABLE_CSV, message, line_number)
 
 
 def _without_headers(data: bytes, layout: Layout) -> tuple[bytes | memoryview, int]:

@@ -16,7 +16,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 import pyarrow.csv
 
-from losslake_ingest.rules import Rule
+from losslake_ingest.rules import Refusal, Rule, shown
 from losslake_ingest.tables.csv_rows import (
     CUT_SHORT,
     HEADER_REPEATED,
@@ -25,21 +25,19 @@ from losslake_ingest.tables.csv_rows import (
     Rows,
     diagnose,
     find_layout,
-    is_number,
     rows_of,
     split_line,
 )
 from losslake_ingest.tables.table import (
     CHANGING_TEXT,
     LARGEST_WORDS,
-    BadTable,
     Codes,
     Numbers,
     Table,
     Words,
+    check_run_column,
     check_size,
-    missing_run_column,
-    shown,
+    is_number,
 )
 
 # Keras writes NA, R too; None and null come from programs that format their values themselves.
@@ -60,6 +58,29 @@ class _Kind(Enum):
     NUMBERS = pa.float64()
     PADDED = pa.string()
     WORDS = pa.dictionary(pa.int32(), pa.binary())
+
+
+def read_csv(data: bytes, run_column: str | None = None) -> Table:
+    """Return the table that a CSV holds; raises Refusal. The run column is words even where it holds numbers."""
+    if b"\r" in data and b"\n" not in data:
+        data = data.replace(b"\r", b"\n")
+    layout = find_layout(data)
+    check_run_column(run_column, layout.names)
+    rows = rows_of(data, layout)
+    check_size(data.count(b"\n", layout.start) + 1, len(layout.names))
+    parser = _Parser(layout, rows.is_quoted, data.find(b" ", layout.start) >= 0, _guess(rows, layout, run_column))
+    remarks = {HEADER_REPEATED: rows.headers_repeated} if rows.headers_repeated else {}
+    nameless = sum(not name for name in layout.names[1:])
+    if nameless:
+        remarks[_NO_NAME] = nameless
+    parsed = [_parse_whole(data, rows, parser, run_column)] if len(rows.whole) else []
+    if rows.last.strip():
+        last = _parse_last(rows.last, parser)
+        parsed += [last] if last is not None else []
+        remarks[CUT_SHORT if last is None else NOT_ENDED] = 1
+    if not sum(part.num_rows for part in parsed):
+        raise Refusal(Rule.NO_MEASUREMENTS, "there is no row below the header")
+    return _table(pa.concat_tables(parsed), parser, run_column, remarks)
 
 
 @dataclass
@@ -112,30 +133,6 @@ class _Parser:
         return pa.csv.ParseOptions(delimiter=self.layout.delimiter, newlines_in_values=self.is_quoted)
 
 
-def read_csv(data: bytes, run_column: str | None = None) -> Table:
-    """The table that a CSV holds; raises BadTable. The run column is kept as words even where it holds numbers."""
-    if b"\r" in data and b"\n" not in data:
-        data = data.replace(b"\r", b"\n")
-    layout = find_layout(data)
-    if run_column and run_column not in layout.names:
-        raise missing_run_column(run_column, layout.names)
-    rows = rows_of(data, layout)
-    check_size(data.count(b"\n", layout.start) + 1, len(layout.names))
-    parser = _Parser(layout, rows.is_quoted, data.find(b" ", layout.start) >= 0, _guess(rows, layout, run_column))
-    remarks = {HEADER_REPEATED: rows.headers_repeated} if rows.headers_repeated else {}
-    nameless = sum(not name for name in layout.names[1:])
-    if nameless:
-        remarks[_NO_NAME] = nameless
-    parsed = [_parse_whole(data, rows, parser, run_column)] if len(rows.whole) else []
-    if rows.last.strip():
-        last = _parse_last(rows.last, parser)
-        parsed += [last] if last is not None else []
-        remarks[CUT_SHORT if last is None else NOT_ENDED] = 1
-    if not sum(part.num_rows for part in parsed):
-        raise BadTable(Rule.NO_MEASUREMENTS, "there is no row below the header")
-    return _table(pa.concat_tables(parsed), parser, run_column, remarks)
-
-
 def _guess(rows: Rows, layout: Layout, run_column: str | None) -> dict[int, _Kind]:
     """The kinds of the named columns, as the first row suggests them."""
     end = bytes(rows.whole[:_BLOCK]).find(b"\n")
@@ -168,7 +165,7 @@ def _parse_whole(data: bytes, rows: Rows, parser: _Parser, run_column: str | Non
             return parser.parse(rows.whole)
         except pa.ArrowInvalid:
             message = "its rows can't be told apart: write plain lines that end in a newline"
-            raise (diagnose(as_written, parser.layout) or BadTable(Rule.UNREADABLE_CSV, message)) from None
+            raise (diagnose(as_written, parser.layout) or Refusal(Rule.UNREADABLE_CSV, message)) from None
 
 
 def _parse_last(line: bytes, parser: _Parser) -> pa.Table | None:
@@ -209,7 +206,7 @@ def _table(parsed: pa.Table, parser: _Parser, run_column: str | None, remarks: d
         is_run = name == run_column
         if is_run and distinct > LARGEST_WORDS:
             message = f"the column {shown(name)} tells {distinct:,} runs apart; at most {LARGEST_WORDS:,} are read"
-            raise BadTable(Rule.FILE_TOO_LARGE, message)
+            raise Refusal(Rule.FILE_TOO_LARGE, message)
         room -= 0 if is_run else distinct
         if is_run or (room >= 0 and (run_column or distinct <= _ENOUGH_WORDS)):
             table.words[name] = _words(column)

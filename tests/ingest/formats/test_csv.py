@@ -18,7 +18,7 @@ from hypothesis import strategies as st
 
 from losslake_ingest.formats.format import GLIMPSE, Glimpse
 from losslake_ingest.formats.tables import CSV
-from losslake_ingest.mapping.mapping import LogMapping, LookupTable
+from losslake_ingest.mapping.mapping import Files, LogMapping, LookupTable, RunTemplates
 from losslake_ingest.report import Quarantined
 from losslake_ingest.run_log import RunLog
 from losslake_ingest.tables.csv_table import EMPTY_WORDS, read_csv
@@ -26,7 +26,7 @@ from losslake_schema.registry import metrics
 from tests.ingest.formats.reading import read, runs
 from tests.ingest.formats.table_reading import columns, same
 
-BY_RUN = LogMapping(run_column="run")
+BY_RUN = LogMapping(run=RunTemplates(column="run"))
 NUMBER = re.compile(r"[+-]?((\d+\.?\d*|\.\d+)(e[+-]?\d+)?|inf|infinity|nan)", re.ASCII | re.IGNORECASE)
 
 
@@ -321,7 +321,7 @@ def test_a_hundred_thousand_runs_in_one_table(tmp_path: Path) -> None:
 
 
 def test_side_files_and_lookup_tables_are_no_logs(tmp_path: Path) -> None:
-    mapping = LogMapping(side_files=["side.csv"], lookups=[LookupTable("tables/sizes.csv", ["a"], {})])
+    mapping = LogMapping(files=Files(side=["side.csv"]), lookup=[LookupTable("tables/sizes.csv", ["a"], {})])
     text = b"step,loss\n1,2\n"
     files = dict.fromkeys(["run/side.csv", "tables/sizes.csv", "run/LOG.CSV", "run/log.tsv", "run/log.txt"], text)
     assert [run.run for run in runs(CSV, tmp_path, files, mapping)] == ["run/LOG.CSV", "run/log.tsv"]
@@ -358,7 +358,7 @@ def test_facts_of_runs_hold_for_tables_so_wide_that_they_are_computed_for_some_r
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     width, n_runs = 200, 120
-    monkeypatch.setattr("losslake_ingest.tables.runs._LARGEST_BATCH", width * n_runs // 3)
+    monkeypatch.setattr("losslake_ingest.tables.table._LARGEST_BATCH", width * n_runs // 3)
     text = "run," + ",".join(f"c{at}" for at in range(width)) + "\n"
     text += "".join(f"r{run},{run}" + ",0" * (width - 2) + f",{row}\n" for run in range(n_runs) for row in (run, -1))
     found = runs(CSV, tmp_path, {"log.csv": text.encode()}, BY_RUN)

@@ -9,17 +9,18 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from losslake_ingest.formats.tables import CSV
-from losslake_ingest.mapping.mapping import LogMapping
+from losslake_ingest.mapping.mapping import LogMapping, RunTemplates
 from losslake_ingest.report import Quarantined
+from losslake_ingest.rules import Refusal
 from losslake_ingest.run_log import RunLog
 from losslake_ingest.tables.csv_rows import LONGEST_LINE
 from losslake_ingest.tables.csv_table import read_csv
-from losslake_ingest.tables.table import BadTable, Table
+from losslake_ingest.tables.table import Table
 from tests.ingest.formats.reading import read, runs
 from tests.ingest.formats.table_reading import columns
 from tests.ingest.offers import tar_bytes
 
-BY_RUN = LogMapping(run_column="run")
+BY_RUN = LogMapping(run=RunTemplates(column="run"))
 cell = st.one_of(
     st.floats().map(repr), st.integers().map(str), st.sampled_from(["", "NA", "nan", " 1.5 ", "  ", "1e400"])
 )
@@ -36,10 +37,10 @@ def quarantined(folder: Path, data: bytes, mapping: LogMapping | None = None) ->
     return item
 
 
-def read_or_fault(data: bytes, run_column: str | None = None) -> Table | BadTable:
+def read_or_fault(data: bytes, run_column: str | None = None) -> Table | Refusal:
     try:
         return read_csv(data, run_column)
-    except BadTable as fault:
+    except Refusal as fault:
         return fault
 
 
@@ -97,14 +98,14 @@ def test_a_file_of_which_nothing_can_be_stored_is_named_with_rule_and_line(
 
 
 def test_one_endless_line_is_refused_before_it_is_parsed() -> None:
-    with pytest.raises(BadTable) as fault:
+    with pytest.raises(Refusal) as fault:
         read_csv(b"step,loss\n1,2\n" + b"3,4," * (60 << 20))
     assert (fault.value.rule, fault.value.line) == ("unreadable_csv", 3)
 
 
 def test_more_cells_than_memory_should_hold_are_refused_before_they_are_parsed() -> None:
     header = ",".join(map("c{}".format, range(1000))).encode()
-    with pytest.raises(BadTable, match="split the file") as fault:
+    with pytest.raises(Refusal, match="split the file") as fault:
         read_csv(header + b"\n" + (b"," * 999 + b"\n") * 70_000)
     assert fault.value.rule == "file_too_large"
 
@@ -130,7 +131,7 @@ def test_wherever_a_file_is_cut_the_rows_before_are_whole(tmp_path: Path, text: 
     whole = read_csv(text.encode()).numbers
     for cut in range(len(text)):
         found = read_or_fault(text[:cut].encode())
-        if isinstance(found, BadTable):
+        if isinstance(found, Refusal):
             assert found.rule in ("empty_file", "bad_header", "no_measurements"), text[:cut]
             continue
         sure = found.n_rows - 1
@@ -147,7 +148,7 @@ noise = st.lists(
 
 def spoil(data: bytes, run_column: str | None) -> None:
     table = read_or_fault(data, run_column)
-    if isinstance(table, BadTable):
+    if isinstance(table, Refusal):
         assert "\n" not in table.message
         return
     assert all(len(column.values) == table.n_rows for column in table.numbers.values())
@@ -156,7 +157,7 @@ def spoil(data: bytes, run_column: str | None) -> None:
 
 
 def run_all(folder: Path, data: bytes, run_column: str | None) -> None:
-    for item in read(CSV, folder, {"log.csv": data}, LogMapping(run_column=run_column)):
+    for item in read(CSV, folder, {"log.csv": data}, LogMapping(run=RunTemplates(column=run_column))):
         assert isinstance(item, (RunLog, Quarantined))
 
 

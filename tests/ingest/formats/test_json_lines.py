@@ -16,16 +16,17 @@ from hypothesis import strategies as st
 
 from losslake_ingest.formats.format import GLIMPSE, Glimpse
 from losslake_ingest.formats.tables import JSON_LINES
-from losslake_ingest.mapping.mapping import LogMapping
+from losslake_ingest.mapping.mapping import Files, LogMapping, RunTemplates
 from losslake_ingest.report import Quarantined
+from losslake_ingest.rules import Refusal
 from losslake_ingest.run_log import RunLog
 from losslake_ingest.tables.json_table import LONGEST_LINE, read_json_lines
-from losslake_ingest.tables.table import BadTable, Table
+from losslake_ingest.tables.table import Table
 from losslake_schema.registry import metrics
 from tests.ingest.formats.reading import read, runs
 from tests.ingest.formats.table_reading import columns, same
 
-BY_RUN = LogMapping(run_column="run")
+BY_RUN = LogMapping(run=RunTemplates(column="run"))
 CUT_SHORT = "the last line is cut short: left out"
 NO_OBJECT = "a line that is no JSON object is passed over"
 
@@ -151,7 +152,7 @@ def test_a_last_line_that_is_cut_short_is_left_out(tmp_path: Path) -> None:
 
 def test_a_run_column_tells_the_runs_of_a_file_apart(tmp_path: Path) -> None:
     rows = [{"run": {"id": run}, "step": step} for run, step in ((7, 1), ("x", 1), (7.5, 1), (True, 1), ("7", 2))]
-    found = runs(JSON_LINES, tmp_path, {"log.jsonl": lines(*rows)}, LogMapping(run_column="run.id"))
+    found = runs(JSON_LINES, tmp_path, {"log.jsonl": lines(*rows)}, LogMapping(run=RunTemplates(column="run.id")))
     assert [run.run for run in found] == ["log.jsonl#7", "log.jsonl#x", "log.jsonl#7.5", "log.jsonl#true"]
     assert [run.fields["run.id"] for run in found] == [7, "x", 7.5, "true"]
     assert columns(found[0]) == {"step": [1, 2]}
@@ -233,7 +234,7 @@ def test_settings_text_and_side_files_are_passed_over(tmp_path: Path) -> None:
         "notes.txt": b"hello\n",
         "side.jsonl": lines({"a": 1}),
     }
-    assert not read(JSON_LINES, tmp_path, files, LogMapping(side_files=["side.jsonl"]))
+    assert not read(JSON_LINES, tmp_path, files, LogMapping(files=Files(side=["side.jsonl"])))
 
 
 @pytest.mark.parametrize(
@@ -327,10 +328,10 @@ noise = st.lists(
 ).map(b"".join)
 
 
-def read_or_fault(data: bytes, run_column: str | None) -> Table | BadTable:
+def read_or_fault(data: bytes, run_column: str | None) -> Table | Refusal:
     try:
         return read_json_lines(data, run_column)
-    except BadTable as fault:
+    except Refusal as fault:
         return fault
 
 
@@ -338,7 +339,7 @@ def read_or_fault(data: bytes, run_column: str | None) -> Table | BadTable:
 @given(noise, st.sampled_from([None, "a", "b"]))
 def test_any_bytes_end_in_a_table_or_a_named_fault(data: bytes, run_column: str | None) -> None:
     table = read_or_fault(data, run_column)
-    if isinstance(table, BadTable):
+    if isinstance(table, Refusal):
         assert "\n" not in table.message
         return
     assert all(len(column.values) == table.n_rows for column in table.numbers.values())
@@ -346,7 +347,7 @@ def test_any_bytes_end_in_a_table_or_a_named_fault(data: bytes, run_column: str 
 
 
 def run_all(folder: Path, data: bytes, run_column: str | None) -> None:
-    for item in read(JSON_LINES, folder, {"log.jsonl": data}, LogMapping(run_column=run_column)):
+    for item in read(JSON_LINES, folder, {"log.jsonl": data}, LogMapping(run=RunTemplates(column=run_column))):
         assert isinstance(item, (RunLog, Quarantined))
 
 

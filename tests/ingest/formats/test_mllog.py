@@ -12,8 +12,7 @@ from hypothesis import strategies as st
 
 from losslake_ingest.formats.format import Glimpse
 from losslake_ingest.formats.mllog import FORMAT
-from losslake_ingest.mapping.load import parse_mapping
-from losslake_ingest.mapping.mapping import LogMapping
+from losslake_ingest.mapping.mapping import LogMapping, parse_mapping
 from losslake_ingest.report import Quarantined
 from losslake_ingest.rules import Rule
 from losslake_ingest.run_log import RunLog
@@ -138,7 +137,7 @@ def test_two_equal_run_stops_are_one_and_two_different_ones_undecided(tmp_path: 
 
 def test_a_log_without_run_stop_says_so(tmp_path: Path) -> None:
     assert one(tmp_path, *START, *EVALUATIONS).status == "no run_stop"
-    assert DEFAULTS.statuses["no run_stop"] == "INCOMPLETE"
+    assert DEFAULTS.status["no run_stop"] == "INCOMPLETE"
 
 
 def test_two_batch_sizes_in_one_log_are_undecided(tmp_path: Path) -> None:

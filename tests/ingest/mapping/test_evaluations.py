@@ -11,14 +11,14 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from losslake_ingest.mapping.evaluations import NO_STEP, OVERWRITTEN, curve_of
-from losslake_ingest.mapping.mapping import Axis, LogMapping, Refusal
+from losslake_ingest.mapping.mapping import Axis, LogMapping, TimeColumns
 from losslake_ingest.mapping.template import Template
-from losslake_ingest.rules import Rule
+from losslake_ingest.rules import Refusal, Rule
 from losslake_ingest.run_log import LoggedRows, RunLog
 from losslake_ingest.study import Curves
 
 MAPPING = LogMapping(
-    metrics={"a": Template("val/loss"), "b": Template("val/accuracy")}, axes=[Axis("step")], elapsed_column="time"
+    metrics={"a": Template("val/loss"), "b": Template("val/accuracy")}, axis=[Axis("step")], time=TimeColumns("time")
 )
 Cell = float | None
 Written = list[tuple[Cell, dict[str, Cell]]]
@@ -83,7 +83,7 @@ RUN = RunLog("run", {}, [LoggedRows({"epoch": POSITIONS, "a": np.arange(4.0), "l
 
 
 def by(axis: Axis) -> LogMapping:
-    return replace(MAPPING, axes=[axis])
+    return replace(MAPPING, axis=[axis])
 
 
 def test_steps_from_epochs_are_epochs_times_examples_by_batch_size_to_the_nearest() -> None:
@@ -112,14 +112,14 @@ def test_columns_that_nothing_names_are_left_out_and_listed() -> None:
 def test_an_axis_can_hold_for_some_columns_only() -> None:
     rows = LoggedRows({"step": np.array([10.0]), "epoch": np.array([1.0]), "a": np.array([0.5]), "b": np.array([0.5])})
     axes = [Axis("epoch", "epochs", Template(100), ["b"]), Axis("step")]
-    found = curve_of(RunLog("run", {}, [rows]), replace(MAPPING, axes=axes), 1, {})
+    found = curve_of(RunLog("run", {}, [rows]), replace(MAPPING, axis=axes), 1, {})
     assert plain(found.curve) == {"val/loss": [(10, "0.5")], "val/accuracy": [(100, "0.5")]}
 
 
 def test_one_column_can_be_two_axes() -> None:
     rows = LoggedRows({"x": np.array([1.0]), "a": np.array([0.5]), "b": np.array([0.5])})
     axes = [Axis("x", "epochs", Template(100), ["b"]), Axis("x")]
-    found = curve_of(RunLog("run", {}, [rows]), replace(MAPPING, axes=axes), 1, {})
+    found = curve_of(RunLog("run", {}, [rows]), replace(MAPPING, axis=axes), 1, {})
     assert plain(found.curve) == {"val/loss": [(1, "0.5")], "val/accuracy": [(100, "0.5")]}
 
 
@@ -133,7 +133,7 @@ def test_a_metric_without_an_axis_is_left_out_and_counted() -> None:
 
 def test_wall_time_counts_from_the_start_of_the_run_and_never_below_zero() -> None:
     rows = LoggedRows({"step": np.array([0.0, 1.0, 2.0]), "t": np.array([90.0, 105.0, 130.5]), "a": np.arange(3.0)})
-    mapping = replace(MAPPING, elapsed_column=None, wall_time_column="t")
+    mapping = replace(MAPPING, time=TimeColumns(wall_time="t"))
     found = curve_of(RunLog("run", {}, [rows], started_at=100.0), mapping, 1, {})
     assert found.curve.elapsed_s is not None
     assert np.isnan(found.curve.elapsed_s[0])
@@ -166,7 +166,7 @@ def test_a_run_without_a_known_column_says_which_line_to_add() -> None:
     run = RunLog("run", {}, [LoggedRows({"step": np.array([1.0]), "eval_wer": np.array([0.5])})])
     with pytest.raises(Refusal) as refusal:
         curve_of(run, MAPPING, 1, {})
-    assert refusal.value.lacks[0].add.startswith('eval_wer = "val/word_error_rate"')
+    assert refusal.value.missing[0].add.startswith('eval_wer = "val/word_error_rate"')
 
 
 def test_a_run_without_measurements_is_refused() -> None:

@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 from losslake_ingest.formats.format import formats
-from losslake_ingest.mapping.load import load_mapping, overlaid, parse_mapping
+from losslake_ingest.mapping.mapping import load_mapping, overlaid, parse_mapping
 from losslake_ingest.mapping.template import Template
 from losslake_ingest.request import mapping_file, shipped_mappings
 from losslake_ingest.rules import BadMapping
@@ -58,14 +58,14 @@ def test_every_section_is_read(tmp_path: Path) -> None:
     mapping = load_mapping(tmp_path / "losslake.toml")
     assert mapping.collection.name == Template("mine")
     assert mapping.run.batch_size == Template(64)
-    assert mapping.run_column == "run"
-    assert mapping.lookups[0].rows == {
+    assert mapping.run.column == "run"
+    assert mapping.lookup[0].rows == {
         ("cnn",): {"model": "simple_cnn"},
         ("mlp",): {"model": "fully_connected", "size": "3"},
     }
     assert mapping.metrics == {"eval_loss": Template("val/loss"), "lr": None}
-    assert (mapping.axes[0].counts, mapping.axes[0].metrics) == ("epochs", ["eval_*"])
-    assert mapping.goals[0].target == Template(0.5)
+    assert (mapping.axis[0].counts, mapping.axis[0].metrics) == ("epochs", ["eval_*"])
+    assert mapping.goal[0].target == Template(0.5)
 
 
 @pytest.mark.parametrize(
@@ -121,7 +121,7 @@ def test_the_users_mapping_goes_before_the_defaults() -> None:
     both = overlaid(own, default)
     assert both.metrics == {"a": Template("val/loss"), "b": None}
     assert (both.run.model, both.run.dataset) == (Template("mine"), Template("d"))
-    assert [axis.column for axis in both.axes] == ["x", "y"]
+    assert [axis.column for axis in both.axis] == ["x", "y"]
 
 
 def test_a_mapping_that_comes_along_is_meant_by_its_name_unless_a_file_is_called_so(

@@ -2,10 +2,10 @@ from __future__ import annotations
 
 import pytest
 
-from losslake_ingest.mapping.guess import guessed_metric, guessed_pattern
-from losslake_ingest.mapping.mapping import Refusal
-from losslake_ingest.mapping.metrics import metric_of
+from losslake_ingest.mapping.metrics import guessed_metric, metric_of
+from losslake_ingest.mapping.starting import guessed_pattern
 from losslake_ingest.mapping.template import Template
+from losslake_ingest.rules import Refusal
 
 
 def test_a_column_takes_the_metric_of_its_line() -> None:

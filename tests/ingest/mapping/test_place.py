@@ -5,10 +5,9 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from losslake_ingest.mapping.load import parse_mapping
-from losslake_ingest.mapping.mapping import Refusal
+from losslake_ingest.mapping.mapping import parse_mapping
 from losslake_ingest.mapping.place import STATUS_ASSUMED, PlacedRun, place
-from losslake_ingest.rules import Rule
+from losslake_ingest.rules import Refusal, Rule
 from losslake_ingest.run_log import LoggedGoal, LoggedRows, RunLog
 
 ROWS = [LoggedRows({"step": np.array([0.0, 10.0]), "val/loss": np.array([2.0, 1.0])})]
@@ -65,7 +64,7 @@ def test_a_lookup_fills_in_what_nothing_else_says() -> None:
 def test_everything_that_is_lacking_is_named_at_once_with_the_lines_to_add() -> None:
     refusal = refused(base="[run]\nmodel = '{net}'")
     assert refusal.rule == Rule.MISSING_FACT
-    assert [lack.add.partition("   #")[0] for lack in refusal.lacks] == [
+    assert [field.add.partition("   #")[0] for field in refusal.missing] == [
         'name = "…"',
         'dataset = "…"',
         'net = "…"',

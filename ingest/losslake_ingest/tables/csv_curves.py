@@ -1,8 +1,6 @@
 """The wide CSV of a trial, `step` and then a column per metric: a whole study is parsed in one go.
 
 What can't be parsed that way is parsed trial by trial, and what fails even so is read line by line to name the fault.
-
-Reading a faulty CSV line by line, to say what is wrong with it and where.
 """
 
 from __future__ import annotations
@@ -16,80 +14,16 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.csv
 
-from losslake_ingest.rules import Rule
+from losslake_ingest.rules import Refusal, Rule, shown
 from losslake_ingest.study import Curves
 from losslake_schema.errors import LossLakeError
 from losslake_schema.names import natural_number
 from losslake_schema.reached import Flags, Floats, Integers
 from losslake_schema.registry import metric_named
 
-_LONGEST_QUOTE = 40
-
-
-@dataclass(frozen=True)
-class Fault:
-    """Why a trial's CSV can't be stored, and at which line (from 1)."""
-
-    rule: Rule
-    message: str
-    line: int | None = None
-
-
-def diagnose(data: bytes, columns: Sequence[str]) -> Fault:
-    """The first fault of a CSV file that could not be stored, whose header holds these columns."""
-    previous: int | None = None
-    at_step = columns.index("step")
-    for number, line in enumerate(data.split(b"\n")[1:], start=2):
-        if not line and number == data.count(b"\n") + 1:
-            break
-        cells = _cells(line)
-        if cells is None or len(cells) != len(columns):
-            found = "can't be split into cells" if cells is None else f"has {len(cells)} cells"
-            return Fault(Rule.WRONG_CELL_COUNT, f"the row {found}, the header has {len(columns)}", number)
-        step = cells[at_step].strip()
-        fault = _step_fault(step, previous) or _value_fault(cells, columns)
-        if fault:
-            return Fault(fault.rule, fault.message, number)
-        previous = int(step)
-    return Fault(Rule.UNREADABLE_CSV, "its rows can't be told apart: write plain lines that end in a newline")
-
-
-def _cells(line: bytes) -> list[str] | None:
-    try:
-        return next(csv.reader([line.removesuffix(b"\r").decode("utf-8")], strict=True), [""])
-    except (UnicodeDecodeError, csv.Error):
-        return None
-
-
-def _step_fault(step: str, previous: int | None) -> Fault | None:
-    if natural_number(step) is None:
-        if step.startswith("-") and natural_number(step[1:]):
-            return Fault(Rule.NEGATIVE_STEP, f"the step is {_quote(step)}, less than 0")
-        return Fault(Rule.BAD_STEP, f"the step is {_quote(step)}, not an integer from 0 to 2^63 - 1")
-    if previous is not None and int(step) <= previous:
-        kind = "repeats" if int(step) == previous else "follows the larger"
-        return Fault(Rule.STEPS_NOT_ASCENDING, f"the step {step} {kind} step {previous}")
-    return None
-
-
-def _value_fault(cells: Sequence[str], columns: Sequence[str]) -> Fault | None:
-    for name, cell in zip(columns, cells, strict=True):
-        if name == "step" or not cell.strip():
-            continue
-        try:
-            float(cell.replace("_", "?"))
-        except ValueError:
-            return Fault(Rule.NOT_A_NUMBER, f"{name} is {_quote(cell)}, not a number")
-    return None
-
-
-def _quote(text: str) -> str:
-    shown = text if len(text) <= _LONGEST_QUOTE else text[:_LONGEST_QUOTE] + "…"
-    return repr(shown)
-
-
 STEP = "step"
 _LONGEST_HEADER = 1 << 16
+_LONGEST_QUOTE = 40
 
 
 @dataclass(frozen=True)
@@ -111,16 +45,16 @@ class _Block:
     missing: Mapping[str, Flags]
 
     def faulty(self) -> list[int]:
-        """The trials, as indices into positions, whose steps are missing, negative or not strictly ascending."""
+        """The positions of the trials whose steps are missing, negative or not strictly ascending."""
         bad = self.steps < 0
         bad[1:] |= np.diff(self.steps) <= 0
         starts = self.offsets[:-1][np.diff(self.offsets) > 0]
         bad[starts] = self.steps[starts] < 0
-        rows = np.flatnonzero(bad)
-        return sorted(set((np.searchsorted(self.offsets, rows, side="right") - 1).tolist()))
+        trials = np.searchsorted(self.offsets, np.flatnonzero(bad), side="right") - 1
+        return [self.positions[index] for index in np.unique(trials).tolist()]
 
 
-def read_curves(files: Sequence[bytes]) -> tuple[Curves, list[int], dict[int, Fault]]:
+def read_curves(files: Sequence[bytes]) -> tuple[Curves, list[int], dict[int, Refusal]]:
     """Parse the CSV files of one study's trials.
 
     Returns the curves of the good ones, their positions in `files` in ascending order, and the faults of the others by
@@ -128,116 +62,107 @@ def read_curves(files: Sequence[bytes]) -> tuple[Curves, list[int], dict[int, Fa
     """
     headers, faults = _headers(files)
     _refuse_odd_columns(headers, faults)
-    blocks = []
-    for header, positions in _by_header(headers).items():
+    with_header: dict[_Header, list[int]] = {}
+    for position, header in headers.items():
+        with_header.setdefault(header, []).append(position)
+    blocks: list[_Block] = []
+    for header, positions in with_header.items():
         together = _parse(files, positions, header)
         alone = [together] if together else [_parse(files, [position], header) for position in positions]
-        faults |= {p: diagnose(files[p], header.columns) for p, b in zip(positions, alone, strict=False) if b is None}
+        faults |= {p: _diagnosis(files[p], header) for p, b in zip(positions, alone, strict=False) if b is None}
         blocks += [block for block in alone if block is not None]
-    for block in blocks:
-        for index in block.faulty():
-            position = block.positions[index]
-            faults[position] = diagnose(files[position], headers[position].columns)
+    faults |= {p: _diagnosis(files[p], headers[p]) for block in blocks for p in block.faulty()}
     good = sorted(position for block in blocks for position in block.positions if position not in faults)
-    return _assemble(blocks, good), good, faults
+    return _assembled(blocks, good), good, faults
 
 
-def _headers(files: Sequence[bytes]) -> tuple[dict[int, _Header], dict[int, Fault]]:
+def _headers(files: Sequence[bytes]) -> tuple[dict[int, _Header], dict[int, Refusal]]:
     """The header of each file that has a good one, and the faults of the others; equal headers are read once."""
-    known: dict[bytes, _Header | Fault] = {}
+    known: dict[bytes, _Header | Refusal] = {}
     headers: dict[int, _Header] = {}
-    faults: dict[int, Fault] = {}
+    faults: dict[int, Refusal] = {}
     for position, data in enumerate(files):
         end = data.find(b"\n", 0, _LONGEST_HEADER)
         line = data[: end + 1] if end >= 0 else data[: _LONGEST_HEADER + 1]
         if line not in known:
-            known[line] = _read_header(line)
-        found = known[line]
-        if isinstance(found, Fault):
-            faults[position] = found
+            try:
+                known[line] = _read_header(line)
+            except Refusal as refusal:
+                known[line] = refusal
+        header = known[line]
+        if isinstance(header, Refusal):
+            faults[position] = header
         else:
-            headers[position] = found
+            headers[position] = header
     return headers, faults
 
 
-def _read_header(line: bytes) -> _Header | Fault:
+def _read_header(line: bytes) -> _Header:
+    """Read a header line; raises Refusal."""
     if not line.strip():
-        return Fault(Rule.EMPTY_FILE, "there is no header line: write 'step' and the metrics", 1)
+        raise Refusal(Rule.EMPTY_FILE, "there is no header line: write 'step' and the metrics", 1)
     if len(line) > _LONGEST_HEADER:
-        return Fault(Rule.BAD_HEADER, f"the header is longer than {_LONGEST_HEADER:,} bytes: is this a CSV?", 1)
+        raise Refusal(Rule.BAD_HEADER, f"the header is longer than {_LONGEST_HEADER:,} bytes: is this a CSV?", 1)
     try:
         columns = next(csv.reader([line.decode("utf-8-sig").strip("\r\n")], strict=True), [])
     except (UnicodeDecodeError, csv.Error) as error:
-        return Fault(Rule.BAD_HEADER, f"the header can't be read ({error})", 1)
+        raise Refusal(Rule.BAD_HEADER, f"the header can't be read ({error})", 1) from None
     twice = [name for name, count in Counter(columns).items() if count > 1]
     if STEP not in columns:
-        return Fault(Rule.BAD_HEADER, f"there is no column '{STEP}'", 1)
+        raise Refusal(Rule.BAD_HEADER, f"there is no column '{STEP}'", 1)
     if twice:
-        return Fault(Rule.BAD_HEADER, f"the column '{twice[0]}' is there more than once", 1)
+        raise Refusal(Rule.BAD_HEADER, f"the column '{twice[0]}' is there more than once", 1)
     try:
         for name in columns:
             if name != STEP:
                 metric_named(name)
     except LossLakeError as error:
-        return Fault(Rule.BAD_HEADER, str(error), 1)
+        raise Refusal(Rule.BAD_HEADER, str(error), 1) from None
     if len(columns) == 1:
-        return Fault(Rule.BAD_HEADER, f"there is no metric, only '{STEP}'", 1)
+        raise Refusal(Rule.BAD_HEADER, f"there is no metric, only '{STEP}'", 1)
     return _Header(tuple(columns), len(line))
 
 
-def _refuse_odd_columns(headers: dict[int, _Header], faults: dict[int, Fault]) -> None:
+def _refuse_odd_columns(headers: dict[int, _Header], faults: dict[int, Refusal]) -> None:
     """Move the files whose columns are not those of most to `faults`; of equally many, the first file's are right."""
     sets = Counter(frozenset(header.columns) for header in headers.values())
     if len(sets) < 2:
         return
     usual = max(sets, key=lambda columns: sets[columns])
     for position, header in list(headers.items()):
-        own = frozenset(header.columns)
-        if own != usual:
-            lacks, adds = sorted(usual - own), sorted(own - usual)
-            parts = [f"lacks {', '.join(lacks)}"] if lacks else []
-            parts += [f"adds {', '.join(adds)}"] if adds else []
-            faults[position] = Fault(Rule.COLUMNS_DIFFER, f"against the other trials it {' and '.join(parts)}", 1)
+        columns = frozenset(header.columns)
+        if columns != usual:
+            differences = {"lacks": sorted(usual - columns), "adds": sorted(columns - usual)}
+            parts = [f"{verb} {', '.join(names)}" for verb, names in differences.items() if names]
+            faults[position] = Refusal(Rule.COLUMNS_DIFFER, f"against the other trials it {' and '.join(parts)}", 1)
             del headers[position]
-
-
-def _by_header(headers: Mapping[int, _Header]) -> dict[_Header, list[int]]:
-    groups: dict[_Header, list[int]] = {}
-    for position, header in headers.items():
-        groups.setdefault(header, []).append(position)
-    return groups
 
 
 def _parse(files: Sequence[bytes], positions: Sequence[int], header: _Header) -> _Block | None:
     """The rows of these files as one block, or None if anything about them is out of the ordinary."""
     bodies = [memoryview(files[position])[header.length :] for position in positions]
-    ended = b"\n"
-    joined = b"".join(body if not body or body[-1] == ended[0] else bytes(body) + ended for body in bodies)
+    is_ended = [not body or body[-1] == ord("\n") for body in bodies]
+    joined = b"".join(body if ended else bytes(body) + b"\n" for body, ended in zip(bodies, is_ended, strict=True))
     if b"\r" in joined:
         joined = joined.replace(b"\r\n", b"\n")
         if b"\r" in joined:
             return None
     if b'"' in joined and len(positions) > 1:
         return None
-    counts = [files[p].count(b"\n", header.length) + _unended(files[p], header.length) for p in positions]
+    counts = [files[p].count(b"\n", header.length) + (not e) for p, e in zip(positions, is_ended, strict=True)]
     table = _read_rows(joined, header.columns)
     if table is None or table.num_rows != sum(counts) or table[STEP].null_count:
         return None
     offsets = np.concatenate([np.zeros(1, np.int64), np.cumsum(counts, dtype=np.int64)])
-    metrics = [name for name in header.columns if name != STEP]
     columns = {name: table[name].combine_chunks() for name in header.columns}
+    steps = columns.pop(STEP).to_numpy(zero_copy_only=False)
     return _Block(
         positions,
         offsets,
-        columns[STEP].to_numpy(zero_copy_only=False),
-        {name: columns[name].to_numpy(zero_copy_only=False) for name in metrics},
-        {name: columns[name].is_null().to_numpy(zero_copy_only=False) for name in metrics if columns[name].null_count},
+        steps,
+        {name: column.to_numpy(zero_copy_only=False) for name, column in columns.items()},
+        {name: c.is_null().to_numpy(zero_copy_only=False) for name, c in columns.items() if c.null_count},
     )
-
-
-def _unended(data: bytes, start: int) -> int:
-    """1 if the last row lacks its newline, else 0."""
-    return int(len(data) > start and not data.endswith(b"\n"))
 
 
 def _read_rows(rows: bytes, columns: Sequence[str]) -> pa.Table | None:
@@ -255,7 +180,7 @@ def _read_rows(rows: bytes, columns: Sequence[str]) -> pa.Table | None:
         return None
 
 
-def _assemble(blocks: Sequence[_Block], good: Sequence[int]) -> Curves:
+def _assembled(blocks: Sequence[_Block], good: Sequence[int]) -> Curves:
     """The rows of the good trials, in ascending order of position."""
     if len(blocks) == 1 and list(blocks[0].positions) == list(good):
         block = blocks[0]
@@ -275,3 +200,52 @@ def _assemble(blocks: Sequence[_Block], good: Sequence[int]) -> Curves:
 
 def _missing(block: _Block, metric: str) -> Flags:
     return block.missing.get(metric, np.zeros(len(block.steps), np.bool_))
+
+
+def _diagnosis(data: bytes, header: _Header) -> Refusal:
+    """The first fault of a CSV file that can't be stored; it is read slowly, line by line."""
+    columns, at_step = header.columns, header.columns.index(STEP)
+    previous: int | None = None
+    for number, line in enumerate(data.split(b"\n")[1:], start=2):
+        if not line and number == data.count(b"\n") + 1:
+            break
+        cells = _cells(line)
+        if cells is None or len(cells) != len(columns):
+            what = "can't be split into cells" if cells is None else f"has {len(cells)} cells"
+            return Refusal(Rule.WRONG_CELL_COUNT, f"the row {what}, the header has {len(columns)}", number)
+        step = cells[at_step].strip()
+        fault = _step_fault(step, previous) or _value_fault(cells, columns)
+        if fault:
+            return Refusal(*fault, number)
+        previous = int(step)
+    return Refusal(Rule.UNREADABLE_CSV, "its rows can't be told apart: write plain lines that end in a newline")
+
+
+def _cells(line: bytes) -> list[str] | None:
+    try:
+        return next(csv.reader([line.removesuffix(b"\r").decode("utf-8")], strict=True), [""])
+    except (UnicodeDecodeError, csv.Error):
+        return None
+
+
+def _step_fault(step: str, previous: int | None) -> tuple[Rule, str] | None:
+    if natural_number(step) is None:
+        quoted = shown(step, _LONGEST_QUOTE)
+        if step.startswith("-") and natural_number(step[1:]):
+            return Rule.NEGATIVE_STEP, f"the step is {quoted}, less than 0"
+        return Rule.BAD_STEP, f"the step is {quoted}, not an integer from 0 to 2^63 - 1"
+    if previous is not None and int(step) <= previous:
+        kind = "repeats" if int(step) == previous else "follows the larger"
+        return Rule.STEPS_NOT_ASCENDING, f"the step {step} {kind} step {previous}"
+    return None
+
+
+def _value_fault(cells: Sequence[str], columns: Sequence[str]) -> tuple[Rule, str] | None:
+    for name, cell in zip(columns, cells, strict=True):
+        if name == STEP or not cell.strip():
+            continue
+        try:
+            float(cell.replace("_", "?"))
+        except ValueError:
+            return Rule.NOT_A_NUMBER, f"{name} is {shown(cell, _LONGEST_QUOTE)}, not a number"
+    return None
