@@ -83,7 +83,7 @@ def measured(events: int = EVENTS, rounds: int = ROUNDS) -> list[Rate]:
 
 def _file(file: Path) -> int:
     read = read_event_file(file.read_bytes())
-    return sum(len(points.steps) for parts in read.scalars.values() for points in parts)
+    return sum(len(points) for parts in read.scalars.values() for points in parts)
 
 
 def _runs(folder: Path) -> int:

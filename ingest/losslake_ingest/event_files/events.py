@@ -1,14 +1,20 @@
-"""One event of TensorBoard, parsed field by field: slow, careful, and the only place that knows the messages.
+"""The messages of an event file, parsed field by field: slow, careful, and the only place that knows them.
 
-Messages: tensorboard/compat/proto/{event,summary,tensor,tensor_shape,types}.proto.
+Messages: tensorboard/compat/proto/{event,summary,tensor,tensor_shape,types}.proto. Those of the HParams plugin lie in
+the metadata of a summary value: tensorboard/plugins/hparams/plugin_data.proto and google/protobuf/struct.proto.
 """
 
 from __future__ import annotations
 
+import math
 import struct
 from dataclasses import dataclass, field
 
-from losslake_ingest.event_files.wire import BYTES, FIXED32, FIXED64, VARINT, Field, NotAMessage, fields, signed, varint
+from losslake_ingest.protobuf import BYTES, FIXED32, FIXED64, VARINT, Field, NotAMessage, chosen, fields, signed, varint
+from losslake_ingest.run_log import Scalar
+from losslake_ingest.study import LARGEST_EXACT_INTEGER
+
+HPARAMS = b"hparams"
 
 _EVENT_WALL_TIME, _EVENT_STEP, _EVENT_SUMMARY = 1, 2, 5
 _OTHER_EVENTS = {3: BYTES, 4: BYTES, 6: BYTES, 7: BYTES, 8: BYTES, 9: BYTES}
@@ -36,6 +42,7 @@ _CONTENT = {
 _LISTS = {1: 5, 2: 6, 3: 7, 4: 7, 5: 7, 6: 7, 9: 10, 10: 11, _BFLOAT16: 13, 17: 7, _HALF: 13, 22: 16, 23: 17}
 _FLOATS = {1: (FIXED32, "<f"), 2: (FIXED64, "<d")}
 _UNSIGNED = (22, 23)
+_STATUSES = {1: "success", 2: "failure", 3: "running"}
 
 
 @dataclass(slots=True)
@@ -69,6 +76,49 @@ class Event:
     values: list[Value] = field(default_factory=list)
 
 
+@dataclass
+class Session:
+    """What is known of a session. unread: hyperparameters that are neither a number, a text nor a flag."""
+
+    parameters: dict[str, Scalar] = field(default_factory=dict)
+    group: str | None = None
+    status: str | None = None
+    has_addresses: bool = False
+    unread: int = 0
+    is_known: bool = False
+
+    def read(self, content: bytes) -> None:
+        """Take in an HParamsPluginData message; raises NotAMessage."""
+        for number, kind, start, stop in fields(content, 0, len(content)):
+            if number == 3 and kind == BYTES:
+                self._start(content, start, stop)
+                self.is_known = True
+            elif number == 4 and kind == BYTES:
+                for part in chosen(content, start, stop, 1, VARINT):
+                    self.status = _STATUSES.get(varint(content, part.start, part.stop)[0])
+
+    def _start(self, data: bytes, start: int, stop: int) -> None:
+        for part in fields(data, start, stop):
+            if part.kind == BYTES and part.number == 1:
+                self._parameter(data, part)
+            elif part.kind == BYTES and part.number in (2, 3):
+                self.has_addresses |= part.stop > part.start
+            elif part.kind == BYTES and part.number == 4:
+                self.group = text(data[part.start : part.stop]) or None
+
+    def _parameter(self, data: bytes, entry: Field) -> None:
+        name, value = "", None
+        for number, kind, start, stop in fields(data, entry.start, entry.stop):
+            if number == 1 and kind == BYTES:
+                name = text(data[start:stop])
+            elif number == 2 and kind == BYTES:
+                value = _scalar(data, start, stop)
+        if value is None or not name:
+            self.unread += 1
+        else:
+            self.parameters[name] = value
+
+
 def parse_event(data: bytes, start: int, stop: int) -> Event:
     """The event in data[start:stop]; raises NotAMessage."""
     event = Event()
@@ -83,17 +133,13 @@ def parse_event(data: bytes, start: int, stop: int) -> Event:
             event.step = signed(varint(data, part.start, part.stop)[0])
         elif number == _EVENT_SUMMARY and kind == BYTES:
             event.rest = at
-            _add_values(data, part, event.values)
+            values = chosen(data, part.start, part.stop, 1, BYTES)
+            event.values += [_value(data, value) for value in values]
         elif _OTHER_EVENTS.get(number) == kind:
             event.values.clear()
         at = part.stop
     event.is_plain = numbers in ([1, 2, 5], [1, 5])
     return event
-
-
-def _add_values(data: bytes, summary: Field, values: list[Value]) -> None:
-    parts = fields(data, summary.start, summary.stop)
-    values.extend(_value(data, part) for part in parts if part.number == 1 and part.kind == BYTES)
 
 
 def _value(data: bytes, whole: Field) -> Value:
@@ -115,13 +161,12 @@ def _value(data: bytes, whole: Field) -> Value:
 
 
 def _metadata(data: bytes, start: int, stop: int, value: Value) -> None:
-    for part in fields(data, start, stop):
-        if part.number == 1 and part.kind == BYTES:
-            for number, kind, begin, end in fields(data, part.start, part.stop):
-                if number == 1 and kind == BYTES:
-                    value.plugin = data[begin:end] or None
-                elif number == 2 and kind == BYTES:
-                    value.content = data[begin:end]
+    for part in chosen(data, start, stop, 1, BYTES):
+        for number, kind, begin, end in fields(data, part.start, part.stop):
+            if number == 1 and kind == BYTES:
+                value.plugin = data[begin:end] or None
+            elif number == 2 and kind == BYTES:
+                value.content = data[begin:end]
 
 
 def _tensor(data: bytes, start: int, stop: int) -> tuple[float | None, int, str]:
@@ -146,49 +191,67 @@ def _elements(data: bytes, shape: Field) -> int:
     product = 1
     for number, kind, start, stop in fields(data, shape.start, shape.stop):
         if number == 2 and kind == BYTES:
-            size = 0
-            for part in fields(data, start, stop):
-                if part.number == 1 and part.kind == VARINT:
-                    size = varint(data, part.start, part.stop)[0]
-            product = min(product * size, 2)
+            sizes = [varint(data, part.start, part.stop)[0] for part in chosen(data, start, stop, 1, VARINT)]
+            product = min(product * sizes[-1], 2) if sizes else 0
         elif number == 3 and kind == VARINT and varint(data, start, stop)[0]:
             product = 0
     return product
 
 
 def _from_content(data: bytes, dtype: int, content: Field) -> tuple[float | None, int, str]:
-    code = _CONTENT[dtype]
-    if content.stop - content.start != struct.calcsize(code):
+    code, raw = _CONTENT[dtype], data[content.start : content.stop]
+    if len(raw) != struct.calcsize(code):
         return None, 0, ""
-    (number,) = struct.unpack_from(code, data, content.start)
     if dtype == _BFLOAT16:
-        return _bfloat16(number), 0, ""
-    return float(number), content.start, "" if code == "<?" else code
+        return _bfloat16(raw), 0, ""
+    return float(struct.unpack(code, raw)[0]), content.start, "" if code == "<?" else code
 
 
 def _from_list(data: bytes, dtype: int, parts: list[Field]) -> tuple[float | None, int, str]:
     """The only number of a repeated field, packed or not."""
     kind, code = _FLOATS.get(dtype, (VARINT, ""))
-    found = []
+    places = []
     for part in parts:
         at = part.start
         while at < part.stop and part.kind in (kind, BYTES):
-            found.append(at)
+            places.append(at)
             at = at + struct.calcsize(code) if code else varint(data, at, part.stop)[1]
             if at > part.stop:
                 raise NotAMessage
-    if len(found) != 1:
+    if len(places) != 1:
         return None, 0, ""
     if code:
-        return float(struct.unpack_from(code, data, found[0])[0]), found[0], code
-    number = varint(data, found[0], len(data))[0]
-    if dtype == _HALF:
-        return float(struct.unpack("<e", struct.pack("<H", number & 0xFFFF))[0]), 0, ""
-    if dtype == _BFLOAT16:
-        return _bfloat16(number & 0xFFFF), 0, ""
+        return float(struct.unpack_from(code, data, places[0])[0]), places[0], code
+    number = varint(data, places[0], len(data))[0]
+    if dtype in (_HALF, _BFLOAT16):
+        raw = struct.pack("<H", number & 0xFFFF)
+        return float(struct.unpack("<e", raw)[0]) if dtype == _HALF else _bfloat16(raw), 0, ""
     return float(number if dtype in _UNSIGNED else signed(number)), 0, ""
 
 
-def _bfloat16(bits: int) -> float:
-    number: float = struct.unpack("<f", struct.pack("<I", bits << 16))[0]
+def _bfloat16(raw: bytes) -> float:
+    """The number of which these are the upper two bytes."""
+    number: float = struct.unpack("<f", bytes(2) + raw)[0]
     return number
+
+
+def text(data: bytes) -> str:
+    """Text as it was meant to be UTF-8; what isn't is shown as escapes."""
+    return data.decode("utf-8", "backslashreplace")
+
+
+def _scalar(data: bytes, start: int, stop: int) -> Scalar | None:
+    """A number, text or flag. The message has no integers: a whole number is given back as one."""
+    value: Scalar | None = None
+    for part in fields(data, start, stop):
+        if part.number == 2 and part.kind == FIXED64:
+            number: float = struct.unpack_from("<d", data, part.start)[0]
+            whole = math.isfinite(number) and number.is_integer() and abs(number) < LARGEST_EXACT_INTEGER
+            value = int(number) if whole else number
+        elif part.number == 3 and part.kind == BYTES:
+            value = text(data[part.start : part.stop])
+        elif part.number == 4 and part.kind == VARINT:
+            value = varint(data, part.start, part.stop)[0] != 0
+        else:
+            value = None
+    return value

@@ -8,13 +8,10 @@ from dataclasses import dataclass, field
 
 import numpy as np
 
-from losslake_ingest.event_files.crc import Offsets, checksums, masked_all
-from losslake_ingest.event_files.events import Event, Value, parse_event
-from losslake_ingest.event_files.hparams import PLUGIN, Session
-from losslake_ingest.event_files.layouts import take_alike
-from losslake_ingest.event_files.records import HEADER, Break, Data, Records, records
-from losslake_ingest.event_files.wire import NotAMessage
-from losslake_schema.reached import Floats
+from losslake_ingest.event_files.events import HPARAMS, Session, Value, parse_event
+from losslake_ingest.event_files.layouts import POINT, Points, read_alike
+from losslake_ingest.event_files.records import HEADER, Break, Data, Offsets, Records, checksums, records
+from losslake_ingest.protobuf import NotAMessage
 
 SCALARS = b"scalars"
 LARGEST_TAGS = 20_000
@@ -23,20 +20,6 @@ DAMAGED = "records behind damage were not read"
 NO_EVENT = "a record is no event: it was left out"
 NO_SCALAR = "a value is no scalar (a text, an image, a histogram): it was left out"
 NOT_A_PARAMETER = "a hyperparameter is neither a number, a text nor a flag: it was left out"
-
-
-@dataclass(frozen=True)
-class Points:
-    """Values of a tag. places: where in the file each lies."""
-
-    places: Offsets
-    wall_times: Floats
-    steps: Offsets
-    values: Floats
-
-    def only(self, order: Offsets | slice) -> Points:
-        """Some of the points, in this order."""
-        return Points(self.places[order], self.wall_times[order], self.steps[order], self.values[order])
 
 
 @dataclass
@@ -66,27 +49,9 @@ def read_event_file(data: bytes) -> EventFile:
         if isinstance(portion, Break):
             file.remarks[CUT_SHORT if portion.is_cut else DAMAGED] += 1
             file.damage_at = portion.at
-        elif not reader.take(portion):
+        elif not reader.read(portion):
             break
     return file
-
-
-@dataclass
-class _Slow:
-    """Values that were parsed one by one."""
-
-    places: list[int] = field(default_factory=list)
-    wall_times: list[float] = field(default_factory=list)
-    steps: list[int] = field(default_factory=list)
-    values: list[float] = field(default_factory=list)
-
-    def points(self) -> Points:
-        return Points(
-            np.array(self.places, np.int64),
-            np.array(self.wall_times, np.float64),
-            np.array(self.steps, np.int64),
-            np.array(self.values, np.float64),
-        )
 
 
 class _Reader:
@@ -95,23 +60,18 @@ class _Reader:
         self._file = file
         self._plugin_at: dict[bytes, int] = {}
 
-    def take(self, portion: Records) -> bool:
-        """Take in some records; False when the file can't be read on behind them."""
-        starts, ends = portion.starts, portion.ends
-        found, left, wrong = take_alike(self._data, starts, ends)
-        left_checksums = masked_all(checksums(self._data.bytes, starts[left], ends[left]))
-        stored = self._data.numbers("<u4")[ends[left]]
-        bad = np.concatenate([wrong, left[left_checksums != stored]])
+    def read(self, portion: Records) -> bool:
+        """Read some records; False when the file can't be read on behind them."""
+        file, starts, ends = self._file, portion.starts, portion.ends
+        alike, others, wrong = read_alike(self._data, starts, ends)
+        stored = self._data.numbers("<u4")[ends[others]]
+        bad = np.concatenate([wrong, others[checksums(self._data.raw, starts[others], ends[others]) != stored]])
         good_rows = int(bad.min()) if len(bad) else len(starts)
-        if self._file.first_wall_time is None and good_rows:
-            self._file.first_wall_time = self._wall_time(int(starts[0]), int(ends[0]))
-        for numbers in found:
-            count = int(np.searchsorted(numbers.rows, good_rows))
-            if count:
-                points = Points(numbers.places, numbers.wall_times, numbers.steps, numbers.values)
-                self._add(numbers.value, int(numbers.places[0]), points.only(slice(count)))
-        self._parse(starts, ends, left[: int(np.searchsorted(left, good_rows))])
-        file = self._file
+        if file.first_wall_time is None and good_rows:
+            file.first_wall_time = self._wall_time(int(starts[0]), int(ends[0]))
+        for value, rows, points in alike:
+            self._add(value, points[: int(np.searchsorted(rows, good_rows))])
+        self._parse(starts, ends, others[: int(np.searchsorted(others, good_rows))])
         file.has_too_many_tags = len(file.scalars) + len(file.bare) > LARGEST_TAGS
         if good_rows < len(starts):
             file.remarks[DAMAGED] += 1
@@ -126,7 +86,7 @@ class _Reader:
 
     def _parse(self, starts: Offsets, ends: Offsets, rows: Offsets) -> None:
         """Read records one by one."""
-        slow: dict[tuple[bytes, bytes | None, bool], _Slow] = {}
+        scalars: dict[tuple[bytes, bytes | None, bool], list[tuple[int, float, int, float]]] = {}
         for start, end in zip(starts[rows].tolist(), ends[rows].tolist(), strict=True):
             try:
                 event = parse_event(self._data.raw, start, end)
@@ -134,26 +94,20 @@ class _Reader:
                 self._file.remarks[NO_EVENT] += 1
                 continue
             for place, value in enumerate(event.values, start):
-                self._sort_in(value, event, place, slow)
-        for (tag, plugin, is_tensor), points in slow.items():
-            self._add(Value(tag, is_tensor=is_tensor, plugin=plugin), points.places[0], points.points())
+                if value.number is not None and value.plugin != HPARAMS:
+                    points = scalars.setdefault((value.tag, value.plugin, value.is_tensor), [])
+                    points.append((place, event.wall_time, event.step, value.number))
+                else:
+                    self._add_other(value, place)
+        for (tag, plugin, is_tensor), points in scalars.items():
+            self._add(Value(tag, is_tensor=is_tensor, plugin=plugin), np.array(points, POINT))
 
-    def _sort_in(
-        self, value: Value, event: Event, place: int, slow: dict[tuple[bytes, bytes | None, bool], _Slow]
-    ) -> None:
-        if value.plugin == PLUGIN:
-            self._add_session(value)
-        elif value.number is None:
+    def _add_other(self, value: Value, place: int) -> None:
+        """Read a session of the HParams plugin; count what is no scalar."""
+        if value.plugin != HPARAMS:
             self._note_plugin(value, place)
             self._file.remarks[NO_SCALAR] += 1
-        else:
-            points = slow.setdefault((value.tag, value.plugin, value.is_tensor), _Slow())
-            points.places.append(place)
-            points.wall_times.append(event.wall_time)
-            points.steps.append(event.step)
-            points.values.append(value.number)
-
-    def _add_session(self, value: Value) -> None:
+            return
         try:
             self._file.session.read(value.content)
         except NotAMessage:
@@ -164,32 +118,21 @@ class _Reader:
             self._plugin_at[value.tag] = place
             self._file.plugins[value.tag] = value.plugin
 
-    def _add(self, value: Value, place: int, points: Points) -> None:
-        """Take in points of a tag, or count them where they are no scalars."""
-        self._note_plugin(value, place)
+    def _add(self, value: Value, points: Points) -> None:
+        """Add points of a tag, or count them where they are no scalars."""
+        if not len(points):
+            return
+        self._note_plugin(value, int(points["place"][0]))
         if not value.is_tensor or value.plugin == SCALARS:
             self._file.scalars.setdefault(value.tag, []).append(points)
         elif value.plugin is None:
             self._file.bare.setdefault(value.tag, []).append(points)
         else:
-            self._file.remarks[NO_SCALAR] += len(points.places)
+            self._file.remarks[NO_SCALAR] += len(points)
 
 
 def in_order(parts: Sequence[Points]) -> Points:
     """Points of one file together, in the order written."""
-    whole = joined(parts)
-    if np.all(whole.places[1:] >= whole.places[:-1]):
-        return whole
-    return whole.only(np.argsort(whole.places, kind="stable"))
-
-
-def joined(parts: Sequence[Points]) -> Points:
-    """Points together, in the order given."""
-    if len(parts) == 1:
-        return parts[0]
-    return Points(
-        np.concatenate([part.places for part in parts]),
-        np.concatenate([part.wall_times for part in parts]),
-        np.concatenate([part.steps for part in parts]),
-        np.concatenate([part.values for part in parts]),
-    )
+    points: Points = np.concatenate(parts)
+    places = points["place"]
+    return points if np.all(places[1:] >= places[:-1]) else points[np.argsort(places, kind="stable")]

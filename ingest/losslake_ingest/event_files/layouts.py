@@ -9,44 +9,37 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
+from functools import cache
 from itertools import pairwise
-from typing import TypeGuard
+from typing import NamedTuple, TypeGuard
 
+import google_crc32c
 import numpy as np
 import numpy.typing as npt
 
-from losslake_ingest.event_files.crc import (
-    LONGEST_TABLE,
-    Offsets,
-    Words32,
-    contributions,
-    masked_all,
-    of_zeros,
-    table_size,
-)
 from losslake_ingest.event_files.events import Event, Value, parse_event
-from losslake_ingest.event_files.records import Data, Words
-from losslake_ingest.event_files.wire import NotAMessage
-from losslake_schema.reached import Flags, Floats
+from losslake_ingest.event_files.records import Data, Offsets, Words, Words32, masked
+from losslake_ingest.protobuf import NotAMessage
+from losslake_schema.reached import Flags
+
+POINT = np.dtype([("place", "<i8"), ("wall_time", "<f8"), ("step", "<i8"), ("value", "<f8")])
+"""A value of a tag; place: where in the file it lies."""
+Points = npt.NDArray[np.void]
 
 _WALL_TIME_KEY, _STEP_KEY, _SUMMARY_KEY, _VALUE_KEY, _TAG_KEY = 0x09, 0x10, 0x2A, 0x0A, 0x0A
-_SHORTEST = 20
+_SHORTEST, _LONGEST = 20, 4096
 _LARGEST_TEMPLATES = 1 << 22
 _ROUNDS = 3
 _TOP_BITS = np.uint64(0x8080_8080_8080_8080)
 _MIX = np.uint64(0x9E37_79B9_7F4A_7C15)
 
 
-@dataclass(frozen=True)
-class Numbers:
-    """Values of one tag in the order written: rows of the portion they are from, where each lies, and what they say."""
+class Alike(NamedTuple):
+    """Values of one tag in the order written, and the rows of the portion that they are from; value: the first."""
 
     value: Value
     rows: Offsets
-    places: Offsets
-    wall_times: Floats
-    steps: Offsets
-    values: Floats
+    points: Points
 
 
 @dataclass(frozen=True)
@@ -84,28 +77,26 @@ class _Layouts:
     events: Sequence[Event | None]
 
 
-def take_alike(data: Data, starts: Offsets, ends: Offsets) -> tuple[list[Numbers], Offsets, Offsets]:
+def read_alike(data: Data, starts: Offsets, ends: Offsets) -> tuple[list[Alike], Offsets, Offsets]:
     """The numbers of the events that are alike; the rows that are left to the careful parser, and those whose checksum
     is wrong. Numbers are certain only of the rows before the first with a wrong checksum."""
     rows = _candidates(data, starts, ends)
-    left = np.ones(len(starts), np.bool_)
-    found: list[Numbers] = []
-    bad: list[Offsets] = []
+    is_left = np.ones(len(starts), np.bool_)
+    alike: list[Alike] = []
+    wrong = [np.empty(0, np.int64)]
     for attempt in range(_ROUNDS):
         if not len(rows):
             break
-        taken, numbers, wrong = _round(data, rows, np.uint64(16 * attempt))
-        left[rows.row[taken]] = False
-        found += numbers
-        bad.append(wrong)
-        rows = rows.only(~taken)
-    return found, np.flatnonzero(left), np.concatenate([np.empty(0, np.int64), *bad])
+        is_read = _round(data, rows, np.uint64(16 * attempt), alike, wrong)
+        is_left[rows.row[is_read]] = False
+        rows = rows.only(~is_read)
+    return alike, np.flatnonzero(is_left), np.concatenate(wrong)
 
 
 def _candidates(data: Data, starts: Offsets, ends: Offsets) -> _Rows:
     """The events that begin with wall time, step and a summary, as far as a first look tells."""
     lengths = ends - starts
-    row = np.flatnonzero((lengths >= _SHORTEST) & (lengths <= LONGEST_TABLE))
+    row = np.flatnonzero((lengths >= _SHORTEST) & (lengths <= _LONGEST))
     row = row[data.bytes[starts[row]] == _WALL_TIME_KEY]
     start, end = starts[row], ends[row]
     has_step = data.bytes[start + 9] == _STEP_KEY
@@ -147,12 +138,11 @@ def _end_of_first_tag(data: Data, rest: Offsets) -> tuple[Offsets, Flags]:
     return at + size + 3, fits
 
 
-def _round(data: Data, rows: _Rows, bits: np.uint64) -> tuple[Flags, list[Numbers], Offsets]:
-    """Group the rows by what they begin with, and take those that are like the first of their group.
+def _round(data: Data, rows: _Rows, bits: np.uint64, alike: list[Alike], wrong: list[Offsets]) -> Flags:
+    """Group the rows by what they begin with, and read those that are like the first of their group.
 
-    Says which rows are taken, with their numbers, and the rows of the portion whose checksum is wrong.
+    Says which rows are read; adds their numbers, and the rows of the portion whose checksum is wrong.
     """
-    taken = np.zeros(len(rows), np.bool_)
     key = ((_hash(data, rows) >> bits) & np.uint64(0xFFFF)).astype(np.uint16)
     order = np.argsort(key, kind="stable")
     ordered = key[order]
@@ -163,12 +153,14 @@ def _round(data: Data, rows: _Rows, bits: np.uint64) -> tuple[Flags, list[Number
     if len(firsts) > most:
         order, group, firsts = order[: firsts[most]], group[: firsts[most]], firsts[:most]
     layouts = _layouts(data, rows.only(order[firsts]), width)
-    alike = _alike(data, rows.end[order], group, layouts)
-    order, group = order[alike], group[alike]
-    taken[order] = True
-    some = rows.only(order)
-    numbers, wrong = _take(data, some, group, layouts)
-    return taken, numbers, wrong
+    fits = _fits(data, rows.end[order], group, layouts)
+    is_read = np.zeros(len(rows), np.bool_)
+    is_read[order[fits]] = True
+    if fits.any():
+        matched = _matched(data, rows.only(order[fits]), group[fits], layouts)
+        alike += matched.alike()
+        wrong.append(matched.rows.row[masked(matched.checksums) != data.numbers("<u4")[matched.rows.end]])
+    return is_read
 
 
 def _hash(data: Data, rows: _Rows) -> Words:
@@ -193,15 +185,14 @@ def _layouts(data: Data, firsts: _Rows, width: int) -> _Layouts:
             mask[value.at - rest : value.at - rest + size] = bytes(size)
         templates.append(data.raw[rest:end].rjust(width, b"\0"))
         masks.append(mask.rjust(width, b"\0"))
-    fixed = np.frombuffer(b"".join(templates), np.uint8) & np.frombuffer(b"".join(masks), np.uint8)
-    table = contributions(table_size(width))
-    after = np.arange(width - 1, -1, -1) * 256
-    parts = [np.bitwise_xor.reduce(table.take(line + after)) for line in fixed.reshape(-1, width)]
+    mask_bytes = np.frombuffer(b"".join(masks), np.uint8)
+    fixed = np.frombuffer(b"".join(templates), np.uint8) & mask_bytes
+    zeros = google_crc32c.value(bytes(width))
     return _Layouts(
         fixed.view("<u8").reshape(-1, width // 8)[:, ::-1],
-        np.frombuffer(b"".join(masks), "<u8").reshape(-1, width // 8)[:, ::-1],
+        mask_bytes.view("<u8").reshape(-1, width // 8)[:, ::-1],
         -(-(firsts.end - firsts.rest) // 8),
-        np.array(parts, np.uint32),
+        np.array([google_crc32c.value(line.tobytes()) ^ zeros for line in fixed.reshape(-1, width)], np.uint32),
         events,
     )
 
@@ -215,22 +206,22 @@ def _with_a_layout(data: bytes, start: int, end: int) -> Event | None:
     return event if event.is_plain and event.values and all(value.code for value in event.values) else None
 
 
-def _alike(data: Data, ends: Offsets, group: Offsets, layouts: _Layouts) -> Flags:
+def _fits(data: Data, ends: Offsets, group: Offsets, layouts: _Layouts) -> Flags:
     """Which rows are their group's template wherever its mask is set."""
-    alike = np.array([event is not None for event in layouts.events])[group]
+    fits = np.array([event is not None for event in layouts.events])[group]
     n_words = layouts.n_words[group]
     active = np.arange(len(group))
     for word in range(layouts.templates.shape[1]):
         active = active[n_words[active] > word]
         some = group[active]
-        differing = data.words[ends[active] - 8 * (word + 1)] & layouts.masks[some, word]
-        alike[active] &= differing == layouts.templates[some, word]
-    return alike
+        fixed = data.words[ends[active] - 8 * (word + 1)] & layouts.masks[some, word]
+        fits[active] &= fixed == layouts.templates[some, word]
+    return fits
 
 
 @dataclass(frozen=True)
 class _Matched:
-    """Rows that match their group's layout, in order of groups; checksums: of each row, as far as they are known."""
+    """Rows that match their group's layout, in order of groups; checksums: of each row, once its values are read."""
 
     data: Data
     rows: _Rows
@@ -239,58 +230,73 @@ class _Matched:
     table: Words32
     checksums: Words32
 
+    def alike(self) -> Iterator[Alike]:
+        """The values of the rows, tag by tag."""
+        events = [event for event in self.layouts.events if event is not None]
+        for value_at in range(max(len(event.values) for event in events)):
+            for code in sorted({event.values[value_at].code for event in events if _has(event, value_at)}):
+                yield from self._values(value_at, code)
 
-def _take(data: Data, rows: _Rows, group: Offsets, layouts: _Layouts) -> tuple[list[Numbers], Offsets]:
-    """The numbers of rows that match their group's layout, in order of groups, and the rows whose checksum is wrong."""
-    if not len(rows):
-        return [], np.empty(0, np.int64)
+    def _values(self, value_at: int, code: str) -> Iterator[Alike]:
+        """The n-th value of those rows that have one in this form; adds their part to the checksums."""
+        data, rows, events = self.data, self.rows, self.layouts.events
+        offsets = [
+            event.values[value_at].at - event.rest
+            if _has(event, value_at) and event.values[value_at].code == code
+            else -1
+            for event in events
+        ]
+        offset = np.array(offsets)[self.group]
+        members = np.flatnonzero(offset >= 0)
+        places = rows.rest[members] + offset[members]
+        numbers = data.numbers(code)[places]
+        size = numbers.dtype.itemsize
+        bits = numbers.view(f"<u{size}").astype(np.uint64)
+        self.checksums[members] ^= _contribution(self.table, bits, (rows.end[members] - places - 1) * 256, size)
+        points = np.empty(len(members), POINT)
+        points["place"], points["step"] = places, rows.step[members]
+        points["wall_time"] = data.words[rows.start[members] + 1].view("<f8")
+        with np.errstate(invalid="ignore"):  # of a signalling NaN
+            points["value"] = numbers
+        row, group = rows.row[members], self.group[members]
+        edges = np.flatnonzero(np.concatenate(([True], group[1:] != group[:-1], [True])))
+        for begin, stop in pairwise(edges.tolist()):
+            event = events[group[begin]] if stop else None
+            if _has(event, value_at):
+                yield Alike(event.values[value_at], row[begin:stop], points[begin:stop])
+
+
+def _matched(data: Data, rows: _Rows, group: Offsets, layouts: _Layouts) -> _Matched:
+    """Rows with the checksums that they would have if all of their values were zero.
+
+    A CRC is linear over GF(2): that of a record is the exclusive or of what each byte contributes, which depends on the
+    byte and on its distance from the record's end, and of the CRC of as many zeros.
+    """
     length = rows.end - rows.start
-    table = contributions(table_size(int(length.max())))
+    longest = int(length.max())
+    table, zeros = _contributions(next(size for size in (128, 512, 1024, _LONGEST) if longest <= size))
     last = (length - 1) * 256
-    sums = of_zeros(len(table) // 256)[length] ^ layouts.checksums[group]
+    sums = zeros[length] ^ layouts.checksums[group]
     sums ^= table.take(last + _WALL_TIME_KEY)
     sums ^= np.where(rows.has_step, table.take(last - 9 * 256 + _STEP_KEY), np.uint32(0))
     sums ^= _contribution(table, data.words[rows.start + 1], last - 256, 8)
-    longest_step = int((rows.rest - rows.start).max()) - 10
-    sums ^= _contribution(table, rows.step_bits, last - 10 * 256, longest_step)
-    matched = _Matched(data, rows, group, layouts, table, sums)
-    events = [event for event in layouts.events if event is not None]
-    found: list[Numbers] = []
-    for value_at in range(max(len(event.values) for event in events)):
-        for code in sorted({event.values[value_at].code for event in events if _has(event, value_at)}):
-            found += _take_values(matched, value_at, code)
-    return found, rows.row[masked_all(sums) != data.numbers("<u4")[rows.end]]
+    sums ^= _contribution(table, rows.step_bits, last - 10 * 256, int((rows.rest - rows.start).max()) - 10)
+    return _Matched(data, rows, group, layouts, table, sums)
 
 
 def _has(event: Event | None, value_at: int) -> TypeGuard[Event]:
     return event is not None and len(event.values) > value_at
 
 
-def _take_values(matched: _Matched, value_at: int, code: str) -> Iterator[Numbers]:
-    """The n-th value of those rows that have one in this form; adds their part to the checksums."""
-    data, rows, layouts = matched.data, matched.rows, matched.layouts
-    offsets = [
-        event.values[value_at].at - event.rest if _has(event, value_at) and event.values[value_at].code == code else -1
-        for event in layouts.events
-    ]
-    offset = np.array(offsets)[matched.group]
-    members = np.flatnonzero(offset >= 0)
-    places = rows.rest[members] + offset[members]
-    numbers = data.numbers(code)[places]
-    size = numbers.dtype.itemsize
-    bits = numbers.view(f"<u{size}").astype(np.uint64)
-    distance = (rows.end[members] - places - 1) * 256
-    matched.checksums[members] ^= _contribution(matched.table, bits, distance, size)
-    with np.errstate(invalid="ignore"):  # of a signalling NaN
-        values = numbers.astype(np.float64)
-    wall_times = data.words[rows.start[members] + 1].view("<f8")
-    row, steps, group = rows.row[members], rows.step[members], matched.group[members]
-    edges = np.flatnonzero(np.concatenate(([True], group[1:] != group[:-1], [True])))
-    for begin, stop in pairwise(edges.tolist()):
-        event = layouts.events[group[begin]] if stop else None
-        if _has(event, value_at):
-            value, part = event.values[value_at], slice(begin, stop)
-            yield Numbers(value, row[part], places[part], wall_times[part], steps[part], values[part])
+@cache
+def _contributions(longest: int) -> tuple[Words32, Words32]:
+    """What byte b, followed by d more bytes, adds to a checksum: at d * 256 + b; and the checksums of 0, 1, … zeros."""
+    zeros = np.array([google_crc32c.value(bytes(size)) for size in range(longest + 1)], np.uint32)
+    table = np.zeros((longest, 256), np.uint32)
+    for bit in range(8):
+        one = [google_crc32c.value(bytes([1 << bit]).ljust(size, b"\0")) for size in range(1, longest + 1)]
+        table[:, 1 << bit : 2 << bit] = table[:, : 1 << bit] ^ (np.array(one, np.uint32) ^ zeros[1:])[:, None]
+    return table.reshape(-1), zeros
 
 
 def _contribution(table: Words32, words: Words, distance: Offsets, size: int) -> Words32:

@@ -1,8 +1,7 @@
 """TFRecord framing: length (u64), its masked CRC-32C, the data, their masked CRC-32C; all little-endian.
 
-Spec: https://www.tensorflow.org/tutorials/load_data/tfrecord#tfrecords_format_details
-
-The bytes of a file as numbers that begin anywhere in it.
+Spec: https://www.tensorflow.org/tutorials/load_data/tfrecord#tfrecords_format_details.
+Mask: tensorflow/core/lib/hash/crc32c.h.
 """
 
 from __future__ import annotations
@@ -11,36 +10,23 @@ import struct
 from array import array
 from collections.abc import Iterator
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, TypeVar
 
+import google_crc32c
 import numpy as np
 import numpy.typing as npt
 
-from losslake_ingest.event_files.crc import Offsets, crc32c, masked
-
+Words32 = npt.NDArray[np.uint32]
 Words = npt.NDArray[np.uint64]
-
-
-class Data:
-    """A file's bytes, and views of it by which numbers are taken from any offset."""
-
-    def __init__(self, data: bytes) -> None:
-        self.raw = data
-        self.bytes = np.frombuffer(data, np.uint8)
-        self.words: Words = self.numbers("<u8")
-
-    def numbers(self, code: str) -> npt.NDArray[Any]:
-        """The numbers of a type that begin at each byte."""
-        dtype = np.dtype(code)
-        count = max(0, len(self.raw) - dtype.itemsize + 1)
-        return np.ndarray((count,), dtype, self.raw if count else bytes(8), strides=(1,))
-
+Offsets = npt.NDArray[np.int64]
 
 HEADER, FOOTER = 12, 4
 _BYTES_AT_ONCE = 1 << 22
 _BYTES_BETWEEN_GUESSES = 1 << 16
 _HISTORY = 4096
 _PATTERN = 64
+
+_Checksum = TypeVar("_Checksum", int, Words32)
 
 
 @dataclass(frozen=True)
@@ -59,11 +45,19 @@ class Break:
     is_cut: bool
 
 
-def length_at(data: bytes, at: int) -> int | None:
-    """The length of the record that begins here; None where the header's checksum is wrong."""
-    length: int
-    length, checksum = struct.unpack_from("<QI", data, at)
-    return length if masked(crc32c(data[at : at + 8])) == checksum else None
+class Data:
+    """A file's bytes, and views of it by which numbers are read from any offset."""
+
+    def __init__(self, data: bytes) -> None:
+        self.raw = data
+        self.bytes = np.frombuffer(data, np.uint8)
+        self.words: Words = self.numbers("<u8")
+
+    def numbers(self, code: str) -> npt.NDArray[Any]:
+        """The numbers of a type that begin at each byte."""
+        dtype = np.dtype(code)
+        count = max(0, len(self.raw) - dtype.itemsize + 1)
+        return np.ndarray((count,), dtype, self.raw if count else bytes(8), strides=(1,))
 
 
 def records(data: Data) -> Iterator[Records | Break]:
@@ -75,6 +69,26 @@ def records(data: Data) -> Iterator[Records | Break]:
             yield Records(edges[:-1] + HEADER, edges[1:] - FOOTER)
     if walk.fault is not None:
         yield walk.fault
+
+
+def length_at(data: bytes, at: int) -> int | None:
+    """The length of the record that begins here; None where the header's checksum is wrong."""
+    length: int
+    length, checksum = struct.unpack_from("<QI", data, at)
+    return length if masked(google_crc32c.value(data[at : at + 8])) == checksum else None
+
+
+def checksums(data: bytes, starts: Offsets, ends: Offsets) -> Words32:
+    """The masked checksum of each of the records data[start:end]."""
+    places = zip(starts.tolist(), ends.tolist(), strict=True)
+    return masked(np.array([google_crc32c.value(data[start:end]) for start, end in places], np.uint32))
+
+
+def masked(checksum: _Checksum) -> _Checksum:
+    """Checksums as they are stored."""
+    rotated: Any = (checksum >> 15) | (checksum << 17)
+    stored: _Checksum = (rotated + 0xA282EAD8) & 0xFFFF_FFFF
+    return stored
 
 
 class _Walk:

@@ -10,18 +10,10 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from losslake_ingest.event_files.file import (
-    LARGEST_TAGS,
-    NO_SCALAR,
-    NOT_A_PARAMETER,
-    SCALARS,
-    EventFile,
-    Points,
-    in_order,
-    joined,
-)
-from losslake_ingest.event_files.hparams import Session, text
-from losslake_ingest.rules import Rule
+from losslake_ingest.event_files.events import Session, text
+from losslake_ingest.event_files.file import LARGEST_TAGS, NO_SCALAR, NOT_A_PARAMETER, SCALARS, EventFile, in_order
+from losslake_ingest.event_files.layouts import Points
+from losslake_ingest.rules import BrokenRule, Rule
 from losslake_ingest.run_log import LoggedRows, RunLog, Scalar
 from losslake_schema.reached import Integers
 
@@ -48,15 +40,6 @@ class ReadFile:
         return (float(stamp[1]) if stamp else first, first, self.path)
 
 
-class Unusable(Exception):
-    """A run that gives no log: which rule it breaks, and whether there was nothing in it that could be left out."""
-
-    def __init__(self, rule: Rule, message: str, is_bare: bool = False) -> None:
-        super().__init__(message)
-        self.rule = rule
-        self.is_bare = is_bare
-
-
 def session_of(files: Sequence[ReadFile]) -> Session:
     """What the files of a run say of its session, later files after earlier ones."""
     whole = Session()
@@ -72,7 +55,7 @@ def session_of(files: Sequence[ReadFile]) -> Session:
 
 
 def run_log(run: str, files: Sequence[ReadFile], above: Session, own: Session) -> RunLog:
-    """The log of a run; raises Unusable. above: the session of the nearest folder above it that has one."""
+    """The log of a run; raises BrokenRule. above: the session of the nearest folder above it that has one."""
     ordered = sorted(files, key=lambda file: file.order)
     remarks: Counter[str] = Counter()
     for file in ordered:
@@ -100,16 +83,15 @@ def run_log(run: str, files: Sequence[ReadFile], above: Session, own: Session) -
     )
 
 
-def _why_nothing(files: Sequence[ReadFile]) -> Unusable:
+def _why_nothing(files: Sequence[ReadFile]) -> BrokenRule:
     for file in files:
         if file.events.has_too_many_tags:
-            return Unusable(Rule.UNREADABLE_LOG, f"{file.path} has more than {LARGEST_TAGS:,} tags: split the run")
+            return BrokenRule(Rule.UNREADABLE_LOG, f"{file.path} has more than {LARGEST_TAGS:,} tags: split the run")
     for file in files:
         if file.events.damage_at is not None:
             message = f"no scalars before {file.path} breaks off at byte {file.events.damage_at:,}: copy it again"
-            return Unusable(Rule.DAMAGED_FILE, message)
-    is_bare = not any(file.events.remarks for file in files)
-    return Unusable(Rule.NO_MEASUREMENTS, "its event files hold no scalars: log some, or leave it out", is_bare)
+            return BrokenRule(Rule.DAMAGED_FILE, message)
+    return BrokenRule(Rule.NO_MEASUREMENTS, "its event files hold no scalars: log some, or leave it out")
 
 
 def _rows(files: Sequence[EventFile], remarks: Counter[str]) -> Iterator[LoggedRows]:
@@ -120,28 +102,27 @@ def _rows(files: Sequence[EventFile], remarks: Counter[str]) -> Iterator[LoggedR
     for file in files:
         plugins = file.plugins | plugins
     for tag in sorted({tag for file in files for tag in (*file.scalars, *file.bare)}):
-        parts = [in_order(found) for file in files if (found := _points(file, tag, plugins, remarks))]
+        parts = [in_order(pieces) for file in files if (pieces := _points(file, tag, plugins, remarks))]
         if not parts:
             continue
         name = text(tag)
         if name in _AXES:
             remarks[NAMED_LIKE_AN_AXIS] += 1
             continue
-        points = joined(parts)
-        remarks[WRITTEN_TWICE] += _repeated(points.steps)
-        steps = points.steps.astype(np.float64)
-        yield LoggedRows({"step": steps, "wall_time": points.wall_times, name: points.values})
+        points = np.concatenate(parts)
+        remarks[WRITTEN_TWICE] += _repeated(points["step"])
+        columns = {"step": points["step"], "wall_time": points["wall_time"], name: points["value"]}
+        yield LoggedRows({column: numbers.astype(np.float64) for column, numbers in columns.items()})
 
 
 def _points(file: EventFile, tag: bytes, plugins: Mapping[bytes, bytes], remarks: Counter[str]) -> list[Points]:
     """The points of a tag. A tensor that doesn't say what it is for is what the tag's first value is."""
-    found = list(file.scalars.get(tag, ()))
+    scalars = file.scalars.get(tag, [])
     bare = file.bare.get(tag, [])
     if plugins.get(tag, SCALARS) == SCALARS:
-        found += bare
-    else:
-        remarks[NO_SCALAR] += sum(len(points.places) for points in bare)
-    return found
+        return scalars + bare
+    remarks[NO_SCALAR] += sum(map(len, bare))
+    return scalars
 
 
 def _repeated(steps: Integers) -> int:

@@ -11,14 +11,14 @@ from __future__ import annotations
 import hashlib
 from collections.abc import Iterator
 
+from losslake_ingest.event_files.events import Session
 from losslake_ingest.event_files.file import EventFile, read_event_file
-from losslake_ingest.event_files.hparams import Session
 from losslake_ingest.event_files.records import HEADER, length_at
-from losslake_ingest.event_files.run import ReadFile, Unusable, run_log, session_of
+from losslake_ingest.event_files.run import ReadFile, run_log, session_of
 from losslake_ingest.formats.format import Glimpse, defaults_of
 from losslake_ingest.mapping.mapping import LogMapping
 from losslake_ingest.report import Quarantined
-from losslake_ingest.rules import Rule
+from losslake_ingest.rules import BrokenRule, Rule
 from losslake_ingest.run_log import RunLog
 from losslake_ingest.sources.member import Member, Refused, Source, UntilBreak
 
@@ -78,37 +78,35 @@ class _Reader:
     def read(self) -> Iterator[RunLog | Quarantined]:
         members = UntilBreak(self._source.members(_is_wanted))
         for member in members:
-            if isinstance(member, Refused):
-                yield Quarantined(self._name, member.path, member.rule, member.message)
-                continue
-            refusal = self._take(member)
-            if refusal is not None:
-                yield refusal
+            try:
+                self._add(member)
+            except BrokenRule as error:
+                yield Quarantined(self._name, member.path, error.rule, error.message)
             if self._pending > LARGEST_PENDING:
                 yield from self._hand_on(except_for=member.path)
         yield from self._hand_on()
         members.tell()
 
-    def _take(self, member: Member) -> Quarantined | None:
-        """Read a file into its run, or say why not."""
+    def _add(self, member: Member | Refused) -> None:
+        """Read a file into its run; raises BrokenRule."""
+        if isinstance(member, Refused):
+            raise BrokenRule(member.rule, member.message)
         path, data = member
         folder = path.rpartition("/")[0]
         if folder in self._handed_on:
             message = "other files of its folder came long before it: sort the archive by path"
-            return Quarantined(self._name, path, Rule.UNREADABLE_LOG, message)
+            raise BrokenRule(Rule.UNREADABLE_LOG, message)
         run = self._runs.setdefault(folder, {})
         if path in run:
-            message = "the archive holds it twice: the first one counts"
-            return Quarantined(self._name, path, Rule.DUPLICATE_FILE, message)
+            raise BrokenRule(Rule.DUPLICATE_FILE, "the archive holds it twice: the first one counts")
         if len(data) >= HEADER and length_at(data, 0) is None:
             message = (
                 "it doesn't begin as an event file does (its first checksum is wrong): copy it again or leave it out"
             )
-            return Quarantined(self._name, path, Rule.UNREADABLE_LOG, message)
+            raise BrokenRule(Rule.UNREADABLE_LOG, message)
         events = read_event_file(data)
         run[path] = ReadFile(path, hashlib.sha256(data).hexdigest(), events)
         self._pending += _size(events)
-        return None
 
     def _hand_on(self, except_for: str | None = None) -> Iterator[RunLog | Quarantined]:
         """The runs that are there, but for those in whose folder or below the source still is."""
@@ -125,12 +123,12 @@ class _Reader:
                 yield from self._run(folder, files)
 
     def _run(self, folder: str, files: dict[str, ReadFile]) -> Iterator[RunLog | Quarantined]:
-        own = self._sessions[folder]
         try:
-            yield run_log(folder or ".", list(files.values()), self._session_above(folder), own)
-        except Unusable as error:
-            if not (error.is_bare and self._has_runs_below(folder)):
-                yield Quarantined(self._name, folder or ".", error.rule, str(error))
+            yield run_log(folder or ".", list(files.values()), self._session_above(folder), self._sessions[folder])
+        except BrokenRule as error:
+            is_bare = error.rule == Rule.NO_MEASUREMENTS and not any(file.events.remarks for file in files.values())
+            if not (is_bare and self._has_runs_below(folder)):
+                yield Quarantined(self._name, folder or ".", error.rule, error.message)
 
     def _session_above(self, folder: str) -> Session:
         """Keras writes the hyperparameters into a folder and the curves into folders below it."""
@@ -149,4 +147,4 @@ class _Reader:
 def _size(events: EventFile) -> int:
     """The memory that a file's values take, about."""
     groups = (*events.scalars.values(), *events.bare.values())
-    return sum(32 * len(points.places) + 512 for group in groups for points in group)
+    return sum(points.nbytes + 512 for group in groups for points in group)

@@ -121,8 +121,7 @@ def curves_of(file: EventFile) -> Curves:
     curves: Curves = {}
     for tag in {*file.scalars, *file.bare}:
         points = in_order([*file.scalars.get(tag, []), *file.bare.get(tag, [])])
-        rows = zip(points.wall_times.tolist(), points.steps.tolist(), points.values.tolist(), strict=True)
-        curves[tag.decode()] = list(rows)
+        curves[tag.decode()] = points[["wall_time", "step", "value"]].tolist()
     return curves
 
 

@@ -6,14 +6,14 @@ import struct
 import tarfile
 from pathlib import Path
 
+import google_crc32c
 import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 import losslake_ingest.formats.tensorboard
-from losslake_ingest.event_files.crc import crc32c, masked
 from losslake_ingest.event_files.file import CUT_SHORT, DAMAGED, NO_EVENT, read_event_file
-from losslake_ingest.event_files.records import Break, Data, Records, records
+from losslake_ingest.event_files.records import Break, Data, Records, masked, records
 from losslake_ingest.event_files.run import WRITTEN_TWICE
 from losslake_ingest.formats.tensorboard import FORMAT
 from losslake_ingest.mapping.mapping import LogMapping
@@ -128,7 +128,7 @@ def test_damage_in_a_later_file_leaves_the_rest_of_the_run(tmp_path: Path) -> No
 @pytest.mark.parametrize("claimed", [2**60, 2**63, 2**64 - 1])
 def test_a_record_that_claims_to_be_huge_is_cut_short(tmp_path: Path, claimed: int) -> None:
     header = struct.pack("<Q", claimed)
-    data = SMALL + header + struct.pack("<I", masked(crc32c(header))) + bytes(50)
+    data = SMALL + header + struct.pack("<I", masked(google_crc32c.value(header))) + bytes(50)
     (run,) = runs(FORMAT, tmp_path, {FILE: data})
     assert run.remarks == {CUT_SHORT: 1}
     assert len(steps_and_values(run, "train/loss")) == 6

@@ -18,10 +18,9 @@ from tensorboard.compat.tensorflow_stub.pywrap_tensorflow import masked_crc32c
 from tensorboard.summary.writer.event_file_writer import EventFileWriter
 from tensorboard.util import tensor_util
 
-from losslake_ingest.event_files.crc import checksums, masked_all
 from losslake_ingest.event_files.file import NO_SCALAR, EventFile, read_event_file
-from losslake_ingest.event_files.layouts import take_alike
-from losslake_ingest.event_files.records import Data, Records, records
+from losslake_ingest.event_files.layouts import read_alike
+from losslake_ingest.event_files.records import Data, Records, checksums, records
 from losslake_ingest.formats.tensorboard import FORMAT
 from tests.ingest.formats.reading import runs
 from tests.ingest.formats.tensorboard_files import (
@@ -131,7 +130,7 @@ def test_checksums_are_those_of_tensorboard(lengths: list[int], seed: int) -> No
     data = np.random.default_rng(seed).integers(0, 256, sum(lengths), np.uint8)
     ends = np.cumsum(lengths)
     starts = ends - np.array(lengths)
-    found = masked_all(checksums(data, starts, ends)).tolist()
+    found = checksums(data.tobytes(), starts, ends).tolist()
     assert found == [masked_crc32c(data[start:end].tobytes()) for start, end in zip(starts, ends, strict=True)]
 
 
@@ -201,8 +200,7 @@ def points_by_tag(files: list[EventFile]) -> dict[bytes, list[str]]:
     for file in files:
         for tag, parts in chain(file.scalars.items(), file.bare.items()):
             for points in parts:
-                rows = zip(points.wall_times.tolist(), points.steps.tolist(), points.values.tolist(), strict=True)
-                found[tag] += map(repr, rows)
+                found[tag] += map(repr, points[["wall_time", "step", "value"]].tolist())
     return {tag: sorted(rows) for tag, rows in found.items()}
 
 
@@ -216,7 +214,7 @@ def test_events_that_differ_in_time_step_and_value_alone_are_all_read_at_once() 
     data = framed(payloads)
     (portion,) = records(Data(data))
     assert isinstance(portion, Records)
-    found, left, wrong = take_alike(Data(data), portion.starts, portion.ends)
+    found, left, wrong = read_alike(Data(data), portion.starts, portion.ends)
     assert left.tolist() == [0]
     assert wrong.tolist() == []
     assert len(found) == 4

@@ -1,4 +1,7 @@
-"""Protocol buffers as bytes: the fields of a message, one after the other (https://protobuf.dev/programming-guides/encoding)."""
+"""Protocol buffers on the wire: the fields of a message one after the other, bounded by the message, without a schema.
+
+Source: https://protobuf.dev/programming-guides/encoding/.
+"""
 
 from __future__ import annotations
 
@@ -46,6 +49,17 @@ def fields(data: bytes, at: int, stop: int) -> Iterator[Field]:
         if at > stop:
             raise NotAMessage
         yield Field(number, kind, start, at)
+
+
+def values(message: bytes) -> Iterator[tuple[int, int | bytes]]:
+    """The fields of a whole message by number: integers for varints, bytes for all others; raises NotAMessage."""
+    for number, kind, start, stop in fields(message, 0, len(message)):
+        yield number, varint(message, start, stop)[0] if kind == VARINT else message[start:stop]
+
+
+def chosen(data: bytes, at: int, stop: int, number: int, kind: int) -> Iterator[Field]:
+    """Those fields of the message in data[at:stop] that have this number and this type; raises NotAMessage."""
+    return (field for field in fields(data, at, stop) if field.number == number and field.kind == kind)
 
 
 def varint(data: bytes, at: int, stop: int) -> tuple[int, int]:
