@@ -7,18 +7,19 @@ names its source.
 from __future__ import annotations
 
 import hashlib
-from collections.abc import Iterator
+from collections.abc import Iterator, Sized
 
 from losslake_ingest.formats.format import GLIMPSE, Glimpse, defaults_of
 from losslake_ingest.mapping.mapping import LogMapping
 from losslake_ingest.report import Quarantined
-from losslake_ingest.rules import Rule
+from losslake_ingest.rules import BrokenRule, Rule
 from losslake_ingest.run_log import RunLog
 from losslake_ingest.sources.member import Member, Refused, Source, UntilBreak
-from losslake_ingest.wandb_files.config import BadConfig, Config, read_config_yaml
-from losslake_ingest.wandb_files.history import History, NoHistory, Unreadable, read_json_lines, read_parquet
-from losslake_ingest.wandb_files.offline import HEADER, OfflineRun
-from losslake_ingest.wandb_files.panels import BadPanel, NoPanel, PanelFile, how_surely_a_panel, panel_runs, read_panel
+from losslake_ingest.wandb_files.config import Config, read_config_yaml
+from losslake_ingest.wandb_files.history import History, read_json_lines, read_parquet
+from losslake_ingest.wandb_files.offline import OfflineRun
+from losslake_ingest.wandb_files.panels import Panel, how_surely_a_panel, panel_runs, read_panel
+from losslake_ingest.wandb_files.records import HEADER
 
 _CONFIG = "config.yaml"
 _EVENTS = "wandb-events.jsonl"
@@ -65,89 +66,73 @@ class _Reader:
     def __init__(self, source: Source) -> None:
         self._source = source
         self._seen: set[str] = set()
-        self._panels: dict[str, list[PanelFile]] = {}
+        self._panels: dict[str, list[Panel]] = {}
         self._histories: dict[str, list[tuple[str, str, History]]] = {}
         self._configs: dict[str, Member] = {}
-        self._offline: list[RunLog] = []
+        self._runs: list[RunLog] = []
 
     def read(self) -> Iterator[RunLog | Quarantined]:
         members = UntilBreak(self._source.members(_is_wanted))
         for member in members:
-            if isinstance(member, Refused):
-                yield self._quarantined(member.path, member.rule, member.message)
-            elif member.path in self._seen:
-                yield self._quarantined(member.path, Rule.DUPLICATE_FILE, "it is there twice: the first one counts")
-            else:
-                self._seen.add(member.path)
-                yield from self._take(member)
-        runs = list(self._offline)
+            try:
+                self._add(member)
+            except BrokenRule as error:
+                yield Quarantined(self._source.name, member.path, error.rule, error.message, error.line)
         for folder, panels in self._panels.items():
-            runs += panel_runs(folder, panels)
+            self._runs += panel_runs(folder, panels)
         for folder, histories in self._histories.items():
-            yield from self._finish(folder, histories, runs)
-        yield from sorted(runs, key=lambda run: run.run)
+            yield from self._finish(folder, histories)
+        yield from sorted(self._runs, key=lambda run: run.run)
         members.tell()
 
-    def _take(self, member: Member) -> Iterator[Quarantined]:
-        """Read a file; what can't be read is quarantined, and what is no log of W&B's passed over."""
+    def _add(self, member: Member | Refused) -> None:
+        """Read a file; what is no log of W&B's is passed over. Raises BrokenRule."""
+        if isinstance(member, Refused):
+            raise BrokenRule(member.rule, member.message)
         path, data = member
+        if path in self._seen:
+            raise BrokenRule(Rule.DUPLICATE_FILE, "it is there twice: the first one counts")
+        self._seen.add(path)
         folder, _, name = path.rpartition("/")
         if name == _CONFIG:
             self._configs[folder] = member
             return
-        digest = hashlib.sha256(data).hexdigest()
         if not data:
-            yield self._quarantined(path, Rule.EMPTY_FILE, "the file is empty")
-        elif name.endswith(".csv"):
-            yield from self._take_panel(folder, path, data, digest)
+            raise BrokenRule(Rule.EMPTY_FILE, "the file is empty")
+        sha256 = hashlib.sha256(data).hexdigest()
+        if name.endswith(".csv"):
+            self._add_panel(folder, read_panel(path, sha256, data))
         elif name.endswith(".wandb"):
-            yield from self._take_offline(path, data, digest)
+            self._add_offline(path, sha256, data)
         else:
-            try:
-                history = read_parquet(data) if name.endswith(".parquet") else read_json_lines(data)
-            except NoHistory:
-                return
-            except Unreadable as error:
-                yield self._quarantined(path, Rule.UNREADABLE_LOG, str(error))
-                return
-            if history.rows:
-                self._histories.setdefault(folder, []).append((path, digest, history))
-            else:
-                yield self._no_measurements(path)
+            history = read_parquet(data) if name.endswith(".parquet") else read_json_lines(data)
+            if history is not None:
+                _check_any(history.rows)
+                self._histories.setdefault(folder, []).append((path, sha256, history))
 
-    def _take_panel(self, folder: str, path: str, data: bytes, digest: str) -> Iterator[Quarantined]:
-        try:
-            panel = read_panel(data)
-        except NoPanel:
+    def _add_panel(self, folder: str, panel: Panel | None) -> None:
+        if panel is None:
             return
-        except BadPanel as error:
-            yield self._quarantined(path, error.rule, str(error), error.line)
-            return
-        if panel.twice:
-            why = (
-                f"{len(panel.twice)} names stand on more than one column, such as {panel.twice[0][:100]!r}: these were"
-                " left out; give the runs different names and export again"
-            )
-            yield self._quarantined(path, Rule.BAD_HEADER, why, 1)
         if panel.curves:
-            self._panels.setdefault(folder, []).append(PanelFile(path, digest, panel))
-        elif not panel.twice:
-            yield self._no_measurements(path)
+            self._panels.setdefault(folder, []).append(panel)
+        twice = panel.header.twice
+        if twice:
+            why = (
+                f"{len(twice)} names stand on more than one column, such as {twice[0][:100]!r}: these were left out;"
+                " give the runs different names and export again"
+            )
+            raise BrokenRule(Rule.BAD_HEADER, why, 1)
+        _check_any(panel.curves)
 
-    def _take_offline(self, path: str, data: bytes, digest: str) -> Iterator[Quarantined]:
+    def _add_offline(self, path: str, sha256: str, data: bytes) -> None:
         if not data.startswith(HEADER):
             why = "it doesn't begin as a .wandb file does (`:W&B`): it is damaged, or of an unknown version"
-            yield self._quarantined(path, Rule.UNREADABLE_LOG, why)
-            return
-        run = OfflineRun(data).run_log(path, digest)
-        if run.rows:
-            self._offline.append(run)
-        else:
-            yield self._no_measurements(path)
+            raise BrokenRule(Rule.UNREADABLE_LOG, why)
+        run = OfflineRun(data).run_log(path, sha256)
+        _check_any(run.rows)
+        self._runs.append(run)
 
-    def _finish(
-        self, folder: str, histories: list[tuple[str, str, History]], runs: list[RunLog]
-    ) -> Iterator[Quarantined]:
+    def _finish(self, folder: str, histories: list[tuple[str, str, History]]) -> Iterator[Quarantined]:
         """Make runs of a folder's histories; a config.yaml belongs to a history only where there is one."""
         config, digests = Config(), {}
         beside = self._configs.get(folder)
@@ -157,14 +142,14 @@ class _Reader:
             try:
                 config = read_config_yaml(beside.data)
                 digests = {beside.path: hashlib.sha256(beside.data).hexdigest()}
-            except BadConfig as error:
+            except ValueError as error:
                 message = f"{error}: its run is read without it"
-                yield self._quarantined(beside.path, Rule.UNREADABLE_LOG, message)
-        for path, digest, history in histories:
-            runs.append(
+                yield Quarantined(self._source.name, beside.path, Rule.UNREADABLE_LOG, message)
+        for path, sha256, history in histories:
+            self._runs.append(
                 RunLog(
                     path,
-                    {path: digest, **digests},
+                    {path: sha256, **digests},
                     history.rows,
                     config.fields,
                     config.fields,
@@ -173,11 +158,10 @@ class _Reader:
                 )
             )
 
-    def _no_measurements(self, path: str) -> Quarantined:
-        return self._quarantined(path, Rule.NO_MEASUREMENTS, "it logs no numbers: there is nothing to store")
 
-    def _quarantined(self, path: str, rule: Rule, message: str, line: int | None = None) -> Quarantined:
-        return Quarantined(self._source.name, path, rule, message, line)
+def _check_any(measurements: Sized) -> None:
+    if not measurements:
+        raise BrokenRule(Rule.NO_MEASUREMENTS, "it logs no numbers: there is nothing to store")
 
 
 def _is_wanted(path: str) -> bool:

@@ -1,7 +1,7 @@
 """The configuration of a W&B run as flat fields, from its config.yaml or from JSON; what is private is left out.
 
-config.yaml holds `key: {value: …}` for each key (older versions add `desc`). It is read from the events of the YAML
-parser, without aliases, tags or objects: numbers as YAML 1.2 (and W&B's writer) has them, so that `1e-05` is one.
+config.yaml holds `key: {value: …}` for each key (older versions add `desc`). It is read without aliases and tags, and
+numbers are those of YAML 1.2 (and of W&B's writer), so that `1e-05` is one.
 Sources: https://docs.wandb.ai/guides/track/config; https://yaml.org/spec/1.2.2/#103-core-schema.
 """
 
@@ -11,11 +11,11 @@ import re
 from collections import Counter
 from collections.abc import Iterator
 from dataclasses import dataclass, field
-from typing import Any
 
 import orjson
 import yaml
 
+from losslake_ingest.documents import read_yaml
 from losslake_ingest.run_log import Scalar
 from losslake_ingest.wandb_files.private import LONGEST_TEXT, clean_text, private_key, private_text
 
@@ -33,11 +33,6 @@ _WORDS: dict[str, Scalar | None] = {
     **dict.fromkeys((".inf", ".Inf", ".INF", "+.inf", "+.Inf", "+.INF"), float("inf")),
     **dict.fromkeys(("-.inf", "-.Inf", "-.INF"), float("-inf")),
 }
-_Loader: Any = getattr(yaml, "CSafeLoader", yaml.SafeLoader)
-
-
-class BadConfig(Exception):
-    """A config.yaml that can't be used; says why."""
 
 
 @dataclass
@@ -51,15 +46,15 @@ class Config:
 
     @property
     def fields(self) -> dict[str, Scalar]:
-        """All fields by their flat name; what was taken later counts."""
+        """All fields by their flat name; what was set later counts."""
         return {name: value for fields in self._by_key.values() for name, value in fields.items()}
 
-    def take(self, key: str, value: object) -> None:
+    def set(self, key: str, value: object) -> None:
         """Set a key to whatever JSON has there; objects are flattened with `.`, short lists become their JSON text."""
         self.drop(key)
         fields: dict[str, Scalar] = {}
         for name, leaf in self._leaves(key, value, 0):
-            self._take_leaf(fields, name, leaf)
+            self._add_leaf(fields, name, leaf)
         self._size += len(fields)
         self._by_key[key] = fields
 
@@ -67,7 +62,7 @@ class Config:
         """Forget a key."""
         self._size -= len(self._by_key.pop(key, ()))
 
-    def take_name(self, name: str, text: str) -> None:
+    def set_name(self, name: str, text: str) -> None:
         """Add a text of W&B's own, such as a run's name, unless it is private."""
         kind = private_text(text)
         if kind:
@@ -84,7 +79,7 @@ class Config:
             for name, inner in value.items():
                 yield from self._leaves(f"{key}.{name}", inner, depth + 1)
 
-    def _take_leaf(self, fields: dict[str, Scalar], key: str, value: object) -> None:
+    def _add_leaf(self, fields: dict[str, Scalar], key: str, value: object) -> None:
         if value is None:
             return
         if isinstance(value, list):
@@ -108,71 +103,28 @@ class Config:
 
 
 def read_config_yaml(data: bytes) -> Config:
-    """The configuration in a config.yaml; raises BadConfig."""
+    """The configuration in a config.yaml; raises ValueError that says why it can't be used."""
     if len(data) > LARGEST_CONFIG:
-        raise BadConfig(f"{len(data):,} bytes; at most {LARGEST_CONFIG:,} are read")
+        raise ValueError(f"{len(data):,} bytes; at most {LARGEST_CONFIG:,} are read")
     try:
-        document = _document(data)
-    except (yaml.YAMLError, ValueError, RecursionError) as error:
+        document = read_yaml(data, _scalar, DEEPEST)
+    except (yaml.YAMLError, UnicodeDecodeError) as error:
         line = getattr(getattr(error, "problem_mark", None), "line", None)
-        raise BadConfig("it is no YAML" + (f" (line {line + 1})" if line is not None else "")) from None
+        raise ValueError("it is no YAML" + (f" (line {line + 1})" if line is not None else "")) from None
     config = Config()
-    if not isinstance(document, dict):
-        return config
-    for key, entry in document.items():
+    for key, entry in document.items() if isinstance(document, dict) else ():
         if isinstance(entry, dict) and "value" in entry:
-            config.take(key, entry["value"])
+            config.set(key, entry["value"])
         elif key not in ("wandb_version", "_wandb"):
             config.remarks["a key of config.yaml has no `value`: left out"] += 1
     return config
 
 
-def _document(data: bytes) -> object:
-    """The first document as dicts, lists and scalars, built without recursion."""
-    root: list[object] = []
-    stack: list[dict[str, object] | list[object]] = [root]
-    keys: list[str | None] = [None]
-    for event in yaml.parse(data, Loader=_Loader):
-        if isinstance(event, yaml.DocumentEndEvent):
-            break
-        if isinstance(event, yaml.AliasEvent):
-            raise BadConfig("it has an alias (`*name`): W&B writes none")
-        if isinstance(event, yaml.MappingEndEvent | yaml.SequenceEndEvent):
-            stack.pop()
-            keys.pop()
-            continue
-        value: Any
-        if isinstance(event, yaml.ScalarEvent):
-            value = _scalar(event)
-        elif isinstance(event, yaml.MappingStartEvent):
-            value = {}
-        elif isinstance(event, yaml.SequenceStartEvent):
-            value = []
-        else:
-            continue
-        _put(stack[-1], keys, value, event)
-        if isinstance(value, dict | list):
-            if len(stack) > DEEPEST:
-                raise BadConfig(f"it is nested more than {DEEPEST} deep")
-            stack.append(value)
-            keys.append(None)
-    return root[0] if root else None
-
-
-def _put(target: dict[str, object] | list[object], keys: list[str | None], value: object, event: Any) -> None:
-    """Put a value where the parser stands: a list's end, or a mapping's next key or value."""
-    if isinstance(target, list):
-        target.append(value)
-    elif keys[-1] is None:
-        if isinstance(value, dict | list):
-            raise BadConfig("a key is itself a list or a mapping")
-        keys[-1] = str(event.value)
-    else:
-        target[keys[-1]] = value
-        keys[-1] = None
-
-
-def _scalar(event: Any) -> Scalar | None:
+def _scalar(event: yaml.Event) -> Scalar | None:
+    if isinstance(event, yaml.AliasEvent):
+        raise ValueError("it has an alias (`*name`): W&B writes none")
+    if not isinstance(event, yaml.ScalarEvent):
+        raise ValueError(f"it is nested more than {DEEPEST} deep")
     text = str(event.value)
     if not event.implicit[0]:
         return text

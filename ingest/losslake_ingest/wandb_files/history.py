@@ -1,15 +1,16 @@
-"""A run's history as W&B exports it: JSON lines, or Parquet as in a history artifact; one row for each `log()`.
+"""A run's history, one row for each `log()`: as W&B exports it, in JSON lines or Parquet, or as rows of JSON objects.
 
-Source: https://docs.wandb.ai/ref/python/public-api/runs (`scan_history`, history exports); a row has `_step`,
-`_timestamp` (Unix seconds), `_runtime` (seconds) and what was logged.
+A row has `_step`, `_timestamp` (Unix seconds), `_runtime` (seconds) and what was logged. Nested objects are flattened
+with `.`; all but numbers is left out and counted. Parquet is that of a history artifact.
+Source: https://docs.wandb.ai/ref/python/public-api/runs (`scan_history`, history exports).
 """
 
 from __future__ import annotations
 
-import json
 from collections import Counter
 from collections.abc import Iterator
 from dataclasses import dataclass, field
+from itertools import chain
 from typing import Any
 
 import numpy as np
@@ -17,27 +18,40 @@ import orjson
 import pyarrow as pa
 import pyarrow.parquet as pq
 
+from losslake_ingest.documents import number_column, read_python_json
+from losslake_ingest.rules import BrokenRule, Rule
 from losslake_ingest.run_log import LoggedRows
-from losslake_ingest.wandb_files.private import private_text
-from losslake_ingest.wandb_files.table import MEDIA, MOST_COLUMNS, TOO_MANY, HistoryTable
+from losslake_ingest.wandb_files.private import clean_text, private_text
 from losslake_schema.reached import Flags, Floats
 
+MOST_COLUMNS = 10_000
+DEEPEST = 32
+_LONGEST_NAME = 1000
+_SPARSEST = 4
+_SMALL = 1 << 12
 _CHUNK = 1 << 20
-_LONGEST_LINE = 1 << 24
 _MOST_BAD_LINES = 10_000
 _SEEN_AHEAD = 1 << 16
 _MOST_CELLS = 1 << 27
 _BATCH = 1 << 16
-_DEEPEST = 32
+
+# W&B's API and its JSON writer spell these numbers as texts.
+_NUMBER_WORDS = {"NaN": float("nan"), "Infinity": float("inf"), "-Infinity": float("-inf")}
+_NONE = type(None)
+_PLAIN = {float, int, _NONE}
+_INTERNAL = "_wandb"
 BAD_LINE = "a line that is no JSON object: left out"
+MEDIA = "a media object, table or histogram: left out"
+DEEP = f"a value nested more than {DEEPEST} deep or under a very long name: left out"
+TOO_MANY = f"a column beyond the first {MOST_COLUMNS:,} or with a very long name, in one batch of rows: left out"
+_LEFT_OUT = {
+    str: "a text among the logged values: left out",
+    bool: "a true or false among the logged values: left out",
+    list: "a list among the logged values: left out",
+}
 
-
-class NoHistory(Exception):
-    """A file that is something else."""
-
-
-class Unreadable(Exception):
-    """A history that can't be read at all; says why, and what to do."""
+Row = dict[str, Any]
+Part = tuple[int, dict[str, tuple[Floats, Flags | None]]]
 
 
 @dataclass
@@ -49,10 +63,10 @@ class History:
     remarks: Counter[str] = field(default_factory=Counter)
 
 
-def read_json_lines(data: bytes) -> History:
-    """The history in JSON lines; raises NoHistory where the first of them have no `_step`."""
+def read_json_lines(data: bytes) -> History | None:
+    """The history in JSON lines; None where the first of them have no `_step`."""
     if b'"_step"' not in data[:_SEEN_AHEAD]:
-        raise NoHistory
+        return None
     table = HistoryTable()
     for lines in _line_batches(data):
         table.add(_parsed(lines, table.remarks))
@@ -79,57 +93,47 @@ def _parsed(lines: list[bytes], remarks: Counter[str]) -> list[dict[str, Any]]:
 
 
 def _value(line: bytes, remarks: Counter[str]) -> Any:
-    """A line's JSON, with the bare NaN and Infinity that Python writes; None if it is none."""
     try:
         return orjson.loads(line)
     except orjson.JSONDecodeError:
-        # Python's parser is slow to fail: it is spared a file of nothing but nonsense.
-        return python_json(line) if remarks[BAD_LINE] < _MOST_BAD_LINES else None
+        return read_python_json(line) if remarks[BAD_LINE] < _MOST_BAD_LINES else None
 
 
-def python_json(text: bytes) -> Any:
-    """JSON as Python's own writer has it, with bare NaN and Infinity; None if it is none."""
-    if len(text) > _LONGEST_LINE:
-        return None
+def read_parquet(data: bytes) -> History | None:
+    """The history in a Parquet file; None where it has no column `_step`. Raises BrokenRule."""
     try:
-        return json.loads(text)
-    except (ValueError, RecursionError):
-        return None
-
-
-def read_parquet(data: bytes) -> History:
-    """The history in a Parquet file; raises Unreadable, or NoHistory where it has no column `_step`."""
-    try:
-        file = pq.ParquetFile(pa.BufferReader(data))
-        return _read_columns(file)
+        return _read_columns(pq.ParquetFile(pa.BufferReader(data)))
     except (pa.ArrowException, OSError, ValueError, MemoryError, OverflowError) as error:
         reason = str(error).splitlines()[0][:200] if str(error) else type(error).__name__
-        raise Unreadable(f"the Parquet file is damaged or cut short ({reason}): export it again") from None
+        message = f"the Parquet file is damaged or cut short ({reason}): export it again"
+        raise BrokenRule(Rule.UNREADABLE_LOG, message) from None
 
 
-def _read_columns(file: pq.ParquetFile) -> History:
+def _read_columns(file: pq.ParquetFile) -> History | None:
     history = History([])
     names = _numeric(file.schema_arrow, history)
     if "_step" not in names:
-        raise NoHistory
+        return None
     stated = file.metadata.num_rows
     if stated * len(names) > _MOST_CELLS:
-        raise Unreadable(f"{stated:,} rows of {len(names)} columns: at most {_MOST_CELLS:,} cells are read; split it")
-    parts: dict[str, list[tuple[Floats, Flags]]] = {name: [] for name in names}
-    total = 0
+        size = f"{stated:,} rows of {len(names)} columns"
+        raise BrokenRule(Rule.UNREADABLE_LOG, f"{size}: at most {_MOST_CELLS:,} cells are read; split it")
+    batches: list[pa.RecordBatch] = []
     for batch in file.iter_batches(_BATCH, columns=names, use_threads=False):
-        total += batch.num_rows
-        if total > stated:
+        batches.append(batch)
+        if sum(map(len, batches)) > stated:
             raise ValueError("it has more rows than it states")
-        for name, column in _flat_columns(batch):
-            if name in parts:
-                parts[name].append(_floats(column))
+    table = pa.Table.from_batches(batches, None if batches else pa.schema([]))
+    while any(pa.types.is_struct(kind) for kind in table.schema.types):
+        table = table.flatten()
     columns: dict[str, Floats] = {}
     missing: dict[str, Flags] = {}
-    for name, pieces in parts.items():
-        holes = np.concatenate([flags for _, flags in pieces]) if pieces else np.ones(0, np.bool_)
+    for name, column in zip(table.column_names, table.columns, strict=True):
+        if name not in names:
+            continue
+        floats, holes = floats_of(column.cast(pa.float64(), safe=False))
         if not holes.all():
-            columns[name] = np.concatenate([floats for floats, _ in pieces])
+            columns[name] = floats
             if holes.any():
                 missing[name] = holes
     history.rows = [LoggedRows(columns, missing)] if columns else []
@@ -139,7 +143,7 @@ def _read_columns(file: pq.ParquetFile) -> History:
 def _numeric(schema: pa.Schema, history: History) -> list[str]:
     """The names of the numeric columns, inner ones with `.`; whatever else there is, is counted."""
     names: list[str] = []
-    for name, kind in _leaves([(column.name, column.type) for column in schema], 0, history.remarks):
+    for name, kind in _leaf_columns([(column.name, column.type) for column in schema], 0, history.remarks):
         private = private_text(name)
         if private:
             history.private.add(private)
@@ -154,27 +158,143 @@ def _numeric(schema: pa.Schema, history: History) -> list[str]:
     return list(dict.fromkeys(names))
 
 
-def _leaves(columns: list[tuple[str, Any]], depth: int, remarks: Counter[str]) -> Iterator[tuple[str, Any]]:
+def _leaf_columns(columns: list[tuple[str, Any]], depth: int, remarks: Counter[str]) -> Iterator[tuple[str, Any]]:
     for name, kind in columns:
         if not pa.types.is_struct(kind):
             yield name, kind
-        elif depth >= _DEEPEST or any(inner.name == "_type" for inner in kind):
+        elif depth >= DEEPEST or any(inner.name == "_type" for inner in kind):
             remarks[MEDIA] += 1
         else:
-            yield from _leaves([(f"{name}.{inner.name}", inner.type) for inner in kind], depth + 1, remarks)
+            yield from _leaf_columns([(f"{name}.{inner.name}", inner.type) for inner in kind], depth + 1, remarks)
 
 
-def _flat_columns(batch: pa.RecordBatch) -> Iterator[tuple[str, pa.Array]]:
-    table = pa.Table.from_batches([batch])
-    while any(pa.types.is_struct(kind) for kind in table.schema.types):
-        table = table.flatten()
-    for name, column in zip(table.column_names, table.columns, strict=True):
-        yield name, column.combine_chunks()
+def floats_of(column: pa.Array | pa.ChunkedArray) -> tuple[Floats, Flags]:
+    """A column of float64 and which of its cells are empty."""
+    holes = np.asarray(column.is_null().to_numpy(zero_copy_only=False), np.bool_)
+    return np.asarray(column.to_numpy(zero_copy_only=False), np.float64), holes
 
 
-def _floats(column: pa.Array) -> tuple[Floats, Flags]:
-    if isinstance(column, pa.ChunkedArray):
-        column = pa.concat_arrays(column.chunks)
-    floats = column.cast(pa.float64(), safe=False)
-    holes = np.asarray(floats.is_null().to_numpy(zero_copy_only=False), np.bool_)
-    return np.asarray(floats.to_numpy(zero_copy_only=False), np.float64), holes
+@dataclass
+class HistoryTable:
+    """Columns of rows that come in batches, in the order written.
+
+    Memory stays in proportion to the values: where rows share too few columns they are kept in several parts.
+    """
+
+    private: set[str] = field(default_factory=set)
+    remarks: Counter[str] = field(default_factory=Counter)
+    _names: set[str] = field(default_factory=set)
+    _parts: list[Part] = field(default_factory=list)
+    _is_nested: bool = False
+
+    def add(self, rows: list[Row]) -> None:
+        """Add rows; they are used up."""
+        if self._is_nested:
+            for row in rows:
+                self._flatten(row)
+        names = self._wanted(dict.fromkeys(chain.from_iterable(rows)))
+        if len(rows) > 1 and len(rows) * len(names) > _SPARSEST * sum(map(len, rows)) + _SMALL:
+            middle = len(rows) // 2
+            self.add(rows[:middle])
+            self.add(rows[middle:])
+            return
+        gathered = {name: [row.get(name) for row in rows] for name in names}
+        kinds = {name: set(map(type, column)) for name, column in gathered.items()}
+        if any(dict in types for types in kinds.values()):
+            self._is_nested = True
+            self.add(rows)
+            return
+        part: dict[str, tuple[Floats, Flags | None]] = {}
+        for name, column in gathered.items():
+            numbers = self._numbers(column, kinds[name])
+            if numbers is not None and self._admits(name):
+                part[clean_text(name)] = numbers
+        if part:
+            self._parts.append((len(rows), part))
+
+    def rows(self) -> list[LoggedRows]:
+        """All rows: in one piece, unless that would be mostly holes."""
+        total = sum(length for length, _ in self._parts)
+        names = dict.fromkeys(chain.from_iterable(part for _, part in self._parts))
+        filled = sum(length * len(part) for length, part in self._parts)
+        if total * len(names) > _SPARSEST * filled + _SMALL:
+            return [_joined([part], list(part[1])) for part in self._parts]
+        return [_joined(self._parts, list(names))] if self._parts else []
+
+    def _wanted(self, names: dict[str, None]) -> list[str]:
+        """The names that may still become columns."""
+        if len(self._names) < MOST_COLUMNS:
+            return [name for name in names if name != _INTERNAL]
+        wanted = [name for name in names if name in self._names]
+        self.remarks[TOO_MANY] += len(names) - len(wanted)
+        return wanted
+
+    def _flatten(self, row: Row) -> None:
+        """Put the leaves of nested objects in their place; a flat name that is there already stays."""
+        nested = [(name, value) for name, value in row.items() if type(value) is dict]
+        for name, _ in nested:
+            del row[name]
+        for name, value in nested:
+            for leaf_name, leaf in self._leaves(name, value, 1):
+                row.setdefault(leaf_name, leaf)
+
+    def _leaves(self, name: str, value: Any, depth: int) -> Iterator[tuple[str, Any]]:
+        if not isinstance(value, dict):
+            yield name, value
+        elif "_type" in value:
+            self.remarks[MEDIA] += 1
+        elif depth > DEEPEST or len(name) > _LONGEST_NAME:
+            self.remarks[DEEP] += 1
+        else:
+            for key, inner in value.items():
+                if key != _INTERNAL:
+                    yield from self._leaves(f"{name}.{key}", inner, depth + 1)
+
+    def _numbers(self, column: list[Any], kinds: set[type]) -> tuple[Floats, Flags | None] | None:
+        """The column as numbers and holes; None when it has no number."""
+        if kinds <= {_NONE}:
+            return None
+        if not kinds <= _PLAIN:
+            column = [_NUMBER_WORDS.get(value, value) if type(value) is str else value for value in column]
+            counts = Counter(map(type, column))
+            self.remarks.update({sentence: counts[kind] for kind, sentence in _LEFT_OUT.items() if counts[kind]})
+            column = [value if type(value) in _PLAIN else None for value in column]
+            if all(value is None for value in column):
+                return None
+            kinds = {_NONE}
+        return number_column(column, _NONE in kinds)
+
+    def _admits(self, name: str) -> bool:
+        if name in self._names:
+            return True
+        if name.startswith(f"{_INTERNAL}."):
+            return False
+        if len(self._names) >= MOST_COLUMNS or len(name) > _LONGEST_NAME:
+            self.remarks[TOO_MANY] += 1
+            return False
+        kind = private_text(name)
+        if kind:
+            self.private.add(kind)
+            return False
+        self._names.add(name)
+        return True
+
+
+def _joined(parts: list[Part], names: list[str]) -> LoggedRows:
+    total = sum(length for length, _ in parts)
+    columns: dict[str, Floats] = {}
+    missing: dict[str, Flags] = {}
+    for name in names:
+        floats = np.full(total, np.nan)
+        holes = np.ones(total, np.bool_)
+        at = 0
+        for length, part in parts:
+            if name in part:
+                values, flags = part[name]
+                floats[at : at + length] = values
+                holes[at : at + length] = False if flags is None else flags
+            at += length
+        columns[name] = floats
+        if holes.any():
+            missing[name] = holes
+    return LoggedRows(columns, missing)

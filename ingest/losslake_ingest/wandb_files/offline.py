@@ -8,22 +8,21 @@ Source: https://github.com/wandb/wandb/blob/main/wandb/proto/wandb_internal.prot
 from __future__ import annotations
 
 import re
+import struct
 from collections import Counter
 from collections.abc import Callable, Sequence
 from typing import Any
 
 import orjson
 
-from losslake_ingest.run_log import RunLog, Scalar
+from losslake_ingest.documents import read_json
+from losslake_ingest.protobuf import BYTES, NotAMessage, fields, signed, values
+from losslake_ingest.run_log import RunLog
 from losslake_ingest.wandb_files import private
 from losslake_ingest.wandb_files.config import Config
-from losslake_ingest.wandb_files.history import python_json
+from losslake_ingest.wandb_files.history import MEDIA, MOST_COLUMNS, HistoryTable, Row
 from losslake_ingest.wandb_files.private import without_words
-from losslake_ingest.wandb_files.records import HEADER, RecordLog
-from losslake_ingest.wandb_files.table import MEDIA, MOST_COLUMNS, HistoryTable, Row
-from losslake_ingest.wandb_files.wire import Malformed, double, fields, signed, varint, zigzag
-
-__all__ = ["HEADER", "OfflineRun"]
+from losslake_ingest.wandb_files.records import RecordLog
 
 # Record
 _HISTORY, _OUTPUT, _CONFIG, _OUTPUT_RAW, _RUN, _EXIT, _ENVIRONMENT = 2, 4, 5, 13, 17, 18, 26
@@ -59,18 +58,16 @@ _PLAIN_ITEM = rb"\n[\0-\x7f][\n\x12]([\0-\x7f])([ -~]{1,120})\x82\x01([\0-\x7f])
 _PLAIN_ITEMS = re.compile(_PLAIN_ITEM)
 _PLAIN_ROW = re.compile(rb"(?:%b)+(?:\x12[\0-\x0b][\0-\xff]{0,11})?" % _PLAIN_ITEM)
 
-Message = int | bytes
-
 
 class OfflineRun:
-    """Takes a `.wandb` file and makes a run of it."""
+    """A run as its `.wandb` file tells it."""
 
     def __init__(self, data: bytes) -> None:
-        self._config = Config()
-        self._names = Config()
-        self._table = HistoryTable()
         self._remarks: Counter[str] = Counter()
         self._private: set[str] = set()
+        self._config = Config(self._private, self._remarks)
+        self._names = Config(self._private, self._remarks)
+        self._table = HistoryTable(self._private, self._remarks)
         self._words: dict[str, str] = {}
         self._status: str | None = None
         self._started_at: float | None = None
@@ -78,104 +75,96 @@ class OfflineRun:
         self._known = _Names()
         self._pending = 0
         self._handlers: dict[int, Callable[[bytes], None]] = {
-            _HISTORY: self._take_history,
-            _CONFIG: self._take_config,
-            _RUN: self._take_run,
-            _EXIT: self._take_exit,
-            _ENVIRONMENT: self._take_environment,
-            _OUTPUT: self._take_output,
-            _OUTPUT_RAW: self._take_output,
+            _HISTORY: self._read_history,
+            _CONFIG: self._read_config,
+            _RUN: self._read_run,
+            _EXIT: self._read_exit,
+            _ENVIRONMENT: self._read_environment,
+            _OUTPUT: self._note_output,
+            _OUTPUT_RAW: self._note_output,
         }
         self._read(data)
 
     def run_log(self, path: str, sha256: str) -> RunLog:
         """The run; its rows are empty where no history was readable."""
         parameters, kinds = without_words(self._config.fields, self._words)
-        own, own_kinds = without_words(self._names.fields, self._words)
-        found: dict[str, Scalar] = {**parameters, **own}
-        if "run_id" in own:
-            found["run"] = own["run_id"]
-        kept_out = kinds | own_kinds | self._private | self._config.private | self._names.private | self._table.private
-        remarks = self._remarks + self._config.remarks + self._table.remarks
+        names, name_kinds = without_words(self._names.fields, self._words)
+        if "run_id" in names:
+            names["run"] = names["run_id"]
         return RunLog(
             path,
             {path: sha256},
             self._table.rows(),
-            found,
+            {**parameters, **names},
             parameters,
             self._status,
             self._started_at,
-            private=sorted(kept_out),
-            remarks=dict(remarks),
+            private=sorted(kinds | name_kinds | self._private),
+            remarks=dict(+self._remarks),
         )
 
     def _read(self, data: bytes) -> None:
         records = RecordLog(data)
         for record in records:
             try:
-                for number, value in fields(record):
+                for number, value in values(record):
                     handler = self._handlers.get(number)
                     if handler is not None and isinstance(value, bytes):
                         handler(value)
-            except Malformed:
+            except NotAMessage:
                 self._remarks["a record that is no protocol buffer: left out"] += 1
         self._table.add(self._rows)
-        if records.damaged_blocks:
-            self._remarks["a damaged block: read on behind it"] = records.damaged_blocks
-        if records.is_cut:
-            self._remarks["the file is cut short: everything before was kept"] = 1
-        if self._status is None:
-            self._remarks["the log has no record of the run's end"] = 1
+        self._remarks["a damaged block: read on behind it"] += records.damaged_blocks
+        self._remarks["the file is cut short: everything before was kept"] += records.is_cut
+        self._remarks["the log has no record of the run's end"] += self._status is None
 
-    def _take_history(self, message: bytes) -> None:
-        row = _history_row(message, self._known, self._table.remarks)
-        self._rows.append(row)
+    def _read_history(self, message: bytes) -> None:
+        self._rows.append(_history_row(message, self._known, self._remarks))
         self._pending += len(message)
         if self._pending > _BATCH_BYTES:
             self._table.add(self._rows)
             self._rows, self._pending = [], 0
 
-    def _take_config(self, message: bytes) -> None:
-        for number, item in fields(message):
-            if not isinstance(item, bytes):
-                continue
-            name, value = _item(item)
-            if number == _UPDATE:
-                self._config.take(name, value)
-            elif number == _REMOVE:
-                self._config.drop(name)
+    def _read_config(self, message: bytes) -> None:
+        for number, item in values(message):
+            if isinstance(item, bytes):
+                name, value = _item(item)
+                if number == _UPDATE:
+                    self._config.set(name, value)
+                elif number == _REMOVE:
+                    self._config.drop(name)
 
-    def _take_run(self, message: bytes) -> None:
-        for number, value in fields(message):
+    def _read_run(self, message: bytes) -> None:
+        for number, value in values(message):
             if number in _RUN_PRIVATE and value:
                 self._note(_RUN_PRIVATE[number], value)
             elif not isinstance(value, bytes):
                 continue
             elif number in _RUN_NAMES:
-                self._names.take_name(_RUN_NAMES[number], value.decode("utf-8", "replace"))
+                self._names.set_name(_RUN_NAMES[number], value.decode("utf-8", "replace"))
             elif number == _RUN_CONFIG:
-                self._take_config(value)
+                self._read_config(value)
             elif number == _START_TIME and self._started_at is None:
-                self._started_at = _unix_time(value)
+                seconds, nanos = _integer(value, 1), _integer(value, 2)
+                self._started_at = None if seconds is None or nanos is None else seconds + nanos / 1e9
 
-    def _take_exit(self, message: bytes) -> None:
-        found = dict(fields(message))
-        if found.get(_NOT_COMPLETE):
-            return
-        self._status = "failed" if found.get(_EXIT_CODE) else "finished"
+    def _read_exit(self, message: bytes) -> None:
+        exit_record = dict(values(message))
+        if not exit_record.get(_NOT_COMPLETE):
+            self._status = "failed" if exit_record.get(_EXIT_CODE) else "finished"
 
-    def _take_environment(self, message: bytes) -> None:
-        for number, value in fields(message):
+    def _read_environment(self, message: bytes) -> None:
+        for number, value in values(message):
             if value and number in _ENVIRONMENT_PRIVATE:
                 self._note(_ENVIRONMENT_PRIVATE[number], value)
 
-    def _note(self, kind: str, value: Message) -> None:
+    def _note(self, kind: str, value: int | bytes) -> None:
         """Note a kind of private data; names of people and machines are looked for in everything else."""
         self._private.add(kind)
         if kind in _TELLING and isinstance(value, bytes) and len(self._words) < _MOST_WORDS:
             self._words[value[:_LONGEST_WORD].decode("utf-8", "replace")] = kind
 
-    def _take_output(self, _message: bytes) -> None:
+    def _note_output(self, _message: bytes) -> None:
         self._private.add(private.CONSOLE)
 
 
@@ -206,13 +195,13 @@ def _history_row(message: bytes, known: _Names, remarks: Counter[str]) -> Row:
             at += 2 + message[at + 1]
             texts.append(message[place + 3 : at])
             continue
-        number, value, at = _next_field(message, at)
-        if number == _STEP:
-            step = _step(value)
-        elif number == _ITEM and isinstance(value, bytes):
-            name, value = _item(value)
+        number, kind, start, at = next(fields(message, at, end))
+        if kind == BYTES and number == _STEP:
+            step = _integer(message[start:at], 1)
+        elif kind == BYTES and number == _ITEM:
+            name, value = _item(message[start:at])
             others[name] = value
-    row = _values([known[raw] for raw in names], texts) | others
+    row = _parsed([known[raw] for raw in names], texts) | others
     if step is not None and "_step" not in row:
         row["_step"] = step
     return _without_media(row, remarks) if b"_type" in message else row
@@ -225,7 +214,7 @@ def _plain_row(message: bytes, known: _Names) -> Row | None:
     name_sizes, names, sizes, texts = zip(*_PLAIN_ITEMS.findall(message), strict=True)
     if b"".join(name_sizes) != bytes(map(len, names)) or b"".join(sizes) != bytes(map(len, texts)):
         return None
-    row = _values([known[name] for name in names], texts)
+    row = _parsed([known[name] for name in names], texts)
     return row if "_step" in row else None
 
 
@@ -244,43 +233,19 @@ def _short_item(message: bytes, at: int, end: int) -> int:
     return place if is_short else 0
 
 
-def _next_field(message: bytes, at: int) -> tuple[int, Message, int]:
-    tag, at = varint(message, at)
-    if tag & 7 == 0:
-        value, at = varint(message, at)
-        return tag >> 3, value, at
-    if tag & 7 != 2:
-        raise Malformed
-    size, at = varint(message, at)
-    if at + size > len(message):
-        raise Malformed
-    return tag >> 3, message[at : at + size], at + size
+def _integer(message: bytes, number: int) -> int | None:
+    """The int64 in a field of a message; 0 where it is absent, None where it is none."""
+    value = dict(values(message)).get(number, 0)
+    return signed(value) if isinstance(value, int) else None
 
 
-def _step(value: Message) -> int | None:
-    """The number in a HistoryStep."""
-    if not isinstance(value, bytes):
-        return None
-    number = dict(fields(value)).get(1, 0)
-    return signed(number) if isinstance(number, int) else None
-
-
-def _values(names: list[str], texts: Sequence[bytes]) -> Row:
-    """The values behind their JSON texts, parsed together where that works."""
+def _parsed(names: list[str], texts: Sequence[bytes]) -> Row:
+    """The values by their names, parsed together where that works."""
     try:
-        values = orjson.loads(b"[%b]" % b",".join(texts))
+        row = orjson.loads(b"[%b]" % b",".join(texts))
     except orjson.JSONDecodeError:
-        values = []
-    if len(values) != len(names):
-        values = [_json(text) for text in texts]
-    return dict(zip(names, values, strict=True))
-
-
-def _json(text: bytes) -> Any:
-    try:
-        return orjson.loads(text)
-    except orjson.JSONDecodeError:
-        return python_json(text)
+        row = []
+    return dict(zip(names, row if len(row) == len(names) else map(read_json, texts), strict=True))
 
 
 def _item(message: bytes) -> tuple[str, Any]:
@@ -289,24 +254,24 @@ def _item(message: bytes) -> tuple[str, Any]:
     name = ""
     text: bytes | None = None
     typed: Any = None
-    for number, value in fields(message):
+    for number, value in values(message):
         if isinstance(value, int):
             if number == _BOOLEAN:
                 typed = bool(value)
             elif number == _INTEGER:
-                typed = zigzag(value)
+                typed = (value >> 1) ^ -(value & 1)  # a zigzag number
         elif number == _KEY:
             name = value.decode("utf-8", "replace")
         elif number == _NESTED_KEY:
             nested.append(value.decode("utf-8", "replace"))
         elif number == _NUMBER:
-            typed = double(value)
+            typed = _double(value)
         elif number == _TEXT:
             typed = value.decode("utf-8", "replace")
         elif number in (_JSON, _VALUE_JSON):
             text = value
     if typed is None and text is not None:
-        typed = _json(text)
+        typed = read_json(text)
     return ".".join(nested) or name, typed
 
 
@@ -319,10 +284,8 @@ def _without_media(row: Row, remarks: Counter[str]) -> Row:
     return {name: value for name, value in row.items() if not name.startswith(media)}
 
 
-def _unix_time(message: bytes) -> float | None:
-    """The Unix seconds of a Timestamp."""
-    found = dict(fields(message))
-    seconds, nanos = found.get(1, 0), found.get(2, 0)
-    if not isinstance(seconds, int) or not isinstance(nanos, int):
-        return None
-    return signed(seconds) + signed(nanos) / 1e9
+def _double(raw: bytes) -> float:
+    if len(raw) != 8:
+        raise NotAMessage
+    number: float = struct.unpack("<d", raw)[0]
+    return number

@@ -2,10 +2,9 @@
 
     "Step","<run> - <metric>","<run> - <metric>__MIN","<run> - <metric>__MAX",…
 
-Rows are the union of all runs' steps, so that most cells of a run may be empty. The name of a run can hold ` - ` too.
+Rows are the union of all runs' steps, so that most cells of a run may be empty. The name of a run can hold ` - ` too:
+the panels of one folder decide together where each column's name is split into run and metric.
 Source: https://docs.wandb.ai/guides/app/features/panels/line-plot ("Export CSV").
-
-The runs behind the panels of one folder: a column's name split into run and metric, a run's columns put together.
 """
 
 from __future__ import annotations
@@ -21,8 +20,9 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.csv as pa_csv
 
-from losslake_ingest.rules import Rule
+from losslake_ingest.rules import BrokenRule, Rule
 from losslake_ingest.run_log import LoggedRows, RunLog
+from losslake_ingest.wandb_files.history import floats_of
 from losslake_ingest.wandb_files.private import clean_text, private_text
 from losslake_schema.reached import Flags, Floats, Integers
 
@@ -32,6 +32,7 @@ _BLOCK = 1 << 22
 _LONGEST_HEADER = 1 << 22
 _MOST_COLUMNS = 50_000
 _SLOW_BATCH = 1 << 20
+_MOST_SPLITS = 16
 _MARK = b"\xef\xbb\xbf"
 _NUMBER = re.compile(r"\s*[-+]?(?:(?:\d+\.?\d*|\.\d+)(?:[eE][-+]?\d+)?|nan|inf(?:inity)?)\s*", re.ASCII | re.IGNORECASE)
 BOUND = "a column of bounds (__MIN, __MAX): left out"
@@ -40,18 +41,7 @@ BAD_ROW = "a line with too few or too many cells: left out"
 
 
 Batch = dict[int, tuple[Floats, Flags]]
-
-
-class NoPanel(Exception):
-    """A CSV that is something else."""
-
-
-class BadPanel(Exception):
-    """A panel that can't be used; rule and line say more."""
-
-    def __init__(self, rule: Rule, message: str, line: int | None = None) -> None:
-        super().__init__(message)
-        self.rule, self.line = rule, line
+Curve = tuple[Integers, Floats]
 
 
 @dataclass(frozen=True)
@@ -61,25 +51,22 @@ class Header:
     bounds: how many columns of bounds a curve has, by its name. twice: names that more than one curve has.
     """
 
-    names: list[str]
+    n_columns: int
+    axis: str
     curves: Mapping[int, str]
     bounds: Mapping[str, int]
     twice: list[str]
 
-    @property
-    def axis(self) -> str:
-        return self.names[0]
 
-
-@dataclass
+@dataclass(frozen=True)
 class Panel:
-    """A panel's x axis, and its curves by their column's whole name: the places on the axis, and the values there."""
+    """A panel export: its x axis, and its curves by their column's whole name: places on the axis, and values there."""
 
-    axis: str
+    path: str
+    sha256: str
+    header: Header
     x: Floats
-    curves: dict[str, tuple[Integers, Floats]]
-    bounds: Mapping[str, int]
-    twice: list[str]
+    curves: Mapping[str, Curve]
     remarks: Counter[str]
 
 
@@ -99,10 +86,11 @@ def parse_header(text: str) -> Header | None:
         return None
     count = Counter(curves.values())
     return Header(
-        names,
-        {at: name for at, name in curves.items() if count[name] == 1},
+        len(names),
+        clean_text(names[0]),
+        {at: clean_text(name) for at, name in curves.items() if count[name] == 1},
         Counter(clean_text(name) for name in bounds.values()),
-        [name for name, times in count.items() if times > 1],
+        [clean_text(name) for name, times in count.items() if times > 1],
     )
 
 
@@ -112,8 +100,8 @@ def how_surely_a_panel(start: bytes, is_whole: bool) -> float:
     end = _end_of_line(text)
     if end is None and not is_whole:
         # The last cell may be cut anywhere.
-        cells = text.rfind('","') if text.startswith('"') else text.rfind(",")
-        text = text[: cells + 1] if cells > 0 and text.startswith('"') else text[: max(cells, 0)]
+        is_quoted = text.startswith('"')
+        text = text[: max(text.rfind('","' if is_quoted else ",") + is_quoted, 0)]
     header = parse_header((text if end is None else text[:end]).rstrip("\r\n"))
     if header is None:
         return 0.0
@@ -122,39 +110,35 @@ def how_surely_a_panel(start: bytes, is_whole: bool) -> float:
 
 def _end_of_line(text: str) -> int | None:
     """Where the first line ends; a line break between quotes ends none."""
-    end = -1
-    quotes = 0
-    while True:
+    end = text.find("\n")
+    quotes = text.count('"', 0, max(end, 0))
+    while end >= 0 and quotes % 2:
         following = text.find("\n", end + 1)
-        if following < 0:
-            return None
-        quotes += text.count('"', end + 1, following)
+        quotes += text.count('"', end + 1, max(following, 0))
         end = following
-        if quotes % 2 == 0:
-            return end
+    return end if end >= 0 else None
 
 
-def read_panel(data: bytes) -> Panel:
-    """The curves of a panel export; raises BadPanel, or NoPanel for what doesn't look like one."""
+def read_panel(path: str, sha256: str, data: bytes) -> Panel | None:
+    """The curves of a panel export, None for what doesn't look like one; raises BrokenRule."""
     header, start = _header(data)
+    if header is None:
+        return None
     remarks: Counter[str] = Counter()
     data = _without_cut_line(data, start, remarks)
     try:
-        read = _gathered(_batches(data, start, header), header)
+        x, curves, lines = _gathered(_batches(data, start, header), header)
     except pa.ArrowException:
-        read = _gathered(_batches_slowly(data, start, header, remarks), header)
-    x, curves, rows = read
-    axis = clean_text(header.axis)
-    if rows and not len(x):
-        why = f"the first column ({axis[:100]}) holds no numbers: choose Step as the x axis and export again"
-        raise BadPanel(Rule.NOT_A_NUMBER, why, 2)
-    if rows > len(x):
-        remarks["a line with nothing on the x axis: left out"] += rows - len(x)
-    return Panel(axis, x, curves, header.bounds, [clean_text(name) for name in header.twice], remarks)
+        x, curves, lines = _gathered(_batches_slowly(data, start, header, remarks), header)
+    if lines and not len(x):
+        why = f"the first column ({header.axis[:100]}) holds no numbers: choose Step as the x axis and export again"
+        raise BrokenRule(Rule.NOT_A_NUMBER, why, 2)
+    remarks["a line with nothing on the x axis: left out"] += lines - len(x)
+    return Panel(path, sha256, header, x, curves, remarks)
 
 
-def _header(data: bytes) -> tuple[Header, int]:
-    """The header, and the byte at which the rows begin; raises BadPanel and NoPanel."""
+def _header(data: bytes) -> tuple[Header | None, int]:
+    """The header, None for what is no panel, and the byte at which the rows begin; raises BrokenRule."""
     text = data[:_LONGEST_HEADER].decode("utf-8-sig", "surrogateescape")
     end = _end_of_line(text)
     line = text if end is None else text[: end + 1]
@@ -162,13 +146,12 @@ def _header(data: bytes) -> tuple[Header, int]:
     header = parse_header(raw.decode("utf-8", "replace").rstrip("\r\n"))
     if header is None or (end is None and len(data) > _LONGEST_HEADER):
         if not (BETWEEN in line and _BOUNDS[0] in line):
-            raise NoPanel
+            return None, 0
         why = "its columns behind the first are not all named `<run> - <metric>`: export the panel again"
-        raise BadPanel(Rule.BAD_HEADER, why, 1)
-    if len(header.names) > _MOST_COLUMNS:
-        raise BadPanel(
-            Rule.BAD_HEADER, f"{len(header.names):,} columns; at most {_MOST_COLUMNS:,} are read: split it", 1
-        )
+        raise BrokenRule(Rule.BAD_HEADER, why, 1)
+    if header.n_columns > _MOST_COLUMNS:
+        why = f"{header.n_columns:,} columns; at most {_MOST_COLUMNS:,} are read: split it"
+        raise BrokenRule(Rule.BAD_HEADER, why, 1)
     return header, len(raw) + (len(_MARK) if data.startswith(_MARK) else 0)
 
 
@@ -181,10 +164,10 @@ def _without_cut_line(data: bytes, start: int, remarks: Counter[str]) -> bytes:
     return data[:last]
 
 
-def _gathered(batches: Iterator[Batch], header: Header) -> tuple[Floats, dict[str, tuple[Integers, Floats]], int]:
+def _gathered(batches: Iterator[Batch], header: Header) -> tuple[Floats, dict[str, Curve], int]:
     """The x axis, the filled cells of each curve, and how many lines there were; empty cells take no memory."""
     axis: list[Floats] = []
-    pieces: dict[int, list[tuple[Integers, Floats]]] = {at: [] for at in header.curves}
+    pieces: dict[int, list[Curve]] = {at: [] for at in header.curves}
     lines = placed = 0
     for batch in batches:
         x, no_x = batch[0]
@@ -197,12 +180,9 @@ def _gathered(batches: Iterator[Batch], header: Header) -> tuple[Floats, dict[st
         lines += len(x)
         placed += len(axis[-1])
     curves = {
-        clean_text(header.curves[at]): (
-            np.concatenate([places for places, _ in found]),
-            np.concatenate([values for _, values in found]),
-        )
-        for at, found in pieces.items()
-        if found
+        header.curves[at]: (np.concatenate([places for places, _ in some]), np.concatenate([y for _, y in some]))
+        for at, some in pieces.items()
+        if some
     }
     return np.concatenate(axis) if axis else np.empty(0), curves, lines
 
@@ -214,7 +194,7 @@ def _batches(data: bytes, start: int, header: Header) -> Iterator[Batch]:
     wanted = [0, *header.curves]
     reader = pa_csv.open_csv(
         pa.BufferReader(pa.py_buffer(data).slice(start)),
-        read_options=pa_csv.ReadOptions(column_names=[str(at) for at in range(len(header.names))], block_size=_BLOCK),
+        read_options=pa_csv.ReadOptions(column_names=[str(at) for at in range(header.n_columns)], block_size=_BLOCK),
         convert_options=pa_csv.ConvertOptions(
             column_types={str(at): pa.float64() for at in wanted},
             include_columns=[str(at) for at in wanted],
@@ -223,32 +203,27 @@ def _batches(data: bytes, start: int, header: Header) -> Iterator[Batch]:
         ),
     )
     for batch in reader:
-        yield {at: _floats(column) for at, column in zip(wanted, batch.columns, strict=True)}
-
-
-def _floats(column: pa.Array) -> tuple[Floats, Flags]:
-    holes = np.asarray(column.is_null().to_numpy(zero_copy_only=False), np.bool_)
-    return np.asarray(column.to_numpy(zero_copy_only=False), np.float64), holes
+        yield {at: floats_of(column) for at, column in zip(wanted, batch.columns, strict=True)}
 
 
 def _batches_slowly(data: bytes, start: int, header: Header, remarks: Counter[str]) -> Iterator[Batch]:
     """The same, line by line, for a file in which some lines or cells are bad; these are left out and counted."""
     wanted = [0, *header.curves]
     cells: dict[int, list[float | None]] = {at: [] for at in wanted}
-    taken = 0
+    kept = 0
     for line in io.TextIOWrapper(io.BytesIO(data[start:]), "utf-8", "replace", newline=None):
         if not line.strip():
             continue
         row = _cells(line.rstrip("\n"))
-        if len(row) != len(header.names):
+        if len(row) != header.n_columns:
             remarks[BAD_ROW] += 1
             continue
         for at in wanted:
             cells[at].append(_number(row[at], remarks))
-        taken += len(row)
-        if taken > _SLOW_BATCH:
+        kept += len(row)
+        if kept > _SLOW_BATCH:
             yield _arrays(cells)
-            cells, taken = {at: [] for at in wanted}, 0
+            cells, kept = {at: [] for at in wanted}, 0
     yield _arrays(cells)
 
 
@@ -260,10 +235,8 @@ def _cells(line: str) -> list[str]:
 
 
 def _arrays(cells: dict[int, list[float | None]]) -> Batch:
-    return {
-        at: (np.array(column, np.float64), np.fromiter((value is None for value in column), np.bool_, len(column)))
-        for at, column in cells.items()
-    }
+    columns = {at: np.array(column, np.float64) for at, column in cells.items()}
+    return {at: (floats, np.array([value is None for value in cells[at]], np.bool_)) for at, floats in columns.items()}
 
 
 def _number(cell: str, remarks: Counter[str]) -> float | None:
@@ -274,43 +247,30 @@ def _number(cell: str, remarks: Counter[str]) -> float | None:
     return None
 
 
-_MOST_SPLITS = 16
-
-
-@dataclass(frozen=True)
-class PanelFile:
-    """A panel export that was read."""
-
-    path: str
-    sha256: str
-    panel: Panel
-
-
-def panel_runs(folder: str, files: list[PanelFile]) -> list[RunLog]:
+def panel_runs(folder: str, panels: list[Panel]) -> list[RunLog]:
     """The runs of a folder's panels, each with its columns of all files, in order of their names."""
-    files = sorted(files, key=lambda file: file.path)
-    splits = _decided([list(file.panel.curves) for file in files])
-    found: dict[str, list[tuple[PanelFile, dict[str, str]]]] = {}
-    for file, split in zip(files, splits, strict=True):
-        columns: dict[str, dict[str, str]] = {}
+    panels = sorted(panels, key=lambda panel: panel.path)
+    runs: dict[str, dict[int, dict[str, str]]] = {}
+    for at, split in enumerate(_decided([list(panel.curves) for panel in panels])):
         for column, (run, metric) in split.items():
-            columns.setdefault(run, {})[column] = metric
-        for run, own in columns.items():
-            found.setdefault(run, []).append((file, own))
-    return [_run_log(folder, run, number, found[run]) for number, run in enumerate(sorted(found), 1)]
+            runs.setdefault(run, {}).setdefault(at, {})[column] = metric
+    return [
+        _run_log(folder, run, number, [(panels[at], columns) for at, columns in runs[run].items()])
+        for number, run in enumerate(sorted(runs), 1)
+    ]
 
 
-def _run_log(folder: str, run: str, number: int, parts: list[tuple[PanelFile, dict[str, str]]]) -> RunLog:
+def _run_log(folder: str, run: str, number: int, parts: list[tuple[Panel, dict[str, str]]]) -> RunLog:
     kind = private_text(run)
     name = f"run {number}" if kind else run
     remarks: Counter[str] = Counter()
-    for file, columns in parts:
-        remarks.update(file.panel.remarks)
-        remarks[BOUND] += sum(file.panel.bounds.get(column, 0) for column in columns)
+    for panel, columns in parts:
+        remarks.update(panel.remarks)
+        remarks[BOUND] += sum(panel.header.bounds.get(column, 0) for column in columns)
     return RunLog(
         f"{folder}#{name}",
-        {file.path: file.sha256 for file, _ in parts},
-        [_rows(file.panel, columns) for file, columns in parts],
+        {panel.path: panel.sha256 for panel, _ in parts},
+        [_rows(panel, columns) for panel, columns in parts],
         {"run": name, "run_name": name},
         private=[kind] if kind else [],
         remarks=dict(+remarks),
@@ -319,30 +279,29 @@ def _run_log(folder: str, run: str, number: int, parts: list[tuple[PanelFile, di
 
 def _rows(panel: Panel, columns: Mapping[str, str]) -> LoggedRows:
     """A run's columns of one panel, at the places where any of them is filled."""
-    curves = [(metric, *panel.curves[column]) for column, metric in columns.items()]
-    places = curves[0][1]
-    for _, others, _ in curves[1:]:
-        if not np.array_equal(places, others):
-            places = np.union1d(places, others)
-    found: dict[str, Floats] = {}
+    places = panel.curves[next(iter(columns))][0]
+    for column in columns:
+        if not np.array_equal(places, panel.curves[column][0]):
+            places = np.union1d(places, panel.curves[column][0])
+    axis = panel.header.axis
+    values: dict[str, Floats] = {axis: panel.x[places]}
     missing: dict[str, Flags] = {}
-    for metric, own, values in curves:
-        found[metric], holes = _spread(places, own, values)
+    for column, metric in columns.items():
+        values[metric], holes = _spread(places, *panel.curves[column])
         if holes.any():
             missing[metric] = holes
     # Where the axis is one of the run's own columns, the axis is the one that is never empty.
-    missing.pop(panel.axis, None)
-    return LoggedRows({panel.axis: panel.x[places]} | found | {panel.axis: panel.x[places]}, missing)
+    missing.pop(axis, None)
+    return LoggedRows(values | {axis: panel.x[places]}, missing)
 
 
-def _spread(places: Integers, own: Integers, values: Floats) -> tuple[Floats, Flags]:
-    if len(own) == len(places):
+def _spread(places: Integers, filled: Integers, values: Floats) -> tuple[Floats, Flags]:
+    """A curve at these places, and which of them it leaves empty."""
+    if len(filled) == len(places):
         return values, np.zeros(len(places), np.bool_)
-    at = np.searchsorted(places, own)
-    floats = np.full(len(places), np.nan)
-    floats[at] = values
-    holes = np.ones(len(places), np.bool_)
-    holes[at] = False
+    at = np.searchsorted(places, filled)
+    floats, holes = np.full(len(places), np.nan), np.ones(len(places), np.bool_)
+    floats[at], holes[at] = values, False
     return floats, holes
 
 
@@ -354,13 +313,13 @@ def _decided(files: list[list[str]]) -> list[dict[str, tuple[str, str]]]:
     metric that is; and otherwise the last place, since runs are named more freely than metrics.
     """
     ways = [{column: _ways(column) for column in columns} for columns in files]
-    certain = [[found[0] for found in file.values() if len(found) == 1] for file in ways]
+    certain = [[splits[0] for splits in file.values() if len(splits) == 1] for file in ways]
     runs = {run for file in certain for run, _ in file}
     metrics = {metric for file in certain for _, metric in file}
     decided = []
-    for file, own in zip(ways, certain, strict=True):
-        own_metrics = {metric for _, metric in own}
-        decided.append({column: _best(found, own_metrics, runs, metrics) for column, found in file.items()})
+    for file, sure in zip(ways, certain, strict=True):
+        preferred = ((1, {metric for _, metric in sure}), (0, runs), (1, metrics))
+        decided.append({column: _best(splits, preferred) for column, splits in file.items()})
     return decided
 
 
@@ -375,11 +334,6 @@ def _ways(column: str) -> list[tuple[str, str]]:
     return ways or [(column.strip(), column.strip())]
 
 
-def _best(ways: list[tuple[str, str]], own_metrics: set[str], runs: set[str], metrics: set[str]) -> tuple[str, str]:
-    for way in ways:
-        if way[1] in own_metrics:
-            return way
-    for way in ways:
-        if way[0] in runs:
-            return way
-    return next((way for way in ways if way[1] in metrics), ways[0])
+def _best(ways: list[tuple[str, str]], preferred: tuple[tuple[int, set[str]], ...]) -> tuple[str, str]:
+    """The first way whose run (0) or metric (1) is known, by the first set that knows one; else the first way."""
+    return next((way for part, known in preferred for way in ways if way[part] in known), ways[0])

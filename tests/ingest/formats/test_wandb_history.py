@@ -16,8 +16,7 @@ from losslake_ingest.formats.format import Glimpse
 from losslake_ingest.formats.wandb import FORMAT
 from losslake_ingest.report import Quarantined
 from losslake_ingest.run_log import LoggedRows
-from losslake_ingest.wandb_files.history import BAD_LINE, read_json_lines
-from losslake_ingest.wandb_files.table import MEDIA, HistoryTable
+from losslake_ingest.wandb_files.history import BAD_LINE, MEDIA, HistoryTable, read_json_lines
 from tests.ingest.formats.reading import cells, read, runs
 
 
@@ -202,6 +201,7 @@ def test_rows_are_those_of_a_slow_reader(rows: list[dict[str, Any]]) -> None:
     data = b'{"_step": 0}\n' + lines(*rows)
     expected = [slowly(found) for found in [{"_step": 0}, *rows]]
     found = read_json_lines(data)
+    assert found is not None
     assert repr(as_rows(found.rows)) == repr([row for row in expected if row])
 
 

@@ -49,7 +49,7 @@ from tests.ingest.formats.wandb_files import framed, history_record, run_record
 )
 def test_what_names_a_person_or_a_machine_is_dropped_and_its_kind_is_kept(key: str, value: object) -> None:
     config = Config()
-    config.take(key, value)
+    config.set(key, value)
     assert config.fields == {}
     assert len(config.private) == 1
 
@@ -83,7 +83,7 @@ def test_what_names_a_person_or_a_machine_is_dropped_and_its_kind_is_kept(key: s
 )
 def test_metaparameters_are_kept(key: str, value: object) -> None:
     config = Config()
-    config.take(key, value)
+    config.set(key, value)
     assert list(config.fields) == [key]
     assert config.private == set()
 
