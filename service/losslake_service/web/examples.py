@@ -7,10 +7,9 @@ from __future__ import annotations
 
 import json
 import math
-from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import astuple, dataclass
+from collections.abc import Iterator, Mapping
+from dataclasses import asdict, astuple, dataclass
 from typing import Any
-from urllib.parse import quote, urlencode
 
 from losslake.figures.kinds import KINDS
 from losslake.figures.papers.listing import has_collection
@@ -20,6 +19,7 @@ from losslake.questions.release_view import ReleaseView
 from losslake.questions.scaling import scaling
 from losslake.questions.selection import Goal, Selection
 from losslake_schema.names import Workload
+from losslake_service.web.templates import Query, with_query
 
 
 @dataclass(frozen=True)
@@ -39,15 +39,17 @@ class Example:
     paper: str = ""
     other: Workload | None = None
 
+    def columns(self) -> dict[str, str | float]:
+        """The values that it gives to columns, by name."""
+        trial = {"batch_size": self.batch_size, "trial_id": self.trial_id}
+        return {**asdict(self.workload), **trial, "metric": self.metric, "target": self.target}
+
     def values(self) -> dict[str, str]:
         """The values that it gives to parameters, by name."""
         return {
             "workload": str(self.workload),
             "submission": str(self.other or self.workload),
-            "collection": self.workload.collection,
-            "dataset": self.workload.dataset,
-            "model": self.workload.model,
-            "optimizer": self.workload.optimizer,
+            **asdict(self.workload),
             "batch_size": str(self.batch_size),
             "study": f"{self.workload}/{self.batch_size}",
             "trial": f"{self.workload}/{self.batch_size}/{self.trial_id}",
@@ -80,9 +82,8 @@ def example_paths(view: ReleaseView) -> list[str]:
     if found is None:
         return ["/v1/workloads", "/v1/studies", "/v1/releases"]
     values = found.values()
-    goal = _query(**{name: values[name] for name in ("workload", "metric", "target")})
-    trial = _query(**{name: values[name] for name in ("trial", "metric")})
-    return [f"/v1/scaling?{goal}", f"/v1/curves?{trial}", "/v1/workloads"]
+    asked = {"/v1/scaling": ("workload", "metric", "target"), "/v1/curves": ("trial", "metric"), "/v1/workloads": ()}
+    return [with_query(path, [(name, values[name]) for name in names]) for path, names in asked.items()]
 
 
 def _alike(view: ReleaseView, workload: Workload, metric: str) -> Workload | None:
@@ -117,11 +118,6 @@ def _targets(view: ReleaseView, workload: Workload, metric: str) -> list[float]:
     return [worst, math.nextafter(worst, easier)]
 
 
-def _query(**parameters: str) -> str:
-    return urlencode(parameters, safe="/", quote_via=quote)
-
-
-ExampleQuery = Sequence[tuple[str, str]]
 _TELLING: Mapping[str, tuple[str, ...]] = {
     "/v1/curves": ("trial", "metric"),
     "/v1/best": ("workload", "metric", "step_budget"),
@@ -142,7 +138,7 @@ _OF_SEVERAL = {*_COMPARING, *(f"/v1/figures/{kind.name}.{{ending}}" for kind in 
 """Paths that say nothing of a workload alone."""
 
 
-def example_query(path: str, operation: Mapping[str, Any], example: Example | None) -> ExampleQuery:
+def example_query(path: str, operation: Mapping[str, Any], example: Example | None) -> Query:
     """The parameters of an example: of this release where it has one, else OpenAPI's own."""
     parameters = {each["name"]: each for each in operation.get("parameters", ()) if each["in"] == "query"}
     names = _TELLING.get(path) or tuple(name for name, each in parameters.items() if each.get("required"))
@@ -172,16 +168,12 @@ def example_path(path: str, operation: Mapping[str, Any], release: int, example:
 def documented_example(parameter: Mapping[str, Any]) -> str:
     """OpenAPI's example of a parameter as it stands in a URL, of a list its first; empty without any."""
     for place in (parameter, parameter["schema"]):
-        for example in (place.get("example"), *_listed(place.get("examples"))):
+        listed = place.get("examples") or ()
+        # A schema has a list of examples, a parameter itself an object of objects.
+        several = [each.get("value") for each in listed.values()] if isinstance(listed, dict) else listed
+        for example in (place.get("example"), *several):
             if isinstance(example, dict):
                 return "&".join(f"{name}={value}" for name, value in example.items())
             if example is not None:
                 return str(example[0]) if isinstance(example, list) and example else str(example)
     return ""
-
-
-def _listed(examples: Any) -> list[Any]:
-    """A schema's examples; a parameter's own are an object of objects."""
-    if isinstance(examples, dict):
-        return [each.get("value") for each in examples.values()]
-    return list(examples or ())

@@ -1,39 +1,32 @@
 """What a newcomer looks at first: a workload with a goal, others to compare it with, and a batch size that reached it.
 
 Chosen from the release by rules, so that it is the same each time: where two optimizers trained the same model, at
-best plain SGD and momentum, and a goal that all of them share.
-
-The chart that stands for a whole release, on the start page and where a page about no single workload unfolds.
-Questions to begin with: what a newcomer may ask this very release, each with the page that answers it.
+best plain SGD and momentum, and a goal that all of them share. It gives the chart that stands for a whole release, and
+the questions to begin with.
 """
 
 from __future__ import annotations
 
 import math
 from collections import defaultdict
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from weakref import WeakKeyDictionary
 
 from losslake.questions.release_view import ReleaseView
-from losslake.questions.scaling import scaling
-from losslake.questions.selection import Goal, Selection
 from losslake.questions.workload_facts import WorkloadFacts
 from losslake_schema.names import Study, Workload
 from losslake_service.web.chart import Chart
 from losslake_service.web.examples import example
-from losslake_service.web.goals import GoalShown, goals_of, metrics_of, reachable
-from losslake_service.web.page import PageAsked
+from losslake_service.web.goals import GoalShown, common_goal, goals_of, metrics_of, steps_by_size
+from losslake_service.web.page import PageRequest
 from losslake_service.web.schema_tables import statement
-from losslake_service.web.workload.charts import scaling_chart
-from losslake_service.web.workload.state import WorkloadAsked
+from losslake_service.web.workload.request import WorkloadRequest, scaling_chart
 
 _BY_MOMENTUM = ("sgd", "momentum", "nesterov_momentum")
 _MOST_TRIED = 8
 _MOST_MODELS = 4
 _USUAL_BATCH_SIZE = 64
-Problem = tuple[str, str, str]
-"""Collection, dataset and model."""
 
 
 @dataclass(frozen=True)
@@ -55,49 +48,100 @@ class FirstLook:
         names = [rival.optimizer for rival in self.rivals]
         return names[:1] == ["sgd"] and names[1:] in (["momentum"], ["nesterov_momentum"])
 
+    def request(self, page: PageRequest) -> WorkloadRequest:
+        """Return a request for the workload with its goal."""
+        return WorkloadRequest(page, page.view.workload(self.workload), self.goal, is_told=False)
+
 
 _CHOSEN: WeakKeyDictionary[ReleaseView, FirstLook | None] = WeakKeyDictionary()
 
 
 def first_look(view: ReleaseView) -> FirstLook | None:
-    """What to begin with; None where nothing was measured that could reach a goal."""
+    """Return what to begin with; None where nothing was measured that could reach a goal."""
     if view not in _CHOSEN:
         _CHOSEN[view] = _chosen(view)
     return _CHOSEN[view]
 
 
-def _chosen(view: ReleaseView) -> FirstLook | None:
-    for workloads in list(_problems(view))[:_MOST_TRIED]:
-        facts = [view.workloads[workload] for workload in workloads]
-        shown = max(facts, key=lambda each: (len(each.batch_sizes), _momentum(each.workload)))
-        rivals = sorted(facts, key=lambda each: _plain_first(each.workload))[:2] if len(facts) > 1 else []
-        goal = _common_goal(view, [shown, *(rival for rival in rivals if rival is not shown)])
-        if goal is None:
-            continue
-        batch_size = _reached_at(view, shown.workload, goal)
-        if batch_size is not None:
-            pair = tuple(rival.workload for rival in rivals)
-            return FirstLook(shown.workload, goal, batch_size, pair, _models(view, shown.workload, goal))
-    found = example(view)
-    if found is None:
-        return None
-    direction = view.metrics[found.metric].direction
-    assert direction is not None
-    return FirstLook(found.workload, GoalShown(found.metric, found.target, direction), found.batch_size)
+def first_chart(request: PageRequest) -> Chart | None:
+    """Return how the steps to a goal fall with the batch size; None for a release without anything to show."""
+    look = first_look(request.view)
+    return scaling_chart(look.request(request)) if look is not None else None
 
 
-def _problems(view: ReleaseView) -> Iterator[Sequence[Workload]]:
-    """The workloads of each model on a dataset, those first that can be compared best."""
-    found: Mapping[Problem, list[Workload]] = defaultdict(list)
+def beginnings(request: PageRequest, look: FirstLook) -> Iterator[tuple[str, str, str]]:
+    """Yield questions that this release can answer, each with what the page that answers it shows, and its address."""
+    workload, goal = look.workload, look.goal
+    place = f"{workload.dataset}/{workload.model}"
+
+    def compared(workloads: Sequence[Workload]) -> str:
+        return request.url("/compare", workload=workloads, **goal.parameters)
+
+    yield (
+        f"How far does {workload.optimizer} scale on {place}?",
+        f"Steps to {goal.text} at each batch size, and the regimes of scaling.",
+        request.page_of(workload, **goal.parameters),
+    )
+    if look.rivals:
+        one, other = (rival.optimizer for rival in look.rivals)
+        yield (
+            "At which batch size does momentum stop helping?"
+            if look.is_about_momentum
+            else f"At which batch sizes does {other} need fewer steps than {one}?",
+            f"{one} and {other} on {place}, both to {goal.text}.",
+            compared(look.rivals),
+        )
+    yield (
+        f"Which trials reached {goal.text} at batch size {look.batch_size}, and with what learning rate?",
+        "Every trial of the study: its curve, its outcome and its metaparameters.",
+        request.page_of(Study(workload, look.batch_size), **goal.parameters),
+    )
+    if look.models:
+        names = [model.model for model in look.models]
+        yield (
+            f"Which model needs the fewest steps on {workload.dataset}?",
+            f"{', '.join(names[:-1])} and {names[-1]} with {workload.optimizer}, at each batch size.",
+            compared(look.models),
+        )
+    yield (
+        "How many trials diverged, by optimizer?",
+        "A question in SQL to change as you like, with its rows and a chart.",
+        request.url("/sql", q=statement("outcomes")),
+    )
+
+
+def problems(view: ReleaseView) -> dict[tuple[str, str, str], list[Workload]]:
+    """Return the workloads by collection, dataset and model."""
+    rows = defaultdict(list)
     for workload in view.workloads:
-        found[workload.collection, workload.dataset, workload.model].append(workload)
+        rows[workload.collection, workload.dataset, workload.model].append(workload)
+    return rows
 
+
+def _chosen(view: ReleaseView) -> FirstLook | None:
     def worth(workloads: Sequence[Workload]) -> tuple[bool, int, int]:
+        """How well they can be compared."""
         names = {workload.optimizer for workload in workloads}
         n_studies = sum(len(view.workloads[workload].batch_sizes) for workload in workloads)
         return names >= {"sgd", "momentum"}, len(names), n_studies
 
-    yield from sorted(found.values(), key=worth, reverse=True)
+    for workloads in sorted(problems(view).values(), key=worth, reverse=True)[:_MOST_TRIED]:
+        facts = [view.workloads[workload] for workload in workloads]
+        shown = max(facts, key=lambda each: (len(each.batch_sizes), _momentum(each.workload)))
+        rivals = sorted(facts, key=lambda each: _plain_first(each.workload))[:2] if len(facts) > 1 else []
+        goal = _shared_goal(view, [shown, *(rival for rival in rivals if rival is not shown)])
+        sizes = [size for size, _ in steps_by_size(view, shown.workload, goal)] if goal is not None else []
+        if goal is not None and sizes:
+            # The one nearest to the usual one by ratio.
+            batch_size = min(sizes, key=lambda size: (abs(math.log(max(size, 1) / _USUAL_BATCH_SIZE)), size))
+            pair = tuple(rival.workload for rival in rivals)
+            return FirstLook(shown.workload, goal, batch_size, pair, _models(view, shown.workload, goal))
+    some = example(view)
+    if some is None:
+        return None
+    direction = view.metrics[some.metric].direction
+    assert direction is not None
+    return FirstLook(some.workload, GoalShown(some.metric, some.target, direction), some.batch_size)
 
 
 def _momentum(workload: Workload) -> int:
@@ -109,100 +153,22 @@ def _plain_first(workload: Workload) -> tuple[int, str]:
     return (rank if rank >= 0 else len(_BY_MOMENTUM)), workload.optimizer
 
 
-def _common_goal(view: ReleaseView, facts: Sequence[WorkloadFacts]) -> GoalShown | None:
-    """The first goal that all of them have; else the strictest that each gets past at every batch size."""
+def _shared_goal(view: ReleaseView, facts: Sequence[WorkloadFacts]) -> GoalShown | None:
+    """Return the first goal that all of them have; else the strictest that each gets past at every batch size."""
     shared = [{(goal.metric, goal.target) for goal in goals_of(view, each)} for each in facts]
     for goal in goals_of(view, facts[0]):
-        if all((goal.metric, goal.target) in own for own in shared):
+        if all((goal.metric, goal.target) in theirs for theirs in shared):
             return goal
-    names = [name for name in metrics_of(view, facts[0]) if all(name in each.measured for each in facts)]
-    if not names:
-        return None
-    metric = names[-1]
-    direction = view.metrics[metric].direction
-    assert direction is not None
-    targets = [reachable(view, each, metric, direction) for each in facts]
-    return GoalShown(metric, max(targets) if direction == "minimize" else min(targets), direction)
-
-
-def _reached_at(view: ReleaseView, workload: Workload, goal: GoalShown) -> int | None:
-    """Of the batch sizes that reached it, the one nearest to 64 by ratio; None if none did."""
-    rows = scaling(view, Selection((workload,), goal.metric), Goal(goal.target)).table()
-    pairs = zip(rows["batch_size"].to_pylist(), rows["steps"].to_pylist(), strict=True)
-    reached = [size for size, steps in pairs if steps is not None]
-    return min(reached, key=lambda size: (abs(math.log(max(size, 1) / _USUAL_BATCH_SIZE)), size), default=None)
+    metrics = metrics_of(view, *facts)
+    return common_goal(view, facts, metrics[-1]) if metrics else None
 
 
 def _models(view: ReleaseView, shown: Workload, goal: GoalShown) -> tuple[Workload, ...]:
-    """Workloads that differ in the model alone and have the metric, the one shown among them."""
-    alike = [
-        workload
-        for workload, facts in view.workloads.items()
-        if (workload.collection, workload.dataset, workload.optimizer)
-        == (shown.collection, shown.dataset, shown.optimizer)
-        and goal.metric in facts.measured
+    """Return workloads that differ in the model alone and have the metric, the one shown among them."""
+    alike = (shown.collection, shown.dataset, shown.optimizer)
+    others = [
+        each
+        for each, facts in view.workloads.items()
+        if (each.collection, each.dataset, each.optimizer) == alike and each != shown and goal.metric in facts.measured
     ]
-    others = [workload for workload in alike if workload != shown]
     return (shown, *others[: _MOST_MODELS - 1]) if others else ()
-
-
-def first_chart(asked: PageAsked) -> Chart | None:
-    """How the steps to a goal fall with the batch size; None for a release without anything to show."""
-    look = first_look(asked.view)
-    return scaling_chart(workload_of(asked, look)) if look is not None else None
-
-
-def workload_of(asked: PageAsked, look: FirstLook) -> WorkloadAsked:
-    """The workload that is looked at first, and its goal."""
-    return WorkloadAsked(asked, asked.view.workload(look.workload), look.goal, is_told=False)
-
-
-@dataclass(frozen=True)
-class Beginning:
-    """A question. says: what the page at `url` shows."""
-
-    question: str
-    says: str
-    url: str
-
-
-def beginnings(asked: PageAsked, look: FirstLook) -> Iterator[Beginning]:
-    """The questions that this release can answer."""
-    workload, goal = look.workload, look.goal
-    place = f"{workload.dataset}/{workload.model}"
-    query = {"metric": goal.metric, "target": repr(goal.target)}
-    yield Beginning(
-        f"How far does {workload.optimizer} scale on {place}?",
-        f"Steps to {goal.text} at each batch size, and the regimes of scaling.",
-        asked.page_of(workload, **query),
-    )
-    if look.rivals:
-        one, other = (rival.optimizer for rival in look.rivals)
-        yield Beginning(
-            "At which batch size does momentum stop helping?"
-            if look.is_about_momentum
-            else f"At which batch sizes does {other} need fewer steps than {one}?",
-            f"{one} and {other} on {place}, both to {goal.text}.",
-            _compared(asked, look.rivals, query),
-        )
-    yield Beginning(
-        f"Which trials reached {goal.text} at batch size {look.batch_size}, and with what learning rate?",
-        "Every trial of the study: its curve, its outcome and its metaparameters.",
-        asked.page_of(Study(workload, look.batch_size), **query),
-    )
-    if look.models:
-        names = [model.model for model in look.models]
-        yield Beginning(
-            f"Which model needs the fewest steps on {workload.dataset}?",
-            f"{', '.join(names[:-1])} and {names[-1]} with {workload.optimizer}, at each batch size.",
-            _compared(asked, look.models, query),
-        )
-    yield Beginning(
-        "How many trials diverged, by optimizer?",
-        "A question in SQL to change as you like, with its rows and a chart.",
-        asked.url("/sql", q=statement("outcomes")),
-    )
-
-
-def _compared(asked: PageAsked, workloads: tuple[object, ...], query: dict[str, str]) -> str:
-    return asked.url("/compare", workload=[str(workload) for workload in workloads], **query)

@@ -9,8 +9,10 @@ from dataclasses import dataclass
 from losslake.questions.best import best
 from losslake.questions.errors import BadParameter
 from losslake.questions.release_view import ReleaseView
-from losslake.questions.selection import Selection
+from losslake.questions.scaling import scaling
+from losslake.questions.selection import Goal, Selection
 from losslake.questions.workload_facts import WorkloadFacts
+from losslake_schema.names import Workload
 
 
 @dataclass(frozen=True)
@@ -27,6 +29,11 @@ class GoalShown:
         """In words: val/classification_error < 0.05."""
         return f"{self.metric} {'<' if self.direction == 'minimize' else '>'} {self.target:g}"
 
+    @property
+    def parameters(self) -> dict[str, str | float]:
+        """The parameters that links to pages about it have."""
+        return {"metric": self.metric, "target": self.target}
+
 
 def goals_of(view: ReleaseView, facts: WorkloadFacts) -> Sequence[GoalShown]:
     """The workload's own goals, as far as they are measured."""
@@ -38,9 +45,13 @@ def goals_of(view: ReleaseView, facts: WorkloadFacts) -> Sequence[GoalShown]:
     return found
 
 
-def metrics_of(view: ReleaseView, facts: WorkloadFacts) -> Sequence[str]:
-    """The metrics of which is known which way is better."""
-    return [name for name in facts.measured if view.metrics[name].direction is not None]
+def metrics_of(view: ReleaseView, first: WorkloadFacts, *others: WorkloadFacts) -> list[str]:
+    """Return the metrics that all of these workloads measure and of which is known which way is better."""
+    return [
+        name
+        for name in first.measured
+        if view.metrics[name].direction is not None and all(name in each.measured for each in others)
+    ]
 
 
 def goal_shown(
@@ -70,6 +81,21 @@ def goal_shown(
     return GoalShown(name, target, direction, source)
 
 
+def steps_by_size(view: ReleaseView, workload: Workload, goal: GoalShown) -> list[tuple[int, int]]:
+    """Return each batch size at which a trial reached the goal, with the fewest steps that it took."""
+    rows = scaling(view, Selection((workload,), goal.metric), Goal(goal.target)).table()
+    pairs = zip(rows["batch_size"].to_pylist(), rows["steps"].to_pylist(), strict=True)
+    return [(size, steps) for size, steps in pairs if steps is not None]
+
+
+def common_goal(view: ReleaseView, workloads: Sequence[WorkloadFacts], metric: str) -> GoalShown:
+    """Return the strictest goal that each workload gets past at every batch size, of a metric whose better is known."""
+    direction = view.metrics[metric].direction
+    assert direction is not None
+    easiest = max if direction == "minimize" else min
+    return GoalShown(metric, easiest(reachable(view, each, metric, direction) for each in workloads), direction)
+
+
 def reachable(view: ReleaseView, facts: WorkloadFacts, metric: str, direction: str) -> float:
     """A target of few digits that every batch size with a finite value gets past; 0 where there is none."""
     rows = best(view, Selection((facts.workload,), metric, direction)).table()
@@ -77,8 +103,7 @@ def reachable(view: ReleaseView, facts: WorkloadFacts, metric: str, direction: s
     if not values:
         return 0.0
     is_minimized = direction == "minimize"
-    worst = max(values) if is_minimized else min(values)
-    return _rounded_away(worst, is_minimized)
+    return _rounded_away(max(values) if is_minimized else min(values), is_minimized)
 
 
 def _rounded_away(value: float, is_up: bool) -> float:

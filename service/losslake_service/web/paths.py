@@ -11,7 +11,7 @@ from pydantic import BaseModel, ConfigDict, Field
 from losslake.questions.releases import Releases, open_releases
 from losslake_service.problems import problem_responses
 from losslake_service.routes.reading import no_parameters
-from losslake_service.web.page_route import page_handler
+from losslake_service.web.page import page_handler
 from losslake_service.web.pages.kinds import PAGES
 from losslake_service.web.static_files import PREFIX, static_file
 

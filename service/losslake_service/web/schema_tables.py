@@ -32,6 +32,7 @@ _KEYS: Mapping[str, Sequence[str]] = {
     "steps_to": (*STUDY_KEYS, "trial_id"),
     "result_at": STUDY_KEYS,
 }
+_NAME = re.compile(r"\$([a-z_]+)")
 _ORDER = (
     "collections", "workloads", "studies", "trials", "measurements", "records", "metrics", "goals", "steps_to_target",
     "steps_to_result", "steps_to", "result_at",
@@ -40,23 +41,17 @@ _ORDER = (
 
 @dataclass(frozen=True)
 class ColumnShown:
-    """A column of a view. type: DuckDB's; unit: empty without one; is_key: no two rows share all of the keys."""
+    """A column of a view or of its files. type: DuckDB's or Arrow's; unit: empty without one.
 
-    name: str
-    type: str
-    unit: str
-    meaning: str
-    is_key: bool
-    may_be_null: bool
-
-
-@dataclass(frozen=True)
-class StoredColumn:
-    """A column of a Parquet file."""
+    is_key: no two rows share all of the keys.
+    """
 
     name: str
     type: str
     meaning: str
+    unit: str = ""
+    is_key: bool = False
+    may_be_null: bool = False
 
 
 @dataclass(frozen=True)
@@ -70,7 +65,7 @@ class TableShown:
     call: str
     row: str
     columns: Sequence[ColumnShown]
-    stored: Sequence[StoredColumn]
+    stored: Sequence[ColumnShown]
     is_macro: bool
     is_file: bool
     is_partitioned: bool
@@ -110,35 +105,27 @@ def _table(view: ReleaseView, name: str) -> TableShown:
     types = view.cursor().execute(f"DESCRIBE FROM {call(name, _ANY_ARGUMENTS)}").fetchall()
     shape = row_shape(_SAME_COLUMNS.get(name, name), *(column for column, *_ in types))
     columns = [
-        ColumnShown(column.name, type_, column.unit, column.doc, column.name in _KEYS[name], column.nullable)
+        ColumnShown(column.name, type_, column.doc, column.unit, column.name in _KEYS[name], column.nullable)
         for column, (_, type_, *_) in zip(shape.columns, types, strict=True)
+    ]
+    stored = [
+        ColumnShown(field.name, _arrow_type(field.type), field.metadata[b"doc"].decode())
+        for field in (file_schema(name) if name in PARTITIONED else ())
     ]
     return TableShown(
         name=name,
         call=call(name),
         row=what_a_row_is(name),
         columns=columns,
-        stored=_stored(name) if name in PARTITIONED else (),
+        stored=stored,
         is_macro=name in MACROS,
         is_file=name in TABLES and name not in PARTITIONED,
         is_partitioned=name in PARTITIONED,
     )
 
 
-def _stored(name: str) -> Sequence[StoredColumn]:
-    return [
-        StoredColumn(field.name, _arrow_type(field.type), field.metadata[b"doc"].decode())
-        for field in file_schema(name)
-    ]
-
-
 def _arrow_type(kind: pa.DataType) -> str:
-    if pa.types.is_dictionary(kind):
-        return f"{kind.value_type} (dictionary)"
-    return str(kind)
-
-
-_NAME = re.compile(r"\$([a-z_]+)")
+    return f"{kind.value_type} (dictionary)" if pa.types.is_dictionary(kind) else str(kind)
 
 
 Value = str | float | tuple["Value", ...]

@@ -4,74 +4,27 @@ from __future__ import annotations
 
 import re
 import shlex
-from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
+from collections.abc import Iterable, Iterator, Sequence
 from itertools import groupby, islice
 
 from losslake.questions.analysis.regimes import regimes
-from losslake_schema.database import Release
 from losslake_schema.names import Workload
-from losslake_service.web.chart import Chart, Line, snippets
-from losslake_service.web.first_look import Beginning, FirstLook, beginnings, first_look, workload_of
-from losslake_service.web.page import SITE, Page, PageAsked, PageKind, PageParameters
-from losslake_service.web.templates import Query
-from losslake_service.web.workload.answer_words import regime_ends, regime_sentences
-from losslake_service.web.workload.charts import scaling_chart
+from losslake_service.web.bare_page import SITE
+from losslake_service.web.chart import Line, snippets
+from losslake_service.web.first_look import FirstLook, beginnings, first_chart, first_look
+from losslake_service.web.page import Page, PageKind, PageParameters, PageRequest
+from losslake_service.web.workload.answer_words import regime_sentences
 
 _RECENT = 5
 _MOST_WORKLOADS = 48
 _PLAIN = re.compile(r"[A-Za-z0-9_/.-]+")
-_TABULAR = {"application/json", "text/csv", "application/vnd.apache.parquet"}
 
 
-@dataclass(frozen=True)
-class Group:
-    """The workloads on a dataset, by model."""
-
-    collection: str
-    dataset: str
-    models: Sequence[tuple[str, Sequence[Workload]]]
-
-
-@dataclass(frozen=True)
-class FirstAnswer:
-    """A chart and what it says, in sentences; workload: that it is about."""
-
-    workload: Workload
-    look: FirstLook
-    chart: Chart
-    sentences: Sequence[str]
-
-
-@dataclass(frozen=True)
-class Ways:
-    """Three ways in, each as lines to copy."""
-
-    rest: Sequence[Line]
-    sql: Sequence[Line]
-    files: Sequence[Line]
-
-
-@dataclass(frozen=True)
-class HomeShown:
-    """What the template shows. counts: name and number. answer: None for a release without an answer to show."""
-
-    counts: Sequence[tuple[str, int]]
-    answer: FirstAnswer | None
-    beginnings: Sequence[Beginning]
-    groups: Sequence[Group]
-    n_workloads: int
-    releases: Sequence[Release]
-    n_releases: int
-    ways: Ways
-
-
-def home_page(asked: PageAsked) -> Page:
-    """The start page."""
-    view, release = asked.view, asked.release
-    look = first_look(view)
-    answer = _first_answer(asked, look) if look is not None else None
-    releases = asked.releases.lake.releases()
+def home_page(request: PageRequest) -> Page:
+    """Return the start page."""
+    view, release = request.view, request.release
+    look, chart = first_look(view), first_chart(request)
+    releases = request.releases.lake.releases()
     counts = {
         "workloads": len(view.workloads),
         "studies": release.n_studies,
@@ -84,61 +37,62 @@ def home_page(asked: PageAsked) -> Page:
         title=SITE,
         description="A public database of training curves: how many steps it takes to train a model to a goal, "
         "by batch size and optimizer, with every curve behind each answer.",
-        url=asked.url("/"),
-        content=HomeShown(
-            counts=list(counts.items()),
-            answer=answer,
-            beginnings=list(beginnings(asked, look)) if look is not None else [],
-            groups=list(_groups(islice(view.workloads, _MOST_WORKLOADS))),
-            n_workloads=len(view.workloads),
-            releases=releases[:_RECENT],
-            n_releases=len(releases),
-            ways=_ways(asked, look),
-        ),
-        picture=answer.chart if answer is not None else None,
+        url=request.url("/"),
+        content={
+            "counts": counts,
+            "look": look,
+            "chart": chart,
+            "sentences": _sentences(request, look) if look is not None else [],
+            "beginnings": list(beginnings(request, look)) if look is not None else [],
+            "groups": _groups(islice(view.workloads, _MOST_WORKLOADS)),
+            "n_workloads": len(view.workloads),
+            "releases": releases[:_RECENT],
+            "n_releases": len(releases),
+            "ways": _ways(request, look),
+        },
+        picture=chart,
         styles=("home.css",),
-        json_ld=asked.bulk.described(view.number).json_ld(asked.address),
+        json_ld=request.bulk.described(view.number).json_ld(request.address),
     )
 
 
-def _first_answer(asked: PageAsked, look: FirstLook) -> FirstAnswer:
-    workload = workload_of(asked, look)
-    ends = regime_ends(regimes(asked.view, workload.selection, workload.as_goal))
-    return FirstAnswer(look.workload, look, scaling_chart(workload), regime_sentences(ends))
+def _sentences(request: PageRequest, look: FirstLook) -> Sequence[str]:
+    """Return what the chart says."""
+    workload = look.request(request)
+    return regime_sentences(regimes(request.view, workload.selection, workload.target))
 
 
-def _groups(workloads: Iterator[Workload]) -> Iterator[Group]:
-    for (collection, dataset), of_dataset in groupby(workloads, lambda each: (each.collection, each.dataset)):
-        models = groupby(of_dataset, lambda each: each.model)
-        yield Group(collection, dataset, [(model, list(of_model)) for model, of_model in models])
+def _groups(workloads: Iterable[Workload]) -> Iterator[tuple[str, str, list[tuple[str, list[Workload]]]]]:
+    """Yield collection, dataset, and the workloads on it by model."""
+    for (collection, dataset), on_dataset in groupby(workloads, lambda each: (each.collection, each.dataset)):
+        models = groupby(on_dataset, lambda each: each.model)
+        yield collection, dataset, [(model, list(of_model)) for model, of_model in models]
 
 
-def _ways(asked: PageAsked, look: FirstLook | None) -> Ways:
-    address, release = asked.address, asked.view.number
-    path: str = "/v1/workloads"
-    query: Query = []
-    if look is not None:
-        path = "/v1/scaling"
-        query = [("workload", str(look.workload)), ("metric", look.goal.metric), ("target", repr(look.goal.target))]
-    lines = [Line(*found) for found in snippets(address, path, query, _TABULAR)]
+def _ways(request: PageRequest, look: FirstLook | None) -> dict[str, list[Line]]:
+    """Return three ways in, each as lines to copy."""
+    address, release = request.address, request.view.number
+    query = {} if look is None else {"workload": str(look.workload), **look.goal.parameters}
+    path = "/v1/workloads" if look is None else "/v1/scaling"
+    lines = snippets(address, path, [(name, str(value)) for name, value in query.items()])
     sql = _statement(look)
     dataset = shlex.quote(look.workload.dataset) if look is not None else "mnist"
     database = f"ATTACH '{address}/v1/releases/{release}/losslake.duckdb' AS losslake; USE losslake; {sql};"
-    return Ways(
-        rest=[line for line in lines if line.tool in ("curl", "pandas")],
-        sql=[
+    return {
+        "rest": [line for line in lines if line.tool in ("curl", "pandas")],
+        "sql": [
             Line("LossLake", f'losslake sql --url {address} -c "{sql}"'),
             Line("DuckDB", f'duckdb -c "{database}"'),
         ],
-        files=[
+        "files": [
             Line("LossLake", f"losslake download {address} lake --dataset {dataset}"),
             Line("wget", f"wget --recursive --level=inf --no-parent --reject='index.html*' {address}/data/{release}/"),
         ],
-    )
+    }
 
 
 def _statement(look: FirstLook | None) -> str:
-    """An SQL statement that can stand between double quotes in a shell, whatever the metric is called."""
+    """Return an SQL statement that can stand between double quotes in a shell, whatever the metric is called."""
     if look is None or not _PLAIN.fullmatch(look.goal.metric):
         return "FROM workloads"
     return f"FROM result_at('{look.goal.metric}', {look.goal.target!r})"

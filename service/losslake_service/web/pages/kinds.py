@@ -7,8 +7,7 @@ from losslake_service.web.pages.compare import COMPARE
 from losslake_service.web.pages.docs import DOCS
 from losslake_service.web.pages.home import HOME
 from losslake_service.web.pages.methods import METHODS
-from losslake_service.web.pages.release import RELEASE
-from losslake_service.web.pages.releases import RELEASES
+from losslake_service.web.pages.releases import RELEASE, RELEASES
 from losslake_service.web.pages.schema import SCHEMA
 from losslake_service.web.pages.sql import SQL
 from losslake_service.web.pages.study import STUDY

@@ -4,8 +4,7 @@ from __future__ import annotations
 
 import functools
 import tomllib
-from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from collections.abc import Mapping
 from importlib import resources
 
 from losslake.analysis.break_points import PERFECT_WITHIN, USEFUL_WITHIN
@@ -21,126 +20,81 @@ from losslake.questions.analysis.target_sweep import MOST_TARGETS, TargetGrid
 from losslake.questions.confirmation import DEFAULT_K
 from losslake.questions.contest import LEAST_TRIALS
 from losslake.questions.curves import ROWS_IN_A_COLUMN
-from losslake_service.web.examples import Example, example
+from losslake.questions.release_view import ReleaseView
+from losslake_service.web.examples import example
 from losslake_service.web.first_look import first_chart
-from losslake_service.web.page import Crumb, Page, PageAsked, PageKind, PageParameters
-from losslake_service.web.templates import Query, with_query
+from losslake_service.web.page import Page, PageKind, PageParameters, PageRequest
+from losslake_service.web.templates import with_query
 
-
-@dataclass(frozen=True)
-class Source:
-    """A paper. label: as it is cited."""
-
-    label: str
-    text: str
-    url: str
-
-
-@dataclass(frozen=True)
-class Way:
-    """How to ask by a method. path: of the answer; url: an answer of this release, empty without data."""
-
-    path: str
-    url: str
-
-
-@dataclass(frozen=True)
-class Numbers:
-    """The numbers of the methods, as the code has them."""
-
-    k: int = DEFAULT_K
-    coarse: float = COARSE
-    perfect: float = PERFECT_WITHIN
-    useful: float = USEFUL_WITHIN
-    undertuned: float = UNDERTUNED_TAU
-    huber: float = HUBER
-    level: float = LEVEL
-    fewest_batch_sizes: int = FEWEST_BATCH_SIZES
-    bend: float = LEAST_BEND
-    slope: float = LEAST_SLOPE
-    furthest: float = FURTHEST
-    overhead: float = OVERHEAD
-    optimal: float = OPTIMAL_BATCH_SIZE
-    targets: int = TargetGrid.count
-    most_targets: int = MOST_TARGETS
-    clear: float = CLEAR
-    draws: float = 2 * CLEAR - 1
-    fewest_trials: int = LEAST_TRIALS
-    largest_ratio: float = LARGEST_RATIO
-    points: int = POINTS
-    rows_in_a_column: int = ROWS_IN_A_COLUMN
-
-
-@dataclass(frozen=True)
-class MethodsShown:
-    """What the template shows. ways: by the end of the path."""
-
-    n: Numbers
-    sources: Mapping[str, Source]
-    ways: Mapping[str, Way]
-    others: Sequence[tuple[str, str]]
-
-
-_OTHERS = (
-    ("metaparameters", "which metaparameters are best by batch size, how the learning rate grows with it"),
-    ("metaparameter-map", "where in the plane of learning rate and momentum the target is reached"),
-    ("quality", "how good the best solution gets within so many steps or examples"),
-    ("tuning-budget", "what a search with fewer trials would have found"),
-    ("survival", "how many trials have reached the target by a step, and how many diverged"),
-    ("time-cost", "what a target takes by the clock and in examples"),
-    ("rcp", "whether runs converge suspiciously soon: MLPerf's reference convergence points"),
-)
+_NUMBERS = {
+    "k": DEFAULT_K,
+    "coarse": COARSE,
+    "perfect": PERFECT_WITHIN,
+    "useful": USEFUL_WITHIN,
+    "undertuned": UNDERTUNED_TAU,
+    "huber": HUBER,
+    "level": LEVEL,
+    "fewest_batch_sizes": FEWEST_BATCH_SIZES,
+    "bend": LEAST_BEND,
+    "slope": LEAST_SLOPE,
+    "furthest": FURTHEST,
+    "overhead": OVERHEAD,
+    "optimal": OPTIMAL_BATCH_SIZE,
+    "targets": TargetGrid.count,
+    "most_targets": MOST_TARGETS,
+    "clearly": CLEAR,
+    "draws": 2 * CLEAR - 1,
+    "fewest_trials": LEAST_TRIALS,
+    "largest_ratio": LARGEST_RATIO,
+    "points": POINTS,
+    "rows_in_a_column": ROWS_IN_A_COLUMN,
+}
+"""By the names that the template has for them."""
 _OF_TWO = ("analysis/compare", "analysis/profiles")
-
-
-def methods_page(asked: PageAsked) -> Page:
-    """The page."""
-    found = example(asked.view)
-    return Page(
-        template="methods.html",
-        title="The methods",
-        description="How steps to a target, records, regimes, critical batch sizes and comparisons are computed.",
-        url=asked.url("/docs/methods"),
-        content=MethodsShown(
-            n=Numbers(),
-            sources=sources(),
-            ways={end: _way(end, asked.view.number, found) for end in _WAYS},
-            others=[(f"/v1/analysis/{end}", text) for end, text in _OTHERS],
-        ),
-        picture=first_chart(asked),
-        above=(Crumb("Docs", asked.url("/docs")),),
-        styles=("docs.css",),
-        scripts=("docs.js",),
-    )
-
-
-@functools.cache
-def sources() -> Mapping[str, Source]:
-    """The papers, by the name that the template cites them by."""
-    text = resources.files("losslake_service.web").joinpath("sources.toml").read_text("utf-8")
-    return {name: Source(**facts) for name, facts in tomllib.loads(text).items()}
-
-
 _WAYS = (
     "steps-to-target", "scaling", "curves", "analysis/regimes", "analysis/critical-batch-size", "analysis/target-sweep",
     *_OF_TWO, "analysis/survival",
 )  # fmt: skip
 
 
-def _way(end: str, release: int, found: Example | None) -> Way:
-    path = f"/v1/{end}"
-    if found is None:
-        return Way(path, "")
-    workloads = [found.workload]
-    if end in _OF_TWO and found.other is not None:
-        workloads.append(found.other)
-    values = found.values()
-    asked: Query = [("workload", str(workload)) for workload in workloads] + [("metric", values["metric"])]
-    if end == "curves":
-        asked = [("trial", values["trial"]), ("metric", values["metric"]), ("points", "100")]
-    elif end != "analysis/target-sweep":
-        asked = [*asked, ("target", values["target"])]
-    return Way(path, with_query(path, [*asked, ("release", release)]))
+def methods_page(request: PageRequest) -> Page:
+    """Return the page."""
+    return Page(
+        template="methods.html",
+        title="The methods",
+        description="How steps to a target, records, regimes, critical batch sizes and comparisons are computed.",
+        url=request.url("/docs/methods"),
+        content={"n": _NUMBERS, "sources": sources(), "ways": _ways(request.view)},
+        picture=first_chart(request),
+        above=(("Docs", request.url("/docs")),),
+        styles=("docs.css",),
+        scripts=("docs.js",),
+    )
+
+
+@functools.cache
+def sources() -> Mapping[str, Mapping[str, str]]:
+    """Return label, text and url of the papers, by the name that the template cites them by."""
+    text = resources.files("losslake_service.web").joinpath("sources.toml").read_text("utf-8")
+    return tomllib.loads(text)
+
+
+def _ways(view: ReleaseView) -> Mapping[str, str]:
+    """Return, by the end of a path, the address of an answer of this release; empty without data."""
+    some = example(view)
+    if some is None:
+        return dict.fromkeys(_WAYS, "")
+    values = some.values()
+    ways = {}
+    for end in _WAYS:
+        others = [some.other] if end in _OF_TWO and some.other is not None else []
+        query: dict[str, object] = {"workload": [some.workload, *others], "metric": some.metric}
+        if end == "curves":
+            query = {"trial": values["trial"], "metric": some.metric, "points": 100}
+        elif end != "analysis/target-sweep":
+            query["target"] = some.target
+        ways[end] = with_query(f"/v1/{end}", [*query.items(), ("release", view.number)])
+    return ways
 
 
 METHODS = PageKind("/docs/methods", PageParameters, methods_page)

@@ -1,71 +1,185 @@
-"""The page of all releases: when each came, and what it changed."""
+"""The page of all releases, and the page of each: what it changed, its files, its licences, how to cite and pin it."""
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from dataclasses import dataclass
+from collections.abc import Iterator
 from typing import Annotated
 
 from pydantic import Field
 
+from losslake.lake.documents import AUTHORS, URL_SCHEMES, Collection, licence_place
+from losslake.lake.manifest import url_path
+from losslake.lake.store.store import DataFile
 from losslake.questions.parameters import Natural
 from losslake.questions.release_changes import ReleaseChanges, release_changes
 from losslake_schema.database import Release
 from losslake_schema.errors import LakeBroken
+from losslake_schema.names import Study, natural_number
+from losslake_service.files.release_files import ReleaseFiles
+from losslake_service.web.chart import Line
 from losslake_service.web.first_look import first_chart
-from losslake_service.web.page import Page, PageAsked, PageKind, PageNumbers, PageParameters, page_numbers
+from losslake_service.web.page import Page, PageKind, PageParameters, PageRequest, page_numbers
+from losslake_service.web.templates import page_of, with_query
 
-ROWS_ON_A_PAGE = 20
+RELEASES_ON_A_PAGE = 20
+FILES_ON_A_PAGE = 50
+MOST_STUDIES = 24
+_MARKS = {
+    "\\": r"\textbackslash{}", "&": r"\&", "%": r"\%", "$": r"\$", "#": r"\#", "_": r"\_", "{": r"\{", "}": r"\}",
+    "~": r"\textasciitilde{}", "^": r"\textasciicircum{}",
+}  # fmt: skip
+_SHORT = 16
 
 
 class ReleasesParameters(PageParameters):
-    """The state of the page."""
+    """The query of both pages."""
 
     page: Annotated[Natural | None, Field(ge=1)] = None
+    """Of the list of releases, or of files."""
 
 
-@dataclass(frozen=True)
-class ReleaseListed:
-    """A release; changes: None where the list of its files, or of those before it, can't be read."""
-
-    release: Release
-    changes: ReleaseChanges | None
-
-
-@dataclass(frozen=True)
-class ReleasesShown:
-    """What the template shows, newest first."""
-
-    rows: Sequence[ReleaseListed]
-    pages: PageNumbers
-
-
-def releases_page(asked: PageAsked) -> Page:
-    """The releases of the lake."""
-    releases = asked.releases.lake.releases()
+def releases_page(request: PageRequest) -> Page:
+    """Return the page of the releases of the lake, newest first."""
+    releases = request.releases.lake.releases()
     url = "/releases"
-    pages = page_numbers(len(releases), ROWS_ON_A_PAGE, asked.parameters.page, lambda n: asked.url(url, page=n))
-    followed = [*releases[1:], None]
-    rows = [
-        ReleaseListed(release, _changes(asked, before, release))
-        for release, before in list(zip(releases, followed, strict=True))[pages.rows]
-    ]
+    pages = page_numbers(len(releases), RELEASES_ON_A_PAGE, request.parameters.page, lambda n: request.url(url, page=n))
+    pairs = list(zip(releases, [*releases[1:], None], strict=True))[pages.rows]
     return Page(
         template="releases.html",
         title="Releases",
         description=f"The {len(releases):,} immutable, numbered releases of this LossLake, and what each changed.",
-        url=asked.url(url, page=pages.number if pages.number > 1 else None),
-        content=ReleasesShown(rows, pages),
-        picture=first_chart(asked),
+        url=request.url(url, page=pages.number if pages.number > 1 else None),
+        content={
+            "rows": [(release, _changes(request, before, release)) for release, before in pairs],
+            "pages": pages,
+        },
+        picture=first_chart(request),
         data="/v1/releases",
     )
 
 
-def _changes(asked: PageAsked, before: Release | None, release: Release) -> ReleaseChanges | None:
+def release_page(request: PageRequest) -> Page:
+    """Return the page of the release whose number the path has; raises UnknownName and LakeBroken."""
+    number = natural_number(request.name)
+    if number is None or str(number) != request.name:
+        raise request.bulk.unknown(request.name)
+    bulk = request.bulk.open(number)
+    release, files = bulk.release, bulk.data_files
+    around = request.releases.lake.releases()
+    older = next((each for each in around if each.number < number), None)
+    newer = next((each for each in reversed(around) if each.number > number), None)
+    changes = _changes(request, older, release)
+    url = f"/releases/{number}"
+    pages = page_numbers(
+        len(files), FILES_ON_A_PAGE, request.parameters.page, lambda n: f"{request.url(url, page=n)}#files"
+    )
+    return Page(
+        template="release.html",
+        title=f"Release {number}",
+        description=f"Release {number} of {release.created_at:%Y-%m-%d}: {release.n_trials:,} trials in "
+        f"{release.n_studies:,} studies; files, checksums, licences and how to cite it.",
+        url=request.url(url, page=pages.number if pages.number > 1 else None),
+        content={
+            "release": release,
+            "changes": changes,
+            "studies": list(_by_change(changes, number)) if changes is not None else [],
+            "n_files": len(files),
+            "n_bytes": sum(file.bytes for file in files),
+            "files": _listed(bulk, pages.rows),
+            "pages": pages,
+            "licences": [_licence(row, number) for row in bulk.collections],
+            "citation": citation(release, request.address + url),
+            "bibtex": bibtex(release, request.address + url),
+            "pinning": _pinning(request.address, number),
+            "fetching": _fetching(request.address, number),
+            "before": older,
+            "after": newer,
+        },
+        picture=first_chart(request),
+        above=(("Releases", request.url("/releases")),),
+        styles=("release.css",),
+        json_ld=request.bulk.described(number).json_ld(request.address),
+        data=f"/v1/releases/{number}/files",
+    )
+
+
+def citation(release: Release, url: str) -> str:
+    """Return a sentence for a list of references. url: of the page of the release."""
+    day = f"{release.created_at:%Y-%m-%d}"
+    return (
+        f"{AUTHORS}: LossLake, release {release.number}, {day}. {url}, content digest sha256:{release.content_digest}."
+    )
+
+
+def bibtex(release: Release, url: str) -> str:
+    """Return an entry for BibTeX; what has a meaning there is escaped."""
+    fields = {
+        "author": f"{{{AUTHORS}}}",
+        "title": f"{{LossLake}}, release {release.number}",
+        "year": f"{release.created_at:%Y}",
+        "month": f"{release.created_at:%b}".lower(),
+        "version": str(release.number),
+        "note": _escaped(f"Data set, content digest sha256:{release.content_digest[:_SHORT]}"),
+        "howpublished": rf"\url{{{url}}}",
+    }
+    # Months are macros of BibTeX, which stand without braces.
+    lines = [f"  {name} = {value if name == 'month' else f'{{{value}}}'}," for name, value in fields.items()]
+    return "\n".join([f"@misc{{losslake-release-{release.number},", *lines, "}"])
+
+
+def _escaped(text: str) -> str:
+    """Return text for TeX."""
+    return "".join(_MARKS.get(letter, letter) for letter in text)
+
+
+def _changes(request: PageRequest, before: Release | None, release: Release) -> ReleaseChanges | None:
+    """Return what a release changed; None where its list of files, or that of the one before it, can't be read."""
     try:
-        return release_changes(asked.releases.lake, before, release)
+        return release_changes(request.releases.lake, before, release)
     except LakeBroken:
         return None
 
 
+def _by_change(changes: ReleaseChanges, number: int) -> Iterator[tuple[str, int, list[tuple[Study, str]]]]:
+    """Yield what became of some studies, of how many, and the first of them with their pages in their release."""
+    for word, studies, where in (
+        ("added", changes.added, number),
+        ("replaced", changes.replaced, number),
+        ("removed", changes.removed, changes.before),
+    ):
+        if studies:
+            release = [("release", where)]
+            first = [(study, with_query(page_of(study), release)) for study in studies[:MOST_STUDIES]]
+            yield word, len(studies), first
+
+
+def _listed(bulk: ReleaseFiles, rows: slice) -> list[tuple[DataFile, str, str]]:
+    """Return some files with place and address: small tables first, which nobody would find behind partitions."""
+    place_of = bulk.place_of
+    files = sorted(bulk.data_files, key=lambda file: (file.batch_size is not None, place_of[file.path]))
+    pairs = [(file, place_of[file.path]) for file in files[rows]]
+    return [(file, place, f"/data/{bulk.number}/{url_path(place)}") for file, place in pairs]
+
+
+def _licence(row: Collection, number: int) -> dict[str, str]:
+    """Return a collection's facts; link: where it was published, if that is an address of the web."""
+    link = row["source_url"] if row["source_url"].startswith(URL_SCHEMES) else ""
+    return {**row, "link": link, "text_url": f"/data/{number}/{url_path(licence_place(row['collection']))}"}
+
+
+def _pinning(address: str, number: int) -> Iterator[Line]:
+    yield Line("HTTP", f"curl '{address}/v1/workloads?release={number}'")
+    yield Line("SQL", f'losslake sql --url {address} --release {number} -c "FROM workloads"')
+    database = f"ATTACH '{address}/v1/releases/{number}/losslake.duckdb' AS losslake; USE losslake; FROM workloads;"
+    yield Line("DuckDB", f'duckdb -c "{database}"')
+
+
+def _fetching(address: str, number: int) -> Iterator[Line]:
+    yield Line("LossLake", f"losslake download {address} lake --release {number} && losslake verify --lake lake")
+    data = f"{address}/data/{number}/"
+    wget = f"wget --recursive --level=inf --no-parent --no-host-directories --cut-dirs=2 --reject='index.html*' {data}"
+    yield Line("wget", f"{wget} && sha256sum --check SHA256SUMS")
+
+
 RELEASES = PageKind("/releases", ReleasesParameters, releases_page)
+RELEASE = PageKind("/releases/{name}", ReleasesParameters, release_page)

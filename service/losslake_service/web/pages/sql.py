@@ -2,128 +2,209 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from dataclasses import dataclass
+from collections.abc import Iterator
+from typing import Any
 
-from losslake_service.sandbox.errors import KINDS, SqlLimits, SqlProblem
-from losslake_service.web.chart import Line, snippets
-from losslake_service.web.examples import example
-from losslake_service.web.first_look import first_chart
-from losslake_service.web.page import Page, PageAsked, PageKind
-from losslake_service.web.sql.console import SqlExample, SqlTable, console_document, examples_of, tables_of
-from losslake_service.web.sql.outcome import Outcome, ResultTable, SqlPageParameters, outcome_of
-from losslake_service.web.templates import Query, with_query
+import orjson
+from fastapi import Request
+from starlette.concurrency import run_in_threadpool
+
+from losslake.figures import dark, theme
+from losslake.figures.dark import Theme, in_theme
+from losslake.questions.lists.listing import WORKLOAD_KEYS
+from losslake.questions.release_view import ReleaseView
+from losslake.questions.scaling import scaling
+from losslake.questions.selection import Goal, Selection
+from losslake_service.routes.sql_statements import SqlStatements
+from losslake_service.sandbox.admission import allowed_functions
+from losslake_service.sandbox.errors import KINDS, SqlProblem
+from losslake_service.web.chart import snippets
+from losslake_service.web.examples import Example, example
+from losslake_service.web.first_look import first_chart, problems
+from losslake_service.web.page import Page, PageKind, PageParameters, PageRequest
+from losslake_service.web.schema_tables import TableShown, call, literal, purpose, schema_tables, statement
+from losslake_service.web.sql_result import ResultTable, result_table
+from losslake_service.web.templates import Query, page_of, with_query
 
 PATH = "/sql"
 STATEMENT = "STATEMENT"
-"""Stands for the statement in lines and addresses that scripts fill in."""
+"""Stands for the statement, percent-encoded, in lines and addresses that scripts fill in."""
+MOST_ROWS = 200
+"""Of a result in a page that is made on the server."""
+MOST_ROWS_OF_SCRIPTS = 10_000
+"""Of a result that scripts ask for and keep; more are downloaded."""
 _ANSWER = "/v1/sql"
 _FORMATS = ("csv", "json", "parquet", "arrow")
-_MEDIA_TYPES = {"application/json", "text/csv", "application/vnd.apache.parquet"}
 _LONGEST_TITLE = 60
+_MOST_LOOKED_AT = 5
+_FIRST = (
+    "result_at", "steps_to", "workloads", "studies", "trials", "measurements", "records", "steps_to_result",
+    "steps_to_target",
+)  # fmt: skip
+_CHARTS: tuple[tuple[str, str], ...] = (
+    ("optimizers_compared", "line batch_size steps optimizer xy"),
+    ("trials_that_reach", "points learning_rate steps  x"),
+    ("share_of_trials", "line batch_size share_of_trials optimizer x"),
+    ("learning_rates", "points learning_rate best_value batch_size xy"),
+    ("curves_of_the_best", "line step value trial_id y"),
+    ("largest_workloads", ""),
+)
+"""By statement: mark, x, y, colour, and which axes are logarithmic; empty where a table says it better."""
 
 
-@dataclass(frozen=True)
-class Pattern:
-    """A line or an address with STATEMENT in place of the statement, percent-encoded; text: with the one asked."""
+class SqlPageParameters(PageParameters):
+    """A statement, and how its result is shown."""
 
-    name: str
-    pattern: str
-    text: str
-
-
-@dataclass(frozen=True)
-class ExampleShown:
-    """A statement to start from, and the page that runs it."""
-
-    title: str
-    url: str
-
-
-@dataclass(frozen=True)
-class SqlShown:
-    """What the template shows.
-
-    limits: none where SQL is switched off. table, problem: what became of the statement, if the server ran it. rerun:
-    the address at which the server runs it; empty where it did.
-    """
-
-    statement: str
-    limits: SqlLimits | None
-    table: ResultTable | None
-    problem: SqlProblem | None
-    rerun: str
-    tables: Sequence[SqlTable]
-    metaparameters: Sequence[str]
-    examples: Sequence[ExampleShown]
-    downloads: Sequence[Pattern]
-    lines: Sequence[Pattern]
-    console: str
+    q: str = ""
+    """The statement."""
+    run: bool = False
+    """Whether the server runs it for the page, as it does for browsers without scripts."""
+    show: str | None = None
+    """`chart` for a chart of the result."""
+    x: str | None = None
+    """The column along the horizontal axis."""
+    y: str | None = None
+    """The column along the vertical axis."""
+    colour: str | None = None
+    """The column that colours tell."""
+    mark: str | None = None
+    """line, points or bars."""
+    log: str | None = None
+    """The logarithmic axes: x, y or xy."""
 
 
-def sql_page(asked: PageAsked) -> Page:
-    """The page, with what became of the statement where it was run."""
-    parameters: SqlPageParameters = asked.parameters
-    outcome: Outcome | None = asked.prepared
-    statement = parameters.q
-    found = example(asked.view)
-    problem = outcome.problem if outcome is not None else None
-    waits = bool(statement) and asked.sql is not None and outcome is None
-    shown = SqlShown(
-        statement=statement,
-        limits=asked.sql,
-        table=outcome.table if outcome is not None else None,
-        problem=problem,
-        rerun=asked.url(PATH, q=statement, run=1) if waits else "",
-        tables=tables_of(asked.view, found),
-        metaparameters=sorted(asked.view.metaparameters()),
-        examples=[_example(asked, each) for each in examples_of(asked.view, found)],
-        downloads=[_download(asked, name) for name in _FORMATS],
-        lines=_lines(asked),
-        console=console_document(asked.view),
-    )
-    first_words = " ".join(statement.split())
+def sql_page(request: PageRequest) -> Page:
+    """Return the page, with the result of the statement or what kept it from having one, where it was run."""
+    parameters: SqlPageParameters = request.parameters
+    result: ResultTable | SqlProblem | None = request.prepared
+    text, view, some = parameters.q, request.view, example(request.view)
+    problem = result if isinstance(result, SqlProblem) else None
+    waits = bool(text) and request.sql is not None and result is None
+    words = " ".join(text.split())
+    state = {name: getattr(parameters, name) or None for name in ("q", "show", "x", "y", "colour", "mark", "log")}
     return Page(
         template="sql.html",
-        title=f"SQL: {first_words[:_LONGEST_TITLE]}" if statement else "SQL",
-        description=f"Ask release {asked.view.number} of LossLake in SQL: studies, trials and measurements of training "
+        title=f"SQL: {words[:_LONGEST_TITLE]}" if text else "SQL",
+        description=f"Ask release {view.number} of LossLake in SQL: studies, trials and measurements of training "
         "curves, as a table or a chart, with a link to share.",
-        url=asked.url(PATH, **_state(parameters)),
-        content=shown,
-        picture=first_chart(asked),
+        url=request.url(PATH, **state),
+        content={
+            "statement": text,
+            "limits": request.sql,
+            "table": result if problem is None else None,
+            "problem": problem,
+            "rerun": request.url(PATH, q=text, run=1) if waits else "",
+            "tables": _tables(view, some),
+            "metaparameters": sorted(view.metaparameters()),
+            "examples": list(_examples(request, _most_compared(view) or some)),
+            "downloads": _downloads(request),
+            "lines": _lines(request),
+            "console": console_document(view),
+        },
+        picture=first_chart(request),
         styles=("sql.css",),
-        scripts=("sql.js",) if asked.sql is not None else (),
+        scripts=("sql.js",) if request.sql is not None else (),
         status=KINDS[problem.kind][0] if problem is not None else 200,
         headers={"retry-after": str(problem.retry_after)} if problem is not None and problem.retry_after else {},
     )
 
 
-def _state(parameters: SqlPageParameters) -> dict[str, str | None]:
-    names = ("q", "show", "x", "y", "colour", "mark", "log")
-    return {name: getattr(parameters, name) or None for name in names}
+async def run(http: Request, parameters: PageParameters, view: ReleaseView) -> ResultTable | SqlProblem | None:
+    """Run the statement as /v1/sql does, by the same sandbox and limits; None where it isn't to be run here.
+
+    It holds up no thread meanwhile. Raises AskerLeft.
+    """
+    assert isinstance(parameters, SqlPageParameters)
+    statements: SqlStatements | None = http.app.state.sql
+    if statements is None or not parameters.q or not parameters.run:
+        return None
+    try:
+        result = await statements.run(http, view, parameters.q, most_rows=MOST_ROWS)
+    except SqlProblem as problem:
+        return problem
+    release = [("release", parameters.release)]
+    return await run_in_threadpool(result_table, result, MOST_ROWS, lambda what: with_query(page_of(what), release))
 
 
-def _example(asked: PageAsked, found: SqlExample) -> ExampleShown:
-    return ExampleShown(found.title, asked.url(PATH, q=found.statement, **dict(found.chart)))
+def console_document(view: ReleaseView) -> str:
+    """Return what scripts know of the release, as JSON: names of every kind, functions to call, the looks of charts."""
+    workloads = view.workloads
+    names = {
+        **{key: {getattr(workload, key) for workload in workloads} for key in WORKLOAD_KEYS},
+        "metric": {metric for facts in workloads.values() for metric in facts.measured},
+        "metaparameter": set(view.metaparameters()),
+        "workload": set(map(str, workloads)),
+    }
+    functions = (name for name in allowed_functions() if name.isidentifier() and not name.startswith("_"))
+    document = {
+        "release": view.number,
+        "most_rows": MOST_ROWS_OF_SCRIPTS,
+        "names": {kind: sorted(values) for kind, values in names.items()},
+        "functions": sorted(functions),
+        "looks": {"light": _looks("light"), "dark": _looks("dark")},
+    }
+    return orjson.dumps(document).decode()
 
 
-def _download(asked: PageAsked, name: str) -> Pattern:
-    def address(statement: str) -> str:
-        return with_query(f"{_ANSWER}.{name}", _query(asked, statement))
-
-    return Pattern(name, address(STATEMENT), address(asked.parameters.q))
-
-
-def _lines(asked: PageAsked) -> list[Pattern]:
-    def lines(statement: str) -> list[Line]:
-        return [Line(*each) for each in snippets(asked.address, _ANSWER, _query(asked, statement), _MEDIA_TYPES)]
-
-    pairs = zip(lines(STATEMENT), lines(asked.parameters.q), strict=True)
-    return [Pattern(pattern.tool, pattern.text, line.text) for pattern, line in pairs]
+def _looks(wanted: Theme) -> dict[str, Any]:
+    """Return Vega-Lite's `config` of the service's own figures, with the colours of their series."""
+    of_theme = theme if wanted == "light" else dark
+    config: dict[str, Any] = in_theme({"config": theme.configuration()}, wanted)["config"]
+    colours = {"category": list(of_theme.COLOURS), "ordinal": list(of_theme.ORDERED), "ramp": list(of_theme.ORDERED)}
+    return config | {"range": colours, "mark": {"color": of_theme.COLOURS[0]}}
 
 
-def _query(asked: PageAsked, statement: str) -> Query:
-    return [("q", statement), ("release", str(asked.view.number))]
+def _tables(view: ReleaseView, some: Example | None) -> list[tuple[TableShown, str]]:
+    """Return all views and macros, those asked most first, and how a statement names each with arguments."""
+    metric, target = (some.metric, some.target) if some else ("val/classification_error", 0.05)
+    arguments = f"{literal(metric)}, {literal(target)}"
+    tables = sorted(schema_tables(view), key=lambda table: (*_FIRST, table.name).index(table.name))
+    return [(table, call(table.name, arguments)) for table in tables]
 
 
-SQL = PageKind(PATH, SqlPageParameters, sql_page, outcome_of)
+def _examples(request: PageRequest, some: Example | None) -> Iterator[tuple[str, str]]:
+    """Yield statements to start from, on names and a goal that the release has: what each tells, and its address.
+
+    The page shows the chart that shows it best. Without data there is one that runs all the same.
+    """
+    values = some.columns() if some is not None else {}
+    for name, words in _CHARTS if some is not None else _CHARTS[-1:]:
+        chart = dict(zip(("mark", "x", "y", "colour", "log"), words.split(" "), strict=True)) if words else {}
+        text, show = purpose(name), "chart" if chart else None
+        yield text[:1].upper() + text[1:], request.url(PATH, q=statement(name, **values), show=show, **chart)
+
+
+def _most_compared(view: ReleaseView) -> Example | None:
+    """Return a goal of the model that most optimizers tried, at a batch size in the middle of those that reach it."""
+    tried = problems(view)
+    goals = [goal for goal in view.goals if goal.metric in view.workloads[goal.workload].measured]
+    goals.sort(key=lambda goal: -len(tried[goal.workload.collection, goal.workload.dataset, goal.workload.model]))
+    for goal in (each for each in goals[:_MOST_LOOKED_AT] if view.metrics[each.metric].direction):
+        answer = scaling(view, Selection((goal.workload,), goal.metric), Goal(goal.target))
+        rows = [row for row in answer.table().to_pylist() if row["trial_id"] is not None]
+        if rows:
+            row = rows[len(rows) // 2]
+            return Example(goal.workload, goal.metric, goal.target, row["batch_size"], row["trial_id"], row["steps"])
+    return None
+
+
+def _downloads(request: PageRequest) -> list[tuple[str, str, str]]:
+    """Return each format with the address of the result, for STATEMENT and for the statement of the page."""
+    pattern, query = (_query(request, text) for text in (STATEMENT, request.parameters.q))
+    paths = {name: f"{_ANSWER}.{name}" for name in _FORMATS}
+    return [(name, with_query(path, pattern), with_query(path, query)) for name, path in paths.items()]
+
+
+def _lines(request: PageRequest) -> list[tuple[str, str, str]]:
+    """Return each tool with the line to copy, for STATEMENT and for the statement of the page."""
+    patterns, lines = (
+        snippets(request.address, _ANSWER, _query(request, text)) for text in (STATEMENT, request.parameters.q)
+    )
+    return [(pattern.tool, pattern.text, line.text) for pattern, line in zip(patterns, lines, strict=True)]
+
+
+def _query(request: PageRequest, text: str) -> Query:
+    return [("q", text), ("release", str(request.view.number))]
+
+
+SQL = PageKind(PATH, SqlPageParameters, sql_page, run)

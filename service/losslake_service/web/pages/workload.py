@@ -2,149 +2,176 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+import json
+from collections.abc import Iterator, Sequence
+from functools import partial
 
 from losslake.questions.analysis.regimes import regimes
 from losslake.questions.selection import named_workload
-from losslake.questions.workload_facts import WorkloadFacts
 from losslake_schema.names import Workload
+from losslake_service.web.bare_page import SITE
 from losslake_service.web.chart import Chart
-from losslake_service.web.goals import GoalShown
-from losslake_service.web.page import Crumb, Page, PageAsked, PageKind
-from losslake_service.web.workload.answer_words import answer_sentences, caveats, regime_ends
-from losslake_service.web.workload.budgets import BudgetShown, budget_shown
-from losslake_service.web.workload.charts import (
-    estimates_address,
-    json_ld,
-    metaparameters_chart,
+from losslake_service.web.goals import goals_of
+from losslake_service.web.page import Content, Page, PageKind, PageRequest
+from losslake_service.web.templates import with_query
+from losslake_service.web.workload.answer_words import answer_sentences, caveats
+from losslake_service.web.workload.key_figures import key_figures, row_of_target, slider
+from losslake_service.web.workload.request import (
+    WorkloadParameters,
+    WorkloadRequest,
+    metric_shown,
     scaling_chart,
-    target_sweep_chart,
-    tuning_budget_chart,
+    workload_request,
 )
-from losslake_service.web.workload.comparisons import Others, others_shown
-from losslake_service.web.workload.key_figures import (
-    GoalLink,
-    KeyFigure,
-    MetricChoice,
-    Slider,
-    TargetReach,
-    goal_links,
-    key_figures,
-    metric_choices,
-    slider,
-    sweep_shown,
-)
-from losslake_service.web.workload.state import WorkloadAsked, WorkloadParameters, metric_shown, workload_asked
-from losslake_service.web.workload.studies import StudyShown, status_counts, studies_shown
+from losslake_service.web.workload.tables import budget_shown, study_rows
 
 _LONGEST_DESCRIPTION = 300
+_MOST_OTHERS = 12
+_MEDIA_TYPES = {"csv": "text/csv", "parquet": "application/vnd.apache.parquet", "json": "application/json"}
 
 
-@dataclass(frozen=True)
-class AnswerShown:
-    """The answer for a goal. metaparameters: None where no trial has a learning rate. estimates: the address of those
-    of the critical batch size."""
-
-    goal: GoalShown
-    is_told: bool
-    sentences: tuple[str, ...]
-    caveats: tuple[str, ...]
-    figures: tuple[KeyFigure, ...]
-    slider: Slider
-    reach: TargetReach
-    studies: tuple[StudyShown, ...]
-    budget: BudgetShown
-    others: tuple[Others, ...]
-    scaling: Chart
-    target_sweep: Chart
-    tuning_budget: Chart
-    metaparameters: Chart | None
-    estimates: str
-
-
-@dataclass(frozen=True)
-class WorkloadShown:
-    """What the template shows. metric: None where nothing is measured. answer: None where it isn't known of the metric
-    which way is better."""
-
-    workload: Workload
-    batch_sizes: tuple[int, ...]
-    n_trials: int
-    metric: str | None
-    metrics: tuple[MetricChoice, ...]
-    goals: tuple[GoalLink, ...]
-    answer: AnswerShown | None
-
-
-def workload_page(page: PageAsked) -> Page:
-    """The page of the workload that the path names; raises BadParameter and UnknownName."""
+def workload_page(page: PageRequest) -> Page:
+    """Return the page of the workload that the path names; raises BadParameter and UnknownName."""
     facts = page.view.workload(named_workload(page.name))
-    asked = workload_asked(page, facts)
-    metric = asked.goal.metric if asked else metric_shown(page, facts)
-    answer = None if asked is None else _answer(asked)
+    request = workload_request(page, facts)
     workload, given = facts.workload, page.parameters
     title = f"{workload.model} on {workload.dataset} with {workload.optimizer}"
-    description = _description(facts, answer)
-    own = {name: getattr(given, name) for name in ("metric", "target", "direction", "step_budget", "example_budget")}
+    sizes = facts.batch_sizes
+    description = f"Training curves of {workload} at {len(sizes)} batch size{'s' if len(sizes) != 1 else ''}."
+    answer, scaling = None, None
+    if request is not None:
+        scaling = scaling_chart(request)
+        sentences, answer = _answer(request, scaling)
+        description = _description(request, sentences)
+    state = {name: getattr(given, name) for name in ("metric", "target", "direction", "step_budget", "example_budget")}
     return Page(
         template="workload.html",
         title=title,
         description=description,
-        url=page.page_of(workload, **own),
-        content=WorkloadShown(
-            workload=workload,
-            batch_sizes=facts.batch_sizes,
-            n_trials=sum(status_counts(facts).n_trials),
-            metric=metric,
-            metrics=metric_choices(facts, metric),
-            goals=goal_links(page, facts, asked),
-            answer=answer,
-        ),
-        picture=answer.scaling if answer else None,
-        above=(Crumb("Workloads", page.url("/workloads")),),
+        url=page.page_of(workload, **state),
+        content={
+            "workload": workload,
+            "batch_sizes": sizes,
+            "n_trials": len(facts.trials.trial_id),
+            "metric": request.goal.metric if request else metric_shown(page, facts),
+            "metrics": facts.measured,
+            "goals": goals_of(page.view, facts),
+            "answer": answer,
+        },
+        picture=scaling,
+        above=(("Workloads", page.url("/workloads")),),
         styles=("workload.css",),
         scripts=("workload.js",) if answer else (),
-        json_ld=json_ld(asked, answer.scaling, title, description) if asked and answer else "",
-        data=answer.scaling.data("json") if answer else None,
+        json_ld=_json_ld(request, scaling, title, description) if request and scaling else "",
+        data=scaling.data("json") if scaling else None,
     )
 
 
-def _answer(asked: WorkloadAsked) -> AnswerShown:
-    found = regimes(asked.page.view, asked.selection, asked.as_goal)
-    sweep = sweep_shown(asked)
-    studies = studies_shown(asked, found)
-    sweep_chart = target_sweep_chart(asked)
-    has_rates = any(study.learning_rate is not None for study in studies)
-    return AnswerShown(
-        goal=asked.goal,
-        is_told=asked.is_told,
-        sentences=answer_sentences(asked.goal, studies, regime_ends(found), sweep.row),
-        caveats=caveats(asked.workload, [found]),
-        figures=key_figures(sweep.row, sweep.n_batch_sizes),
-        slider=slider(asked, sweep_chart, sweep.row),
-        reach=sweep.reach,
-        studies=studies,
-        budget=budget_shown(asked),
-        others=others_shown(asked),
-        scaling=scaling_chart(asked),
-        target_sweep=sweep_chart,
-        tuning_budget=tuning_budget_chart(asked),
-        metaparameters=metaparameters_chart(asked) if has_rates else None,
-        estimates=estimates_address(asked),
-    )
+def _answer(request: WorkloadRequest, scaling: Chart) -> tuple[Sequence[str], Content]:
+    """Return the sentences of the answer, and what the template shows of it."""
+    goal, records, trials = request.goal, "records_of_workload", "trials_of_workload"
+    found = regimes(request.page.view, request.selection, request.target)
+    row, reach = row_of_target(request)
+    studies = study_rows(request, found)
+    has_rates = any(study["learning_rate"] is not None for study in studies)
+    sentences = answer_sentences(goal, studies, found, row)
+
+    behind = partial(request.chart, is_sql_behind=True)
+    sweep = behind("target-sweep", f"Regimes by target of {goal.metric}", records, request.metric_query)
+    tuning = behind("tuning-budget", f"Steps to {goal.text} of the best of n trials, by batch size", trials)
+    rates = behind("metaparameters", f"Best learning rates for {goal.text} by batch size", trials)
+    estimates = [*request.goal_query, ("release", request.page.view.number)]
+    return sentences, {
+        "goal": goal,
+        "is_told": request.is_told,
+        "sentences": sentences,
+        "caveats": caveats(request.workload, found),
+        "figures": key_figures(row, len(request.facts.batch_sizes)),
+        "slider": slider(request, sweep, row),
+        "reach": reach,
+        "studies": studies,
+        "budget": budget_shown(request),
+        "others": list(_others(request)),
+        "scaling": scaling,
+        "target_sweep": sweep,
+        "tuning_budget": tuning,
+        "metaparameters": rates if has_rates else None,
+        "estimates": with_query("/v1/analysis/critical-batch-size.json", estimates),
+    }
 
 
-def _description(facts: WorkloadFacts, answer: AnswerShown | None) -> str:
-    """For search engines and those who are sent a link: the answer, as far as it is short."""
-    sizes = facts.batch_sizes
-    what = f"Training curves of {facts.workload} at {len(sizes)} batch size{'s' if len(sizes) != 1 else ''}."
-    if answer is None:
-        return what
-    found = f"Steps to {answer.goal.text} by batch size."
-    for sentence in answer.sentences:
-        if len(found) + len(sentence) < _LONGEST_DESCRIPTION:
-            found = f"{found} {sentence}"
-    return found
+def _description(request: WorkloadRequest, sentences: Sequence[str]) -> str:
+    """Return the answer, as far as it is short, for search engines and those who are sent a link."""
+    text = f"Steps to {request.goal.text} by batch size."
+    for sentence in sentences:
+        if len(text) + len(sentence) < _LONGEST_DESCRIPTION:
+            text = f"{text} {sentence}"
+    return text
+
+
+def _others(request: WorkloadRequest) -> Iterator[Content]:
+    """Yield the workloads to compare with: other optimizers of the same problem, other models of the same data.
+
+    Those of the same collection come first. Kinds without any are left out.
+    """
+    this, metric = request.workload, request.goal.metric
+    candidates = [
+        each
+        for each, facts in request.page.view.workloads.items()
+        if each != this and each.dataset == this.dataset and metric in facts.measured
+    ]
+    candidates.sort(key=lambda each: (each.collection != this.collection, each))
+
+    def text(other: Workload, part: str) -> str:
+        where = "" if other.collection == this.collection else f" (in {other.collection})"
+        return f"{getattr(other, part)}{where}"
+
+    for heading, part, same in (
+        (f"Other optimizers for {this.model} on {this.dataset}", "optimizer", "model"),
+        (f"Other models on {this.dataset} with {this.optimizer}", "model", "optimizer"),
+    ):
+        alike = [each for each in candidates if getattr(each, same) == getattr(this, same)]
+        listed = alike[:_MOST_OTHERS]
+        if listed:
+            yield {
+                "heading": heading,
+                "listed": [(text(each, part), request.compared([each]), request.page_of(each)) for each in listed],
+                "n_more": len(alike) - len(listed),
+                "all_url": request.compared(listed),
+            }
+
+
+def _json_ld(request: WorkloadRequest, scaling: Chart, title: str, description: str) -> str:
+    """Return the workload for search engines: a schema.org Dataset, part of the data set that the service holds.
+
+    scaling: what can be downloaded.
+    """
+    page, workload = request.page, request.workload
+    collections = {name: licence for name, _, licence, *_ in page.view.rows("list_collections")}
+    licence = collections.get(workload.collection)
+    document = {
+        "@context": "https://schema.org/",
+        "@type": "Dataset",
+        "name": f"{title} ({workload.collection})",
+        "description": description,
+        "url": page.address + page.page_of(workload),
+        "identifier": str(workload),
+        "version": str(page.view.number),
+        "datePublished": f"{page.release.created_at:%Y-%m-%d}",
+        "isAccessibleForFree": True,
+        "isPartOf": {"@type": "Dataset", "name": SITE, "url": f"{page.address}/"},
+        "keywords": [workload.dataset, workload.model, workload.optimizer, "batch size", "steps to target"],
+        "variableMeasured": ["batch size", f"steps to {request.goal.text}"],
+        "distribution": [
+            {
+                "@type": "DataDownload",
+                "encodingFormat": media_type,
+                "contentUrl": page.address + scaling.data(ending),
+            }
+            for ending, media_type in _MEDIA_TYPES.items()
+        ],
+    }
+    return json.dumps(document | ({"license": licence} if licence else {}), ensure_ascii=False)
 
 
 WORKLOAD = PageKind("/workloads/{name:path}", WorkloadParameters, workload_page)

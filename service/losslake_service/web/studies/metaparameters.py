@@ -106,44 +106,33 @@ def span(values: Sequence[Value | None]) -> str:
     return f"{found} (not set in {n_missing:,} of {len(values):,})" if n_missing else found
 
 
-MOST_ROWS = 40
-
-
-@dataclass(frozen=True)
-class MetaparameterRow:
-    """A metaparameter, in words. searched: the range it was drawn from. tried: by any trial. reached: by those that
-    reached the goal. best: by the study's best trial."""
-
-    name: str
-    searched: str
-    tried: str
-    reached: str
-    best: str
-
-
 def metaparameter_rows(
     trials: StudyTrials, metaparameters: Sequence[Metaparameter], space: Mapping[str, str]
-) -> Sequence[MetaparameterRow]:
-    """A row for each metaparameter that was tried or was to be searched; those that differ come first."""
+) -> list[tuple[str, str, str, str, str]]:
+    """Return, for each metaparameter that was tried or was to be searched, its name and in words:
+
+    the range that it was drawn from; what any trial tried; what those that reached the goal had; and the study's best
+    trial. Those that differ come first.
+    """
     ranked, best = trials.ranked, trials.best
     rows = [
-        MetaparameterRow(
-            name=each.name,
-            searched=space.get(each.name, ""),
-            tried=span(each.values),
-            reached=span([each.values[row] for row in ranked]) if ranked else "",
-            best=shown(None if best is None else each.values[best]),
+        (
+            each.name,
+            space.get(each.name, ""),
+            span(each.values),
+            span([each.values[row] for row in ranked]) if ranked else "",
+            shown(None if best is None else each.values[best]),
         )
         for each in metaparameters
     ]
     tried = {each.name for each in metaparameters}
-    return rows + [MetaparameterRow(name, words, "", "", "") for name, words in space.items() if name not in tried]
+    return rows + [(name, words, "", "", "") for name, words in space.items() if name not in tried]
 
 
-def told(metaparameters: Sequence[Metaparameter], row: int) -> str:
+def distinguishing(metaparameters: Sequence[Metaparameter], row: int) -> str:
     """The metaparameters that tell a trial from others, for a sentence: learning_rate 0.31, momentum 0.9."""
-    told = [each for each in metaparameters if not each.is_constant] or list(metaparameters)
-    parts = [f"{each.name} {shown(each.values[row])}" for each in told if each.values[row] is not None]
+    differing = [each for each in metaparameters if not each.is_constant] or metaparameters
+    parts = [f"{each.name} {shown(each.values[row])}" for each in differing if each.values[row] is not None]
     if len(parts) > MOST_NAMED:
         parts[MOST_NAMED:] = [f"{len(parts) - MOST_NAMED} more"]
     return " and ".join(filter(None, [", ".join(parts[:-1]), *parts[-1:]]))

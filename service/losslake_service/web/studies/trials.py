@@ -1,14 +1,15 @@
-"""The trials of a study: what became of each, when it reached the goal, its best value.
+"""The trials of a study: what became of each, when it reached the goal that a page looks at, its best value.
 
-What the page of a study or trial looks at: a metric of the study, and a target where it can have one.
-What a trial came to: when it reached each goal of its workload, its best value of each metric, and its ranks.
+What one trial came to: when it reached each goal of its workload, its best value of each metric, and its ranks.
 """
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+import math
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from functools import cached_property
+from typing import Any
 
 import numpy as np
 
@@ -19,6 +20,8 @@ from losslake.questions.workload_facts import WorkloadFacts
 from losslake_schema.reached import NEVER, NO_STEP, Flags, Floats, Integers
 from losslake_schema.tables import STATUSES
 from losslake_service.web.goals import GoalShown, goal_shown, goals_of
+
+Result = dict[str, Any]
 
 
 @dataclass(frozen=True)
@@ -32,7 +35,7 @@ class LookedAt:
 def looked_at(
     view: ReleaseView, facts: WorkloadFacts, study: int, metric: str | None, target: float | None
 ) -> LookedAt:
-    """What is asked for, else the workload's first goal that its study of that index measures, else another metric.
+    """Return what is wanted, else the workload's first goal that its study of that index measures, else another metric.
 
     Raises UnknownName for a metric that the study doesn't measure.
     """
@@ -46,10 +49,10 @@ def looked_at(
 
 
 def _usual(view: ReleaseView, facts: WorkloadFacts, measured: tuple[str, ...]) -> str | None:
-    own = [goal.metric for goal in goals_of(view, facts) if goal.metric in measured]
+    goals = [goal.metric for goal in goals_of(view, facts) if goal.metric in measured]
     directed = [name for name in measured if view.metrics[name].direction is not None]
     # By name the last one is on validation data.
-    return own[0] if own else next(reversed(directed or measured), None)
+    return goals[0] if goals else next(reversed(directed or measured), None)
 
 
 @dataclass(frozen=True)
@@ -104,18 +107,18 @@ class StudyTrials:
         return int(np.searchsorted(self.trial_id, trial_id))
 
 
-def study_trials(view: ReleaseView, facts: WorkloadFacts, study: int, looked: LookedAt) -> StudyTrials:
-    """The trials of a workload's study of that index, with the goal that is looked at."""
-    own = facts.rows_of(study)
-    trials = facts.trials[own]
-    if looked.goal is None:
+def study_trials(view: ReleaseView, facts: WorkloadFacts, study: int, goal: GoalShown | None) -> StudyTrials:
+    """Return the trials of a workload's study of that index, with the goal that is looked at."""
+    rows = facts.rows_of(study)
+    trials = facts.trials[rows]
+    if goal is None:
         n = len(trials.trial_id)
         never, none = np.full(n, NEVER, np.int64), np.full(n, np.nan)
         zero = np.zeros(n, np.int64)
         return StudyTrials(trials.trial_id, trials.status, trials.last_step, never, never, none, never, zero)
-    found = search(view, Selection((facts.workload,), looked.goal.metric, statuses=STATUSES), facts.workload)
-    records = found.records
-    hits, best = found.first_hits(Goal(looked.goal.target))[own], found.best_records[own]
+    evaluations = search(view, Selection((facts.workload,), goal.metric, statuses=STATUSES), facts.workload)
+    records = evaluations.records
+    hits, best = evaluations.first_hits(Goal(goal.target))[rows], evaluations.best_records[rows]
     n_records = np.zeros(len(facts.trials.trial_id), np.int64)
     n_records[records.rows] = np.diff(records.offsets)
     return StudyTrials(
@@ -126,79 +129,43 @@ def study_trials(view: ReleaseView, facts: WorkloadFacts, study: int, looked: Lo
         previous_step=np.where(hits == NEVER, NO_STEP, at(records.previous_step, hits)),
         best_value=np.where(best == NEVER, np.nan, at(records.value, best)),
         best_step=np.where(best == NEVER, NEVER, at(records.step, best)),
-        n_records=n_records[own],
-        is_minimized=looked.goal.direction == "minimize",
+        n_records=n_records[rows],
+        is_minimized=goal.direction == "minimize",
     )
 
 
-@dataclass(frozen=True)
-class Rank:
-    """place: from 1 on, among so many."""
+def goal_results(view: ReleaseView, facts: WorkloadFacts, study: int, row: int) -> Iterator[Result]:
+    """Yield, for each goal of the workload that the study measures, the steps to it and the rank of a trial.
 
-    place: int
-    among: int
-
-
-@dataclass(frozen=True)
-class GoalResult:
-    """steps: to the goal; None if it was never reached. previous_step: None for none. rank: among the trials that
-    count and reached it; None if this one doesn't."""
-
-    goal: GoalShown
-    steps: int | None
-    previous_step: int | None
-    rank: Rank | None
-
-
-@dataclass(frozen=True)
-class MetricResult:
-    """best_value, best_step: None where there is no finite value, or nobody has said which way is better.
-
-    rank: by best value, among the trials that count and have one; None if this one doesn't.
+    row: of the trial in its study. steps: None if it was never reached.
     """
-
-    metric: str
-    unit: str
-    direction: str | None
-    best_value: float | None
-    best_step: int | None
-    rank: Rank | None
-
-
-def goal_result(goal: GoalShown, trials: StudyTrials, row: int) -> GoalResult:
-    """What a trial of a study, whose trials have that goal, came to."""
-    if not trials.reached[row]:
-        return GoalResult(goal, None, None, None)
-    previous = int(trials.previous_step[row])
-    rank = rank_in(trials.ranked, row)
-    return GoalResult(goal, int(trials.steps[row]), previous if previous >= 0 else None, rank)
-
-
-def goal_results(view: ReleaseView, facts: WorkloadFacts, study: int, row: int) -> Sequence[GoalResult]:
-    """For each goal of the workload that the study measures. row: of the trial in its study."""
-    goals = [goal for goal in goals_of(view, facts) if goal.metric in facts.metrics[study]]
-    return [goal_result(goal, study_trials(view, facts, study, LookedAt(goal.metric, goal)), row) for goal in goals]
+    for goal in goals_of(view, facts):
+        if goal.metric in facts.metrics[study]:
+            trials = study_trials(view, facts, study, goal)
+            steps = int(trials.steps[row]) if trials.reached[row] else None
+            yield {"goal": goal, "steps": steps, "rank": rank_in(trials.ranked, row)}
 
 
 def metric_results(
     view: ReleaseView, facts: WorkloadFacts, study: int, row: int, names: Sequence[str]
-) -> Sequence[MetricResult]:
-    """For each of these metrics, which the study measures. row: of the trial in its study."""
+) -> Iterator[Result]:
+    """Yield, for each of these metrics, which the study measures, the best value of a trial and its rank by that.
+
+    row: of the trial in its study. best_value, best_step: None where there is no finite value. direction: None, and
+    nothing more, where nobody has said which way is better.
+    """
     units = dict(view.rows("units_of_metrics", {"metrics": list(names)}))
-    return [_metric_result(view, facts, study, row, name, units.get(name) or "") for name in names]
+    for name in names:
+        result: Result = {"metric": name, "unit": units.get(name), "direction": view.metrics[name].direction}
+        if result["direction"] is not None:
+            trials = study_trials(view, facts, study, GoalShown(name, 0.0, result["direction"]))
+            value = float(trials.best_value[row])
+            result["best_value"] = None if math.isnan(value) else value
+            result["best_step"] = int(trials.best_step[row])
+            result["rank"] = rank_in(trials.by_value, row)
+        yield result
 
 
-def rank_in(order: Sequence[int], row: int) -> Rank | None:
-    """Where a trial is in an order; None if it isn't there."""
-    return Rank(order.index(row) + 1, len(order)) if row in order else None
-
-
-def _metric_result(view: ReleaseView, facts: WorkloadFacts, study: int, row: int, name: str, unit: str) -> MetricResult:
-    direction = view.metrics[name].direction
-    if direction is None:
-        return MetricResult(name, unit, None, None, None, None)
-    trials = study_trials(view, facts, study, LookedAt(name, GoalShown(name, 0.0, direction)))
-    best, step = float(trials.best_value[row]), int(trials.best_step[row])
-    is_there = best == best
-    rank = rank_in(trials.by_value, row)
-    return MetricResult(name, unit, direction, best if is_there else None, step if is_there else None, rank)
+def rank_in(order: Sequence[int], row: int) -> tuple[int, int] | None:
+    """Return the place of a trial in an order, from 1 on, and among how many; None if it isn't there."""
+    return (order.index(row) + 1, len(order)) if row in order else None

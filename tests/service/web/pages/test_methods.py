@@ -25,8 +25,8 @@ def page(client: TestClient) -> Page:
 def test_every_source_is_cited_and_every_citation_has_its_source(page: Page) -> None:
     cited = {fragment for fragment in page.fragments() if fragment.startswith("source-")}
     assert cited == {f"source-{name}" for name in sources()}
-    assert {source.url for source in sources().values()} <= set(page.links)
-    assert all(source.url.startswith("https://") for source in sources().values())
+    assert {source["url"] for source in sources().values()} <= set(page.links)
+    assert all(source["url"].startswith("https://") for source in sources().values())
 
 
 def test_no_id_is_there_twice_and_no_link_into_the_page_is_dead(page: Page) -> None:

@@ -9,8 +9,7 @@ import pytest
 from fastapi.testclient import TestClient
 
 from losslake.lake.lake import Lake
-from losslake_service.web.pages import release as release_module
-from losslake_service.web.pages import releases as releases_module
+from losslake_service.web.pages import releases
 from tests.service.web.reading import Page
 
 
@@ -32,7 +31,7 @@ def test_the_list_says_what_each_release_changed(explorer: TestClient) -> None:
 
 
 def test_a_long_list_of_releases_is_given_in_pages(explorer: TestClient, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(releases_module, "ROWS_ON_A_PAGE", 2)
+    monkeypatch.setattr(releases, "RELEASES_ON_A_PAGE", 2)
     assert "Release 1<" not in explorer.get("/releases").text
     assert "the first release" in explorer.get("/releases?page=2").text
 
@@ -51,7 +50,7 @@ def test_a_release_lists_its_files_as_the_rest_interface_does(
     explorer: TestClient, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     wanted = {(row["path"], row["sha256"]) for row in explorer.get("/v1/releases/3/files").json()["rows"]}
-    monkeypatch.setattr(release_module, "ROWS_ON_A_PAGE", 15)
+    monkeypatch.setattr(releases, "FILES_ON_A_PAGE", 15)
     found = set()
     for number in (1, 2):
         text = explorer.get(f"/releases/3?page={number}").text

@@ -12,7 +12,15 @@ from losslake_schema.reached import Integers
 from losslake_schema.tables import STATUSES
 from losslake_service.web.goals import GoalShown
 from losslake_service.web.studies.answers import study_answer
-from losslake_service.web.studies.metaparameters import Metaparameter, Text, search_space, shown, span, text_of, told
+from losslake_service.web.studies.metaparameters import (
+    Metaparameter,
+    Text,
+    distinguishing,
+    search_space,
+    shown,
+    span,
+    text_of,
+)
 from losslake_service.web.studies.trials import StudyTrials
 
 GOAL = GoalShown("val/error", 0.05, "minimize")
@@ -111,8 +119,8 @@ def test_the_answer_names_what_the_fastest_trial_was_given() -> None:
 
 def test_of_many_metaparameters_the_first_are_named() -> None:
     many = [Metaparameter(f"m{number}", [1.0, float(number)]) for number in range(2, 9)]
-    assert told(many, 1) == "m2 2, m3 3, m4 4, m5 5 and 3 more"
-    assert told([Metaparameter("m", [None, 1.0])], 0) == ""
+    assert distinguishing(many, 1) == "m2 2, m3 3, m4 4, m5 5 and 3 more"
+    assert distinguishing([Metaparameter("m", [None, 1.0])], 0) == ""
 
 
 @pytest.mark.parametrize(

@@ -3,18 +3,31 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Sequence
+from typing import Any
 
 import pytest
 
 from losslake.questions.errors import BadParameter
 from losslake_service.web.studies.metaparameters import Metaparameter, Text
-from losslake_service.web.studies.trial_table import MOST_METAPARAMETERS, ROWS_ON_A_PAGE, TableAsked, trial_table
+from losslake_service.web.studies.trial_table import (
+    MOST_METAPARAMETERS,
+    ROWS_ON_A_PAGE,
+    StudyParameters,
+    TrialTable,
+    trial_table,
+)
+from losslake_service.web.studies.trials import StudyTrials
 from tests.service.web.studies.test_study_words import COMPLETE, INFEASIBLE, NEVER, trials_of
+
+
+def table(trials: StudyTrials, metaparameters: Sequence[Metaparameter] = (), **wanted: Any) -> TrialTable:
+    return trial_table(trials, metaparameters, StudyParameters(**wanted), str)
 
 
 def order(*rows: tuple[int, int, float], sort: str, metaparameters: tuple[Metaparameter, ...] = ()) -> list[int]:
     """The numbers of trials 1, 2 … in the order of a column."""
-    return [row + 1 for row in trial_table(trials_of(*rows), metaparameters, TableAsked(sort=sort)).rows]
+    return [row + 1 for row in table(trials_of(*rows), metaparameters, sort=sort).rows]
 
 
 ROWS = (
@@ -55,23 +68,23 @@ def test_an_unknown_column_is_refused(sort: str) -> None:
 
 def test_pages_hold_every_trial_once_and_one_beyond_the_last_is_the_last() -> None:
     trials = trials_of(*[(COMPLETE, NEVER, 0.1 * number) for number in range(2 * ROWS_ON_A_PAGE + 1)])
-    pages = [trial_table(trials, (), TableAsked(page=page)) for page in (1, 2, 3, 99)]
+    pages = [table(trials, page=page) for page in (1, 2, 3, 99)]
     assert [len(page.rows) for page in pages] == [ROWS_ON_A_PAGE, ROWS_ON_A_PAGE, 1, 1]
     assert sorted(row for page in pages[:3] for row in page.rows) == list(range(2 * ROWS_ON_A_PAGE + 1))
-    assert (pages[3].page, pages[3].n_pages) == (3, 3)
+    assert (pages[3].pages.number, pages[3].pages.n_pages) == (3, 3)
 
 
 def test_no_trial_that_passes_is_one_empty_page() -> None:
-    found = trial_table(trials_of(*ROWS), (), TableAsked(status="INCOMPLETE", page=7))
-    assert (found.rows, found.page, found.n_pages) == ([], 1, 1)
+    found = table(trials_of(*ROWS), status="INCOMPLETE", page=7)
+    assert (found.rows, found.pages.number, found.pages.n_pages) == ([], 1, 1)
 
 
 def test_columns_are_of_metaparameters_that_differ_and_of_the_one_that_sorts() -> None:
     differing = tuple(Metaparameter(f"m{number:02}", [1.0, 2.0, 3.0, 4.0, 5.0]) for number in range(12))
     same = Metaparameter("same", [1.0] * 5)
-    found = trial_table(trials_of(*ROWS), (*differing, same), TableAsked(sort="parameter.m11"))
+    found = table(trials_of(*ROWS), (*differing, same), sort="parameter.m11")
     names = [each.name for each in found.columns]
     assert names == [*(each.name for each in differing[:MOST_METAPARAMETERS]), "m11"]
     assert found.n_hidden == 12 - len(names)
-    alone = trial_table(trials_of(*ROWS), (same,), TableAsked())
+    alone = table(trials_of(*ROWS), (same,))
     assert [each.name for each in alone.columns] == ["same"]

@@ -1,8 +1,4 @@
-"""What became of a statement that the server ran for the page, as it does for browsers without scripts.
-
-The state of the SQL page.
-The first rows of a result as a table of texts: numbers apart from what is none, names with links to their pages.
-"""
+"""The first rows of an SQL result as a table of texts: numbers apart from what is none, names with links to pages."""
 
 from __future__ import annotations
 
@@ -13,42 +9,13 @@ from typing import Literal
 
 import orjson
 import pyarrow as pa
-from fastapi import Request
-from starlette.concurrency import run_in_threadpool
 
 from losslake.output.answer import Answer
 from losslake.output.plain import plain_answer
 from losslake.output.texts import json_column
-from losslake.questions.release_view import ReleaseView
 from losslake_schema.errors import BadName
 from losslake_schema.names import Study, Trial, Workload
-from losslake_service.routes.sql_statements import SqlStatements
-from losslake_service.sandbox.errors import SqlProblem
 from losslake_service.sandbox.spool import SqlResult
-from losslake_service.web.page import PageParameters
-from losslake_service.web.templates import page_of, with_query
-
-
-class SqlPageParameters(PageParameters):
-    """A statement, and how its result is shown."""
-
-    q: str = ""
-    """The statement."""
-    run: bool = False
-    """Whether the server runs it for the page, as it does for browsers without scripts."""
-    show: str | None = None
-    """`chart` for a chart of the result."""
-    x: str | None = None
-    """The column along the horizontal axis."""
-    y: str | None = None
-    """The column along the vertical axis."""
-    colour: str | None = None
-    """The column that colours tell."""
-    mark: str | None = None
-    """line, points or bars."""
-    log: str | None = None
-    """The logarithmic axes: x, y or xy."""
-
 
 MOST_CHARACTERS = 500
 """Of a cell; the rest of a longer text is left out here, and said to be."""
@@ -144,35 +111,3 @@ def _url(parse: Callable[[str], Workload | Study | Trial], path: str, link: Link
         return link(parse(path))
     except BadName:
         return ""
-
-
-MOST_ROWS = 200
-"""Of a result in a page that is made on the server."""
-
-
-@dataclass(frozen=True)
-class Outcome:
-    """Either its first rows or what kept it from having any."""
-
-    table: ResultTable | None = None
-    problem: SqlProblem | None = None
-
-
-async def outcome_of(request: Request, parameters: PageParameters, view: ReleaseView) -> Outcome | None:
-    """Run the statement as /v1/sql does, by the same sandbox and limits; None where it isn't to be run here.
-
-    It holds up no thread meanwhile. Raises AskerLeft.
-    """
-    assert isinstance(parameters, SqlPageParameters)
-    statements: SqlStatements | None = request.app.state.sql
-    if statements is None or not parameters.q or not parameters.run:
-        return None
-    try:
-        result = await statements.run(request, view, parameters.q, most_rows=MOST_ROWS)
-    except SqlProblem as problem:
-        return Outcome(problem=problem)
-    return Outcome(await run_in_threadpool(result_table, result, MOST_ROWS, _link(parameters.release)))
-
-
-def _link(release: int | None) -> Link:
-    return lambda what: with_query(page_of(what), [("release", release)])

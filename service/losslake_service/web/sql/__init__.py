@@ -1,1 +1,0 @@
-"""What the SQL page is made of."""

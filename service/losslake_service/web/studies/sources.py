@@ -1,0 +1,66 @@
+"""Where a study and a trial come from, and their data to take away: facts, files, and answers of REST in all forms."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+from losslake.lake.manifest import url_path
+from losslake.questions.release_view import ReleaseView
+from losslake.questions.workload_facts import WorkloadFacts
+from losslake_schema.names import Study
+from losslake_service.web.chart import snippets
+from losslake_service.web.page import PageRequest
+from losslake_service.web.templates import Query, with_query
+
+Facts = dict[str, Any]
+"""By the columns of a table."""
+
+
+def study_facts(view: ReleaseView, study_id: int) -> Facts:
+    """Return the columns of `studies`, with title, licence, citation and source_url of its collection; and in words:
+
+    unit: what a batch size counts. training: for how long a trial was to be trained. stopping: whether trials that went
+    badly may have been cut short. link: where its collection was published, if that is a place on the web.
+    """
+    facts = _facts(view, "facts_of_study", study_id=study_id)
+    steps, is_stopped, source = facts["train_steps"], facts["early_stopping"], facts["source_url"] or ""
+    training = f"{steps:,} steps" if steps else "length not said" if steps is None else "for a time, not for steps"
+    stopping = "may have been stopped early" if is_stopped else "never stopped early"
+    return facts | {
+        "unit": facts["batch_unit"] or "unit not said",
+        "training": training,
+        "stopping": "not said whether stopped early" if is_stopped is None else stopping,
+        "link": source if source.startswith(("https://", "http://")) else None,
+    }
+
+
+def trial_facts(view: ReleaseView, study_id: int, trial_id: int) -> Facts:
+    """Return columns of `trials`."""
+    return _facts(view, "facts_of_trial", study_id=study_id, trial_id=trial_id)
+
+
+def data_files(view: ReleaseView, facts: WorkloadFacts, study: int) -> Sequence[str]:
+    """Return the paths, from the service's root, of the Parquet files with the measurements of a study."""
+    folder = Study(facts.workload, facts.batch_sizes[study]).folder()
+    n_files = len(view.measurement_files(facts, study))
+    places = [f"measurements/{folder}/part-{number}.parquet" for number in range(n_files)]
+    return [f"/data/{view.number}/{url_path(place)}" for place in places]
+
+
+def take_away(request: PageRequest, name: str, title: str, path: str, query: Query, sql: str = "") -> dict[str, object]:
+    """Return an answer of REST in all its forms. name: to be told from others of the page. sql: gives the same rows."""
+    pinned = [*query, ("release", str(request.view.number))]
+    return {
+        "name": name,
+        "title": title,
+        "links": [(text, with_query(f"{path}.{text.lower()}", pinned)) for text in ("CSV", "JSON", "Parquet")],
+        "lines": snippets(request.address, path, pinned),
+        "sql": sql,
+    }
+
+
+def _facts(view: ReleaseView, query: str, **ids: int) -> Facts:
+    result = view.query(query, ids)
+    (row,) = result.fetchall()
+    return {column: value for (column, *_), value in zip(result.description, row, strict=True)}

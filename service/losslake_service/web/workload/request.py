@@ -1,0 +1,120 @@
+"""A request for the page of a workload: its goal, as answers, charts and other pages take it."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import asdict, dataclass
+from typing import Annotated, Any, Literal
+
+from pydantic import AfterValidator, Field
+
+from losslake.questions.parameters import Natural
+from losslake.questions.selection import Goal, Selection
+from losslake.questions.workload_facts import WorkloadFacts
+from losslake_schema.names import Study, Trial, Workload
+from losslake_service.web.chart import Chart
+from losslake_service.web.goals import GoalShown, goal_shown, metrics_of
+from losslake_service.web.page import GoalParameters, PageRequest
+from losslake_service.web.schema_tables import statement
+from losslake_service.web.templates import Query, with_query
+
+
+def _without_sign_of_zero(target: float | None) -> float | None:
+    return None if target is None else target + 0.0
+
+
+class WorkloadParameters(GoalParameters):
+    """The query of the page."""
+
+    target: Annotated[float | None, Field(allow_inf_nan=False), AfterValidator(_without_sign_of_zero)] = None
+    direction: Literal["minimize", "maximize"] | None = None
+    """Which way is better, of a metric of which nobody has said it."""
+    step_budget: Natural | None = None
+    """Within how many steps the best value is looked for."""
+    example_budget: Natural | None = None
+    """Within how many examples."""
+
+
+@dataclass(frozen=True)
+class WorkloadRequest:
+    """A workload and the goal that is looked at. is_told: the request gives the direction, since nobody has said it."""
+
+    page: PageRequest
+    facts: WorkloadFacts
+    goal: GoalShown
+    is_told: bool
+
+    @property
+    def workload(self) -> Workload:
+        return self.facts.workload
+
+    @property
+    def selection(self) -> Selection:
+        """The trials that count by default."""
+        return Selection((self.workload,), self.goal.metric, self._direction)
+
+    @property
+    def target(self) -> Goal:
+        """The goal as answers take it."""
+        return Goal(self.goal.target)
+
+    @property
+    def metric_query(self) -> Query:
+        """The parameters of an answer about all targets."""
+        told = [] if self._direction is None else [("direction", self._direction)]
+        return [("workload", str(self.workload)), ("metric", self.goal.metric), *told]
+
+    @property
+    def goal_query(self) -> Query:
+        """The parameters of an answer about the target."""
+        return [*self.metric_query, ("target", repr(self.goal.target))]
+
+    def page_of(self, what: Workload | Study | Trial, **changed: object) -> str:
+        """Return the address of a page about this goal; changed: other values of its parameters."""
+        return self.page.page_of(what, **{**self.goal.parameters, "direction": self._direction, **changed})
+
+    def compared(self, others: Sequence[Workload]) -> str:
+        """Return the address of the page that compares the workload with others."""
+        names = [("workload", str(each)) for each in (self.workload, *others)]
+        return with_query("/compare", [*names, *self.goal_query[1:], ("release", self.page.pinned)])
+
+    def chart(self, kind: str, title: str, sql: str, query: Query | None = None, **options: Any) -> Chart:
+        """Return a chart about the goal, or with the query. sql: the name of a statement."""
+        # Statements know the metric's own direction only.
+        text = "" if self.is_told else statement(sql, **self.goal.parameters, **asdict(self.workload))
+        return self.page.chart(kind, query or self.goal_query, f"{title}, {self.workload}", sql=text, **options)
+
+    @property
+    def _direction(self) -> str | None:
+        return self.goal.direction if self.is_told else None
+
+
+def workload_request(page: PageRequest, facts: WorkloadFacts) -> WorkloadRequest | None:
+    """Return the request; None where nobody has said which way the metric is better, or nothing is measured.
+
+    Raises UnknownName for a metric that isn't measured.
+    """
+    given: WorkloadParameters = page.parameters
+    metric = metric_shown(page, facts)
+    if metric is None:
+        return None
+    is_told = page.view.metric(facts, metric).direction is None
+    if is_told and given.direction is None:
+        return None
+    goal = goal_shown(page.view, facts, given.metric or metric, given.target, given.direction)
+    return WorkloadRequest(page, facts, goal, is_told)
+
+
+def metric_shown(page: PageRequest, facts: WorkloadFacts) -> str | None:
+    """Return the metric that is looked at; None where nothing is measured."""
+    given: WorkloadParameters = page.parameters
+    if given.metric is not None:
+        return given.metric
+    if metrics_of(page.view, facts):
+        return goal_shown(page.view, facts, None, given.target).metric
+    return facts.measured[0] if facts.measured else None
+
+
+def scaling_chart(request: WorkloadRequest) -> Chart:
+    """Return the chart of the steps to the target by batch size."""
+    return request.chart("scaling", f"Steps to {request.goal.text} by batch size", "steps_to_result")
