@@ -1,6 +1,7 @@
 """Renders figures in a process of its own: the renderer would hold up every other request of this one.
 
-That process is started by the first figure, is renewed after some hundred, as it grows, and ends with the service.
+That process is started by the first figure, is renewed after some hundred, as it grows, and ends with the service. It
+runs this module as a program. Messages between both have a kind, a scale, and bytes behind their length.
 """
 
 from __future__ import annotations
@@ -8,19 +9,43 @@ from __future__ import annotations
 import asyncio
 import contextlib
 import logging
+import os
+import signal
 import socket
+import struct
 import subprocess
 import sys
 from concurrent.futures import ThreadPoolExecutor
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
 
-from losslake.figures.formats import FiguresBusy, RenderingFailed
-from losslake.figures.messages import RENDERED, Message, MessageLost, Rendered, receive, send
+from losslake_schema.errors import LossLakeError
+
+if TYPE_CHECKING:
+    from losslake.figures.rendering import Rendered
 
 MOST_WAITING = 32
 SECONDS_EACH = 20.0
 FIGURES_PER_PROCESS = 300
-_PROGRAM = "losslake.figures.rendering"
+RENDERED, FAILED = "rendered", "failed"
+_PROGRAM = "losslake.figures.renderer"
+_HEAD = struct.Struct("!8sdQ")
+_LONGEST = 512 * 1024 * 1024
+# Figures wait for answers, never the other way round.
+_NICENESS = 10
 _log = logging.getLogger(__name__)
+
+
+class FiguresBusy(LossLakeError):
+    """So many figures wait to be rendered that one more would wait too long."""
+
+    def __init__(self, n_waiting: int, retry_after: int) -> None:
+        super().__init__(f"{n_waiting} figures are waiting to be rendered: ask again in {retry_after} s")
+        self.retry_after = retry_after
+
+
+class RenderingFailed(Exception):
+    """A specification could not be rendered, or not in time."""
 
 
 class Renderer:
@@ -39,7 +64,7 @@ class Renderer:
         return self._process.process_id if self._process is not None else None
 
     async def render(self, specification: bytes, ending: Rendered, scale: float = 1.0) -> bytes:
-        """The bytes of an image, as `rendered` makes them; raises FiguresBusy and RenderingFailed."""
+        """Return the bytes of an image, as `rendered` makes them; raises FiguresBusy and RenderingFailed."""
         if self._n_waiting >= MOST_WAITING:
             raise FiguresBusy(MOST_WAITING, retry_after=5)
         self._n_waiting += 1
@@ -54,12 +79,12 @@ class Renderer:
         self._thread.submit(self._drop).result()
 
     def _rendered(self, message: Message) -> bytes:
-        """In the one thread of this: ask the process; a new one, once more, if it has died meanwhile."""
+        """Ask the process, in the one thread that does so; a new one, once more, if it has died meanwhile."""
         for attempt in (1, 2):
             process = self._process = self._process or _Process(self._seconds_each)
             try:
                 reply = process.ask(message)
-            except MessageLost as error:
+            except ConnectionError as error:
                 _log.warning("the process that renders figures died: %s", error)
                 self._drop()
                 if attempt == 1:
@@ -94,11 +119,8 @@ class _Process:
                 start_new_session=True,
             )
         self._channel.settimeout(seconds)
+        self.process_id = self._process.pid
         self.n_asked = 0
-
-    @property
-    def process_id(self) -> int:
-        return self._process.pid
 
     def ask(self, message: Message) -> Message:
         self.n_asked += 1
@@ -110,3 +132,64 @@ class _Process:
         with contextlib.suppress(ProcessLookupError):
             self._process.kill()
         self._process.wait()
+
+
+@dataclass(frozen=True)
+class Message:
+    """kind: of the requested image, or of the reply. scale: of a PNG. body: specification, image, or why not."""
+
+    kind: Any
+    scale: float
+    body: bytes
+
+
+def send(channel: socket.socket, message: Message) -> None:
+    """Send a message; raises ConnectionError, and TimeoutError where the channel has a timeout."""
+    channel.sendall(_HEAD.pack(message.kind.encode(), message.scale, len(message.body)))
+    channel.sendall(message.body)
+
+
+def receive(channel: socket.socket) -> Message:
+    """Return the next message; raises ConnectionError, and TimeoutError where the channel has a timeout."""
+    kind, scale, length = _HEAD.unpack(_exactly(channel, _HEAD.size))
+    if length > _LONGEST:
+        raise ConnectionError(f"a message of {length} bytes")
+    return Message(kind.rstrip(b"\0").decode("ascii", "replace"), scale, _exactly(channel, length))
+
+
+def _exactly(channel: socket.socket, length: int) -> bytes:
+    received = bytearray(length)
+    at = 0
+    while at < length:
+        size = channel.recv_into(memoryview(received)[at:])
+        if not size:
+            raise ConnectionError("the other side has gone")
+        at += size
+    return bytes(received)
+
+
+def main() -> None:
+    """Render one figure after the other, until the socket that is the standard input is closed."""
+    # Not above: the service, which only sends messages, does without the 9 MB of the renderer.
+    from losslake.figures.rendering import rendered
+
+    channel = socket.socket(fileno=os.dup(0))
+    nothing = os.open(os.devnull, os.O_RDWR)
+    for stream in (0, 1, 2):
+        os.dup2(nothing, stream)
+    signal.signal(signal.SIGINT, signal.SIG_IGN)
+    os.nice(_NICENESS)
+    while True:
+        try:
+            request = receive(channel)
+        except ConnectionError:
+            return
+        try:
+            reply = Message(RENDERED, request.scale, rendered(request.body, request.kind, request.scale))
+        except Exception as error:  # noqa: BLE001  # whatever it is, the service has to say it in its log
+            reply = Message(FAILED, request.scale, f"{type(error).__name__}: {error}"[:1000].encode())
+        send(channel, reply)
+
+
+if __name__ == "__main__":
+    main()

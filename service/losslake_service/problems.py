@@ -18,7 +18,7 @@ from starlette.exceptions import HTTPException
 from starlette.routing import Match
 from starlette.types import Scope
 
-from losslake.figures.formats import FiguresBusy
+from losslake.figures.renderer import FiguresBusy
 from losslake.questions.errors import BadParameter, UnknownName, near_names
 from losslake_schema.errors import LakeBroken, StoreFailed, UnknownRelease
 from losslake_service.sandbox.errors import KINDS as SQL_KINDS

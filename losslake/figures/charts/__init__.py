@@ -1,1 +1,1 @@
-"""The charts, one a file: pure functions from rows to a layered chart, put together by losslake.figures.figure."""
+"""The charts, one a module: the kind of figure, how an answer becomes its panels, and the function that draws one."""

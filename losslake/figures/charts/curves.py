@@ -1,39 +1,168 @@
-"""Draws the answer of /v1/curves.
-
-The lines of an answer of /v1/curves: one for each trial and metric.
-Which lines of a figure of curves are drawn alike: those of a trial, a study, a status or an outcome.
-"""
+"""Curves: values of a metric against steps, a line for each trial; colours tell trials, studies or outcomes apart."""
 
 from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
+from functools import reduce
+from typing import Annotated, Any, Literal
 
 import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
+from pydantic import BaseModel, ConfigDict, Field
 
 from losslake.figures import theme
-from losslake.figures.charts.curve_lines import Look, curves_chart
+from losslake.figures.axes import Scale, decade_limits, linear_limits
 from losslake.figures.charts.learning_rate_momentum import OUTCOMES
-from losslake.figures.curve_colours import ColourBy
 from losslake.figures.drawing import Drawing, Drawn
-from losslake.figures.layers import Plot
-from losslake.figures.layout import columns_of, grid_panels
-from losslake.figures.panel import Series
+from losslake.figures.frame import Frame, colour_scale, legend
+from losslake.figures.kinds import Kind
+from losslake.figures.layers import Channel, Links, Plot, category, layer
+from losslake.figures.lines import MOST_AS_DATA, as_data, as_outlines, lines_of, linked
+from losslake.figures.panel import Panel, Series, grid_panels
 from losslake.questions.errors import BadParameter
 from losslake.questions.release_view import ReleaseView
 from losslake.questions.workload_facts import workload_labels
 from losslake_schema.names import Study, Workload
-from losslake_schema.reached import Integers, hits, sign_of
+from losslake_schema.reached import Floats, hits, sign_of
 from losslake_schema.tables import STATUSES
 
+_MOST_PANELS = 12
+_MOST_NAMED = 7
+_MOST_IN_A_LEGEND = 24
+_ROOM_FOR_OUTLIERS = 3.0
 _KEYS = ("workload", "batch_size", "trial_id", "metric")
+_OF_STATUS = {"COMPLETE": "reached", "INCOMPLETE": "incomplete", "INFEASIBLE": "infeasible"}
+ColourBy = Literal["trial", "study", "status", "outcome"]
+
+
+class CurveColours(BaseModel):
+    """What the colours of curves tell apart."""
+
+    model_config = ConfigDict(use_attribute_docstrings=True, frozen=True)
+
+    colour_by: Annotated[ColourBy | None, Field(examples=["status"])] = None
+    """What colours tell apart: trials; studies; the statuses of trials; or outcomes: which trials reached a target, did
+    not, stopped or diverged. Default: trial where there are up to 7, else study."""
+    target: Annotated[float | None, Field(allow_inf_nan=False, examples=[0.05])] = None
+    """Draw a line at this value of the metric, and by it tell what became of each trial, with colour_by=outcome."""
+
+
+def draw(drawing: Drawing) -> Drawn:
+    """Draw a panel for each metric."""
+    parameters, rows = drawing.parameters, drawing.rows
+    lines = _lines(rows, drawing.view)
+    metrics = list(dict.fromkeys(line.metric for line in lines))
+    if len(metrics) > _MOST_PANELS:
+        raise BadParameter("metric", f"{len(metrics)} metrics are too many for a figure: name up to {_MOST_PANELS}")
+    if parameters.target is not None and len(metrics) > 1:
+        raise BadParameter("metric", f"a target is of one metric, and there are {len(metrics)}: name one")
+    is_by_outcome = parameters.colour_by == "outcome"
+    outcomes = _outcomes(rows, lines, drawing.view, parameters.target) if is_by_outcome else {}
+    groups = _groups(lines, parameters.colour_by, outcomes)
+    explained = _explained(drawing, lines)
+    charts = [_chart(drawing, lines, groups, metric, len(metrics), explained) for metric in metrics or [""]]
+    return Drawn(charts, explained, shares_legend=True, summary=_summary(rows, lines, groups, explained))
+
+
+KIND = Kind(
+    "curves",
+    "The measurements of some trials, or of all trials of some studies: a plot for each metric.",
+    "/v1/curves",
+    draw,
+    defaults={"points": 50},
+    unless=("points", "every"),
+    most_rows=300_000,
+    parameters=CurveColours,
+)
 
 
 @dataclass(frozen=True)
-class Line:
+class Look:
+    """How the lines of a series are drawn. dash: px of line and gap by turns."""
+
+    colour: str
+    dash: tuple[int, ...]
+
+
+def curves_chart(
+    series: Sequence[Series],
+    panel: Panel,
+    *,
+    y_title: str = "Value",
+    is_log: bool = False,
+    is_ordered: bool = False,
+    looks: Mapping[str, Look] | None = None,
+    target: float | None = None,
+    links: Links | None = None,
+) -> Plot:
+    """Return a line for each trial of each series, coloured by series.
+
+    series: rows with step, value and line, which tells one line from another: its rows follow each other; for tooltips,
+    of each line the same, trial_id, batch_size, status and, where lines are of several, workload.
+    is_log: steps on a logarithmic axis, where step 0 has no place. is_ordered: the series have an order, such as batch
+    sizes, and colours that show it. looks: by label, in place of colours of the palette. target: a line across.
+    links: to the trials.
+    Values that are not finite interrupt nothing and are not drawn. More than MOST_AS_DATA points are drawn as outlines.
+    """
+    lines = lines_of(series, is_log)
+    steps = _ends(lines.step.astype(np.float64))
+    values = [*_ends(within_reason(lines.value)), *([] if target is None else [target])]
+    x_limits = panel.x_limits or (decade_limits(steps) if is_log else linear_limits(steps, 0.02))
+    y_limits = panel.y_limits or linear_limits(values)
+    x = Scale("step", x_limits, "Steps", base=10 if is_log else None)
+    labels = [one.label for one in series]
+    frame = Frame(panel, x, Scale("value", y_limits, y_title, base=None), labels, is_ordered)
+    look = _look(labels, panel, is_ordered, looks or {})
+    if len(lines.step) > MOST_AS_DATA:
+        layers = as_outlines(lines, frame, look, (x_limits, y_limits), is_log)
+    else:
+        is_outside = bool(((lines.value < y_limits[0]) | (lines.value > y_limits[1])).any())
+        layers = as_data(lines, frame, look, is_outside or panel.x_limits is not None)
+    layers = linked(layers, lines, series, links)
+    if target is not None:
+        across = {"y": frame.y_of("target")}
+        layers.append(layer([{"target": target}], "rule", across, strokeDash=[5, 4], color=theme.FAINT, tooltip=None))
+    return frame.plot(layers, "" if lines.facts else "Nothing was measured.")
+
+
+def within_reason(values: Floats) -> Floats:
+    """Return the values without outliers, which would press all else together: those of trials that diverge."""
+    if not len(values):
+        return values
+    low, high = np.quantile(values, [0.02, 0.98])
+    room = _ROOM_FOR_OUTLIERS * (high - low)
+    within: Floats = values[(low - room <= values) & (values <= high + room)]
+    return within
+
+
+def _ends(values: Floats) -> list[float]:
+    """Return the least and the greatest, and the least above 0: what limits depend on."""
+    above = values[values > 0]
+    return [float(each) for own in (above, values) if len(own) for each in (own.min(), own.max())]
+
+
+def _look(labels: Sequence[str], panel: Panel, is_ordered: bool, looks: Mapping[str, Look]) -> dict[str, Channel]:
+    """Return the colours of series, and dashes where there are looks."""
+    key = legend(labels, panel)
+    if key is not None:
+        key |= {"symbolType": "stroke", "symbolStrokeWidth": 2, "symbolSize": 300}
+    if not looks:
+        return {"color": category("series", scale=colour_scale(labels, is_ordered), legend=key)}
+    ranges: dict[str, list[Any]] = {
+        "color": [looks[label].colour for label in labels],
+        "strokeDash": [list(looks[label].dash) for label in labels],
+    }
+    return {
+        channel: category("series", scale={"domain": list(labels), "range": range_}, legend=key)
+        for channel, range_ in ranges.items()
+    }
+
+
+@dataclass(frozen=True)
+class _Line:
     """The rows start:end of an answer: those of one trial and metric. number: of the trial, for all of its metrics."""
 
     workload: str
@@ -46,69 +175,55 @@ class Line:
     end: int
 
 
-def lines_by_trial(rows: pa.Table, view: ReleaseView) -> list[Line]:
-    """The lines of the rows, in their order: the rows of each follow each other."""
+def _lines(rows: pa.Table, view: ReleaseView) -> list[_Line]:
+    """Return the lines of the rows, in their order: the rows of each follow each other."""
     if not rows.num_rows:
         return []
-    codes = [_codes(rows[name]) for name in _KEYS]
-    changes = np.logical_or.reduce([np.diff(code) != 0 for code in codes])
-    starts = np.flatnonzero(np.r_[True, changes])
-    ends = [*starts[1:].tolist(), rows.num_rows]
-    firsts = rows.select(list(_KEYS)).take(pa.array(starts)).to_pydict()
-    keys = list(zip(*(firsts[name] for name in _KEYS), strict=True))
-    statuses = _statuses({key[:3] for key in keys}, view)
+    differs = reduce(pc.or_, (pc.not_equal(rows[name][1:], rows[name][:-1]) for name in _KEYS))
+    bounds = np.r_[0, np.flatnonzero(differs.to_numpy()) + 1, rows.num_rows]
+    firsts = rows.select(_KEYS).take(bounds[:-1]).to_pylist()
+    statuses = _statuses({(row["workload"], row["batch_size"]) for row in firsts}, view)
     numbers: dict[tuple[str, int, int], int] = {}
-    return [
-        Line(key[0], key[1], key[2], key[3], statuses[key[:3]], numbers.setdefault(key[:3], len(numbers)), start, end)
-        for key, start, end in zip(keys, starts.tolist(), ends, strict=True)
-    ]
+    lines = []
+    for row, start, end in zip(firsts, bounds[:-1].tolist(), bounds[1:].tolist(), strict=True):
+        trial = row["workload"], row["batch_size"], row["trial_id"]
+        number = numbers.setdefault(trial, len(numbers))
+        lines.append(_Line(*trial, row["metric"], statuses[trial], number, start, end))
+    return lines
 
 
-def series_of(rows: pa.Table, lines: Sequence[Line], label: str, workload: str) -> Series:
-    """Lines of one metric as a series. workload: of all of them; empty: each says its own."""
-    places = np.concatenate([np.arange(line.start, line.end) for line in lines]) if lines else np.zeros(0, np.int64)
-    lengths = [line.end - line.start for line in lines]
-    columns = {name: rows[name].take(pa.array(places)) for name in ("step", "value")}
-    facts: dict[str, Sequence[object]] = {
-        "line": [line.number for line in lines],
-        "trial_id": [line.trial_id for line in lines],
-        "batch_size": [line.batch_size for line in lines],
-        "status": [line.status for line in lines],
-    }
-    if not workload:
-        facts["workload"] = [line.workload for line in lines]
-    which = pa.array(np.repeat(np.arange(len(lines)), lengths))
-    for name, values in facts.items():
-        columns[name] = pa.array(values).take(which)
-    return Series(label, pa.table(columns), workload)
-
-
-def _codes(column: pa.ChunkedArray) -> Integers:
-    """Numbers that differ where values do."""
-    if pa.types.is_integer(column.type):
-        return np.asarray(column.to_numpy(), np.int64)
-    encoded = pc.dictionary_encode(column).combine_chunks()
-    return np.asarray(encoded.indices.to_numpy(), np.int64)
-
-
-def _statuses(trials: set[tuple[str, int, int]], view: ReleaseView) -> dict[tuple[str, int, int], str]:
-    """The status of each trial."""
-    found = {}
-    for workload, size in {key[:2] for key in trials}:
+def _statuses(studies: set[tuple[str, int]], view: ReleaseView) -> dict[tuple[str, int, int], str]:
+    """Return the status of each trial of the studies."""
+    statuses = {}
+    for workload, size in studies:
         facts, index = view.study(Study(Workload.parse(workload), size))
         own = facts.rows_of(index)
         for trial, status in zip(facts.trials.trial_id[own].tolist(), facts.trials.status[own].tolist(), strict=True):
-            found[workload, size, trial] = STATUSES[status]
-    return found
+            statuses[workload, size, trial] = STATUSES[status]
+    return statuses
 
 
-MOST_NAMED = 7
-_MOST_IN_A_LEGEND = 24
-_OF_STATUS = {"COMPLETE": "reached", "INCOMPLETE": "incomplete", "INFEASIBLE": "infeasible"}
+def _outcomes(rows: pa.Table, lines: Sequence[_Line], view: ReleaseView, target: float | None) -> dict[int, str]:
+    """Return what became of each trial by its number, as /v1/analysis/metaparameter-map calls it."""
+    if target is None:
+        raise BadParameter("target", "colour_by=outcome tells which trials reached a target: give target=…")
+    values = rows["value"].to_numpy().astype(np.float64)
+    outcomes = {}
+    for line in lines:
+        facts, index = view.study(Study(Workload.parse(line.workload), line.batch_size))
+        direction = view.metric(facts, line.metric, index).direction
+        if direction is None:
+            why = f"which way {line.metric} is better is not known: colour by something else"
+            raise BadParameter("colour_by", why)
+        sign = sign_of(direction)
+        is_reached = bool(hits(values[line.start : line.end] * sign, target * sign).any())
+        complete = "reached" if is_reached else "not reached"
+        outcomes[line.number] = complete if line.status == STATUSES[0] else line.status.lower()
+    return outcomes
 
 
 @dataclass(frozen=True)
-class Groups:
+class _Groups:
     """Groups of lines: the name of each trial's by its number, and all names in order.
 
     common: what all lines have in common. is_ordered: whether the order of names means much. looks: by name, where they
@@ -127,8 +242,8 @@ class Groups:
         return self.names if any(self.names) and len(self.names) <= _MOST_IN_A_LEGEND else []
 
 
-def groups_of(lines: Sequence[Line], colour_by: ColourBy | None, outcomes: Mapping[int, str]) -> Groups:
-    """Groups by what colours tell apart; None: by trial where there are few, else by study.
+def _groups(lines: Sequence[_Line], colour_by: ColourBy | None, outcomes: Mapping[int, str]) -> _Groups:
+    """Return groups by what colours tell apart; None: by trial where there are few, else by study.
 
     outcomes: by number of the trial, for colour_by=outcome.
     """
@@ -136,12 +251,13 @@ def groups_of(lines: Sequence[Line], colour_by: ColourBy | None, outcomes: Mappi
     workloads = workload_labels(list(dict.fromkeys(line.workload for line in lines)))
     common = workloads.common + (f"/{min(sizes)}" if len(sizes) == 1 else "")
     if colour_by == "status":
-        return _by_fate(common, {line.number: _OF_STATUS[line.status] for line in lines}, _words_of_status())
+        words = {value: status.capitalize() for status, value in _OF_STATUS.items()}
+        return _by_outcome(common, {line.number: _OF_STATUS[line.status] for line in lines}, words)
     if colour_by == "outcome":
-        return _by_fate(common, outcomes, {each.value: each.words for each in OUTCOMES})
+        return _by_outcome(common, outcomes, {each.value: each.words for each in OUTCOMES})
     several_sizes = len(sizes) > 1
     several_trials = len({line.trial_id for line in lines}) > 1
-    few = len({line.number for line in lines}) <= MOST_NAMED
+    few = len({line.number for line in lines}) <= _MOST_NAMED
     by_trial = colour_by == "trial" or (colour_by is None and few and (several_trials or not several_sizes))
     texts = {}
     for line in sorted(lines, key=lambda line: (line.workload, line.batch_size, line.trial_id)):
@@ -150,81 +266,39 @@ def groups_of(lines: Sequence[Line], colour_by: ColourBy | None, outcomes: Mappi
         parts += [f"trial {line.trial_id}"] if by_trial else []
         texts[line.number] = ", ".join(parts)
     is_ordered = several_sizes and not by_trial and len(workloads.own) == 1
-    return Groups(common, texts, list(dict.fromkeys(texts.values())), is_ordered)
+    return _Groups(common, texts, list(dict.fromkeys(texts.values())), is_ordered)
 
 
-def outcomes_of(rows: pa.Table, lines: Sequence[Line], view: ReleaseView, target: float | None) -> dict[int, str]:
-    """What became of each trial by its number, as /v1/analysis/metaparameter-map calls it; raises BadParameter."""
-    if target is None:
-        raise BadParameter("target", "colour_by=outcome tells which trials reached a target: give target=…")
-    if not lines:
-        return {}
-    values = rows["value"].to_numpy().astype(np.float64)
-    found = {}
-    for line in lines:
-        facts, index = view.study(Study(Workload.parse(line.workload), line.batch_size))
-        direction = view.metric(facts, line.metric, index).direction
-        if direction is None:
-            why = f"which way {line.metric} is better is not known: colour by something else"
-            raise BadParameter("colour_by", why)
-        own = values[line.start : line.end]
-        sign = sign_of(direction)
-        is_reached = bool(hits(own * sign, target * sign).any())
-        complete = "reached" if is_reached else "not reached"
-        found[line.number] = complete if line.status == STATUSES[0] else line.status.lower()
-    return found
-
-
-def _words_of_status() -> dict[str, str]:
-    return {value: status.capitalize() for status, value in _OF_STATUS.items()}
-
-
-def _by_fate(common: str, fates: Mapping[int, str], words: Mapping[str, str]) -> Groups:
-    """A group for each of OUTCOMES that there is, with how many trials it has; the last are above the others."""
-    counts = Counter(fates.values())
-    present = [each for each in reversed(OUTCOMES) if counts[each.value]]
-    names = {each.value: f"{words[each.value]} ({counts[each.value]:,})" for each in present}
-    looks = {names[each.value]: Look(each.colour, theme.DASHES[OUTCOMES[::-1].index(each)]) for each in present}
-    by_number = {number: names[value] for number, value in fates.items()}
-    return Groups(common, by_number, list(names.values()), looks=looks)
-
-
-_MOST_PANELS = 12
-
-
-def draw(drawing: Drawing) -> Drawn:
-    """A panel for each metric; colours tell apart what was asked for."""
-    parameters = drawing.parameters
-    lines = lines_by_trial(drawing.rows, drawing.view)
-    metrics = list(dict.fromkeys(line.metric for line in lines))
-    if len(metrics) > _MOST_PANELS:
-        raise BadParameter("metric", f"{len(metrics)} metrics are too many for a figure: name up to {_MOST_PANELS}")
-    if parameters.target is not None and len(metrics) > 1:
-        raise BadParameter("metric", f"a target is of one metric, and there are {len(metrics)}: name one")
-    is_by_outcome = parameters.colour_by == "outcome"
-    outcomes = outcomes_of(drawing.rows, lines, drawing.view, parameters.target) if is_by_outcome else {}
-    groups = groups_of(lines, parameters.colour_by, outcomes)
-    explained = _explained(drawing, lines)
-    charts = [_chart(drawing, lines, groups, metric, len(metrics), explained) for metric in metrics or [""]]
-    told = _told(drawing.rows, lines, groups, explained)
-    return Drawn(charts, explained, columns_of(drawing.width, len(charts)), shares_legend=True, told=told)
+def _by_outcome(common: str, outcomes: Mapping[int, str], words: Mapping[str, str]) -> _Groups:
+    """Return a group for each of OUTCOMES that there is, with its number of trials; the last are above the others."""
+    counts = Counter(outcomes.values())
+    names = {
+        each.value: f"{words[each.value]} ({counts[each.value]:,})" for each in OUTCOMES[::-1] if counts[each.value]
+    }
+    looks = {
+        names[each.value]: Look(each.colour, dash)
+        for each, dash in zip(OUTCOMES[::-1], theme.DASHES, strict=True)
+        if each.value in names
+    }
+    by_number = {number: names[value] for number, value in outcomes.items()}
+    return _Groups(common, by_number, list(names.values()), looks=looks)
 
 
 def _chart(
-    drawing: Drawing, lines: Sequence[Line], groups: Groups, metric: str, n: int, explained: Sequence[str]
+    drawing: Drawing, lines: Sequence[_Line], groups: _Groups, metric: str, n: int, explained: Sequence[str]
 ) -> Plot:
     panel = drawing.panel(metric, groups.common, groups.in_legend, explained)
     if n > 1:
         grid = grid_panels(drawing.width, n, drawing.height)
         panel = replace(grid, title=metric, subtitle=groups.common, y_title="")
-    own: dict[str, list[Line]] = {name: [] for name in groups.names}
+    own: dict[str, list[_Line]] = {name: [] for name in groups.names}
     for line in lines:
         if line.metric == metric:
             own[groups.by_number[line.number]].append(line)
     workloads = {line.workload for line in lines}
     workload = next(iter(workloads)) if len(workloads) == 1 else ""
     return curves_chart(
-        [series_of(drawing.rows, members, name, workload) for name, members in own.items()],
+        [_series(drawing.rows, members, name, workload) for name, members in own.items()],
         panel if groups.in_legend else replace(panel, legend="none"),
         y_title=metric,
         is_log=drawing.parameters.axis == "log",
@@ -235,30 +309,36 @@ def _chart(
     )
 
 
-def _explained(drawing: Drawing, lines: Sequence[Line]) -> list[str]:
+def _series(rows: pa.Table, lines: Sequence[_Line], label: str, workload: str) -> Series:
+    """Return lines of one metric as a series. workload: of all of them; empty: each says its own."""
+    places = np.concatenate([np.zeros(0, np.int64), *(np.arange(line.start, line.end) for line in lines)])
+    which = np.repeat(np.arange(len(lines)), [line.end - line.start for line in lines])
+    names = ("number", "trial_id", "batch_size", "status", *(() if workload else ("workload",)))
+    facts = {name: pa.array([getattr(line, name) for line in lines]).take(pa.array(which)) for name in names}
+    columns = {name: rows[name].take(pa.array(places)) for name in ("step", "value")}
+    return Series(label, pa.table(columns | {"line": facts.pop("number")} | facts), workload)
+
+
+def _explained(drawing: Drawing, lines: Sequence[_Line]) -> list[str]:
     n = len({line.number for line in lines})
-    found = [f"{n:,} trial{'s' if n != 1 else ''}, a line each."]
+    explained = [f"{n:,} trial{'s' if n != 1 else ''}, a line each."]
     if drawing.facts.get("thinned"):
-        found[0] = f"{found[0][:-1]}, thinned so that no crossing of a target moves."
+        explained[0] = f"{explained[0][:-1]}, thinned so that no crossing of a target moves."
     if drawing.parameters.target is not None:
-        found.append(f"Dashed across: {drawing.parameters.target:g}.")
-    n_odd = _n_not_finite(drawing.rows["value"])
+        explained.append(f"Dashed across: {drawing.parameters.target:g}.")
+    n_odd = pc.sum(pc.invert(pc.is_finite(drawing.rows["value"]))).as_py()
     if n_odd:
-        found.append(f"{n_odd:,} values that are not finite are not drawn.")
-    return found
+        explained.append(f"{n_odd:,} values that are not finite are not drawn.")
+    return explained
 
 
-def _told(rows: pa.Table, lines: Sequence[Line], groups: Groups, explained: Sequence[str]) -> list[str]:
-    """How many trials, of which groups, and where they end."""
-    found = [*explained, f"{', '.join(groups.in_legend)}."] if groups.in_legend else list(explained)
+def _summary(rows: pa.Table, lines: Sequence[_Line], groups: _Groups, explained: Sequence[str]) -> list[str]:
+    """Return how many trials there are, of which groups, and where they end."""
+    summary = [*explained, f"{', '.join(groups.in_legend)}."] if groups.in_legend else list(explained)
     last: dict[str, list[float]] = {}
     values = rows["value"].to_numpy()
     for line in lines:
         if np.isfinite(values[line.end - 1]):
             last.setdefault(line.metric, []).append(float(values[line.end - 1]))
     ends = {metric: dict.fromkeys(f"{end:.4g}" for end in (min(own), max(own))) for metric, own in last.items()}
-    return found + [f"Last {metric}: {' to '.join(texts)}." for metric, texts in ends.items()]
-
-
-def _n_not_finite(values: pa.ChunkedArray) -> int:
-    return int(pc.sum(pc.invert(pc.is_finite(values))).as_py() or 0)
+    return summary + [f"Last {metric}: {' to '.join(texts)}." for metric, texts in ends.items()]

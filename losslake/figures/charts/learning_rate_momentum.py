@@ -1,7 +1,4 @@
-"""Learning rate and momentum of every trial, and what became of it.
-
-Draws the answer of /v1/analysis/metaparameter-map.
-"""
+"""Learning rate and momentum of every trial, and what became of it."""
 
 from __future__ import annotations
 
@@ -11,22 +8,30 @@ from dataclasses import dataclass, replace
 from typing import Any
 
 import pyarrow as pa
-import pyarrow.compute as pc
 
 from losslake.figures import theme
-from losslake.figures.axes import decade_limits
-from losslake.figures.channels import DECIMAL, category, told
-from losslake.figures.drawing import Drawing, Drawn, goal_text
-from losslake.figures.frame import Frame, Scale, legend
-from losslake.figures.layers import Layer, Links, Plot, Row, layer, layered, words
-from losslake.figures.layout import columns_of, grid_panels
-from losslake.figures.panel import Limits, Panel, Series, rows_of
+from losslake.figures.axes import Scale, decade_limits
+from losslake.figures.drawing import Drawing, Drawn, goal_text, where
+from losslake.figures.frame import Frame, legend
+from losslake.figures.kinds import Kind
+from losslake.figures.layers import DECIMAL, TRIAL, Layer, Links, Plot, category, layer, tip
+from losslake.figures.panel import Limits, Panel, Row, Series, grid_panels, rows_of
 from losslake.questions.errors import BadParameter
 from losslake.questions.workload_facts import workload_labels
 
-_CROSS = "M-0.8,-0.8L0.8,0.8M0.8,-0.8L-0.8,0.8"
+_MOST_PANELS = 40
 _MOST_CONTOURS = 8
 _LABEL_ROOM = 0.12
+_CROSS = "M-0.8,-0.8L0.8,0.8M0.8,-0.8L-0.8,0.8"
+_COLUMNS = ("batch_size", "learning_rate", "momentum", "outcome", "is_best", "steps", "status", "trial_id")
+_TOOLTIP = [
+    TRIAL,
+    tip("class", "Outcome"),
+    tip("status", "Status"),
+    tip("learning_rate", "Learning rate", DECIMAL),
+    tip("momentum", "Momentum"),
+    tip("steps", "Steps to target"),
+]
 
 
 @dataclass(frozen=True)
@@ -48,10 +53,49 @@ OUTCOMES = (
 """Those drawn first are below the others."""
 
 
+def draw(drawing: Drawing) -> Drawn:
+    """Draw a panel for each workload and batch size, all with the same axes."""
+    labels = workload_labels(drawing.facts["workloads"])
+    rows = _with_best(drawing.rows)
+    keys = list(dict.fromkeys(zip(rows["workload"].to_pylist(), rows["batch_size"].to_pylist(), strict=True)))
+    if len(keys) > _MOST_PANELS:
+        raise BadParameter("workload", f"{len(keys)} studies are too many for a figure: ask for fewer workloads")
+    goal = goal_text(drawing.facts)
+    explained = [
+        f"{goal}, {labels.common}. A mark for each trial, a ring around the one with the fewest steps.",
+        "Grey lines: equal learning rate / (1 \u2212 momentum).",
+    ]
+    # All panels have limits that hold all trials.
+    rates = [value for value in rows["learning_rate"].to_pylist() if value is not None]
+    dampings = [1 - (value or 0.0) for value in rows["momentum"].to_pylist()]
+    grid = grid_panels(drawing.width, len(keys), drawing.height)
+    grid = replace(grid, x_limits=decade_limits(rates), y_limits=decade_limits(dampings))
+    outcomes = set(rows["outcome"].to_pylist())
+    charts = [
+        learning_rate_momentum_chart(
+            Series("", where(rows, workload=workload, batch_size=size), workload),
+            replace(grid, title=f"Batch size {size}", subtitle=labels.own[workload]),
+            outcomes=outcomes,
+            links=drawing.links,
+        )
+        for workload, size in keys
+    ]
+    empty = [learning_rate_momentum_chart(Series("", rows), drawing.panel(goal, labels.common, (), explained))]
+    return Drawn(charts or empty, explained, shares_legend=True)
+
+
+KIND = Kind(
+    "learning-rate-momentum",
+    "Learning rate and momentum of every trial and what became of it: a plot for each batch size.",
+    "/v1/analysis/metaparameter-map",
+    draw,
+)
+
+
 def learning_rate_momentum_chart(
     series: Series, panel: Panel, *, outcomes: Collection[str] | None = None, links: Links | None = None
 ) -> Plot:
-    """A mark for each trial at learning rate and 1 - momentum, and lines of equal effective learning rate.
+    """Return a mark for each trial at learning rate and 1 - momentum, and lines of equal effective learning rate.
 
     series: rows with learning_rate, momentum (null: none), outcome (of OUTCOMES) and, for a ring around it, is_best;
     for tooltips, steps, status and trial_id. links: to the trials.
@@ -66,7 +110,7 @@ def learning_rate_momentum_chart(
     named = {row["outcome"] for row in rows} if outcomes is None else set(outcomes)
     present = [each for each in OUTCOMES if each.value in named]
     names = [each.words for each in present]
-    frame = Frame(replace(panel, legend="none"), x, y, [])
+    frame = Frame(panel, x, y, [])
     colour = {"domain": names, "range": [each.colour for each in present]}
     shape = {"domain": names, "range": [each.shape for each in present]}
     key = legend(names, panel)
@@ -88,31 +132,18 @@ def learning_rate_momentum_chart(
         layer(best, "point", frame.place, opacity=1, clip=True, **ring),
         points.linked(links.to_trials([series]) if links else None),
     ]
-    if not rows:
-        layers.append(words("No trial has a learning rate.", panel))
-    return layered([*layers, *frame.labels()], panel)
-
-
-_COLUMNS = ("batch_size", "learning_rate", "momentum", "outcome", "is_best", "steps", "status", "trial_id")
-_TOOLTIP = [
-    told("trial_id", "Trial"),
-    told("class", "Outcome"),
-    told("status", "Status"),
-    told("learning_rate", "Learning rate", DECIMAL),
-    told("momentum", "Momentum"),
-    told("steps", "Steps to target"),
-]
+    return frame.plot(layers, "" if rows else "No trial has a learning rate.")
 
 
 def _row(row: Row) -> Row:
-    names = {each.value: each.words for each in OUTCOMES}
-    damping = 1 - row.get("momentum", 0.0)
+    """Return the row with its place, and with what its tooltip says."""
+    words = next(each.words for each in OUTCOMES if each.value == row["outcome"])
     known = {"momentum": "none", "steps": "never"} | row
-    return known | {"rate": row.get("learning_rate", 0.0), "damping": damping, "class": names[row["outcome"]]}
+    return known | {"rate": row.get("learning_rate", 0.0), "damping": 1 - row.get("momentum", 0.0), "class": words}
 
 
 def _contours(x: Limits, y: Limits, frame: Frame) -> list[Layer]:
-    """Lines on which learning_rate / (1 - momentum) is a power of ten, each with its value where it leaves the plot."""
+    """Return lines where learning_rate / (1 - momentum) is a power of ten, each with its value where it ends."""
     least, most = math.log10(x[0] / y[1]), math.log10(x[1] / y[0])
     first, last = math.ceil(least), math.floor(most)
     stride = max(1, math.ceil((last - first + 1) / _MOST_CONTOURS))
@@ -130,56 +161,14 @@ def _contours(x: Limits, y: Limits, frame: Frame) -> list[Layer]:
     return [line, layer(labelled, "text", frame.place | {"text": category("text")}, dx=-3, dy=10, **style)]
 
 
-_MOST_PANELS = 40
-
-
-def draw(drawing: Drawing) -> Drawn:
-    """A panel for each workload and batch size, all with the same axes."""
-    labels = workload_labels(drawing.facts["workloads"])
-    rows = _with_best(drawing.rows)
-    keys = list(dict.fromkeys(zip(rows["workload"].to_pylist(), rows["batch_size"].to_pylist(), strict=True)))
-    if len(keys) > _MOST_PANELS:
-        raise BadParameter("workload", f"{len(keys)} studies are too many for a figure: ask for fewer workloads")
-    goal = goal_text(drawing.facts)
-    explained = [
-        f"{goal}, {labels.common}. A mark for each trial, a ring around the one with the fewest steps.",
-        "Grey lines: equal learning rate / (1 \u2212 momentum).",
-    ]
-    grid = _with_limits(grid_panels(drawing.width, len(keys), drawing.height), rows)
-    outcomes = set(rows["outcome"].to_pylist())
-    charts = [
-        learning_rate_momentum_chart(
-            Series("", rows.filter(_is_of(rows, workload, size)), workload),
-            replace(grid, title=f"Batch size {size}", subtitle=labels.own[workload]),
-            outcomes=outcomes,
-            links=drawing.links,
-        )
-        for workload, size in keys
-    ]
-    empty = [learning_rate_momentum_chart(Series("", rows), drawing.panel(goal, labels.common, (), explained))]
-    return Drawn(charts or empty, explained, columns_of(drawing.width, len(charts)), shares_legend=True)
-
-
-def _is_of(rows: pa.Table, workload: str, size: int) -> pa.ChunkedArray:
-    return pc.and_(pc.equal(rows["workload"], workload), pc.equal(rows["batch_size"], size))
-
-
 def _with_best(rows: pa.Table) -> pa.Table:
-    """The rows with is_best: of each study the trial with the fewest steps, ties to the lower number."""
-    found: dict[tuple[str, int], tuple[int, int, int]] = {}
+    """Return the rows with is_best: of each study the trial with the fewest steps, ties to the lower number."""
+    best: dict[tuple[str, int], tuple[int, int, int]] = {}
     names = ("workload", "batch_size", "steps", "trial_id", "outcome")
-    for place, (workload, size, steps, trial, outcome) in enumerate(
-        zip(*(rows[name].to_pylist() for name in names), strict=True)
-    ):
+    columns = zip(*(rows[name].to_pylist() for name in names), strict=True)
+    for place, (workload, size, steps, trial, outcome) in enumerate(columns):
         if outcome == "reached":
             own = (steps, trial, place)
-            found[workload, size] = min(found.get((workload, size), own), own)
-    best = {place for _, _, place in found.values()}
-    return rows.append_column("is_best", pa.array([place in best for place in range(rows.num_rows)], pa.bool_()))
-
-
-def _with_limits(panel: Panel, rows: pa.Table) -> Panel:
-    """The panel with limits that hold all trials."""
-    rates = [value for value in rows["learning_rate"].to_pylist() if value is not None]
-    dampings = [1 - (value or 0.0) for value in rows["momentum"].to_pylist()]
-    return replace(panel, x_limits=decade_limits(rates), y_limits=decade_limits(dampings))
+            best[workload, size] = min(best.get((workload, size), own), own)
+    places = {place for _, _, place in best.values()}
+    return rows.append_column("is_best", pa.array([place in places for place in range(rows.num_rows)], pa.bool_()))

@@ -1,27 +1,53 @@
-"""Profile: in which share of columns each competitor is within a factor of the best.
-
-Draws the answer of /v1/analysis/profiles.
-"""
+"""Profile: in which share of columns each competitor is within a factor of the best."""
 
 from __future__ import annotations
 
 from collections.abc import Sequence
 
-import pyarrow.compute as pc
-
-from losslake.figures.axes import x_number_labels
-from losslake.figures.channels import told
-from losslake.figures.drawing import Drawing, Drawn, goal_text, names_of
-from losslake.figures.frame import Frame, Scale
-from losslake.figures.layers import Plot, Row, layer, layered, words
-from losslake.figures.panel import Limits, Panel, Series, rows_of
+from losslake.figures.axes import Scale
+from losslake.figures.drawing import Drawing, Drawn, goal_text, names_of, where
+from losslake.figures.frame import Frame
+from losslake.figures.kinds import Kind
+from losslake.figures.layers import Plot, layer, tip
+from losslake.figures.panel import Limits, Panel, Row, Series, rows_of
 from losslake.questions.workload_facts import workload_labels
 
 _MOST_FACTOR = 64.0
+_MOST_SCORES = 4
+_COLUMNS = ("factor", "share")
+_TOOLTIP = [
+    tip("series", "Competitor"),
+    tip("factor", "Factor of the best", ".4~g"),
+    tip("share", "Share within", ".1%"),
+]
+
+
+def draw(drawing: Drawing) -> Drawn:
+    """Draw the share of columns within a factor of the best, a series for each competitor."""
+    facts = drawing.facts
+    names = [each["competitor"] for each in facts["scores"]]
+    labels = workload_labels(names) if facts["by"] == "workload" else None
+    series = [
+        Series((labels.own[name] if labels else "") or name, where(drawing.rows, competitor=name)) for name in names
+    ]
+    explained = _explained(drawing, [one.label for one in series])
+    targets = set(facts["targets"].values())
+    goal = goal_text({**facts, "target": targets.pop()}) if len(targets) == 1 else facts["metric"]
+    common = labels.common if labels else ""
+    panel = drawing.panel(f"Performance profile: {goal}", common, names_of(series), explained)
+    return Drawn([profile_chart(series, panel, largest_factor=facts["largest_factor"])], explained)
+
+
+KIND = Kind(
+    "profile",
+    "In which share of workloads and batch sizes each competitor is within a factor of the best.",
+    "/v1/analysis/profiles",
+    draw,
+)
 
 
 def profile_chart(series: Sequence[Series], panel: Panel, *, largest_factor: float = 4.0) -> Plot:
-    """A staircase for each competitor, a mark where it rises, up to the largest factor at which any does.
+    """Return a staircase for each competitor, a mark where it rises, up to the largest factor at which any does.
 
     series: rows with factor and share, by ascending factor, the first at 1. largest_factor: up to which the axis
     reaches at least; it ends at 64 times the best, if that isn't more.
@@ -30,9 +56,8 @@ def profile_chart(series: Sequence[Series], panel: Panel, *, largest_factor: flo
     last = min(max((row["factor"] for row in rows), default=1.0), max(_MOST_FACTOR, largest_factor))
     x_limits = panel.x_limits or (2**-0.06, max(last, largest_factor) * 2**0.12)
     y_limits = panel.y_limits or (-0.03, 1.03)
-    labels = [one.label for one in series]
-    x, y = Scale("factor", x_limits, "Factor of the fewest steps"), Scale("share", y_limits, "Share within", base=None)
-    frame = Frame(panel, x, y, labels)
+    x = Scale("factor", x_limits, "Factor of the fewest steps", has_numbers=True)
+    frame = Frame(panel, x, Scale("share", y_limits, "Share within", base=None), [one.label for one in series])
     stairs = [row for one in series for row in _to_the_edge(list(rows_of([one], _COLUMNS)), x_limits)]
     joined = frame.place | frame.colour
     marks = joined | frame.shape | {"tooltip": _TOOLTIP}
@@ -40,53 +65,23 @@ def profile_chart(series: Sequence[Series], panel: Panel, *, largest_factor: flo
         layer(stairs, "line", joined, interpolate="step-after", strokeWidth=1.8, clip=True),
         layer(rows, "point", marks, size=26, filled=True, opacity=1, clip=True),
     ]
-    if not rows:
-        layers.append(words("Nothing was tried by all of them.", panel))
-    return layered([*layers, x_number_labels(panel, x_limits)], panel)
-
-
-_COLUMNS = ("factor", "share")
-_TOOLTIP = [
-    told("series", "Competitor"),
-    told("factor", "Factor of the best", ".4~g"),
-    told("share", "Share within", ".1%"),
-]
+    return frame.plot(layers, "" if rows else "Nothing was tried by all of them.")
 
 
 def _to_the_edge(rows: Sequence[Row], limits: Limits) -> list[Row]:
-    """The rows of a competitor with its last share at the right edge."""
+    """Return the rows of a competitor with its last share at the right edge."""
     return [*rows, rows[-1] | {"factor": max(limits[1], rows[-1]["factor"])}] if rows else []
-
-
-_MOST_SCORES = 4
-
-
-def draw(drawing: Drawing) -> Drawn:
-    """The share of columns within a factor of the best, a series for each competitor."""
-    facts, rows = drawing.facts, drawing.rows
-    names = [each["competitor"] for each in facts["scores"]]
-    labels = workload_labels(names) if facts["by"] == "workload" else None
-    series = [
-        Series((labels.own[name] if labels else "") or name, rows.filter(pc.equal(rows["competitor"], name)))
-        for name in names
-    ]
-    explained = _explained(drawing, [one.label for one in series])
-    targets = set(facts["targets"].values())
-    goal = goal_text({**facts, "target": targets.pop()}) if len(targets) == 1 else facts["metric"]
-    title = f"Performance profile: {goal}"
-    panel = drawing.panel(title, labels.common if labels else "", names_of(series), explained)
-    return Drawn([profile_chart(series, panel, largest_factor=facts["largest_factor"])], explained)
 
 
 def _explained(drawing: Drawing, labels: Sequence[str]) -> list[str]:
     facts = drawing.facts
     n_columns = len(facts["columns"])
     what = "batch sizes" if facts["by"] == "workload" else "workloads and batch sizes"
-    found = [
+    explained = [
         f"In which share of {n_columns} {what} each takes at most so many times the fewest steps, at equal tuning."
     ]
     scores = [each["exact_score"] for each in facts["scores"]]
     if n_columns and len(scores) <= _MOST_SCORES:
         said = ", ".join(f"{label} {score:.2f}" for label, score in zip(labels, scores, strict=True))
-        found.append(f"Mean share up to a factor of {facts['largest_factor']:g}: {said}.")
-    return found
+        explained.append(f"Mean share up to a factor of {facts['largest_factor']:g}: {said}.")
+    return explained

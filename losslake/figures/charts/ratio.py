@@ -1,22 +1,19 @@
-"""Ratio: the steps of workloads over those of a baseline by batch size, both axes in powers of two.
-
-Draws the answer of /v1/analysis/compare.
-"""
+"""Ratio: the steps of workloads over those of a baseline by batch size, both axes in powers of two."""
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 import pyarrow as pa
 
 from losslake.figures import theme
-from losslake.figures.axes import log_limits, power_labels, y_number_labels
-from losslake.figures.channels import COUNT, quantity, told
+from losslake.figures.axes import Scale, log_limits
 from losslake.figures.drawing import Drawing, Drawn, goal_text
-from losslake.figures.frame import Frame, Scale
-from losslake.figures.layers import Layer, Links, Plot, Row, Transform, layer, layered, words
-from losslake.figures.panel import Limits, Panel, Series, rows_of
+from losslake.figures.frame import Frame
+from losslake.figures.kinds import Kind
+from losslake.figures.layers import BATCH_SIZE, Layer, Links, Plot, Transform, layer, quantity, tip
+from losslake.figures.panel import Limits, Panel, Row, Series, rows_of
 from losslake.questions.wording import at_sizes
 from losslake.questions.workload_facts import workload_labels
 
@@ -33,10 +30,51 @@ _ARROWS = {
     "bottom": "M0,1.1L0.9,0L0.4,0L0.4,-1.1L-0.4,-1.1L-0.4,0L-0.9,0Z",
 }
 """Outlines by the edge they point to; triangles are marks of series."""
+_COLUMNS = {
+    "batch_size": pa.int64(),
+    "ratio": pa.float64(),
+    "lower": pa.float64(),
+    "upper": pa.float64(),
+    "is_told": pa.bool_(),
+    "edge": pa.string(),
+}
+_TOOLTIP = [
+    BATCH_SIZE,
+    tip("ratio", "Ratio of steps", ".3~g"),
+    tip("lower", "Bar from", ".3~g"),
+    tip("upper", "Bar to", ".3~g"),
+]
+
+
+def draw(drawing: Drawing) -> Drawn:
+    """Draw the ratio of steps to those of the baseline, a series for each other workload."""
+    facts = drawing.facts
+    labels = workload_labels(facts["workloads"])
+    rows = drawing.rows.to_pylist()
+    base = {row["batch_size"]: row for row in rows if row["workload"] == facts["baseline"]}
+    others = [row for row in rows if row["workload"] != facts["baseline"]]
+    series = [
+        Series(label, _placed([row for row in others if row["workload"] == name], base), name)
+        for name, label in labels.own.items()
+    ]
+    baseline = labels.own[facts["baseline"]]
+    explained = _explained(series, baseline, _neither(rows, base))
+    title = f"Steps to {goal_text(facts)}"
+    names = [one.label for one in series] if len(series) > 1 else []
+    panel = drawing.panel(f"{title}, relative to {baseline}" if baseline else title, labels.common, names, explained)
+    return Drawn([ratio_chart(series, panel, baseline=baseline, links=drawing.links)], explained)
+
+
+KIND = Kind(
+    "ratio",
+    "The steps to a target over those of a baseline, by batch size, with ranges and a rule at 1.",
+    "/v1/analysis/compare",
+    draw,
+)
 
 
 def ratio_chart(series: Sequence[Series], panel: Panel, *, baseline: str, links: Links | None = None) -> Plot:
-    """Ratios by batch size with a rule at 1, which is the baseline; bars from lower to upper.
+    """Return ratios by batch size with a rule at 1, which is the baseline; bars from lower to upper.
 
     series: rows with batch_size; ratio, null where there is none; lower and upper, null where the bar has no end, lower
     as well where there is no bar; is_told, whether the difference is, which fills the mark; edge: top where only the
@@ -50,49 +88,35 @@ def ratio_chart(series: Sequence[Series], panel: Panel, *, baseline: str, links:
     edges = [row for row in drawn if "edge" in row and "ratio" not in row]
     x_limits = panel.x_limits or log_limits(row["batch_size"] for row in drawn)
     y_limits = panel.y_limits or _y_limits(points)
-    x, y = Scale("at", x_limits, "Batch size"), Scale("ratio", y_limits, "Ratio of steps")
+    x, y = Scale("at", x_limits, "Batch size"), Scale("ratio", y_limits, "Ratio of steps", has_numbers=True)
     frame = Frame(panel, x, y, labels)
     linked = links.to_studies(series) if links else None
+    # The rule at 1 is in the colour of the baseline.
+    rule = [{"series": baseline, "at": at, "ratio": 1} for at in x_limits] if baseline and (points or edges) else []
+    marks = frame.place | frame.colour | frame.shape | frame.tooltip(_TOOLTIP)
     layers = [
-        _rule(baseline if points or edges else "", frame, x_limits),
+        frame.lines(rule),
         _bars(points, frame, y_limits),
         layer(points, "line", frame.place | frame.colour, strokeWidth=1, strokeOpacity=0.6, clip=True),
-        *_points(points, frame, linked),
+        *(_marks(_told(points, is_told), marks, is_told, linked) for is_told in (False, True)),
         *_edges(edges, frame, linked),
     ]
-    if not points and not edges:
-        layers.append(words("There is no batch size to compare at.", panel))
-    return layered([*layers, *power_labels(panel, x_limits, None), y_number_labels(panel, y_limits)], panel)
-
-
-_COLUMNS = ("batch_size", "ratio", "lower", "upper", "is_told", "edge")
-_TOOLTIP = [
-    told("batch_size", "Batch size", COUNT),
-    told("ratio", "Ratio of steps", ".3~g"),
-    told("lower", "Bar from", ".3~g"),
-    told("upper", "Bar to", ".3~g"),
-]
+    return frame.plot(layers, "" if points or edges else "There is no batch size to compare at.")
 
 
 def _beside(batch_size: int, labels: Sequence[str], label: str) -> float:
-    """Where a series has its mark: those of one batch size stand side by side."""
+    """Return where a series has its mark: those of one batch size stand side by side."""
     n = len(labels) - 1
     step = min(_SPREAD, _MOST_SPREAD / max(n, 1))
     return float(batch_size * 2 ** (step * (labels.index(label) - n / 2)))
 
 
 def _y_limits(points: Sequence[Row]) -> Limits:
-    """Around the ratios and most of their bars; from one half to twice at least."""
+    """Return limits around the ratios and most of their bars; from one half to twice at least."""
     ratios = [float(row["ratio"]) for row in points]
     low, high = min(ratios, default=1.0) / _WIDEST_BAR, max(ratios, default=1.0) * _WIDEST_BAR
     ends = [min(max(row[name], low), high) for row in points for name in ("lower", "upper") if row.get(name)]
     return log_limits([0.5, 2.0, *ratios, *ends], margin=0.35)
-
-
-def _rule(baseline: str, frame: Frame, limits: Limits) -> Layer:
-    """At a ratio of 1, in the colour of the baseline."""
-    ends = [{"series": baseline, "at": at, "ratio": 1} for at in limits] if baseline else []
-    return layer(ends, "line", frame.place | frame.colour, strokeWidth=1.6, clip=True)
 
 
 def _bars(points: Sequence[Row], frame: Frame, limits: Limits) -> Layer:
@@ -106,119 +130,90 @@ def _bars(points: Sequence[Row], frame: Frame, limits: Limits) -> Layer:
     return layer(rows, "rule", ends, strokeWidth=1.6, strokeOpacity=0.55, clip=True)
 
 
-def _points(points: Sequence[Row], frame: Frame, linked: Transform | None) -> list[Layer]:
-    marks = frame.place | frame.colour | frame.shape | frame.tooltip(_TOOLTIP)
-    open_, filled = ([row for row in points if bool(row.get("is_told")) is flag] for flag in (False, True))
-    return [
-        layer(rows, "point", marks, **_style(is_filled)).linked(linked)
-        for rows, is_filled in ((open_, False), (filled, True))
-    ]
-
-
 def _edges(edges: Sequence[Row], frame: Frame, linked: Transform | None) -> list[Layer]:
-    """Arrows that point to where the ratio would be, those of one batch size beyond each other."""
-    found = []
-    y = quantity("down", scale=None, axis=None)
-    marks = {"x": frame.x, "y": y} | frame.colour | frame.tooltip(_TOOLTIP[:1])
+    """Return arrows that point to where the ratio would be, those of one batch size beyond each other."""
+    layers: list[Layer] = []
+    marks = {"x": frame.x, "y": quantity("down", scale=None, axis=None)} | frame.colour | frame.tooltip([BATCH_SIZE])
     for edge, shape in _ARROWS.items():
-        labels = list(dict.fromkeys(row["series"] for row in edges if row["edge"] == edge))
-        for is_told in (False, True):
-            rows: list[Row] = []
-            for row in edges:
-                if row["edge"] == edge and bool(row.get("is_told")) is is_told:
-                    away = _FROM_EDGE + _TO_NEXT * labels.index(row["series"])
-                    rows.append(row | {"down": away if edge == "top" else frame.panel.height - away})
-            if rows:
-                found.append(layer(rows, "point", marks, shape=shape, **_style(is_told, _ARROW)).linked(linked))
-    return found
+        own = [row for row in edges if row["edge"] == edge]
+        labels = list(dict.fromkeys(row["series"] for row in own))
+        aways = [_FROM_EDGE + _TO_NEXT * labels.index(row["series"]) for row in own]
+        downs = aways if edge == "top" else [frame.panel.height - away for away in aways]
+        rows = [row | {"down": down} for row, down in zip(own, downs, strict=True)]
+        layers += [
+            _marks(told, marks, is_told, linked, _ARROW, shape=shape)
+            for is_told in (False, True)
+            if (told := _told(rows, is_told))
+        ]
+    return layers
 
 
-def _style(is_filled: bool, size: float = theme.POINT) -> dict[str, Any]:
-    style: dict[str, Any] = {"size": size, "opacity": 1, "strokeWidth": 1.6, "clip": True, "filled": is_filled}
-    return style if is_filled else style | {"fill": theme.GROUND}
+def _told(rows: Sequence[Row], is_told: bool) -> list[Row]:
+    return [row for row in rows if bool(row.get("is_told")) is is_told]
 
 
-_TOLD = ("fewer", "more")
-_RATIO_COLUMNS = pa.schema(
-    [
-        ("batch_size", pa.int64()),
-        ("ratio", pa.float64()),
-        ("lower", pa.float64()),
-        ("upper", pa.float64()),
-        ("is_told", pa.bool_()),
-        ("edge", pa.string()),
-    ]
-)
+def _marks(
+    rows: Sequence[Row],
+    marks: Mapping[str, Any],
+    is_filled: bool,
+    linked: Transform | None,
+    size: float = theme.POINT,
+    **shape: str,
+) -> Layer:
+    """Return marks that are filled with their colour, or else with the ground."""
+    style = {"size": size, "opacity": 1, "strokeWidth": 1.6, "clip": True, "filled": is_filled}
+    ground = {} if is_filled else {"fill": theme.GROUND}
+    return layer(rows, "point", marks, **shape, **style, **ground).linked(linked)
 
 
-def draw(drawing: Drawing) -> Drawn:
-    """The ratio of steps to those of the baseline, a series for each other workload."""
-    facts = drawing.facts
-    labels = workload_labels(facts["workloads"])
-    rows = drawing.rows.to_pylist()
-    base = {row["batch_size"]: row for row in rows if row["workload"] == facts["baseline"]}
-    series = [
-        Series(
-            label, _placed([row for row in rows if row["workload"] == name and name != facts["baseline"]], base), name
-        )
-        for name, label in labels.own.items()
-    ]
-    baseline = labels.own[facts["baseline"]]
-    explained = _explained(series, baseline, _neither(rows, base))
-    title = f"Steps to {goal_text(facts)}"
-    names = [one.label for one in series] if len(series) > 1 else []
-    panel = drawing.panel(f"{title}, relative to {baseline}" if baseline else title, labels.common, names, explained)
-    return Drawn([ratio_chart(series, panel, baseline=baseline, links=drawing.links)], explained)
-
-
-def _placed(rows: Sequence[dict[str, Any]], base: dict[int, dict[str, Any]]) -> pa.Table:
-    """Rows of a workload, as far as the baseline has that batch size."""
-    found = [
+def _placed(rows: Sequence[Row], base: Mapping[int, Row]) -> pa.Table:
+    """Return rows of a workload with the columns of the chart, as far as the baseline has that batch size."""
+    placed = [
         {
             "batch_size": row["batch_size"],
             "ratio": row["steps_ratio"] or None,
             "lower": row["steps_ratio_lower"],
             "upper": row["steps_ratio_upper"],
-            "is_told": row["difference"] in _TOLD,
+            "is_told": row["difference"] in ("fewer", "more"),
             "edge": _edge(row["median_steps"], base[row["batch_size"]]["median_steps"]),
         }
         for row in rows
         if row["batch_size"] in base
     ]
-    return pa.Table.from_pylist(found, _RATIO_COLUMNS)
+    return pa.Table.from_pylist(placed, pa.schema(_COLUMNS))
 
 
 def _edge(steps: int | None, baseline: int | None) -> str | None:
-    """Where the mark of one is that has no ratio, since only one of both reaches the target."""
+    """Return where the mark of one is that has no ratio, since only one of both reaches the target."""
     if (steps is None) == (baseline is None):
         return None
     return "top" if steps is None else "bottom"
 
 
-def _neither(rows: Sequence[dict[str, Any]], base: dict[int, dict[str, Any]]) -> str:
-    """The batch sizes at which no workload reaches the target, in words; empty without any."""
+def _neither(rows: Sequence[Row], base: Mapping[int, Row]) -> str:
+    """Return the batch sizes at which no workload reaches the target, in words; empty without any."""
     reached = {row["batch_size"] for row in rows if row["median_steps"] is not None}
     never = [size for size in base if size not in reached]
     return at_sizes(never, sorted(base)) if never else ""
 
 
 def _explained(series: Sequence[Series], baseline: str, neither: str) -> list[str]:
-    """What the marks mean, with the names."""
+    """Return what the marks mean, with the names."""
     others = [one.label for one in series if one.label != baseline]
     if not others:
         return ["There is but one workload."]
     one = others[0] if len(others) == 1 else ""
-    told = f"{one} takes fewer steps" if one else "fewer steps"
-    found = [
-        f"Below 1: {told} than {baseline}; above 1: more.",
+    fewer = f"{one} takes fewer steps" if one else "fewer steps"
+    explained = [
+        f"Below 1: {fewer} than {baseline}; above 1: more.",
         "Bars: 90% of draws of half of the trials. Filled: the difference is told; open: it may be chance.",
     ]
     edges = {edge for each in series for edge in each.rows["edge"].to_pylist()}
     if "top" in edges:
-        found.append(f"Arrows at the top: {'only ' if one else 'of these, only '}{baseline} reaches the target.")
+        explained.append(f"Arrows at the top: {'only ' if one else 'of these, only '}{baseline} reaches the target.")
     if "bottom" in edges:
         alone = f"only {one} reaches the target" if one else f"{baseline} does not reach the target"
-        found.append(f"Arrows at the bottom: {alone}.")
+        explained.append(f"Arrows at the bottom: {alone}.")
     if neither:
-        found.append(f"At {neither} none reaches the target.")
-    return found
+        explained.append(f"At {neither} none reaches the target.")
+    return explained

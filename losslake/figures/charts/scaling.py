@@ -1,9 +1,4 @@
-"""Scaling: steps to a target against batch size, both axes in powers of two.
-
-The regimes of one workload as far as its steps tell, for shading.
-What other searches of half the size would have found: the luck in the best of so many trials.
-Draws the answer of /v1/scaling.
-"""
+"""Scaling: steps to a target against batch size, both axes in powers of two, with the regimes of a single workload."""
 
 from __future__ import annotations
 
@@ -18,26 +13,76 @@ import pyarrow as pa
 from losslake.analysis.best_of_n import Range, range_of_best
 from losslake.analysis.break_points import PERFECT_WITHIN, USEFUL_WITHIN, max_useful_batch_size, perfect_scaling_end
 from losslake.figures import theme
-from losslake.figures.axes import log_limits
-from losslake.figures.channels import COUNT, DECIMAL, category, quantity, told
-from losslake.figures.drawing import (
-    Drawing,
-    Drawn,
-    ends_in_words,
-    goal_text,
-    names_of,
-    never_in_words,
-    series_by_workload,
+from losslake.figures.axes import Scale, log_limits
+from losslake.figures.drawing import Drawing, Drawn, ends_in_words, goal_text, names_of, summary
+from losslake.figures.frame import Frame
+from losslake.figures.kinds import Kind
+from losslake.figures.layers import (
+    BATCH_SIZE,
+    DECIMAL,
+    STEPS,
+    TRIAL,
+    Layer,
+    Links,
+    Plot,
+    category,
+    layer,
+    quantity,
+    tip,
 )
-from losslake.figures.frame import Frame, Scale
-from losslake.figures.layers import Layer, Links, Plot, Row, layer, layered, words
-from losslake.figures.panel import Limits, Panel, Series, rows_of
+from losslake.figures.panel import Limits, Panel, Row, Series, rows_of
 from losslake.questions.populations import DIVERGED, NON_DIVERGENT, populations
 
-X_TITLE, Y_TITLE, Y_NORMALIZED = "Batch size", "Steps to target", "Steps to target, relative"
 _PX_OF_A_NAME = 58
+_MOST_SIZES = 6
 _DOWN = quantity("down", scale=None, axis=None)
 """A place in px from the top."""
+_COLUMNS = (
+    "batch_size", "steps", "previous_step", "normalized_steps", "low_steps", "high_steps", "trial_id", "value",
+    "best_value", "n_trials", "n_reached",
+)  # fmt: skip
+_REACHED = tip("reached", "Reached by")
+_OF_REACHED = [BATCH_SIZE, STEPS, tip("before", "Evaluation before"), tip("value", "Value", DECIMAL), TRIAL, _REACHED]
+_OF_NEVER = [BATCH_SIZE, _REACHED, tip("best", "Best value")]
+
+
+def draw(drawing: Drawing) -> Drawn:
+    """Draw steps to target by batch size, a series for each workload."""
+    facts, rows = drawing.facts, drawing.rows
+    common, series = drawing.series_by_workload()
+    is_normalized = facts["normalize_to"] is not None
+    known = known_regimes(rows) if len(series) == 1 and not is_normalized else KnownRegimes()
+    series, has_ranges = _with_other_searches(drawing, series)
+    unit = "relative to those at the batch size of normalize_to" if is_normalized else "of any trial"
+    explained = [f"Points: fewest steps {unit}. Thick bars: since the evaluation before."]
+    if has_ranges:
+        explained.append("Thin bars: 5% to 95% range of the best of half as many trials.")
+    if rows["steps"].null_count < rows.num_rows:
+        explained.append("Dashed: perfect scaling, half the steps for twice the batch.")
+    if rows["steps"].null_count:
+        explained.append("Open triangles: no trial reached the target.")
+    n_at_once = rows["steps"].to_pylist().count(0)
+    if n_at_once:
+        explained.append(f"Not drawn: {n_at_once} that reach it at step 0, which has no logarithm.")
+    explained += known.explained
+    chart = scaling_chart(
+        series,
+        drawing.panel(f"Steps to {goal_text(facts)}", common, names_of(series), explained),
+        perfect_scaling_of=series[0].label if series else None,
+        is_normalized=is_normalized,
+        regimes=known.regimes,
+        links=drawing.links,
+    )
+    ends = summary(series, lambda one: ends_in_words(one, "steps", " steps"))
+    return Drawn([chart], explained, summary=[*ends, *summary(series, _never_in_words), *known.explained])
+
+
+KIND = Kind(
+    "scaling",
+    "Steps to a target by batch size, both in powers of two, with perfect scaling and the regimes.",
+    "/v1/scaling",
+    draw,
+)
 
 
 @dataclass(frozen=True)
@@ -58,7 +103,7 @@ def scaling_chart(
     regimes: Regimes | None = None,
     links: Links | None = None,
 ) -> Plot:
-    """Steps to target by batch size: points at the first step seen to reach it, bars down to the evaluation before.
+    """Return steps to target by batch size: points at the first step that reaches it, bars to the evaluation before.
 
     series: rows with batch_size, steps (null: never reached), previous_step; with normalized_steps if is_normalized;
     and, for a bar of its own, low_steps and high_steps: what another search of half that size would give;
@@ -72,48 +117,25 @@ def scaling_chart(
     never = [row for row in drawn if "steps" not in row]
     x_limits = panel.x_limits or log_limits(row["batch_size"] for row in drawn)
     y_limits = panel.y_limits or _y_limits(reached, bool(never))
-    y_title = Y_NORMALIZED if is_normalized else Y_TITLE
-    x, y = Scale("batch_size", x_limits, X_TITLE), Scale("y", y_limits, y_title)
+    y_title = "Steps to target, relative" if is_normalized else "Steps to target"
+    x, y = Scale("batch_size", x_limits, "Batch size"), Scale("y", y_limits, y_title)
     frame = Frame(panel, x, y, [one.label for one in series])
-    layers: list[Layer] = []
-    if regimes is not None:
-        layers += _shades(regimes, x_limits, frame)
-    layers += _perfect_scaling(reached, perfect_scaling_of, x_limits, frame)
-    layers += _intervals(reached, y_limits[0], frame)
-    layers.append(layer(reached, "line", frame.place | frame.colour, strokeWidth=1.6, clip=True))
-    marks = frame.place | frame.colour | frame.shape | frame.tooltip(_OF_REACHED)
-    points = layer(reached, "point", marks, size=theme.POINT, filled=True, opacity=1, clip=True)
-    layers.append(points.linked(links.to_trials(series) if links else None))
-    layers += [each.linked(links.to_studies(series) if links else None) for each in _never(never, frame)]
-    if not reached:
-        at_once = any("steps" in row for row in drawn)
-        told = "The target is reached at step 0." if at_once else "No batch size reached the target."
-        layers.append(words(told, panel))
-    layers += frame.labels()
-    return layered(layers, panel)
-
-
-_COLUMNS = (
-    "batch_size", "steps", "previous_step", "normalized_steps", "low_steps", "high_steps", "trial_id", "value",
-    "best_value", "n_trials", "n_reached",
-)  # fmt: skip
-_OF_REACHED = [
-    told("batch_size", "Batch size", COUNT),
-    told("steps", "Steps to target", COUNT),
-    told("before", "Evaluation before"),
-    told("value", "Value", DECIMAL),
-    told("trial_id", "Trial"),
-    told("reached", "Reached by"),
-]
-_OF_NEVER = [
-    told("batch_size", "Batch size", COUNT),
-    told("reached", "Reached by"),
-    told("best", "Best value"),
-]
+    layers = [
+        *(_shades(regimes, x_limits, frame) if regimes is not None else ()),
+        *_perfect_scaling(reached, perfect_scaling_of, x_limits, frame),
+        *_intervals(reached, y_limits[0], frame),
+        frame.lines(reached),
+        frame.points(reached, _OF_REACHED).linked(links.to_trials(series) if links else None),
+    ]
+    if never:
+        layers.append(_never(never, frame).linked(links.to_studies(series) if links else None))
+    at_once = any("steps" in row for row in drawn)
+    nothing = "The target is reached at step 0." if at_once else "No batch size reached the target."
+    return frame.plot(layers, "" if reached else nothing)
 
 
 def _row(row: Row, is_normalized: bool) -> Row:
-    """A row with y, with the ends of its bars in the same unit, and with what its tooltip says."""
+    """Return the row with y, with the ends of its bars in the same unit, and with what its tooltip says."""
     row |= {
         "reached": f"{row['n_reached']:,} of {row['n_trials']:,} trials" if "n_trials" in row else "no trial",
         "before": f"{row['previous_step']:,}" if "previous_step" in row else "none",
@@ -127,13 +149,12 @@ def _row(row: Row, is_normalized: bool) -> Row:
 
 
 def _y_limits(reached: Sequence[Row], has_never: bool) -> Limits:
-    ends = [row[name] for row in reached for name in ("y", "low", "high") if name in row]
-    low, high = log_limits(ends)
+    low, high = log_limits(row[name] for row in reached for name in ("y", "low", "high") if name in row)
     return low, high * 2 if has_never else high
 
 
 def _shades(regimes: Regimes, limits: Limits, frame: Frame) -> list[Layer]:
-    """The regimes that are known, behind everything, each with its name."""
+    """Return the regimes that are known, behind everything, each with its name."""
     low, high = limits
     spans = (regimes.perfect_scaling, regimes.diminishing_returns, regimes.maximal_parallelism)
     names = (["perfect", "scaling"], ["diminishing", "returns"], ["maximal", "parallelism"])
@@ -157,39 +178,37 @@ def _shades(regimes: Regimes, limits: Limits, frame: Frame) -> list[Layer]:
 
 
 def _perfect_scaling(reached: Sequence[Row], label: str | None, limits: Limits, frame: Frame) -> list[Layer]:
-    """From the first result of a series on: half the steps for twice the batch size."""
+    """Return the line from the first result of a series on: half the steps for twice the batch size."""
     own = sorted((row for row in reached if row["series"] == label), key=lambda row: float(row["batch_size"]))
     if not own:
         return []
     start = own[0]
-    if "normalized_steps" in start and any(row["y"] == 1 for row in own):
-        start = next(row for row in own if row["y"] == 1)
+    if "normalized_steps" in start:
+        start = next((row for row in own if row["y"] == 1), start)
     examples = start["y"] * start["batch_size"]
     ends = [{"batch_size": size, "y": examples / size} for size in limits]
     return [layer(ends, "line", frame.place, strokeDash=[5, 4], strokeWidth=1.3, color=theme.FAINT, clip=True)]
 
 
 def _intervals(reached: Sequence[Row], bottom: float, frame: Frame) -> list[Layer]:
-    """Thick: from the evaluation before to the step that reached the target. Thin: the range of other searches."""
+    """Return bars. Thick: from the evaluation before to the step that reached the target. Thin: other searches."""
     measured = [row | {"lower": max(row["lower"], bottom)} for row in reached if "lower" in row]
     searched = [row | {"low": max(row["low"], bottom)} for row in reached if "low" in row and "high" in row]
-    found = []
+    bars = []
     for rows, ends, width in ((searched, ("low", "high"), 1.2), (measured, ("lower", "y"), 3.5)):
         if rows:
             place = {"x": frame.x, "y": frame.y_of(ends[0]), "y2": {"field": ends[1]}}
-            found.append(layer(rows, "rule", place | frame.colour, strokeWidth=width, strokeOpacity=0.55, clip=True))
-    return found
+            bars.append(layer(rows, "rule", place | frame.colour, strokeWidth=width, strokeOpacity=0.55, clip=True))
+    return bars
 
 
-def _never(never: Sequence[Row], frame: Frame) -> list[Layer]:
-    """An open triangle at the top, side by side where several series never reached it."""
-    if not never:
-        return []
+def _never(never: Sequence[Row], frame: Frame) -> Layer:
+    """Return open triangles at the top, side by side where several series never reached the target."""
     labels = list(dict.fromkeys(row["series"] for row in never))
     rows = [row | {"down": 9 + 9 * labels.index(row["series"])} for row in never]
     marks = {"x": frame.x, "y": _DOWN} | frame.colour | frame.tooltip(_OF_NEVER)
     style: dict[str, Any] = {"shape": "triangle-up", "filled": False, "size": theme.POINT, "strokeWidth": 1.6}
-    return [layer(rows, "point", marks, opacity=1, clip=True, **style)]
+    return layer(rows, "point", marks, opacity=1, clip=True, **style)
 
 
 @dataclass(frozen=True)
@@ -201,7 +220,7 @@ class KnownRegimes:
 
 
 def known_regimes(rows: pa.Table) -> KnownRegimes:
-    """The regimes of rows of /v1/scaling of one workload; an end outside of its batch sizes bounds no shade."""
+    """Return the regimes of rows of /v1/scaling of one workload; an end outside of its batch sizes bounds no shade."""
     sizes, steps, censored_at = (
         np.array([math.nan if value is None else value for value in rows[name].to_pylist()], np.float64)
         for name in ("batch_size", "steps", "censored_at")
@@ -225,22 +244,19 @@ def known_regimes(rows: pa.Table) -> KnownRegimes:
     if plateau is not None:
         words.append(f"no fewer steps beyond {plateau:g} (within {USEFUL_WITHIN:.0%})")
     until = plateau if plateau is not None else float(sizes[-1])
-    found = Regimes(
+    regimes = Regimes(
         perfect_scaling=(0, min(end, until)) if perfect.lower is not None else None,
         diminishing_returns=(end, until) if perfect.censoring != "right" and end < until else None,
         maximal_parallelism=(plateau, math.inf) if plateau is not None else None,
     )
-    return KnownRegimes(found, (f"Shaded: {'; '.join(words)}.",) if words else ())
+    return KnownRegimes(regimes, (f"Shaded: {'; '.join(words)}.",) if words else ())
 
 
-EXPLAINED = "Thin bars: 5% to 95% range of the best of half as many trials."
+def _with_other_searches(drawing: Drawing, series: Sequence[Series]) -> tuple[list[Series], bool]:
+    """Return the series with low_steps and high_steps: what other searches of half the size find; whether any is known.
 
-
-def with_other_searches(drawing: Drawing, series: Sequence[Series]) -> tuple[list[Series], bool]:
-    """The series with low_steps and high_steps, null where half the trials reach the target too seldom; whether any is.
-
-    The same as /v1/analysis/tuning-budget says. Trials that diverged are no part of a search here: with their status,
-    there are no such columns.
+    Null where half the trials reach the target too seldom. The same as /v1/analysis/tuning-budget says. Trials that
+    diverged are no part of a search here: with their status, there are no such columns.
     """
     parameters = drawing.parameters
     if DIVERGED in parameters.status:
@@ -261,35 +277,10 @@ def _with_ranges(rows: pa.Table, ranges: Mapping[tuple[str, int], Range | None])
     return rows
 
 
-def draw(drawing: Drawing) -> Drawn:
-    """Steps to target by batch size, a series for each workload."""
-    facts = drawing.facts
-    common, series = series_by_workload(drawing)
-    is_normalized = facts["normalize_to"] is not None
-    known = known_regimes(drawing.rows) if len(series) == 1 and not is_normalized else KnownRegimes()
-    series, has_ranges = with_other_searches(drawing, series)
-    explained = _explained(drawing.rows, is_normalized, [EXPLAINED] if has_ranges else [], known)
-    panel = drawing.panel(f"Steps to {goal_text(facts)}", common, names_of(series), explained)
-    chart = scaling_chart(
-        series,
-        panel,
-        perfect_scaling_of=series[0].label if series else None,
-        is_normalized=is_normalized,
-        regimes=known.regimes,
-        links=drawing.links,
-    )
-    told = [*ends_in_words(series, "steps", " steps"), *never_in_words(series), *known.explained]
-    return Drawn([chart], explained, told=told)
-
-
-def _explained(rows: pa.Table, is_normalized: bool, of_bars: list[str], known: KnownRegimes) -> list[str]:
-    unit = "relative to those at the batch size of normalize_to" if is_normalized else "of any trial"
-    found = [f"Points: fewest steps {unit}. Thick bars: since the evaluation before.", *of_bars]
-    if rows["steps"].null_count < rows.num_rows:
-        found.append("Dashed: perfect scaling, half the steps for twice the batch.")
-    if rows["steps"].null_count:
-        found.append("Open triangles: no trial reached the target.")
-    n_at_once = sum(steps == 0 for steps in rows["steps"].to_pylist())
-    if n_at_once:
-        found.append(f"Not drawn: {n_at_once} that reach it at step 0, which has no logarithm.")
-    return [*found, *known.explained]
+def _never_in_words(series: Series) -> str:
+    """Return the batch sizes at which no trial reached the target, in words; empty without any."""
+    sizes = [row["batch_size"] for row in series.rows.to_pylist() if row["steps"] is None]
+    if not sizes:
+        return ""
+    named = ", ".join(f"{size:,}" for size in sizes[:_MOST_SIZES])
+    return f"no trial reached it at batch size {named}{' and others' if len(sizes) > _MOST_SIZES else ''}"

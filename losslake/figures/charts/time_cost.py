@@ -1,7 +1,4 @@
-"""Time against cost: how long training takes to a target, and how many examples, by batch size.
-
-Draws the answer of /v1/analysis/time-cost.
-"""
+"""Time against cost: how long training takes to a target, and how many examples, by batch size."""
 
 from __future__ import annotations
 
@@ -12,18 +9,45 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from losslake.figures import theme
-from losslake.figures.axes import decade_limits
-from losslake.figures.channels import COUNT, DECIMAL, category, quantity, told
-from losslake.figures.drawing import Drawing, Drawn, goal_text, names_of, series_by_workload
-from losslake.figures.frame import Frame, Scale
-from losslake.figures.layers import Links, Plot, layer, layered, words
+from losslake.figures.axes import Scale, decade_limits
+from losslake.figures.drawing import Drawing, Drawn, goal_text, names_of
+from losslake.figures.frame import Frame
+from losslake.figures.kinds import Kind
+from losslake.figures.layers import BATCH_SIZE, COUNT, DECIMAL, TRIAL, Links, Plot, category, layer, quantity, tip
 from losslake.figures.panel import Panel, Series, rows_of
+
+_COLUMNS = ("batch_size", "cost", "time", "is_on_front", "trial_id")
+_TOOLTIP = [BATCH_SIZE, tip("time", "Time", DECIMAL), tip("cost", "Examples", COUNT), TRIAL]
+
+
+def draw(drawing: Drawing) -> Drawn:
+    """Draw time against cost, a series for each workload; steps in place of time where logs have no times."""
+    reached = drawing.rows.filter(pc.is_valid(drawing.rows["steps"]))
+    is_timed = reached.num_rows > 0 and reached["fastest_elapsed_s"].null_count == 0
+    common, answered = drawing.series_by_workload()
+    series = [Series(one.label, _placed(one.rows, is_timed), one.workload) for one in answered]
+    explained = [
+        "Numbers: batch sizes. Filled and joined: no other takes at most as much time and examples, and less of one."
+    ]
+    if not is_timed:
+        explained.append("Steps stand for time: not all logs have times.")
+    panel = drawing.panel(f"Time and cost of {goal_text(drawing.facts)}", common, names_of(series), explained)
+    y_title = "Time to target, s" if is_timed else "Steps to target"
+    return Drawn([time_cost_chart(series, panel, y_title=y_title, links=drawing.links)], explained)
+
+
+KIND = Kind(
+    "time-cost",
+    "Time to a target against its cost in examples, by batch size, with the front of both.",
+    "/v1/analysis/time-cost",
+    draw,
+)
 
 
 def time_cost_chart(
     series: Sequence[Series], panel: Panel, *, y_title: str = "Time to target, s", links: Links | None = None
 ) -> Plot:
-    """A point for each batch size at its cost in examples and its time, with its batch size beside it.
+    """Return a point for each batch size at its cost in examples and its time, with its batch size beside it.
 
     series: rows with batch_size, cost, time, is_on_front: whether no other has less of one and no more of the other;
     for tooltips and links to the trials, trial_id.
@@ -47,38 +71,13 @@ def time_cost_chart(
         layer(front, "point", marks, filled=True, **style).linked(linked),
         layer(rows, "text", named, align="left", dx=6, dy=-6, fontSize=9, color=theme.FAINT),
     ]
-    if not rows:
-        layers.append(words("No batch size reached the target.", panel))
-    return layered([*layers, *frame.labels()], panel)
-
-
-_COLUMNS = ("batch_size", "cost", "time", "is_on_front", "trial_id")
-_TOOLTIP = [
-    told("batch_size", "Batch size", COUNT),
-    told("time", "Time", DECIMAL),
-    told("cost", "Examples", COUNT),
-    told("trial_id", "Trial"),
-]
-
-
-def draw(drawing: Drawing) -> Drawn:
-    """Time against cost by batch size, a series for each workload; steps in place of time where logs have no times."""
-    reached = drawing.rows.filter(pc.is_valid(drawing.rows["steps"]))
-    is_timed = reached.num_rows > 0 and reached["fastest_elapsed_s"].null_count == 0
-    common, found = series_by_workload(drawing)
-    series = [Series(one.label, _placed(one.rows, is_timed), one.workload) for one in found]
-    explained = [
-        "Numbers: batch sizes. Filled and joined: no other takes at most as much time and examples, and less of one."
-    ]
-    if not is_timed:
-        explained.append("Steps stand for time: not all logs have times.")
-    panel = drawing.panel(f"Time and cost of {goal_text(drawing.facts)}", common, names_of(series), explained)
-    y_title = "Time to target, s" if is_timed else "Steps to target"
-    return Drawn([time_cost_chart(series, panel, y_title=y_title, links=drawing.links)], explained)
+    return frame.plot(layers, "" if rows else "No batch size reached the target.")
 
 
 def _placed(rows: pa.Table, is_timed: bool) -> pa.Table:
-    names = ("fastest_examples", "fastest_elapsed_s") if is_timed else ("examples", "steps")
-    trial = rows["fastest_trial_id" if is_timed else "trial_id"]
-    columns = {"cost": rows[names[0]], "time": rows[names[1]].cast(pa.float64()), "trial_id": trial}
+    """Return the rows with the columns of the chart."""
+    cost, time, trial = (
+        ("fastest_examples", "fastest_elapsed_s", "fastest_trial_id") if is_timed else ("examples", "steps", "trial_id")
+    )
+    columns = {"cost": rows[cost], "time": rows[time].cast(pa.float64()), "trial_id": rows[trial]}
     return pa.table({name: rows[name] for name in ("batch_size", "is_on_front")} | columns)

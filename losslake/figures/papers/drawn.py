@@ -14,20 +14,18 @@ import pyarrow as pa
 
 from losslake.figures import theme
 from losslake.figures.axes import log_limits
-from losslake.figures.channels import Channel, category, px
 from losslake.figures.charts.best import best_chart
 from losslake.figures.charts.learning_rate_momentum import learning_rate_momentum_chart
 from losslake.figures.charts.metaparameters import learning_rates_chart
 from losslake.figures.charts.scaling import scaling_chart
-from losslake.figures.dark import Theme, in_theme
-from losslake.figures.formats import IMAGES, Document
-from losslake.figures.layers import Layer, Plot, layer, layered
-from losslake.figures.layout import wrapped
-from losslake.figures.panel import Limits, Series
+from losslake.figures.figure import IMAGES
+from losslake.figures.layers import Channel, Layer, Plot, category, layer, layered, px
+from losslake.figures.panel import Limits, Series, wrapped
 from losslake.figures.panel import Panel as Frame
 from losslake.figures.papers.listing import figure_path, has_collection
 from losslake.figures.papers.paper import Figure, Panel, Paper
 from losslake.figures.papers.rows import ROWS, CurveRows, PanelRows, all_rows, figure_rows
+from losslake.figures.theme import Document, Theme, in_theme
 from losslake.output.answer import Answer
 from losslake.output.formats import FORMATS
 from losslake.questions.errors import UnknownName
@@ -82,7 +80,7 @@ class DrawnFigure:
         """The Vega-Lite specification. query: the URL of the rows, for the caption."""
         # What draws takes half a second to import, which those who want the rows need not wait for.
         from losslake.figures.figure import figure
-        from losslake.figures.layout import caption
+        from losslake.figures.panel import caption
 
         lines = caption(list(self._explained()), self.view.number, query)
         made = figure(

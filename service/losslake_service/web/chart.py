@@ -11,11 +11,11 @@ from dataclasses import dataclass
 from typing import Literal, NamedTuple
 from urllib.parse import quote
 
-from losslake.figures.kinds import KINDS
+from losslake.figures.kinds import kinds
 from losslake_service.web.templates import Query, with_query
 
 _WIDE, _NARROW = 720, 360
-_ANSWERS = {kind.name: kind.answer for kind in KINDS}
+_ANSWERS = {kind.name: kind.answer for kind in kinds()}
 _SHOWN = ("application/json", "application/ld+json", "application/yaml", "text/")
 _TABULAR = frozenset({"application/json", "text/csv", "application/vnd.apache.parquet"})
 

@@ -11,7 +11,7 @@ from collections.abc import Iterator, Mapping
 from dataclasses import asdict, astuple, dataclass
 from typing import Any
 
-from losslake.figures.kinds import KINDS
+from losslake.figures.kinds import kinds
 from losslake.figures.papers.listing import has_collection
 from losslake.figures.papers.paper import paper, papers
 from losslake.questions.best import best
@@ -134,7 +134,7 @@ _TELLING: Mapping[str, tuple[str, ...]] = {
 }
 """Parameters that make a good example where the required ones alone don't."""
 _COMPARING = ("/v1/analysis/compare", "/v1/analysis/profiles")
-_OF_SEVERAL = {*_COMPARING, *(f"/v1/figures/{kind.name}.{{ending}}" for kind in KINDS if kind.answer in _COMPARING)}
+_OF_SEVERAL = {*_COMPARING, *(f"/v1/figures/{kind.name}.{{ending}}" for kind in kinds() if kind.answer in _COMPARING)}
 """Paths that say nothing of a workload alone."""
 
 

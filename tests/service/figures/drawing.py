@@ -11,8 +11,8 @@ import pyarrow as pa
 import vl_convert
 
 from losslake.figures.figure import encoded
-from losslake.figures.formats import Document
 from losslake.figures.panel import Series
+from losslake.figures.theme import Document
 
 _IS_A_COLOUR = re.compile("#[0-9a-fA-F]{6,8}").fullmatch
 _HOLDS_A_COLOUR = re.compile("(?!text|subtitle|title|domain).*").fullmatch

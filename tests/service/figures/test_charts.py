@@ -8,12 +8,12 @@ import numpy as np
 import pytest
 
 from losslake.figures.charts.best import best_chart
-from losslake.figures.charts.curve_lines import curves_chart, within_reason
+from losslake.figures.charts.curves import curves_chart, within_reason
 from losslake.figures.charts.learning_rate_momentum import learning_rate_momentum_chart
 from losslake.figures.charts.metaparameters import learning_rates_chart
 from losslake.figures.figure import figure
-from losslake.figures.formats import Document
 from losslake.figures.panel import Panel
+from losslake.figures.theme import Document
 from tests.service.figures.drawing import marks, series, svg_of, texts, words
 
 PANEL = Panel(width=300, height=200)

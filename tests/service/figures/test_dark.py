@@ -7,43 +7,44 @@ from itertools import combinations
 import numpy as np
 import pytest
 
-from losslake.figures import dark, theme
-from losslake.figures.charts.curve_lines import curves_chart
+from losslake.figures import theme
+from losslake.figures.charts.curves import curves_chart
 from losslake.figures.charts.scaling import Regimes, scaling_chart
-from losslake.figures.dark import DARK, in_theme
 from losslake.figures.figure import figure
 from losslake.figures.panel import Panel
+from losslake.figures.theme import DARK, DARK_COLOURS, DARK_ORDERED, in_theme
 from tests.service.figures.drawing import colours_of, series
 from tests.service.figures.test_theme import LEAST_DIFFERENCE, contrast, difference
 
+GROUND = DARK[theme.GROUND]
 TEXT, MARK = 4.5, 3.0
 """Least contrast by WCAG 2.2, 1.4.3 and 1.4.11."""
 
 
 def half_over_ground(colour: str) -> str:
     """A shade as it is seen: half of it, half of the ground."""
-    ends = ([int(each[at : at + 2], 16) for at in (1, 3, 5)] for each in (colour, dark.GROUND))
+    ends = ([int(each[at : at + 2], 16) for at in (1, 3, 5)] for each in (colour, GROUND))
     return "#" + "".join(f"{(one + other) // 2:02x}" for one, other in zip(*ends, strict=True))
 
 
-GROUNDS = (dark.GROUND, *map(half_over_ground, dark.SHADES))
+GROUNDS = (GROUND, *(half_over_ground(DARK[shade]) for shade in theme.SHADES))
 
 
 @pytest.mark.parametrize("ground", GROUNDS)
 def test_text_and_marks_stand_out_from_the_ground_and_from_every_shade(ground: str) -> None:
-    assert min(contrast(colour, ground) for colour in (dark.INK, dark.FAINT)) >= TEXT
-    marks = (*dark.COLOURS, *theme.between(dark.ORDERED), DARK[theme.NEUTRAL], DARK[theme.AXIS])
+    assert min(contrast(colour, ground) for colour in (DARK[theme.INK], DARK[theme.FAINT])) >= TEXT
+    marks = (*DARK_COLOURS, *theme.between(DARK_ORDERED), DARK[theme.NEUTRAL], DARK[theme.AXIS])
     assert min(contrast(colour, ground) for colour in marks) >= MARK
 
 
 @pytest.mark.parametrize("sight", ["normal", "protanopia", "deuteranopia"])
 def test_colours_of_series_differ_for_every_sight(sight: str) -> None:
-    nearest = min((difference(*pair, sight), pair) for pair in combinations((*dark.COLOURS, dark.GROUND), 2))
+    nearest = min((difference(*pair, sight), pair) for pair in combinations((*DARK_COLOURS, GROUND), 2))
     assert nearest[0] >= LEAST_DIFFERENCE, nearest
 
 
 def test_ordered_colours_grow_lighter_all_the_way() -> None:
-    contrasts = [contrast(colour, dark.GROUND) for colour in theme.between(dark.ORDERED)[::8]]
+    contrasts = [contrast(colour, GROUND) for colour in theme.between(DARK_ORDERED)[::8]]
     assert (np.diff(contrasts) > 0).all()
     assert contrasts[-1] > 3 * contrasts[0]
 

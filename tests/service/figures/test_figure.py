@@ -10,8 +10,7 @@ from hypothesis import strategies as st
 from losslake.figures.axes import log_limits, powers
 from losslake.figures.charts.scaling import scaling_chart
 from losslake.figures.figure import encoded, figure
-from losslake.figures.layout import caption, wrapped
-from losslake.figures.panel import Panel
+from losslake.figures.panel import Panel, caption, wrapped
 from tests.service.figures.drawing import series, sizes_of_type, svg_of, texts
 
 WORKLOAD = "bundled/digits/mlp_64/nesterov_momentum"

@@ -14,9 +14,10 @@ import pytest
 import vl_convert
 from fastapi.testclient import TestClient
 
-from losslake.figures.dark import DARK, GROUND
-from losslake.figures.formats import MEDIA_TYPES, Document
-from losslake.figures.kinds import KINDS
+from losslake.figures import theme
+from losslake.figures.figure import MEDIA_TYPES
+from losslake.figures.kinds import kinds
+from losslake.figures.theme import DARK, Document
 from losslake.lake.lake import Lake
 from tests.applications import without_sql
 from tests.service.conftest import ERROR
@@ -62,7 +63,7 @@ def is_what_it_says(ending: str, body: bytes) -> bool:
     return body.startswith({"png": b"\x89PNG\r\n\x1a\n", "pdf": b"%PDF-"}[ending])
 
 
-@pytest.mark.parametrize("kind", [kind.name for kind in KINDS])
+@pytest.mark.parametrize("kind", [kind.name for kind in kinds()])
 def test_each_kind_comes_in_each_ending_readable_at_400_px_and_leads_to_its_rows(
     client: TestClient, kind: str, capfd: pytest.CaptureFixture[str]
 ) -> None:
@@ -105,12 +106,13 @@ def test_a_png_has_as_many_pixels_as_asked(client: TestClient) -> None:
 
 
 def test_a_dark_figure_is_of_the_same_rows_on_another_ground(client: TestClient) -> None:
-    light, dark = (client.get(path("scaling", "vl.json", theme=theme)).json() for theme in ("light", "dark"))
-    assert dark["config"]["background"] == GROUND
+    light, dark = (client.get(path("scaling", "vl.json", theme=each)).json() for each in ("light", "dark"))
+    ground = DARK[theme.GROUND]
+    assert dark["config"]["background"] == ground
     assert dark["datasets"] == light["datasets"]
     # The caption's query is that of the rows, which have no ground.
     assert dark["title"]["text"] == light["title"]["text"]
-    assert f'fill="{GROUND}"' in client.get(path("scaling", "svg", theme="dark")).text
+    assert f'fill="{ground}"' in client.get(path("scaling", "svg", theme="dark")).text
 
 
 @pytest.mark.parametrize("kind", ["scaling", "curves", "best", "learning-rate-momentum", "tuning-budget", "time-cost"])

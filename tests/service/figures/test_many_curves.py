@@ -10,9 +10,10 @@ import numpy as np
 import pytest
 from fastapi.testclient import TestClient
 
-from losslake.figures.charts.curve_lines import MOST_AS_DATA, PER_PX, Lines, curves_chart, lines_of, outlines, to_px
+from losslake.figures.charts.curves import curves_chart
 from losslake.figures.figure import figure
 from losslake.figures.layers import HREF, Links
+from losslake.figures.lines import MOST_AS_DATA, PER_PX, Lines, lines_of, outlines, to_px
 from losslake.figures.panel import Panel, Series
 from losslake.lake.lake import Lake
 from losslake_schema.reached import Floats
@@ -68,13 +69,13 @@ def test_an_outline_is_its_line_within_an_eighth_of_a_px() -> None:
 
 
 def test_a_line_of_one_point_has_an_outline_too() -> None:
-    one = Lines(np.array([5]), np.array([0.5]), np.array([0]), [{}])
+    one = Lines(np.array([5]), np.array([0.5]), np.array([1]), [{}])
     found = outlines(one, PANEL, to_px((0, 10), 100), to_px((0, 1), 100))
     assert found == [{"across": 50, "down": 50, "outline": "M0 0l0 0"}]
 
 
 def test_a_line_that_ends_outside_is_pointed_at_at_the_edge() -> None:
-    one = Lines(np.array([0, 10]), np.array([0.5, 1e30]), np.array([0]), [{}])
+    one = Lines(np.array([0, 10]), np.array([0.5, 1e30]), np.array([2]), [{}])
     (row,) = outlines(one, PANEL, to_px((0, 10), 300), to_px((0, 1), 200, is_up=True))
     assert (row["across"], row["down"]) == (300, 0)
     assert points_of(row["outline"])[0].tolist() == [-300, 100]

@@ -7,8 +7,8 @@ from typing import Any
 from losslake.figures.charts.ratio import draw, ratio_chart
 from losslake.figures.drawing import Drawing
 from losslake.figures.figure import figure
-from losslake.figures.formats import Document
 from losslake.figures.panel import Panel, Series
+from losslake.figures.theme import Document
 from losslake.questions.analysis.compare import compare
 from losslake.questions.selection import Goal, Selection
 from losslake_schema.names import Workload

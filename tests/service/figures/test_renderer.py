@@ -10,10 +10,8 @@ from collections.abc import Iterator
 import psutil
 import pytest
 
-from losslake.figures.formats import FiguresBusy, RenderingFailed
-from losslake.figures.messages import Rendered
-from losslake.figures.renderer import MOST_WAITING, Renderer
-from losslake.figures.rendering import rendered
+from losslake.figures.renderer import MOST_WAITING, FiguresBusy, Renderer, RenderingFailed
+from losslake.figures.rendering import Rendered, rendered
 
 POINT = b'{"data": {"values": [{"x": 1}]}, "mark": "point", "encoding": {"x": {"field": "x", "type": "quantitative"}}}'
 

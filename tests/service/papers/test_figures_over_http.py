@@ -15,7 +15,7 @@ from fastapi.testclient import TestClient
 from typer.testing import CliRunner
 
 from losslake.__main__ import app
-from losslake.figures.formats import MEDIA_TYPES
+from losslake.figures.figure import MEDIA_TYPES
 from losslake.figures.papers.drawn import drawn_figure, figure_bytes
 from losslake.figures.papers.paper import paper
 from losslake.lake.lake import Lake

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from typing import Any
 
-from losslake.figures.formats import MEDIA_TYPES
-from losslake.figures.kinds import KINDS
+from losslake.figures.figure import MEDIA_TYPES
+from losslake.figures.kinds import kinds
 from losslake_service.problems import problem_responses
 from losslake_service.routes.openapi_parts import header, lift
 from losslake_service.routes.papers.route import PATH as PAPERS
@@ -20,7 +20,7 @@ is a problem of type `unknown-collection`."""
 
 def describe_figures(document: dict[str, Any]) -> None:
     """Complete the document's operations on figures, if they are there."""
-    for kind in KINDS:
+    for kind in kinds():
         operation = document["paths"].get(f"/v1/figures/{kind.name}.{{ending}}", {}).get("get")
         if operation is None:
             continue

@@ -10,7 +10,7 @@ from fastapi import Request
 from fastapi.responses import Response
 from starlette.concurrency import run_in_threadpool
 
-from losslake.figures.formats import IMAGES, Finished
+from losslake.figures.figure import IMAGES, Finished
 from losslake.figures.renderer import Renderer
 from losslake.output.answer import Answer
 from losslake_service.routes.respond import response_of

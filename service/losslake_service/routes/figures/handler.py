@@ -12,11 +12,11 @@ from fastapi import FastAPI, Request
 from fastapi.responses import Response
 from starlette.concurrency import run_in_threadpool
 
-from losslake.figures.dark import in_theme
 from losslake.figures.drawing import Drawing
 from losslake.figures.kinds import Kind
 from losslake.figures.layers import Links
 from losslake.figures.renderer import Renderer
+from losslake.figures.theme import in_theme
 from losslake.output.answer import Answer
 from losslake.output.formats import FORMATS
 from losslake.questions.errors import BadParameter
@@ -106,7 +106,7 @@ def _drawn(kind: Kind, view: ReleaseView, answer: Answer, parameters: Any, url: 
         title=parameters.title,
         links=links,
     )
-    return orjson.dumps(in_theme(kind.draw(drawing), parameters.theme))
+    return orjson.dumps(in_theme(kind.specification(drawing), parameters.theme))
 
 
 def _query_url(kind: Kind, query: bytes, release: int) -> str:

@@ -8,7 +8,7 @@ from typing import Annotated, Any
 
 from pydantic import AfterValidator, BaseModel, ConfigDict, Field, create_model
 
-from losslake.figures.dark import Theme
+from losslake.figures.theme import Theme
 from losslake.questions.parameters import FormatParameters, Natural, unit
 
 _PX = unit("px")

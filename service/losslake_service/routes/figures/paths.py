@@ -10,8 +10,8 @@ from typing import Annotated, Any, Literal
 from fastapi import FastAPI, Path, Query
 from fastapi.responses import Response
 
-from losslake.figures.formats import MEDIA_TYPES
-from losslake.figures.kinds import KINDS
+from losslake.figures.figure import MEDIA_TYPES
+from losslake.figures.kinds import kinds
 from losslake.figures.renderer import Renderer
 from losslake.questions.errors import UnknownName, near_names
 from losslake.questions.question import Question
@@ -22,7 +22,7 @@ from losslake_service.routes.figures.route import FigureRoute
 
 PREFIX = "/v1/figures/"
 Ending = Literal["vl.json", "svg", "png", "pdf", "csv"]
-_NAMES = [f"{kind.name}.{ending}" for kind in KINDS for ending in MEDIA_TYPES]
+_NAMES = [f"{kind.name}.{ending}" for kind in kinds() for ending in MEDIA_TYPES]
 
 
 def add_figures(app: FastAPI, releases: Releases, questions: Sequence[Question], renderer: Renderer) -> None:
@@ -31,7 +31,7 @@ def add_figures(app: FastAPI, releases: Releases, questions: Sequence[Question],
     questions: the answers that are drawn are among these.
     """
     by_path = {question.path: question for question in questions}
-    for kind in KINDS:
+    for kind in kinds():
         question = by_path[kind.answer]
         parameters: Any = figure_parameters(question.parameters, kind.parameters)
 

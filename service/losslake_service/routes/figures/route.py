@@ -7,7 +7,7 @@ from typing import Any
 from starlette.routing import Match
 from starlette.types import Scope
 
-from losslake.figures.formats import MEDIA_TYPES
+from losslake.figures.figure import MEDIA_TYPES
 from losslake_service.routes.reading_route import METHODS, ReadingRoute
 
 ENDING = "losslake.figure"

@@ -9,8 +9,8 @@ import orjson
 from fastapi import Request
 from starlette.concurrency import run_in_threadpool
 
-from losslake.figures import dark, theme
-from losslake.figures.dark import Theme, in_theme
+from losslake.figures import theme
+from losslake.figures.theme import Theme, in_theme
 from losslake.questions.lists.listing import WORKLOAD_KEYS
 from losslake.questions.release_view import ReleaseView
 from losslake.questions.scaling import scaling
@@ -148,10 +148,12 @@ def console_document(view: ReleaseView) -> str:
 
 def _looks(wanted: Theme) -> dict[str, Any]:
     """Return Vega-Lite's `config` of the service's own figures, with the colours of their series."""
-    of_theme = theme if wanted == "light" else dark
+    is_light = wanted == "light"
+    colours = theme.COLOURS if is_light else theme.DARK_COLOURS
+    ordered = theme.ORDERED if is_light else theme.DARK_ORDERED
     config: dict[str, Any] = in_theme({"config": theme.configuration()}, wanted)["config"]
-    colours = {"category": list(of_theme.COLOURS), "ordinal": list(of_theme.ORDERED), "ramp": list(of_theme.ORDERED)}
-    return config | {"range": colours, "mark": {"color": of_theme.COLOURS[0]}}
+    ranges = {"category": list(colours), "ordinal": list(ordered), "ramp": list(ordered)}
+    return config | {"range": ranges, "mark": {"color": colours[0]}}
 
 
 def _tables(view: ReleaseView, some: Example | None) -> list[tuple[TableShown, str]]:
