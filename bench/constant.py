@@ -11,7 +11,6 @@ from fastapi.responses import Response
 from losslake.lake.lake import Lake
 from losslake.questions.releases import Releases
 from losslake_service import serve
-from losslake_service.operation.http_protocol import bound_http
 from losslake_service.operation.logs import log_to_standard_error
 from losslake_service.operation.operate import operate
 from losslake_service.settings import Settings
@@ -20,7 +19,6 @@ from losslake_service.settings import Settings
 def application(settings: Settings) -> FastAPI:
     """The application that answers so many bytes, operated as the service is."""
     log_to_standard_error(settings)
-    bound_http(settings)
     app = FastAPI()
     constants: dict[int, bytes] = {}
 

@@ -29,7 +29,6 @@ _FORKING.set_forkserver_preload(
         "losslake.cli.remote_session",
         "losslake.cli.shell",
         "losslake.lake.catalog",
-        "losslake_service.operation.http_protocol",
         "losslake_service.serve",
         "tests.forked",
         "tests.service.running",

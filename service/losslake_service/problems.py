@@ -45,7 +45,6 @@ KINDS = {
     "bad-parameter": (422, "A parameter has a bad value"),
     "missing-parameter": (422, "A parameter is missing"),
     "unknown-parameter": (422, "There is no such parameter"),
-    "bad-request": (400, "The request is not HTTP/1.1"),
     "too-slow": (408, "The request took too long to arrive"),
     "too-large": (413, "The request's body is too large"),
     "rate-limited": (429, "Too many requests"),

@@ -24,7 +24,6 @@ from losslake_schema.errors import LossLakeError
 from losslake_service.app import create_app
 from losslake_service.files.delivery import delivery_of
 from losslake_service.operation import metrics
-from losslake_service.operation.http_protocol import bound_http
 from losslake_service.operation.logs import log_to_standard_error
 from losslake_service.settings import Settings
 from losslake_service.web.examples import example_paths
@@ -90,7 +89,6 @@ class Workers(Multiprocess):
 def application(settings: Settings) -> FastAPI:
     """The application, as each worker makes it."""
     log_to_standard_error(settings)
-    bound_http(settings)
     _end_with_the_parent()
     return create_app(Lake.open(settings.location), settings)
 
@@ -103,7 +101,7 @@ def _config(settings: Settings) -> uvicorn.Config:
         port=settings.port,
         workers=settings.workers,
         loop="uvloop",
-        http="losslake_service.operation.http_protocol:BoundedHttp",
+        http="httptools",
         ws="none",
         lifespan="on",
         log_config=None,
@@ -113,6 +111,8 @@ def _config(settings: Settings) -> uvicorn.Config:
         server_header=False,
         proxy_headers=False,
         backlog=settings.backlog,
+        # With so many connections or more, uvicorn refuses requests.
+        limit_concurrency=settings.connections + 1,
         timeout_keep_alive=settings.keep_alive_seconds,
         # A busy machine takes its time to start a worker, which is not to be taken for one that hangs.
         timeout_worker_healthcheck=SECONDS_TO_ANSWER_THE_PARENT,

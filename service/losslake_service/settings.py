@@ -78,11 +78,11 @@ class Settings(BaseSettings):
     request_body_bytes: Annotated[int, Field(ge=1024, le=104_857_600)] = 2_000_000
     """Most bytes of a request's body; more is answered with 413."""
     request_seconds: Seconds = 20.0
-    """Most seconds for a request's headers, and again for its body, to arrive."""
+    """Most seconds for a request's body to arrive."""
     keep_alive_seconds: Annotated[int, Field(ge=1, le=3600)] = 75
     """Seconds that an idle connection is kept; more than a proxy in front keeps it."""
     connections: Annotated[int, Field(ge=1, le=1_000_000)] = 10_000
-    """Most connections of a worker process; more are closed at once."""
+    """Most connections of a worker process; while there are more, requests are answered with 503."""
     backlog: Annotated[int, Field(ge=1, le=65_535)] = 2048
     """Connections that may wait to be accepted."""
     shutdown_seconds: Annotated[int, Field(ge=1, le=3600)] = 30

@@ -18,8 +18,8 @@ from fastapi import FastAPI, Request, Response
 from fastapi.responses import StreamingResponse
 
 import losslake_service.serve
-from losslake_service.files.conditions import Version
-from losslake_service.files.file_response import FileAnswer, ServedFile
+from losslake_service.files.conditions import ServedFile, Version
+from losslake_service.files.file_response import FileAnswer
 from losslake_service.serve import application
 from losslake_service.settings import Settings
 from tests.forked import Forked
@@ -90,7 +90,7 @@ def _with_more_paths(folder: Path, settings: Settings) -> FastAPI:
     async def file(request: Request, name: str) -> Response:
         path = folder / name
         version = Version(f'"{name}"', datetime(2026, 1, 1, tzinfo=UTC))
-        found = ServedFile(path, path.stat().st_size, version, "application/octet-stream")
+        found = ServedFile(str(path), path.stat().st_size, version, "application/octet-stream")
         return FileAnswer(found, request.headers)
 
     def slow() -> Response:

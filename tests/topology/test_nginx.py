@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 import json
+import socket
 import threading
 from collections.abc import Iterator
-from contextlib import ExitStack, contextmanager
+from contextlib import ExitStack, contextmanager, suppress
 from dataclasses import dataclass, field
 from datetime import timedelta
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
@@ -218,3 +219,24 @@ def test_who_asks_without_end_is_told_to_wait(front: Front, tmp_path: Path) -> N
     with nginx_server(configuration, port) as nginx:
         statuses = [httpx.get(f"{nginx.url}/healthz").status_code for _ in range(8)]
     assert statuses == [200] * 6 + [429] * 2
+
+
+def test_a_head_that_goes_on_and_on_is_refused_before_its_end(front: Front) -> None:
+    url = front.client.base_url
+    with socket.create_connection((url.host, url.port or 80), 30) as connection:
+        connection.sendall(b"GET /healthz HTTP/1.1\r\nHost: a\r\nX-Endless: " + b"a" * 45_000)
+        assert connection.recv(100).startswith(b"HTTP/1.1 400 ")
+    assert [replica.asked for replica in front.replicas] == [[], []]
+
+
+@pytest.mark.parametrize("sent", [b"", b"GET /healthz HTTP/1.1\r\nHost: a\r\n"])
+def test_a_head_that_does_not_arrive_is_given_up(front: Front, tmp_path: Path, sent: bytes) -> None:
+    port = free_port()
+    configuration = rendered(tmp_path, port, [replica.port for replica in front.replicas], front.store.port)
+    text = configuration.read_text()
+    assert "client_header_timeout 20s;" in text
+    configuration.write_text(text.replace("client_header_timeout 20s;", "client_header_timeout 1s;"))
+    with nginx_server(configuration, port), socket.create_connection((ADDRESS, port), 30) as connection:
+        connection.sendall(sent)
+        with suppress(ConnectionResetError):
+            assert connection.recv(100) == b""

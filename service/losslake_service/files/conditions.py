@@ -1,9 +1,7 @@
-"""What a request's headers ask of a file that doesn't change: all of it, a part of it, or nothing if it is known.
+"""Status, headers and range of the answer to a request for a file that doesn't change, before a byte of it is read.
 
 RFC 9110, sections 13 (conditional requests) and 14 (ranges). One range at a time: a request for several is answered
-with the whole file, as the RFC allows.
-
-What a request for a file is answered with, before a byte of the file is read.
+with the whole file, as the RFC allows, and so is one that makes no sense.
 """
 
 from __future__ import annotations
@@ -14,16 +12,12 @@ from dataclasses import dataclass
 from datetime import UTC, datetime
 from email.utils import format_datetime, parsedate_to_datetime
 from functools import cached_property
-from typing import Protocol
 
 from starlette.exceptions import HTTPException
 
+FOREVER = "public, max-age=31536000, immutable"
 _RANGE = re.compile(r"bytes=(\d{0,20})-(\d{0,20})", re.ASCII | re.IGNORECASE)
 _ENTITY_TAG = re.compile(r'\s*(W/)?("[\x21\x23-\x7e\x80-\xff]*")\s*(?:,|$)')
-
-
-class UnsatisfiableRange(Exception):
-    """The range asked for has no byte of the file."""
 
 
 @dataclass(frozen=True)
@@ -42,6 +36,50 @@ class Version:
         return format_datetime(self.modified, usegmt=True)
 
 
+@dataclass(frozen=True, slots=True)
+class ServedFile:
+    """A file that never changes.
+
+    path: in the lake, or on this machine for a file that isn't of the lake. size: in bytes.
+    """
+
+    path: str
+    size: int
+    version: Version
+    media_type: str
+    cache_control: str = FOREVER
+
+
+@dataclass(frozen=True, slots=True)
+class AnswerHead:
+    """Status and headers, and which part of the file follows."""
+
+    status: int
+    headers: Mapping[str, str]
+    part: range
+
+
+def answer_head(file: ServedFile, request_headers: Mapping[str, str]) -> AnswerHead:
+    """Return the head for all of the file, for a range of it, or 304; raises HTTPException for 412 and 416."""
+    headers = {
+        "accept-ranges": "bytes",
+        "cache-control": file.cache_control,
+        "etag": file.version.etag,
+        "last-modified": file.version.last_modified,
+    }
+    if precondition_failed(request_headers, file.version):
+        raise HTTPException(412, "the file is not the version that If-Match or If-Unmodified-Since names")
+    if not_modified(request_headers, file.version):
+        return AnswerHead(304, headers, range(0))
+    headers["content-type"] = file.media_type
+    part = requested_range(request_headers, file.version, file.size)
+    if part is not None:
+        headers["content-range"] = f"bytes {part.start}-{part.stop - 1}/{file.size}"
+    status, part = (200, range(file.size)) if part is None else (206, part)
+    headers["content-length"] = str(len(part))
+    return AnswerHead(status, headers, part)
+
+
 def precondition_failed(headers: Mapping[str, str], version: Version) -> bool:
     """Whether the request wants another version than there is."""
     if (wanted := headers.get("if-match")) is not None:
@@ -58,12 +96,12 @@ def not_modified(headers: Mapping[str, str], version: Version) -> bool:
     return since is not None and version.modified <= since
 
 
-def asked_range(headers: Mapping[str, str], version: Version, size: int) -> range | None:
-    """The bytes asked for, None for all of them; raises UnsatisfiableRange."""
-    asked = _RANGE.fullmatch(headers.get("range", "").strip())
-    if asked is None or not _still_valid(headers.get("if-range"), version):
+def requested_range(headers: Mapping[str, str], version: Version, size: int) -> range | None:
+    """Return the bytes that are requested, None for all of them; raises HTTPException 416 where there are none."""
+    matched = _RANGE.fullmatch(headers.get("range", "").strip())
+    if matched is None or not _still_valid(headers.get("if-range"), version):
         return None
-    first, last = asked.groups()
+    first, last = matched.groups()
     if not first and not last:
         return None
     if not first:
@@ -73,7 +111,8 @@ def asked_range(headers: Mapping[str, str], version: Version, size: int) -> rang
         if last and int(last) < start:
             return None
     if start >= stop:
-        raise UnsatisfiableRange
+        detail = f"the range {headers['range'][:100]} has no byte of this file of {size} bytes"
+        raise HTTPException(416, detail, {"Content-Range": f"bytes */{size}"})
     return range(start, stop)
 
 
@@ -98,65 +137,3 @@ def _moment(text: str | None) -> datetime | None:
     except (ValueError, OverflowError):
         return None
     return moment.replace(tzinfo=UTC) if moment.tzinfo is None else moment
-
-
-FOREVER = "public, max-age=31536000, immutable"
-
-
-class FileFacts(Protocol):
-    """A file that never changes; size: in bytes."""
-
-    @property
-    def size(self) -> int: ...
-    @property
-    def version(self) -> Version: ...
-    @property
-    def media_type(self) -> str: ...
-    @property
-    def cache_control(self) -> str: ...
-
-
-@dataclass(frozen=True, slots=True)
-class AnswerHead:
-    """Status and headers, and which part of the file follows."""
-
-    status: int
-    headers: Mapping[str, str]
-    part: range
-
-    @property
-    def raw_headers(self) -> list[tuple[bytes, bytes]]:
-        """The headers as ASGI has them."""
-        return [(name.encode(), value.encode("latin-1")) for name, value in self.headers.items()]
-
-
-def answer_head(file: FileFacts, asked: Mapping[str, str]) -> AnswerHead:
-    """All of the file, the range that is asked for, or 304; raises HTTPException for 412 and 416.
-
-    asked: the request's headers.
-    """
-    headers = {
-        "accept-ranges": "bytes",
-        "cache-control": file.cache_control,
-        "etag": file.version.etag,
-        "last-modified": file.version.last_modified,
-    }
-    if precondition_failed(asked, file.version):
-        raise HTTPException(412, "the file is not the version that If-Match or If-Unmodified-Since names")
-    if not_modified(asked, file.version):
-        return AnswerHead(304, headers, range(0))
-    headers["content-type"] = file.media_type
-    chosen = _chosen_range(file, asked)
-    if chosen is not None:
-        headers["content-range"] = f"bytes {chosen.start}-{chosen.stop - 1}/{file.size}"
-    status, chosen = (200, range(file.size)) if chosen is None else (206, chosen)
-    headers["content-length"] = str(len(chosen))
-    return AnswerHead(status, headers, chosen)
-
-
-def _chosen_range(file: FileFacts, asked: Mapping[str, str]) -> range | None:
-    try:
-        return asked_range(asked, file.version, file.size)
-    except UnsatisfiableRange:
-        message = f"the range {asked['range'][:100]} has no byte of this file of {file.size} bytes"
-        raise HTTPException(416, message, {"Content-Range": f"bytes */{file.size}"}) from None

@@ -1,123 +1,45 @@
 """The ways by which a data file gets from the store of a lake to whoever asks for it.
 
-A file of a bucket as the answer to a request: read by ranges through the cache of blocks, in constant memory.
+A file of a bucket is read by ranges through the cache of blocks, and sent in constant memory.
 """
 
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Awaitable, Callable
+from collections.abc import AsyncIterator, Awaitable, Callable, Iterable
 from concurrent.futures import ThreadPoolExecutor
-from contextlib import suppress
-from dataclasses import dataclass
+from dataclasses import replace
 from functools import partial
+from itertools import pairwise
 from typing import Literal, Protocol
 from urllib.parse import quote
 
 from fastapi import Request
-from fastapi.responses import RedirectResponse, Response
-from starlette.types import Receive, Scope, Send
+from fastapi.responses import RedirectResponse, Response, StreamingResponse
 
 from losslake.lake.lake import Lake
 from losslake.lake.store.bucket import Bucket
 from losslake.lake.store.bucket_store import BucketStore
 from losslake.lake.store.store import Store
 from losslake_schema.errors import LakeBroken, LossLakeError
-from losslake_service.files.conditions import FOREVER, AnswerHead, Version, answer_head
-from losslake_service.files.file_response import FileAnswer, ServedFile
+from losslake_service.files.conditions import AnswerHead, ServedFile, answer_head
+from losslake_service.files.file_response import FileAnswer
 from losslake_service.settings import Settings
 
 CHUNK_BYTES = 1 << 21
-"""At most two of them are in memory for a client."""
-ReadRange = Callable[[int, int], Awaitable[bytes]]
-"""Gives the bytes of a file from one position up to another; raises OSError."""
-
-
-class StoredAnswer(Response):
-    """Sends the bytes that a head tells of."""
-
-    def __init__(self, head: AnswerHead, read: ReadRange, name: str) -> None:
-        """name: of the file, for the log."""
-        self.background = None
-        self.status_code, self.raw_headers = head.status, head.raw_headers
-        self._bytes = head.part
-        self._read = read
-        self._name = name
-
-    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
-        """Send it; raises LakeBroken, before anything is sent if the first bytes can't be had."""
-        left = self._bytes if scope["method"] != "HEAD" else range(0)
-        chunk, left = await self._first_of(left), left[_to_end_of_chunk(left) :]
-        await send({"type": "http.response.start", "status": self.status_code, "headers": self.raw_headers})
-        if not left:
-            await send({"type": "http.response.body", "body": chunk})
-            return
-        sending = asyncio.create_task(self._send(chunk, left, send))
-        leaving = asyncio.create_task(_left(receive))
-        try:
-            await asyncio.wait((sending, leaving), return_when=asyncio.FIRST_COMPLETED)
-            if sending.done():
-                await sending
-        finally:
-            for task in (sending, leaving):
-                task.cancel()
-            with suppress(asyncio.CancelledError, LakeBroken):
-                await sending
-
-    async def _send(self, chunk: bytes, left: range, send: Send) -> None:
-        """Send chunk by chunk: while one is under way the next is fetched."""
-        while left:
-            following = asyncio.create_task(self._first_of(left))
-            left = left[_to_end_of_chunk(left) :]
-            try:
-                await send({"type": "http.response.body", "body": chunk, "more_body": True})
-                chunk = await following
-            finally:
-                following.cancel()
-        await send({"type": "http.response.body", "body": chunk})
-
-    async def _first_of(self, left: range) -> bytes:
-        chunk = left[: _to_end_of_chunk(left)]
-        if not chunk:
-            return b""
-        try:
-            return await self._read(chunk.start, chunk.stop)
-        except OSError as error:
-            raise LakeBroken(f"the data file {self._name} can't be read ({error})") from None
-
-
-def _to_end_of_chunk(left: range) -> int:
-    """How many bytes of what is left belong to its first chunk; chunks lie on a grid, as what is kept does."""
-    return CHUNK_BYTES - left.start % CHUNK_BYTES if left else 0
-
-
-async def _left(receive: Receive) -> None:
-    """Wait until the client closes its connection."""
-    while (await receive())["type"] != "http.disconnect":
-        pass
-
-
+"""At most two of them are in memory for a client. They lie on a grid, as the blocks that are kept do."""
 NGINX_PLACE = "/stored-data/"
 """The location of nginx below which the paths of a lake's files are; of strangers' requests it gives nothing."""
 _AT_ONCE = 32
 _WHOLE_OR_PART = (200, 206)
-
-
-@dataclass(frozen=True, slots=True)
-class LakeFile:
-    """A data file of a lake, by its path there; size: in bytes."""
-
-    path: str
-    size: int
-    version: Version
-    media_type: str
-    cache_control: str = FOREVER
+ReadRange = Callable[[int, int], Awaitable[bytes]]
+"""Gives the bytes of a file from one position up to another; raises OSError."""
 
 
 class Delivery(Protocol):
     """Answers requests for data files. Ranges and conditions hold in the same way whatever the delivery."""
 
-    async def answer(self, file: LakeFile, request: Request) -> Response:
+    async def answer(self, file: ServedFile, request: Request) -> Response:
         """The response; raises LakeBroken, and HTTPException for 412 and 416."""
 
 
@@ -127,11 +49,9 @@ class FromFolder:
     def __init__(self, store: Store) -> None:
         self._store = store
 
-    async def answer(self, file: LakeFile, request: Request) -> Response:
+    async def answer(self, file: ServedFile, request: Request) -> Response:
         local = self._store.local(file.path, file.size)
-        return FileAnswer(
-            ServedFile(local, file.size, file.version, file.media_type, file.cache_control), request.headers
-        )
+        return FileAnswer(replace(file, path=str(local)), request.headers)
 
 
 class FromBucket:
@@ -142,12 +62,14 @@ class FromBucket:
         # Of its own: who waits for the store must keep nobody from computing.
         self._threads = ThreadPoolExecutor(_AT_ONCE, "delivers")
 
-    async def answer(self, file: LakeFile, request: Request) -> Response:
+    async def answer(self, file: ServedFile, request: Request) -> Response:
         async def read(start: int, stop: int) -> bytes:
             fetch = partial(self._store.range, file.path, file.size, start, stop)
             return await asyncio.get_running_loop().run_in_executor(self._threads, fetch)
 
-        return StoredAnswer(answer_head(file, request.headers), read, self._store.name_of(file.path))
+        head = answer_head(file, request.headers)
+        part = head.part if request.method != "HEAD" else range(0)
+        return await stored_answer(head, part, read, self._store.name_of(file.path))
 
 
 class ByRedirect:
@@ -157,7 +79,7 @@ class ByRedirect:
         self._bucket = bucket
         self._seconds = seconds
 
-    async def answer(self, file: LakeFile, request: Request) -> Response:
+    async def answer(self, file: ServedFile, request: Request) -> Response:
         head = answer_head(file, request.headers)
         if head.status not in _WHOLE_OR_PART:
             return _without_bytes(head)
@@ -176,7 +98,7 @@ class ByNginx:
         self._bucket = bucket
         self._seconds = seconds
 
-    async def answer(self, file: LakeFile, request: Request) -> Response:
+    async def answer(self, file: ServedFile, request: Request) -> Response:
         if "if-match" in request.headers or "if-unmodified-since" in request.headers:
             return await self._direct.answer(file, request)
         head = answer_head(file, request.headers)
@@ -212,3 +134,37 @@ def delivery_of(lake: Lake, settings: Settings) -> Delivery:
 
 def _without_bytes(head: AnswerHead) -> Response:
     return Response(status_code=head.status, headers=dict(head.headers))
+
+
+async def stored_answer(head: AnswerHead, part: range, read: ReadRange, name: str) -> Response:
+    """Return the response whose bytes are read by ranges; raises LakeBroken if the first ones can't be had.
+
+    name: of the file, for the log.
+    """
+
+    async def fetched(start: int, stop: int) -> bytes:
+        try:
+            return await read(start, stop)
+        except OSError as error:
+            raise LakeBroken(f"the data file {name} can't be read ({error})") from None
+
+    if not part:
+        return Response(status_code=head.status, headers=head.headers)
+    grid = range(part.start - part.start % CHUNK_BYTES + CHUNK_BYTES, part.stop, CHUNK_BYTES)
+    (start, stop), *others = pairwise([part.start, *grid, part.stop])
+    first = await fetched(start, stop)
+    if not others:
+        return Response(first, head.status, head.headers)
+    return StreamingResponse(_chunks(first, others, fetched), head.status, head.headers)
+
+
+async def _chunks(chunk: bytes, others: Iterable[tuple[int, int]], read: ReadRange) -> AsyncIterator[bytes]:
+    """Give a chunk and then the others: while one is sent the next is fetched."""
+    for start, stop in others:
+        following = asyncio.ensure_future(read(start, stop))
+        try:
+            yield chunk
+            chunk = await following
+        finally:
+            following.cancel()
+    yield chunk

@@ -1,8 +1,9 @@
-"""A file as the answer to a request, in constant memory: by sendfile where the server offers it, else by chunks.
+"""A file of this machine as the answer to a request, in constant memory.
 
-Chunks are read by preadv, not mapped: a mapped file that someone truncates kills the process by SIGBUS, where a read
-comes back short. What the page cache holds is read at once (RWF_NOWAIT), which takes less time than asking a thread to;
-what has to come from the disk is read in a thread, so that nobody else waits for it.
+It is read by preadv, not mapped: a mapped file that someone truncates kills the process by SIGBUS, where a read comes
+back short. What the page cache holds is read at once (RWF_NOWAIT), which takes less time than asking a thread to; what
+has to come from the disk is read in a thread, so that nobody else waits for it. Starlette's FileResponse opens, reads
+and closes in threads: it takes five times as long for a data file of usual size. ARCHITECTURE.md has the numbers.
 """
 
 from __future__ import annotations
@@ -10,133 +11,83 @@ from __future__ import annotations
 import io
 import os
 import stat
-import time
-from collections.abc import Mapping
-from dataclasses import dataclass
-from pathlib import Path
+from collections.abc import AsyncIterator, Mapping
 
 from starlette.concurrency import run_in_threadpool
-from starlette.responses import Response
-from starlette.types import Message, Receive, Scope, Send
+from starlette.responses import StreamingResponse
+from starlette.types import Receive, Scope, Send
 
 from losslake_schema.errors import LakeBroken
-from losslake_service.files.conditions import FOREVER, Version, answer_head
-from losslake_service.operation.zero_copy import ZERO_COPY
+from losslake_service.files.conditions import ServedFile, answer_head
 
-_SMALLEST_CHUNK = 1 << 16
-_LARGEST_CHUNK = 1 << 19
-# Below, a copy costs less than what else there is to do, and middlewares see the bytes: the answer cache keeps them.
-_LEAST_FOR_SENDFILE = 1 << 18
-# What is counted as sent before it is, in case the client goes away.
-_LARGEST_PART = 1 << 22
-_QUICK, _SLOW = 0.01, 0.1
+# A client that stops reading has three of them in memory: one half sent, one waiting, one read.
+_CHUNK_BYTES = 1 << 16
+# At most so many are sent in one message: the answer cache keeps what comes so.
+_MOST_AT_ONCE = 1 << 18
 _NO_WAIT = getattr(os, "RWF_NOWAIT", None)
 
 
-@dataclass(frozen=True, slots=True)
-class ServedFile:
-    """A file of this machine that never changes; size: in bytes."""
-
-    path: Path
-    size: int
-    version: Version
-    media_type: str
-    cache_control: str = FOREVER
-
-
-class FileAnswer(Response):
+class FileAnswer(StreamingResponse):
     """Sends a file, the range of it that is asked for, or 304."""
 
     def __init__(self, file: ServedFile, request_headers: Mapping[str, str]) -> None:
         """Open the file and settle what to send; raises LakeBroken, and HTTPException for 412 and 416."""
-        self.background = None
-        self._file = open_unchanged(file)
+        self._file = _open_unchanged(file)
         try:
             head = answer_head(file, request_headers)
         except BaseException:
-            os.close(self._file)
+            self._file.close()
             raise
-        self.status_code, self.raw_headers, self._bytes = head.status, head.raw_headers, head.part
+        self._part = head.part
+        super().__init__(self._chunks(), head.status, head.headers)
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
-        has_bytes = scope["method"] != "HEAD" and len(self._bytes) > 0
-        is_for_kernel = len(self._bytes) > _LEAST_FOR_SENDFILE and ZERO_COPY in (scope.get("extensions") or ())
-        start: Message = {"type": "http.response.start", "status": self.status_code, "headers": self.raw_headers}
-        try:
-            await send({**start, ZERO_COPY: True} if has_bytes and is_for_kernel else start)
-            if not has_bytes:
-                await send({"type": "http.response.body"})
-            elif is_for_kernel:
-                await self._send_parts(send)
-            else:
-                await self._send_bytes(send)
-        finally:
-            os.close(self._file)
-
-    async def _send_parts(self, send: Send) -> None:
-        """Have the server send the file; one whose client goes away is done."""
-        file = io.FileIO(self._file, closefd=False)
-        stop = self._bytes.stop
-        for position in range(self._bytes.start, stop, _LARGEST_PART):
-            count = min(_LARGEST_PART, stop - position)
-            part = {"file": file, "offset": position, "count": count, "more_body": position + count < stop}
-            try:
-                await send({"type": ZERO_COPY, **part})
-            except EOFError as error:
-                raise LakeBroken(f"a data file was cut while it was sent ({error}): restore it") from None
-            except (ConnectionError, TimeoutError):
+        with self._file:
+            part = self._part if scope["method"] != "HEAD" else range(0)
+            if len(part) > _MOST_AT_ONCE:
+                await super().__call__(scope, receive, send)
                 return
+            content = await self._read(part) if part else b""
+            await send({"type": "http.response.start", "status": self.status_code, "headers": self.raw_headers})
+            await send({"type": "http.response.body", "body": content})
 
-    async def _send_bytes(self, send: Send) -> None:
-        """Send chunk by chunk: while one is under way the next is read, and a slow reader is given smaller ones."""
-        position, stop, most = self._bytes.start, self._bytes.stop, _LARGEST_CHUNK
+    async def _chunks(self) -> AsyncIterator[memoryview]:
+        position, stop = self._part.start, self._part.stop
         while position < stop:
-            chunk = await _read(self._file, position, min(most, stop - position))
+            chunk = await self._read(range(position, min(position + _CHUNK_BYTES, stop)))
             position += len(chunk)
-            began = time.monotonic()
-            await send({"type": "http.response.body", "body": chunk, "more_body": position < stop})
-            most = next_chunk(most, time.monotonic() - began)
+            yield chunk
+
+    async def _read(self, part: range) -> memoryview:
+        """Return at least one byte of a part and at most all; raises LakeBroken where the file ends before."""
+        content = bytearray(len(part))
+        file = self._file.fileno()
+        n_bytes = _read_cached(file, content, part.start)
+        if not n_bytes:
+            n_bytes = await run_in_threadpool(os.preadv, file, [content], part.start)
+        if not n_bytes:
+            raise LakeBroken(f"a data file was cut to {part.start} bytes while it was sent: restore it")
+        return memoryview(content)[:n_bytes]
 
 
-def next_chunk(size: int, seconds: float) -> int:
-    """The size of the next chunk, in bytes, after one of this size was waited for so long."""
-    if seconds < _QUICK:
-        return min(size * 2, _LARGEST_CHUNK)
-    return max(size // 2, _SMALLEST_CHUNK) if seconds > _SLOW else size
-
-
-def open_unchanged(file: ServedFile) -> int:
-    """A descriptor of the file; raises LakeBroken when it is gone or has another size than was published."""
+def _open_unchanged(file: ServedFile) -> io.FileIO:
+    """Open the file; raises LakeBroken when it is gone or has another size than was published."""
     try:
-        opened = os.open(file.path, os.O_RDONLY | os.O_CLOEXEC)
+        opened = io.FileIO(file.path)
     except OSError as error:
         raise LakeBroken(f"the data file {file.path} can't be read ({error.strerror}): restore it") from None
-    found = os.fstat(opened)
-    if not stat.S_ISREG(found.st_mode) or found.st_size != file.size:
-        os.close(opened)
+    status = os.fstat(opened.fileno())
+    if not stat.S_ISREG(status.st_mode) or status.st_size != file.size:
+        opened.close()
         raise LakeBroken(f"the data file {file.path} was altered since its release: restore it")
     return opened
 
 
-async def _read(file: int, position: int, count: int) -> bytes | bytearray:
-    """At most so many bytes and at least one; raises LakeBroken where the file ends, which ends the connection."""
-    chunk: bytes | bytearray | None = _read_cached(file, position, count)
-    if not chunk:
-        chunk = await run_in_threadpool(os.pread, file, count, position)
-    if not chunk:
-        raise LakeBroken(f"a data file was cut to {position} bytes while it was sent: restore it")
-    return chunk
-
-
-def _read_cached(file: int, position: int, count: int) -> bytearray | None:
-    """What the page cache holds from there on; None if it doesn't, or if this file system can't tell."""
+def _read_cached(file: int, content: bytearray, position: int) -> int:
+    """Read what the page cache holds from there on; 0 if it doesn't, or if this file system can't say."""
     if _NO_WAIT is None:
-        return None
-    chunk = bytearray(count)
+        return 0
     try:
-        found = os.preadv(file, [chunk], position, _NO_WAIT)
+        return os.preadv(file, [content], position, _NO_WAIT)
     except OSError:
-        return None
-    if found < count:
-        del chunk[found:]
-    return chunk
+        return 0

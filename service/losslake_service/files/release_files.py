@@ -8,11 +8,9 @@ from __future__ import annotations
 
 import hashlib
 import threading
-from collections import OrderedDict
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from datetime import UTC, datetime
-from pathlib import Path
 
 import pyarrow as pa
 
@@ -25,9 +23,7 @@ from losslake.lake.manifest import checksum_lines, places, sha256_of
 from losslake.questions.errors import UnknownName, near_numbers
 from losslake_schema.database import Release
 from losslake_schema.errors import UnknownRelease
-from losslake_service.files.conditions import Version
-from losslake_service.files.delivery import LakeFile
-from losslake_service.files.file_response import ServedFile
+from losslake_service.files.conditions import ServedFile, Version
 from losslake_service.kept import Kept
 
 
@@ -87,8 +83,8 @@ class ReleaseFiles:
         self.data_files = lake.files(release)
         self.collections = described.collections
         self.place_of = places(self.data_files)
-        self.files: Mapping[str, LakeFile] = {
-            self.place_of[file.path]: LakeFile(
+        self.files: Mapping[str, ServedFile] = {
+            self.place_of[file.path]: ServedFile(
                 file.path, file.bytes, Version(f'"{file.sha256}"', self.modified), PARQUET
             )
             for file in self.data_files
@@ -185,21 +181,18 @@ class RemoteDatabases:
 
     def __init__(self, lake: Lake) -> None:
         self._lake = lake
-        self._kept: OrderedDict[tuple[Path, int, int], ServedFile] = OrderedDict()
+        self._kept: Kept[ServedFile] = Kept(MOST_KEPT)
         self._building = threading.Lock()
 
     def served(self, release: Release, base_url: str) -> ServedFile:
-        """The file of a release for clients that reach this service at base_url; raises LakeBroken."""
+        """Return the file of a release for clients that reach this service at base_url; raises LakeBroken."""
         with self._building:
             path = remote_file(self._lake, release, f"{base_url}/hive/{release.number}")
             status = path.stat()
+
+            def described() -> ServedFile:
+                version = Version(f'"{sha256_of(path)}"', datetime.fromtimestamp(int(status.st_mtime), UTC))
+                return ServedFile(str(path), status.st_size, version, DUCKDB, "public, max-age=3600")
+
             # Another process may have built it anew, with other bytes.
-            key = (path, status.st_mtime_ns, status.st_size)
-            found = self._kept.get(key)
-            if found is None:
-                modified = datetime.fromtimestamp(int(status.st_mtime), UTC)
-                version = Version(f'"{sha256_of(path)}"', modified)
-                found = self._kept[key] = ServedFile(path, status.st_size, version, DUCKDB, "public, max-age=3600")
-                while len(self._kept) > MOST_KEPT:
-                    self._kept.popitem(last=False)
-        return found
+            return self._kept.get((path, status.st_mtime_ns, status.st_size), described)

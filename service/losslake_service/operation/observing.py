@@ -1,19 +1,22 @@
-"""Gives each request an id, and tells the log and the metrics what became of it."""
+"""Gives each request an id, and reports to the log and the metrics how it was answered."""
 
 from __future__ import annotations
 
+import itertools
+import re
+import secrets
 import time
 from collections.abc import Iterable
 
 import orjson
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
+from losslake_service.operation.logs import AnsweredRequest, RequestLines, current_request_id
 from losslake_service.operation.metrics import Metrics
-from losslake_service.operation.request_ids import HEADER, RequestIds, current_request_id
-from losslake_service.operation.request_lines import Answered, RequestLines
-from losslake_service.operation.zero_copy import ZERO_COPY
 
 UNMATCHED = "unmatched"
+_ID_HEADER = b"x-request-id"
+_VALID_ID = re.compile(rb"[A-Za-z0-9._:+/=@-]{1,128}")
 _NO_ANSWER = 500
 _FIRST_ERROR = 400
 _PROBLEM = (b"content-type", b"application/problem+json")
@@ -38,44 +41,59 @@ class ObserveRequests:
         request_id = self._ids.of(scope["headers"])
         scope.setdefault("state", {})["request_id"] = request_id
         current_request_id.set(request_id)
-        seen = _Seen(send, request_id)
+        sent = _Sent(send, request_id)
         self._metrics.in_flight += 1
         try:
-            await self._app(scope, receive, seen.send)
+            await self._app(scope, receive, sent.send)
         finally:
             self._metrics.in_flight -= 1
-            self._tell(scope, seen, request_id, time.perf_counter() - began)
+            self._report(scope, sent, time.perf_counter() - began)
 
-    def _tell(self, scope: Scope, seen: _Seen, request_id: str, seconds: float) -> None:
+    def _report(self, scope: Scope, sent: _Sent, seconds: float) -> None:
         method: str = scope["method"]
-        sent = 0 if method == "HEAD" else seen.bytes
-        self._metrics.count(self._routes.of(scope), method, seen.status, seconds, sent)
+        n_bytes = 0 if method == "HEAD" else sent.bytes
+        self._metrics.count(self._routes.of(scope), method, sent.status, seconds, n_bytes)
         client = scope.get("client")
         self._lines.log(
-            Answered(
-                request_id=request_id,
+            AnsweredRequest(
+                request_id=sent.request_id,
                 method=method,
                 path=scope["path"],
                 query=scope["query_string"],
-                status=seen.status,
-                bytes=sent,
+                status=sent.status,
+                bytes=n_bytes,
                 seconds=seconds,
                 client=client[0] if client else None,
-                release=seen.release,
-                problem=seen.problem,
+                release=sent.release,
+                problem=sent.problem,
             )
         )
 
 
-class _Seen:
+class RequestIds:
+    """Takes the id that came with a request, or makes one that no other process makes."""
+
+    def __init__(self) -> None:
+        self._process = secrets.token_hex(6)
+        self._next = itertools.count(1)
+
+    def of(self, headers: Iterable[tuple[bytes, bytes]]) -> str:
+        """Return the id of the request with these headers; one that isn't short and plain is replaced."""
+        for name, value in headers:
+            if name == _ID_HEADER and _VALID_ID.fullmatch(value):
+                return value.decode("ascii")
+        return f"{self._process}{next(self._next):08x}"
+
+
+class _Sent:
     """What goes by on its way to the client."""
 
-    __slots__ = ("_is_problem", "_request_id", "_send", "bytes", "problem", "release", "status")
+    __slots__ = ("_is_problem", "_send", "bytes", "problem", "release", "request_id", "status")
 
     def __init__(self, send: Send, request_id: str) -> None:
         self._send = send
-        self._request_id = request_id
         self._is_problem = False
+        self.request_id = request_id
         self.status = _NO_ANSWER
         self.bytes = 0
         self.release: str | None = None
@@ -85,9 +103,11 @@ class _Seen:
         if message["type"] == "http.response.start":
             headers = [*message.get("headers", ())]
             self.status = message["status"]
-            self.release = _release(headers)
+            self.release = next(
+                (value.decode("latin-1") for name, value in headers if name == b"losslake-release"), None
+            )
             self._is_problem = self.status >= _FIRST_ERROR and _PROBLEM in headers
-            headers.append((HEADER, self._request_id.encode()))
+            headers.append((_ID_HEADER, self.request_id.encode()))
             message = {**message, "headers": headers}
         elif message["type"] == "http.response.body":
             body = message.get("body", b"")
@@ -95,8 +115,6 @@ class _Seen:
             if self._is_problem:
                 self.problem = _kind(body)
                 self._is_problem = False
-        elif message["type"] == ZERO_COPY:
-            self.bytes += message.get("count") or 0
         await self._send(message)
 
 
@@ -107,7 +125,7 @@ class _Routes:
         self._learnt: dict[str, str] = {}
 
     def of(self, scope: Scope) -> str:
-        """The route by which the application found its answer, or had found it when the answer comes from a cache."""
+        """Return the route by which the application found its answer, or had found it when a cache answers."""
         route = getattr(scope.get("route"), "path", None) or scope["state"].get("route")
         path = scope["path"]
         if not isinstance(route, str):
@@ -117,12 +135,8 @@ class _Routes:
         return route
 
 
-def _release(headers: Iterable[tuple[bytes, bytes]]) -> str | None:
-    return next((value.decode("latin-1") for name, value in headers if name == b"losslake-release"), None)
-
-
 def _kind(body: bytes) -> str | None:
-    """The kind of a problem document: the last part of its type."""
+    """Return the kind of a problem document: the last part of its type."""
     try:
         return str(orjson.loads(body)["type"]).rpartition(":")[2]
     except (orjson.JSONDecodeError, KeyError, TypeError):

@@ -4,28 +4,26 @@ from __future__ import annotations
 
 import asyncio
 import os
-from collections.abc import AsyncIterator, Callable, Mapping, Sequence
+from collections.abc import AsyncIterator, Callable, Iterator, Mapping, Sequence
 from contextlib import asynccontextmanager, suppress
 from typing import Any
 
 from anyio.to_thread import current_default_thread_limiter
 from fastapi import FastAPI, Response
 from starlette.middleware import Middleware
-from starlette.types import ASGIApp
+from starlette.middleware.errors import ServerErrorMiddleware
 from uvicorn.middleware.proxy_headers import ProxyHeadersMiddleware
 
 from losslake.lake.store.folder import FolderStore
 from losslake.questions.releases import Releases
+from losslake_service.operation.browser_headers import BrowserHeaders
 from losslake_service.operation.compression import Compress
-from losslake_service.operation.cross_origin import CrossOrigin
-from losslake_service.operation.logs import log_format
+from losslake_service.operation.logs import RequestLines, log_format
 from losslake_service.operation.metrics import Metrics
 from losslake_service.operation.observing import ObserveRequests
 from losslake_service.operation.rate_limits import LimitRates, RateLimit
 from losslake_service.operation.readiness import Check, newest_release_is_readable, readiness
-from losslake_service.operation.request_bodies import LimitBodies
-from losslake_service.operation.request_lines import RequestLines
-from losslake_service.operation.security_headers import SecurityHeaders
+from losslake_service.operation.request_limits import LimitRequests
 from losslake_service.settings import Settings
 
 _METRICS_TYPE = "text/plain; version=0.0.4; charset=utf-8"
@@ -64,36 +62,26 @@ def operate(
     if lines is None:
         is_told = settings.log_level in ("debug", "info")
         lines = RequestLines(log_format(settings) if is_told else "off")
-    around = [*middlewares(settings, metrics, lines), *inner(metrics)]
-    build = app.build_middleware_stack
-
-    def build_all() -> ASGIApp:
-        """Around Starlette's own stack, so that answers to errors of ours go through them too."""
-        stack = build()
-        for middleware in reversed(around):
-            stack = middleware.cls(stack, *middleware.args, **middleware.kwargs)
-        return stack
-
-    app.build_middleware_stack = build_all  # type: ignore[method-assign]
+    # Innermost, although Starlette has one outermost: so the answers to faults of ours go through all others too.
+    faults = Middleware(ServerErrorMiddleware, handler=app.exception_handlers.get(Exception))
+    for middleware in reversed([*_middlewares(settings, metrics, lines), *inner(metrics), faults]):
+        app.add_middleware(middleware.cls, *middleware.args, **middleware.kwargs)
     _while_running(app, metrics, releases)
     return metrics
 
 
-def middlewares(settings: Settings, metrics: Metrics, lines: RequestLines) -> list[Middleware]:
-    """What requests go through, outermost first; what is switched off isn't there, and costs nothing."""
-    found: list[Middleware] = []
+def _middlewares(settings: Settings, metrics: Metrics, lines: RequestLines) -> Iterator[Middleware]:
+    """Yield what requests go through, outermost first; what is switched off isn't there, and costs nothing."""
     if settings.trusted_proxies:
-        found.append(Middleware(ProxyHeadersMiddleware, [*settings.trusted_proxies]))
-    found += [Middleware(ObserveRequests, metrics, lines), Middleware(SecurityHeaders)]
+        yield Middleware(ProxyHeadersMiddleware, [*settings.trusted_proxies])
+    yield Middleware(ObserveRequests, metrics, lines)
     # Before the limits: a page must be able to read that it asked too often.
-    if settings.cors_origins:
-        found.append(Middleware(CrossOrigin, settings.cors_origins))
+    yield Middleware(BrowserHeaders, settings.cors_origins)
     if settings.rate_limit:
-        found.append(Middleware(LimitRates, RateLimit(settings.rate_limit, settings.rate_burst)))
-    found.append(Middleware(LimitBodies, settings.request_body_bytes, settings.request_seconds))
+        yield Middleware(LimitRates, RateLimit(settings.rate_limit, settings.rate_burst))
+    yield Middleware(LimitRequests, settings.request_head_bytes, settings.request_body_bytes, settings.request_seconds)
     if settings.compression:
-        found.append(Middleware(Compress, settings.compression_least_bytes))
-    return found
+        yield Middleware(Compress, settings.compression_least_bytes)
 
 
 def _metrics_path(metrics: Metrics, releases: Releases) -> Any:

@@ -5,14 +5,14 @@ from __future__ import annotations
 import ipaddress
 import math
 import time
-from collections import OrderedDict
 from collections.abc import Callable
 from dataclasses import dataclass
 from functools import lru_cache
 
+from cachetools import LRUCache
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
-from losslake_service.operation.refusals import refuse
+from losslake_service.problems import problem
 
 EXEMPT = frozenset({"/healthz", "/readyz", "/metrics"})
 MOST_CLIENTS = 100_000
@@ -46,9 +46,8 @@ class RateLimit:
         self.burst = burst
         self._seconds_each = 1 / rate
         self._seconds_all = burst / rate
-        self._most_clients = most_clients
         self._clock = clock
-        self._full_at: OrderedDict[str, float] = OrderedDict()
+        self._full_at: LRUCache[str, float] = LRUCache(most_clients)
 
     def take(self, client: str) -> Allowance:
         """Take a token from a client's bucket, if it has one."""
@@ -59,9 +58,6 @@ class RateLimit:
         if over > self._seconds_each * 1e-6:
             return Allowance(False, 0, over, full_at - now - self._seconds_each)
         self._full_at[client] = full_at
-        self._full_at.move_to_end(client)
-        if len(self._full_at) > self._most_clients:
-            self._full_at.popitem(last=False)
         return Allowance(True, math.floor(-over / self._seconds_each + 1e-6), 0.0, full_at - now)
 
     def __len__(self) -> int:
@@ -81,23 +77,25 @@ class LimitRates:
             await self._app(scope, receive, send)
             return
         allowance = self._limit.take(network_of(client[0]))
-        told = (
-            (b"ratelimit-limit", str(self._limit.burst).encode()),
-            (b"ratelimit-remaining", str(allowance.remaining).encode()),
-            (b"ratelimit-reset", str(math.ceil(allowance.full)).encode()),
-        )
+        left = {
+            "ratelimit-limit": str(self._limit.burst),
+            "ratelimit-remaining": str(allowance.remaining),
+            "ratelimit-reset": str(math.ceil(allowance.full)),
+        }
         if not allowance.is_allowed:
             seconds = math.ceil(allowance.retry)
             detail = f"too many requests from your address: ask again in {seconds} s, and not more often than that"
-            await refuse(scope, receive, send, "rate-limited", detail, (*told, (b"retry-after", str(seconds).encode())))
+            response = problem(scope, "rate-limited", detail, left | {"retry-after": str(seconds)})
+            await response(scope, receive, send)
             return
+        headers = [(name.encode(), value.encode()) for name, value in left.items()]
 
-        async def send_told(message: Message) -> None:
+        async def send_with_headers(message: Message) -> None:
             if message["type"] == "http.response.start":
-                message = {**message, "headers": [*message.get("headers", ()), *told]}
+                message = {**message, "headers": [*message.get("headers", ()), *headers]}
             await send(message)
 
-        await self._app(scope, receive, send_told)
+        await self._app(scope, receive, send_with_headers)
 
 
 @lru_cache(maxsize=4096)

@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-from collections import OrderedDict
 from dataclasses import dataclass
 from typing import Any, Protocol
 
+from cachetools import LRUCache
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
 from losslake.questions.releases import Releases
@@ -44,9 +44,7 @@ class AnswerCache:
     def __init__(self, app: ASGIApp, releases: Releases, most_bytes: int, counter: Counter) -> None:
         self.app = app
         self._releases = releases
-        self._most_bytes = most_bytes
-        self._bytes = 0
-        self._kept: OrderedDict[Key, _Kept] = OrderedDict()
+        self._kept: LRUCache[Key, _Kept] = LRUCache(most_bytes, lambda kept: kept.size)
         self._hits, self._misses = counter.labels("hit"), counter.labels("miss")
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
@@ -60,7 +58,6 @@ class AnswerCache:
             await self.app(scope, receive, self._keeping(key, send))
             return
         self._hits.inc()
-        self._kept.move_to_end(key)
         if known and is_known({"if-none-match": known}, kept.etag):
             await send(kept.known)
             await send({"type": "http.response.body", "body": b""})
@@ -110,12 +107,8 @@ class AnswerCache:
         about = [(name, value) for name, value in headers if name not in (b"content-length", b"content-type")]
         known: Message = {"type": "http.response.start", "status": 304, "headers": about}
         kept = _Kept(start, {"type": "http.response.body", "body": bytes(body.get("body", b""))}, etag, known)
-        replaced = self._kept.pop(key, None)
-        self._kept[key] = kept
-        self._bytes += kept.size - (replaced.size if replaced is not None else 0)
-        while self._bytes > self._most_bytes:
-            _, dropped = self._kept.popitem(last=False)
-            self._bytes -= dropped.size
+        if kept.size <= self._kept.maxsize:
+            self._kept[key] = kept
 
 
 def _header(headers: Headers, name: bytes) -> str | None:

@@ -19,8 +19,8 @@ from fastapi.responses import Response, StreamingResponse
 from starlette.concurrency import iterate_in_threadpool
 
 from losslake.output.answer import Answer
-from losslake_service.files.conditions import Version
-from losslake_service.files.file_response import FileAnswer, ServedFile
+from losslake_service.files.conditions import ServedFile, Version
+from losslake_service.files.file_response import FileAnswer
 from losslake_service.routes.validity import is_known
 
 LARGEST_AT_ONCE = 256 * 1024
@@ -99,7 +99,7 @@ def _from_file(request: Request, answer: Answer, output: Output, headers: dict[s
             headers["etag"] = _etag_of(hashlib.file_digest(path.open("rb"), "sha256"))
         version = Version(headers["etag"], _NO_DATE)
         asked = {name: value for name, value in request.headers.items() if name not in _ABOUT_DATES}
-        response = FileAnswer(ServedFile(path, path.stat().st_size, version, output.media_type), asked)
+        response = FileAnswer(ServedFile(name, path.stat().st_size, version, output.media_type), asked)
     finally:
         path.unlink()
     own = {name.lower().encode(): value.encode("latin-1") for name, value in headers.items()}

@@ -21,8 +21,8 @@ from losslake.lake.lake import Lake
 from losslake.lake.manifest import places, url_path
 from losslake_schema.errors import LakeBroken
 from losslake_service.app import create_app
-from losslake_service.files.conditions import Version
-from losslake_service.files.file_response import FileAnswer, ServedFile
+from losslake_service.files.conditions import ServedFile, Version
+from losslake_service.files.file_response import FileAnswer
 from tests.service.bulk.conftest import WORKLOADS
 
 
@@ -211,7 +211,7 @@ def test_a_file_that_is_cut_while_it_is_sent_ends_the_answer_and_not_the_process
 ) -> None:
     (tmp_path / "cut").write_bytes(bytes(1_500_000))
     version = Version('"cut"', odd_lake.release(1).created_at)
-    answer = FileAnswer(ServedFile(tmp_path / "cut", 1_500_000, version, "application/octet-stream"), {})
+    answer = FileAnswer(ServedFile(str(tmp_path / "cut"), 1_500_000, version, "application/octet-stream"), {})
     sent = []
 
     async def send(message: Message) -> None:
@@ -224,14 +224,15 @@ def test_a_file_that_is_cut_while_it_is_sent_ends_the_answer_and_not_the_process
 
 
 async def receive_nothing() -> Message:
-    return {"type": "http.disconnect"}
+    await asyncio.Event().wait()
+    raise AssertionError
 
 
 def test_a_large_file_arrives_whole(odd_lake: Lake, tmp_path: Path) -> None:
     content = bytes(range(256)) * 10_000
     (tmp_path / "large").write_bytes(content)
     version = Version('"large"', odd_lake.release(1).created_at)
-    served = ServedFile(tmp_path / "large", len(content), version, "application/octet-stream")
+    served = ServedFile(str(tmp_path / "large"), len(content), version, "application/octet-stream")
 
     async def application(scope: Scope, receive: Receive, send: Send) -> None:
         await FileAnswer(served, Headers(scope=scope))(scope, receive, send)

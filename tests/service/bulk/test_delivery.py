@@ -10,13 +10,13 @@ from pathlib import Path
 import httpx
 import pytest
 from fastapi.testclient import TestClient
-from starlette.types import Message
+from starlette.types import Message, Receive, Send
 
 from losslake.lake.lake import Lake
 from losslake_schema.errors import LakeBroken, LossLakeError
-from losslake_service.files import delivery as stored_answer
+from losslake_service.files import delivery
 from losslake_service.files.conditions import AnswerHead
-from losslake_service.files.delivery import StoredAnswer
+from losslake_service.files.delivery import ReadRange, stored_answer
 from tests.applications import without_sql
 from tests.servers.nginx import nginx_server
 from tests.servers.processes import free_port
@@ -57,6 +57,11 @@ CONFIGURATION = {
 async def never() -> Message:
     await asyncio.Event().wait()
     raise AssertionError
+
+
+async def answer(part: range, read: ReadRange, receive: Receive, send: Send) -> None:
+    response = await stored_answer(AnswerHead(200, {}, part), part, read, "f")
+    await response(SCOPE, receive, send)
 
 
 def client_of(lake: Lake, **settings: object) -> TestClient:
@@ -115,15 +120,15 @@ def test_a_file_that_is_gone_is_unavailable(remote_lake: Lake, tmp_path: Path, m
     data = empty_handed.store.read(gone)
     empty_handed.store.delete([gone])
     try:
-        answer = client_of(empty_handed).get("/data/1/goals.parquet")
-        assert (answer.status_code, answer.json()["type"]) == (503, "urn:losslake:problem:lake-unavailable")
+        told = client_of(empty_handed).get("/data/1/goals.parquet")
+        assert (told.status_code, told.json()["type"]) == (503, "urn:losslake:problem:lake-unavailable")
     finally:
         empty_handed.store.put(gone, data)
 
 
 @pytest.mark.parametrize("part", [range(1000), range(7), range(8, 16), range(13, 1000), range(999, 1000)], ids=str)
 def test_a_long_file_comes_in_pieces(part: range, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(stored_answer, "CHUNK_BYTES", 8)
+    monkeypatch.setattr(delivery, "CHUNK_BYTES", 8)
     sent: list[bytes] = []
 
     async def read(start: int, stop: int) -> bytes:
@@ -133,12 +138,12 @@ def test_a_long_file_comes_in_pieces(part: range, monkeypatch: pytest.MonkeyPatc
     async def send(message: Message) -> None:
         sent.append(message.get("body", b""))
 
-    asyncio.run(StoredAnswer(AnswerHead(200, {}, part), read, "f")(SCOPE, never, send))
+    asyncio.run(answer(part, read, never, send))
     assert b"".join(sent) == DATA[part.start : part.stop]
 
 
 def test_nothing_more_is_fetched_for_a_client_that_left(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(stored_answer, "CHUNK_BYTES", 8)
+    monkeypatch.setattr(delivery, "CHUNK_BYTES", 8)
     fetched: list[int] = []
     leaves = asyncio.Event()
 
@@ -156,12 +161,12 @@ def test_nothing_more_is_fetched_for_a_client_that_left(monkeypatch: pytest.Monk
         await leaves.wait()
         return {"type": "http.disconnect"}
 
-    asyncio.run(StoredAnswer(AnswerHead(200, {}, range(1000)), read, "f")(SCOPE, receive, send))
+    asyncio.run(answer(range(1000), read, receive, send))
     assert 5 < len(fetched) < 12
 
 
 def test_a_store_that_fails_in_the_middle_ends_the_answer(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(stored_answer, "CHUNK_BYTES", 8)
+    monkeypatch.setattr(delivery, "CHUNK_BYTES", 8)
     sent: list[bytes] = []
 
     async def read(start: int, stop: int) -> bytes:
@@ -173,7 +178,7 @@ def test_a_store_that_fails_in_the_middle_ends_the_answer(monkeypatch: pytest.Mo
         sent.append(message.get("body", b""))
 
     with pytest.raises(LakeBroken, match="the store failed"):
-        asyncio.run(StoredAnswer(AnswerHead(200, {}, range(1000)), read, "f")(SCOPE, never, send))
+        asyncio.run(answer(range(1000), read, never, send))
     assert b"".join(sent) == DATA[: len(b"".join(sent))]
 
 

@@ -16,8 +16,8 @@ from fastapi.testclient import TestClient
 
 from losslake.lake.lake import Lake
 from losslake.questions.releases import Releases
+from losslake_service.operation.logs import RequestLines
 from losslake_service.operation.operate import operate
-from losslake_service.operation.request_lines import RequestLines
 from losslake_service.settings import Settings
 from tests.service.running import Running, served
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from losslake_service.operation.security_headers import POLICY
+from losslake_service.operation.browser_headers import POLICY
 from tests.service.operating.conftest import Make
 
 PAGE = "https://page.example"

@@ -13,16 +13,22 @@ import pytest
 from hypothesis import example, given
 from hypothesis import strategies as st
 
-from losslake_service.operation.logs import JsonLines, TextLines, timestamp
-from losslake_service.operation.request_ids import RequestIds, current_request_id
-from losslake_service.operation.request_lines import Answered, RequestLines
+from losslake_service.operation.logs import (
+    AnsweredRequest,
+    JsonLines,
+    RequestLines,
+    TextLines,
+    current_request_id,
+    timestamp,
+)
+from losslake_service.operation.observing import RequestIds
 from tests.service.operating.conftest import BODY, Make
 from tests.service.running import Running
 
 
 def line_of(form: str, path: str, query: bytes, client: str) -> bytes:
     written: list[bytes] = []
-    answered = Answered("id", "GET", path, query, 200, 1, 0.1, client, None, None)
+    answered = AnsweredRequest("id", "GET", path, query, 200, 1, 0.1, client, None, None)
     RequestLines(form, written.append).log(answered)  # type: ignore[arg-type]
     (line,) = written
     return line
@@ -129,7 +135,7 @@ def test_whatever_is_asked_for_is_one_line_of_bounded_length(path: str, query: b
 
 def test_nothing_is_written_when_lines_are_off() -> None:
     written: list[bytes] = []
-    RequestLines("off", written.append).log(Answered("", "GET", "/", b"", 200, 0, 0, None, None, None))
+    RequestLines("off", written.append).log(AnsweredRequest("", "GET", "/", b"", 200, 0, 0, None, None, None))
     assert written == []
 
 

@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 from starlette.types import Message
 
-from losslake_service.operation.request_bodies import LimitBodies
+from losslake_service.operation.request_limits import LimitRequests
 from tests.service.operating.conftest import Make
 
 
@@ -47,8 +47,8 @@ def answered(receive: Any, most_seconds: float = 5.0) -> list[Message]:
     async def send(message: Message) -> None:
         sent.append(message)
 
-    scope = {"type": "http", "method": "POST", "path": "/", "headers": []}
-    asyncio.run(LimitBodies(app, 1000, most_seconds)(scope, receive, send))
+    scope = {"type": "http", "method": "POST", "path": "/", "query_string": b"", "headers": []}
+    asyncio.run(LimitRequests(app, 1000, 1000, most_seconds)(scope, receive, send))
     return sent
 
 
