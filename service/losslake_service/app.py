@@ -20,6 +20,7 @@ from losslake_service.routes.answer_cache import AnswerCache
 from losslake_service.routes.figures.paths import add_figures
 from losslake_service.routes.openapi import describe
 from losslake_service.routes.papers.paths import add_papers
+from losslake_service.routes.readiness import newest_release_is_readable, readiness
 from losslake_service.routes.route import add_question
 from losslake_service.routes.sandboxing import KeptSandbox
 from losslake_service.routes.sql_paths import sql_paths
@@ -62,9 +63,9 @@ def create_app(lake: Lake, settings: Settings | None = None) -> FastAPI:
     add_papers(app, releases, renderer)
     app.include_router(pages)
     answer_with_problems(app)
-    checks = {"sql": sandbox.check} if sandbox is not None else {}
-    cache = partial(_answer_cache, settings, releases)
-    metrics = operate(app, settings, releases, checks=checks, inner=cache)
+    sql_check = {"sql": sandbox.check} if sandbox is not None else {}
+    app.include_router(readiness({"release": newest_release_is_readable(releases), **sql_check}))
+    metrics = operate(app, settings, releases, inner=partial(_answer_cache, settings, releases))
     app.state.sql = None
     if sandbox is not None:
         app.state.sql = SqlStatements(sandbox.sandbox, metrics)

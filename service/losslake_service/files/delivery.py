@@ -11,7 +11,6 @@ from concurrent.futures import ThreadPoolExecutor
 from dataclasses import replace
 from functools import partial
 from itertools import pairwise
-from typing import Literal, Protocol
 from urllib.parse import quote
 
 from fastapi import Request
@@ -30,110 +29,97 @@ CHUNK_BYTES = 1 << 21
 """At most two of them are in memory for a client. They lie on a grid, as the blocks that are kept do."""
 NGINX_PLACE = "/stored-data/"
 """The location of nginx below which the paths of a lake's files are; of strangers' requests it gives nothing."""
-_AT_ONCE = 32
-_WHOLE_OR_PART = (200, 206)
+Delivery = Callable[[ServedFile, Request], Awaitable[Response]]
+"""Answers a request for a data file; ranges and conditions hold in the same way whatever the delivery.
+
+Raises LakeBroken, and HTTPException for 412 and 416.
+"""
 ReadRange = Callable[[int, int], Awaitable[bytes]]
 """Gives the bytes of a file from one position up to another; raises OSError."""
-
-
-class Delivery(Protocol):
-    """Answers requests for data files. Ranges and conditions hold in the same way whatever the delivery."""
-
-    async def answer(self, file: ServedFile, request: Request) -> Response:
-        """The response; raises LakeBroken, and HTTPException for 412 and 416."""
-
-
-class FromFolder:
-    """The service sends the files of a folder."""
-
-    def __init__(self, store: Store) -> None:
-        self._store = store
-
-    async def answer(self, file: ServedFile, request: Request) -> Response:
-        local = self._store.local(file.path, file.size)
-        return FileAnswer(replace(file, path=str(local)), request.headers)
-
-
-class FromBucket:
-    """The service fetches the files and passes them on."""
-
-    def __init__(self, store: BucketStore) -> None:
-        self._store = store
-        # Of its own: who waits for the store must keep nobody from computing.
-        self._threads = ThreadPoolExecutor(_AT_ONCE, "delivers")
-
-    async def answer(self, file: ServedFile, request: Request) -> Response:
-        async def read(start: int, stop: int) -> bytes:
-            fetch = partial(self._store.range, file.path, file.size, start, stop)
-            return await asyncio.get_running_loop().run_in_executor(self._threads, fetch)
-
-        head = answer_head(file, request.headers)
-        part = head.part if request.method != "HEAD" else range(0)
-        return await stored_answer(head, part, read, self._store.name_of(file.path))
-
-
-class ByRedirect:
-    """Who asks is sent to the store with a URL that is signed for some minutes."""
-
-    def __init__(self, bucket: Bucket, seconds: int) -> None:
-        self._bucket = bucket
-        self._seconds = seconds
-
-    async def answer(self, file: ServedFile, request: Request) -> Response:
-        head = answer_head(file, request.headers)
-        if head.status not in _WHOLE_OR_PART:
-            return _without_bytes(head)
-        # A signature is for one method.
-        method: Literal["GET", "HEAD"] = "HEAD" if request.method == "HEAD" else "GET"
-        url = await asyncio.to_thread(self._bucket.signed_url, file.path, self._seconds, method)
-        return RedirectResponse(url, 307, {"cache-control": "private, no-store", "referrer-policy": "no-referrer"})
-
-
-class ByNginx:
-    """nginx in front of the service sends the files, from a folder or by a signed URL of the store."""
-
-    def __init__(self, direct: Delivery, bucket: Bucket | None, seconds: int) -> None:
-        """direct: for conditions that nginx would judge by its own idea of the file's version."""
-        self._direct = direct
-        self._bucket = bucket
-        self._seconds = seconds
-
-    async def answer(self, file: ServedFile, request: Request) -> Response:
-        if "if-match" in request.headers or "if-unmodified-since" in request.headers:
-            return await self._direct.answer(file, request)
-        head = answer_head(file, request.headers)
-        if head.status not in _WHOLE_OR_PART:
-            return _without_bytes(head)
-        headers = {name: value for name, value in head.headers.items() if not name.startswith("content-")}
-        headers["x-accel-redirect"] = NGINX_PLACE + quote(file.path)
-        if self._bucket is not None:
-            headers["x-store-url"] = await asyncio.to_thread(self._bucket.signed_url, file.path, self._seconds)
-        return Response(headers=headers, media_type=file.media_type)
+_AT_ONCE = 32
+_WHOLE_OR_PART = (200, 206)
 
 
 def delivery_of(lake: Lake, settings: Settings) -> Delivery:
-    """The delivery that is set; raises LossLakeError where the lake's files can't be had so."""
-    store = lake.store
+    """Return the delivery that is set; raises LossLakeError where the lake's files can't be had so."""
+    store, way = lake.store, settings.data_delivery
     if not isinstance(store, BucketStore):
-        if settings.data_delivery == "redirect":
+        if way == "redirect":
             raise LossLakeError(
                 f"data_delivery = redirect needs a lake whose files are in a bucket, and those of {lake} are in a "
                 "folder: set it to proxy or nginx"
             )
-        from_folder = FromFolder(store)
-        return ByNginx(from_folder, None, 0) if settings.data_delivery == "nginx" else from_folder
-    from_bucket = FromBucket(store)
-    if settings.data_delivery == "redirect":
+        return _by_nginx(_from_folder(store), None, 0) if way == "nginx" else _from_folder(store)
+    if way == "redirect":
         endpoint = settings.data_url_endpoint
-        bucket = Bucket(store.url, endpoint) if endpoint else store.bucket
-        return ByRedirect(bucket, settings.data_url_seconds)
-    if settings.data_delivery == "nginx":
-        return ByNginx(from_bucket, store.bucket, settings.data_url_seconds)
-    return from_bucket
+        return _by_redirect(Bucket(store.url, endpoint) if endpoint else store.bucket, settings.data_url_seconds)
+    if way == "nginx":
+        return _by_nginx(_from_bucket(store), store.bucket, settings.data_url_seconds)
+    return _from_bucket(store)
 
 
-def _without_bytes(head: AnswerHead) -> Response:
-    return Response(status_code=head.status, headers=dict(head.headers))
+def _from_folder(store: Store) -> Delivery:
+    """The service sends the files of a folder."""
+
+    async def deliver(file: ServedFile, request: Request) -> Response:
+        local = store.local(file.path, file.size)
+        return FileAnswer(replace(file, path=str(local)), request.headers)
+
+    return deliver
+
+
+def _from_bucket(store: BucketStore) -> Delivery:
+    """The service fetches the files and passes them on."""
+    # Threads of its own: who waits for the store must keep nobody from computing.
+    threads = ThreadPoolExecutor(_AT_ONCE, "delivers")
+
+    async def deliver(file: ServedFile, request: Request) -> Response:
+        async def read(start: int, stop: int) -> bytes:
+            fetch = partial(store.range, file.path, file.size, start, stop)
+            return await asyncio.get_running_loop().run_in_executor(threads, fetch)
+
+        head = answer_head(file, request.headers)
+        part = head.part if request.method != "HEAD" else range(0)
+        return await stored_answer(head, part, read, store.name_of(file.path))
+
+    return deliver
+
+
+def _by_redirect(bucket: Bucket, seconds: int) -> Delivery:
+    """Who asks is sent to the store with a URL that is signed for some minutes."""
+
+    async def deliver(file: ServedFile, request: Request) -> Response:
+        head = answer_head(file, request.headers)
+        if head.status not in _WHOLE_OR_PART:
+            return Response(status_code=head.status, headers=head.headers)
+        # A signature is for one method.
+        url = await asyncio.to_thread(
+            bucket.signed_url, file.path, seconds, "HEAD" if request.method == "HEAD" else "GET"
+        )
+        return RedirectResponse(url, 307, {"cache-control": "private, no-store", "referrer-policy": "no-referrer"})
+
+    return deliver
+
+
+def _by_nginx(direct: Delivery, bucket: Bucket | None, seconds: int) -> Delivery:
+    """nginx in front of the service sends the files, from a folder or by a signed URL of the store.
+
+    direct: for conditions that nginx would judge by its own idea of the file's version.
+    """
+
+    async def deliver(file: ServedFile, request: Request) -> Response:
+        if "if-match" in request.headers or "if-unmodified-since" in request.headers:
+            return await direct(file, request)
+        head = answer_head(file, request.headers)
+        if head.status not in _WHOLE_OR_PART:
+            return Response(status_code=head.status, headers=head.headers)
+        headers = {name: value for name, value in head.headers.items() if not name.startswith("content-")}
+        headers["x-accel-redirect"] = NGINX_PLACE + quote(file.path)
+        if bucket is not None:
+            headers["x-store-url"] = await asyncio.to_thread(bucket.signed_url, file.path, seconds)
+        return Response(headers=headers, media_type=file.media_type)
+
+    return deliver
 
 
 async def stored_answer(head: AnswerHead, part: range, read: ReadRange, name: str) -> Response:

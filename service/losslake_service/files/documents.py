@@ -1,16 +1,14 @@
-"""A document of a release as a response.
+"""Answers about a release that is downloaded: its documents, and its folders as pages of links.
 
-The address of this service, for documents that name their files by URL.
-The release that a request for bulk download names.
-A folder as a page of links, for people and for `wget -r`: below its heading all links are relative.
+The pages are for people and for `wget -r`: below the heading all links are relative. Some documents name their files by
+URL, and so need the address of this service.
 """
 
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
-from urllib.parse import quote
 
 from fastapi import Request
 from fastapi.responses import Response
@@ -81,20 +79,12 @@ async def opened(request: Request, number: str) -> ReleaseFiles:
 
 
 @dataclass(frozen=True)
-class _Row:
-    link: str
-    name: str
-    size: int | None
-
-
-@dataclass(frozen=True)
 class _Folder:
-    rows: Sequence[_Row]
+    rows: Sequence[Entry]
     has_parent: bool
 
 
-def listing(title: str, entries: Iterable[Entry], has_parent: bool) -> str:
-    """The page; names are shown as they are, percent signs included."""
-    rows = [_Row(f"./{quote(entry.name, safe='/=')}", entry.name, entry.size) for entry in entries]
+def listing(title: str, entries: Sequence[Entry], has_parent: bool) -> str:
+    """Return a folder as a page of links; names are shown as they are, percent signs included."""
     description = f"{title}: Parquet files and the documents beside them, to be downloaded with any tool."
-    return bare_page("listing.html", title, description, _Folder(rows, has_parent))
+    return bare_page("listing.html", title, description, _Folder(entries, has_parent))

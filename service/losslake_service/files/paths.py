@@ -155,7 +155,7 @@ async def get_data(
     wanted = _asked_place(_raw_place(request, files, "/data/"))
     served = files.files.get(wanted)
     if served is not None:
-        return await _delivery(request).answer(served, request)
+        return await _delivery(request)(served, request)
     if wanted in files.folders:
         title = f"Files of release {files.release.number}" + (f": {wanted}" if wanted else "")
         return HTMLResponse(listing(title, files.folders[wanted], has_parent=True))
@@ -175,7 +175,7 @@ async def get_hive(request: Request, release: _Release, place: _Place) -> Respon
     served = files.files.get(wanted)
     if served is None:
         raise nothing_at(files, place)
-    return await _delivery(request).answer(served, request)
+    return await _delivery(request)(served, request)
 
 
 def _add_document(place: str, description: str, media_type: str) -> None:

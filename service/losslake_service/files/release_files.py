@@ -1,16 +1,17 @@
 """What a release offers for download, by place: data files, and documents beside them. Nothing else can be reached.
 
-What a release says of itself, to people and to machines, without its files of studies.
-The DuckDB files that read this service over HTTP, one per release and address of the service.
+Beside it, the DuckDB files that read this service over HTTP, one per release and address of the service.
 """
 
 from __future__ import annotations
 
 import hashlib
 import threading
+from collections import defaultdict
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from datetime import UTC, datetime
+from urllib.parse import quote
 
 import pyarrow as pa
 
@@ -69,6 +70,10 @@ class Entry:
 
     name: str
     size: int | None
+
+    @property
+    def link(self) -> str:
+        return f"./{quote(self.name, safe='/=')}"
 
 
 class ReleaseFiles:
@@ -150,27 +155,21 @@ def document(text: str, place: str, modified: datetime) -> Document:
 
 
 def _folders(sizes: Mapping[str, int], texts: Mapping[str, Document]) -> Mapping[str, Sequence[Entry]]:
-    """The entries of each folder, folders first; a folder's place ends in a slash, that of the release is empty."""
+    """Return the entries of each folder, folders first; a folder's place ends in a slash, the release's is empty."""
     every: dict[str, int | None] = {**sizes, **{place: len(text.content) for place, text in texts.items()}}
     every[CROISSANT_PLACE] = None
-    found: dict[str, dict[str, Entry]] = {"": {}}
+    folders: dict[str, set[Entry]] = defaultdict(set)
     for place, size in every.items():
-        folder, _, name = place.rpartition("/")
-        _entries(found, f"{folder}/" if folder else "")[name] = Entry(name, size)
+        *above, name = place.split("/")
+        entry = Entry(name, size)
+        while entry not in (entries := folders["".join(f"{part}/" for part in above)]):
+            entries.add(entry)
+            if above:
+                entry = Entry(f"{above.pop()}/", None)
     return {
-        folder: tuple(sorted(entries.values(), key=lambda entry: (not entry.name.endswith("/"), entry.name)))
-        for folder, entries in found.items()
+        folder: tuple(sorted(entries, key=lambda entry: (not entry.name.endswith("/"), entry.name)))
+        for folder, entries in folders.items()
     }
-
-
-def _entries(found: dict[str, dict[str, Entry]], folder: str) -> dict[str, Entry]:
-    """The entries of a folder, which is made with those above it if it isn't there."""
-    entries = found.get(folder)
-    if entries is None:
-        entries = found[folder] = {}
-        above, _, name = folder[:-1].rpartition("/")
-        _entries(found, f"{above}/" if above else "")[f"{name}/"] = Entry(f"{name}/", None)
-    return entries
 
 
 DUCKDB = "application/vnd.duckdb.file"

@@ -5,9 +5,8 @@ from __future__ import annotations
 import os
 import platform
 import threading
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from contextlib import suppress
-from importlib.metadata import PackageNotFoundError, version
 from pathlib import Path
 
 from prometheus_client import CollectorRegistry, Counter, Gauge, Histogram, Metric, generate_latest
@@ -15,6 +14,7 @@ from prometheus_client.multiprocess import MultiProcessCollector
 
 from losslake.lake.store.store import Traffic
 from losslake.questions.releases import Releases
+from losslake_service.version import VERSION
 
 FOLDER = "PROMETHEUS_MULTIPROC_DIR"
 """Variable with the folder in which worker processes put their numbers side by side; unset for a single process."""
@@ -29,8 +29,8 @@ class Metrics:
     def __init__(self) -> None:
         self.registry = CollectorRegistry()
         self.in_flight = 0
-        self._requests = Counter(
-            "losslake_requests", "Requests that were answered.", ("route", "method", "status"), registry=self.registry
+        self._requests = self._counter(
+            "losslake_requests", "Requests that were answered.", ("route", "method", "status")
         )
         self._seconds = Histogram(
             "losslake_request_seconds",
@@ -39,23 +39,18 @@ class Metrics:
             buckets=_BOUNDS,
             registry=self.registry,
         )
-        self._sent = Counter(
-            "losslake_sent_bytes", "Bytes of answers' bodies, as sent.", ("route",), registry=self.registry
+        self._sent = self._counter("losslake_sent_bytes", "Bytes of answers' bodies, as sent.", ("route",))
+        self.answer_cache = self._counter(
+            "losslake_answer_cache", "Looks into the answer cache: hit or miss.", ("outcome",)
         )
-        self.answer_cache = Counter(
-            "losslake_answer_cache", "Looks into the answer cache: hit or miss.", ("outcome",), registry=self.registry
+        self.sql_statements = self._counter(
+            "losslake_sql_statements", "Strangers' SQL statements by outcome.", ("outcome",)
         )
-        self.sql_statements = Counter(
-            "losslake_sql_statements", "Strangers' SQL statements by outcome.", ("outcome",), registry=self.registry
-        )
-        self._store_bytes = Counter(
-            "losslake_store_fetched_bytes", "Bytes that came from the lake's bucket.", registry=self.registry
-        )
-        self._store_cache = Counter(
+        self._store_bytes = self._counter("losslake_store_fetched_bytes", "Bytes that came from the lake's bucket.")
+        self._store_cache = self._counter(
             "losslake_store_cache",
             "Blocks and files of the lake's bucket that were wanted: kept here (hit), or fetched (miss).",
             ("outcome",),
-            registry=self.registry,
         )
         self._traffic = Traffic()
         self._looking = threading.Lock()
@@ -65,16 +60,11 @@ class Metrics:
             "losslake_newest_release", "The newest release that every worker answers from.", "livemin"
         )
         self._memory = self._gauge("losslake_resident_bytes", "Memory of the worker processes together.", "livesum")
-        self._workers = self._gauge("losslake_workers", "Worker processes.", "livesum")
-        self._build = Gauge(
-            "losslake_build",
-            "Always 1; the labels say what is running.",
-            ("version", "python"),
-            multiprocess_mode="livemax",
-            registry=self.registry,
+        self._gauge("losslake_workers", "Worker processes.", "livesum").set(1)
+        build = self._gauge(
+            "losslake_build", "Always 1; the labels say what is running.", "livemax", ("version", "python")
         )
-        self._build.labels(_version(), platform.python_version()).set(1)
-        self._workers.set(1)
+        build.labels(VERSION, platform.python_version()).set(1)
         self._children: dict[tuple[str, str, int], tuple[Counter, Histogram, Counter]] = {}
 
     def count(self, route: str, method: str, status: int, seconds: float, sent: int) -> None:
@@ -117,8 +107,11 @@ class Metrics:
         _OfAllWorkers(together, folder)  # type: ignore[no-untyped-call]
         return generate_latest(together)
 
-    def _gauge(self, name: str, what: str, mode: str) -> Gauge:
-        return Gauge(name, what, multiprocess_mode=mode, registry=self.registry)  # type: ignore[arg-type]
+    def _counter(self, name: str, what: str, labels: Sequence[str] = ()) -> Counter:
+        return Counter(name, what, labels, registry=self.registry)
+
+    def _gauge(self, name: str, what: str, mode: str, labels: Sequence[str] = ()) -> Gauge:
+        return Gauge(name, what, labels, multiprocess_mode=mode, registry=self.registry)  # type: ignore[arg-type]
 
     def _resolved(self, route: str, method: str, status: int) -> tuple[Counter, Histogram, Counter]:
         label = method if method in _METHODS else "other"
@@ -137,8 +130,8 @@ class _OfAllWorkers(MultiProcessCollector):
 
     def collect(self) -> Iterable[Metric]:
         files = [str(file) for file in Path(self._path).glob("*.db") if _has_a_size(file)]
-        found: Iterable[Metric] = self.merge(files, accumulate=True)  # type: ignore[no-untyped-call]
-        return found
+        merged: Iterable[Metric] = self.merge(files, accumulate=True)  # type: ignore[no-untyped-call]
+        return merged
 
 
 def _has_a_size(file: Path) -> bool:
@@ -170,10 +163,3 @@ def _resident_bytes() -> int:
     with suppress(OSError):
         return int(Path("/proc/self/statm").read_text().split()[1]) * _PAGE
     return 0
-
-
-def _version() -> str:
-    try:
-        return version("losslake")
-    except PackageNotFoundError:
-        return "0"

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import os
-from collections.abc import AsyncIterator, Callable, Iterator, Mapping, Sequence
+from collections.abc import AsyncIterator, Callable, Iterator, Sequence
 from contextlib import asynccontextmanager, suppress
 from typing import Any
 
@@ -22,7 +22,6 @@ from losslake_service.operation.logs import RequestLines, log_format
 from losslake_service.operation.metrics import Metrics
 from losslake_service.operation.observing import ObserveRequests
 from losslake_service.operation.rate_limits import LimitRates, RateLimit
-from losslake_service.operation.readiness import Check, newest_release_is_readable, readiness
 from losslake_service.operation.request_limits import LimitRequests
 from losslake_service.settings import Settings
 
@@ -38,16 +37,14 @@ def operate(
     settings: Settings,
     releases: Releases,
     *,
-    checks: Mapping[str, Check] | None = None,
     inner: Callable[[Metrics], Sequence[Middleware]] = lambda _: (),
     lines: RequestLines | None = None,
 ) -> Metrics:
-    """Have the application operated by these settings; to be called once, when its own paths are all there.
+    """Have the application operated by these settings; to be called once, before it starts.
 
-    Adds /readyz and /metrics and keeps `releases` up to date while the application runs.
+    Adds /metrics, and keeps `releases` up to date while the application runs.
 
     Args:
-        checks: what else /readyz looks at, by name.
         inner: what is between compression and the application: a cache of finished answers. It sees requests that were
             admitted, with the application's own entity tags, and answers that are not coded yet.
         lines: where the lines of requests go; default: to standard error, as the settings say.
@@ -55,13 +52,15 @@ def operate(
     Returns:
         The metrics, for what the application itself counts; they are in `app.state.metrics` as well.
     """
-    metrics = Metrics()
-    app.state.metrics = metrics
-    app.include_router(readiness({"release": newest_release_is_readable(releases), **(checks or {})}))
-    app.add_api_route("/metrics", _metrics_path(metrics, releases), include_in_schema=False)
+    metrics = app.state.metrics = Metrics()
+
+    @app.get("/metrics", include_in_schema=False)
+    def get_metrics() -> Response:
+        metrics.refresh(releases)
+        return Response(metrics.text(), media_type=_METRICS_TYPE)
+
     if lines is None:
-        is_told = settings.log_level in ("debug", "info")
-        lines = RequestLines(log_format(settings) if is_told else "off")
+        lines = RequestLines(log_format(settings) if settings.log_level in ("debug", "info") else "off")
     # Innermost, although Starlette has one outermost: so the answers to faults of ours go through all others too.
     faults = Middleware(ServerErrorMiddleware, handler=app.exception_handlers.get(Exception))
     for middleware in reversed([*_middlewares(settings, metrics, lines), *inner(metrics), faults]):
@@ -82,14 +81,6 @@ def _middlewares(settings: Settings, metrics: Metrics, lines: RequestLines) -> I
     yield Middleware(LimitRequests, settings.request_head_bytes, settings.request_body_bytes, settings.request_seconds)
     if settings.compression:
         yield Middleware(Compress, settings.compression_least_bytes)
-
-
-def _metrics_path(metrics: Metrics, releases: Releases) -> Any:
-    def get_metrics() -> Response:
-        metrics.refresh(releases)
-        return Response(metrics.text(), media_type=_METRICS_TYPE)
-
-    return get_metrics
 
 
 def _while_running(app: FastAPI, metrics: Metrics, releases: Releases) -> None:

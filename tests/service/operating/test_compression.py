@@ -12,9 +12,17 @@ from hypothesis import given
 from hypothesis import strategies as st
 from starlette.types import Message
 
-from losslake_service.operation.compression import Compress
-from losslake_service.operation.content_codings import CODINGS, Coding, encoded, encoder, preferred
-from losslake_service.operation.entity_tags import as_asked, with_suffix, without_suffix
+from losslake_service.operation.compression import (
+    CODINGS,
+    Coding,
+    Compress,
+    Encoder,
+    encoded,
+    known_tag,
+    preferred,
+    with_suffix,
+    without_suffix,
+)
 from tests.service.operating.conftest import BODY, Make
 
 ZSTD = bytes.fromhex("28b52ffd")
@@ -68,7 +76,7 @@ def test_any_header_is_understood_somehow(header: bytes) -> None:
 
 @given(st.lists(st.binary(max_size=3000), max_size=5), st.sampled_from(CODINGS))
 def test_pieces_and_wholes_decode_to_what_went_in(pieces: list[bytes], coding: Coding) -> None:
-    coder = encoder(coding)
+    coder = Encoder(coding)
     coded = b"".join(coder.piece(piece, is_last=False) for piece in pieces) + coder.piece(b"", is_last=True)
     assert decoded(coding, coded) == b"".join(pieces)
     assert decoded(coding, encoded(coding, b"".join(pieces))) == b"".join(pieces)
@@ -116,7 +124,7 @@ def test_the_tag_that_was_given_is_known_again(operated: Make, coding: str) -> N
     ],
 )
 def test_a_304_names_a_tag_that_the_client_has(asked: bytes, coding: Coding | None, expected: bytes) -> None:
-    assert as_asked(b'"abc"', [asked], coding) == expected
+    assert known_tag(b'"abc"', asked, coding) == expected
 
 
 def test_only_the_suffix_of_a_coding_is_taken_off() -> None:

@@ -12,8 +12,8 @@ from fastapi.testclient import TestClient
 from losslake.lake.lake import Lake
 from losslake_ingest.run import ingest
 from losslake_service.app import create_app
-from losslake_service.operation import readiness as module
-from losslake_service.operation.readiness import readiness
+from losslake_service.routes import readiness as module
+from losslake_service.routes.readiness import readiness
 from tests.applications import without_sql
 
 
