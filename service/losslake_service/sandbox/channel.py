@@ -6,6 +6,8 @@ import json
 import socket
 import struct
 import time
+from collections.abc import Iterator
+from contextlib import contextmanager
 from typing import Any
 
 LONGEST_REQUEST = 4_000_000
@@ -57,25 +59,32 @@ def exactly(channel: socket.socket, length: int, deadline: float | None) -> byte
     return b"".join(parts)
 
 
-def bound(channel: socket.socket, deadline: float | None) -> None:
-    """Let a channel wait until then, on the clock of time.monotonic(); None: as long as before. Raises TimeoutError."""
-    if deadline is None:
-        return
-    remaining = deadline - time.monotonic()
-    if remaining <= 0:
-        raise TimeoutError
-    channel.settimeout(remaining)
+def send_all(channel: socket.socket, data: bytes, deadline: float | None) -> None:
+    """Send bytes as they are; raises ChannelClosed, and TimeoutError at the deadline."""
+    with _bounded(channel, deadline):
+        channel.sendall(data)
 
 
 def _some(channel: socket.socket, most: int, deadline: float | None) -> tuple[bytes, list[int]]:
-    bound(channel, deadline)
-    try:
+    with _bounded(channel, deadline):
         # A worker that sends files gets them closed: none are asked for when a deadline is set.
         part, files, _, _ = socket.recv_fds(channel, most, 0 if deadline is not None else 1)
+    if not part:
+        raise ChannelClosed("the other side has gone")
+    return part, files
+
+
+@contextmanager
+def _bounded(channel: socket.socket, deadline: float | None) -> Iterator[None]:
+    """Let the channel wait until then, None: as long as before; raises TimeoutError and ChannelClosed."""
+    if deadline is not None:
+        remaining = deadline - time.monotonic()
+        if remaining <= 0:
+            raise TimeoutError
+        channel.settimeout(remaining)
+    try:
+        yield
     except TimeoutError:
         raise
     except OSError as error:
         raise ChannelClosed(str(error)) from None
-    if not part:
-        raise ChannelClosed("the other side has gone")
-    return part, files

@@ -9,11 +9,12 @@ import resource
 import signal
 import struct
 import sys
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from dataclasses import dataclass, field
+from functools import partial
 from pathlib import Path
 
-from losslake_service.sandbox import landlock, seccomp
+from losslake_service.sandbox import kernel_filters
 from losslake_service.sandbox.errors import SqlLimits
 
 MEGABYTE = 1_000_000
@@ -55,13 +56,20 @@ def confine(limits: SqlLimits, serving_file: Path, data_files_root: Path | None)
     _drop_privileges(libc, serving_file, data_files_root, report)
     libc.prctl(_PR_SET_DUMPABLE, 0, 0, 0, 0)
     libc.prctl(_PR_SET_PDEATHSIG, signal.SIGKILL, 0, 0, 0)
-    _try(report, seccomp.is_supported(), "network and processes: none (seccomp)", seccomp.refuse_calls)
-    _try(
-        report,
-        landlock.version() > 0,
-        "files: read-only, and none but the release's (Landlock)",
-        lambda: landlock.read_only([serving_file, *([data_files_root] if data_files_root else []), *_DUCKDB_READS]),
-    )
+    readable = [serving_file, *([data_files_root] if data_files_root else []), *_DUCKDB_READS]
+    for is_offered, measure, enforce in (
+        (kernel_filters.has_seccomp(), "network and processes: none (seccomp)", kernel_filters.refuse_calls),
+        (
+            kernel_filters.landlock_version() > 0,
+            "files: read-only, and none but the release's (Landlock)",
+            partial(kernel_filters.allow_reading_only, readable),
+        ),
+    ):
+        if is_offered:
+            enforce()
+            report.in_force.append(measure)
+        else:
+            report.missing.append(f"{measure}: not offered by this system")
     return report
 
 
@@ -75,14 +83,6 @@ def allow_processor_seconds(seconds: float) -> None:
 def address_space(statm: int) -> int:
     """Bytes of address space that the process has; statm: its /proc/self/statm, opened before confinement."""
     return int(os.pread(statm, 100, 0).split()[0]) * resource.getpagesize()
-
-
-def _try(report: Confinement, is_offered: bool, what: str, measure: Callable[[], None]) -> None:
-    if is_offered:
-        measure()
-        report.in_force.append(what)
-    else:
-        report.missing.append(f"{what}: not offered by this system")
 
 
 def _limit_resources(limits: SqlLimits) -> None:

@@ -4,11 +4,12 @@ from __future__ import annotations
 
 import asyncio
 import concurrent.futures
-import dataclasses
 import json
 import logging
 import tempfile
 import threading
+from dataclasses import dataclass, replace
+from functools import partial
 from pathlib import Path
 from typing import BinaryIO, cast
 
@@ -51,20 +52,15 @@ class SqlSandbox:
     async def start(self, serving_file: Path, data_files: DataFiles) -> Confinement:
         """Have workers ready for a release; returns, and logs, what confines them. Raises SqlProblem."""
 
-        def warm() -> Worker:
-            return self._take(serving_file, data_files)
-
-        taken = await asyncio.gather(
-            *(asyncio.wrap_future(self._threads.submit(warm)) for _ in range(self.limits.workers)),
-            return_exceptions=True,
-        )
-        workers = [worker for worker in taken if isinstance(worker, Worker)]
-        for worker in workers:
-            self._give_back(worker)
-        for problem in taken:
-            if isinstance(problem, BaseException):
-                raise problem
-        confinement = workers[0].confinement
+        starting = (self._threads.submit(self._take, serving_file, data_files) for _ in range(self.limits.workers))
+        started = await asyncio.gather(*map(asyncio.wrap_future, starting), return_exceptions=True)
+        for worker in started:
+            if isinstance(worker, Worker):
+                self._give_back(worker)
+        for worker in started:
+            if isinstance(worker, BaseException):
+                raise worker
+            confinement = worker.confinement
         _log.info("SQL is confined: %s", "; ".join(confinement.in_force))
         for missing in confinement.missing:
             _log.warning("SQL is not confined by %s", missing)
@@ -96,8 +92,8 @@ class SqlSandbox:
         limits = self.limits
         _check_length(statement, parameters, limits)
         if most_rows is not None and most_rows < limits.result_rows:
-            limits = dataclasses.replace(limits, result_rows=most_rows)
-        job = _Job(self, serving_file, data_files, statement, parameters, limits)
+            limits = replace(limits, result_rows=most_rows)
+        job = _Job(serving_file, data_files, statement, parameters, limits)
         future = self._enqueue(job)
         has_expired = False
 
@@ -111,7 +107,10 @@ class SqlSandbox:
         except asyncio.CancelledError:
             if has_expired:
                 raise busy(limits, f"the statement waited {limits.waiting_seconds:g} s for its turn") from None
-            job.abandon()
+            with self._changing:
+                job.is_abandoned = True
+                if job.worker is not None:
+                    job.worker.kill()
             raise
         finally:
             waiting.cancel()
@@ -138,13 +137,38 @@ class SqlSandbox:
             if self._open_results >= limits.open_results:
                 raise busy(limits, f"{limits.open_results} results are being sent already")
             self._pending += 1
-            future = self._threads.submit(job.run)
+            future = self._threads.submit(self._run, job)
         future.add_done_callback(self._done)
         return future
 
     def _done(self, _: concurrent.futures.Future[SqlResult]) -> None:
         with self._changing:
             self._pending -= 1
+
+    def _run(self, job: _Job) -> SqlResult:
+        """Have a worker run a statement, and wait; raises SqlProblem."""
+        file = cast(BinaryIO, tempfile.TemporaryFile(buffering=0))  # noqa: SIM115  # the result keeps it open
+        try:
+            worker = self._take(job.serving_file, job.data_files)
+            try:
+                with self._changing:
+                    job.worker = worker
+                    if job.is_abandoned:
+                        worker.kill()
+                facts = worker.ask(job.statement, job.parameters, file.fileno(), job.limits)
+            finally:
+                with self._changing:
+                    job.worker = None
+                self._give_back(worker)
+            self._count_results(1)
+            return SqlResult(file, facts, partial(self._count_results, -1))
+        except (pa.ArrowException, OSError, KeyError, ValueError, TypeError) as error:
+            file.close()
+            _log.error("a worker for SQL wrote a result that can't be read: %s", error)
+            raise unavailable() from None
+        except BaseException:
+            file.close()
+            raise
 
     def _take(self, serving_file: Path, data_files: DataFiles) -> Worker:
         """A worker for this release, for the caller alone."""
@@ -187,78 +211,32 @@ class SqlSandbox:
             if self._spare is None and not self._is_closed:
                 self._spare = Worker(self._program)
 
-    def _result_opened(self) -> None:
+    def _count_results(self, change: int) -> None:
         with self._changing:
-            self._open_results += 1
-
-    def _result_closed(self) -> None:
-        with self._changing:
-            self._open_results -= 1
+            self._open_results += change
 
 
+@dataclass(eq=False)
 class _Job:
-    """One statement on its way through a thread of the sandbox."""
+    """One statement on its way through a thread of the sandbox; `worker`: the one that runs it now."""
 
-    def __init__(
-        self,
-        sandbox: SqlSandbox,
-        serving_file: Path,
-        data_files: DataFiles,
-        statement: str,
-        parameters: Parameters,
-        limits: SqlLimits,
-    ) -> None:
-        self._sandbox = sandbox
-        self._release = serving_file, data_files
-        self._asked = statement, parameters
-        self._limits = limits
-        self._changing = threading.Lock()
-        self._worker: Worker | None = None
-        self._is_abandoned = False
-
-    def run(self) -> SqlResult:
-        """Have a worker run it, and wait; raises SqlProblem."""
-        sandbox = self._sandbox
-        file = cast(BinaryIO, tempfile.TemporaryFile(buffering=0))  # noqa: SIM115  # the result keeps it open
-        try:
-            worker = sandbox._take(*self._release)
-            try:
-                with self._changing:
-                    self._worker = worker
-                    if self._is_abandoned:
-                        worker.kill()
-                facts = worker.ask(*self._asked, file.fileno(), self._limits)
-            finally:
-                with self._changing:
-                    self._worker = None
-                sandbox._give_back(worker)
-            sandbox._result_opened()
-            return SqlResult(file, facts, sandbox._result_closed)
-        except (pa.ArrowException, OSError, KeyError, ValueError, TypeError) as error:
-            file.close()
-            _log.error("a worker for SQL wrote a result that can't be read: %s", error)
-            raise unavailable() from None
-        except BaseException:
-            file.close()
-            raise
-
-    def abandon(self) -> None:
-        """Nobody waits for it any more: kill its worker."""
-        with self._changing:
-            self._is_abandoned = True
-            if self._worker is not None:
-                self._worker.kill()
+    serving_file: Path
+    data_files: DataFiles
+    statement: str
+    parameters: Parameters
+    limits: SqlLimits
+    worker: Worker | None = None
+    is_abandoned: bool = False
 
 
 def _check_length(statement: str, parameters: Parameters, limits: SqlLimits) -> None:
-    try:
-        length = len(statement.encode())
-        length_of_parameters = len(json.dumps(parameters, ensure_ascii=False).encode())
-    except UnicodeEncodeError:
-        raise SqlProblem(errors.ERROR, "the statement or a parameter holds half a character: send UTF-8") from None
-    if length > limits.statement_bytes:
-        detail = f"the statement has {length:,} bytes: at most {limits.statement_bytes:,} are taken"
-        raise SqlProblem(errors.NOT_ALLOWED, detail)
-    if length_of_parameters > limits.parameter_bytes:
-        detail = f"the parameters have {length_of_parameters:,} bytes: at most {limits.parameter_bytes:,} are taken"
-        raise SqlProblem(errors.NOT_ALLOWED, detail)
+    for what, text, most in (
+        ("statement has", statement, limits.statement_bytes),
+        ("parameters have", json.dumps(parameters, ensure_ascii=False), limits.parameter_bytes),
+    ):
+        try:
+            length = len(text.encode())
+        except UnicodeEncodeError:
+            raise SqlProblem(errors.ERROR, "the statement or a parameter holds half a character: send UTF-8") from None
+        if length > most:
+            raise SqlProblem(errors.NOT_ALLOWED, f"the {what} {length:,} bytes: at most {most:,} are taken")

@@ -12,10 +12,11 @@ import socket
 import struct
 import threading
 import time
-from collections import OrderedDict
+from functools import partial
 from typing import Protocol
 
-from losslake_service.sandbox.channel import ChannelClosed, bound, exactly
+from losslake_service.kept import Kept
+from losslake_service.sandbox.channel import ChannelClosed, exactly, send_all
 
 LONGEST_RANGE = 1 << 22
 """Bytes of one answer."""
@@ -74,9 +75,9 @@ class AnswersForFiles:
                 raise TimeoutError from None
             raise StoreAway(f"no answer for {path} in {deadline - began:.0f} s") from None
         except OSError as error:
-            _send(self._channel, _ANSWER.pack(_FAILED), deadline)
+            send_all(self._channel, _ANSWER.pack(_FAILED), deadline)
             raise StoreAway(str(error)) from None
-        _send(self._channel, _ANSWER.pack(number) + data, deadline)
+        send_all(self._channel, _ANSWER.pack(number) + data, deadline)
 
     def close(self) -> None:
         """Answer no more."""
@@ -99,7 +100,7 @@ class AsksForFiles:
         self._channel = channel
         self._asking = threading.Lock()
         self._sizes: dict[str, int] = {}
-        self._pieces: OrderedDict[tuple[str, int], bytes] = OrderedDict()
+        self._pieces: Kept[bytes] = Kept(_MOST_PIECES)
         self.has_failed = False
 
     def size(self, path: str) -> int | None:
@@ -113,31 +114,26 @@ class AsksForFiles:
         return found
 
     def read(self, path: str, start: int, stop: int) -> bytes:
-        """Some of the bytes of a file; raises OSError."""
+        """Return some of the bytes of a file; raises OSError.
+
+        DuckDB reads footers and short columns in many small ranges, which mostly lie in one piece: pieces are kept.
+        """
         if stop - start > _PIECE_BYTES:
-            parts = [
+            return b"".join(
                 self._range(path, begin, min(begin + LONGEST_RANGE, stop))
                 for begin in range(start, stop, LONGEST_RANGE)
-            ]
-        else:
-            parts = [
-                self._piece(path, number)[max(start - number * _PIECE_BYTES, 0) : stop - number * _PIECE_BYTES]
-                for number in range(start // _PIECE_BYTES, (stop - 1) // _PIECE_BYTES + 1)
-            ]
-        return parts[0] if len(parts) == 1 else b"".join(parts)
+            )
+        parts = []
+        for first in range(start - start % _PIECE_BYTES, stop, _PIECE_BYTES):
+            piece = self._pieces.get((path, first), partial(self._piece, path, first))
+            parts.append(piece[max(start - first, 0) : stop - first])
+        return b"".join(parts)
 
-    def _piece(self, path: str, number: int) -> bytes:
-        """A piece of a file: DuckDB reads footers and short columns in many small ranges, which mostly lie in one."""
-        kept = self._pieces.get((path, number))
-        if kept is None:
-            first, size = number * _PIECE_BYTES, self.size(path)
-            if size is None:
-                raise FileNotFoundError(path)
-            kept = self._pieces[path, number] = self._range(path, first, min(first + _PIECE_BYTES, size))
-            with self._asking:
-                while len(self._pieces) > _MOST_PIECES:
-                    self._pieces.popitem(last=False)
-        return kept
+    def _piece(self, path: str, first: int) -> bytes:
+        size = self.size(path)
+        if size is None:
+            raise FileNotFoundError(path)
+        return self._range(path, first, min(first + _PIECE_BYTES, size))
 
     def _range(self, path: str, start: int, stop: int) -> bytes:
         found, data = self._ask(path, start, stop)
@@ -151,7 +147,7 @@ class AsksForFiles:
             return _UNKNOWN, b""
         with self._asking:
             try:
-                _send(self._channel, _ASKED.pack(len(name), start, stop) + name, None)
+                send_all(self._channel, _ASKED.pack(len(name), start, stop) + name, None)
                 (found,) = _ANSWER.unpack(exactly(self._channel, _ANSWER.size, None))
                 data = exactly(self._channel, found, None) if stop and found > 0 else b""
             except ChannelClosed as error:
@@ -164,16 +160,6 @@ class AsksForFiles:
 
 
 def opened_pair(data: StoredData) -> tuple[AnswersForFiles, socket.socket]:
-    """The service's end, and the socket to give to the worker."""
+    """Return the service's end, and the socket to give to the worker."""
     ours, theirs = socket.socketpair()
     return AnswersForFiles(ours, data), theirs
-
-
-def _send(channel: socket.socket, message: bytes, deadline: float | None) -> None:
-    bound(channel, deadline)
-    try:
-        channel.sendall(message)
-    except TimeoutError:
-        raise
-    except OSError as error:
-        raise ChannelClosed(str(error)) from None

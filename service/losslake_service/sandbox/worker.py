@@ -10,11 +10,11 @@ import warnings
 from pathlib import Path
 from typing import Any
 
-from losslake_service.sandbox import seccomp
 from losslake_service.sandbox.admission import admit, allowed_functions
 from losslake_service.sandbox.channel import LONGEST_REQUEST, ChannelClosed, receive, send
 from losslake_service.sandbox.confinement import MEGABYTE, address_space, allow_processor_seconds, confine
 from losslake_service.sandbox.errors import SqlLimits, SqlProblem
+from losslake_service.sandbox.kernel_filters import refused_calls
 from losslake_service.sandbox.statement import Admission, OpenRelease, Suspect, warm_up, warm_up_stored_files
 from losslake_service.sandbox.stored_data import AsksForFiles
 
@@ -33,7 +33,7 @@ def main(admit: Admission) -> None:
     warnings.simplefilter("ignore")
     os.environ.clear()
     allowed_functions()
-    seccomp.refused_calls()
+    refused_calls()
     warm_up()
     try:
         _answer(channel, admit)
