@@ -31,7 +31,8 @@ class ObserveRequests:
         self._metrics = metrics
         self._lines = lines
         self._ids = RequestIds()
-        self._routes = _Routes()
+        # The templates of paths without parts to fill in, for answers that come from a cache.
+        self._learnt: dict[str, str] = {}
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         if scope["type"] != "http":
@@ -52,7 +53,7 @@ class ObserveRequests:
     def _report(self, scope: Scope, sent: _Sent, seconds: float) -> None:
         method: str = scope["method"]
         n_bytes = 0 if method == "HEAD" else sent.bytes
-        self._metrics.count(self._routes.of(scope), method, sent.status, seconds, n_bytes)
+        self._metrics.count(self._route(scope), method, sent.status, seconds, n_bytes)
         client = scope.get("client")
         self._lines.log(
             AnsweredRequest(
@@ -68,6 +69,16 @@ class ObserveRequests:
                 problem=sent.problem,
             )
         )
+
+    def _route(self, scope: Scope) -> str:
+        """Return the template of the path by which the application found its answer, or had found it."""
+        route = getattr(scope.get("route"), "path", None) or scope["state"].get("route")
+        path = scope["path"]
+        if not isinstance(route, str):
+            return self._learnt.get(path, UNMATCHED)
+        if route == path and len(self._learnt) < _MOST_LEARNT:
+            self._learnt[path] = route
+        return route
 
 
 class RequestIds:
@@ -116,23 +127,6 @@ class _Sent:
                 self.problem = _kind(body)
                 self._is_problem = False
         await self._send(message)
-
-
-class _Routes:
-    """The template of a request's path; those of paths without parts to fill in are learnt."""
-
-    def __init__(self) -> None:
-        self._learnt: dict[str, str] = {}
-
-    def of(self, scope: Scope) -> str:
-        """Return the route by which the application found its answer, or had found it when a cache answers."""
-        route = getattr(scope.get("route"), "path", None) or scope["state"].get("route")
-        path = scope["path"]
-        if not isinstance(route, str):
-            return self._learnt.get(path, UNMATCHED)
-        if route == path and len(self._learnt) < _MOST_LEARNT:
-            self._learnt[path] = route
-        return route
 
 
 def _kind(body: bytes) -> str | None:
