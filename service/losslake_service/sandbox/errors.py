@@ -1,7 +1,4 @@
-"""Why a statement has no result.
-
-What one stranger's statement may take, and how many of them there may be.
-"""
+"""What one stranger's statement may take, how many of them there may be, and why a statement has no result."""
 
 from __future__ import annotations
 
@@ -56,30 +53,23 @@ KINDS = {
 _INSTEAD = "ask for less, or download the release and ask it on your own machine"
 
 
+@dataclass(eq=False)
 class SqlProblem(LossLakeError):
     """A statement was refused, failed, or met a limit."""
 
-    def __init__(
-        self,
-        kind: str,
-        detail: str,
-        line: int | None = None,
-        column: int | None = None,
-        retry_after: int | None = None,
-    ) -> None:
-        """
-        Args:
-            kind: one of KINDS.
-            detail: one line: what is wrong and what to do; it names the limit that was met and its value.
-            line, column: where in the statement, from 1.
-            retry_after: in how many seconds to ask again.
-        """
-        super().__init__(detail)
-        self.kind = kind
-        self.detail = detail
-        self.line = line
-        self.column = column
-        self.retry_after = retry_after
+    kind: str
+    """One of KINDS."""
+    detail: str
+    """One line: what is wrong and what to do; it names the limit that was met and its value."""
+    line: int | None = None
+    """Where in the statement, from 1."""
+    column: int | None = None
+    """Where in that line, from 1."""
+    retry_after: int | None = None
+    """In how many seconds to ask again."""
+
+    def __str__(self) -> str:
+        return self.detail
 
 
 class AskerLeft(Exception):

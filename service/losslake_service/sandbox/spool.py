@@ -1,12 +1,10 @@
-"""A result on its way to a file: an Arrow IPC stream of bounded length.
-
-A statement's result, read from the file that a worker has written.
-"""
+"""A statement's result in a file, an Arrow IPC stream of bounded length: written by a worker, read by the service."""
 
 from __future__ import annotations
 
 import hashlib
 import os
+from bisect import bisect_right
 from collections import Counter
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
@@ -61,16 +59,12 @@ def spool(reader: pa.RecordBatchReader, file: int, most_rows: int, most_bytes: i
 
 
 def _rows_that_fit(batch: pa.RecordBatch, room: int) -> int:
-    """How many of the first rows take at most so many bytes."""
-    fits, too_many = 0, batch.num_rows + 1
-    guess = batch.num_rows
-    while too_many - fits > 1:
-        if pa.ipc.get_record_batch_size(batch.slice(0, guess)) <= room:
-            fits = guess
-        else:
-            too_many = guess
-        guess = (fits + too_many) // 2
-    return fits
+    """Return how many of the first rows take at most so many bytes."""
+    n_rows: int = batch.num_rows
+    if pa.ipc.get_record_batch_size(batch) <= room:
+        return n_rows
+    counts = range(1, n_rows + 1)
+    return bisect_right(counts, room, key=lambda count: pa.ipc.get_record_batch_size(batch.slice(0, count)))
 
 
 def _plain_schema(schema: pa.Schema) -> pa.Schema:

@@ -1,7 +1,4 @@
-"""A worker as the service sees it: a process that is started, confined to a release, asked, and killed in time.
-
-The data files of a release, as a worker for SQL gets to them.
-"""
+"""A worker as the service sees it: a process that is started, confined to a release, asked, and killed in time."""
 
 from __future__ import annotations
 
@@ -181,7 +178,7 @@ def _problem(reply: dict[str, Any], limits: SqlLimits) -> SqlProblem:
 
 
 class BucketData:
-    """Those of a release in a bucket, by ranges that are kept on this machine; see `StoredData`."""
+    """The data files of a release in a bucket, by ranges that are kept on this machine; see `StoredData`."""
 
     def __init__(self, lake: Lake, store: BucketStore, release: Release) -> None:
         self._lake = lake

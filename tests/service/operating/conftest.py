@@ -67,6 +67,10 @@ def application() -> FastAPI:
     def page() -> Response:
         return HTMLResponse("<!doctype html>")
 
+    @app.get("/readyz")
+    def readyz() -> str:
+        return "ready"
+
     @app.get("/studies/{name}")
     def study(name: str) -> str:
         logging.getLogger("service.test").warning("looking at\n%s", name)
