@@ -59,7 +59,8 @@ def reproduce(
     Each comes as an image, as a Vega-Lite specification, and as the numbers in it. What the lake lacks is said, in the
     figures too; 'losslake fetch shallue2018' gets all of it.
     """
-    from losslake.figures.papers.drawn import drawn_figure, how_to_get
+    from losslake.figures.papers.drawn import drawn_figure
+    from losslake.figures.papers.listing import how_to_get
     from losslake.figures.papers.paper import paper as paper_named
     from losslake.lake.lake import Lake
     from losslake.questions.release_view import ReleaseView

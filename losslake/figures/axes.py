@@ -32,6 +32,16 @@ class Scale:
     base: int | None = 2
     has_numbers: bool = False
 
+    @classmethod
+    def over(cls, rows: Iterable[Row], field: str, title: str, limits: Limits | None, base: int | None = 2) -> Scale:
+        """Return the axis of a field of rows. limits: default: what the rows need."""
+        if limits is None:
+            values = (row[field] for row in rows)
+            limits = (
+                linear_limits(values) if base is None else log_limits(values) if base == 2 else decade_limits(values)
+            )
+        return cls(field, limits, title, base)
+
     @property
     def scale(self) -> dict[str, Any]:
         """Vega-Lite's scale from one limit to the other."""

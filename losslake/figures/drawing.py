@@ -1,16 +1,28 @@
-"""What a chart is drawn from, and what comes of it; the series, panels and sentences that several charts need."""
+"""The kinds of figures, what each is drawn from, and what comes of it; the series and sentences that several need.
+
+Each kind is declared by a module of losslake.figures.charts.
+"""
 
 from __future__ import annotations
 
+import inspect
+import pkgutil
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
+from functools import cache
+from importlib import import_module
 from typing import Any
 
 import pyarrow as pa
 import pyarrow.compute as pc
+from pydantic import BaseModel
 
-from losslake.figures.layers import Links, Plot
-from losslake.figures.panel import Panel, Series, caption, grid_panels, single_panel
+from losslake.figures import charts
+from losslake.figures.figure import figure
+from losslake.figures.layers import Plot
+from losslake.figures.links import Links
+from losslake.figures.panel import Panel, Series, caption, columns_of, grid_panels, single_panel
+from losslake.figures.theme import Document
 from losslake.questions.release_view import ReleaseView
 from losslake.questions.selection import Goal
 from losslake.questions.workload_facts import workload_labels
@@ -44,14 +56,19 @@ class Drawing:
     def panel(self, title: str, subtitle: str = "", labels: Sequence[str] = (), explained: Sequence[str] = ()) -> Panel:
         """Return a panel as large as the figure leaves room for. labels: of the legend. explained: for the caption."""
         lines = self.caption(explained)
-        return single_panel(self.width, self.height, self.title or title, subtitle, labels, lines)
+        panel = single_panel(self.width, self.height, self.title or title, subtitle, labels, lines)
+        return replace(panel, links=self.links)
+
+    def grid(self, n_panels: int) -> Panel:
+        """Return a panel of several alike."""
+        return replace(grid_panels(self.width, n_panels, self.height), links=self.links)
 
     def panels(self, title: str, labels: Sequence[str], explained: Sequence[str]) -> dict[str, Panel]:
         """Return a panel for each workload, by its name. title: of a single one; labels, explained: as for `panel`."""
         names = workload_labels(self.facts["workloads"])
         if len(names.own) == 1:
             return {workload: self.panel(title, names.common, labels, explained) for workload in names.own}
-        grid = grid_panels(self.width, len(names.own), self.height)
+        grid = self.grid(len(names.own))
         return {workload: replace(grid, title=own, subtitle=names.common) for workload, own in names.own.items()}
 
     def series_by_workload(self) -> tuple[str, list[Series]]:
@@ -79,6 +96,53 @@ class Drawn:
         headings = [title or ("" if n > 1 else " ".join(first.heading)), f"{n} plots" if n > 1 else "", first.subtitle]
         heading = ", ".join(text for text in headings if text)
         return " ".join([f"{heading}.", *(self.summary or self.explained)])
+
+
+@dataclass(frozen=True)
+class Kind:
+    """A kind of figure.
+
+    answer: the path of the answer that it draws. draw: draws it; its docstring says what it shows.
+    defaults: of the answer's parameters where none of those in `unless` is given.
+    most_rows: of the answer; more could not be told apart. parameters: that only this kind has.
+    """
+
+    name: str
+    answer: str
+    draw: Callable[[Drawing], Drawn]
+    defaults: Mapping[str, Any] = field(default_factory=dict)
+    unless: tuple[str, ...] = ()
+    most_rows: int = 50_000
+    parameters: type[BaseModel] | None = None
+
+    @property
+    def doc(self) -> str:
+        """What the figure shows, in a sentence."""
+        return (inspect.getdoc(self.draw) or "").partition("\n\n")[0]
+
+    def with_defaults(self, parameters: BaseModel) -> BaseModel:
+        """Return the parameters, with the defaults of this kind."""
+        if set(self.unless) & parameters.model_fields_set:
+            return parameters
+        return parameters.model_copy(update=dict(self.defaults))
+
+    def specification(self, drawing: Drawing) -> Document:
+        """Return the figure as a Vega-Lite specification."""
+        drawn = self.draw(drawing)
+        lines = drawing.caption(drawn.explained)
+        if drawing.title and len(drawn.panels) > 1:
+            lines.insert(0, drawing.title)
+        columns = columns_of(drawing.width, len(drawn.panels))
+        return figure(
+            drawn.panels, columns, lines, drawing.width, drawn.shares_legend, drawn.description(drawing.title)
+        )
+
+
+@cache
+def kinds() -> tuple[Kind, ...]:
+    """Return every kind of figure, in the order of the modules' names."""
+    modules = sorted(module.name for module in pkgutil.iter_modules(charts.__path__))
+    return tuple(import_module(f"{charts.__name__}.{name}").KIND for name in modules)
 
 
 def where(rows: pa.Table, **values: object) -> pa.Table:

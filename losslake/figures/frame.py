@@ -15,9 +15,8 @@ class Frame:
     """A panel's axes and series. labels: of its series, in order. is_ordered: whether their colours show that order."""
 
     def __init__(self, panel: Panel, x: Scale, y: Scale, labels: Sequence[str], is_ordered: bool = False) -> None:
-        self.panel, self._x, self._y = panel, x, y
+        self.panel, self.x_axis, self.y_axis = panel, x, y
         self._has_names = any(labels)
-        self.x_scale = x.scale
         self.x = quantity(x.field, scale=x.scale, axis=x.axis(x.title, panel.width, X_EXTENT))
         self.y = self.y_of(y.field)
         self.place: dict[str, Channel] = {"x": self.x, "y": self.y}
@@ -30,8 +29,8 @@ class Frame:
 
     def y_of(self, field: str) -> Channel:
         """Return the channel of another field on the same axis."""
-        title = self._y.title if self.panel.y_title is None else self.panel.y_title
-        return quantity(field, scale=self._y.scale, axis=self._y.axis(title, self.panel.height, Y_EXTENT))
+        title = self.y_axis.title if self.panel.y_title is None else self.panel.y_title
+        return quantity(field, scale=self.y_axis.scale, axis=self.y_axis.axis(title, self.panel.height, Y_EXTENT))
 
     def tooltip(self, lines: Sequence[Channel]) -> dict[str, Any]:
         """Return what is said of a mark that is pointed at, after its series if that has a name."""
@@ -49,7 +48,9 @@ class Frame:
     def plot(self, layers: Iterable[Layer], nothing: str = "") -> Plot:
         """Return the layers, the lowest first, with the labels of axes. nothing: words in place of marks."""
         said = [words(nothing, self.panel)] if nothing else []
-        return layered([*layers, *said, *self._x.x_labels(self.panel), *self._y.y_labels(self.panel)], self.panel)
+        return layered(
+            [*layers, *said, *self.x_axis.x_labels(self.panel), *self.y_axis.y_labels(self.panel)], self.panel
+        )
 
 
 def legend(labels: Sequence[str], panel: Panel) -> dict[str, Any] | None:

@@ -1,22 +1,18 @@
-"""The layers that charts are made of: marks, the channels that show fields of rows, and links to pages."""
+"""The layers that charts are made of: marks, and the channels that show fields of their rows."""
 
 from __future__ import annotations
 
-import json
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any, Literal
-from urllib.parse import quote
 
 from losslake.figures import theme
-from losslake.figures.panel import HANGING, Panel, Row, Series, wrapped
+from losslake.figures.links import HREF, Transform
+from losslake.figures.panel import HANGING, Panel, Row, wrapped
 
 Mark = Literal["line", "point", "rule", "rect", "area", "text"]
 Channel = dict[str, Any]
 """Which field of its row a mark shows, and how: a part of Vega-Lite's `encoding`."""
-Transform = dict[str, Any]
-HREF = "href"
-"""The field that a link is computed into, in the browser: rows need not repeat what they share."""
 COUNT, DECIMAL = ",", ".6~g"
 """Formats of numbers in tooltips."""
 
@@ -46,48 +42,6 @@ BATCH_SIZE, STEPS, TRIAL = (
     tip("steps", "Steps to target", COUNT),
     tip("trial_id", "Trial"),
 )
-
-
-@dataclass(frozen=True)
-class Links:
-    """Where pages are. address: of the service; empty: where the figure is. release: the one that was asked for."""
-
-    address: str = ""
-    release: int | None = None
-
-    def to_trials(self, series: Sequence[Series]) -> Transform:
-        """Return the links of rows with series, batch_size and trial_id."""
-        return self._computed("trials", _by_label(series), "series", ("batch_size", "trial_id"))
-
-    def to_studies(self, series: Sequence[Series]) -> Transform:
-        """Return the links of rows with series and batch_size."""
-        return self._computed("studies", _by_label(series), "series", ("batch_size",))
-
-    def to_trials_of(self, workloads: Sequence[str]) -> Transform:
-        """Return the links of rows with workload, batch_size and trial_id."""
-        return self._computed("trials", {each: each for each in workloads}, "workload", ("batch_size", "trial_id"))
-
-    def _computed(self, page: str, workloads: Mapping[str, str], by: str, fields: Sequence[str]) -> Transform:
-        """workloads: by value of the field `by`."""
-        starts = [literal(f"{self.address}/{page}/{quote(each, safe='/')}/") for each in workloads.values()]
-        place = f"indexof({_array(map(literal, workloads))}, datum.{by})"
-        start = starts[0] if len(set(starts)) == 1 else f"{_array(starts)}[{place}]"
-        path = " + '/' + ".join(f"datum.{field}" for field in fields)
-        end = "" if self.release is None else f" + {literal(f'?release={self.release}')}"
-        return {"calculate": f"{start} + {path}{end}", "as": HREF}
-
-
-def _by_label(series: Sequence[Series]) -> dict[str, str]:
-    return {one.label: one.workload for one in series}
-
-
-def _array(items: Iterable[str]) -> str:
-    return f"[{', '.join(items)}]"
-
-
-def literal(text: str) -> str:
-    """Return a text as an expression has it, in ASCII: nothing in it ends the literal, whatever it holds."""
-    return json.dumps(text)
 
 
 @dataclass(frozen=True, eq=False)

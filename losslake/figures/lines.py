@@ -20,12 +20,12 @@ from losslake.figures.layers import (
     TRIAL,
     Channel,
     Layer,
-    Links,
     category,
     layer,
     quantity,
     tip,
 )
+from losslake.figures.links import Transform
 from losslake.figures.panel import Limits, Panel, Row, Series
 from losslake_schema.reached import Flags, Floats, Integers
 
@@ -104,8 +104,11 @@ def _lines(series: Series, is_log: bool) -> Lines:
     return Lines(step, value, np.diff(bounds), facts)
 
 
-def as_data(lines: Lines, frame: Frame, look: dict[str, Channel], is_clipped: bool) -> list[Layer]:
-    """Return lines by their steps and values; where those are few enough to be pointed at, each says its own."""
+def as_data(lines: Lines, frame: Frame, look: dict[str, Channel], linked: Transform | None) -> list[Layer]:
+    """Return lines by their steps and values; where those are few enough to be pointed at, each says its own.
+
+    look: colours and dashes. linked: to their trials.
+    """
     steps, values, ends = lines.step.tolist(), lines.value.tolist(), np.cumsum(lines.lengths)
     rows = [
         {**facts, "step": steps[start:end], "value": values[start:end]}
@@ -113,44 +116,34 @@ def as_data(lines: Lines, frame: Frame, look: dict[str, Channel], is_clipped: bo
     ]
     marks = frame.place | look
     # Each line that is clipped is rendered by itself, which takes ten times as long.
+    low, high = frame.y_axis.limits
+    is_clipped = frame.panel.x_limits is not None or bool(((lines.value < low) | (lines.value > high)).any())
     style = lines.style | {"clip": is_clipped}
     of_line = marks | {"detail": category("line")} | frame.tooltip([*lines.tooltip, *_LAST])
     layers = [layer(rows, "line", of_line, order=False, **style)]
     if len(lines.facts) <= _FEW and len(lines.step) <= _MOST_POINTED_AT:
         of_point = marks | frame.tooltip([*lines.tooltip, *_ITSELF])
         layers.append(layer(rows, "point", of_point, size=60, opacity=0, clip=is_clipped))
-    return [replace(each, transforms=[{"flatten": ["step", "value"]}]) for each in layers]
+    return [replace(each, transforms=[{"flatten": ["step", "value"]}]).linked(linked) for each in layers]
 
 
-def as_outlines(
-    lines: Lines, frame: Frame, look: dict[str, Channel], limits: tuple[Limits, Limits], is_log: bool
-) -> list[Layer]:
+def as_outlines(lines: Lines, frame: Frame, look: dict[str, Channel], linked: Transform | None) -> list[Layer]:
     """Return lines as shapes: one mark each, with nothing of its points but where they are on the plot.
 
-    limits: of x and y.
+    look: colours and dashes. linked: to their trials.
     """
-    panel = frame.panel
-    rows = outlines(lines, panel, to_px(limits[0], panel.width, is_log), to_px(limits[1], panel.height, is_up=True))
+    panel, x, y = frame.panel, frame.x_axis, frame.y_axis
+    across = to_px(x.limits, panel.width, is_log=x.base is not None)
+    rows = outlines(lines, panel, across, to_px(y.limits, panel.height, is_up=True))
     shape = {name: quantity(field, scale=None, axis=None) for name, field in (("x", "across"), ("y", "down"))}
     shape["shape"] = category("outline", scale=None)
     marks = shape | look | frame.tooltip([*lines.tooltip, *_LAST])
     # Shapes have no axes: those are of two marks that nobody sees.
-    corners: list[Row] = [{"step": step, "value": value} for step, value in zip(*limits, strict=True)]
+    corners: list[Row] = [{"step": step, "value": value} for step, value in zip(x.limits, y.limits, strict=True)]
     return [
         layer(corners, "point", frame.place, opacity=0, tooltip=None),
-        layer(rows, "point", marks, filled=False, size=_SIZE, clip=True, **lines.style),
+        layer(rows, "point", marks, filled=False, size=_SIZE, clip=True, **lines.style).linked(linked),
     ]
-
-
-def linked(layers: Sequence[Layer], lines: Lines, series: Sequence[Series], links: Links | None) -> list[Layer]:
-    """Return the layers of lines with links to their trials, computed before points are made of them."""
-    if links is None or not lines.facts or "trial_id" not in lines.facts[0]:
-        return list(layers)
-    if "workload" in lines.facts[0]:
-        computed = links.to_trials_of(sorted({facts["workload"] for facts in lines.facts}))
-    else:
-        computed = links.to_trials(series)
-    return [each.linked(computed) if "tooltip" in each.encoding else each for each in layers]
 
 
 def outlines(lines: Lines, panel: Panel, x: ToPx, y: ToPx) -> list[Row]:

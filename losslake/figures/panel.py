@@ -14,6 +14,7 @@ from typing import Any, Literal
 import pyarrow as pa
 
 from losslake.figures import theme
+from losslake.figures.links import Links, Transform
 
 Row = dict[str, Any]
 Limits = tuple[float, float]
@@ -49,7 +50,7 @@ class Panel:
     """The frame of a chart.
 
     width, height: of the plot in px, without axes. x_limits, y_limits: default: what the data need.
-    y_title: default: what the chart says. legend: where, if there are several series.
+    y_title: default: what the chart says. legend: where, if there are several series. links: to the explorer's pages.
     """
 
     title: str = ""
@@ -60,6 +61,15 @@ class Panel:
     y_limits: Limits | None = None
     y_title: str | None = None
     legend: LegendPlace = "bottom"
+    links: Links | None = None
+
+    def to_trials(self, series: Sequence[Series]) -> Transform | None:
+        """Return the links of rows with series, batch_size and trial_id; None without links."""
+        return self.links.to_trials({one.label: one.workload for one in series}) if self.links else None
+
+    def to_studies(self, series: Sequence[Series]) -> Transform | None:
+        """Return the links of rows with series and batch_size; None without links."""
+        return self.links.to_studies({one.label: one.workload for one in series}) if self.links else None
 
 
 def rows_of(series: Sequence[Series], columns: Collection[str]) -> Iterator[Row]:

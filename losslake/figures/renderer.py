@@ -16,8 +16,7 @@ import struct
 import subprocess
 import sys
 from concurrent.futures import ThreadPoolExecutor
-from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, BinaryIO
 
 from losslake_schema.errors import LossLakeError
 
@@ -27,7 +26,7 @@ if TYPE_CHECKING:
 MOST_WAITING = 32
 SECONDS_EACH = 20.0
 FIGURES_PER_PROCESS = 300
-RENDERED, FAILED = "rendered", "failed"
+_RENDERED, _FAILED = "rendered", "failed"
 _PROGRAM = "losslake.figures.renderer"
 _HEAD = struct.Struct("!8sdQ")
 _LONGEST = 512 * 1024 * 1024
@@ -70,7 +69,7 @@ class Renderer:
         self._n_waiting += 1
         try:
             loop = asyncio.get_running_loop()
-            return await loop.run_in_executor(self._thread, self._rendered, Message(ending, scale, specification))
+            return await loop.run_in_executor(self._thread, self._rendered, specification, ending, scale)
         finally:
             self._n_waiting -= 1
 
@@ -78,27 +77,34 @@ class Renderer:
         """End the process, once the figures that wait are rendered; another figure would start another one."""
         self._thread.submit(self._drop).result()
 
-    def _rendered(self, message: Message) -> bytes:
+    def _rendered(self, specification: bytes, ending: Rendered, scale: float) -> bytes:
         """Ask the process, in the one thread that does so; a new one, once more, if it has died meanwhile."""
-        for attempt in (1, 2):
-            process = self._process = self._process or _Process(self._seconds_each)
+        try:
+            kind, body = self._asked(specification, ending, scale)
+        except ConnectionError:
             try:
-                reply = process.ask(message)
-            except ConnectionError as error:
-                _log.warning("the process that renders figures died: %s", error)
-                self._drop()
-                if attempt == 1:
-                    continue
+                kind, body = self._asked(specification, ending, scale)
+            except ConnectionError:
                 raise RenderingFailed("the process that renders figures died twice") from None
-            except TimeoutError:
-                self._drop()
-                raise RenderingFailed(f"a figure took longer than {self._seconds_each:g} s") from None
-            if process.n_asked >= self._figures_per_process:
-                self._drop()
-            if reply.kind == RENDERED:
-                return reply.body
-            raise RenderingFailed(reply.body.decode("utf-8", "replace"))
-        raise AssertionError("unreachable")
+        if kind != _RENDERED:
+            raise RenderingFailed(body.decode("utf-8", "replace"))
+        return body
+
+    def _asked(self, specification: bytes, ending: Rendered, scale: float) -> tuple[str, bytes]:
+        """Return the reply of the process; raises ConnectionError if it has died."""
+        process = self._process = self._process or _Process(self._seconds_each)
+        try:
+            reply = process.ask(specification, ending, scale)
+        except ConnectionError as error:
+            _log.warning("the process that renders figures died: %s", error)
+            self._drop()
+            raise
+        except TimeoutError:
+            self._drop()
+            raise RenderingFailed(f"a figure took longer than {self._seconds_each:g} s") from None
+        if process.n_asked >= self._figures_per_process:
+            self._drop()
+        return reply
 
     def _drop(self) -> None:
         if self._process is not None:
@@ -119,53 +125,43 @@ class _Process:
                 start_new_session=True,
             )
         self._channel.settimeout(seconds)
+        self._stream = self._channel.makefile("rb")
         self.process_id = self._process.pid
         self.n_asked = 0
 
-    def ask(self, message: Message) -> Message:
+    def ask(self, specification: bytes, ending: Rendered, scale: float) -> tuple[str, bytes]:
         self.n_asked += 1
-        send(self._channel, message)
-        return receive(self._channel)
+        _send(self._channel, ending, scale, specification)
+        kind, _, body = _receive(self._stream)
+        return kind, body
 
     def end(self) -> None:
+        self._stream.close()
         self._channel.close()
         with contextlib.suppress(ProcessLookupError):
             self._process.kill()
         self._process.wait()
 
 
-@dataclass(frozen=True)
-class Message:
-    """kind: of the requested image, or of the reply. scale: of a PNG. body: specification, image, or why not."""
-
-    kind: Any
-    scale: float
-    body: bytes
-
-
-def send(channel: socket.socket, message: Message) -> None:
+def _send(channel: socket.socket, kind: str, scale: float, body: bytes) -> None:
     """Send a message; raises ConnectionError, and TimeoutError where the channel has a timeout."""
-    channel.sendall(_HEAD.pack(message.kind.encode(), message.scale, len(message.body)))
-    channel.sendall(message.body)
+    channel.sendall(_HEAD.pack(kind.encode(), scale, len(body)))
+    channel.sendall(body)
 
 
-def receive(channel: socket.socket) -> Message:
+def _receive(stream: BinaryIO) -> tuple[Any, float, bytes]:
     """Return the next message; raises ConnectionError, and TimeoutError where the channel has a timeout."""
-    kind, scale, length = _HEAD.unpack(_exactly(channel, _HEAD.size))
+    kind, scale, length = _HEAD.unpack(_exactly(stream, _HEAD.size))
     if length > _LONGEST:
         raise ConnectionError(f"a message of {length} bytes")
-    return Message(kind.rstrip(b"\0").decode("ascii", "replace"), scale, _exactly(channel, length))
+    return kind.rstrip(b"\0").decode("ascii", "replace"), scale, _exactly(stream, length)
 
 
-def _exactly(channel: socket.socket, length: int) -> bytes:
-    received = bytearray(length)
-    at = 0
-    while at < length:
-        size = channel.recv_into(memoryview(received)[at:])
-        if not size:
-            raise ConnectionError("the other side has gone")
-        at += size
-    return bytes(received)
+def _exactly(stream: BinaryIO, length: int) -> bytes:
+    received = stream.read(length)
+    if len(received) < length:
+        raise ConnectionError("the other side has gone")
+    return received
 
 
 def main() -> None:
@@ -174,6 +170,7 @@ def main() -> None:
     from losslake.figures.rendering import rendered
 
     channel = socket.socket(fileno=os.dup(0))
+    requests = channel.makefile("rb")
     nothing = os.open(os.devnull, os.O_RDWR)
     for stream in (0, 1, 2):
         os.dup2(nothing, stream)
@@ -181,14 +178,14 @@ def main() -> None:
     os.nice(_NICENESS)
     while True:
         try:
-            request = receive(channel)
+            ending, scale, specification = _receive(requests)
         except ConnectionError:
             return
         try:
-            reply = Message(RENDERED, request.scale, rendered(request.body, request.kind, request.scale))
+            kind, body = _RENDERED, rendered(specification, ending, scale)
         except Exception as error:  # noqa: BLE001  # whatever it is, the service has to say it in its log
-            reply = Message(FAILED, request.scale, f"{type(error).__name__}: {error}"[:1000].encode())
-        send(channel, reply)
+            kind, body = _FAILED, f"{type(error).__name__}: {error}"[:1000].encode()
+        _send(channel, kind, scale, body)
 
 
 if __name__ == "__main__":

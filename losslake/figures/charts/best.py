@@ -3,14 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from dataclasses import replace
 from typing import Any
 
 from losslake.figures import theme
-from losslake.figures.axes import Scale, linear_limits, log_limits
-from losslake.figures.drawing import Drawing, Drawn, ends_in_words, names_of, summary
+from losslake.figures.axes import Scale
+from losslake.figures.drawing import Drawing, Drawn, Kind, ends_in_words, names_of, summary
 from losslake.figures.frame import Frame
-from losslake.figures.kinds import Kind
-from losslake.figures.layers import BATCH_SIZE, COUNT, DECIMAL, Links, Plot, tip
+from losslake.figures.layers import BATCH_SIZE, COUNT, DECIMAL, Plot, tip
 from losslake.figures.panel import Panel, Series, rows_of
 
 _SMALL_POINT = 24
@@ -24,38 +24,33 @@ _TOOLTIP = [
 
 
 def draw(drawing: Drawing) -> Drawn:
-    """Draw the best value by batch size, a series for each workload."""
+    """The best value of a metric by batch size, within a budget.
+
+    A series for each workload.
+    """
     metric = drawing.facts["metric"]
     common, series = drawing.series_by_workload()
     explained = ["Points: the best value of any trial and evaluation."]
     panel = drawing.panel(f"Best {metric}{_budget(drawing.facts)}", common, names_of(series), explained)
-    chart = best_chart(series, panel, y_title=metric, links=drawing.links)
+    chart = best_chart(series, replace(panel, y_title=metric))
     return Drawn([chart], explained, summary=summary(series, lambda one: ends_in_words(one, "best_value")))
 
 
-KIND = Kind("best", "The best value of a metric by batch size, within a budget.", "/v1/best", draw)
+KIND = Kind("best", "/v1/best", draw)
 
 
-def best_chart(
-    series: Sequence[Series],
-    panel: Panel,
-    *,
-    y_title: str = "Best value",
-    is_ordered: bool = False,
-    links: Links | None = None,
-) -> Plot:
+def best_chart(series: Sequence[Series], panel: Panel, *, is_ordered: bool = False) -> Plot:
     """Return the best value by batch size, a line for each series.
 
     series: rows with batch_size and best_value; for tooltips, step and trial_id. is_ordered: whether the series have an
-    order, such as that of budgets, which their colours show. links: to the trials.
+    order, such as that of budgets, which their colours show.
     """
     rows = [row for row in rows_of(series, _COLUMNS) if "best_value" in row]
-    x_limits = panel.x_limits or log_limits(row["batch_size"] for row in rows)
-    y_limits = panel.y_limits or linear_limits(row["best_value"] for row in rows)
-    x, y = Scale("batch_size", x_limits, "Batch size"), Scale("best_value", y_limits, y_title, base=None)
+    x = Scale.over(rows, "batch_size", "Batch size", panel.x_limits)
+    y = Scale.over(rows, "best_value", "Best value", panel.y_limits, base=None)
     frame = Frame(panel, x, y, [one.label for one in series], is_ordered)
     points = frame.points(rows, _TOOLTIP, _SMALL_POINT if is_ordered else theme.POINT)
-    layers = [frame.lines(rows), points.linked(links.to_trials(series) if links else None)]
+    layers = [frame.lines(rows), points.linked(panel.to_trials(series))]
     return frame.plot(layers, "" if rows else "Nothing was measured within the budget.")
 
 

@@ -16,12 +16,12 @@ from pydantic import BaseModel, ConfigDict, Field
 from losslake.figures import theme
 from losslake.figures.axes import Scale, decade_limits, linear_limits
 from losslake.figures.charts.learning_rate_momentum import OUTCOMES
-from losslake.figures.drawing import Drawing, Drawn
+from losslake.figures.drawing import Drawing, Drawn, Kind
 from losslake.figures.frame import Frame, colour_scale, legend
-from losslake.figures.kinds import Kind
-from losslake.figures.layers import Channel, Links, Plot, category, layer
-from losslake.figures.lines import MOST_AS_DATA, as_data, as_outlines, lines_of, linked
-from losslake.figures.panel import Panel, Series, grid_panels
+from losslake.figures.layers import Channel, Plot, category, layer
+from losslake.figures.lines import MOST_AS_DATA, Lines, as_data, as_outlines, lines_of
+from losslake.figures.links import Transform
+from losslake.figures.panel import Panel, Series
 from losslake.questions.errors import BadParameter
 from losslake.questions.release_view import ReleaseView
 from losslake.questions.workload_facts import workload_labels
@@ -51,7 +51,7 @@ class CurveColours(BaseModel):
 
 
 def draw(drawing: Drawing) -> Drawn:
-    """Draw a panel for each metric."""
+    """The measurements of some trials, or of all trials of some studies: a plot for each metric."""
     parameters, rows = drawing.parameters, drawing.rows
     lines = _lines(rows, drawing.view)
     metrics = list(dict.fromkeys(line.metric for line in lines))
@@ -63,13 +63,20 @@ def draw(drawing: Drawing) -> Drawn:
     outcomes = _outcomes(rows, lines, drawing.view, parameters.target) if is_by_outcome else {}
     groups = _groups(lines, parameters.colour_by, outcomes)
     explained = _explained(drawing, lines)
-    charts = [_chart(drawing, lines, groups, metric, len(metrics), explained) for metric in metrics or [""]]
+    if len(metrics) > 1:
+        panel = replace(drawing.grid(len(metrics)), subtitle=groups.common, y_title="")
+        panels = {metric: replace(panel, title=metric) for metric in metrics}
+    else:
+        metric = metrics[0] if metrics else ""
+        panel = drawing.panel(metric, groups.common, groups.in_legend, explained)
+        panels = {metric: replace(panel, y_title=metric)}
+    drawn = _with_facts(rows, lines)
+    charts = [_chart(drawing, drawn, lines, groups, metric, panel) for metric, panel in panels.items()]
     return Drawn(charts, explained, shares_legend=True, summary=_summary(rows, lines, groups, explained))
 
 
 KIND = Kind(
     "curves",
-    "The measurements of some trials, or of all trials of some studies: a plot for each metric.",
     "/v1/curves",
     draw,
     defaults={"points": 50},
@@ -91,12 +98,10 @@ def curves_chart(
     series: Sequence[Series],
     panel: Panel,
     *,
-    y_title: str = "Value",
     is_log: bool = False,
     is_ordered: bool = False,
     looks: Mapping[str, Look] | None = None,
     target: float | None = None,
-    links: Links | None = None,
 ) -> Plot:
     """Return a line for each trial of each series, coloured by series.
 
@@ -104,7 +109,6 @@ def curves_chart(
     of each line the same, trial_id, batch_size, status and, where lines are of several, workload.
     is_log: steps on a logarithmic axis, where step 0 has no place. is_ordered: the series have an order, such as batch
     sizes, and colours that show it. looks: by label, in place of colours of the palette. target: a line across.
-    links: to the trials.
     Values that are not finite interrupt nothing and are not drawn. More than MOST_AS_DATA points are drawn as outlines.
     """
     lines = lines_of(series, is_log)
@@ -114,14 +118,10 @@ def curves_chart(
     y_limits = panel.y_limits or linear_limits(values)
     x = Scale("step", x_limits, "Steps", base=10 if is_log else None)
     labels = [one.label for one in series]
-    frame = Frame(panel, x, Scale("value", y_limits, y_title, base=None), labels, is_ordered)
+    frame = Frame(panel, x, Scale("value", y_limits, "Value", base=None), labels, is_ordered)
     look = _look(labels, panel, is_ordered, looks or {})
-    if len(lines.step) > MOST_AS_DATA:
-        layers = as_outlines(lines, frame, look, (x_limits, y_limits), is_log)
-    else:
-        is_outside = bool(((lines.value < y_limits[0]) | (lines.value > y_limits[1])).any())
-        layers = as_data(lines, frame, look, is_outside or panel.x_limits is not None)
-    layers = linked(layers, lines, series, links)
+    linked = _linked(lines, series, panel)
+    layers = (as_outlines if len(lines.step) > MOST_AS_DATA else as_data)(lines, frame, look, linked)
     if target is not None:
         across = {"y": frame.y_of("target")}
         layers.append(layer([{"target": target}], "rule", across, strokeDash=[5, 4], color=theme.FAINT, tooltip=None))
@@ -161,6 +161,16 @@ def _look(labels: Sequence[str], panel: Panel, is_ordered: bool, looks: Mapping[
     }
 
 
+def _linked(lines: Lines, series: Sequence[Series], panel: Panel) -> Transform | None:
+    """Return the links of lines to their trials; None without."""
+    if panel.links is None or not lines.facts or "trial_id" not in lines.facts[0]:
+        return None
+    if "workload" not in lines.facts[0]:
+        return panel.to_trials(series)
+    workloads = sorted({facts["workload"] for facts in lines.facts})
+    return panel.links.to_trials({workload: workload for workload in workloads}, by="workload")
+
+
 @dataclass(frozen=True)
 class _Line:
     """The rows start:end of an answer: those of one trial and metric. number: of the trial, for all of its metrics."""
@@ -182,25 +192,20 @@ def _lines(rows: pa.Table, view: ReleaseView) -> list[_Line]:
     differs = reduce(pc.or_, (pc.not_equal(rows[name][1:], rows[name][:-1]) for name in _KEYS))
     bounds = np.r_[0, np.flatnonzero(differs.to_numpy()) + 1, rows.num_rows]
     firsts = rows.select(_KEYS).take(bounds[:-1]).to_pylist()
-    statuses = _statuses({(row["workload"], row["batch_size"]) for row in firsts}, view)
     numbers: dict[tuple[str, int, int], int] = {}
     lines = []
     for row, start, end in zip(firsts, bounds[:-1].tolist(), bounds[1:].tolist(), strict=True):
         trial = row["workload"], row["batch_size"], row["trial_id"]
         number = numbers.setdefault(trial, len(numbers))
-        lines.append(_Line(*trial, row["metric"], statuses[trial], number, start, end))
+        lines.append(_Line(*trial, row["metric"], _status(view, *trial), number, start, end))
     return lines
 
 
-def _statuses(studies: set[tuple[str, int]], view: ReleaseView) -> dict[tuple[str, int, int], str]:
-    """Return the status of each trial of the studies."""
-    statuses = {}
-    for workload, size in studies:
-        facts, index = view.study(Study(Workload.parse(workload), size))
-        own = facts.rows_of(index)
-        for trial, status in zip(facts.trials.trial_id[own].tolist(), facts.trials.status[own].tolist(), strict=True):
-            statuses[workload, size, trial] = STATUSES[status]
-    return statuses
+def _status(view: ReleaseView, workload: str, batch_size: int, trial_id: int) -> str:
+    facts, index = view.study(Study(Workload.parse(workload), batch_size))
+    own = facts.rows_of(index)
+    place = own.start + np.searchsorted(facts.trials.trial_id[own], trial_id)
+    return STATUSES[facts.trials.status[place]]
 
 
 def _outcomes(rows: pa.Table, lines: Sequence[_Line], view: ReleaseView, target: float | None) -> dict[int, str]:
@@ -285,38 +290,37 @@ def _by_outcome(common: str, outcomes: Mapping[int, str], words: Mapping[str, st
 
 
 def _chart(
-    drawing: Drawing, lines: Sequence[_Line], groups: _Groups, metric: str, n: int, explained: Sequence[str]
+    drawing: Drawing, rows: pa.Table, lines: Sequence[_Line], groups: _Groups, metric: str, panel: Panel
 ) -> Plot:
-    panel = drawing.panel(metric, groups.common, groups.in_legend, explained)
-    if n > 1:
-        grid = grid_panels(drawing.width, n, drawing.height)
-        panel = replace(grid, title=metric, subtitle=groups.common, y_title="")
+    """rows: as `_with_facts` gives them."""
     own: dict[str, list[_Line]] = {name: [] for name in groups.names}
     for line in lines:
         if line.metric == metric:
             own[groups.by_number[line.number]].append(line)
-    workloads = {line.workload for line in lines}
-    workload = next(iter(workloads)) if len(workloads) == 1 else ""
+    workload = "" if "workload" in rows.column_names else lines[0].workload
     return curves_chart(
-        [_series(drawing.rows, members, name, workload) for name, members in own.items()],
+        [_series(rows, members, name, workload) for name, members in own.items()],
         panel if groups.in_legend else replace(panel, legend="none"),
-        y_title=metric,
         is_log=drawing.parameters.axis == "log",
         is_ordered=groups.is_ordered,
         looks=groups.looks,
         target=drawing.parameters.target,
-        links=drawing.links,
     )
 
 
 def _series(rows: pa.Table, lines: Sequence[_Line], label: str, workload: str) -> Series:
     """Return lines of one metric as a series. workload: of all of them; empty: each says its own."""
-    places = np.concatenate([np.zeros(0, np.int64), *(np.arange(line.start, line.end) for line in lines)])
+    parts = [rows.slice(line.start, line.end - line.start) for line in lines]
+    return Series(label, pa.concat_tables(parts or [rows.slice(0, 0)]), workload)
+
+
+def _with_facts(rows: pa.Table, lines: Sequence[_Line]) -> pa.Table:
+    """Return the rows with the number and the status of their trial; with its workload only where there are several."""
     which = np.repeat(np.arange(len(lines)), [line.end - line.start for line in lines])
-    names = ("number", "trial_id", "batch_size", "status", *(() if workload else ("workload",)))
-    facts = {name: pa.array([getattr(line, name) for line in lines]).take(pa.array(which)) for name in names}
-    columns = {name: rows[name].take(pa.array(places)) for name in ("step", "value")}
-    return Series(label, pa.table(columns | {"line": facts.pop("number")} | facts), workload)
+    numbers = np.array([line.number for line in lines], np.int64)[which]
+    statuses = pa.array([line.status for line in lines], pa.string()).take(pa.array(which))
+    rows = rows.append_column("line", pa.array(numbers)).append_column("status", statuses)
+    return rows.drop_columns("workload") if len({line.workload for line in lines}) == 1 else rows
 
 
 def _explained(drawing: Drawing, lines: Sequence[_Line]) -> list[str]:

@@ -5,17 +5,17 @@ from __future__ import annotations
 import math
 from collections.abc import Collection
 from dataclasses import dataclass, replace
+from operator import itemgetter
 from typing import Any
 
 import pyarrow as pa
 
 from losslake.figures import theme
 from losslake.figures.axes import Scale, decade_limits
-from losslake.figures.drawing import Drawing, Drawn, goal_text, where
+from losslake.figures.drawing import Drawing, Drawn, Kind, goal_text, where
 from losslake.figures.frame import Frame, legend
-from losslake.figures.kinds import Kind
-from losslake.figures.layers import DECIMAL, TRIAL, Layer, Links, Plot, category, layer, tip
-from losslake.figures.panel import Limits, Panel, Row, Series, grid_panels, rows_of
+from losslake.figures.layers import DECIMAL, TRIAL, Layer, Plot, category, layer, tip
+from losslake.figures.panel import Panel, Row, Series, rows_of
 from losslake.questions.errors import BadParameter
 from losslake.questions.workload_facts import workload_labels
 
@@ -54,7 +54,10 @@ OUTCOMES = (
 
 
 def draw(drawing: Drawing) -> Drawn:
-    """Draw a panel for each workload and batch size, all with the same axes."""
+    """Learning rate and momentum of every trial and what became of it: a plot for each batch size.
+
+    All plots have the same axes.
+    """
     labels = workload_labels(drawing.facts["workloads"])
     rows = _with_best(drawing.rows)
     keys = list(dict.fromkeys(zip(rows["workload"].to_pylist(), rows["batch_size"].to_pylist(), strict=True)))
@@ -68,45 +71,36 @@ def draw(drawing: Drawing) -> Drawn:
     # All panels have limits that hold all trials.
     rates = [value for value in rows["learning_rate"].to_pylist() if value is not None]
     dampings = [1 - (value or 0.0) for value in rows["momentum"].to_pylist()]
-    grid = grid_panels(drawing.width, len(keys), drawing.height)
-    grid = replace(grid, x_limits=decade_limits(rates), y_limits=decade_limits(dampings))
+    grid = replace(drawing.grid(len(keys)), x_limits=decade_limits(rates), y_limits=decade_limits(dampings))
     outcomes = set(rows["outcome"].to_pylist())
     charts = [
         learning_rate_momentum_chart(
             Series("", where(rows, workload=workload, batch_size=size), workload),
             replace(grid, title=f"Batch size {size}", subtitle=labels.own[workload]),
             outcomes=outcomes,
-            links=drawing.links,
         )
         for workload, size in keys
     ]
-    empty = [learning_rate_momentum_chart(Series("", rows), drawing.panel(goal, labels.common, (), explained))]
-    return Drawn(charts or empty, explained, shares_legend=True)
+    if not charts:
+        panel = replace(drawing.panel(goal, labels.common, (), explained), links=None)
+        charts = [learning_rate_momentum_chart(Series("", rows), panel)]
+    return Drawn(charts, explained, shares_legend=True)
 
 
-KIND = Kind(
-    "learning-rate-momentum",
-    "Learning rate and momentum of every trial and what became of it: a plot for each batch size.",
-    "/v1/analysis/metaparameter-map",
-    draw,
-)
+KIND = Kind("learning-rate-momentum", "/v1/analysis/metaparameter-map", draw)
 
 
-def learning_rate_momentum_chart(
-    series: Series, panel: Panel, *, outcomes: Collection[str] | None = None, links: Links | None = None
-) -> Plot:
+def learning_rate_momentum_chart(series: Series, panel: Panel, *, outcomes: Collection[str] | None = None) -> Plot:
     """Return a mark for each trial at learning rate and 1 - momentum, and lines of equal effective learning rate.
 
     series: rows with learning_rate, momentum (null: none), outcome (of OUTCOMES) and, for a ring around it, is_best;
-    for tooltips, steps, status and trial_id. links: to the trials.
+    for tooltips, steps, status and trial_id.
     outcomes: those that the legend names, where panels share it; default: those of the rows.
     Source: Shallue et al. 2019, figures 9 and 10.
     """
     rows = [row for row in map(_row, rows_of([series], _COLUMNS)) if row["rate"] > 0 and row["damping"] > 0]
-    x_limits = panel.x_limits or decade_limits(row["rate"] for row in rows)
-    y_limits = panel.y_limits or decade_limits(row["damping"] for row in rows)
-    x = Scale("rate", x_limits, "Learning rate", base=10)
-    y = Scale("damping", y_limits, "1 \u2212 momentum", base=10)
+    x = Scale.over(rows, "rate", "Learning rate", panel.x_limits, base=10)
+    y = Scale.over(rows, "damping", "1 \u2212 momentum", panel.y_limits, base=10)
     named = {row["outcome"] for row in rows} if outcomes is None else set(outcomes)
     present = [each for each in OUTCOMES if each.value in named]
     names = [each.words for each in present]
@@ -127,10 +121,10 @@ def learning_rate_momentum_chart(
     best = [row for row in rows if row.get("is_best")]
     ring: dict[str, Any] = {"shape": "circle", "size": 150, "filled": False, "strokeWidth": 1.8, "color": theme.INK}
     layers = [
-        *_contours(x_limits, y_limits, frame),
+        *_contours(frame),
         # Below the marks, so that these are what is pointed at.
         layer(best, "point", frame.place, opacity=1, clip=True, **ring),
-        points.linked(links.to_trials([series]) if links else None),
+        points.linked(panel.to_trials([series])),
     ]
     return frame.plot(layers, "" if rows else "No trial has a learning rate.")
 
@@ -142,8 +136,9 @@ def _row(row: Row) -> Row:
     return known | {"rate": row.get("learning_rate", 0.0), "damping": 1 - row.get("momentum", 0.0), "class": words}
 
 
-def _contours(x: Limits, y: Limits, frame: Frame) -> list[Layer]:
+def _contours(frame: Frame) -> list[Layer]:
     """Return lines where learning_rate / (1 - momentum) is a power of ten, each with its value where it ends."""
+    x, y = frame.x_axis.limits, frame.y_axis.limits
     least, most = math.log10(x[0] / y[1]), math.log10(x[1] / y[0])
     first, last = math.ceil(least), math.floor(most)
     stride = max(1, math.ceil((last - first + 1) / _MOST_CONTOURS))
@@ -163,12 +158,9 @@ def _contours(x: Limits, y: Limits, frame: Frame) -> list[Layer]:
 
 def _with_best(rows: pa.Table) -> pa.Table:
     """Return the rows with is_best: of each study the trial with the fewest steps, ties to the lower number."""
-    best: dict[tuple[str, int], tuple[int, int, int]] = {}
-    names = ("workload", "batch_size", "steps", "trial_id", "outcome")
-    columns = zip(*(rows[name].to_pylist() for name in names), strict=True)
-    for place, (workload, size, steps, trial, outcome) in enumerate(columns):
-        if outcome == "reached":
-            own = (steps, trial, place)
-            best[workload, size] = min(best.get((workload, size), own), own)
-    places = {place for _, _, place in best.values()}
-    return rows.append_column("is_best", pa.array([place in places for place in range(rows.num_rows)], pa.bool_()))
+    best: dict[tuple[str, int], Row] = {}
+    drawn = rows.select(["workload", "batch_size", "steps", "trial_id", "outcome"]).to_pylist()
+    for row in sorted((row for row in drawn if row["outcome"] == "reached"), key=itemgetter("steps", "trial_id")):
+        best.setdefault((row["workload"], row["batch_size"]), row)
+    flags = [row is best.get((row["workload"], row["batch_size"])) for row in drawn]
+    return rows.append_column("is_best", pa.array(flags, pa.bool_()))

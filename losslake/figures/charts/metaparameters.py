@@ -6,12 +6,11 @@ from collections.abc import Iterator, Sequence
 from typing import Any
 
 from losslake.figures import theme
-from losslake.figures.axes import Scale, log_limits
-from losslake.figures.drawing import Drawing, Drawn, goal_text, names_of
+from losslake.figures.axes import Scale
+from losslake.figures.drawing import Drawing, Drawn, Kind, goal_text, names_of
 from losslake.figures.frame import Frame
-from losslake.figures.kinds import Kind
-from losslake.figures.layers import BATCH_SIZE, DECIMAL, STEPS, TRIAL, Layer, Links, Plot, layer, tip
-from losslake.figures.panel import Limits, Panel, Row, Series, rows_of
+from losslake.figures.layers import BATCH_SIZE, DECIMAL, STEPS, TRIAL, Layer, Plot, layer, tip
+from losslake.figures.panel import Panel, Row, Series, rows_of
 
 _HEURISTICS = (("Linear heuristic", 1.0, (6, 3)), ("Square-root heuristic", 0.5, (2, 2)))
 """Name, power of the batch size, and dashes of the line."""
@@ -20,7 +19,10 @@ _TOOLTIP = [BATCH_SIZE, tip("effective_learning_rate", "Effective learning rate"
 
 
 def draw(drawing: Drawing) -> Drawn:
-    """Draw the best effective learning rates by batch size, a series for each workload."""
+    """The best effective learning rate by batch size, with the linear and the square-root heuristic.
+
+    A series for each workload.
+    """
     facts = drawing.facts
     common, series = drawing.series_by_workload()
     near = f"{facts['within']:.0%}"
@@ -30,40 +32,31 @@ def draw(drawing: Drawing) -> Drawn:
     ]
     panel = drawing.panel(f"Best learning rates for {goal_text(facts)}", common, names_of(series), explained)
     first = series[0].label if series else None
-    return Drawn([learning_rates_chart(series, panel, heuristics_of=first, links=drawing.links)], explained)
+    return Drawn([learning_rates_chart(series, panel, heuristics_of=first)], explained)
 
 
-KIND = Kind(
-    "metaparameters",
-    "The best effective learning rate by batch size, with the linear and the square-root heuristic.",
-    "/v1/metaparameters",
-    draw,
-)
+KIND = Kind("metaparameters", "/v1/metaparameters", draw)
 
 
-def learning_rates_chart(
-    series: Sequence[Series], panel: Panel, *, heuristics_of: str | None = None, links: Links | None = None
-) -> Plot:
+def learning_rates_chart(series: Sequence[Series], panel: Panel, *, heuristics_of: str | None = None) -> Plot:
     """Return the effective learning rate of the best trial by batch size; smaller and paler, of near-optimal trials.
 
     series: rows with batch_size, effective_learning_rate, and rank, which is 1 for the best; without rank all are best;
-    for tooltips, steps and trial_id. links: to the trials.
+    for tooltips, steps and trial_id.
     heuristics_of: the label of the series from whose first optimum on learning rates grow with the batch size, or with
     its square root: eta_0 B / B_0 and eta_0 sqrt(B / B_0) (Shallue et al. 2019, section 5.1); None: no lines.
     """
     rows = [row for row in rows_of(series, _COLUMNS) if row.get("effective_learning_rate", 0) > 0]
     best = [row for row in rows if row.get("rank", 1) == 1]
     near = [row for row in rows if row.get("rank", 1) != 1]
-    x_limits = panel.x_limits or log_limits(row["batch_size"] for row in rows)
-    y_limits = panel.y_limits or log_limits(row["effective_learning_rate"] for row in rows)
-    x = Scale("batch_size", x_limits, "Batch size")
-    y = Scale("effective_learning_rate", y_limits, "Effective learning rate")
+    x = Scale.over(rows, "batch_size", "Batch size", panel.x_limits)
+    y = Scale.over(rows, "effective_learning_rate", "Effective learning rate", panel.y_limits)
     frame = Frame(panel, x, y, [one.label for one in series])
     marks = frame.place | frame.colour | frame.shape | frame.tooltip(_TOOLTIP)
-    linked = links.to_trials(series) if links else None
+    linked = panel.to_trials(series)
     pale: dict[str, Any] = {"size": 22, "opacity": 1, "fillOpacity": 0.35}
     layers = [
-        *_heuristics([row for row in best if row["series"] == heuristics_of], x_limits, frame),
+        *_heuristics([row for row in best if row["series"] == heuristics_of], frame),
         layer(near, "point", marks, filled=True, clip=True, **pale).linked(linked),
         frame.lines(best),
         frame.points(best, _TOOLTIP).linked(linked),
@@ -71,7 +64,7 @@ def learning_rates_chart(
     return frame.plot(layers, "" if rows else "No trial with a learning rate reached the target.")
 
 
-def _heuristics(best: Sequence[Row], limits: Limits, frame: Frame) -> Iterator[Layer]:
+def _heuristics(best: Sequence[Row], frame: Frame) -> Iterator[Layer]:
     """Yield a line for each, from the first optimum to the right; the caption says which is which."""
     if not best:
         return
@@ -84,7 +77,7 @@ def _heuristics(best: Sequence[Row], limits: Limits, frame: Frame) -> Iterator[L
                 "effective_learning_rate": first["effective_learning_rate"] * (size / start) ** power,
                 "heuristic": name,
             }
-            for size in (start, limits[1])
+            for size in (start, frame.x_axis.limits[1])
         ]
         dashed: dict[str, Any] = {"strokeDash": list(dashes), "strokeWidth": 1.3, "color": theme.FAINT}
         yield layer(rows, "line", frame.place, clip=True, **dashed)

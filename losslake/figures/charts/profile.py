@@ -5,9 +5,8 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from losslake.figures.axes import Scale
-from losslake.figures.drawing import Drawing, Drawn, goal_text, names_of, where
+from losslake.figures.drawing import Drawing, Drawn, Kind, goal_text, names_of, where
 from losslake.figures.frame import Frame
-from losslake.figures.kinds import Kind
 from losslake.figures.layers import Plot, layer, tip
 from losslake.figures.panel import Limits, Panel, Row, Series, rows_of
 from losslake.questions.workload_facts import workload_labels
@@ -23,7 +22,10 @@ _TOOLTIP = [
 
 
 def draw(drawing: Drawing) -> Drawn:
-    """Draw the share of columns within a factor of the best, a series for each competitor."""
+    """In which share of workloads and batch sizes each competitor is within a factor of the best.
+
+    A series for each competitor.
+    """
     facts = drawing.facts
     names = [each["competitor"] for each in facts["scores"]]
     labels = workload_labels(names) if facts["by"] == "workload" else None
@@ -38,12 +40,7 @@ def draw(drawing: Drawing) -> Drawn:
     return Drawn([profile_chart(series, panel, largest_factor=facts["largest_factor"])], explained)
 
 
-KIND = Kind(
-    "profile",
-    "In which share of workloads and batch sizes each competitor is within a factor of the best.",
-    "/v1/analysis/profiles",
-    draw,
-)
+KIND = Kind("profile", "/v1/analysis/profiles", draw)
 
 
 def profile_chart(series: Sequence[Series], panel: Panel, *, largest_factor: float = 4.0) -> Plot:

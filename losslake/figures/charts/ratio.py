@@ -9,10 +9,10 @@ import pyarrow as pa
 
 from losslake.figures import theme
 from losslake.figures.axes import Scale, log_limits
-from losslake.figures.drawing import Drawing, Drawn, goal_text
+from losslake.figures.drawing import Drawing, Drawn, Kind, goal_text
 from losslake.figures.frame import Frame
-from losslake.figures.kinds import Kind
-from losslake.figures.layers import BATCH_SIZE, Layer, Links, Plot, Transform, layer, quantity, tip
+from losslake.figures.layers import BATCH_SIZE, Layer, Plot, layer, quantity, tip
+from losslake.figures.links import Transform
 from losslake.figures.panel import Limits, Panel, Row, Series, rows_of
 from losslake.questions.wording import at_sizes
 from losslake.questions.workload_facts import workload_labels
@@ -47,7 +47,10 @@ _TOOLTIP = [
 
 
 def draw(drawing: Drawing) -> Drawn:
-    """Draw the ratio of steps to those of the baseline, a series for each other workload."""
+    """The steps to a target over those of a baseline, by batch size, with ranges and a rule at 1.
+
+    A series for each workload but the baseline.
+    """
     facts = drawing.facts
     labels = workload_labels(facts["workloads"])
     rows = drawing.rows.to_pylist()
@@ -62,24 +65,18 @@ def draw(drawing: Drawing) -> Drawn:
     title = f"Steps to {goal_text(facts)}"
     names = [one.label for one in series] if len(series) > 1 else []
     panel = drawing.panel(f"{title}, relative to {baseline}" if baseline else title, labels.common, names, explained)
-    return Drawn([ratio_chart(series, panel, baseline=baseline, links=drawing.links)], explained)
+    return Drawn([ratio_chart(series, panel, baseline=baseline)], explained)
 
 
-KIND = Kind(
-    "ratio",
-    "The steps to a target over those of a baseline, by batch size, with ranges and a rule at 1.",
-    "/v1/analysis/compare",
-    draw,
-)
+KIND = Kind("ratio", "/v1/analysis/compare", draw)
 
 
-def ratio_chart(series: Sequence[Series], panel: Panel, *, baseline: str, links: Links | None = None) -> Plot:
+def ratio_chart(series: Sequence[Series], panel: Panel, *, baseline: str) -> Plot:
     """Return ratios by batch size with a rule at 1, which is the baseline; bars from lower to upper.
 
     series: rows with batch_size; ratio, null where there is none; lower and upper, null where the bar has no end, lower
     as well where there is no bar; is_told, whether the difference is, which fills the mark; edge: top where only the
     baseline reaches the target, bottom where only this one does, else null. baseline: its label; it is no series here.
-    links: to the studies.
     """
     labels = [one.label for one in series]
     others = [label for label in labels if label != baseline]
@@ -90,13 +87,13 @@ def ratio_chart(series: Sequence[Series], panel: Panel, *, baseline: str, links:
     y_limits = panel.y_limits or _y_limits(points)
     x, y = Scale("at", x_limits, "Batch size"), Scale("ratio", y_limits, "Ratio of steps", has_numbers=True)
     frame = Frame(panel, x, y, labels)
-    linked = links.to_studies(series) if links else None
+    linked = panel.to_studies(series)
     # The rule at 1 is in the colour of the baseline.
     rule = [{"series": baseline, "at": at, "ratio": 1} for at in x_limits] if baseline and (points or edges) else []
     marks = frame.place | frame.colour | frame.shape | frame.tooltip(_TOOLTIP)
     layers = [
         frame.lines(rule),
-        _bars(points, frame, y_limits),
+        _bars(points, frame),
         layer(points, "line", frame.place | frame.colour, strokeWidth=1, strokeOpacity=0.6, clip=True),
         *(_marks(_told(points, is_told), marks, is_told, linked) for is_told in (False, True)),
         *_edges(edges, frame, linked),
@@ -119,8 +116,8 @@ def _y_limits(points: Sequence[Row]) -> Limits:
     return log_limits([0.5, 2.0, *ratios, *ends], margin=0.35)
 
 
-def _bars(points: Sequence[Row], frame: Frame, limits: Limits) -> Layer:
-    low, high = limits
+def _bars(points: Sequence[Row], frame: Frame) -> Layer:
+    low, high = frame.y_axis.limits
     rows = [
         row | {"from": max(row["lower"], low), "to": min(row.get("upper", high), high)}
         for row in points

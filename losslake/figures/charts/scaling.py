@@ -3,27 +3,25 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field, replace
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
 import pyarrow as pa
 
-from losslake.analysis.best_of_n import Range, range_of_best
+from losslake.analysis.best_of_n import range_of_best
 from losslake.analysis.break_points import PERFECT_WITHIN, USEFUL_WITHIN, max_useful_batch_size, perfect_scaling_end
 from losslake.figures import theme
 from losslake.figures.axes import Scale, log_limits
-from losslake.figures.drawing import Drawing, Drawn, ends_in_words, goal_text, names_of, summary
+from losslake.figures.drawing import Drawing, Drawn, Kind, ends_in_words, goal_text, names_of, summary
 from losslake.figures.frame import Frame
-from losslake.figures.kinds import Kind
 from losslake.figures.layers import (
     BATCH_SIZE,
     DECIMAL,
     STEPS,
     TRIAL,
     Layer,
-    Links,
     Plot,
     category,
     layer,
@@ -47,15 +45,17 @@ _OF_NEVER = [BATCH_SIZE, _REACHED, tip("best", "Best value")]
 
 
 def draw(drawing: Drawing) -> Drawn:
-    """Draw steps to target by batch size, a series for each workload."""
-    facts, rows = drawing.facts, drawing.rows
-    common, series = drawing.series_by_workload()
+    """Steps to a target by batch size, both in powers of two, with perfect scaling and the regimes.
+
+    A series for each workload.
+    """
+    facts, rows = drawing.facts, _with_other_searches(drawing)
+    common, series = replace(drawing, rows=rows).series_by_workload()
     is_normalized = facts["normalize_to"] is not None
-    known = known_regimes(rows) if len(series) == 1 and not is_normalized else KnownRegimes()
-    series, has_ranges = _with_other_searches(drawing, series)
+    known = known_regimes(rows) if len(series) == 1 and not is_normalized else Regimes()
     unit = "relative to those at the batch size of normalize_to" if is_normalized else "of any trial"
     explained = [f"Points: fewest steps {unit}. Thick bars: since the evaluation before."]
-    if has_ranges:
+    if "low_steps" in rows.column_names and rows["low_steps"].null_count < rows.num_rows:
         explained.append("Thin bars: 5% to 95% range of the best of half as many trials.")
     if rows["steps"].null_count < rows.num_rows:
         explained.append("Dashed: perfect scaling, half the steps for twice the batch.")
@@ -70,28 +70,26 @@ def draw(drawing: Drawing) -> Drawn:
         drawing.panel(f"Steps to {goal_text(facts)}", common, names_of(series), explained),
         perfect_scaling_of=series[0].label if series else None,
         is_normalized=is_normalized,
-        regimes=known.regimes,
-        links=drawing.links,
+        regimes=known,
     )
     ends = summary(series, lambda one: ends_in_words(one, "steps", " steps"))
     return Drawn([chart], explained, summary=[*ends, *summary(series, _never_in_words), *known.explained])
 
 
-KIND = Kind(
-    "scaling",
-    "Steps to a target by batch size, both in powers of two, with perfect scaling and the regimes.",
-    "/v1/scaling",
-    draw,
-)
+KIND = Kind("scaling", "/v1/scaling", draw)
 
 
 @dataclass(frozen=True)
 class Regimes:
-    """The batch sizes over which each regime is known to reach; None for one that isn't known."""
+    """The batch sizes over which each regime is known to reach; None for one that isn't known.
+
+    explained: in sentences, what their ends are.
+    """
 
     perfect_scaling: Limits | None = None
     diminishing_returns: Limits | None = None
     maximal_parallelism: Limits | None = None
+    explained: tuple[str, ...] = ()
 
 
 def scaling_chart(
@@ -101,7 +99,6 @@ def scaling_chart(
     perfect_scaling_of: str | None = None,
     is_normalized: bool = False,
     regimes: Regimes | None = None,
-    links: Links | None = None,
 ) -> Plot:
     """Return steps to target by batch size: points at the first step that reaches it, bars to the evaluation before.
 
@@ -110,25 +107,24 @@ def scaling_chart(
     for tooltips, trial_id, value, best_value, n_trials and n_reached.
     perfect_scaling_of: the label of the series from whose first result the line of slope -1 starts; None: no line.
     A batch size at which nothing reached the target has an open mark at the top; 0 steps have no place on the axis.
-    links: from points to trials, and from marks of what was never reached to studies.
+    Links lead from points to trials, and from marks of what was never reached to studies.
     """
     drawn = [_row(row, is_normalized) for row in rows_of(series, _COLUMNS)]
     reached = [row for row in drawn if "y" in row]
     never = [row for row in drawn if "steps" not in row]
-    x_limits = panel.x_limits or log_limits(row["batch_size"] for row in drawn)
+    x = Scale.over(drawn, "batch_size", "Batch size", panel.x_limits)
     y_limits = panel.y_limits or _y_limits(reached, bool(never))
-    y_title = "Steps to target, relative" if is_normalized else "Steps to target"
-    x, y = Scale("batch_size", x_limits, "Batch size"), Scale("y", y_limits, y_title)
+    y = Scale("y", y_limits, "Steps to target, relative" if is_normalized else "Steps to target")
     frame = Frame(panel, x, y, [one.label for one in series])
     layers = [
-        *(_shades(regimes, x_limits, frame) if regimes is not None else ()),
-        *_perfect_scaling(reached, perfect_scaling_of, x_limits, frame),
-        *_intervals(reached, y_limits[0], frame),
+        *(_shades(regimes, frame) if regimes is not None else ()),
+        *_perfect_scaling(reached, perfect_scaling_of, frame),
+        *_intervals(reached, frame),
         frame.lines(reached),
-        frame.points(reached, _OF_REACHED).linked(links.to_trials(series) if links else None),
+        frame.points(reached, _OF_REACHED).linked(panel.to_trials(series)),
     ]
     if never:
-        layers.append(_never(never, frame).linked(links.to_studies(series) if links else None))
+        layers.append(_never(never, frame).linked(panel.to_studies(series)))
     at_once = any("steps" in row for row in drawn)
     nothing = "The target is reached at step 0." if at_once else "No batch size reached the target."
     return frame.plot(layers, "" if reached else nothing)
@@ -153,9 +149,9 @@ def _y_limits(reached: Sequence[Row], has_never: bool) -> Limits:
     return low, high * 2 if has_never else high
 
 
-def _shades(regimes: Regimes, limits: Limits, frame: Frame) -> list[Layer]:
+def _shades(regimes: Regimes, frame: Frame) -> list[Layer]:
     """Return the regimes that are known, behind everything, each with its name."""
-    low, high = limits
+    low, high = frame.x_axis.limits
     spans = (regimes.perfect_scaling, regimes.diminishing_returns, regimes.maximal_parallelism)
     names = (["perfect", "scaling"], ["diminishing", "returns"], ["maximal", "parallelism"])
     # Steps fall: there is room below at first, and above later on.
@@ -165,7 +161,7 @@ def _shades(regimes: Regimes, limits: Limits, frame: Frame) -> list[Layer]:
         for span, name, colour, down in zip(spans, names, theme.SHADES, downs, strict=True)
         if span is not None and max(span[0], low) < min(span[1], high)
     ]
-    ends = {"x": quantity("from", scale=frame.x_scale), "x2": {"field": "to"}}
+    ends = {"x": quantity("from", scale=frame.x_axis.scale), "x2": {"field": "to"}}
     shades = [layer([row], "rect", ends, fillOpacity=0.5, color=colour) for row, colour in shown]
     px = frame.panel.width / math.log(high / low)
     named = [
@@ -173,11 +169,11 @@ def _shades(regimes: Regimes, limits: Limits, frame: Frame) -> list[Layer]:
         for row, _ in shown
         if math.log(row["to"] / row["from"]) * px >= _PX_OF_A_NAME
     ]
-    place = {"x": quantity("middle", scale=frame.x_scale), "y": _DOWN, "text": category("name")}
+    place = {"x": quantity("middle", scale=frame.x_axis.scale), "y": _DOWN, "text": category("name")}
     return [*shades, layer(named, "text", place, baseline="top", fontSize=10, color=theme.FAINT)]
 
 
-def _perfect_scaling(reached: Sequence[Row], label: str | None, limits: Limits, frame: Frame) -> list[Layer]:
+def _perfect_scaling(reached: Sequence[Row], label: str | None, frame: Frame) -> list[Layer]:
     """Return the line from the first result of a series on: half the steps for twice the batch size."""
     own = sorted((row for row in reached if row["series"] == label), key=lambda row: float(row["batch_size"]))
     if not own:
@@ -186,12 +182,13 @@ def _perfect_scaling(reached: Sequence[Row], label: str | None, limits: Limits, 
     if "normalized_steps" in start:
         start = next((row for row in own if row["y"] == 1), start)
     examples = start["y"] * start["batch_size"]
-    ends = [{"batch_size": size, "y": examples / size} for size in limits]
+    ends = [{"batch_size": size, "y": examples / size} for size in frame.x_axis.limits]
     return [layer(ends, "line", frame.place, strokeDash=[5, 4], strokeWidth=1.3, color=theme.FAINT, clip=True)]
 
 
-def _intervals(reached: Sequence[Row], bottom: float, frame: Frame) -> list[Layer]:
+def _intervals(reached: Sequence[Row], frame: Frame) -> list[Layer]:
     """Return bars. Thick: from the evaluation before to the step that reached the target. Thin: other searches."""
+    bottom = frame.y_axis.limits[0]
     measured = [row | {"lower": max(row["lower"], bottom)} for row in reached if "lower" in row]
     searched = [row | {"low": max(row["low"], bottom)} for row in reached if "low" in row and "high" in row]
     bars = []
@@ -211,15 +208,7 @@ def _never(never: Sequence[Row], frame: Frame) -> Layer:
     return layer(rows, "point", marks, opacity=1, clip=True, **style)
 
 
-@dataclass(frozen=True)
-class KnownRegimes:
-    """Regimes, and in words what their ends are."""
-
-    regimes: Regimes = field(default_factory=Regimes)
-    explained: tuple[str, ...] = ()
-
-
-def known_regimes(rows: pa.Table) -> KnownRegimes:
+def known_regimes(rows: pa.Table) -> Regimes:
     """Return the regimes of rows of /v1/scaling of one workload; an end outside of its batch sizes bounds no shade."""
     sizes, steps, censored_at = (
         np.array([math.nan if value is None else value for value in rows[name].to_pylist()], np.float64)
@@ -227,7 +216,7 @@ def known_regimes(rows: pa.Table) -> KnownRegimes:
     )
     is_used = sizes > 0
     if not is_used.any():
-        return KnownRegimes()
+        return Regimes()
     sizes, limits = sizes[is_used], np.nan_to_num(censored_at[is_used])
     steps = np.where(np.isnan(steps[is_used]), np.inf, steps[is_used])
     # A target that is reached before training tells nothing of it.
@@ -237,41 +226,38 @@ def known_regimes(rows: pa.Table) -> KnownRegimes:
     end = perfect.batch_size if perfect.censoring != "left" else float(sizes[0])
     plateau = useful.batch_size if useful.censoring != "right" else None
     if end is None:
-        return KnownRegimes()
+        return Regimes()
     words = []
     if perfect.lower is not None:
         words.append(f"perfect scaling up to {end:g} (within {PERFECT_WITHIN:.0%})")
     if plateau is not None:
         words.append(f"no fewer steps beyond {plateau:g} (within {USEFUL_WITHIN:.0%})")
     until = plateau if plateau is not None else float(sizes[-1])
-    regimes = Regimes(
+    return Regimes(
         perfect_scaling=(0, min(end, until)) if perfect.lower is not None else None,
         diminishing_returns=(end, until) if perfect.censoring != "right" and end < until else None,
         maximal_parallelism=(plateau, math.inf) if plateau is not None else None,
+        explained=(f"Shaded: {'; '.join(words)}.",) if words else (),
     )
-    return KnownRegimes(regimes, (f"Shaded: {'; '.join(words)}.",) if words else ())
 
 
-def _with_other_searches(drawing: Drawing, series: Sequence[Series]) -> tuple[list[Series], bool]:
-    """Return the series with low_steps and high_steps: what other searches of half the size find; whether any is known.
+def _with_other_searches(drawing: Drawing) -> pa.Table:
+    """Return the rows with low_steps and high_steps: what other searches of half the size find.
 
     Null where half the trials reach the target too seldom. The same as /v1/analysis/tuning-budget says. Trials that
     diverged are no part of a search here: with their status, there are no such columns.
     """
-    parameters = drawing.parameters
+    parameters, rows = drawing.parameters, drawing.rows
     if DIVERGED in parameters.status:
-        return list(series), False
+        return rows
     ranges = {}
     for workload in parameters.selection().workloads:
         for study in populations(drawing.view, parameters.selection(), parameters.goal(), workload, (NON_DIVERGENT,)):
-            ranges[str(workload), study.batch_size] = range_of_best(study.steps, len(study.steps) // 2)
-    drawn = [replace(one, rows=_with_ranges(one.rows, ranges)) for one in series]
-    return drawn, any(one.rows["low_steps"].null_count < one.rows.num_rows for one in drawn)
-
-
-def _with_ranges(rows: pa.Table, ranges: Mapping[tuple[str, int], Range | None]) -> pa.Table:
-    own = [ranges[key] for key in zip(rows["workload"].to_pylist(), rows["batch_size"].to_pylist(), strict=True)]
-    ends = [(None, None) if each is None or each.upper is None else (each.lower, each.upper) for each in own]
+            best = range_of_best(study.steps, len(study.steps) // 2)
+            if best is not None and best.upper is not None:
+                ranges[str(workload), study.batch_size] = best.lower, best.upper
+    studies = zip(rows["workload"].to_pylist(), rows["batch_size"].to_pylist(), strict=True)
+    ends = [ranges.get(study, (None, None)) for study in studies]
     for place, column in enumerate(("low_steps", "high_steps")):
         rows = rows.append_column(column, pa.array([pair[place] for pair in ends], pa.float64()).cast(pa.int64()))
     return rows

@@ -5,10 +5,9 @@ from __future__ import annotations
 from typing import Any
 
 from losslake.figures import theme
-from losslake.figures.axes import Scale, linear_limits, log_limits
-from losslake.figures.drawing import Drawing, Drawn, where
+from losslake.figures.axes import Scale, log_limits
+from losslake.figures.drawing import Drawing, Drawn, Kind, where
 from losslake.figures.frame import Frame
-from losslake.figures.kinds import Kind
 from losslake.figures.layers import DECIMAL, Plot, layer, tip
 from losslake.figures.panel import Panel, Row, Series, rows_of
 
@@ -29,7 +28,10 @@ _TOOLTIP = [
 
 
 def draw(drawing: Drawing) -> Drawn:
-    """Draw a panel for each workload."""
+    """Where the regimes of scaling end, and the critical batch size, by target.
+
+    A panel for each workload.
+    """
     facts = drawing.facts
     hardest = {each["workload"]: each["hardest_for_all"] for each in facts["summaries"]}
     explained = [
@@ -46,12 +48,7 @@ def draw(drawing: Drawing) -> Drawn:
     return Drawn(charts, explained, shares_legend=True)
 
 
-KIND = Kind(
-    "target-sweep",
-    "Where the regimes of scaling end, and the critical batch size, by target.",
-    "/v1/analysis/target-sweep",
-    draw,
-)
+KIND = Kind("target-sweep", "/v1/analysis/target-sweep", draw)
 
 
 def target_sweep_chart(series: Series, panel: Panel, *, hardest_for_all: float | None = None) -> Plot:
@@ -64,10 +61,9 @@ def target_sweep_chart(series: Series, panel: Panel, *, hardest_for_all: float |
     drawn = list(rows_of([series], _COLUMNS))
     rows = [point for row in drawn for point in _points(row)]
     sizes = [row[name] for row in rows for name in ("size", "lower", "upper") if row.get(name)]
-    x_limits = panel.x_limits or linear_limits(row["target"] for row in drawn)
     y_limits = panel.y_limits or log_limits(sizes)
-    x, y = Scale("target", x_limits, "Target", base=None), Scale("size", y_limits, "Batch size")
-    frame = Frame(panel, x, y, _NAMES)
+    x = Scale.over(drawn, "target", "Target", panel.x_limits, base=None)
+    frame = Frame(panel, x, Scale("size", y_limits, "Batch size"), _NAMES)
     known, bounds = ([row for row in rows if row["is_bound"] is flag] for flag in (False, True))
     marks = frame.place | frame.colour | frame.shape | {"tooltip": _TOOLTIP}
     band = [row for row in rows if "lower" in row and "upper" in row]

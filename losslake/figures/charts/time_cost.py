@@ -3,17 +3,17 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import replace
 from typing import Any
 
 import pyarrow as pa
 import pyarrow.compute as pc
 
 from losslake.figures import theme
-from losslake.figures.axes import Scale, decade_limits
-from losslake.figures.drawing import Drawing, Drawn, goal_text, names_of
+from losslake.figures.axes import Scale
+from losslake.figures.drawing import Drawing, Drawn, Kind, goal_text, names_of
 from losslake.figures.frame import Frame
-from losslake.figures.kinds import Kind
-from losslake.figures.layers import BATCH_SIZE, COUNT, DECIMAL, TRIAL, Links, Plot, category, layer, quantity, tip
+from losslake.figures.layers import BATCH_SIZE, COUNT, DECIMAL, TRIAL, Plot, category, layer, quantity, tip
 from losslake.figures.panel import Panel, Series, rows_of
 
 _COLUMNS = ("batch_size", "cost", "time", "is_on_front", "trial_id")
@@ -21,7 +21,10 @@ _TOOLTIP = [BATCH_SIZE, tip("time", "Time", DECIMAL), tip("cost", "Examples", CO
 
 
 def draw(drawing: Drawing) -> Drawn:
-    """Draw time against cost, a series for each workload; steps in place of time where logs have no times."""
+    """Time to a target against its cost in examples, by batch size, with the front of both.
+
+    A series for each workload; steps in place of time where logs have no times.
+    """
     reached = drawing.rows.filter(pc.is_valid(drawing.rows["steps"]))
     is_timed = reached.num_rows > 0 and reached["fastest_elapsed_s"].null_count == 0
     common, answered = drawing.series_by_workload()
@@ -32,36 +35,29 @@ def draw(drawing: Drawing) -> Drawn:
     if not is_timed:
         explained.append("Steps stand for time: not all logs have times.")
     panel = drawing.panel(f"Time and cost of {goal_text(drawing.facts)}", common, names_of(series), explained)
-    y_title = "Time to target, s" if is_timed else "Steps to target"
-    return Drawn([time_cost_chart(series, panel, y_title=y_title, links=drawing.links)], explained)
+    if not is_timed:
+        panel = replace(panel, y_title="Steps to target")
+    return Drawn([time_cost_chart(series, panel)], explained)
 
 
-KIND = Kind(
-    "time-cost",
-    "Time to a target against its cost in examples, by batch size, with the front of both.",
-    "/v1/analysis/time-cost",
-    draw,
-)
+KIND = Kind("time-cost", "/v1/analysis/time-cost", draw)
 
 
-def time_cost_chart(
-    series: Sequence[Series], panel: Panel, *, y_title: str = "Time to target, s", links: Links | None = None
-) -> Plot:
+def time_cost_chart(series: Sequence[Series], panel: Panel) -> Plot:
     """Return a point for each batch size at its cost in examples and its time, with its batch size beside it.
 
     series: rows with batch_size, cost, time, is_on_front: whether no other has less of one and no more of the other;
-    for tooltips and links to the trials, trial_id.
+    for tooltips and links, trial_id.
     Those that are on the front are filled and joined; the others are open.
     """
     rows = [row for row in rows_of(series, _COLUMNS) if row.get("cost", 0) > 0 and row.get("time", 0) > 0]
-    x_limits = panel.x_limits or decade_limits(row["cost"] for row in rows)
-    y_limits = panel.y_limits or decade_limits(row["time"] for row in rows)
-    x, y = Scale("cost", x_limits, "Cost: examples to target", base=10), Scale("time", y_limits, y_title, base=10)
+    x = Scale.over(rows, "cost", "Cost: examples to target", panel.x_limits, base=10)
+    y = Scale.over(rows, "time", "Time to target, s", panel.y_limits, base=10)
     frame = Frame(panel, x, y, [one.label for one in series])
     front = [row for row in rows if row.get("is_on_front")]
     others = [row for row in rows if not row.get("is_on_front")]
     marks = frame.place | frame.colour | frame.shape | frame.tooltip(_TOOLTIP)
-    linked = links.to_trials(series) if links else None
+    linked = panel.to_trials(series)
     style: dict[str, Any] = {"size": theme.POINT, "opacity": 1, "strokeWidth": 1.6, "clip": True}
     joined = frame.place | frame.colour | {"order": quantity("cost")}
     named = frame.place | {"text": category("batch_size")}

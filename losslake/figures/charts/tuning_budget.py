@@ -5,10 +5,9 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from losslake.figures.axes import Scale, log_limits
-from losslake.figures.drawing import Drawing, Drawn, goal_text, where
+from losslake.figures.drawing import Drawing, Drawn, Kind, goal_text, where
 from losslake.figures.frame import Frame
-from losslake.figures.kinds import Kind
-from losslake.figures.layers import COUNT, Links, Plot, layer, tip
+from losslake.figures.layers import COUNT, Plot, layer, tip
 from losslake.figures.panel import Panel, Row, Series, rows_of
 
 MOST_BANDS = 3
@@ -23,7 +22,10 @@ _TOOLTIP = [
 
 
 def draw(drawing: Drawing) -> Drawn:
-    """Draw a panel for each workload, a series for each batch size; of all trials launched, diverged ones included."""
+    """The steps to a target that the best of n trials takes, by n and batch size.
+
+    A panel for each workload, a series for each batch size; of all trials launched, diverged ones included.
+    """
     rows = where(drawing.rows, population=_POPULATION)
     sizes = sorted(set(rows["batch_size"].to_pylist()))
     names = [f"B = {size}" for size in sizes]
@@ -34,19 +36,14 @@ def draw(drawing: Drawing) -> Drawn:
     for workload, panel in drawing.panels(f"What a search finds: {goal_text(drawing.facts)}", names, explained).items():
         own = where(rows, workload=workload)
         series = [Series(name, where(own, batch_size=size), workload) for name, size in zip(names, sizes, strict=True)]
-        charts.append(tuning_budget_chart(series, panel, links=drawing.links))
+        charts.append(tuning_budget_chart(series, panel))
     return Drawn(charts, explained, shares_legend=True)
 
 
-KIND = Kind(
-    "tuning-budget",
-    "The steps to a target that the best of n trials takes, by n and batch size.",
-    "/v1/analysis/tuning-budget",
-    draw,
-)
+KIND = Kind("tuning-budget", "/v1/analysis/tuning-budget", draw)
 
 
-def tuning_budget_chart(series: Sequence[Series], panel: Panel, *, links: Links | None = None) -> Plot:
+def tuning_budget_chart(series: Sequence[Series], panel: Panel) -> Plot:
     """Return the median of the best of n trials by n, a line for each series, which are in an order: batch sizes.
 
     series: rows with budget, steps_q50, steps_q05, steps_q95; null where the target is reached less often than that.
@@ -54,9 +51,9 @@ def tuning_budget_chart(series: Sequence[Series], panel: Panel, *, links: Links 
     """
     columns = ("batch_size", "budget", *_QUANTILES)
     rows = [row for row in map(_row, rows_of(series, columns)) if row.get("steps_q50", 0) > 0]
-    x_limits = panel.x_limits or log_limits(row["budget"] for row in rows)
     y_limits = panel.y_limits or log_limits(row[name] for row in rows for name in _QUANTILES if name in row)
-    x, y = Scale("budget", x_limits, "Tuning budget: trials"), Scale("steps_q50", y_limits, "Steps to target")
+    x = Scale.over(rows, "budget", "Tuning budget: trials", panel.x_limits)
+    y = Scale("steps_q50", y_limits, "Steps to target")
     frame = Frame(panel, x, y, [one.label for one in series], is_ordered=True)
     has_bands = len(series) <= MOST_BANDS
     banded = [row for row in rows if has_bands and row.get("steps_q05") and row.get("steps_q95")]
@@ -64,7 +61,7 @@ def tuning_budget_chart(series: Sequence[Series], panel: Panel, *, links: Links 
     layers = [
         layer(banded, "area", ends, opacity=1, fillOpacity=0.18, clip=True),
         frame.lines(rows),
-        frame.points(rows, _TOOLTIP, size=26).linked(links.to_studies(series) if links else None),
+        frame.points(rows, _TOOLTIP, size=26).linked(panel.to_studies(series)),
     ]
     return frame.plot(layers, "" if rows else "No search reaches the target half of the time.")
 

@@ -118,5 +118,6 @@ def _too_few(selection: Selection, found: Search, studies: tuple[int, ...]) -> I
 
 
 def _parameters(view: ReleaseView, found: Search) -> list[Mapping[str, float]]:
-    asked = {"first_study": found.facts.first_study, "last_study": found.facts.last_study}
-    return [parameters or {} for _, _, parameters in view.rows("parameters_of_trials", asked)]
+    """Return by trial of the workload, its numeric metaparameters."""
+    studies = {"first_study": found.facts.first_study, "last_study": found.facts.last_study}
+    return [parameters or {} for _, _, parameters in view.rows("parameters_of_trials", studies)]

@@ -2,14 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
-from typing import Any
-
 import pyarrow as pa
 
-from losslake.figures.papers.paper import Curve, Figure, Paper, paper, papers
+from losslake.figures.papers.paper import Curve, Paper, paper, papers
 from losslake.output.answer import Answer, row_shape
+from losslake.questions.errors import UnknownName
 from losslake.questions.release_view import ReleaseView
+from losslake_schema.registry import collections
 
 PAPERS = row_shape(
     "papers", "paper", "figure", "title", "panels", "series", "series_without_data", "collection", "path"
@@ -17,40 +16,30 @@ PAPERS = row_shape(
 
 
 def paper_figures(view: ReleaseView) -> Answer:
-    """Every figure of every paper, in the order of the paper."""
-    rows = [row for name in papers() for row in _rows(view, paper(name))]
+    """Return every figure of every paper, in the order of the paper."""
+    rows = []
+    for one in map(paper, papers()):
+        for figure in one.figures:
+            curves = [curve for panel in figure.panels for curve in panel.curves]
+            rows.append(
+                {
+                    "paper": one.name,
+                    "figure": figure.number,
+                    "title": figure.title,
+                    "panels": len(figure.panels),
+                    "series": len(curves),
+                    "series_without_data": sum(not _has_data(view, curve) for curve in curves),
+                    "collection": one.collection,
+                    "path": f"{figure_path(one.name, figure.number)}.svg",
+                }
+            )
     table = pa.Table.from_pylist(rows, PAPERS.schema)
     return Answer({"release": view.number}, PAPERS.schema, iter(table.to_batches()))
 
 
-def has_collection(view: ReleaseView, found: Paper) -> bool:
-    """Whether a release has anything of a paper's collection."""
-    names = {workload.collection for workload in view.workloads}
-    return any(name == found.collection or name.startswith(f"{found.collection}/") for name in names)
-
-
 def figure_path(paper_name: str, number: str) -> str:
-    """The path of a figure, without its ending."""
+    """Return the path of a figure, without its ending."""
     return f"/v1/papers/{paper_name}/figures/{number}"
-
-
-def _rows(view: ReleaseView, found: Paper) -> Iterator[dict[str, Any]]:
-    for figure in found.figures:
-        curves = _curves(figure)
-        yield {
-            "paper": found.name,
-            "figure": figure.number,
-            "title": figure.title,
-            "panels": len(figure.panels),
-            "series": len(curves),
-            "series_without_data": sum(not _has_data(view, curve) for curve in curves),
-            "collection": found.collection,
-            "path": f"{figure_path(found.name, figure.number)}.svg",
-        }
-
-
-def _curves(figure: Figure) -> list[Curve]:
-    return [curve for panel in figure.panels for curve in panel.curves]
 
 
 def _has_data(view: ReleaseView, curve: Curve) -> bool:
@@ -58,3 +47,33 @@ def _has_data(view: ReleaseView, curve: Curve) -> bool:
     if facts is None or curve.metric not in facts.measured:
         return False
     return curve.batch_sizes is None or not set(curve.batch_sizes).isdisjoint(facts.batch_sizes)
+
+
+def has_collection(view: ReleaseView, paper: Paper) -> bool:
+    """Return whether a release has anything of a paper's collection."""
+    names = {workload.collection for workload in view.workloads}
+    return any(name == paper.collection or name.startswith(f"{paper.collection}/") for name in names)
+
+
+def check_collection(view: ReleaseView, paper: Paper) -> None:
+    """Raise UnknownName where a release has nothing at all of a paper."""
+    if not has_collection(view, paper):
+        raise MissingCollection(paper.collection, view)
+
+
+class MissingCollection(UnknownName):
+    """A release has nothing of a collection."""
+
+    def __init__(self, collection: str, view: ReleaseView) -> None:
+        known = list(dict.fromkeys(workload.collection for workload in view.workloads))
+        super().__init__("collection", collection, known, f"release {view.number}")
+        how = how_to_get(collection)
+        self.args = (f"release {view.number} has no data of the collection '{collection}': {how}",)
+
+
+def how_to_get(collection: str) -> str:
+    """Return what brings a collection into the lake, in words."""
+    path = "'losslake ingest PATH' takes in its archive"
+    if any(known.collection == collection and known.archive_url for known in collections()):
+        return f"'losslake fetch {collection}' gets it from the web, {path} from a disk"
+    return path

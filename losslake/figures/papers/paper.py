@@ -1,6 +1,6 @@
 """A paper as its data file describes it: figures, their panels, and the curves in these.
 
-What a paper's figure shows, as its data file says it: choices for a figure, a panel, or a single series.
+A data file makes choices for a figure, for a panel or for a single series; what is nearer wins.
 """
 
 from __future__ import annotations
@@ -10,6 +10,7 @@ import tomllib
 from collections.abc import Iterator
 from dataclasses import dataclass
 from importlib import resources
+from itertools import product
 from typing import Annotated, Any, Literal, Self
 
 from pydantic import BaseModel, BeforeValidator, ConfigDict, Field
@@ -20,10 +21,11 @@ from losslake_schema.tables import STATUSES
 
 Kind = Literal["steps-to-result", "best-value", "effective-learning-rate", "learning-rate-momentum"]
 NO_LINE = "none"
+_ENDING = ".toml"
 
 
 def _power(value: object) -> object:
-    """A limit of an axis; `2^-0.5` is a power."""
+    """Return a limit of an axis; `2^-0.5` is a power."""
     if isinstance(value, str):
         base, mark, exponent = value.partition("^")
         return float(base) ** float(exponent) if mark else float(base)
@@ -78,25 +80,9 @@ class Choices(BaseModel):
     y_title: str | None = None
 
     def over(self, outer: Choices) -> Self:
-        """The same, with what is said nowhere here as the outer one says it."""
-        here = {name for name in Choices.model_fields if getattr(self, name) is not None}
-        said = {name: getattr(outer, name) for name in Choices.model_fields if name not in here}
-        return self.model_copy(update=said)
-
-    @property
-    def admitted(self) -> tuple[str, ...]:
-        """The statuses of trials."""
-        return self.statuses or STATUSES[:1]
-
-
-def required(value: Any, name: str, where: str) -> Any:
-    """The value; raises ValueError where a data file lacks it."""
-    if value is None:
-        raise ValueError(f"{where} lacks '{name}': add it there, or to its figure")
-    return value
-
-
-_ENDING = ".toml"
+        """Return the same, with what is said nowhere here as the outer one says it."""
+        missing = [name for name in Choices.model_fields if getattr(self, name) is None]
+        return self.model_copy(update={name: getattr(outer, name) for name in missing})
 
 
 @dataclass(frozen=True)
@@ -159,20 +145,16 @@ class Paper:
     figures: tuple[Figure, ...]
 
     def figure(self, number: str) -> Figure:
-        """The figure of that number; raises UnknownName."""
+        """Return the figure of that number; raises UnknownName."""
         known = {figure.number: figure for figure in self.figures}
         if number not in known:
             raise UnknownName("figure", number, near_names(number, known) or list(known), f"paper {self.name}")
         return known[number]
 
 
-class _Series(Choices):
-    pass
-
-
 class _Panel(Choices):
     title: str
-    series: tuple[_Series, ...] = (_Series(),)
+    series: tuple[Choices, ...] = (Choices(),)
 
 
 class _Figure(Choices):
@@ -195,23 +177,22 @@ class _Document(BaseModel):
 
 
 def papers() -> list[str]:
-    """The names of the papers that can be drawn."""
+    """Return the names of the papers that can be drawn."""
     files = resources.files("losslake.figures.papers").iterdir()
     return sorted(file.name.removesuffix(_ENDING) for file in files if file.name.endswith(_ENDING))
 
 
 @functools.cache
 def paper(name: str) -> Paper:
-    """The paper of that name; raises UnknownName."""
+    """Return the paper of that name; raises UnknownName."""
     if name not in papers():
         raise UnknownName("paper", name, near_names(name, papers()), "this service")
     return read_paper(resources.files("losslake.figures.papers").joinpath(f"{name}{_ENDING}").read_text("utf-8"))
 
 
 def read_paper(text: str) -> Paper:
-    """The paper that a data file describes; raises ValueError."""
+    """Return the paper that a data file describes; raises ValueError."""
     document = _Document.model_validate(tomllib.loads(text))
-    facts = {key: getattr(document, key) for key in ("name", "title", "authors", "published", "url", "collection")}
     figures = tuple(
         Figure(
             figure.number,
@@ -221,7 +202,7 @@ def read_paper(text: str) -> Paper:
         )
         for figure in document.figure
     )
-    return Paper(**facts, figures=figures)
+    return Paper(**document.model_dump(exclude={"figure"}), figures=figures)
 
 
 def _panel(collection: str, figure: _Figure, panel: _Panel) -> Panel:
@@ -233,7 +214,7 @@ def _panel(collection: str, figure: _Figure, panel: _Panel) -> Panel:
         raise ValueError(f"{where}: perfect_scaling = '{line}' is the label of none of its series")
     return Panel(
         title=panel.title,
-        kind=required(chosen.kind, "kind", where),
+        kind=_required(chosen, "kind", where),
         curves=curves,
         normalize_to=chosen.normalize_to,
         x_limits=chosen.x_limits,
@@ -243,41 +224,37 @@ def _panel(collection: str, figure: _Figure, panel: _Panel) -> Panel:
 
 
 def _curves(collection: str, chosen: Choices, where: str) -> Iterator[Curve]:
-    """The curves that one series stands for: one for each goal, budget or value that it lists."""
-    workload = Workload.parse(f"{collection}/{required(chosen.workload, 'workload', where)}")
-    for goal in chosen.goals or (chosen.goal,):
-        if chosen.kind != "best-value":
-            required(goal, "goal", where)
-        for thousand_steps in chosen.thousand_steps or (None,):
-            for epochs in chosen.epochs or (None,):
-                for value in chosen.split_values or (None,):
-                    steps = None if thousand_steps is None else 1000 * thousand_steps
-                    own = {"goal": goal, "thousand_steps": thousand_steps, "epochs": epochs, "value": value}
-                    label = (chosen.label or "").format(**own, steps=steps)
-                    yield Curve(
-                        label=label,
-                        workload=workload,
-                        metric=required(chosen.metric, "metric", where),
-                        direction=chosen.direction,
-                        goal=goal if chosen.kind != "best-value" else None,
-                        trials=chosen.trials,
-                        statuses=chosen.admitted,
-                        batch_sizes=None if chosen.batch_size is None else (chosen.batch_size,),
-                        step_budget=steps,
-                        example_budget=None if epochs is None else epochs * _training_set(chosen, where),
-                        needs_train_steps=bool(chosen.needs_train_steps),
-                        split=_split(chosen, value, where),
-                        has_perfect_scaling=chosen.perfect_scaling in (None, label),
-                    )
+    """Yield the curves that one series stands for: one for each goal, budget or value that it lists."""
+    workload = Workload.parse(f"{collection}/{_required(chosen, 'workload', where)}")
+    has_goal = chosen.kind != "best-value"
+    goals = chosen.goals or (_required(chosen, "goal", where) if has_goal else chosen.goal,)
+    for goal, thousand_steps, epochs, value in product(
+        goals, chosen.thousand_steps or (None,), chosen.epochs or (None,), chosen.split_values or (None,)
+    ):
+        steps = None if thousand_steps is None else 1000 * thousand_steps
+        label = (chosen.label or "").format(
+            goal=goal, thousand_steps=thousand_steps, steps=steps, epochs=epochs, value=value
+        )
+        yield Curve(
+            label=label,
+            workload=workload,
+            metric=_required(chosen, "metric", where),
+            direction=chosen.direction,
+            goal=goal if has_goal else None,
+            trials=chosen.trials,
+            statuses=chosen.statuses or STATUSES[:1],
+            batch_sizes=None if chosen.batch_size is None else (chosen.batch_size,),
+            step_budget=steps,
+            example_budget=None if epochs is None else epochs * _required(chosen, "training_set", where),
+            needs_train_steps=bool(chosen.needs_train_steps),
+            split=None if value is None else (_required(chosen, "split_by", where), value, chosen.split_default),
+            has_perfect_scaling=chosen.perfect_scaling in (None, label),
+        )
 
 
-def _training_set(chosen: Choices, where: str) -> int:
-    size: int = required(chosen.training_set, "training_set", where)
-    return size
-
-
-def _split(chosen: Choices, value: float | None, where: str) -> tuple[str, float, float | None] | None:
+def _required(chosen: Choices, name: str, where: str) -> Any:
+    """Return the choice of that name; raises ValueError where a data file lacks it."""
+    value = getattr(chosen, name)
     if value is None:
-        return None
-    name: Any = required(chosen.split_by, "split_by", where)
-    return name, value, chosen.split_default
+        raise ValueError(f"{where} lacks '{name}': add it there, or to its figure")
+    return value

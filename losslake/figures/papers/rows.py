@@ -16,7 +16,7 @@ from losslake.output.answer import row_shape
 from losslake.questions.release_view import ReleaseView
 from losslake.questions.search import at
 from losslake.questions.selection import Goal
-from losslake.questions.study_results import StudyResults, study_results
+from losslake.questions.study_results import study_results
 from losslake_schema.reached import NEVER
 from losslake_schema.tables import STATUSES
 
@@ -53,6 +53,11 @@ class CurveRows:
         """Whether the release lacks its data."""
         return self.nothing is not None and self.nothing.is_lacking
 
+    @property
+    def words(self) -> list[str]:
+        """What its reader has to know."""
+        return [*self.too_few, *self.notes, *([self.nothing.why] if self.nothing is not None else [])]
+
 
 @dataclass(frozen=True)
 class PanelRows:
@@ -65,15 +70,6 @@ class PanelRows:
     def is_lacking(self) -> bool:
         """Whether the release lacks the data of all its curves."""
         return all(curve.is_lacking for curve in self.curves)
-
-    @property
-    def words(self) -> list[str]:
-        """What its reader has to know, each once."""
-        return list(dict.fromkeys(text for curve in self.curves for text in _words(curve)))
-
-
-def _words(curve: CurveRows) -> tuple[str, ...]:
-    return (*curve.too_few, *curve.notes, *([curve.nothing.why] if curve.nothing is not None else []))
 
 
 def figure_rows(view: ReleaseView, figure: Figure, trials: int | None = None) -> tuple[PanelRows, ...]:
@@ -114,36 +110,31 @@ def _panel_rows(view: ReleaseView, number: str, place: int, panel: Panel, trials
 
 def _steps_rows(searched: CurveSearch, panel: Panel) -> tuple[list[Row], list[str]]:
     """Steps to result, normalized if the panel is, and the line of perfect scaling if it begins at this curve."""
-    rows = _results(searched)
-    notes = []
+    rows, _ = _results(searched)
     reached = [row for row in rows if row["steps"]]
-    unit = 1
-    if panel.normalize_to is not None:
-        base = next((row["steps"] for row in reached if row["batch_size"] == panel.normalize_to), None)
-        if base is None:
-            name = searched.curve.label or searched.curve.workload
-            notes.append(
-                f"{name} didn't reach the goal at batch size {panel.normalize_to}, so its steps can't be normalized"
-            )
-            return rows, notes
-        unit = base
-        for row in reached:
-            row["normalized_steps"] = row["steps"] / base
     first = next((row for row in reached if panel.normalize_to in (None, row["batch_size"])), None)
+    if panel.normalize_to is not None:
+        if first is None:
+            name = searched.curve.label or searched.curve.workload
+            why = f"{name} didn't reach the goal at batch size {panel.normalize_to}, so its steps can't be normalized"
+            return rows, [why]
+        for row in reached:
+            row["normalized_steps"] = row["steps"] / first["steps"]
     if first is not None and searched.curve.has_perfect_scaling:
+        start = first["steps"] if panel.normalize_to is None else 1.0
         for row in rows:
-            row["perfect_scaling"] = first["steps"] / unit * first["batch_size"] / row["batch_size"]
-    return rows, notes
+            row["perfect_scaling"] = start * first["batch_size"] / row["batch_size"]
+    return rows, []
 
 
 def _best_rows(searched: CurveSearch, _: Panel) -> tuple[list[Row], list[str]]:
     """The best value by batch size; studies in which nothing was measured within the budget have none."""
-    found, sizes = searched.found, searched.found.facts.batch_sizes
+    found = searched.found
     trials = found.best_trials()
     records = at(found.best_records, trials)
-    rows: list[Row] = []
+    rows = []
     for study in searched.studies:
-        row: Row = {"batch_size": sizes[study], "n_trials": int(found.n_admitted[study])}
+        row: Row = {"batch_size": found.facts.batch_sizes[study], "n_trials": int(found.n_admitted[study])}
         if trials[study] != NEVER:
             row |= {
                 "trial_id": int(found.facts.trials.trial_id[trials[study]]),
@@ -156,8 +147,8 @@ def _best_rows(searched: CurveSearch, _: Panel) -> tuple[list[Row], list[str]]:
 
 def _learning_rate_rows(searched: CurveSearch, _: Panel) -> tuple[list[Row], list[str]]:
     """The metaparameters with the fewest steps by batch size, and both heuristics from the first of them on."""
-    rows = _results(searched)
-    for row, trial in zip(rows, _best_of(searched), strict=True):
+    rows, trials = _results(searched)
+    for row, trial in zip(rows, trials, strict=True):
         if trial != NEVER:
             row |= _learning_rates(searched, trial)
     known = [row for row in rows if row.get("effective_learning_rate")]
@@ -169,7 +160,7 @@ def _learning_rate_rows(searched: CurveSearch, _: Panel) -> tuple[list[Row], lis
 
 def _trial_rows(searched: CurveSearch, _: Panel) -> tuple[list[Row], list[str]]:
     """Every trial with its learning rate and momentum, and what became of it; the one with the fewest steps is best."""
-    found = searched.found
+    found, records = searched.found, searched.found.records
     hits = found.first_hits(_goal(searched))
     best = found.fewest_steps(hits)
     n_reached = found.facts.sums_by_study(hits != NEVER)
@@ -180,7 +171,9 @@ def _trial_rows(searched: CurveSearch, _: Panel) -> tuple[list[Row], list[str]]:
             if not found.admitted[trial]:
                 continue
             status, hit = STATUSES[found.facts.trials.status[trial]], hits[trial]
-            reached = {} if hit == NEVER else _crossing(searched, hit)
+            reached = (
+                {} if hit == NEVER else _crossing(records.step[hit], records.previous_step[hit], records.value[hit])
+            )
             outcome = INFEASIBLE if status == INFEASIBLE.upper() else NOT_REACHED if hit == NEVER else REACHED
             rows.append(
                 {"batch_size": found.facts.batch_sizes[study], "trial_id": int(found.facts.trials.trial_id[trial])}
@@ -206,47 +199,28 @@ def _goal(searched: CurveSearch) -> Goal:
     return Goal(searched.curve.goal)
 
 
-def _study_results(searched: CurveSearch) -> StudyResults:
-    return study_results(searched.found, _goal(searched))
-
-
-def _best_of(searched: CurveSearch) -> list[int]:
-    """By study of the curve, the row of the trial with the fewest steps."""
-    rows = _study_results(searched).row
-    return [int(rows[study]) for study in searched.studies]
-
-
-def _results(searched: CurveSearch) -> list[Row]:
-    """Steps to result by batch size; studies that never reached the goal have none."""
-    found, results = searched.found, _study_results(searched)
+def _results(searched: CurveSearch) -> tuple[list[Row], list[int]]:
+    """Return steps to result by batch size, none where the goal was never reached; and by row, which trial it is of."""
+    found, results = searched.found, study_results(searched.found, _goal(searched))
     rows: list[Row] = []
     for study in searched.studies:
-        row: Row = {
+        row = {
             "batch_size": found.facts.batch_sizes[study],
             "steps": None,
             "n_trials": int(found.n_admitted[study]),
             "n_reached": int(results.n_reached[study]),
         }
         if results.row[study] != NEVER:
-            previous = int(results.previous_step[study])
-            row |= {
-                "trial_id": int(found.facts.trials.trial_id[results.row[study]]),
-                "steps": int(results.steps[study]),
-                "previous_step": previous if previous >= 0 else None,
-                "value": float(results.value[study]),
-            }
+            row["trial_id"] = int(found.facts.trials.trial_id[results.row[study]])
+            row |= _crossing(results.steps[study], results.previous_step[study], results.value[study])
         rows.append(row)
-    return rows
+    return rows, [int(results.row[study]) for study in searched.studies]
 
 
-def _crossing(searched: CurveSearch, record: int) -> Row:
-    records = searched.found.records
-    previous = int(records.previous_step[record])
-    return {
-        "steps": int(records.step[record]),
-        "previous_step": previous if previous >= 0 else None,
-        "value": float(records.value[record]),
-    }
+def _crossing(step: int, previous_step: int, value: float) -> Row:
+    """Return the columns of the evaluation that reaches a goal. previous_step: negative for none."""
+    previous = int(previous_step) if previous_step >= 0 else None
+    return {"steps": int(step), "previous_step": previous, "value": float(value)}
 
 
 def _learning_rates(searched: CurveSearch, trial: int) -> Row:

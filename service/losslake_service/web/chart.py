@@ -11,7 +11,7 @@ from dataclasses import dataclass
 from typing import Literal, NamedTuple
 from urllib.parse import quote
 
-from losslake.figures.kinds import kinds
+from losslake.figures.drawing import kinds
 from losslake_service.web.templates import Query, with_query
 
 _WIDE, _NARROW = 720, 360

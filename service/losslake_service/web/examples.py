@@ -11,7 +11,7 @@ from collections.abc import Iterator, Mapping
 from dataclasses import asdict, astuple, dataclass
 from typing import Any
 
-from losslake.figures.kinds import kinds
+from losslake.figures.drawing import kinds
 from losslake.figures.papers.listing import has_collection
 from losslake.figures.papers.paper import paper, papers
 from losslake.questions.best import best

@@ -15,8 +15,8 @@ import vl_convert
 from fastapi.testclient import TestClient
 
 from losslake.figures import theme
+from losslake.figures.drawing import kinds
 from losslake.figures.figure import MEDIA_TYPES
-from losslake.figures.kinds import kinds
 from losslake.figures.theme import DARK, Document
 from losslake.lake.lake import Lake
 from tests.applications import without_sql

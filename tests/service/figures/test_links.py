@@ -10,7 +10,7 @@ import pytest
 
 from losslake.figures.charts.best import best_chart
 from losslake.figures.figure import encoded, figure
-from losslake.figures.layers import Links, literal
+from losslake.figures.links import Links, literal
 from losslake.figures.panel import Panel, Series
 from losslake.figures.rendering import rendered
 from tests.service.figures.drawing import series
@@ -32,7 +32,7 @@ def named(label: str, workload: str, *sizes: int) -> Series:
 
 
 def hrefs(*drawn: Series, links: Links) -> list[str]:
-    svg = rendered(encoded(figure([best_chart(drawn, Panel(), links=links)])), "svg")
+    svg = rendered(encoded(figure([best_chart(drawn, Panel(links=links))])), "svg")
     return [each.attrib[XLINK] for each in ET.fromstring(svg).iter() if XLINK in each.attrib]
 
 
@@ -52,7 +52,7 @@ def test_a_text_in_an_expression_is_one_literal(text: str) -> None:
 
 
 def test_rows_say_nothing_of_what_they_share() -> None:
-    text = encoded(figure([best_chart([named("", "c/d/m/sgd", 1, 2, 4, 8)], Panel(), links=Links())])).decode()
+    text = encoded(figure([best_chart([named("", "c/d/m/sgd", 1, 2, 4, 8)], Panel(links=Links()))])).decode()
     assert text.count("c/d/m/sgd") == 1
 
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator
+from dataclasses import replace
 from urllib.parse import urlencode
 
 import numpy as np
@@ -12,8 +13,8 @@ from fastapi.testclient import TestClient
 
 from losslake.figures.charts.curves import curves_chart
 from losslake.figures.figure import figure
-from losslake.figures.layers import HREF, Links
 from losslake.figures.lines import MOST_AS_DATA, PER_PX, Lines, lines_of, outlines, to_px
+from losslake.figures.links import HREF, Links
 from losslake.figures.panel import Panel, Series
 from losslake.lake.lake import Lake
 from losslake_schema.reached import Floats
@@ -83,7 +84,7 @@ def test_a_line_that_ends_outside_is_pointed_at_at_the_edge() -> None:
 
 def test_many_points_are_a_mark_for_each_trial_that_leads_to_it() -> None:
     many = noisy(30, MOST_AS_DATA // 30 + 1)
-    drawn = figure([curves_chart([many], PANEL, links=Links())])
+    drawn = figure([curves_chart([many], replace(PANEL, links=Links()))])
     (rows,) = (rows for rows in drawn["datasets"].values() if "outline" in rows[0])
     assert [row["trial_id"] for row in rows] == list(range(30))
     layers = [layer for layer in drawn["concat"][0]["layer"] if HREF in layer["encoding"]]

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from typing import Any
 
+from losslake.figures.drawing import kinds
 from losslake.figures.figure import MEDIA_TYPES
-from losslake.figures.kinds import kinds
 from losslake_service.problems import problem_responses
 from losslake_service.routes.openapi_parts import header, lift
 from losslake_service.routes.papers.route import PATH as PAPERS

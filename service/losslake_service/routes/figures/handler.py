@@ -12,9 +12,8 @@ from fastapi import FastAPI, Request
 from fastapi.responses import Response
 from starlette.concurrency import run_in_threadpool
 
-from losslake.figures.drawing import Drawing
-from losslake.figures.kinds import Kind
-from losslake.figures.layers import Links
+from losslake.figures.drawing import Drawing, Kind
+from losslake.figures.links import Links
 from losslake.figures.renderer import Renderer
 from losslake.figures.theme import in_theme
 from losslake.output.answer import Answer

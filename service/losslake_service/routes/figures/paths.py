@@ -10,8 +10,8 @@ from typing import Annotated, Any, Literal
 from fastapi import FastAPI, Path, Query
 from fastapi.responses import Response
 
+from losslake.figures.drawing import kinds
 from losslake.figures.figure import MEDIA_TYPES
-from losslake.figures.kinds import kinds
 from losslake.figures.renderer import Renderer
 from losslake.questions.errors import UnknownName, near_names
 from losslake.questions.question import Question

@@ -10,7 +10,8 @@ from fastapi.responses import Response
 from starlette.concurrency import run_in_threadpool
 
 from losslake.figures.figure import MEDIA_TYPES
-from losslake.figures.papers.drawn import check_collection, drawn_figure, rows_answer, rows_path, specification_bytes
+from losslake.figures.papers.drawn import drawn_figure, rows_answer, rows_path, specification_bytes
+from losslake.figures.papers.listing import check_collection
 from losslake.figures.papers.paper import Paper, paper
 from losslake.figures.renderer import Renderer
 from losslake.output.formats import FORMATS
