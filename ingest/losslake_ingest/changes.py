@@ -13,9 +13,10 @@ from losslake.lake.data_files import Written
 from losslake_ingest.report import Quarantined
 from losslake_ingest.study import LoadedPart, StudyFacts, StudyPart, source_digest, study_digest, trial_digests
 from losslake_schema.names import Study
-from losslake_schema.tables import TRIALS
+from losslake_schema.tables import STATUSES, TRIALS
 
 _STUDIES_AT_ONCE = 1000
+_SAID = ("trial_id", "status", "steps", "source", "source_sha256")
 
 
 @dataclass(frozen=True)
@@ -81,15 +82,10 @@ class StudyChange:
         measurements = sum(w.file.rows for w in self.written if w.file.table == "measurements")
         return {
             **self.study.key(),
-            "batch_unit": facts.batch_unit,
-            "train_steps": facts.train_steps,
-            "early_stopping": facts.early_stopping,
-            "parameter_configs": facts.parameter_configs,
+            **{name: value for name, value in vars(facts).items() if name != "study"},
             "metrics": sorted(frozenset[str]().union(*(part.metrics for part in self.parts))),
             "n_trials": len(statuses),
-            "n_complete": statuses.count("COMPLETE"),
-            "n_incomplete": statuses.count("INCOMPLETE"),
-            "n_infeasible": statuses.count("INFEASIBLE"),
+            **{f"n_{status.lower()}": statuses.count(status) for status in STATUSES},
             "n_quarantined": self.n_quarantined,
             "n_evaluations": sum(trials["n_evaluations"].to_pylist()),
             "n_measurements": measurements,
@@ -117,16 +113,12 @@ def trial_rows(part: StudyPart, loaded: LoadedPart, nonfinite: Sequence[int]) ->
     last_steps = loaded.curves.steps[last_rows] if len(loaded.curves.steps) else np.zeros(len(trials), np.int64)
     columns: dict[str, object] = {key: [value] * len(trials) for key, value in part.study.key().items()}
     columns |= {
-        "trial_id": [trial.trial_id for trial in trials],
-        "status": [trial.status for trial in trials],
-        "steps": [trial.steps for trial in trials],
+        **{name: [getattr(trial, name) for trial in trials] for name in _SAID},
         "parameters": [sorted(trial.parameters.items()) for trial in trials],
         "attributes": [sorted(trial.attributes.items()) for trial in trials],
         "n_evaluations": counts,
         "n_nonfinite": nonfinite,
         "last_step": pa.array(last_steps, pa.int64(), mask=counts == 0),
-        "source": [trial.source for trial in trials],
-        "source_sha256": [trial.source_sha256 for trial in trials],
         "content_digest": trial_digests(trials, loaded.curves),
     }
     return pa.Table.from_arrays([pa.array(columns[field.name], field.type) for field in TRIALS], schema=TRIALS)

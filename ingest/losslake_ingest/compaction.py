@@ -1,4 +1,4 @@
-"""Many small data files of a study into few, in a release that says the same as the one before it."""
+"""Merge many small data files of a study into few, in a release that says the same as the one before it."""
 
 from __future__ import annotations
 
@@ -18,12 +18,12 @@ from losslake.lake.publishing import FileChanges, commit_release, following
 from losslake.lake.store.store import DataFile, Store
 from losslake_ingest.carry import stored_curves
 from losslake_ingest.memory import files_by_study, follow, states
-from losslake_ingest.publish import ATTEMPTS, discard, land
+from losslake_ingest.publish import ATTEMPTS, discard, in_order, land, study_names
 from losslake_ingest.study import TrialFacts, trial_digests
 from losslake_ingest.write import write_curves
 from losslake_schema.database import Release
 from losslake_schema.names import Study
-from losslake_schema.tables import PARTITIONED, STUDY_KEYS
+from losslake_schema.tables import PARTITIONED
 
 MOST_PARTS = 4
 SMALL_BYTES = 1_000_000
@@ -84,7 +84,7 @@ class _Merged:
 
 
 def scattered(files: Sequence[DataFile]) -> Mapping[Study, Sequence[DataFile]]:
-    """The data files of the studies that have so many small ones that merging pays.
+    """Return the data files of the studies that have so many small ones that merging pays.
 
     A study has one file of records for each part in which it came.
     """
@@ -106,18 +106,12 @@ def _trials_of(lake: Lake, files: Sequence[DataFile], studies: Iterable[Study]) 
     """Some studies, each with its rows of `trials` by trial_id."""
     named = {str(study): study for study in studies}
     trials = stored_table(lake.store, files, "trials")
-    trials = trials.filter(pc.is_in(_studies_of(trials), pa.array(named, pa.string())))
-    order = [(key, "ascending") for key in (*STUDY_KEYS, "trial_id")]
-    trials = trials.take(pc.sort_indices(trials.select([key for key, _ in order]), order)).combine_chunks()
-    runs = pc.run_end_encode(_studies_of(trials).combine_chunks())
+    trials = in_order(trials.filter(pc.is_in(study_names(trials), pa.array(named, pa.string()))))
+    runs = pc.run_end_encode(study_names(trials).combine_chunks())
     start = 0
     for name, end in zip(runs.values.to_pylist(), runs.run_ends.to_pylist(), strict=True):
         yield named[name], trials.slice(start, end - start)
         start = end
-
-
-def _studies_of(trials: pa.Table) -> pa.ChunkedArray:
-    return pc.binary_join_element_wise(*(trials[key].cast(pa.string()) for key in STUDY_KEYS), "/")
 
 
 def _merged(store: Store, study: Study, files: Sequence[DataFile], rows: pa.Table) -> list[Written] | None:

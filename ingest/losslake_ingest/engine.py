@@ -15,7 +15,7 @@ from losslake.lake.store.store import Store
 from losslake_ingest.changes import WrittenPart, packed, trial_rows
 from losslake_ingest.gather import RunsPart
 from losslake_ingest.report import Quarantined
-from losslake_ingest.study import Curves, StudyPart, StudyRejected, source_digest, trial_digests
+from losslake_ingest.study import Curves, StudyPart, StudyRejected, offsets_of, source_digest, trial_digests
 from losslake_ingest.write import write_curves
 
 _READ_AHEAD = 1 << 26  # bytes, for each core
@@ -101,8 +101,7 @@ def _nonfinite_by_trial(curves: Curves) -> list[int]:
         if metric in curves.missing:
             odd &= ~curves.missing[metric]
         if odd.any():
-            before = np.concatenate([np.zeros(1, np.int64), np.cumsum(odd, dtype=np.int64)])
-            total += np.diff(before[curves.offsets])
+            total += np.diff(offsets_of(odd)[curves.offsets])
     return [int(count) for count in total]
 
 

@@ -20,7 +20,7 @@ from losslake_ingest.mapping.evaluations import Measured, on_common_steps
 from losslake_ingest.mapping.place import PlacedRun
 from losslake_ingest.report import Quarantined
 from losslake_ingest.rules import Rule
-from losslake_ingest.study import Curves, LoadedPart, StudyFacts, TrialFacts
+from losslake_ingest.study import Curves, LoadedPart, StudyFacts, TrialFacts, offsets_of
 from losslake_schema.names import Study
 from losslake_schema.reached import Flags, Floats
 
@@ -103,7 +103,6 @@ def _size_of(curve: Curves) -> int:
 
 def _concatenated(curves: Sequence[Curves]) -> Curves:
     """Curves one after the other; a metric that a curve lacks is missing in all its rows."""
-    lengths = [len(curve.steps) for curve in curves]
     values: dict[str, Floats] = {}
     missing: dict[str, Flags] = {}
     for metric in sorted({metric for curve in curves for metric in curve.values}):
@@ -114,7 +113,7 @@ def _concatenated(curves: Sequence[Curves]) -> Curves:
     elapsed = None
     if any(curve.elapsed_s is not None for curve in curves):
         elapsed = np.concatenate([_or_nan(curve.elapsed_s, len(curve.steps)) for curve in curves])
-    offsets = np.concatenate([np.zeros(1, np.int64), np.cumsum(lengths, dtype=np.int64)])
+    offsets = offsets_of([len(curve.steps) for curve in curves])
     return Curves(offsets, np.concatenate([curve.steps for curve in curves]), values, missing, elapsed)
 
 

@@ -28,8 +28,8 @@ from losslake.lake.lake import Lake
 from losslake.lake.store.store import DataFile
 from losslake_ingest.formats.format import Format
 from losslake_ingest.offer import Offer
+from losslake_ingest.reading import Request
 from losslake_ingest.report import Quarantined, SourceReport
-from losslake_ingest.request import Request
 from losslake_ingest.rules import Rule
 from losslake_ingest.sources.member import Source
 from losslake_schema.database import RememberedSource

@@ -23,7 +23,6 @@ from losslake_schema.registry import CollectionFacts, Goal, collections, goals, 
 from losslake_schema.tables import COLLECTIONS, GOALS, METRICS, PARTITIONED, STUDIES, STUDY_KEYS, TABLES
 
 ATTEMPTS = 50
-_ORDER = [(key, "ascending") for key in STUDY_KEYS]
 Ledger = Callable[[frozenset[Study]], Sequence[LedgerEntry]]
 
 
@@ -154,11 +153,20 @@ class _Draft:
 
 def _without_studies(table: pa.Table, replaced: Collection[Study], new: Sequence[pa.Table]) -> pa.Table:
     """The table without the rows of the replaced studies but with the new ones, in order of study (and trial)."""
-    order = [*_ORDER, ("trial_id", "ascending")] if "trial_id" in table.column_names else _ORDER
-    keys = pc.binary_join_element_wise(*(table[key].cast(pa.string()) for key in STUDY_KEYS), "/")
-    kept = table.filter(pc.invert(pc.is_in(keys, pa.array([str(study) for study in replaced], pa.string()))))
-    combined = pa.concat_tables([kept, *new])
-    return combined.take(pc.sort_indices(combined.select([name for name, _ in order]), order)).combine_chunks()
+    replaced_names = pa.array([str(study) for study in replaced], pa.string())
+    kept = table.filter(pc.invert(pc.is_in(study_names(table), replaced_names)))
+    return in_order(pa.concat_tables([kept, *new]))
+
+
+def study_names(table: pa.Table) -> pa.ChunkedArray:
+    """Return the study of each row of `studies` or `trials`."""
+    return pc.binary_join_element_wise(*(table[key].cast(pa.string()) for key in STUDY_KEYS), "/")
+
+
+def in_order(table: pa.Table) -> pa.Table:
+    """Return the rows of `studies` or `trials` in order of study (and trial)."""
+    order = [(key, "ascending") for key in (*STUDY_KEYS, "trial_id") if key in table.column_names]
+    return table.sort_by(order).combine_chunks()
 
 
 def _collection_rows(stored: pa.Table, studies: pa.Table, said: Mapping[str, CollectionFacts]) -> pa.Table:

@@ -5,15 +5,16 @@ from __future__ import annotations
 import fnmatch
 from collections import Counter
 from collections.abc import Collection, Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
+from pathlib import Path
 
-from losslake_ingest.formats.format import GLIMPSE, Format, Glimpse
+from losslake_ingest.formats.format import GLIMPSE, Format, Glimpse, format_named, formats
 from losslake_ingest.gather import Gatherer, TrialNumbers
-from losslake_ingest.mapping.mapping import MAPPING_NAME, LogMapping
+from losslake_ingest.mapping.mapping import MAPPING_NAME, LogMapping, load_mapping, overlaid, parse_mapping
 from losslake_ingest.mapping.place import PlacedRun, collection_facts, goals_of, place
 from losslake_ingest.mapping.side_files import SideFiles
+from losslake_ingest.mapping.template import Template
 from losslake_ingest.report import Quarantined, SourceReport
-from losslake_ingest.request import Request, with_defaults
 from losslake_ingest.rules import MissingField, Refusal, SourceBroken
 from losslake_ingest.run_log import RunLog
 from losslake_ingest.sources.database import DatabaseSource
@@ -27,6 +28,37 @@ UNKNOWN = "no log of a known format is in it: see 'losslake formats', or name on
 MOST_FILES = 200_000
 MOST_ARCHIVED = 200
 SURE = 0.85
+_FOLDER = Path(__file__).parent / "mappings"
+
+
+@dataclass(frozen=True)
+class Request:
+    """How to read the sources.
+
+    collection: the name of the collection, whatever a mapping or a folder says. mapping: the file that holds for every
+    source, or the name of one that LossLake brings along; without it each source may have its own beside it. formats:
+    read these, and detect nothing.
+    """
+
+    collection: str | None = None
+    mapping: Path | None = None
+    formats: tuple[str, ...] = ()
+
+    def mapping_for(self, source: Path) -> LogMapping:
+        """The mapping for a source: the one asked for, else `losslake.toml` in the folder or beside the file."""
+        beside = (source if source.is_dir() else source.parent) / MAPPING_NAME
+        if self.mapping is not None:
+            mapping = load_mapping(mapping_file(self.mapping))
+        else:
+            mapping = load_mapping(beside) if beside.is_file() else LogMapping()
+        if self.collection is not None:
+            mapping = replace(mapping, collection=replace(mapping.collection, name=Template(self.collection)))
+        return mapping
+
+    def formats_for(self, mapping: LogMapping) -> dict[str, Format]:
+        """The formats that may be read; raises UnknownFormat."""
+        names = self.formats or mapping.files.formats
+        return {name: format_named(name) for name in names} if names else formats()
 
 
 class SourceReading:
@@ -147,6 +179,21 @@ class SourceReading:
         )
 
 
+def with_defaults(mapping: LogMapping, log_format: Format) -> LogMapping:
+    """The mapping, with what the format itself says wherever it is silent."""
+    return overlaid(mapping, parse_mapping(log_format.defaults.encode(), f"defaults of {log_format.name}"))
+
+
+def shipped_mappings() -> dict[str, Path]:
+    """The file of each mapping, by name."""
+    return {file.parent.name: file for file in sorted(_FOLDER.glob(f"*/{MAPPING_NAME}"))}
+
+
+def mapping_file(asked: Path) -> Path:
+    """The file that is meant: the path itself, or else a mapping of that name that LossLake brings along."""
+    return asked if asked.exists() else shipped_mappings().get(str(asked), asked)
+
+
 @dataclass(frozen=True)
 class Detected:
     """Which formats a source is in.
@@ -184,8 +231,7 @@ def detect(source: Source, formats: Sequence[Format], wanted: Wanted) -> Detecte
     AlgoPerf's CSVs are the same run again.
     """
     most = MOST_FILES if isinstance(source, FolderSource) else MOST_ARCHIVED
-    scores: dict[str, dict[str, float]] = {}
-    counts: dict[str, Counter[str]] = {}
+    scores: dict[str, dict[str, list[float]]] = {}
     others = excluded = looked_at = 0
     broken: str | None = None
     try:
@@ -204,21 +250,17 @@ def detect(source: Source, formats: Sequence[Format], wanted: Wanted) -> Detecte
             if score <= 0:
                 others += 1
                 continue
-            folder = member.path.rpartition("/")[0]
-            counts.setdefault(folder, Counter())[name] += 1
-            known = scores.setdefault(folder, {})
-            known[name] = max(known.get(name, 0.0), score)
+            scores.setdefault(member.path.rpartition("/")[0], {}).setdefault(name, []).append(score)
     except SourceBroken as error:
         broken = str(error)
-    folders = {folder: _readers(known) for folder, known in scores.items()}
+    folders = {folder: _readers(of_format) for folder, of_format in scores.items()}
     files: Counter[str] = Counter()
     for folder, names in folders.items():
-        for name in names:
-            files[name] += counts[folder][name]
+        files.update({name: len(scores[folder][name]) for name in names})
     return Detected(folders, dict(sorted(files.items())), others, excluded, looked_at <= most, broken)
 
 
-def _readers(scores: Mapping[str, float]) -> Collection[str]:
-    """The formats that read a folder, from how sure each is of one of its files."""
-    surest = max(scores, key=lambda name: scores[name])
-    return (surest,) if scores[surest] >= SURE else tuple(sorted(scores))
+def _readers(scores: Mapping[str, Sequence[float]]) -> Collection[str]:
+    """The formats that read a folder, from how sure each is of its files."""
+    surest = max(scores, key=lambda name: max(scores[name]))
+    return (surest,) if max(scores[surest]) >= SURE else tuple(sorted(scores))

@@ -11,9 +11,8 @@ from losslake.lake.data_files import stored_table, studies_in
 from losslake.lake.lake import Lake
 from losslake.lake.store.folder import FolderStore
 from losslake_ingest.gather import TrialNumbers
-from losslake_ingest.reading import SourceReading
+from losslake_ingest.reading import Request, SourceReading
 from losslake_ingest.report import Quarantined, SourceReport
-from losslake_ingest.request import Request
 from losslake_ingest.rules import MissingField, SourceBroken
 from losslake_ingest.sources.open import Place, open_source
 from losslake_ingest.study import LoadedPart, StudyRejected

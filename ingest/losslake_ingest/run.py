@@ -18,9 +18,8 @@ from losslake_ingest.gather import TrialNumbers
 from losslake_ingest.memory import Memory, StudyStates, states
 from losslake_ingest.offer import Offer, Stored, ingest_source
 from losslake_ingest.publish import Changes, Overtaken, Published, discard, publish
-from losslake_ingest.reading import SourceReading
+from losslake_ingest.reading import Request, SourceReading
 from losslake_ingest.report import Progress, Silence, Summary
-from losslake_ingest.request import Request
 from losslake_ingest.rules import SourceBroken
 from losslake_ingest.sources.open import Place, open_source
 from losslake_schema.database import LedgerEntry

@@ -9,6 +9,7 @@ from dataclasses import dataclass
 from typing import Protocol
 
 import numpy as np
+import numpy.typing as npt
 
 from losslake_ingest.report import Quarantined
 from losslake_schema.names import Study
@@ -101,6 +102,11 @@ class StudyRejected(Exception):
     def __init__(self, reason: Quarantined) -> None:
         super().__init__(str(reason))
         self.reason = reason
+
+
+def offsets_of(counts: npt.ArrayLike) -> Integers:
+    """Return where each of some consecutive groups of rows starts and, last, where the last one ends."""
+    return np.concatenate([np.zeros(1, np.int64), np.cumsum(counts, dtype=np.int64)])
 
 
 def is_exact_float(value: object) -> bool:

@@ -4,10 +4,9 @@ Row groups don't mix metrics and are small, so that a query for one metric, or o
 the study stand in the path and in Iceberg's partition data, not in the file, as both Hive and Iceberg have it. An
 encoding holds for a whole file, so metrics whose values repeat much (error rates, k/N) and others (losses) go to two.
 
-Records: the measurements strictly better than every earlier one of the same trial and metric.
-
-The first step that reaches any target is a record, so steps to target over records equals steps to target over
-measurements (METHODS 6.1; the property is tested).
+Records are the measurements strictly better than every earlier one of the same trial and metric. The first step that
+reaches any target is a record, so steps to target over records equals steps to target over measurements (METHODS 6.1;
+the property is tested).
 """
 
 from __future__ import annotations
@@ -21,28 +20,55 @@ import pyarrow.parquet as pq
 
 from losslake.lake.data_files import Written, keep
 from losslake.lake.store.store import Store
-from losslake_ingest.encodings import (
-    DICTIONARY,
-    DIGITS,
-    INTERVALS,
-    STEPS,
-    VALUES,
-    Decimals,
-    Encoding,
-    decimals,
-    for_numbers,
-    options,
-    smallest,
-)
-from losslake_ingest.study import Curves
+from losslake_ingest import encodings
+from losslake_ingest.encodings import DICTIONARY, DIGITS, VALUES, Decimals, Encoding
+from losslake_ingest.study import Curves, offsets_of
 from losslake_schema.names import Study
 from losslake_schema.reached import Flags, Floats, Integers
 from losslake_schema.registry import metric_named
 from losslake_schema.tables import PARTITIONED, file_schema
 
+LARGEST_ROW_GROUP = 1 << 14
+_VALUES_AT_ONCE = 1 << 15
+_SCHEMAS = {name: file_schema(name) for name in PARTITIONED}
+_ENCODINGS = {
+    "metric": Encoding(DICTIONARY, 1),
+    "trial_id": Encoding("DELTA_BINARY_PACKED", 1),
+    "divisor": Encoding(DICTIONARY, 1),
+    "elapsed_s": Encoding("BYTE_STREAM_SPLIT", 1),
+}
+
+
+def write_curves(store: Store, study: Study, trial_ids: Sequence[int], curves: Curves) -> list[Written]:
+    """Store the measurements and records of some trials of a study, ready to be published."""
+    trials = np.repeat(np.asarray(trial_ids, np.int64), np.diff(curves.offsets))
+    intervals, is_first = intervals_of(curves.steps, curves.offsets)
+    steps = encodings.smallest(curves.steps, encodings.STEPS)
+    interval = encodings.smallest(intervals, encodings.INTERVALS)
+    records = _File("records", {"step": steps, "interval": interval}, DIGITS[0].name)
+    files: dict[str, _File] = {}
+    for metric in sorted(curves.values):
+        if metric in curves.missing:
+            measured = _measured_only(curves, metric, trials)
+        else:
+            decimals = encodings.decimals(curves.values[metric])
+            measured = _Measured(metric, curves, trials, intervals, is_first, decimals)
+        name = measured.encoding().name
+        if name not in files:
+            files[name] = _File("measurements", {"step": steps}, name)
+        files[name].add(metric, measured.columns(slice(None)))
+        direction = metric_named(metric).direction
+        if direction is not None:
+            rows = np.flatnonzero(record_rows(measured.values, measured.curves.offsets, direction))
+            interval_column = pa.array(measured.intervals[rows], mask=measured.is_first[rows])
+            records.add(metric, measured.columns(rows) | {"interval": interval_column})
+    if not files:
+        files[""] = _File("measurements", {"step": steps}, DIGITS[0].name)
+    return [file.finish(store, study) for file in (*files.values(), records)]
+
 
 def record_rows(values: Floats, offsets: Integers, direction: str) -> Flags:
-    """Which rows are records.
+    """Return which rows are records.
 
     Args:
         values: one metric of some trials, one after the other, by ascending step; NaN and infinities are never records.
@@ -63,21 +89,13 @@ def record_rows(values: Floats, offsets: Integers, direction: str) -> Flags:
 
 
 def intervals_of(steps: Integers, offsets: Integers) -> tuple[Integers, Flags]:
-    """The steps since the row before in the same trial, and the rows that have none (there the number is 0)."""
+    """Return the steps since the row before in the same trial, and the rows that have none (there the number is 0)."""
     intervals = np.zeros_like(steps)
     np.subtract(steps[1:], steps[:-1], out=intervals[1:])
     first = np.zeros(len(steps), np.bool_)
     first[offsets[:-1][np.diff(offsets) > 0]] = True
     intervals[first] = 0
     return intervals, first
-
-
-LARGEST_ROW_GROUP = 1 << 14
-_VALUES_AT_ONCE = 1 << 15
-_SCHEMAS = {name: file_schema(name) for name in PARTITIONED}
-_TRIALS = Encoding("DELTA_BINARY_PACKED", 1)
-_DIVISORS = Encoding(DICTIONARY, 1)
-_ELAPSED = Encoding("BYTE_STREAM_SPLIT", 1)
 
 
 @dataclass(frozen=True)
@@ -98,103 +116,63 @@ class _Measured:
     def values(self) -> Floats:
         return self.curves.values[self.metric]
 
+    def encoding(self) -> Encoding:
+        """Return the encoding of its digits, or of its values where they are no decimals."""
+        column, candidates = (self.decimals.digits, DIGITS) if self.decimals is not None else (self.values, VALUES)
+        return encodings.for_numbers(column, *candidates, LARGEST_ROW_GROUP)
+
     def columns(self, rows: Integers | slice) -> dict[str, pa.Array]:
-        """The columns that measurements and records have in common, for some of the rows."""
-        return {
+        """Return the columns that measurements and records have in common, for some of the rows."""
+        columns = {
             "trial_id": pa.array(self.trials[rows]),
             "step": pa.array(self.curves.steps[rows]),
-            **_numbers(self.values[rows], self.decimals, rows),
-            **_elapsed(self.curves.elapsed_s, rows),
+            **self._numbers(rows),
         }
+        if self.curves.elapsed_s is not None:
+            elapsed = self.curves.elapsed_s[rows]
+            columns["elapsed_s"] = pa.array(elapsed, mask=np.isnan(elapsed))
+        return columns
 
-
-def write_curves(store: Store, study: Study, trial_ids: Sequence[int], curves: Curves) -> list[Written]:
-    """Store the measurements and records of some trials of a study, ready to be published."""
-    trials = np.repeat(np.asarray(trial_ids, np.int64), np.diff(curves.offsets))
-    intervals, is_first = intervals_of(curves.steps, curves.offsets)
-    steps = smallest(curves.steps, STEPS)
-    records = _File("records", {"step": steps, "interval": smallest(intervals, INTERVALS)}, DIGITS[0].name)
-    files: dict[str, _File] = {}
-    for metric in sorted(curves.values):
-        if metric in curves.missing:
-            measured = _measured_only(curves, metric, trials)
-        else:
-            measured = _Measured(metric, curves, trials, intervals, is_first, decimals(curves.values[metric]))
-        name = _encoding_of(measured).name
-        if name not in files:
-            files[name] = _File("measurements", {"step": steps}, name)
-        files[name].add(metric, measured.columns(slice(None)))
-        _add_records(records, measured)
-    if not files:
-        files[""] = _File("measurements", {"step": steps}, DIGITS[0].name)
-    return [file.finish(store, study) for file in (*files.values(), records)]
+    def _numbers(self, rows: Integers | slice) -> dict[str, pa.Array]:
+        """The columns that say the values: digits and divisor where those do, else the values themselves."""
+        if self.decimals is None:
+            return {"value": pa.array(self.values[rows])}
+        digits, divisor = self.decimals.digits[rows], self.decimals.divisor[rows]
+        if self.decimals.is_exact is None:
+            return {"digits": pa.array(digits), "divisor": pa.array(divisor)}
+        is_exact = self.decimals.is_exact[rows]
+        return {
+            "digits": pa.array(digits, mask=~is_exact),
+            "divisor": pa.array(divisor, mask=~is_exact),
+            "value": pa.array(self.values[rows], mask=is_exact),
+        }
 
 
 def _measured_only(curves: Curves, metric: str, trials: Integers) -> _Measured:
     """The rows at which a metric was measured that is missing in others."""
     keep = ~curves.missing[metric]
-    before = np.concatenate([np.zeros(1, np.int64), np.cumsum(keep, dtype=np.int64)])
-    offsets, steps, values = before[curves.offsets], curves.steps[keep], curves.values[metric][keep]
+    offsets = offsets_of(keep)[curves.offsets]
+    steps, values = curves.steps[keep], curves.values[metric][keep]
     elapsed = curves.elapsed_s[keep] if curves.elapsed_s is not None else None
-    own = Curves(offsets, steps, {metric: values}, {}, elapsed)
-    return _Measured(metric, own, trials[keep], *intervals_of(steps, offsets), decimals(values))
-
-
-def _encoding_of(measured: _Measured) -> Encoding:
-    if measured.decimals is not None:
-        return for_numbers(measured.decimals.digits, *DIGITS, LARGEST_ROW_GROUP)
-    return for_numbers(measured.values, *VALUES, LARGEST_ROW_GROUP)
-
-
-def _add_records(file: _File, measured: _Measured) -> None:
-    direction = metric_named(measured.metric).direction
-    if direction is None:
-        return
-    rows = np.flatnonzero(record_rows(measured.values, measured.curves.offsets, direction))
-    interval = pa.array(measured.intervals[rows], mask=measured.is_first[rows])
-    file.add(measured.metric, measured.columns(rows) | {"interval": interval})
-
-
-def _numbers(values: Floats, found: Decimals | None, rows: Integers | slice) -> dict[str, pa.Array]:
-    """The columns that say the values: digits and divisor where those do, else the values themselves."""
-    if found is None:
-        return {"value": pa.array(values)}
-    digits, divisor = found.digits[rows], found.divisor[rows]
-    if found.is_exact is None:
-        return {"digits": pa.array(digits), "divisor": pa.array(divisor)}
-    is_exact = found.is_exact[rows]
-    return {
-        "digits": pa.array(digits, mask=~is_exact),
-        "divisor": pa.array(divisor, mask=~is_exact),
-        "value": pa.array(values, mask=is_exact),
-    }
-
-
-def _elapsed(elapsed_s: Floats | None, rows: Integers | slice) -> dict[str, pa.Array]:
-    """The elapsed seconds, null where unknown; nothing where none is known."""
-    if elapsed_s is None:
-        return {}
-    elapsed = elapsed_s[rows]
-    return {"elapsed_s": pa.array(elapsed, mask=np.isnan(elapsed))}
+    measured = Curves(offsets, steps, {metric: values}, {}, elapsed)
+    return _Measured(metric, measured, trials[keep], *intervals_of(steps, offsets), encodings.decimals(values))
 
 
 class _File:
     """A data file while it is written."""
 
-    def __init__(self, table: str, encodings: dict[str, Encoding], numbers: str) -> None:
+    def __init__(self, table: str, chosen: dict[str, Encoding], numbers: str) -> None:
         """numbers: the encoding of digits and values."""
         self._table = table
         self._n_rows = 0
         self._buffer = pa.BufferOutputStream()
         digits, values = (next(one for one in known if one.name == numbers) for known in (DIGITS, VALUES))
-        own = {"trial_id": _TRIALS, "digits": digits, "divisor": _DIVISORS, "value": values, "elapsed_s": _ELAPSED}
-        chosen = options({"metric": Encoding(DICTIONARY, 1)} | own | encodings)
         self._writer = pq.ParquetWriter(
             self._buffer,
             _SCHEMAS[table],
             write_statistics=["metric", "trial_id"],
             write_batch_size=_VALUES_AT_ONCE,
-            **chosen,
+            **encodings.options(_ENCODINGS | {"digits": digits, "value": values} | chosen),
         )
 
     def add(self, metric: str, columns: dict[str, pa.Array]) -> None:

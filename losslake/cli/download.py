@@ -87,7 +87,7 @@ def fetch(
     comes, and published only if every byte is as its publisher made it.
     """
     from losslake.cli.ingest import Manner, ingest_url
-    from losslake_ingest.request import Request
+    from losslake_ingest.reading import Request
     from losslake_schema.registry import collections
 
     known = {found.collection: found for found in collections() if found.archive_url}

@@ -18,9 +18,9 @@ from losslake_schema.errors import LossLakeError
 if TYPE_CHECKING:
     from losslake.lake.lake import Lake
     from losslake_ingest.engine import Engine
+    from losslake_ingest.reading import Request
     from losslake_ingest.rehearsal import Rehearsal
     from losslake_ingest.report import Quarantined, SourceReport, Summary
-    from losslake_ingest.request import Request
     from losslake_ingest.sources.member import SourceFile
 
 
@@ -78,7 +78,7 @@ def ingest(
     Makes the lake if there is none. 'losslake formats' lists what can be read. Bad trials are quarantined with a reason
     and never block the good ones. The same bytes again change nothing.
     """
-    from losslake_ingest.request import Request
+    from losslake_ingest.reading import Request
 
     request = Request(collection, mapping, tuple(format or ()))
     if url is not None:

@@ -11,7 +11,7 @@ from losslake.lake.lake import Lake
 from losslake.questions.release_view import ReleaseView
 from losslake.questions.scaling import scaling
 from losslake.questions.selection import Goal, Selection, named_workload
-from losslake_ingest.request import Request
+from losslake_ingest.reading import Request
 from losslake_ingest.run import ingest
 from tests.conformance.corpora import corpus
 

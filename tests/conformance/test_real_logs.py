@@ -8,8 +8,8 @@ from pathlib import Path
 import pytest
 
 from losslake.lake.lake import Lake
+from losslake_ingest.reading import Request
 from losslake_ingest.report import Summary
-from losslake_ingest.request import Request
 from losslake_ingest.run import ingest
 from tests.conformance.corpora import corpus
 

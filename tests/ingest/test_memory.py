@@ -17,9 +17,8 @@ from losslake_ingest.engine import Engine
 from losslake_ingest.formats.tables import CSV as CSV
 from losslake_ingest.memory import Memory, are_ours
 from losslake_ingest.offer import ingest_source
-from losslake_ingest.reading import SourceReading
+from losslake_ingest.reading import Request, SourceReading
 from losslake_ingest.report import Summary
-from losslake_ingest.request import Request
 from losslake_ingest.run import PLAIN, ingest
 from losslake_ingest.sources.open import open_source
 from tests.ingest.offers import Files, TrialOffer, study_files, tar_bytes, unpacked, written, zip_bytes

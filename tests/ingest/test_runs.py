@@ -10,8 +10,8 @@ import pytest
 from losslake.lake.data_files import with_values
 from losslake.lake.lake import Lake
 from losslake_ingest import publish as publishing
+from losslake_ingest.reading import Request
 from losslake_ingest.report import Summary
-from losslake_ingest.request import Request
 from losslake_ingest.run import ingest
 from tests.ingest.offers import Files, TrialOffer, study_files, tar_bytes, unpacked, written
 

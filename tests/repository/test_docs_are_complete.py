@@ -11,7 +11,7 @@ import pytest
 
 from losslake_ingest.formats.format import formats
 from losslake_ingest.mapping.mapping import LookupKeys, MappingSections, parse_mapping
-from losslake_ingest.request import shipped_mappings
+from losslake_ingest.reading import shipped_mappings
 
 DOCS = Path(__file__).parents[2] / "docs"
 SECTIONS = get_type_hints(MappingSections) | {"lookup": LookupKeys}

@@ -16,7 +16,7 @@ from losslake.questions.errors import UnknownName
 from losslake.questions.releases import Releases
 from losslake.questions.scaling import scaling
 from losslake.questions.selection import Goal, Selection
-from losslake_ingest.request import Request
+from losslake_ingest.reading import Request
 from losslake_ingest.run import ingest
 from losslake_schema.names import Workload
 from losslake_service.app import create_app

@@ -12,8 +12,7 @@ from losslake_ingest.report import Quarantined
 from losslake_ingest.rules import Refusal, Rule
 from losslake_ingest.run_log import RunLog
 from losslake_ingest.sources.member import Refused, Source, plain
-from losslake_ingest.tables.csv_rows import find_layout
-from losslake_ingest.tables.csv_table import read_csv
+from losslake_ingest.tables.csv_table import find_layout, read_csv
 from losslake_ingest.tables.json_table import parse_line, read_json_lines, starts_with_objects
 from losslake_ingest.tables.table import Table, TableFile, is_number, runs_of
 

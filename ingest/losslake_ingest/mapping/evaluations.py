@@ -7,6 +7,7 @@ integer. The formula that was used is kept with the trial, so that nobody mistak
 from __future__ import annotations
 
 import fnmatch
+from collections import Counter
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import TypeVar
@@ -93,17 +94,14 @@ class _Places:
 
 class _CurveReader:
     def __init__(self, log: RunLog, mapping: LogMapping, batch_size: int, fields: Mapping[str, Scalar]) -> None:
-        self._log = log
-        self._mapping = mapping
-        self._batch_size = batch_size
-        self._fields = fields
+        self._log, self._mapping, self._batch_size, self._fields = log, mapping, batch_size, fields
+        self._axes = {mapping.time.elapsed_s, mapping.time.wall_time, *(axis.column for axis in mapping.axis)}
         self._series: dict[str, list[Measured]] = {}  # of each metric the pieces, in the order written
-        self._formulas: dict[str, None] = {}
-        self._remarks: dict[str, int] = {}
         self._metrics: dict[str, str | None] = {}
+        self._formulas: dict[str, None] = {}
         self._unplaced: dict[str, None] = {}
         self._left_out: list[str] = []
-        self._axes = {mapping.time.elapsed_s, mapping.time.wall_time, *(axis.column for axis in mapping.axis)}
+        self._remarks: Counter[str] = Counter()
 
     def curve(self) -> TrialCurve:
         for rows in self._log.rows:
@@ -115,7 +113,7 @@ class _CurveReader:
                 if metric is not None:
                     self._add(metric, column, rows, places)
         for column in self._unplaced:
-            self._remark(f"column {column!r} left out: no [[axis]] holds for it")
+            self._remarks[f"column {column!r} left out: no [[axis]] holds for it"] += 1
         if not any(len(steps) for pieces in self._series.values() for steps, _, _ in pieces):
             raise self._nothing()
         columns = {column: metric for column, metric in self._metrics.items() if metric is not None}
@@ -130,7 +128,7 @@ class _CurveReader:
         except KeyError:
             self._left_out.append(column)
         except UnknownField as unknown:
-            self._remark(f"column {column!r} left out: its metric takes {{{unknown}}}, which nothing says")
+            self._remarks[f"column {column!r} left out: its metric takes {{{unknown}}}, which nothing says"] += 1
         return None
 
     def _add(self, metric: str, column: str, rows: LoggedRows, places: dict[int, _Places]) -> None:
@@ -182,9 +180,7 @@ class _CurveReader:
             return slice(None)
         measured = ~missing if missing is not None else np.ones(len(known), np.bool_)
         kept: Flags = measured & known
-        lost = int(measured.sum() - kept.sum())
-        if lost:
-            self._remark(NO_STEP, lost)
+        self._remarks += Counter({NO_STEP: int(measured.sum() - kept.sum())})
         return kept
 
     def _last_written(self, pieces: Sequence[Measured]) -> Measured:
@@ -196,13 +192,9 @@ class _CurveReader:
         order = np.argsort(steps, kind="stable")
         ordered = steps[order]
         last = np.append(ordered[1:] != ordered[:-1], True)
-        if not last.all():
-            self._remark(OVERWRITTEN, int((~last).sum()))
+        self._remarks += Counter({OVERWRITTEN: int((~last).sum())})
         kept = order[last]
         return steps[kept], values[kept], elapsed[kept]
-
-    def _remark(self, sentence: str, count: int = 1) -> None:
-        self._remarks[sentence] = self._remarks.get(sentence, 0) + count
 
     def _nothing(self) -> Refusal:
         """Why there is no curve: no metric, no axis for it, or no value."""

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Iterator, Mapping, Sequence
+from itertools import islice
 from typing import Any
 
 import yaml
@@ -29,10 +30,9 @@ class SideFiles:
 
         Of a source that breaks off, what came before counts: reading its runs will tell of the break.
         """
-        wanted = frozenset(names)
         folders: dict[str, dict[str, Scalar]] = {}
-        if wanted:
-            members = source.members(lambda path: path.rpartition("/")[2] in wanted, LARGEST_SIDE_FILE + 1)
+        if names:
+            members = source.members(lambda path: path.rpartition("/")[2] in names, LARGEST_SIDE_FILE + 1)
             for member in UntilBreak(members):
                 if isinstance(member, Member) and len(member.data) <= LARGEST_SIDE_FILE:
                     folder, _, name = member.path.rpartition("/")
@@ -41,12 +41,12 @@ class SideFiles:
 
     def beside(self, run: str) -> dict[str, Scalar]:
         """The fields for a run: of its own folder, then of those above it; the nearest to say a field wins."""
-        found: dict[str, Scalar] = {}
+        fields: dict[str, Scalar] = {}
         folder = run.partition("#")[0]
         while True:
-            found = {**self._folders.get(folder, {}), **found}
+            fields = {**self._folders.get(folder, {}), **fields}
             if not folder:
-                return found
+                return fields
             folder = folder.rpartition("/")[0]
 
 
@@ -63,12 +63,7 @@ def fields_in(data: bytes, name: str) -> dict[str, Scalar]:
             document = yaml.safe_load(data) if len(data) <= LARGEST_YAML else None
     except (ValueError, TypeError, RecursionError, yaml.YAMLError):
         return {}
-    fields: dict[str, Scalar] = {}
-    for key, value in _flat(document, "", 0):
-        fields[key] = value
-        if len(fields) >= MOST_FIELDS:
-            break
-    return fields
+    return dict(islice(_flat(document, "", 0), MOST_FIELDS))
 
 
 def _flat(value: Any, prefix: str, depth: int) -> Iterator[tuple[str, Scalar]]:

@@ -14,8 +14,7 @@ from losslake_ingest.mapping.mapping import MAPPING_NAME, LogMapping
 from losslake_ingest.mapping.metrics import guessed_metric, metric_of, toml_key, toml_string
 from losslake_ingest.mapping.side_files import SideFiles
 from losslake_ingest.mapping.template import UnknownField
-from losslake_ingest.reading import SourceReading
-from losslake_ingest.request import Request, with_defaults
+from losslake_ingest.reading import Request, SourceReading, with_defaults
 from losslake_ingest.rules import BadMapping, UnknownFormat
 from losslake_ingest.run_log import RunLog, Scalar
 from losslake_ingest.sources.member import Source, UntilBreak

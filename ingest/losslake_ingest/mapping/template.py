@@ -1,12 +1,13 @@
-"""Text with fields in it: `mlperf-{round}`, `{opt_name}`, or `{samples|train_samples}` for the first that is known.
+"""Text with fields in it, and patterns that find fields in a run's path.
 
-Facts in a run's path: `{optimizer}/b{batch_size:int}/seed{trial_id:int}/*.csv`, matched at the end of the path.
+A template is `mlperf-{round}`, `{opt_name}`, or `{samples|train_samples}` for the first that is known. A pattern is
+`{optimizer}/b{batch_size:int}/seed{trial_id:int}/*.csv`, matched at the end of the path.
 """
 
 from __future__ import annotations
 
 import re
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 
 from losslake_ingest.run_log import Scalar
@@ -35,8 +36,7 @@ class Template:
         """The text with every field filled in; raises UnknownField."""
         if not isinstance(self.text, str):
             return self.text
-        whole = _FIELD.fullmatch(self.text)
-        if whole:
+        if whole := _FIELD.fullmatch(self.text):
             return _first_known(whole[1], fields)
         return _FIELD.sub(lambda match: str(_first_known(match[1], fields)), self.text)
 
@@ -61,7 +61,11 @@ MOST_WILD = 3
 MOST_NAMES = 64
 LONGEST_NAME = 255
 _PART = re.compile(r"\{([A-Za-z_][A-Za-z0-9_]*)(?::([a-z]+))?\}|(\*)|([^{}*]+)|(.)")
-_KINDS = {"text": ".+?", "int": "[0-9]+", "float": "[-+0-9.eE]+"}
+_KINDS: Mapping[str, tuple[str, Callable[[str], Scalar]]] = {
+    "text": (".+?", str),
+    "int": ("[0-9]+", int),
+    "float": ("[-+0-9.eE]+", float),
+}
 
 
 @dataclass(frozen=True)
@@ -89,18 +93,13 @@ class PathPattern:
         names = path.split("/")[-MOST_NAMES:]
         if any(len(name) > LONGEST_NAME for name in names):
             return None
-        found = _match_backwards(self.names, names)
-        return self._typed(found) if found is not None else None
-
-    def _typed(self, found: Mapping[str, str]) -> dict[str, Scalar] | None:
-        fields: dict[str, Scalar] = {}
-        for name, text in found.items():
-            kind = self.kinds[name]
-            try:
-                fields[name] = int(text) if kind == "int" else float(text) if kind == "float" else text
-            except ValueError:
-                return None
-        return fields
+        texts = _match_backwards(self.names, names)
+        try:
+            return (
+                {name: _KINDS[self.kinds[name]][1](text) for name, text in texts.items()} if texts is not None else None
+            )
+        except ValueError:
+            return None
 
 
 def _match_backwards(patterns: Sequence[re.Pattern[str] | None], names: Sequence[str]) -> dict[str, str] | None:
@@ -142,4 +141,4 @@ def _group(field: str, kind: str, text: str, kinds: dict[str, str]) -> str:
     if field in kinds:
         raise ValueError(f"pattern {text!r}: {{{field}}} stands in it twice")
     kinds[field] = kind
-    return f"(?P<{field}>{_KINDS[kind]})"
+    return f"(?P<{field}>{_KINDS[kind][0]})"

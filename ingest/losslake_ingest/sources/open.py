@@ -59,9 +59,10 @@ def open_source(place: Place) -> Source:
 
 def _source_in(file: SourceFile) -> Source:
     kind = kind_of(file)
-    if kind == "plain" and file.path.suffix != ".tar" and not is_tar(file):
-        return FileSource(file)
-    return ZipSource(file) if kind == "zip" else TarSource(file)
+    if kind == "zip":
+        return ZipSource(file)
+    is_log = kind == "plain" and file.path.suffix != ".tar" and not is_tar(file)
+    return FileSource(file) if is_log else TarSource(file, kind)
 
 
 class _OneFile(Source):
@@ -97,15 +98,16 @@ class TarSource(_OneFile):
 
     _stream: Decompressed | None = None
 
-    def __init__(self, file: SourceFile) -> None:
+    def __init__(self, file: SourceFile, kind: str) -> None:
         super().__init__(file)
-        self.takes_all_cores = not file.is_streamed and kind_of(file) in PARALLEL
+        self._kind = kind
+        self.takes_all_cores = not file.is_streamed and kind in PARALLEL
 
     def position(self) -> int:
         return self._stream.position() if self._stream else 0
 
     def members(self, wanted: Wanted, first: int | None = None) -> Iterator[Member | Refused]:
-        with decompressed(self._file, kind_of(self._file)) as stream:
+        with decompressed(self._file, self._kind) as stream:
             self._stream = stream
             try:
                 yield from read_tar(stream.read, wanted, first)
@@ -178,12 +180,9 @@ class FolderSource(Source):
             elif entry.is_dir(follow_symlinks=False):
                 yield from self._walk(Path(entry.path), f"{path}/", wanted, first)
             elif entry.is_file(follow_symlinks=False) and wanted(path):
-                yield self._member(Path(entry.path), path, first)
-
-    def _member(self, file: Path, path: str, first: int | None) -> Member | Refused:
-        member = _file_member(LocalFile(file), path, first)
-        self._read += len(member.data) if isinstance(member, Member) else 0
-        return member
+                member = _file_member(LocalFile(Path(entry.path)), path, first)
+                self._read += len(member.data) if isinstance(member, Member) else 0
+                yield member
 
 
 class FileSource(_OneFile):

@@ -12,8 +12,8 @@ import re
 import zipfile
 from collections.abc import Iterable, Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
-from dataclasses import dataclass, replace
-from functools import cache
+from dataclasses import replace
+from functools import cache, partial
 from importlib import import_module
 from pathlib import Path
 from tempfile import TemporaryDirectory
@@ -67,9 +67,8 @@ class SparkEngine:
 
         if not tasks:
             return []
-        sent = [_Sent(self._location, task) for task in tasks]
         try:
-            return self._context.parallelize(sent, len(sent)).map(_outcome).collect()
+            return self._context.parallelize(tasks, len(tasks)).map(partial(_outcome, self._location)).collect()
         except (PySparkException, Py4JError, ConnectionError) as error:
             reason = reason_of(error)
             raised = _RAISED.search(str(error)) if "Job aborted" in reason else None
@@ -95,16 +94,8 @@ def _send_code(context: SparkContext) -> TemporaryDirectory[str]:
     return folder
 
 
-@dataclass(frozen=True)
-class _Sent:
-    """A task and where its files go."""
-
-    location: Location
-    task: Task
-
-
-def _outcome(sent: _Sent) -> Outcome:
-    return outcome_of(_store(sent.location), sent.task)
+def _outcome(location: Location, task: Task) -> Outcome:
+    return outcome_of(_store(location), task)
 
 
 @cache

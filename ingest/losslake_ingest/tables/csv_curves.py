@@ -15,7 +15,7 @@ import pyarrow as pa
 import pyarrow.csv
 
 from losslake_ingest.rules import Refusal, Rule, shown
-from losslake_ingest.study import Curves
+from losslake_ingest.study import Curves, offsets_of
 from losslake_schema.errors import LossLakeError
 from losslake_schema.names import natural_number
 from losslake_schema.reached import Flags, Floats, Integers
@@ -153,12 +153,11 @@ def _parse(files: Sequence[bytes], positions: Sequence[int], header: _Header) ->
     table = _read_rows(joined, header.columns)
     if table is None or table.num_rows != sum(counts) or table[STEP].null_count:
         return None
-    offsets = np.concatenate([np.zeros(1, np.int64), np.cumsum(counts, dtype=np.int64)])
     columns = {name: table[name].combine_chunks() for name in header.columns}
     steps = columns.pop(STEP).to_numpy(zero_copy_only=False)
     return _Block(
         positions,
-        offsets,
+        offsets_of(counts),
         steps,
         {name: column.to_numpy(zero_copy_only=False) for name, column in columns.items()},
         {name: c.is_null().to_numpy(zero_copy_only=False) for name, c in columns.items() if c.null_count},
@@ -187,11 +186,10 @@ def _assembled(blocks: Sequence[_Block], good: Sequence[int]) -> Curves:
         return Curves(block.offsets, block.steps, block.values, block.missing)
     place = {position: (block, index) for block in blocks for index, position in enumerate(block.positions)}
     pieces = [(b, slice(int(b.offsets[i]), int(b.offsets[i + 1]))) for b, i in (place[position] for position in good)]
-    lengths = [rows.stop - rows.start for _, rows in pieces]
     metrics = sorted({metric for block, _ in pieces for metric in block.values})
     some_missing = {metric for block, _ in pieces for metric in block.missing}
     return Curves(
-        np.concatenate([np.zeros(1, np.int64), np.cumsum(lengths, dtype=np.int64)]),
+        offsets_of([rows.stop - rows.start for _, rows in pieces]),
         np.concatenate([np.empty(0, np.int64), *(block.steps[rows] for block, rows in pieces)]),
         {m: np.concatenate([block.values[m][rows] for block, rows in pieces]) for m in metrics},
         {m: np.concatenate([_missing(block, m)[rows] for block, rows in pieces]) for m in metrics if m in some_missing},

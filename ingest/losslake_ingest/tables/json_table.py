@@ -108,54 +108,41 @@ class _Reader:
             end = self._data.rfind(b"\n", start, start + _BLOCK) + 1
             if not end:
                 end = self._data.find(b"\n", start, start + LONGEST_LINE) + 1
-            if not end:
-                self._check_last_line(start)
-                end = len(self._data)
+            if not end and len(self._data) - start > LONGEST_LINE:
+                message = f"the line is longer than {LONGEST_LINE:,} bytes: is there a row per evaluation?"
+                raise Refusal(Rule.UNREADABLE_LOG, message, self._data.count(b"\n", 0, start) + 1)
+            end = end or len(self._data)
             block = self._data[start:end]
             if b"\r\n" in block:
                 block = block.replace(b"\r\n", b"\n")
             yield list(filter(None, block.split(b"\n")))
             start = end
 
-    def _check_last_line(self, start: int) -> None:
-        if len(self._data) - start > LONGEST_LINE:
-            message = f"the line is longer than {LONGEST_LINE:,} bytes: is there a row per evaluation?"
-            raise Refusal(Rule.UNREADABLE_LOG, message, self._data.count(b"\n", 0, start) + 1)
-
     def _read_block(self, lines: list[bytes]) -> None:
         try:
             objects = list(map(orjson.loads, lines))
         except orjson.JSONDecodeError:
-            objects = self._one_by_one(lines)
+            objects = list(self._one_by_one(lines))
         if not set(map(type, objects)) <= {dict}:
-            n_values = len(objects)
-            objects = [found for found in objects if type(found) is dict]
-            self._others += n_values - len(objects)
+            self._others += sum(type(value) is not dict for value in objects)
+            objects = [value for value in objects if type(value) is dict]
         self._flatten(objects)
         self._columns.end_block(len(objects))
 
-    def _one_by_one(self, lines: list[bytes]) -> list[Any]:
-        """The values of a block in which some lines are no strict JSON."""
-        found = []
+    def _one_by_one(self, lines: list[bytes]) -> Iterator[Any]:
+        """The values of a block in which some lines are no strict JSON; other lines are counted and passed over."""
         for line in lines:
             try:
-                found.append(orjson.loads(line))
+                yield orjson.loads(line)
             except orjson.JSONDecodeError:
-                value = self._look_closer(line)
+                is_begun = line.lstrip().startswith(b"{")
+                value = parse_line(line) if is_begun else None
                 if value is not None:
-                    found.append(value)
-        return found
-
-    def _look_closer(self, line: bytes) -> Object | None:
-        """A line that is no strict JSON: an object all the same, or counted and passed over."""
-        found = parse_line(line) if line.lstrip().startswith(b"{") else None
-        if found is None and line.strip():
-            is_last = not self._data.endswith(b"\n") and self._data.endswith(line)
-            if is_last and line.lstrip().startswith(b"{"):
-                self._remarks[_CUT_SHORT] = 1
-            else:
-                self._others += 1
-        return found
+                    yield value
+                elif is_begun and not self._data.endswith(b"\n") and self._data.endswith(line):
+                    self._remarks[_CUT_SHORT] = 1
+                elif line.strip():
+                    self._others += 1
 
     def _flatten(self, objects: Sequence[Object]) -> None:
         """Hand the values of a block on, column by column."""
@@ -178,15 +165,15 @@ def _by_key(rows: Sequence[int], objects: Sequence[Object]) -> Iterator[tuple[st
         yield from ((key, rows, values) for key, values in _transposed(next(iter(shapes)), objects))
         return
     groups: dict[tuple[str, ...], tuple[list[int], list[Object]]] = {shape: ([], []) for shape in shapes}
-    for row, found in zip(rows, objects, strict=True):
-        own_rows, own_objects = groups[tuple(found)]
-        own_rows.append(row)
-        own_objects.append(found)
+    for row, each in zip(rows, objects, strict=True):
+        group = groups[tuple(each)]
+        group[0].append(row)
+        group[1].append(each)
     together: dict[str, tuple[list[int], list[Any]]] = {}
-    for keys, (own_rows, own_objects) in groups.items():
-        for key, values in _transposed(keys, own_objects):
+    for keys, (rows_alike, alike) in groups.items():
+        for key, values in _transposed(keys, alike):
             at, cells = together.setdefault(key, ([], []))
-            at.extend(own_rows)
+            at.extend(rows_alike)
             cells.extend(values)
     yield from ((key, at, cells) for key, (at, cells) in together.items())
 

@@ -13,8 +13,7 @@ from losslake_ingest.mapping.mapping import LogMapping, RunTemplates
 from losslake_ingest.report import Quarantined
 from losslake_ingest.rules import Refusal
 from losslake_ingest.run_log import RunLog
-from losslake_ingest.tables.csv_rows import LONGEST_LINE
-from losslake_ingest.tables.csv_table import read_csv
+from losslake_ingest.tables.csv_table import LONGEST_LINE, read_csv
 from losslake_ingest.tables.table import Table
 from tests.ingest.formats.reading import read, runs
 from tests.ingest.formats.table_reading import columns

@@ -11,8 +11,8 @@ from losslake.lake.lake import Lake
 from losslake_ingest.formats.format import Glimpse
 from losslake_ingest.formats.mlflow import CHUNK, FORMAT, rows_in_chunks
 from losslake_ingest.mapping.mapping import LogMapping
+from losslake_ingest.reading import Request
 from losslake_ingest.report import Quarantined
-from losslake_ingest.request import Request
 from losslake_ingest.rules import Rule, SourceBroken, UnknownSource
 from losslake_ingest.run import ingest
 from losslake_ingest.run_log import RunLog

@@ -9,7 +9,7 @@ import pytest
 from losslake_ingest.formats.format import formats
 from losslake_ingest.mapping.mapping import load_mapping, overlaid, parse_mapping
 from losslake_ingest.mapping.template import Template
-from losslake_ingest.request import mapping_file, shipped_mappings
+from losslake_ingest.reading import mapping_file, shipped_mappings
 from losslake_ingest.rules import BadMapping
 
 WHOLE = """
