@@ -5,7 +5,7 @@ Stored trials that an offer lacks through a fault are carried over into the next
 
 from __future__ import annotations
 
-from collections.abc import Collection, Mapping, Sequence
+from collections.abc import Collection, Sequence
 
 import numpy as np
 import polars as pl
@@ -14,9 +14,9 @@ import pyarrow.compute as pc
 import pyarrow.parquet as pq
 
 from losslake.lake.data_files import stored_table, with_values
-from losslake.lake.lake import Lake
 from losslake.lake.store.store import DataFile, Store
 from losslake_ingest.changes import StudyChange, WrittenPart, packed
+from losslake_ingest.gather import Stored
 from losslake_ingest.offer import Offer
 from losslake_ingest.publish import discard
 from losslake_ingest.study import Curves, offsets_of
@@ -24,9 +24,7 @@ from losslake_ingest.write import write_curves
 from losslake_schema.names import Study
 
 
-def bring_together(
-    lake: Lake, files: Sequence[DataFile], offers: Sequence[Offer], stored: Mapping[Study, str]
-) -> dict[Study, StudyChange]:
+def bring_together(store: Store, stored: Stored, offers: Sequence[Offer]) -> dict[Study, StudyChange]:
     """Return the changes of all offers; of a study that several offer, the last counts.
 
     A study that is offered anew replaces the stored one. But a stored trial stays when its new version is quarantined,
@@ -41,19 +39,19 @@ def bring_together(
                 change.parts[:0] = earlier.parts
                 change.source_files = {**earlier.source_files, **change.source_files}
             elif earlier is not None:
-                discard(lake.store, earlier.written)
+                discard(store, earlier.written)
             refused = {q.trial_id for q in offer.quarantined if q.study == str(study) and q.trial_id is not None}
             change.n_quarantined = len(refused - change.trial_ids)
-            if offer.broken is not None and study in stored:
+            if offer.broken is not None and study in stored.studies("source_digest"):
                 change.source_files["(the source broke off)"] = ""
             is_incomplete = change.adds or offer.broken is not None or study in offer.unchanged
             may_stay[study] = None if is_incomplete else refused
             changes[study] = change
     for study, change in changes.items():
-        if study in stored:
-            _carry_over(lake.store, files, change, may_stay[study])
+        if study in stored.studies("source_digest"):
+            _carry_over(store, stored.files, change, may_stay[study])
     for study in [study for study, change in changes.items() if not change.trial_ids]:
-        discard(lake.store, changes.pop(study).written)
+        discard(store, changes.pop(study).written)
     return changes
 
 

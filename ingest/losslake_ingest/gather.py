@@ -10,19 +10,19 @@ import re
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import cached_property
+from typing import Any
 
 import numpy as np
 import polars as pl
 
-from losslake.lake.data_files import stored_table
+from losslake.lake.data_files import stored_table, studies_in
 from losslake.lake.store.store import DataFile, Store
 from losslake_ingest.mapping.evaluations import Measured, on_common_steps
 from losslake_ingest.mapping.place import PlacedRun
 from losslake_ingest.report import Quarantined
 from losslake_ingest.rules import Rule
-from losslake_ingest.study import Curves, LoadedPart, StudyFacts, TrialFacts, offsets_of
+from losslake_ingest.study import Curves, LoadedPart, StudyFacts, TrialFacts, concatenated
 from losslake_schema.names import Study
-from losslake_schema.reached import Flags, Floats
 
 LARGEST_PENDING = 128 * 2**20
 _DIGITS = re.compile(r"([0-9]+)")
@@ -35,8 +35,11 @@ class RunsPart:
     study: Study
     facts: StudyFacts
     format: str
-    reader_version: str
     runs: Mapping[int, PlacedRun]
+
+    @property
+    def reader_version(self) -> str:
+        return f"{self.format}/1"
 
     @property
     def n_trials(self) -> int:
@@ -54,17 +57,17 @@ class RunsPart:
         for number, run in self.runs.items():
             steps = int(run.curve.steps[-1])
             trials.append(TrialFacts(number, run.status, steps, run.parameters, run.attributes, run.run, run.sha256))
-        return LoadedPart(self.facts, trials, _concatenated([run.curve for run in self.runs.values()]), ())
+        return LoadedPart(self.facts, trials, concatenated([run.curve for run in self.runs.values()]), ())
 
 
 class Gatherer:
     """Collects the runs that a format reads from one source and hands on parts of studies."""
 
-    def __init__(self, source: str, name: str, numbers: TrialNumbers, stored_units: Mapping[Study, str]) -> None:
+    def __init__(self, source: str, name: str, stored: Stored) -> None:
         self._source = source
         self._name = name
-        self._numbers = numbers
-        self._units = dict(stored_units)
+        self._stored = stored
+        self._units = dict(stored.studies("batch_unit"))
         self._pending: dict[Study, list[PlacedRun]] = {}
         self._size = 0
 
@@ -83,12 +86,12 @@ class Gatherer:
     def rest(self) -> Iterator[RunsPart | Quarantined]:
         """Hand on everything that waits."""
         for study, runs in self._pending.items():
-            numbered, twice = self._numbers.number(study, runs)
+            numbered, twice = self._stored.number(study, runs)
             for run in twice:
                 message = f"another run of this study is trial {run.trial_id} already: tell them apart in the mapping"
                 yield self._quarantined(run, Rule.DUPLICATE_TRIAL, message)
             if numbered:
-                yield RunsPart(study, runs[0].facts, self._name, f"{self._name}/1", numbered)
+                yield RunsPart(study, runs[0].facts, self._name, numbered)
         self._pending, self._size = {}, 0
 
     def _quarantined(self, run: PlacedRun, rule: Rule, message: str) -> Quarantined:
@@ -99,31 +102,6 @@ def _size_of(curve: Curves) -> int:
     """Bytes of a curve in memory."""
     arrays = [curve.steps, *curve.values.values(), *curve.missing.values()]
     return sum(array.nbytes for array in arrays) + (curve.elapsed_s.nbytes if curve.elapsed_s is not None else 0)
-
-
-def _concatenated(curves: Sequence[Curves]) -> Curves:
-    """Curves one after the other; a metric that a curve lacks is missing in all its rows."""
-    values: dict[str, Floats] = {}
-    missing: dict[str, Flags] = {}
-    for metric in sorted({metric for curve in curves for metric in curve.values}):
-        values[metric] = np.concatenate([_or_nan(curve.values.get(metric), len(curve.steps)) for curve in curves])
-        absent = np.concatenate([_missing(curve, metric) for curve in curves])
-        if absent.any():
-            missing[metric] = absent
-    elapsed = None
-    if any(curve.elapsed_s is not None for curve in curves):
-        elapsed = np.concatenate([_or_nan(curve.elapsed_s, len(curve.steps)) for curve in curves])
-    offsets = offsets_of([len(curve.steps) for curve in curves])
-    return Curves(offsets, np.concatenate([curve.steps for curve in curves]), values, missing, elapsed)
-
-
-def _missing(curve: Curves, metric: str) -> Flags:
-    missing = curve.missing.get(metric)
-    return missing if missing is not None else np.full(len(curve.steps), metric not in curve.values)
-
-
-def _or_nan(array: Floats | None, length: int) -> Floats:
-    return array if array is not None else np.full(length, np.nan)
 
 
 @dataclass
@@ -141,8 +119,8 @@ class _Trials:
         self.highest = max(self.highest, number)
 
 
-class TrialNumbers:
-    """Numbers the runs of one ingest, on top of what a release holds.
+class Stored:
+    """What a release with these files holds, as far as an ingest has to know; numbers the runs of one ingest on top.
 
     The same run is the one with the same path in its source, or else the one with the same bytes: a folder that was
     moved, or is offered from another level, adds nothing twice.
@@ -150,8 +128,16 @@ class TrialNumbers:
 
     def __init__(self, store: Store, files: Sequence[DataFile]) -> None:
         self._store = store
-        self._files = files
-        self._studies: dict[Study, _Trials] = {}
+        self.files = files
+        self._studies = stored_table(store, files, "studies")
+        self._columns: dict[str, dict[Study, Any]] = {}
+        self._trials: dict[Study, _Trials] = {}
+
+    def studies(self, column: str) -> Mapping[Study, Any]:
+        """Return a column of `studies`, by study."""
+        if column not in self._columns:
+            self._columns[column] = studies_in(self._studies, column)
+        return self._columns[column]
 
     def number(self, study: Study, runs: Sequence[PlacedRun]) -> tuple[dict[int, PlacedRun], list[PlacedRun]]:
         """Return the runs of a study by their numbers, ascending, and those whose number another run has already.
@@ -187,20 +173,20 @@ class TrialNumbers:
         return self._of(study).content
 
     def _of(self, study: Study) -> _Trials:
-        if study not in self._studies:
+        if study not in self._trials:
             condition = [pl.col(key) == value for key, value in study.key().items()]
-            trials = self._studies[study] = _Trials()
-            rows = self._stored.filter(*condition).select("trial_id", "source", "source_sha256", "content_digest")
+            trials = self._trials[study] = _Trials()
+            rows = self._table.filter(*condition).select("trial_id", "source", "source_sha256", "content_digest")
             for trial_id, source, sha256, content in rows.iter_rows():
                 trials.by_run[source] = trial_id
                 trials.by_sha256.setdefault(sha256, []).append(trial_id)
                 trials.content[trial_id] = content
                 trials.highest = max(trials.highest, trial_id)
-        return self._studies[study]
+        return self._trials[study]
 
     @cached_property
-    def _stored(self) -> pl.DataFrame:
-        return pl.DataFrame(stored_table(self._store, self._files, "trials"))
+    def _table(self) -> pl.DataFrame:
+        return pl.DataFrame(stored_table(self._store, self.files, "trials"))
 
 
 def _natural_order(text: str) -> list[tuple[int, int | str]]:
@@ -229,7 +215,7 @@ def _joined(first: PlacedRun, second: PlacedRun) -> PlacedRun | None:
 
 def _measured(curve: Curves) -> dict[str, Measured]:
     """Each metric of a curve at the steps at which it was measured."""
-    elapsed = _or_nan(curve.elapsed_s, len(curve.steps))
+    elapsed = curve.elapsed_s if curve.elapsed_s is not None else np.full(len(curve.steps), np.nan)
     measured: dict[str, Measured] = {}
     for metric, values in curve.values.items():
         missing = curve.missing.get(metric)

@@ -64,23 +64,6 @@ class Remembered:
 _JSON = TypeAdapter(Remembered)
 
 
-@dataclass(frozen=True)
-class StudyStates:
-    """The states of all studies in the release that an ingest built upon and in the one that it left.
-
-    published: the studies that are new in the latter.
-    """
-
-    before: States
-    after: States
-    published: Collection[str]
-
-    def are_as_left(self, studies: Collection[str]) -> bool:
-        """Return True if these studies are as this ingest left them, and no other that came in between changed one."""
-        kept = [study for study in studies if study not in self.published]
-        return all(self.before.get(study) == self.after.get(study) for study in kept)
-
-
 class Memory:
     """What a lake remembers, for ingests that ask for the same.
 
@@ -113,15 +96,15 @@ class Memory:
             is_recalled=True,
         )
 
-    def remember(self, offer: Offer, stored: Collection[Study], studies: StudyStates) -> None:
-        """Keep what a completely read source brought; no other source of its ingest may have had its studies.
+    def remember(self, offer: Offer, stored: Collection[Study], now: States) -> None:
+        """Keep what a completely read source brought; its studies may not come from another source or ingest, too.
 
-        stored: the studies of the ingest that are stored now as they were offered.
+        stored: the studies of the ingest that are stored now as they were offered. now: the states of all studies.
         """
         size, sha256 = offer.source.total_bytes, offer.sha256
         if size is None or sha256 is None or not offer.is_certain or offer.broken is not None:
             return
-        if not studies.are_as_left(offer.studies) or any(q.rule == Rule.DAMAGED_FILE for q in offer.quarantined):
+        if any(q.rule == Rule.DAMAGED_FILE for q in offer.quarantined):
             return  # what can't be read today may be readable tomorrow
         manner = self._manner(offer.source)
         if manner is None:
@@ -130,7 +113,7 @@ class Memory:
         unchanged |= {study: change.source_digest for study, change in offer.changes.items() if study in stored}
         brought = Remembered(
             offer.report,
-            {study: studies.after.get(study, "") for study in sorted(offer.studies)},
+            {study: now.get(study, "") for study in sorted(offer.studies)},
             {str(study): digest for study, digest in unchanged.items()},
             offer.quarantined,
             list(offer.collections.values()),

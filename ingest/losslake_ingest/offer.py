@@ -7,12 +7,10 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, field
 
-import pyarrow as pa
-
-from losslake.lake.data_files import Written, studies_in
+from losslake.lake.data_files import Written
 from losslake_ingest.changes import StudyChange, WrittenPart
 from losslake_ingest.engine import Converted, Engine, Outcome, Task
-from losslake_ingest.gather import RunsPart, TrialNumbers
+from losslake_ingest.gather import RunsPart, Stored
 from losslake_ingest.reading import SourceReading
 from losslake_ingest.report import Progress, Quarantined, SourceReport
 from losslake_ingest.rules import SourceBroken
@@ -79,32 +77,14 @@ class Offer:
         self.quarantined.extend(result.quarantined)
 
 
-class Stored:
-    """What the newest release holds, as far as it tells whether a part brings anything new.
-
-    studies: the release's table `studies`.
-    """
-
-    def __init__(self, studies: pa.Table, numbers: TrialNumbers) -> None:
-        self._source_digests = studies_in(studies, "source_digest")
-        self._n_quarantined = studies_in(studies, "n_quarantined")
-        self._numbers = numbers
-
-    def task(self, part: StudyPart) -> Task:
-        """Return the task to convert a part, on top of what is stored of its study."""
-        digest = self._source_digests.get(part.study)
-        content = self._numbers.content(part.study) if isinstance(part, RunsPart) and digest is not None else {}
-        return Task(part, digest, bool(self._n_quarantined.get(part.study)), content)
-
-
-def ingest_source(engine: Engine, reading: SourceReading, stored: Stored, progress: Progress) -> Offer:
+def ingest_source(engine: Engine, reading: SourceReading, progress: Progress) -> Offer:
     """Read a source to its end, or to where it breaks; a study offered with the same bytes again is not converted."""
     source = reading.source
     offer = Offer(source, reading.report())
     progress.begin(source.name, source.total_bytes)
     with ThreadPoolExecutor(1, "fingerprint") as pool:
         fingerprint = pool.submit(source.sha256) if not source.is_streamed else None
-        tasks = (stored.task(part) for part in _parts(offer, reading))
+        tasks = (_task(part, reading.stored) for part in _parts(offer, reading))
         for part, outcome in _reported(engine.converted(tasks, source.takes_all_cores), source, progress):
             offer.add(part, outcome)
         offer.sha256 = fingerprint.result() if fingerprint else None
@@ -123,6 +103,13 @@ def _parts(offer: Offer, reading: SourceReading) -> Iterator[StudyPart]:
                 yield item
     except SourceBroken as error:
         offer.broken = f"{offer.source.name}: {error}"
+
+
+def _task(part: StudyPart, stored: Stored) -> Task:
+    """The task to convert a part, on top of what is stored of its study."""
+    digest = stored.studies("source_digest").get(part.study)
+    content = stored.content(part.study) if isinstance(part, RunsPart) and digest is not None else {}
+    return Task(part, digest, bool(stored.studies("n_quarantined").get(part.study)), content)
 
 
 def _reported(converted: Iterable[Converted], source: Source, progress: Progress) -> Iterator[Converted]:

@@ -9,7 +9,7 @@ from dataclasses import dataclass, field, replace
 from pathlib import Path
 
 from losslake_ingest.formats.format import GLIMPSE, Format, Glimpse, format_named, formats
-from losslake_ingest.gather import Gatherer, TrialNumbers
+from losslake_ingest.gather import Gatherer, Stored
 from losslake_ingest.mapping.mapping import MAPPING_NAME, LogMapping, load_mapping, overlaid, parse_mapping
 from losslake_ingest.mapping.place import PlacedRun, collection_facts, goals_of, place
 from losslake_ingest.mapping.side_files import SideFiles
@@ -68,15 +68,9 @@ class SourceReading:
     how many runs. missing: what the mapping has to say, and for how many runs.
     """
 
-    def __init__(
-        self,
-        source: Source,
-        request: Request,
-        numbers: TrialNumbers,
-        units: Mapping[Study, str],
-        mapping: LogMapping | None = None,
-    ) -> None:
+    def __init__(self, source: Source, request: Request, stored: Stored, mapping: LogMapping | None = None) -> None:
         self.source = source
+        self.stored = stored
         self.mapping = mapping or request.mapping_for(source.path)
         self.formats = request.formats_for(self.mapping)
         self.detected = self._detect(is_forced=bool(request.formats))
@@ -85,8 +79,6 @@ class SourceReading:
         self.missing: Counter[MissingField] = Counter()
         self.collections: dict[str, CollectionFacts] = {}
         self.goals: dict[Goal, None] = {}
-        self._numbers = numbers
-        self._units = units
         self._place = str(source.path.resolve()).lstrip("/")
 
     def _detect(self, is_forced: bool) -> Detected:
@@ -119,7 +111,7 @@ class SourceReading:
     def _items(self, log_format: Format) -> Iterator[StudyPart | Quarantined]:
         mapping = with_defaults(self.mapping, log_format)
         source = self.part(log_format.name)
-        gatherer = Gatherer(str(self.source.path), log_format.name, self._numbers, self._units)
+        gatherer = Gatherer(str(self.source.path), log_format.name, self.stored)
         side = SideFiles.read(source, mapping.files.side)
         logs = UntilBreak(log_format.read(source, mapping))
         for item in logs:

@@ -3,14 +3,13 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 
-from losslake.lake.data_files import stored_table, studies_in
 from losslake.lake.lake import Lake
 from losslake.lake.store.folder import FolderStore
-from losslake_ingest.gather import TrialNumbers
+from losslake_ingest.gather import Stored
 from losslake_ingest.reading import Request, SourceReading
 from losslake_ingest.report import Quarantined, SourceReport
 from losslake_ingest.rules import MissingField, SourceBroken
@@ -56,11 +55,10 @@ def rehearse(lake: Lake | None, paths: Sequence[Place], request: Request) -> Reh
     base = lake.newest_release() if lake is not None else None
     files = lake.files(base) if lake is not None and base is not None else []
     store = lake.store if lake is not None else FolderStore(Path())
-    units: Mapping[Study, str] = studies_in(stored_table(store, files, "studies"), "batch_unit")
-    numbers = TrialNumbers(store, files)
+    stored = Stored(store, files)
     rehearsal = Rehearsal()
     for source in [open_source(path) for path in paths]:
-        reading = SourceReading(source, request, numbers, units)
+        reading = SourceReading(source, request, stored)
         try:
             for item in reading.items():
                 if isinstance(item, Quarantined):

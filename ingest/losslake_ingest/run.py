@@ -9,14 +9,13 @@ from collections.abc import Collection, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from datetime import UTC, datetime
 
-from losslake.lake.data_files import stored_table, studies_in
 from losslake.lake.lake import Lake
 from losslake_ingest.carry import bring_together
 from losslake_ingest.changes import StudyChange
 from losslake_ingest.engine import Engine, LocalEngine
-from losslake_ingest.gather import TrialNumbers
-from losslake_ingest.memory import Memory, StudyStates, states
-from losslake_ingest.offer import Offer, Stored, ingest_source
+from losslake_ingest.gather import Stored
+from losslake_ingest.memory import Memory, states
+from losslake_ingest.offer import Offer, ingest_source
 from losslake_ingest.publish import Changes, Overtaken, Published, discard, publish
 from losslake_ingest.reading import Request, SourceReading
 from losslake_ingest.report import Progress, Silence, Summary
@@ -75,36 +74,32 @@ class _Attempt:
         self._request = request
         self._progress = progress
         base = lake.newest_release()
-        self._files = lake.files(base) if base is not None else []
-        self._studies = stored_table(lake.store, self._files, "studies")
-        self._n_trials = studies_in(self._studies, "n_trials")
+        self._stored = Stored(lake.store, lake.files(base) if base is not None else [])
 
     def publish(self, engine: Engine, notes: str, may_recall: bool) -> Summary:
         """Publish what the sources bring; raises Overtaken or _SameStudies when it has to be read again."""
         memory = Memory(self._lake, self._request)
         with _no_garbage_collection():
             offers = self._offers(engine, memory, may_recall)
-            changes = bring_together(self._lake, self._files, offers, studies_in(self._studies, "source_digest"))
+            changes = bring_together(self._lake.store, self._stored, offers)
             published = self._publish(offers, changes, notes)
         for study, change in changes.items():
             if study not in published.studies:
                 discard(self._lake.store, change.written)
-        after = StudyStates(states(self._files), states(published.files), frozenset(map(str, published.studies)))
-        shared = _shared(offers)
+        before, after = states(self._stored.files), states(published.files)
+        changed = {study for study in before.keys() | after.keys() if before.get(study) != after.get(study)}
+        doubtful = _shared(offers) | (changed - set(map(str, published.studies)))  # by another ingest
         for offer in offers:
-            if not (offer.is_recalled or offer.studies & shared):
+            if not (offer.is_recalled or offer.studies & doubtful):
                 memory.remember(offer, changes, after)
         return self._summary(offers, changes, published)
 
     def _offers(self, engine: Engine, memory: Memory, may_recall: bool) -> list[Offer]:
         """What each source brings: recalled, where it could be, else read. Raises _SameStudies and SourceBroken."""
-        numbers = TrialNumbers(self._lake.store, self._files)
-        stored = Stored(self._studies, numbers)
-        units = studies_in(self._studies, "batch_unit")
         offers: list[Offer] = []
-        recalled = [memory.recall(source, self._files) if may_recall else None for source in self._sources]
+        recalled = [memory.recall(source, self._stored.files) if may_recall else None for source in self._sources]
         readings = [
-            offer or SourceReading(source, self._request, numbers, units)
+            offer or SourceReading(source, self._request, self._stored)
             for source, offer in zip(self._sources, recalled, strict=True)
         ]
         for reading in readings:
@@ -114,7 +109,7 @@ class _Attempt:
                 self._progress.advance(source.total_bytes or 0, self._stored_trials(reading.unchanged), 0)
                 offers.append(reading)
             else:
-                offers.append(ingest_source(engine, reading, stored, self._progress))
+                offers.append(ingest_source(engine, reading, self._progress))
         shared = _shared(offers)
         try:
             if any(offer.is_recalled and offer.studies & shared for offer in offers):
@@ -127,7 +122,7 @@ class _Attempt:
         return offers
 
     def _stored_trials(self, studies: Collection[Study]) -> int:
-        return sum(int(self._n_trials.get(study, 0)) for study in studies)
+        return sum(int(self._stored.studies("n_trials").get(study, 0)) for study in studies)
 
     def _publish(self, offers: Sequence[Offer], changes: Mapping[Study, StudyChange], notes: str) -> Published:
         """Publish the changes; raises Overtaken."""
@@ -135,7 +130,7 @@ class _Attempt:
         at = datetime.now(UTC)
         all_changes = Changes(
             changes,
-            studies_in(self._studies, "content_digest"),
+            self._stored.studies("content_digest"),
             {name: facts for offer in offers for name, facts in offer.collections.items()},
             list(dict.fromkeys(goal for offer in offers for goal in offer.goals)),
         )

@@ -6,7 +6,7 @@ import hashlib
 import json
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from typing import Protocol
+from typing import Any, Protocol
 
 import numpy as np
 import numpy.typing as npt
@@ -57,6 +57,41 @@ class Curves:
     missing: Mapping[str, Flags]
     elapsed_s: Floats | None = None
 
+    def trial(self, index: int) -> Curves:
+        """Return the evaluations of the i-th trial."""
+        rows = slice(int(self.offsets[index]), int(self.offsets[index + 1]))
+        return Curves(
+            np.array([0, rows.stop - rows.start], np.int64),
+            self.steps[rows],
+            {metric: values[rows] for metric, values in self.values.items()},
+            {metric: missing[rows] for metric, missing in self.missing.items()},
+            self.elapsed_s[rows] if self.elapsed_s is not None else None,
+        )
+
+
+def concatenated(curves: Sequence[Curves]) -> Curves:
+    """Return curves one after the other; a metric that one of them lacks is missing in all its rows."""
+    values: dict[str, Floats] = {}
+    missing: dict[str, Flags] = {}
+    for metric in sorted({metric for curve in curves for metric in curve.values}):
+        values[metric] = np.concatenate([_or_full(c.values.get(metric), c, np.nan) for c in curves])
+        absent = np.concatenate([_or_full(c.missing.get(metric), c, metric not in c.values) for c in curves])
+        if absent.any():
+            missing[metric] = absent
+    is_timed = any(curve.elapsed_s is not None for curve in curves)
+    elapsed = np.concatenate([_or_full(c.elapsed_s, c, np.nan) for c in curves]) if is_timed else None
+    steps = np.concatenate([np.empty(0, np.int64), *(curve.steps for curve in curves)])
+    return Curves(offsets_of([len(curve.steps) for curve in curves]), steps, values, missing, elapsed)
+
+
+def _or_full(array: npt.NDArray[Any] | None, curve: Curves, value: float) -> npt.NDArray[Any]:
+    return array if array is not None else np.full(len(curve.steps), value)
+
+
+def offsets_of(counts: npt.ArrayLike) -> Integers:
+    """Return where each of some consecutive groups of rows starts and, last, where the last one ends."""
+    return np.concatenate([np.zeros(1, np.int64), np.cumsum(counts, dtype=np.int64)])
+
 
 @dataclass(frozen=True)
 class LoadedPart:
@@ -102,11 +137,6 @@ class StudyRejected(Exception):
     def __init__(self, reason: Quarantined) -> None:
         super().__init__(str(reason))
         self.reason = reason
-
-
-def offsets_of(counts: npt.ArrayLike) -> Integers:
-    """Return where each of some consecutive groups of rows starts and, last, where the last one ends."""
-    return np.concatenate([np.zeros(1, np.int64), np.cumsum(counts, dtype=np.int64)])
 
 
 def is_exact_float(value: object) -> bool:

@@ -18,7 +18,7 @@ from losslake_ingest.formats.tables import CSV as CSV
 from losslake_ingest.memory import Memory, are_ours
 from losslake_ingest.offer import ingest_source
 from losslake_ingest.reading import Request, SourceReading
-from losslake_ingest.report import Summary
+from losslake_ingest.report import Progress, Summary
 from losslake_ingest.run import PLAIN, ingest
 from losslake_ingest.sources.open import open_source
 from tests.ingest.offers import Files, TrialOffer, study_files, tar_bytes, unpacked, written, zip_bytes
@@ -57,9 +57,9 @@ def was_read(monkeypatch: pytest.MonkeyPatch) -> Callable[..., list[str]]:
     """An ingest that returns the names of the files that it read."""
     read: list[str] = []
 
-    def spy(engine: Engine, reading: SourceReading, *others: object) -> object:
+    def spy(engine: Engine, reading: SourceReading, progress: Progress) -> object:
         read.append(reading.source.path.name)
-        return ingest_source(engine, reading, *others)  # type: ignore[arg-type]
+        return ingest_source(engine, reading, progress)
 
     monkeypatch.setattr(running, "ingest_source", spy)
 

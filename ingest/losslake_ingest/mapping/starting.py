@@ -9,7 +9,7 @@ from pathlib import Path
 
 from losslake.lake.store.folder import FolderStore
 from losslake_ingest.formats.format import Format
-from losslake_ingest.gather import TrialNumbers
+from losslake_ingest.gather import Stored
 from losslake_ingest.mapping.mapping import MAPPING_NAME, LogMapping
 from losslake_ingest.mapping.metrics import guessed_metric, metric_of, toml_key, toml_string
 from losslake_ingest.mapping.side_files import SideFiles
@@ -48,8 +48,8 @@ def start_mapping(place: Path | str, formats: tuple[str, ...] = (), output: Path
     target = output or folder / MAPPING_NAME
     if target.exists():
         raise BadMapping(f"{target} is there already: change it, or name another file with --output")
-    numbers = TrialNumbers(FolderStore(Path()), [])
-    reading = SourceReading(source, Request(formats=formats), numbers, {}, LogMapping())
+    nothing = Stored(FolderStore(Path()), [])
+    reading = SourceReading(source, Request(formats=formats), nothing, LogMapping())
     samples = [_sample(reading.part(name), reading.formats[name]) for name in reading.detected.files]
     samples = [sample for sample in samples if sample.runs]
     if not samples:

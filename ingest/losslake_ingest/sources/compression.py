@@ -50,10 +50,8 @@ _SERIAL: dict[str, Callable[[IO[bytes]], Any]] = {
 }
 
 
-def kind_of(file: SourceFile) -> str:
+def kind_of(start: bytes) -> str:
     """Return what the first bytes of a file say it is: bzip2, gzip, xz, zstandard, zip, or plain."""
-    with file.open() as opened:
-        start = opened.read(8)
     return next((kind for magic, kind in _MAGIC.items() if start.startswith(magic)), "plain")
 
 

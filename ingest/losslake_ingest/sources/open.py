@@ -24,7 +24,7 @@ from losslake_ingest.sources.member import (
     plain,
     too_large,
 )
-from losslake_ingest.sources.tar import is_tar, read_tar
+from losslake_ingest.sources.tar import BLOCK, is_tar, read_tar
 
 Place = Path | str | SourceFile
 
@@ -58,10 +58,12 @@ def open_source(place: Place) -> Source:
 
 
 def _source_in(file: SourceFile) -> Source:
-    kind = kind_of(file)
+    with file.open() as opened:
+        start = opened.read(BLOCK)
+    kind = kind_of(start)
     if kind == "zip":
         return ZipSource(file)
-    is_log = kind == "plain" and file.path.suffix != ".tar" and not is_tar(file)
+    is_log = kind == "plain" and file.path.suffix != ".tar" and not is_tar(start)
     return FileSource(file) if is_log else TarSource(file, kind)
 
 

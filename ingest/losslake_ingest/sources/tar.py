@@ -10,16 +10,7 @@ from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 
 from losslake_ingest.rules import Rule, SourceBroken
-from losslake_ingest.sources.member import (
-    LARGEST_FILE,
-    Member,
-    Refused,
-    SourceFile,
-    Wanted,
-    path_trick,
-    plain,
-    too_large,
-)
+from losslake_ingest.sources.member import LARGEST_FILE, Member, Refused, Wanted, path_trick, plain, too_large
 
 BLOCK = 512
 _CHUNK = 1 << 22
@@ -69,18 +60,16 @@ class _Bytes:
         return size - left
 
 
-def is_tar(file: SourceFile) -> bool:
-    """Whether a file begins with a tar header."""
-    with file.open() as opened:
-        block = opened.read(BLOCK)
+def is_tar(start: bytes) -> bool:
+    """Return True if a file begins with a tar header."""
     try:
-        return len(block) == BLOCK and _parse(block, {}, "its start") is not None
+        return len(start) >= BLOCK and _parse(start[:BLOCK], {}, "its start") is not None
     except SourceBroken:
         return False
 
 
 def read_tar(read: Callable[[int], bytes], wanted: Wanted, first: int | None = None) -> Iterator[Member | Refused]:
-    """The wanted files of the tar that `read(size)` delivers; raises SourceBroken where it is cut or damaged.
+    """Yield the wanted files of the tar that `read(size)` delivers; raises SourceBroken where it is cut or damaged.
 
     first: only so many bytes of each file, the rest passed over.
     """

@@ -7,7 +7,6 @@ another, under fresh file names: what the lost one stored is in no release.
 from __future__ import annotations
 
 import gc
-import io
 import re
 import zipfile
 from collections.abc import Iterable, Iterator, Sequence
@@ -87,11 +86,16 @@ def _java_bytes(context: SparkContext) -> int:
 @cache
 def _send_code(context: SparkContext) -> TemporaryDirectory[str]:
     """Give executors our code, once; they fetch it from the folder whenever a new one starts, so it stays."""
-    folder = TemporaryDirectory()
-    code = Path(folder.name, "losslake-code.zip")
-    code.write_bytes(_zipped(_PACKAGES))
-    context.addPyFile(str(code))
-    return folder
+    temporary = TemporaryDirectory()
+    path = str(Path(temporary.name, "losslake-code.zip"))
+    with zipfile.ZipFile(path, "w", zipfile.ZIP_DEFLATED) as code:
+        for package in _PACKAGES:
+            folder = Path(str(import_module(package).__file__)).parent
+            for file in sorted(folder.rglob("*")):
+                if file.is_file() and "__pycache__" not in file.parts:
+                    code.write(file, Path(package, file.relative_to(folder)))
+    context.addPyFile(path)
+    return temporary
 
 
 def _outcome(location: Location, task: Task) -> Outcome:
@@ -101,15 +105,3 @@ def _outcome(location: Location, task: Task) -> Outcome:
 @cache
 def _store(location: Location) -> Store:
     return store_of(location)
-
-
-def _zipped(packages: Iterable[str]) -> bytes:
-    """The modules and data files of packages, as Python imports them from a zip."""
-    buffer = io.BytesIO()
-    with zipfile.ZipFile(buffer, "w", zipfile.ZIP_DEFLATED) as code:
-        for package in packages:
-            folder = Path(str(import_module(package).__file__)).parent
-            for file in sorted(folder.rglob("*")):
-                if file.is_file() and "__pycache__" not in file.parts:
-                    code.write(file, Path(package, file.relative_to(folder)))
-    return buffer.getvalue()

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import csv
 from collections import Counter
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 
 import numpy as np
@@ -15,10 +15,9 @@ import pyarrow as pa
 import pyarrow.csv
 
 from losslake_ingest.rules import Refusal, Rule, shown
-from losslake_ingest.study import Curves, offsets_of
+from losslake_ingest.study import Curves, concatenated, offsets_of
 from losslake_schema.errors import LossLakeError
 from losslake_schema.names import natural_number
-from losslake_schema.reached import Flags, Floats, Integers
 from losslake_schema.registry import metric_named
 
 STEP = "step"
@@ -36,21 +35,19 @@ class _Header:
 
 @dataclass(frozen=True)
 class _Block:
-    """The rows of some trials, parsed together: one array per column, and the row range of each trial."""
+    """Some trials, by their positions among the files, parsed together."""
 
     positions: Sequence[int]
-    offsets: Integers
-    steps: Integers
-    values: Mapping[str, Floats]
-    missing: Mapping[str, Flags]
+    curves: Curves
 
     def faulty(self) -> list[int]:
         """The positions of the trials whose steps are missing, negative or not strictly ascending."""
-        bad = self.steps < 0
-        bad[1:] |= np.diff(self.steps) <= 0
-        starts = self.offsets[:-1][np.diff(self.offsets) > 0]
-        bad[starts] = self.steps[starts] < 0
-        trials = np.searchsorted(self.offsets, np.flatnonzero(bad), side="right") - 1
+        steps, offsets = self.curves.steps, self.curves.offsets
+        bad = steps < 0
+        bad[1:] |= np.diff(steps) <= 0
+        starts = offsets[:-1][np.diff(offsets) > 0]
+        bad[starts] = steps[starts] < 0
+        trials = np.searchsorted(offsets, np.flatnonzero(bad), side="right") - 1
         return [self.positions[index] for index in np.unique(trials).tolist()]
 
 
@@ -155,13 +152,9 @@ def _parse(files: Sequence[bytes], positions: Sequence[int], header: _Header) ->
         return None
     columns = {name: table[name].combine_chunks() for name in header.columns}
     steps = columns.pop(STEP).to_numpy(zero_copy_only=False)
-    return _Block(
-        positions,
-        offsets_of(counts),
-        steps,
-        {name: column.to_numpy(zero_copy_only=False) for name, column in columns.items()},
-        {name: c.is_null().to_numpy(zero_copy_only=False) for name, c in columns.items() if c.null_count},
-    )
+    values = {name: column.to_numpy(zero_copy_only=False) for name, column in columns.items()}
+    missing = {name: c.is_null().to_numpy(zero_copy_only=False) for name, c in columns.items() if c.null_count}
+    return _Block(positions, Curves(offsets_of(counts), steps, values, missing))
 
 
 def _read_rows(rows: bytes, columns: Sequence[str]) -> pa.Table | None:
@@ -182,22 +175,9 @@ def _read_rows(rows: bytes, columns: Sequence[str]) -> pa.Table | None:
 def _assembled(blocks: Sequence[_Block], good: Sequence[int]) -> Curves:
     """The rows of the good trials, in ascending order of position."""
     if len(blocks) == 1 and list(blocks[0].positions) == list(good):
-        block = blocks[0]
-        return Curves(block.offsets, block.steps, block.values, block.missing)
+        return blocks[0].curves
     place = {position: (block, index) for block in blocks for index, position in enumerate(block.positions)}
-    pieces = [(b, slice(int(b.offsets[i]), int(b.offsets[i + 1]))) for b, i in (place[position] for position in good)]
-    metrics = sorted({metric for block, _ in pieces for metric in block.values})
-    some_missing = {metric for block, _ in pieces for metric in block.missing}
-    return Curves(
-        offsets_of([rows.stop - rows.start for _, rows in pieces]),
-        np.concatenate([np.empty(0, np.int64), *(block.steps[rows] for block, rows in pieces)]),
-        {m: np.concatenate([block.values[m][rows] for block, rows in pieces]) for m in metrics},
-        {m: np.concatenate([_missing(block, m)[rows] for block, rows in pieces]) for m in metrics if m in some_missing},
-    )
-
-
-def _missing(block: _Block, metric: str) -> Flags:
-    return block.missing.get(metric, np.zeros(len(block.steps), np.bool_))
+    return concatenated([block.curves.trial(index) for block, index in (place[position] for position in good)])
 
 
 def _diagnosis(data: bytes, header: _Header) -> Refusal:
