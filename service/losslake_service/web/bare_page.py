@@ -43,7 +43,7 @@ def problem_page(document: Mapping[str, object]) -> str:
 
 
 def is_for_people(scope: Scope) -> bool:
-    """Return True if a page was asked for, by a browser, which says that it takes HTML."""
+    """Return True if a browser requests a page: it accepts HTML."""
     if scope["type"] != "http" or scope["method"] not in ("GET", "HEAD") or scope["path"].startswith(_FOR_PROGRAMS):
         return False
     return any(name == b"accept" and b"text/html" in value for name, value in scope["headers"])

@@ -1,30 +1,16 @@
-"""A chart on a page: one of the service's figures, as a picture, drawn live, and in every form to take away.
-
-Lines to copy: one question asked with curl, pandas, Polars, DuckDB and R.
-"""
+"""A chart on a page: one of the service's figures, as a picture, drawn live, and in every form to take away."""
 
 from __future__ import annotations
 
-import shlex
-from collections.abc import Iterator, Set
 from dataclasses import dataclass
-from typing import Literal, NamedTuple
-from urllib.parse import quote
+from typing import Literal
 
 from losslake.figures.drawing import kinds
+from losslake_service.web.lines import Line, snippets
 from losslake_service.web.templates import Query, with_query
 
 _WIDE, _NARROW = 720, 360
 _ANSWERS = {kind.name: kind.answer for kind in kinds()}
-_SHOWN = ("application/json", "application/ld+json", "application/yaml", "text/")
-_TABULAR = frozenset({"application/json", "text/csv", "application/vnd.apache.parquet"})
-
-
-class Line(NamedTuple):
-    """A line to copy. tool: what understands it."""
-
-    tool: str
-    text: str
 
 
 @dataclass(frozen=True)
@@ -87,30 +73,3 @@ class Chart:
     def lines(self) -> list[Line]:
         """The same question asked with other tools."""
         return list(snippets(self.address, _ANSWERS[self.kind], self.answer_query))
-
-
-def snippets(address: str, path: str, query: Query, media_types: Set[str] = _TABULAR) -> Iterator[Line]:
-    """Yield lines for a GET. address: of the service; media_types: in which the path answers."""
-    url = f"{address}{path}{_text(query)}"
-    if not media_types >= _TABULAR:
-        save = "-O " if media_types and not any(kind.startswith(_SHOWN) for kind in media_types) else ""
-        yield Line("curl", f"curl {save}{shlex.quote(url)}")
-        return
-    parquet = f"{address}{path}.parquet{_text(query)}"
-    csv = f"{address}{path}.csv{_text(query)}"
-    yield Line("curl", f"curl {shlex.quote(url)}")
-    yield Line("pandas", f"pandas.read_parquet({_quoted(parquet)})")
-    yield Line("Polars", f"polars.read_parquet({_quoted(parquet)})")
-    # DuckDB would take metric=val/… for a folder of a partition, so no slash may be left.
-    plain = f"{address}{path}.parquet{_text(query, safe='')}"
-    yield Line("DuckDB", "FROM '" + plain.replace("'", "%27") + "';")
-    yield Line("R", f"read.csv({_quoted(csv)})")
-
-
-def _text(query: Query, safe: str = "/") -> str:
-    pairs = "&".join(f"{quote(name, safe='')}={quote(value, safe=safe)}" for name, value in query)
-    return f"?{pairs}" if pairs else ""
-
-
-def _quoted(url: str) -> str:
-    return '"' + url.replace('"', "%22") + '"'

@@ -1,7 +1,4 @@
-"""Questions that a release can answer: for the pages and for what `serve` prints.
-
-For each path a question that this release can answer, by what OpenAPI says of its parameters.
-"""
+"""Questions that a release can answer: for the pages, for what `serve` prints, and for each path of OpenAPI."""
 
 from __future__ import annotations
 
@@ -65,39 +62,43 @@ class Example:
 
 
 def example(view: ReleaseView) -> Example | None:
-    """The first goal that is reached, of the workload named first; None without data."""
+    """Return the first goal that is reached, of the workload named first; None without data."""
     for workload, metric, target in _candidates(view):
         for row in scaling(view, Selection((workload,), metric), Goal(target)).table().to_pylist():
             if row["trial_id"] is not None:
                 drawable = next((name for name in papers() if has_collection(view, paper(name))), "")
                 other = _alike(view, workload, metric)
-                found = row["batch_size"], row["trial_id"], row["steps"]
-                return Example(workload, metric, target, *found, drawable, other)
+                trial = row["batch_size"], row["trial_id"], row["steps"]
+                return Example(workload, metric, target, *trial, drawable, other)
     return None
 
 
 def example_paths(view: ReleaseView) -> list[str]:
-    """Scaling of a workload with a goal, a curve of the best trial there, the workloads; without data, three lists."""
-    found = example(view)
-    if found is None:
+    """Return scaling of a workload to a goal, a curve of its best trial, the workloads; without data, three lists."""
+    some = example(view)
+    if some is None:
         return ["/v1/workloads", "/v1/studies", "/v1/releases"]
-    values = found.values()
-    asked = {"/v1/scaling": ("workload", "metric", "target"), "/v1/curves": ("trial", "metric"), "/v1/workloads": ()}
-    return [with_query(path, [(name, values[name]) for name in names]) for path, names in asked.items()]
+    values = some.values()
+    parameters = {
+        "/v1/scaling": ("workload", "metric", "target"),
+        "/v1/curves": ("trial", "metric"),
+        "/v1/workloads": (),
+    }
+    return [with_query(path, [(name, values[name]) for name in names]) for path, names in parameters.items()]
 
 
 def _alike(view: ReleaseView, workload: Workload, metric: str) -> Workload | None:
-    """Of the other workloads that measure the metric, the first of the same dataset and model, as far as there are."""
-    own = astuple(workload)
+    """Return the first other workload that measures the metric, of the same dataset and model if there is one."""
+    parts = astuple(workload)
     return max(
         (each.workload for each in view.workloads.values() if metric in each.measured and each.workload != workload),
-        key=lambda other: [mine == its for mine, its in zip(own, astuple(other), strict=True)],
+        key=lambda other: [mine == its for mine, its in zip(parts, astuple(other), strict=True)],
         default=None,
     )
 
 
 def _candidates(view: ReleaseView) -> Iterator[tuple[Workload, str, float]]:
-    """The goals that are measured; without any, targets that workloads come near to."""
+    """Yield the goals that are measured; without any, targets that workloads come near to."""
     for goal in view.goals:
         if goal.metric in view.workloads[goal.workload].measured and view.metrics[goal.metric].direction:
             yield goal.workload, goal.metric, goal.target
@@ -108,7 +109,7 @@ def _candidates(view: ReleaseView) -> Iterator[tuple[Workload, str, float]]:
 
 
 def _targets(view: ReleaseView, workload: Workload, metric: str) -> list[float]:
-    """The best value at the batch size that is worst off, then the number next to it, which all get past."""
+    """Return the best value at the batch size that is worst off, then the number next to it, which all get past."""
     rows = best(view, Selection((workload,), metric)).table()
     values = sorted(value for value in rows["best_value"].to_pylist() if value is not None)
     if not values:
@@ -139,18 +140,18 @@ _OF_SEVERAL = {*_COMPARING, *(f"/v1/figures/{kind.name}.{{ending}}" for kind in 
 
 
 def example_query(path: str, operation: Mapping[str, Any], example: Example | None) -> Query:
-    """The parameters of an example: of this release where it has one, else OpenAPI's own."""
+    """Return the parameters of an example: of this release where it has one, else OpenAPI's own."""
     parameters = {each["name"]: each for each in operation.get("parameters", ()) if each["in"] == "query"}
     names = _TELLING.get(path) or tuple(name for name, each in parameters.items() if each.get("required"))
     values = example.values() if example is not None else {}
-    asked = [(name, values.get(name) or documented_example(parameters[name])) for name in names if name in parameters]
+    query = [(name, values.get(name) or documented_example(parameters[name])) for name in names if name in parameters]
     if path in _OF_SEVERAL and example is not None and example.other is not None:
-        asked.insert([name for name, _ in asked].index("workload") + 1, ("workload", str(example.other)))
-    return asked
+        query.insert([name for name, _ in query].index("workload") + 1, ("workload", str(example.other)))
+    return query
 
 
 def example_path(path: str, operation: Mapping[str, Any], release: int, example: Example | None) -> str | None:
-    """The path with its own parameters filled in; None where the release has nothing at such a path."""
+    """Return the path with its own parameters filled in; None where the release has nothing at such a path."""
     values = {"release": str(release), "n": str(release)}
     if "{paper}" in path:
         if example is None or not example.paper:
@@ -166,7 +167,7 @@ def example_path(path: str, operation: Mapping[str, Any], release: int, example:
 
 
 def documented_example(parameter: Mapping[str, Any]) -> str:
-    """OpenAPI's example of a parameter as it stands in a URL, of a list its first; empty without any."""
+    """Return OpenAPI's example of a parameter as it stands in a URL, of a list its first; empty without any."""
     for place in (parameter, parameter["schema"]):
         listed = place.get("examples") or ()
         # A schema has a list of examples, a parameter itself an object of objects.

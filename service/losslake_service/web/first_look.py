@@ -19,8 +19,8 @@ from losslake_schema.names import Study, Workload
 from losslake_service.web.chart import Chart
 from losslake_service.web.examples import example
 from losslake_service.web.goals import GoalShown, common_goal, goals_of, metrics_of, steps_by_size
+from losslake_service.web.lines import statement
 from losslake_service.web.page import PageRequest
-from losslake_service.web.schema_tables import statement
 from losslake_service.web.workload.request import WorkloadRequest, scaling_chart
 
 _BY_MOMENTUM = ("sgd", "momentum", "nesterov_momentum")
@@ -50,7 +50,7 @@ class FirstLook:
 
     def request(self, page: PageRequest) -> WorkloadRequest:
         """Return a request for the workload with its goal."""
-        return WorkloadRequest(page, page.view.workload(self.workload), self.goal, is_told=False)
+        return WorkloadRequest(page, page.view.workload(self.workload), self.goal)
 
 
 _CHOSEN: WeakKeyDictionary[ReleaseView, FirstLook | None] = WeakKeyDictionary()
@@ -110,7 +110,7 @@ def beginnings(request: PageRequest, look: FirstLook) -> Iterator[tuple[str, str
     )
 
 
-def problems(view: ReleaseView) -> dict[tuple[str, str, str], list[Workload]]:
+def by_problem(view: ReleaseView) -> dict[tuple[str, str, str], list[Workload]]:
     """Return the workloads by collection, dataset and model."""
     rows = defaultdict(list)
     for workload in view.workloads:
@@ -125,7 +125,7 @@ def _chosen(view: ReleaseView) -> FirstLook | None:
         n_studies = sum(len(view.workloads[workload].batch_sizes) for workload in workloads)
         return names >= {"sgd", "momentum"}, len(names), n_studies
 
-    for workloads in sorted(problems(view).values(), key=worth, reverse=True)[:_MOST_TRIED]:
+    for workloads in sorted(by_problem(view).values(), key=worth, reverse=True)[:_MOST_TRIED]:
         facts = [view.workloads[workload] for workload in workloads]
         shown = max(facts, key=lambda each: (len(each.batch_sizes), _momentum(each.workload)))
         rivals = sorted(facts, key=lambda each: _plain_first(each.workload))[:2] if len(facts) > 1 else []

@@ -1,4 +1,4 @@
-"""The goal that a page looks at: the one asked for, else the workload's own, else one that it comes near to."""
+"""The goal that a page looks at: the one of the request, else one of the workload, else one that it comes near to."""
 
 from __future__ import annotations
 
@@ -36,13 +36,13 @@ class GoalShown:
 
 
 def goals_of(view: ReleaseView, facts: WorkloadFacts) -> Sequence[GoalShown]:
-    """The workload's own goals, as far as they are measured."""
-    found = []
+    """Return the goals of a workload, as far as they are measured."""
+    goals = []
     for goal in view.goals:
         direction = view.metrics[goal.metric].direction if goal.metric in facts.measured else None
         if goal.workload == facts.workload and direction is not None:
-            found.append(GoalShown(goal.metric, goal.target, direction, goal.source or ""))
-    return found
+            goals.append(GoalShown(goal.metric, goal.target, direction, goal.source or ""))
+    return goals
 
 
 def metrics_of(view: ReleaseView, first: WorkloadFacts, *others: WorkloadFacts) -> list[str]:
@@ -61,15 +61,15 @@ def goal_shown(
     target: float | None,
     direction: str | None = None,
 ) -> GoalShown:
-    """The goal that is looked at; raises UnknownName for a metric that isn't measured, BadParameter without any.
+    """Return the goal that is looked at; raises UnknownName for a metric that isn't measured, BadParameter without any.
 
     direction: which way is better, of a metric of which nobody has said it.
     """
-    own = [goal for goal in goals_of(view, facts) if metric in (None, goal.metric)]
-    if target is None and own:
-        return own[0]
+    goals = [goal for goal in goals_of(view, facts) if metric in (None, goal.metric)]
+    if target is None and goals:
+        return goals[0]
     known = metrics_of(view, facts)
-    name = metric or (own[0].metric if own else next(reversed(known), None))
+    name = metric or (goals[0].metric if goals else next(reversed(known), None))
     if name is None:
         raise BadParameter("metric", f"nobody has said of any metric of {facts.workload} which way is better")
     direction = view.metric(facts, name).direction or direction
@@ -77,7 +77,7 @@ def goal_shown(
         raise BadParameter("metric", f"nobody has said of {name} which way is better: give one of {', '.join(known)}")
     if target is None:
         target = reachable(view, facts, name, direction)
-    source = next((goal.source for goal in own if goal.target == target), "")
+    source = next((goal.source for goal in goals if goal.target == target), "")
     return GoalShown(name, target, direction, source)
 
 
@@ -97,7 +97,7 @@ def common_goal(view: ReleaseView, workloads: Sequence[WorkloadFacts], metric: s
 
 
 def reachable(view: ReleaseView, facts: WorkloadFacts, metric: str, direction: str) -> float:
-    """A target of few digits that every batch size with a finite value gets past; 0 where there is none."""
+    """Return a target of few digits that every batch size with a finite value gets past; 0 where there is none."""
     rows = best(view, Selection((facts.workload,), metric, direction)).table()
     values = [value for value in rows["best_value"].to_pylist() if value is not None and math.isfinite(value)]
     if not values:
@@ -107,12 +107,12 @@ def reachable(view: ReleaseView, facts: WorkloadFacts, metric: str, direction: s
 
 
 def _rounded_away(value: float, is_up: bool) -> float:
-    """The next number of two significant digits beyond a value."""
+    """Return the next number of two significant digits beyond a value."""
     if value == 0:
         return 1e-6 if is_up else -1e-6
     unit = 10.0 ** (math.floor(math.log10(abs(value))) - 1)
     whole = math.floor(value / unit) + 1 if is_up else math.ceil(value / unit) - 1
-    found = float(f"{whole * unit:.6g}")
+    rounded = float(f"{whole * unit:.6g}")
     # The quotient may have been rounded to the wrong side of a whole number.
-    is_beyond = found > value if is_up else found < value
-    return found if is_beyond else float(f"{(whole + (1 if is_up else -1)) * unit:.6g}")
+    is_beyond = rounded > value if is_up else rounded < value
+    return rounded if is_beyond else float(f"{(whole + (1 if is_up else -1)) * unit:.6g}")

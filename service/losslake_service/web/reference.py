@@ -14,8 +14,8 @@ from markupsafe import Markup
 
 from losslake.questions.release_view import ReleaseView
 from losslake_service.kept import Kept
-from losslake_service.web.chart import Line, snippets
 from losslake_service.web.examples import Example, documented_example, example, example_path, example_query
+from losslake_service.web.lines import Line, snippets
 from losslake_service.web.templates import rendered
 
 Operation = Mapping[str, Any]
@@ -142,8 +142,8 @@ class Reference:
     def _resolved(self, schema: Schema) -> Schema:
         if "$ref" not in schema:
             return schema
-        found: Schema = self.document["components"]["schemas"].get(_name(schema["$ref"]), {})
-        return found
+        schemas: Mapping[str, Schema] = self.document["components"]["schemas"]
+        return schemas.get(_name(schema["$ref"]), {})
 
 
 def operations(document: Mapping[str, Any]) -> Iterator[tuple[str, str, Operation]]:

@@ -1,15 +1,9 @@
-"""The views and macros of a release, described from what they are made of: their SQL, and what columns mean.
-
-SQL statements to copy: those of `web/statements`, with values written where they have $names.
-"""
+"""The views and macros of a release, described from what they are made of: their SQL, and what columns mean."""
 
 from __future__ import annotations
 
-import re
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from functools import cache
-from importlib import resources
 
 import pyarrow as pa
 
@@ -32,7 +26,6 @@ _KEYS: Mapping[str, Sequence[str]] = {
     "steps_to": (*STUDY_KEYS, "trial_id"),
     "result_at": STUDY_KEYS,
 }
-_NAME = re.compile(r"\$([a-z_]+)")
 _ORDER = (
     "collections", "workloads", "studies", "trials", "measurements", "records", "metrics", "goals", "steps_to_target",
     "steps_to_result", "steps_to", "result_at",
@@ -80,17 +73,17 @@ _DESCRIBED: Kept[Sequence[TableShown]] = Kept(1)
 
 
 def schema_tables(view: ReleaseView) -> Sequence[TableShown]:
-    """Every view and macro; the same for all releases, so described once."""
+    """Return every view and macro; the same for all releases, so described once."""
     return _DESCRIBED.get(None, lambda: [_table(view, name) for name in _ORDER])
 
 
 def call(name: str, arguments: str = _ARGUMENTS) -> str:
-    """A view or macro as SQL has it."""
+    """Return a view or macro as SQL has it."""
     return f"{name}({arguments})" if name in MACROS else name
 
 
 def what_a_row_is(name: str) -> str:
-    """The comment above its SQL, up to an empty line of it."""
+    """Return the comment above its SQL, up to an empty line of it."""
     lines = []
     for line in sql(name).splitlines():
         text = line.removeprefix("--").strip()
@@ -126,31 +119,3 @@ def _table(view: ReleaseView, name: str) -> TableShown:
 
 def _arrow_type(kind: pa.DataType) -> str:
     return f"{kind.value_type} (dictionary)" if pa.types.is_dictionary(kind) else str(kind)
-
-
-Value = str | float | tuple["Value", ...]
-
-
-def statement(name: str, **values: Value) -> str:
-    """The statement `web/statements/<name>.sql` on these values; raises KeyError for one that is missing."""
-    lines = [line for line in _lines(name) if not line.startswith("--")]
-    return _NAME.sub(lambda found: literal(values[found[1]]), "\n".join(lines))
-
-
-def purpose(name: str) -> str:
-    """What that statement is good for: the comment above it, as part of a sentence."""
-    text = " ".join(line.removeprefix("--").strip() for line in _lines(name) if line.startswith("--"))
-    return text[:1].lower() + text[1:].removesuffix(".")
-
-
-def literal(value: Value) -> str:
-    """A value as SQL has it; a float to the last bit."""
-    if isinstance(value, tuple):
-        return f"({', '.join(map(literal, value))})"
-    return "'" + value.replace("'", "''") + "'" if isinstance(value, str) else repr(value)
-
-
-@cache
-def _lines(name: str) -> list[str]:
-    text = resources.files("losslake_service.web").joinpath("statements", f"{name}.sql").read_text("utf-8")
-    return text.strip().splitlines()

@@ -50,7 +50,7 @@ class ResultTable:
 
 
 def result_table(result: SqlResult, most_rows: int, link: Link) -> ResultTable:
-    """The first rows of a result, which is closed. link: gives the address of a page."""
+    """Return the first rows of a result, which is closed. link: gives the address of a page."""
     with result:
         answer = plain_answer(Answer({}, result.schema, result.batches))
         batches: list[pa.RecordBatch] = []
@@ -72,17 +72,17 @@ def _is_number(kind: pa.DataType) -> bool:
 
 
 def _cells(array: pa.Array, field: pa.Field) -> list[Cell]:
-    """Each value of a column; what nests is JSON."""
+    """Return each value of a column; what nests is JSON."""
     is_number = _is_number(field.type)
-    found = []
+    cells = []
     for is_there, text in zip(array.is_valid().to_pylist(), json_column(array, field).to_list(), strict=True):
         if not is_there:
-            found.append(Cell("null", "none"))
+            cells.append(Cell("null", "none"))
         elif is_number:
-            found.append(Cell(text.strip('"'), "odd" if text.startswith('"') else "number"))
+            cells.append(Cell(text.strip('"'), "odd" if text.startswith('"') else "number"))
         else:
-            found.append(Cell(_shown(orjson.loads(text) if text.startswith('"') else text), "text"))
-    return found
+            cells.append(Cell(_shown(orjson.loads(text) if text.startswith('"') else text), "text"))
+    return cells
 
 
 def _shown(text: str) -> str:
@@ -91,7 +91,7 @@ def _shown(text: str) -> str:
 
 
 def _linked(row: Mapping[str, Cell], link: Link) -> list[Cell]:
-    """The cells of a row; those that name a workload, a study or a trial, alone or with others, lead to its page."""
+    """Return the cells of a row; those that name a workload, study or trial, alone or with others, lead to its page."""
     given = {name: cell.text for name, cell in row.items() if cell.kind in ("text", "number")}
     urls = {name: _url(parse, given[name], link) for name, parse in _PATHS if name in given}
     if all(given.get(name) for name in _NAMES):
@@ -106,7 +106,7 @@ def _linked(row: Mapping[str, Cell], link: Link) -> list[Cell]:
 
 
 def _url(parse: Callable[[str], Workload | Study | Trial], path: str, link: Link) -> str:
-    """The address of the page about what a path names; empty where it names nothing of the kind."""
+    """Return the address of the page about what a path names; empty where it names nothing of the kind."""
     try:
         return link(parse(path))
     except BadName:

@@ -1,17 +1,15 @@
 """The files that pages load, styles and scripts: all from here, under addresses that change with their bytes.
 
-Answers with static files: kept by browsers for ever under their own address, asked again under an older one.
-Scripts of others: `python -m losslake_service.web.static_files` writes them into static/vendor anew.
+Browsers keep a file for ever under its own address, and ask again under an older one. Scripts of others:
+`python -m losslake_service.web.static_files` writes them into static/vendor anew.
 """
 
 from __future__ import annotations
 
 import hashlib
-from collections.abc import Iterator, Mapping
+from collections.abc import Mapping
 from dataclasses import dataclass
 from functools import cached_property
-from importlib import resources
-from importlib.resources.abc import Traversable
 from pathlib import Path
 
 from fastapi import Request
@@ -21,11 +19,12 @@ from starlette.exceptions import HTTPException
 from losslake_service.routes.validity import PINNED, REVALIDATED, is_known
 
 PREFIX = "/static/"
+_FOLDER = Path(__file__).parent / "static"
 _MEDIA_TYPES = {
-    "css": "text/css; charset=utf-8",
-    "js": "text/javascript; charset=utf-8",
-    "svg": "image/svg+xml",
-    "txt": "text/plain; charset=utf-8",
+    ".css": "text/css; charset=utf-8",
+    ".js": "text/javascript; charset=utf-8",
+    ".svg": "image/svg+xml",
+    ".txt": "text/plain; charset=utf-8",
 }
 
 
@@ -48,18 +47,25 @@ class StaticFiles:
     @cached_property
     def files(self) -> Mapping[str, StaticFile]:
         """By name."""
-        return dict(sorted(_files(resources.files("losslake_service.web").joinpath("static"))))
+        media_types = {
+            path.relative_to(_FOLDER).as_posix(): _MEDIA_TYPES.get(path.suffix) for path in _FOLDER.rglob("*")
+        }
+        return {
+            name: StaticFile((_FOLDER / name).read_bytes(), media_type)
+            for name, media_type in sorted(media_types.items())
+            if media_type is not None
+        }
 
     @cached_property
     def digest(self) -> str:
         """Of all files together: scripts name each other, so that they are kept or renewed as one."""
-        found = hashlib.sha256()
+        digest = hashlib.sha256()
         for name, file in self.files.items():
-            found.update(f"{name}\0{len(file.content)}\0".encode() + file.content)
-        return found.hexdigest()[:12]
+            digest.update(f"{name}\0{len(file.content)}\0".encode() + file.content)
+        return digest.hexdigest()[:12]
 
     def address(self, name: str) -> str:
-        """Where a page finds a file; raises KeyError for one that isn't there."""
+        """Return where a page finds a file; raises KeyError for one that isn't there."""
         assert self.files[name]
         return f"{PREFIX}{self.digest}/{name}"
 
@@ -67,16 +73,8 @@ class StaticFiles:
 STATIC_FILES = StaticFiles()
 
 
-def _files(folder: Traversable, prefix: str = "") -> Iterator[tuple[str, StaticFile]]:
-    for entry in folder.iterdir():
-        if entry.is_dir():
-            yield from _files(entry, f"{prefix}{entry.name}/")
-        elif (ending := entry.name.rpartition(".")[2]) in _MEDIA_TYPES:
-            yield prefix + entry.name, StaticFile(entry.read_bytes(), _MEDIA_TYPES[ending])
-
-
 async def static_file(request: Request, digest: str, name: str) -> Response:
-    """A file by its name; one that a page of an older version of the program names is given as it is now."""
+    """Return a file by its name; one that a page of an older version of the program names is given as it is now."""
     file = STATIC_FILES.files.get(name)
     if file is None:
         raise HTTPException(404)
@@ -88,11 +86,10 @@ async def static_file(request: Request, digest: str, name: str) -> Response:
 
 
 VEGA = "vega.js"
-_FOLDER = Path(__file__).parent / "static" / "vendor"
 
 
 def vega() -> bytes:
-    """Vega, Vega-Lite and vega-embed as the renderer of SVG and PNG has them, so that page and picture agree."""
+    """Return Vega, Vega-Lite and vega-embed as the renderer of SVG and PNG has them, so that page and picture agree."""
     import vl_convert
 
     bundle: str = vl_convert.javascript_bundle("window.vegaEmbed = vegaEmbed;")
@@ -100,4 +97,4 @@ def vega() -> bytes:
 
 
 if __name__ == "__main__":
-    (_FOLDER / VEGA).write_bytes(vega())
+    (_FOLDER / "vendor" / VEGA).write_bytes(vega())

@@ -17,10 +17,10 @@ from losslake.questions.wording import joined
 from losslake.questions.workload_facts import WorkloadFacts, workload_labels
 from losslake_schema.names import Study, Workload
 from losslake_service.web.chart import Chart
-from losslake_service.web.first_look import problems
+from losslake_service.web.first_look import by_problem
 from losslake_service.web.goals import GoalShown, common_goal, goal_shown, goals_of, metrics_of
+from losslake_service.web.lines import statement
 from losslake_service.web.page import GoalParameters, Page, PageKind, PageRequest
-from losslake_service.web.schema_tables import statement
 from losslake_service.web.templates import Query
 
 _MOST_SUGGESTED = 8
@@ -216,12 +216,11 @@ def _sizes(request: CompareRequest, answer: Answer) -> list[tuple[int, list[Row]
 def _at(request: CompareRequest, workload: Workload, size: int, row: Row | None) -> Row:
     """Return a workload's row of the answer with the address of its study, and the difference in words."""
     if row is None:
-        return {"url": "", "steps": None, "steps_ratio": None, "words": "", "is_told": False}
+        return {"url": "", "steps": None, "steps_ratio": None, "words": ""}
     return row | {
         "url": request.page.page_of(Study(workload, size), **request.goal.parameters),
         "steps_ratio": row["steps_ratio"] if workload != request.baseline else None,
         "words": _IN_WORDS.get(row["difference"], ""),
-        "is_told": row["difference"] in ("fewer", "more"),
     }
 
 
@@ -253,7 +252,7 @@ def _to_add(request: CompareRequest) -> list[Suggestion]:
 def _to_begin_with(page: PageRequest) -> list[Suggestion]:
     """Return comparisons of all optimizers of a data set and model."""
     suggestions = []
-    for (_, dataset, model), workloads in problems(page.view).items():
+    for (_, dataset, model), workloads in by_problem(page.view).items():
         if len(workloads) > 1:
             plainest_first = sorted(workloads, key=_plainness)
             optimizers = ", ".join(each.optimizer for each in plainest_first)

@@ -10,8 +10,8 @@ from itertools import groupby, islice
 from losslake.questions.analysis.regimes import regimes
 from losslake_schema.names import Workload
 from losslake_service.web.bare_page import SITE
-from losslake_service.web.chart import Line, snippets
 from losslake_service.web.first_look import FirstLook, beginnings, first_chart, first_look
+from losslake_service.web.lines import Line, snippets
 from losslake_service.web.page import Page, PageKind, PageParameters, PageRequest
 from losslake_service.web.workload.answer_words import regime_sentences
 

@@ -16,8 +16,8 @@ from losslake_schema.database import Release
 from losslake_schema.errors import LakeBroken
 from losslake_schema.names import Study, natural_number
 from losslake_service.files.release_files import ReleaseFiles
-from losslake_service.web.chart import Line
 from losslake_service.web.first_look import first_chart
+from losslake_service.web.lines import Line
 from losslake_service.web.page import Page, PageKind, PageParameters, PageRequest, page_numbers
 from losslake_service.web.templates import page_of, with_query
 

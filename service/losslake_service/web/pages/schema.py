@@ -10,8 +10,9 @@ from losslake.output.answer import row_shape
 from losslake.questions.release_view import ReleaseView
 from losslake_service.web.examples import Example, example
 from losslake_service.web.first_look import first_chart
+from losslake_service.web.lines import purpose, statement
 from losslake_service.web.page import Page, PageKind, PageParameters, PageRequest
-from losslake_service.web.schema_tables import purpose, schema_tables, statement
+from losslake_service.web.schema_tables import schema_tables
 
 _EXAMPLE_OF = ("collection", "dataset", "model", "optimizer", "batch_size", "trial_id", "metric", "target")
 
@@ -44,7 +45,7 @@ def schema_page(request: PageRequest) -> Page:
 
 
 def example_values(some: Example | None) -> dict[str, str | float]:
-    """Return what statements are about: a study of the release, or without data what the documentation tells of."""
+    """Return what statements are about: a study of the release, or without data that of the documentation."""
     if some is None:
         return {column.name: column.example for column in row_shape("any", *_EXAMPLE_OF).columns}
     return some.columns()

@@ -18,11 +18,11 @@ from losslake.questions.selection import Goal, Selection
 from losslake_service.routes.sql_statements import SqlStatements
 from losslake_service.sandbox.admission import allowed_functions
 from losslake_service.sandbox.errors import KINDS, SqlProblem
-from losslake_service.web.chart import snippets
 from losslake_service.web.examples import Example, example
-from losslake_service.web.first_look import first_chart, problems
+from losslake_service.web.first_look import by_problem, first_chart
+from losslake_service.web.lines import literal, purpose, snippets, statement
 from losslake_service.web.page import Page, PageKind, PageParameters, PageRequest
-from losslake_service.web.schema_tables import TableShown, call, literal, purpose, schema_tables, statement
+from losslake_service.web.schema_tables import TableShown, call, schema_tables
 from losslake_service.web.sql_result import ResultTable, result_table
 from losslake_service.web.templates import Query, page_of, with_query
 
@@ -66,7 +66,7 @@ class SqlPageParameters(PageParameters):
     y: str | None = None
     """The column along the vertical axis."""
     colour: str | None = None
-    """The column that colours tell."""
+    """The column that is coloured by."""
     mark: str | None = None
     """line, points or bars."""
     log: str | None = None
@@ -157,7 +157,7 @@ def _looks(wanted: Theme) -> dict[str, Any]:
 
 
 def _tables(view: ReleaseView, some: Example | None) -> list[tuple[TableShown, str]]:
-    """Return all views and macros, those asked most first, and how a statement names each with arguments."""
+    """Return all views and macros, the most useful first, and how a statement names each with arguments."""
     metric, target = (some.metric, some.target) if some else ("val/classification_error", 0.05)
     arguments = f"{literal(metric)}, {literal(target)}"
     tables = sorted(schema_tables(view), key=lambda table: (*_FIRST, table.name).index(table.name))
@@ -165,7 +165,7 @@ def _tables(view: ReleaseView, some: Example | None) -> list[tuple[TableShown, s
 
 
 def _examples(request: PageRequest, some: Example | None) -> Iterator[tuple[str, str]]:
-    """Yield statements to start from, on names and a goal that the release has: what each tells, and its address.
+    """Yield statements to start from, on names and a goal that the release has: what each answers, and its address.
 
     The page shows the chart that shows it best. Without data there is one that runs all the same.
     """
@@ -178,7 +178,7 @@ def _examples(request: PageRequest, some: Example | None) -> Iterator[tuple[str,
 
 def _most_compared(view: ReleaseView) -> Example | None:
     """Return a goal of the model that most optimizers tried, at a batch size in the middle of those that reach it."""
-    tried = problems(view)
+    tried = by_problem(view)
     goals = [goal for goal in view.goals if goal.metric in view.workloads[goal.workload].measured]
     goals.sort(key=lambda goal: -len(tried[goal.workload.collection, goal.workload.dataset, goal.workload.model]))
     for goal in (each for each in goals[:_MOST_LOOKED_AT] if view.metrics[each.metric].direction):

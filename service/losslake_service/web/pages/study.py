@@ -12,8 +12,8 @@ from losslake_schema.names import Study, Trial
 from losslake_schema.tables import STATUSES
 from losslake_service.web.chart import Chart
 from losslake_service.web.goals import GoalShown, goals_of
+from losslake_service.web.lines import statement
 from losslake_service.web.page import Page, PageKind, PageRequest
-from losslake_service.web.schema_tables import statement
 from losslake_service.web.studies.answers import STATUS_WORDS, StatusWords, study_answer
 from losslake_service.web.studies.charts import curves_of_study, goal_query, map_of_study
 from losslake_service.web.studies.metaparameters import (

@@ -8,8 +8,8 @@ from losslake.output.texts import number_text
 from losslake.questions.selection import named_trial
 from losslake_schema.names import Trial
 from losslake_service.web.goals import goals_of
+from losslake_service.web.lines import statement
 from losslake_service.web.page import GoalParameters, Page, PageKind, PageRequest
-from losslake_service.web.schema_tables import statement
 from losslake_service.web.studies.answers import STATUS_WORDS, trial_answer, trial_place
 from losslake_service.web.studies.charts import StepAxis, curves_of_trial
 from losslake_service.web.studies.metaparameters import Text, joined, search_space

@@ -70,11 +70,11 @@ def workload_page(page: PageRequest) -> Page:
 def _answer(request: WorkloadRequest, scaling: Chart) -> tuple[Sequence[str], Content]:
     """Return the sentences of the answer, and what the template shows of it."""
     goal, records, trials = request.goal, "records_of_workload", "trials_of_workload"
-    found = regimes(request.page.view, request.selection, request.target)
+    ends = regimes(request.page.view, request.selection, request.target)
     row, reach = row_of_target(request)
-    studies = study_rows(request, found)
+    studies = study_rows(request, ends)
     has_rates = any(study["learning_rate"] is not None for study in studies)
-    sentences = answer_sentences(goal, studies, found, row)
+    sentences = answer_sentences(goal, studies, ends, row)
 
     behind = partial(request.chart, is_sql_behind=True)
     sweep = behind("target-sweep", f"Regimes by target of {goal.metric}", records, request.metric_query)
@@ -83,9 +83,9 @@ def _answer(request: WorkloadRequest, scaling: Chart) -> tuple[Sequence[str], Co
     estimates = [*request.goal_query, ("release", request.page.view.number)]
     return sentences, {
         "goal": goal,
-        "is_told": request.is_told,
+        "direction": request.direction,
         "sentences": sentences,
-        "caveats": caveats(request.workload, found),
+        "caveats": caveats(request.workload, ends),
         "figures": key_figures(row, len(request.facts.batch_sizes)),
         "slider": slider(request, sweep, row),
         "reach": reach,

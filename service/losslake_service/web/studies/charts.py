@@ -12,8 +12,8 @@ from losslake_schema.names import Study, Trial
 from losslake_schema.reached import Integers
 from losslake_service.web.chart import Chart
 from losslake_service.web.goals import GoalShown
+from losslake_service.web.lines import statement
 from losslake_service.web.page import PageRequest
-from losslake_service.web.schema_tables import statement
 from losslake_service.web.studies.trials import StudyTrials
 
 StepAxis = Literal["linear", "log"]

@@ -1,7 +1,6 @@
 """The metaparameters of trials, whatever their type: numbers, and what logs have besides, as JSON.
 
-A table of a study's metaparameters: what was searched, what was tried, and with what the goal was reached.
-A search space in words: from which range, or among which values, a metaparameter was drawn.
+In words: what a study searched, what its trials tried, and with what they reached the goal.
 """
 
 from __future__ import annotations
@@ -51,7 +50,7 @@ class Metaparameter:
         return not any(isinstance(value, Text) for value in self.values)
 
     def order(self, row: int) -> tuple[int, float, str]:
-        """Where a trial that has it comes among others: numbers first, NaN behind them."""
+        """Return where a trial that has it comes among others: numbers first, NaN behind them."""
         value = self.values[row]
         if isinstance(value, Text):
             return 2, 0.0, value.text
@@ -59,30 +58,29 @@ class Metaparameter:
 
 
 def metaparameters_of_study(view: ReleaseView, study_id: int) -> Sequence[Metaparameter]:
-    """Those that any trial of a study has, by name; what is learnt from its values comes first."""
+    """Return those that any trial of a study has, by name; what is learnt from its values comes first."""
     rows = [joined(*row) for row in view.rows("metaparameters_of_study", {"study_id": study_id})]
     names = sorted({name for row in rows for name in row})
-    found = [Metaparameter(name, [row.get(name) for row in rows]) for name in names]
-    return sorted(found, key=lambda each: each.is_constant)
+    metaparameters = [Metaparameter(name, [row.get(name) for row in rows]) for name in names]
+    return sorted(metaparameters, key=lambda each: each.is_constant)
 
 
 def joined(numbers: Mapping[str, float] | None, others: Mapping[str, str] | None) -> dict[str, Value]:
-    """All metaparameters of a trial, by name."""
+    """Return all metaparameters of a trial, by name."""
     return {**(numbers or {}), **{name: text_of(value) for name, value in (others or {}).items()}}
 
 
 def text_of(value: str) -> Text:
-    """An attribute, from its JSON."""
+    """Return an attribute, from its JSON."""
     try:
-        found = json.loads(value)
+        parsed = json.loads(value)
     except ValueError:
         return Text(value, "text")
-    kind = _TYPES.get(type(found), "number")
-    return Text(found if isinstance(found, str) else value, kind)
+    return Text(parsed if isinstance(parsed, str) else value, _TYPES.get(type(parsed), "number"))
 
 
 def shown(value: Value | None) -> str:
-    """A value in a table: a number to four digits, a text that is not too long; a dash for none."""
+    """Return a value as a table has it: a number to four digits, a text that is not too long; a dash for none."""
     if isinstance(value, Text):
         return value.text if len(value.text) <= _LONGEST else f"{value.text[:_LONGEST]}\u2026"
     if value is not None and not math.isfinite(value):
@@ -91,7 +89,7 @@ def shown(value: Value | None) -> str:
 
 
 def span(values: Sequence[Value | None]) -> str:
-    """What some trials have: from the least to the greatest number, or some of the texts; and how many have nothing."""
+    """Return what some trials have: from the least to the greatest number, some texts, and how many have nothing."""
     numbers = sorted({value for value in values if isinstance(value, float) and not math.isnan(value)})
     texts = list(dict.fromkeys(shown(value) for value in values if isinstance(value, Text)))
     words = [" to ".join(dict.fromkeys([shown(numbers[0]), shown(numbers[-1])]))] if numbers else []
@@ -100,10 +98,10 @@ def span(values: Sequence[Value | None]) -> str:
     if len(texts) > MOST_NAMED:
         words.append(f"{len(texts) - MOST_NAMED} more")
     n_missing = sum(value is None for value in values)
-    found = ", ".join(words)
+    text = ", ".join(words)
     if n_missing == len(values):
         return "\u2013"
-    return f"{found} (not set in {n_missing:,} of {len(values):,})" if n_missing else found
+    return f"{text} (not set in {n_missing:,} of {len(values):,})" if n_missing else text
 
 
 def metaparameter_rows(
@@ -130,7 +128,7 @@ def metaparameter_rows(
 
 
 def distinguishing(metaparameters: Sequence[Metaparameter], row: int) -> str:
-    """The metaparameters that tell a trial from others, for a sentence: learning_rate 0.31, momentum 0.9."""
+    """Return the metaparameters that distinguish a trial, for a sentence: learning_rate 0.31 and momentum 0.9."""
     differing = [each for each in metaparameters if not each.is_constant] or metaparameters
     parts = [f"{each.name} {shown(each.values[row])}" for each in differing if each.values[row] is not None]
     if len(parts) > MOST_NAMED:
@@ -150,12 +148,12 @@ _MOST_VALUES = 12
 
 
 def search_space(configs: str | None) -> Mapping[str, str]:
-    """By metaparameter, what a study's parameter configs, which are JSON, say of it; empty where they say nothing."""
+    """Return, by metaparameter, what a study's parameter configs (JSON) say of it; empty where they say nothing."""
     try:
-        found = json.loads(configs or "{}")
+        space = json.loads(configs or "{}")
     except ValueError:
         return {}
-    return {str(name): _words(config) for name, config in found.items()} if isinstance(found, dict) else {}
+    return {str(name): _words(config) for name, config in space.items()} if isinstance(space, dict) else {}
 
 
 def _words(config: Any) -> str:

@@ -14,8 +14,8 @@ from losslake.questions.workload_facts import WorkloadFacts
 from losslake_schema.names import Study, Trial, Workload
 from losslake_service.web.chart import Chart
 from losslake_service.web.goals import GoalShown, goal_shown, metrics_of
+from losslake_service.web.lines import statement
 from losslake_service.web.page import GoalParameters, PageRequest
-from losslake_service.web.schema_tables import statement
 from losslake_service.web.templates import Query, with_query
 
 
@@ -37,12 +37,12 @@ class WorkloadParameters(GoalParameters):
 
 @dataclass(frozen=True)
 class WorkloadRequest:
-    """A workload and the goal that is looked at. is_told: the request gives the direction, since nobody has said it."""
+    """A workload and the goal that is looked at. direction: that of the goal where the request had to give it."""
 
     page: PageRequest
     facts: WorkloadFacts
     goal: GoalShown
-    is_told: bool
+    direction: str | None = None
 
     @property
     def workload(self) -> Workload:
@@ -51,7 +51,7 @@ class WorkloadRequest:
     @property
     def selection(self) -> Selection:
         """The trials that count by default."""
-        return Selection((self.workload,), self.goal.metric, self._direction)
+        return Selection((self.workload,), self.goal.metric, self.direction)
 
     @property
     def target(self) -> Goal:
@@ -61,8 +61,8 @@ class WorkloadRequest:
     @property
     def metric_query(self) -> Query:
         """The parameters of an answer about all targets."""
-        told = [] if self._direction is None else [("direction", self._direction)]
-        return [("workload", str(self.workload)), ("metric", self.goal.metric), *told]
+        direction = [] if self.direction is None else [("direction", self.direction)]
+        return [("workload", str(self.workload)), ("metric", self.goal.metric), *direction]
 
     @property
     def goal_query(self) -> Query:
@@ -71,7 +71,7 @@ class WorkloadRequest:
 
     def page_of(self, what: Workload | Study | Trial, **changed: object) -> str:
         """Return the address of a page about this goal; changed: other values of its parameters."""
-        return self.page.page_of(what, **{**self.goal.parameters, "direction": self._direction, **changed})
+        return self.page.page_of(what, **{**self.goal.parameters, "direction": self.direction, **changed})
 
     def compared(self, others: Sequence[Workload]) -> str:
         """Return the address of the page that compares the workload with others."""
@@ -81,12 +81,8 @@ class WorkloadRequest:
     def chart(self, kind: str, title: str, sql: str, query: Query | None = None, **options: Any) -> Chart:
         """Return a chart about the goal, or with the query. sql: the name of a statement."""
         # Statements know the metric's own direction only.
-        text = "" if self.is_told else statement(sql, **self.goal.parameters, **asdict(self.workload))
+        text = "" if self.direction else statement(sql, **self.goal.parameters, **asdict(self.workload))
         return self.page.chart(kind, query or self.goal_query, f"{title}, {self.workload}", sql=text, **options)
-
-    @property
-    def _direction(self) -> str | None:
-        return self.goal.direction if self.is_told else None
 
 
 def workload_request(page: PageRequest, facts: WorkloadFacts) -> WorkloadRequest | None:
@@ -98,11 +94,11 @@ def workload_request(page: PageRequest, facts: WorkloadFacts) -> WorkloadRequest
     metric = metric_shown(page, facts)
     if metric is None:
         return None
-    is_told = page.view.metric(facts, metric).direction is None
-    if is_told and given.direction is None:
+    known = page.view.metric(facts, metric).direction
+    if known is None and given.direction is None:
         return None
     goal = goal_shown(page.view, facts, given.metric or metric, given.target, given.direction)
-    return WorkloadRequest(page, facts, goal, is_told)
+    return WorkloadRequest(page, facts, goal, given.direction if known is None else None)
 
 
 def metric_shown(page: PageRequest, facts: WorkloadFacts) -> str | None:

@@ -11,8 +11,9 @@ from fastapi.testclient import TestClient
 from losslake.index.serving import MACROS, VIEWS
 from losslake.questions.release_view import ReleaseView
 from losslake_schema.tables import PARTITIONED, TABLES, file_schema
+from losslake_service.web.lines import statement
 from losslake_service.web.pages.schema import example_values
-from losslake_service.web.schema_tables import call, schema_tables, statement, what_a_row_is
+from losslake_service.web.schema_tables import call, schema_tables, what_a_row_is
 from tests.service.conftest import ERROR
 from tests.service.web.reading import Page
 
