@@ -9,6 +9,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
+from losslake_schema.tables import STATUSES
 from losslake_service.web.goals import GoalShown
 from losslake_service.web.studies.metaparameters import Metaparameter, distinguishing
 from losslake_service.web.studies.trials import StudyTrials, rank_in
@@ -26,7 +27,7 @@ class StatusWords:
     meaning: str
 
 
-STATUS_WORDS = (
+_WORDS = (
     StatusWords("COMPLETE", "complete", "completed", "completed", "It ran for as many steps as were planned."),
     StatusWords(
         "INCOMPLETE",
@@ -43,7 +44,8 @@ STATUS_WORDS = (
         "It diverged: training went so wrong, with a loss that is no number for example, that it could not go on.",
     ),
 )
-"""In the order of STATUSES, by which trials tell their status."""
+STATUS_WORDS = tuple(sorted(_WORDS, key=lambda words: STATUSES.index(words.status)))
+"""In the order of STATUSES, which the status of a trial is an index into."""
 
 
 @dataclass(frozen=True)
