@@ -11,8 +11,8 @@ from typing import Literal
 
 import numpy as np
 
-from losslake.analysis.performance_profile import LARGEST_RATIO, POINTS, exact_scores, ratios_to_best, trapezoid_scores
-from losslake_schema.reached import Floats, Integers
+from losslake.analysis.performance_profile import LARGEST_RATIO, exact_scores, ratios_to_best, trapezoid_scores
+from losslake_schema.reached import Floats, Integers, hits
 
 TrialRule = Literal["index", "time"]
 
@@ -43,8 +43,8 @@ def time_to_target(trials: Sequence[TimedCurve], target: float, rule: TrialRule 
     """
     if not np.isfinite(target):
         raise ValueError(f"target {target} is not finite: give a number")
-    hits = [np.flatnonzero((trial.losses <= target) & np.isfinite(trial.losses)) for trial in trials]
-    found = [(int(hit[0]), float(trial.times[hit[0]])) for hit, trial in zip(hits, trials, strict=True) if len(hit)]
+    first = [np.flatnonzero(hits(trial.losses, target, "inclusive"))[:1] for trial in trials]
+    found = [(int(hit[0]), float(trial.times[hit[0]])) for hit, trial in zip(first, trials, strict=True) if len(hit)]
     if not all(time >= 0 for _, time in found):
         raise ValueError("the time of an evaluation that reaches the target has to be 0 or more")
     if not found:
@@ -61,36 +61,30 @@ def median_over_studies(times: Sequence[float]) -> float | None:
     return float(np.median(np.asarray(times, np.float64))) if len(times) else None
 
 
-def scores(
-    base: Floats,
-    held_out: Floats | None = None,
-    base_of: Integers | None = None,
-    largest: float = LARGEST_RATIO,
-    n_points: int = POINTS,
-) -> Scores:
+def scores(base: Floats, held_out: Floats | None = None, base_of: Integers | None = None) -> Scores:
     """Scores from times to target.
 
     base: (submissions, workloads); inf: not reached; NaN: no data. held_out: (submissions, variants), base_of: of each
     variant, the column of its workload in base. In this order: a variant isn't reached where its workload isn't; no
-    time counts that exceeds `largest` times the best of its column; a workload isn't reached where a variant isn't;
+    time counts that exceeds LARGEST_RATIO times the best of its column; a workload isn't reached where a variant isn't;
     then ratios to the best. Raises ValueError for negative times and variants that are of no column.
     """
     if (base < 0).any() or (held_out is not None and (held_out < 0).any()):
         raise ValueError("times have to be 0 or more")
     reached = np.where(np.isnan(base), np.inf, base)
-    own = _within(reached, largest)
+    within = _within(reached)
     if held_out is not None and base_of is not None:
         if held_out.shape != (len(base), len(base_of)) or not ((base_of >= 0) & (base_of < base.shape[1])).all():
             raise ValueError("held_out needs a row for each submission, and base_of a column of base for each variant")
         variants = np.where(np.isnan(held_out) | np.isinf(reached[:, base_of]), np.inf, held_out)
-        variants = _within(variants, largest)
+        variants = _within(variants)
         for variant, column in enumerate(base_of.tolist()):
-            own[np.isinf(variants[:, variant]), column] = np.inf
-    ratios = ratios_to_best(own)
-    return Scores(trapezoid_scores(ratios, largest, n_points), exact_scores(ratios, largest), ratios)
+            within[np.isinf(variants[:, variant]), column] = np.inf
+    ratios = ratios_to_best(within)
+    return Scores(trapezoid_scores(ratios), exact_scores(ratios), ratios)
 
 
-def _within(times: Floats, largest: float) -> Floats:
-    """The times, inf where they exceed `largest` times the least of their column."""
+def _within(times: Floats) -> Floats:
+    """The times, inf where they exceed LARGEST_RATIO times the least of their column."""
     best = np.min(times, axis=0, keepdims=True, initial=np.inf)
-    return np.where(times > largest * best, np.inf, times)
+    return np.where(times > LARGEST_RATIO * best, np.inf, times)

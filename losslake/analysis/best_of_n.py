@@ -2,13 +2,10 @@
 
 Trials are drawn without replacement from the N that were run, all subsets of n alike. Steps are by trial, inf where a
 trial never reached the target. Trials of a quasi-random search are spread more evenly than independent ones, so that
-the chances are approximate, mostly too low.
-Source: METHODS 3.1.
-
-How far the best trial of a search can be relied on: what another search of that kind would have found.
-
-Not the bootstrap of the minimum, which is inconsistent: it repeats the minimum with probability 1 - 1/e and can never
-go below it. Source: METHODS 3.2.
+the chances are approximate, mostly too low. `another_search` says how far the best trial can be relied on. It isn't the
+bootstrap of the minimum, which is inconsistent: that repeats the minimum with probability 1 - 1/e and can never go
+below it.
+Source: METHODS 3.1, 3.2.
 """
 
 from __future__ import annotations
@@ -20,6 +17,8 @@ import numpy as np
 
 from losslake_schema.reached import Floats, Integers
 
+LOWER, UPPER = 0.05, 0.95
+EXPONENT = 0.7
 _ROUNDING = 1e-12
 
 
@@ -118,10 +117,6 @@ def _checked(values: Floats) -> Floats:
     return values
 
 
-LOWER, UPPER = 0.05, 0.95
-EXPONENT = 0.7
-
-
 @dataclass(frozen=True)
 class Range:
     """The 5% and 95% quantile of the steps of the best of n trials; None: not reached with that probability."""
@@ -171,8 +166,7 @@ def range_of_best(steps: Floats, n: int) -> Range | None:
     """Of the best of n of the trials, drawn without replacement; None for less than one."""
     if n < 1:
         return None
-    lower, upper = quantiles(steps, np.array([n]), np.array([LOWER, UPPER]))[0].tolist()
-    return Range(n, _known(lower), _known(upper))
+    return _range(n, quantiles(steps, np.array([n]), np.array([LOWER, UPPER]))[0])
 
 
 def _with_replacement(steps: Floats, m: int) -> Range | None:
@@ -182,9 +176,8 @@ def _with_replacement(steps: Floats, m: int) -> Range | None:
     reached = np.sort(steps[np.isfinite(steps)])
     chances = 1 - (1 - np.arange(1, len(reached) + 1) / len(steps)) ** m
     values = np.append(reached, np.inf)
-    lower, upper = (float(values[int((chances < p).sum())]) for p in (LOWER, UPPER))
-    return Range(m, _known(lower), _known(upper))
+    return _range(m, values[[int((chances < p).sum()) for p in (LOWER, UPPER)]])
 
 
-def _known(value: float) -> float | None:
-    return value if np.isfinite(value) else None
+def _range(n: int, ends: Floats) -> Range:
+    return Range(n, *(end if math.isfinite(end) else None for end in ends.tolist()))

@@ -1,7 +1,6 @@
 """The critical batch size of one curve of steps, with intervals, under each definition that has a name.
 
-The runs test: whether residuals along the batch sizes keep one sign longer than chance lets them.
-How critical batch sizes grow, as others have published it: to hold a measured one against.
+Beside it what others have published on how critical batch sizes grow, to hold a measured one against.
 """
 
 from __future__ import annotations
@@ -26,32 +25,6 @@ from losslake.analysis.hyperbola import HyperbolaFit, Kind, fit_hyperbola
 from losslake.analysis.identifiability import Identifiability, identifiability
 from losslake.analysis.knee_sharpness import OtherForms, fit_other_forms
 from losslake.analysis.log_curves import checked_batch_sizes, checked_steps
-
-
-def runs_test(residuals: npt.ArrayLike) -> float | None:
-    """The probability of so few runs of equal sign, or fewer (Wald and Wolfowitz 1940), exactly.
-
-    residuals: (m,), in the order of the batch sizes; zeros and what isn't finite are passed over. Small: the curve is
-    bent in a way that the fit isn't. None if all are of one sign.
-    """
-    values = np.asarray(residuals, np.float64)
-    signs = values[np.isfinite(values) & (values != 0)] > 0
-    above, below = int(signs.sum()), int((~signs).sum())
-    if not above or not below:
-        return None
-    runs = 1 + int((np.diff(signs.astype(np.int64)) != 0).sum())
-    ways = sum(_ways(above, below, count) for count in range(2, runs + 1))
-    return ways / math.comb(above + below, above)
-
-
-def _ways(above: int, below: int, runs: int) -> int:
-    """In how many orders so many signs make so many runs."""
-    half = runs // 2
-    if runs % 2 == 0:
-        return 2 * math.comb(above - 1, half - 1) * math.comb(below - 1, half - 1)
-    one = math.comb(above - 1, half) * math.comb(below - 1, half - 1)
-    return one + math.comb(above - 1, half - 1) * math.comb(below - 1, half)
-
 
 MCCANDLISH, ZHANG = "mccandlish2018", "zhang2024"
 OVERHEAD = 0.2
@@ -123,10 +96,11 @@ def fit_curve(
     if fit is None or not known.is_identifiable:
         return CurveFit(fit, known)
     error = float(profile_intervals(sizes, counts, censored_at, kind).log_standard_error[0])
+    reach = float(scipy.special.stdtrit(fit.n_points - 2.0, 0.5 + 0.5 * LEVEL)) * error
     return CurveFit(
         fit,
         known,
-        delta_method=_delta_method(fit, error),
+        delta_method=Range(fit.critical_batch_size * math.exp(-reach), fit.critical_batch_size * math.exp(reach)),
         bootstrap=residual_bootstrap(fit, sizes, counts, kind),
         left_out=leave_one_out(sizes, counts, censored_at, kind),
         subsampled=None if trial_steps is None else subsampled_search(sizes, trial_steps, censored_at, kind),
@@ -181,9 +155,29 @@ def _defined(name: str, curve: CurveFit, scale: float, shift: float, objections:
     )
 
 
-def _delta_method(fit: HyperbolaFit, log_standard_error: float) -> Range:
-    reach = float(scipy.special.stdtrit(fit.n_points - 2.0, 0.5 + 0.5 * LEVEL)) * log_standard_error
-    return Range(fit.critical_batch_size * math.exp(-reach), fit.critical_batch_size * math.exp(reach))
+def runs_test(residuals: npt.ArrayLike) -> float | None:
+    """The probability of so few runs of equal sign, or fewer (Wald and Wolfowitz 1940), exactly.
+
+    residuals: (m,), in the order of the batch sizes; zeros and what isn't finite are passed over. Small: the curve is
+    bent in a way that the fit isn't. None if all are of one sign.
+    """
+    values = np.asarray(residuals, np.float64)
+    signs = values[np.isfinite(values) & (values != 0)] > 0
+    above, below = int(signs.sum()), int((~signs).sum())
+    if not above or not below:
+        return None
+    runs = 1 + int((np.diff(signs.astype(np.int64)) != 0).sum())
+    ways = sum(_ways(above, below, count) for count in range(2, runs + 1))
+    return ways / math.comb(above + below, above)
+
+
+def _ways(above: int, below: int, runs: int) -> int:
+    """In how many orders so many signs make so many runs."""
+    half = runs // 2
+    if runs % 2 == 0:
+        return 2 * math.comb(above - 1, half - 1) * math.comb(below - 1, half - 1)
+    one = math.comb(above - 1, half) * math.comb(below - 1, half - 1)
+    return one + math.comb(above - 1, half - 1) * math.comb(below - 1, half)
 
 
 def critical_batch_size_zhang2024(parameters: float) -> float:

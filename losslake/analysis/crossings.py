@@ -82,7 +82,7 @@ def resolution(steps: Integers, previous: Integers) -> Floats:
     Infinite where there is no evaluation before (previous: NO_STEP): the crossing is left-censored.
     Source: METHODS 1.4, which warns above COARSE.
     """
-    known = (previous >= 0) & (steps > 0)
+    known = (previous != NO_STEP) & (steps > 0)
     relative = np.full(len(steps), np.inf)
     np.divide(steps - previous, steps, out=relative, where=known)
     return relative

@@ -3,11 +3,6 @@
 Steps are by trial, inf where a trial never reached the target. The more trials a search had, the better its best one:
 so compared is the best of n trials on both sides, n being no more than either has.
 Source: METHODS 5.3, with the distribution of the best of n drawn without replacement of METHODS 3.1.
-
-The ratio of what two searches find, with the range that other draws of their trials would give.
-
-Steps are by trial, inf where a trial never reached the target. Both searches have the same tuning budget.
-Source: METHODS 5.3, with the distribution of the best of n drawn without replacement of METHODS 3.1.
 """
 
 from __future__ import annotations

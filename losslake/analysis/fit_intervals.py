@@ -1,6 +1,7 @@
-"""Intervals of B_c from the profile of the fit's criterion: which B_c the steps don't rule out.
+"""How sure the B_c of a fit is: intervals from the profile of its criterion, and ranges from fits to changed data.
 
-Ranges of B_c from fits to changed data: residuals drawn anew, a batch size left out, searches of half the trials.
+An interval holds the B_c that the steps don't rule out. Data are changed by drawing residuals anew, by leaving a batch
+size out, and by searching half of the trials.
 """
 
 from __future__ import annotations
@@ -27,6 +28,8 @@ from losslake.analysis.log_curves import checked_batch_sizes, checked_steps, log
 from losslake_schema.reached import Floats
 
 LEVEL = 0.9
+SEED = 20190320
+N_RESAMPLES = 500
 _BISECTIONS = 22
 
 
@@ -109,10 +112,6 @@ def _level_set(criterion: Criterion, log_b_c: Floats, limit: Floats) -> tuple[Fl
     return np.where(is_in[:, 0], -np.inf, inner[:, 0]), np.where(is_in[:, -1], np.inf, inner[:, 1])
 
 
-SEED = 20190320
-N_RESAMPLES = 500
-
-
 @dataclass(frozen=True)
 class Range:
     """From lower to upper, both included."""
@@ -122,12 +121,7 @@ class Range:
 
 
 def residual_bootstrap(
-    fit: HyperbolaFit,
-    batch_sizes: npt.ArrayLike,
-    steps: npt.ArrayLike,
-    kind: Kind = "robust",
-    n_resamples: int = N_RESAMPLES,
-    level: float = LEVEL,
+    fit: HyperbolaFit, batch_sizes: npt.ArrayLike, steps: npt.ArrayLike, kind: Kind = "robust"
 ) -> Range:
     """Percentiles of B_c of refits to the fitted curve with residuals drawn with replacement (METHODS 3.3).
 
@@ -140,8 +134,8 @@ def residual_bootstrap(
     sizes, log_s = sizes[reached], np.log(counts[reached])
     fitted = np.log(fit.steps(sizes))
     inflated = (log_s - fitted) * np.sqrt(len(sizes) / (len(sizes) - 2))
-    drawn = np.random.default_rng(SEED).integers(len(sizes), size=(n_resamples, len(sizes)))
-    return _percentiles(fit_hyperbolas(sizes, np.exp(fitted + inflated[drawn]), kind=kind).critical_batch_size, level)
+    drawn = np.random.default_rng(SEED).integers(len(sizes), size=(N_RESAMPLES, len(sizes)))
+    return _percentiles(fit_hyperbolas(sizes, np.exp(fitted + inflated[drawn]), kind=kind).critical_batch_size)
 
 
 def leave_one_out(
@@ -164,8 +158,6 @@ def subsampled_search(
     trial_steps: Sequence[npt.ArrayLike],
     censored_at: npt.ArrayLike | None = None,
     kind: Kind = "robust",
-    n_resamples: int = N_RESAMPLES,
-    level: float = LEVEL,
 ) -> Range | None:
     """Percentiles of B_c if every search had only half of its trials: what another search might have said.
 
@@ -175,10 +167,10 @@ def subsampled_search(
     """
     sizes = checked_batch_sizes(batch_sizes)
     rng = np.random.default_rng(SEED)
-    drawn = np.stack([fewest_of_half(steps, n_resamples, rng) for steps in trial_steps], axis=-1)
+    drawn = np.stack([fewest_of_half(steps, N_RESAMPLES, rng) for steps in trial_steps], axis=-1)
     found = fit_hyperbolas(sizes, drawn, censored_at, kind).critical_batch_size
     found = found[np.isfinite(found)]
-    return _percentiles(found, level) if 2 * len(found) >= n_resamples else None
+    return _percentiles(found) if 2 * len(found) >= N_RESAMPLES else None
 
 
 def fewest_of_half(steps: npt.ArrayLike, n_draws: int, rng: np.random.Generator) -> Floats:
@@ -198,6 +190,5 @@ def fewest_of_half(steps: npt.ArrayLike, n_draws: int, rng: np.random.Generator)
     return fewest
 
 
-def _percentiles(values: Floats, level: float) -> Range:
-    lower, upper = np.quantile(values, [0.5 - 0.5 * level, 0.5 + 0.5 * level])
-    return Range(float(lower), float(upper))
+def _percentiles(values: Floats) -> Range:
+    return Range(*np.quantile(values, [0.5 - 0.5 * LEVEL, 0.5 + 0.5 * LEVEL]).tolist())

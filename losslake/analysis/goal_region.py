@@ -1,6 +1,6 @@
 """The goal region: which metaparameters reach a target, which do not, and which diverge.
 
-The near-optimal set: the trials that reach a target almost as soon as the best one of their study.
+Within it, the near-optimal set: the trials that reach a target almost as soon as the best one of their study.
 """
 
 from __future__ import annotations
@@ -8,18 +8,18 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 import numpy as np
-import numpy.typing as npt
 
 from losslake.analysis.tuned_study import TunedStudy, nearest_trials
-from losslake_schema.reached import Flags, Floats
+from losslake_schema.reached import Flags, Floats, Integers
 
 REACHED, NOT_REACHED, INFEASIBLE, INCOMPLETE = range(4)
 OUTCOMES = ("reached", "not reached", "infeasible", "incomplete")
 NEAREST = 5
 NEAREST_FOR_PROBABILITY = 10
+WITHIN = 0.1
 
 
-def outcomes(has_reached: Flags, is_infeasible: Flags, is_incomplete: Flags) -> npt.NDArray[np.int64]:
+def outcomes(has_reached: Flags, is_infeasible: Flags, is_incomplete: Flags) -> Integers:
     """By trial, the index of its class in OUTCOMES.
 
     A trial that diverged is infeasible even if it had reached the target, as in the scripts of Shallue et al. 2019
@@ -30,15 +30,13 @@ def outcomes(has_reached: Flags, is_infeasible: Flags, is_incomplete: Flags) -> 
     ).astype(np.int64)
 
 
-def fraction_reaching(of_trials: npt.NDArray[np.int64]) -> float | None:
+def fraction_reaching(of_trials: Integers) -> float | None:
     """Of the trials that finished or diverged, the fraction that reached the target; None if there is none."""
     known = of_trials[of_trials != INCOMPLETE]
     return float((known == REACHED).mean()) if len(known) else None
 
 
-def goal_probability(
-    places: Floats, of_trials: npt.NDArray[np.int64], at: Floats, k: int = NEAREST_FOR_PROBABILITY
-) -> Floats:
+def goal_probability(places: Floats, of_trials: Integers, at: Floats, k: int = NEAREST_FOR_PROBABILITY) -> Floats:
     """p_goal: of the k trials nearest to each place, the fraction that reached the target; shape (len(at),).
 
     Args:
@@ -56,9 +54,7 @@ def goal_probability(
     return found
 
 
-def goal_probability_of_others(
-    places: Floats, of_trials: npt.NDArray[np.int64], k: int = NEAREST_FOR_PROBABILITY
-) -> Floats:
+def goal_probability_of_others(places: Floats, of_trials: Integers, k: int = NEAREST_FOR_PROBABILITY) -> Floats:
     """The goal probability at the place of each trial, itself left out; NaN for a trial without place or others.
 
     places, of_trials and k: as in `goal_probability`.
@@ -70,8 +66,7 @@ def goal_probability_of_others(
     is_itself = near == asked[:, np.newaxis]
     # Of k + 1 neighbours a trial is one itself, mostly: those that are not leave the farthest out instead.
     kept = np.take_along_axis(near, np.argsort(is_itself, axis=1, kind="stable"), axis=1)
-    counts = near.shape[1] - is_itself.sum(axis=1)
-    counts = np.minimum(counts, k)
+    counts = np.minimum(near.shape[1] - is_itself.sum(axis=1), k)
     is_hit = (of_trials[kept] == REACHED) & (np.arange(near.shape[1]) < counts[:, np.newaxis])
     with np.errstate(invalid="ignore"):
         found[asked] = is_hit.sum(axis=1) / counts
@@ -107,14 +102,11 @@ def is_stability_limited(study: TunedStudy, best: int, k: int = NEAREST) -> bool
     return bool((study.is_infeasible[near] & (rates[near] > rates[best])).any())
 
 
-WITHIN = 0.1
-
-
 @dataclass(frozen=True)
 class NearOptimal:
     """rows: of the trials, by steps and then by row; the first is the best. steps: of the best."""
 
-    rows: npt.NDArray[np.int64]
+    rows: Integers
     steps: float
 
     @property
@@ -123,7 +115,7 @@ class NearOptimal:
         return int(self.rows[0])
 
 
-def near_optimal(steps: npt.NDArray[np.float64], within: float = WITHIN) -> NearOptimal | None:
+def near_optimal(steps: Floats, within: float = WITHIN) -> NearOptimal | None:
     """{i: S_i <= (1 + within) S*}, ties to the lower row; None if no trial reached the target (METHODS 4).
 
     steps: to the target by trial, inf where never reached. A single best trial jumps from batch size to batch size;

@@ -1,21 +1,119 @@
 """The hyperbola S = S_min (1 + B_c/B) of steps to target over batch size, fitted in log space, many curves at once.
 
-What a fit of S = S_min (1 + B_c/B) makes small: residuals of log steps, squared, or Huber's and one-sided.
+A fit makes residuals of log steps small: their squares, or Huber's loss, one-sided for never-reached studies.
 """
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, fields
 from typing import Literal
 
 import numpy as np
 import numpy.typing as npt
 
 from losslake.analysis.log_curves import LogCurves, log_curves, median_of
-from losslake_schema.reached import Flags, Floats
+from losslake_schema.reached import Floats, Integers
 
 # Huber's constant: 95% of the efficiency of least squares when the noise is normal.
 HUBER = 1.345
+Kind = Literal["robust", "least-squares"]
+KINDS: tuple[Kind, ...] = ("robust", "least-squares")
+FEWEST_POINTS = 3
+# Nobody knows log steps better than this: evaluations have a spacing, searches an end.
+LEAST_SCALE = 0.005
+_BEYOND = np.log(100.0)
+_SPACING = 0.35
+# Elements of the arrays of one block of curves: they stay in the processor's cache.
+_BLOCK = 1 << 17
+
+
+@dataclass(frozen=True)
+class HyperbolaFits:
+    """Fits of n curves, each array of shape (n,); NaN where a curve has fewer than 3 studies that reached the target.
+
+    critical_batch_size: B_c = E_min/S_min (McCandlish et al. 2018, eq. 2.11), in the unit of the batch sizes.
+    s_min: fewest steps, at B -> inf. scale: the size of a residual of log steps that the fit reckons with.
+    rms_log_residual: of the studies that reached the target. n_points: studies that reached the target.
+    """
+
+    critical_batch_size: Floats
+    s_min: Floats
+    scale: Floats
+    rms_log_residual: Floats
+    n_points: Integers
+
+
+@dataclass(frozen=True)
+class HyperbolaFit:
+    """The fit of one curve; the fields of HyperbolaFits."""
+
+    critical_batch_size: float
+    s_min: float
+    scale: float
+    rms_log_residual: float
+    n_points: int
+
+    @property
+    def e_min(self) -> float:
+        """Fewest examples, at B -> 0: E_min = B_c S_min."""
+        return self.critical_batch_size * self.s_min
+
+    def steps(self, batch_sizes: npt.ArrayLike) -> Floats:
+        """Steps at these batch sizes: S_min (1 + B_c/B)."""
+        predicted: Floats = self.s_min * (1.0 + self.critical_batch_size / np.asarray(batch_sizes, np.float64))
+        return predicted
+
+
+def fit_hyperbola(
+    batch_sizes: npt.ArrayLike, steps: npt.ArrayLike, censored_at: npt.ArrayLike | None = None, kind: Kind = "robust"
+) -> HyperbolaFit | None:
+    """Fit one curve, steps of shape (m,), as fit_hyperbolas does; None if fewer than 3 studies reached the target."""
+    fits = fit_hyperbolas(batch_sizes, np.asarray(steps, np.float64)[None], censored_at, kind)
+    if fits.n_points[0] < FEWEST_POINTS:
+        return None
+    return HyperbolaFit(**{field.name: getattr(fits, field.name)[0].item() for field in fields(HyperbolaFit)})
+
+
+def fit_hyperbolas(
+    batch_sizes: npt.ArrayLike, steps: npt.ArrayLike, censored_at: npt.ArrayLike | None = None, kind: Kind = "robust"
+) -> HyperbolaFits:
+    """Fit S = S_min (1 + B_c/B) to n curves in log space (METHODS 2.2).
+
+    batch_sizes: (m,) ascending, above 0. steps: (n, m); inf where the target was never reached, NaN for no study.
+    censored_at: (m,) or (n, m), the step to which never-reached studies ran; without it they count for nothing.
+    kind: "least-squares" minimises the squares of log residuals of the reached studies, as Zhang et al. 2024 do;
+    "robust" takes Huber's loss at a scale from the median absolute residual, and never-reached studies one-sidedly.
+    The search for log B_c starts from a grid over [B_1/100, 100 B_m], so no local optimum catches it.
+    Raises ValueError.
+    """
+    if kind not in KINDS:
+        raise ValueError(f"kind '{kind}': give one of {', '.join(KINDS)}")
+    curves = log_curves(batch_sizes, steps, censored_at)
+    n_points = curves.is_reached.sum(-1)
+    enough = n_points >= FEWEST_POINTS
+    fits = np.full((4, len(n_points)), np.nan)
+    if enough.any():
+        grid = search_grid(curves.log_batch_size)
+        rows = np.flatnonzero(enough)
+        size = max(1, _BLOCK // (len(grid) * len(curves.log_batch_size)))
+        for begin in range(0, len(rows), size):
+            block = rows[begin : begin + size]
+            fits[:, block] = _fit(criterion_of(curves.of(block), kind), grid)
+    log_b_c, log_s_min, scale, rms_log_residual = fits
+    return HyperbolaFits(np.exp(log_b_c), np.exp(log_s_min), scale, rms_log_residual, n_points.astype(np.int64))
+
+
+def search_grid(log_batch_size: Floats) -> Floats:
+    """Values of log B_c over [B_1/100, 100 B_m], at most 0.35 apart, shape (g,)."""
+    low, high = float(log_batch_size[0]) - _BEYOND, float(log_batch_size[-1]) + _BEYOND
+    return np.linspace(low, high, int(np.ceil((high - low) / _SPACING)) + 1)
+
+
+def criterion_of(curves: LogCurves, kind: Kind) -> Criterion:
+    """What a fit of that kind makes small."""
+    if kind == "least-squares":
+        return Criterion(curves.without_censored(), np.ones(len(curves.log_steps)), np.inf)
+    return Criterion(curves, _robust_scale(curves), HUBER)
 
 
 def bend(log_critical_batch_size: Floats, log_batch_size: Floats) -> Floats:
@@ -89,123 +187,8 @@ class Criterion:
         return log_s_min, self.total(self.residuals(above, log_s_min))
 
 
-Kind = Literal["robust", "least-squares"]
-KINDS: tuple[Kind, ...] = ("robust", "least-squares")
-FEWEST_POINTS = 3
-# Nobody knows log steps better than this: evaluations have a spacing, searches an end.
-LEAST_SCALE = 0.005
-_BEYOND = np.log(100.0)
-_SPACING = 0.35
-# Elements of the arrays of one block of curves: they stay in the processor's cache.
-_BLOCK = 1 << 17
-
-
-@dataclass(frozen=True)
-class HyperbolaFits:
-    """Fits of n curves, each array of shape (n,); NaN where a curve has fewer than 3 studies that reached the target.
-
-    critical_batch_size: B_c = E_min/S_min (McCandlish et al. 2018, eq. 2.11), in the unit of the batch sizes.
-    s_min: fewest steps, at B -> inf. scale: the size of a residual of log steps that the fit reckons with.
-    rms_log_residual: of the studies that reached the target. is_at_edge: log B_c ended at an end of its search range,
-    [B_1/100, 100 B_m]. n_points: studies that reached the target.
-    """
-
-    critical_batch_size: Floats
-    s_min: Floats
-    scale: Floats
-    rms_log_residual: Floats
-    is_at_edge: Flags
-    n_points: npt.NDArray[np.int64]
-
-    @property
-    def e_min(self) -> Floats:
-        """Fewest examples, at B -> 0: E_min = B_c S_min, shape (n,)."""
-        return self.critical_batch_size * self.s_min
-
-
-@dataclass(frozen=True)
-class HyperbolaFit:
-    """The fit of one curve; the fields of HyperbolaFits."""
-
-    critical_batch_size: float
-    s_min: float
-    scale: float
-    rms_log_residual: float
-    is_at_edge: bool
-    n_points: int
-
-    @property
-    def e_min(self) -> float:
-        """Fewest examples, at B -> 0: E_min = B_c S_min."""
-        return self.critical_batch_size * self.s_min
-
-    def steps(self, batch_sizes: npt.ArrayLike) -> Floats:
-        """Steps at these batch sizes: S_min (1 + B_c/B)."""
-        predicted: Floats = self.s_min * (1.0 + self.critical_batch_size / np.asarray(batch_sizes, np.float64))
-        return predicted
-
-
-def fit_hyperbola(
-    batch_sizes: npt.ArrayLike, steps: npt.ArrayLike, censored_at: npt.ArrayLike | None = None, kind: Kind = "robust"
-) -> HyperbolaFit | None:
-    """Fit one curve, steps of shape (m,), as fit_hyperbolas does; None if fewer than 3 studies reached the target."""
-    fits = fit_hyperbolas(batch_sizes, np.asarray(steps, np.float64)[None], censored_at, kind)
-    if fits.n_points[0] < FEWEST_POINTS:
-        return None
-    return HyperbolaFit(
-        critical_batch_size=float(fits.critical_batch_size[0]),
-        s_min=float(fits.s_min[0]),
-        scale=float(fits.scale[0]),
-        rms_log_residual=float(fits.rms_log_residual[0]),
-        is_at_edge=bool(fits.is_at_edge[0]),
-        n_points=int(fits.n_points[0]),
-    )
-
-
-def fit_hyperbolas(
-    batch_sizes: npt.ArrayLike, steps: npt.ArrayLike, censored_at: npt.ArrayLike | None = None, kind: Kind = "robust"
-) -> HyperbolaFits:
-    """Fit S = S_min (1 + B_c/B) to n curves in log space (METHODS 2.2).
-
-    batch_sizes: (m,) ascending, above 0. steps: (n, m); inf where the target was never reached, NaN for no study.
-    censored_at: (m,) or (n, m), the step to which never-reached studies ran; without it they count for nothing.
-    kind: "least-squares" minimises the squares of log residuals of the reached studies, as Zhang et al. 2024 do;
-    "robust" takes Huber's loss at a scale from the median absolute residual, and never-reached studies one-sidedly.
-    The search for log B_c starts from a grid over [B_1/100, 100 B_m], so no local optimum catches it.
-    Raises ValueError.
-    """
-    if kind not in KINDS:
-        raise ValueError(f"kind '{kind}': give one of {', '.join(KINDS)}")
-    curves = log_curves(batch_sizes, steps, censored_at)
-    n_points = curves.is_reached.sum(-1)
-    enough = n_points >= FEWEST_POINTS
-    found = np.full((4, len(n_points)), np.nan)
-    edge = np.zeros(len(n_points), np.bool_)
-    if enough.any():
-        grid = search_grid(curves.log_batch_size)
-        rows = np.flatnonzero(enough)
-        size = max(1, _BLOCK // (len(grid) * len(curves.log_batch_size)))
-        for begin in range(0, len(rows), size):
-            block = rows[begin : begin + size]
-            found[:, block], edge[block] = _fit(criterion_of(curves.of(block), kind), grid)
-    return HyperbolaFits(np.exp(found[0]), np.exp(found[1]), found[2], found[3], edge, n_points.astype(np.int64))
-
-
-def search_grid(log_batch_size: Floats) -> Floats:
-    """Values of log B_c over [B_1/100, 100 B_m], at most 0.35 apart, shape (g,)."""
-    low, high = float(log_batch_size[0]) - _BEYOND, float(log_batch_size[-1]) + _BEYOND
-    return np.linspace(low, high, int(np.ceil((high - low) / _SPACING)) + 1)
-
-
-def criterion_of(curves: LogCurves, kind: Kind) -> Criterion:
-    """What a fit of that kind makes small."""
-    if kind == "least-squares":
-        return Criterion(curves.without_censored(), np.ones(len(curves.log_steps)), np.inf)
-    return Criterion(curves, _robust_scale(curves), HUBER)
-
-
-def _fit(criterion: Criterion, grid: Floats) -> tuple[Floats, Flags]:
-    """log B_c, log S_min, scale and rms log residual, shape (4, n); and which ended at an end of the grid."""
+def _fit(criterion: Criterion, grid: Floats) -> Floats:
+    """log B_c, log S_min, scale and rms log residual, shape (4, n)."""
     log_s_min, loss = criterion.profile(grid, n_steps=3)
     rows, best = np.arange(len(loss)), loss.argmin(-1)
     low, high = grid[np.maximum(best - 1, 0)], grid[np.minimum(best + 1, len(grid) - 1)]
@@ -213,8 +196,7 @@ def _fit(criterion: Criterion, grid: Floats) -> tuple[Floats, Flags]:
     curves = criterion.curves
     residuals = curves.log_steps - bend(log_b_c, curves.log_batch_size) - log_s_min[:, None]
     squares = np.where(curves.is_reached, residuals**2, 0.0).sum(-1) / curves.is_reached.sum(-1)
-    edge = (log_b_c <= grid[0] + 1e-9) | (log_b_c >= grid[-1] - 1e-9)
-    return np.stack([log_b_c, log_s_min, criterion.scale, np.sqrt(squares)]), edge
+    return np.stack([log_b_c, log_s_min, criterion.scale, np.sqrt(squares)])
 
 
 def _refined(

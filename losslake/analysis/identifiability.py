@@ -1,10 +1,11 @@
 """Whether steps by batch size can tell B_c at all, asked of the data before anyone believes the fit.
 
-Critical batch sizes of many curves at once, for those whose data can tell them: one for each target of a sweep.
+For one curve in words, or for many at once, one for each target of a sweep, with the fits of those whose data can.
 """
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import Literal
 
@@ -14,8 +15,9 @@ import numpy.typing as npt
 from losslake.analysis.fit_intervals import profile_intervals
 from losslake.analysis.hyperbola import Kind, fit_hyperbolas
 from losslake.analysis.log_curves import checked_batch_sizes, checked_steps
-from losslake_schema.reached import Flags, Floats
+from losslake_schema.reached import Flags, Floats, Integers
 
+Refusal = Literal["too few", "no bend", "no scaling", "extrapolated"]
 FEWEST_BATCH_SIZES = 4
 LEAST_BEND = 1.25
 LEAST_SLOPE = 0.5
@@ -31,7 +33,7 @@ class Gates:
     lower, upper: of the 90% interval of B_c; 0 and inf where the data set no bound.
     """
 
-    n_reached: npt.NDArray[np.int64]
+    n_reached: Integers
     bend: Floats
     slope: Floats
     is_within: Flags
@@ -43,6 +45,17 @@ class Gates:
         """Where B_c may be stated."""
         passed: Flags = (self.n_reached >= FEWEST_BATCH_SIZES) & (self.bend >= LEAST_BEND) & (self.slope >= LEAST_SLOPE)
         return passed & self.is_within
+
+    def shut(self, curve: int) -> list[Refusal]:
+        """Return the gates that one curve doesn't pass; without enough batch sizes, or in shape, no others count."""
+        if self.n_reached[curve] < FEWEST_BATCH_SIZES:
+            return ["too few"]
+        refusals: list[Refusal] = []
+        if self.bend[curve] < LEAST_BEND:
+            refusals.append("no bend")
+        if self.slope[curve] < LEAST_SLOPE:
+            refusals.append("no scaling")
+        return refusals or ([] if self.is_within[curve] else ["extrapolated"])
 
 
 @dataclass(frozen=True)
@@ -107,61 +120,13 @@ def identifiability(
     kind: Kind = "robust",
 ) -> Identifiability:
     """Ask the gates of one curve, and say in words what they find; arguments as of gates, but steps of shape (m,)."""
-    found = gates(batch_sizes, np.asarray(steps, np.float64)[None], censored_at, previous_steps, kind)
-    lower, upper = float(found.lower[0]), float(found.upper[0])
+    asked = gates(batch_sizes, np.asarray(steps, np.float64)[None], censored_at, previous_steps, kind)
+    lower, upper = float(asked.lower[0]), float(asked.upper[0])
     return Identifiability(
         lower if lower > 0 else None,
         upper if np.isfinite(upper) else None,
-        tuple(_reasons(found, checked_batch_sizes(batch_sizes))),
+        tuple(_reasons(asked, checked_batch_sizes(batch_sizes))),
     )
-
-
-def _reasons(found: Gates, batch_sizes: Floats) -> list[str]:
-    n_reached, bend, slope = int(found.n_reached[0]), float(found.bend[0]), float(found.slope[0])
-    if n_reached < FEWEST_BATCH_SIZES:
-        reached = "1 batch size" if n_reached == 1 else f"{n_reached} batch sizes"
-        return [f"{reached} reached the target; a fit needs {FEWEST_BATCH_SIZES}"]
-    reasons = []
-    if bend < LEAST_BEND:
-        reasons.append(
-            f"no bend: the largest batch size needs {bend:.3g} times the fewest examples; {LEAST_BEND} would show one"
-        )
-    if slope < LEAST_SLOPE:
-        reasons.append(
-            f"no scaling: the steepest slope of log steps between neighbours is {slope:.2f}; {LEAST_SLOPE} shows it"
-        )
-    if not reasons and not found.is_within[0]:
-        low, high = batch_sizes[0] / FURTHEST, batch_sizes[-1] * FURTHEST
-        reasons.append(
-            f"extrapolated: the 90% interval goes beyond [{low:.15g}, {high:.15g}], {FURTHEST:g} times the sampled"
-        )
-    return reasons
-
-
-def _shapes(sizes: Floats, counts: Floats) -> tuple[npt.NDArray[np.int64], Floats, Floats]:
-    """By curve: batch sizes with a result, and its bend and steepest slope over these."""
-    n_reached = np.isfinite(counts).sum(-1).astype(np.int64)
-    bend, slope = np.full((2, len(counts)), np.nan)
-    for reached in np.unique(np.isfinite(counts), axis=0):
-        if reached.sum() > 1:
-            rows = (np.isfinite(counts) == reached).all(-1)
-            log_b, log_s = np.log(sizes[reached]), np.log(counts[rows][:, reached])
-            log_e = log_b + log_s
-            bend[rows] = np.exp(log_e[:, -1] - log_e.min(-1))
-            slope[rows] = (-np.diff(log_s) / np.diff(log_b)).max(-1)
-    return n_reached, bend, slope
-
-
-def middles(steps: Floats, previous_steps: npt.ArrayLike | None) -> Floats:
-    """The middle of (previous step, step], as steps; the step itself where nothing, or nothing sensible, is known."""
-    if previous_steps is None:
-        return steps
-    previous = np.asarray(previous_steps, np.float64)
-    between = np.isfinite(previous) & np.isfinite(steps) & (previous >= 0) & (previous < steps)
-    return np.where(between, 0.5 * (steps + np.where(between, previous, 0.0)), steps)
-
-
-Refusal = Literal["too few", "no bend", "no scaling", "extrapolated"]
 
 
 @dataclass(frozen=True)
@@ -190,34 +155,63 @@ def identified_fits(
     steps: npt.ArrayLike,
     censored_at: npt.ArrayLike | None = None,
     previous_steps: npt.ArrayLike | None = None,
-    kind: Kind = "robust",
 ) -> IdentifiedFits:
     """Fit each curve that passes the gates of `identifiability`; arguments as of `gates`. Raises ValueError."""
-    asked = gates(batch_sizes, steps, censored_at, previous_steps, kind)
+    asked = gates(batch_sizes, steps, censored_at, previous_steps)
     is_open = asked.is_identifiable
-    found = np.full((3, len(is_open)), np.nan)
+    numbers = np.full((3, len(is_open)), np.nan)
     if is_open.any():
         limits = None if censored_at is None else np.asarray(censored_at)
         limits = limits if limits is None or limits.ndim < 2 else limits[is_open]
-        fits = fit_hyperbolas(batch_sizes, np.atleast_2d(np.asarray(steps, np.float64))[is_open], limits, kind)
-        found[:, is_open] = np.stack([fits.critical_batch_size, fits.s_min, fits.rms_log_residual])
-    critical_batch_size, s_min, rms_log_residual = found
+        fits = fit_hyperbolas(batch_sizes, np.atleast_2d(np.asarray(steps, np.float64))[is_open], limits)
+        numbers[:, is_open] = np.stack([fits.critical_batch_size, fits.s_min, fits.rms_log_residual])
+    critical_batch_size, s_min, rms_log_residual = numbers
     return IdentifiedFits(
         critical_batch_size,
         s_min,
         rms_log_residual,
         lower=np.where(asked.lower > 0, asked.lower, np.nan),
         upper=np.where(np.isfinite(asked.upper), asked.upper, np.nan),
-        refusal=tuple(_refusal(asked, curve) for curve in range(len(is_open))),
+        refusal=tuple(next(iter(asked.shut(curve)), None) for curve in range(len(is_open))),
     )
 
 
-def _refusal(asked: Gates, curve: int) -> Refusal | None:
-    """The first gate that is shut for a curve."""
-    if asked.n_reached[curve] < FEWEST_BATCH_SIZES:
-        return "too few"
-    if asked.bend[curve] < LEAST_BEND:
-        return "no bend"
-    if asked.slope[curve] < LEAST_SLOPE:
-        return "no scaling"
-    return None if asked.is_within[curve] else "extrapolated"
+def _reasons(asked: Gates, batch_sizes: Floats) -> Iterator[str]:
+    """In words, why one curve is refused."""
+    refusals = asked.shut(0)
+    if "too few" in refusals:
+        n_reached = int(asked.n_reached[0])
+        reached = "1 batch size" if n_reached == 1 else f"{n_reached} batch sizes"
+        yield f"{reached} reached the target; a fit needs {FEWEST_BATCH_SIZES}"
+    if "no bend" in refusals:
+        times = f"{float(asked.bend[0]):.3g} times"
+        yield f"no bend: the largest batch size needs {times} the fewest examples; {LEAST_BEND} would show one"
+    if "no scaling" in refusals:
+        slope = f"{float(asked.slope[0]):.2f}; {LEAST_SLOPE} shows it"
+        yield f"no scaling: the steepest slope of log steps between neighbours is {slope}"
+    if "extrapolated" in refusals:
+        span = f"[{batch_sizes[0] / FURTHEST:.15g}, {batch_sizes[-1] * FURTHEST:.15g}]"
+        yield f"extrapolated: the 90% interval goes beyond {span}, {FURTHEST:g} times the sampled"
+
+
+def _shapes(sizes: Floats, counts: Floats) -> tuple[Integers, Floats, Floats]:
+    """By curve: batch sizes with a result, and its bend and steepest slope over these."""
+    n_reached = np.isfinite(counts).sum(-1).astype(np.int64)
+    bend, slope = np.full((2, len(counts)), np.nan)
+    for reached in np.unique(np.isfinite(counts), axis=0):
+        if reached.sum() > 1:
+            rows = (np.isfinite(counts) == reached).all(-1)
+            log_b, log_s = np.log(sizes[reached]), np.log(counts[rows][:, reached])
+            log_e = log_b + log_s
+            bend[rows] = np.exp(log_e[:, -1] - log_e.min(-1))
+            slope[rows] = (-np.diff(log_s) / np.diff(log_b)).max(-1)
+    return n_reached, bend, slope
+
+
+def middles(steps: Floats, previous_steps: npt.ArrayLike | None) -> Floats:
+    """The middle of (previous step, step], as steps; the step itself where nothing, or nothing sensible, is known."""
+    if previous_steps is None:
+        return steps
+    previous = np.asarray(previous_steps, np.float64)
+    between = np.isfinite(previous) & np.isfinite(steps) & (previous >= 0) & (previous < steps)
+    return np.where(between, 0.5 * (steps + np.where(between, previous, 0.0)), steps)

@@ -1,6 +1,6 @@
-"""Forms that the best effective learning rate may take over batch sizes, compared by AICc.
+"""How the best effective learning rate grows with the batch size: which form it follows, and the exponent of a power.
 
-How the best effective learning rate grows with the batch size: the exponent of a power law, and how sure it is.
+Forms are compared by AICc; the exponent has an interval that says how sure it is.
 """
 
 from __future__ import annotations

@@ -1,7 +1,7 @@
 """Steps to target by batch size, as the fits take them: checked, in logarithms, never-reached studies marked.
 
-The shape of steps over batch size, point by point: slopes, efficiencies, and batch sizes tuned worse than others.
-Medians of sorted values of which some may be infinite: steps of trials that never reached a target.
+Beside them their shape, point by point: slopes, efficiencies, and batch sizes tuned worse than others; and medians of
+steps of which some may be infinite.
 """
 
 from __future__ import annotations

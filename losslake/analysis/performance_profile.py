@@ -31,20 +31,18 @@ def ratios_to_best(times: Floats) -> Floats:
     return np.where((reached == best) & np.isfinite(best), 1.0, ratios)
 
 
-def share_within(ratios: Floats, factors: Floats, n_columns: int | None = None) -> Floats:
-    """rho(tau) = (columns with r <= tau) / n_columns, as (competitors, factors).
+def share_within(ratios: Floats, factors: Floats) -> Floats:
+    """rho(tau): the share of columns with r <= tau, as (competitors, factors).
 
-    ratios: (competitors, columns). n_columns: of what the share is; default: all columns. Raises ValueError if 0.
+    ratios: (competitors, columns). Raises ValueError without columns.
     """
-    n = _n_columns(ratios, n_columns)
+    n = _n_columns(ratios)
     ordered = np.sort(ratios, axis=1)
     counts = [np.searchsorted(own, factors, side="right") for own in ordered]
     return np.array(counts, np.float64).reshape(len(ordered), len(factors)) / n
 
 
-def trapezoid_scores(
-    ratios: Floats, largest: float = LARGEST_RATIO, n_points: int = POINTS, n_columns: int | None = None
-) -> Floats:
+def trapezoid_scores(ratios: Floats, largest: float = LARGEST_RATIO, n_points: int = POINTS) -> Floats:
     """By competitor, the mean of rho over factors 1 to largest, by the trapezoid rule on n_points even points.
 
     That is AlgoPerf's score; 1 is best in every column. Raises ValueError for largest <= 1 and for fewer than 2 points.
@@ -53,15 +51,15 @@ def trapezoid_scores(
     if n_points < 2:
         raise ValueError(f"n_points={n_points} is out of range: give 2 or more")
     factors = np.linspace(1.0, largest, n_points)
-    scores = np.trapezoid(share_within(ratios, factors, n_columns), factors, axis=1) / (largest - 1)
+    scores = np.trapezoid(share_within(ratios, factors), factors, axis=1) / (largest - 1)
     return np.asarray(scores, np.float64)
 
 
-def exact_scores(ratios: Floats, largest: float = LARGEST_RATIO, n_columns: int | None = None) -> Floats:
+def exact_scores(ratios: Floats, largest: float = LARGEST_RATIO) -> Floats:
     """By competitor, the same mean without a grid: the mean over columns of max(0, (largest - r) / (largest - 1))."""
     _check_largest(largest)
     gains = np.maximum(0.0, (largest - ratios) / (largest - 1))
-    return np.asarray(gains.sum(axis=1) / _n_columns(ratios, n_columns), np.float64)
+    return np.asarray(gains.sum(axis=1) / _n_columns(ratios), np.float64)
 
 
 def geometric_mean_of_ratios(times: Floats, base: Floats, never: Floats | None = None) -> tuple[float | None, int]:
@@ -81,11 +79,10 @@ def geometric_mean_of_ratios(times: Floats, base: Floats, never: Floats | None =
     return float(np.exp(np.mean(np.log(times[used]) - np.log(base[used])))), int(used.sum())
 
 
-def _n_columns(ratios: Floats, given: int | None) -> int:
-    n = ratios.shape[1] if given is None else given
-    if n < 1:
+def _n_columns(ratios: Floats) -> int:
+    if not ratios.shape[1]:
         raise ValueError("a profile needs one column or more")
-    return n
+    return int(ratios.shape[1])
 
 
 def _check_largest(largest: float) -> None:

@@ -1,9 +1,8 @@
 """MLPerf's reference convergence points (RCP): how soon the reference converges, by batch size.
 
-A point states from how many epochs or samples on, in the mean, a submission is suspected to converge too fast.
+A point states from how many epochs or samples on, in the mean, a submission is suspected to converge too fast. The
+check compares a submission with them: does it converge no faster than the reference?
 Source: mlcommons/logging, rcp_checker (METHODS 5.2).
-
-MLPerf's convergence check: does a submission converge no faster than the reference?
 """
 
 from __future__ import annotations

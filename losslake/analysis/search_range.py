@@ -1,7 +1,4 @@
-"""Search ranges of metaparameters, and whether a value lies at the boundary of its range.
-
-Boundary flags: is the best trial at the edge of what was searched?
-"""
+"""Search ranges of metaparameters, and boundary flags: is the best trial at the edge of what was searched?"""
 
 from __future__ import annotations
 
@@ -9,11 +6,9 @@ import json
 import math
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from math import prod
 from typing import Any
 
 import numpy as np
-import numpy.typing as npt
 
 from losslake_schema.reached import Flags, Floats
 
@@ -138,9 +133,7 @@ class BoundaryFlags:
     chance: float
 
 
-def boundary_flags(
-    ranges: Mapping[str, SearchRange], names: Sequence[str], values: npt.NDArray[np.float64]
-) -> BoundaryFlags | None:
+def boundary_flags(ranges: Mapping[str, SearchRange], names: Sequence[str], values: Floats) -> BoundaryFlags | None:
     """Which of the best trials are at the boundary of the search (METHODS 4); None if no range is known.
 
     Args:
@@ -157,5 +150,5 @@ def boundary_flags(
         low, high = range_.at_boundary(values[:, index])
         is_flagged |= low | high
         of_best += [f"{name} {end}" for end, flags in (("low", low), ("high", high)) if flags[0]]
-    chance = 1 - prod(1 - range_.chance for _, _, range_ in searched)
+    chance = 1 - math.prod(1 - range_.chance for _, _, range_ in searched)
     return BoundaryFlags(tuple(of_best), len(values), int(is_flagged.sum()), chance)

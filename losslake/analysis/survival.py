@@ -2,9 +2,8 @@
 
 A trial ends by reaching the target, by diverging, or by being stopped (censored) before either. Divergence competes
 with reaching: a trial that diverged will never reach. To call it censored would say that it still might.
+How sure a share of trials is, is Wilson's interval.
 Source: METHODS 3.4.
-
-How sure a proportion is: Wilson's interval.
 """
 
 from __future__ import annotations
@@ -89,7 +88,7 @@ class Survival:
         return int(self.steps[places[0]]) if len(places) else None
 
 
-def survival(steps: Integers, ends: Integers, confidence: float = CONFIDENCE) -> Survival:
+def survival(steps: Integers, ends: Integers) -> Survival:
     """Aalen-Johansen incidences of reaching and diverging; without divergence, 1 - Kaplan-Meier.
 
     steps: by trial, where it ended. ends: by trial, REACHED, DIVERGED or CENSORED; of those at the same step, censored
@@ -114,7 +113,7 @@ def survival(steps: Integers, ends: Integers, confidence: float = CONFIDENCE) ->
     reached = np.clip(np.cumsum(before * n_reached / at_risk), least, most)
     variance = _variance(reached, before, at_risk, n_reached, n_ended)
     followed = n_trials - np.cumsum(n_censored) + n_censored
-    lower, upper = wilson_bounds(reached, _effective_trials(reached, variance, followed), confidence)
+    lower, upper = wilson_bounds(reached, _effective_trials(reached, variance, followed))
     return Survival(
         steps=distinct,
         at_risk=at_risk,

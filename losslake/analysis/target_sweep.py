@@ -9,11 +9,10 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 import numpy as np
-import numpy.typing as npt
 import scipy
 
 from losslake.analysis.envelope import Envelope, best_losses, breakpoints
-from losslake_schema.reached import Flags, Floats
+from losslake_schema.reached import Flags, Floats, Integers
 
 
 @dataclass(frozen=True)
@@ -95,8 +94,8 @@ class Ranks:
     """
 
     mean_rank: Floats
-    n_fewest: npt.NDArray[np.int64]
-    n_compared: npt.NDArray[np.int64]
+    n_fewest: Integers
+    n_compared: Integers
 
 
 def ranks(steps: Sequence[Floats]) -> Ranks:
@@ -107,8 +106,7 @@ def ranks(steps: Sequence[Floats]) -> Ranks:
     stacked = np.stack(steps)
     is_compared = np.isfinite(stacked).any(axis=0)
     counts = is_compared.sum(axis=-1)
-    own = scipy.stats.rankdata(stacked, method="average", axis=0)
     with np.errstate(invalid="ignore"):
-        mean = np.where(is_compared, own, 0.0).sum(axis=-1) / counts
+        mean = np.where(is_compared, scipy.stats.rankdata(stacked, axis=0), 0.0).sum(axis=-1) / counts
     is_fewest = (stacked <= stacked.min(axis=0)) & np.isfinite(stacked)
     return Ranks(mean, is_fewest.sum(axis=-1).astype(np.int64), counts.astype(np.int64))

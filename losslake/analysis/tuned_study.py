@@ -1,6 +1,6 @@
-"""The trials of one study as metaparameter analyses see them, and the plane in which they lie near each other.
+"""The trials of one study as metaparameter analyses see them: effective learning rates, and which are near others.
 
-Effective learning rate: what momentum makes of a learning rate.
+The effective learning rate is what momentum makes of a learning rate; the plane is that of both in log space.
 """
 
 from __future__ import annotations

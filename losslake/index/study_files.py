@@ -19,6 +19,7 @@ from losslake_schema.tables import TABLES
 
 COLUMNS = ("trial_id", "step", "value", "elapsed_s")
 _OF_RECORDS = ("trial_id", "step", "interval", "value", "elapsed_s")
+_NO_RECORDS = pa.schema([TABLES["records"].field(name) for name in _OF_RECORDS]).empty_table()
 _MOST_OPEN = 512
 
 
@@ -41,7 +42,7 @@ def study_records(store: Store, files: Sequence[DataFile], metric: str) -> Study
 
     Raises LakeBroken when a file is missing or can't be read.
     """
-    parts = [pa.schema([TABLES["records"].field(name) for name in _OF_RECORDS]).empty_table()]
+    parts: list[pa.Table] = []
     for file in files:
         try:
             parts += _rows(store, file, metric, None, _OF_RECORDS)
@@ -49,7 +50,7 @@ def study_records(store: Store, files: Sequence[DataFile], metric: str) -> Study
             raise broken(store, file.path, "is missing") from None
         except (OSError, pa.ArrowException) as error:
             raise broken(store, file.path, f"can't be read ({error})") from None
-    rows = pa.concat_tables(parts)
+    rows = pa.concat_tables(parts) if parts else _NO_RECORDS
     integers = (rows["trial_id"], rows["step"], pc.subtract(rows["step"], rows["interval"]).fill_null(NO_STEP))
     trial_id, step, previous_step = (np.asarray(column.to_numpy(), np.int64) for column in integers)
     value, elapsed_s = (np.asarray(rows[name].to_numpy(), np.float64) for name in ("value", "elapsed_s"))

@@ -13,7 +13,7 @@ from typing import Any
 
 import numpy as np
 
-from losslake.analysis.break_points import NONE, BreakPoints, max_useful, perfect_ends
+from losslake.analysis.break_points import BreakPoints, max_useful, perfect_ends
 from losslake.analysis.envelope import Envelope, breakpoints, lower_envelope, steps_to_targets
 from losslake.analysis.identifiability import IdentifiedFits, identified_fits
 from losslake.analysis.target_sweep import TargetInterval, coverage, holding_intervals, ranks
@@ -163,7 +163,7 @@ def _of_one(merged: StudyEnvelopes) -> Iterator[Claim]:
     end, useful = swept.perfect_ends(), swept.max_useful()
     places = np.arange(swept.steps.shape[1])
     is_between = (end.index[:, None] < places) & (places < useful.index[:, None]) & np.isfinite(swept.steps)
-    has_three = (end.index != NONE) & is_between.any(axis=1)
+    has_three = (end.index != NEVER) & is_between.any(axis=1)
     has_three &= ~end.is_left_censored & ~end.is_right_censored & ~useful.is_right_censored
     yield Claim(name, THREE_REGIMES, holding_intervals(points, has_three))
 

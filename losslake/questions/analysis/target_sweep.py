@@ -10,7 +10,7 @@ from typing import Any, Literal
 import numpy as np
 import pyarrow as pa
 
-from losslake.analysis.break_points import NONE, BreakPoints
+from losslake.analysis.break_points import BreakPoints
 from losslake.analysis.envelope import breakpoints
 from losslake.analysis.identifiability import IdentifiedFits
 from losslake.analysis.target_sweep import Ranks, chosen_targets, coverage, ranks, reach
@@ -23,7 +23,7 @@ from losslake.questions.scaling import target_grid
 from losslake.questions.search import facts_of, search
 from losslake.questions.selection import Selection
 from losslake.questions.sweep import StudyEnvelopes, Sweep, claims, shared_sizes, steps_at_shared_sizes, study_envelopes
-from losslake_schema.reached import Comparator, Floats, strict_bound
+from losslake_schema.reached import NEVER, Comparator, Floats, strict_bound
 
 TARGET_SWEEP = row_shape(
     "target-sweep", "workload", "target", "coverage", "fewest_steps", "fewest_examples", "perfect_scaling_end",
@@ -191,7 +191,7 @@ def _examples(one: Sweep) -> Floats:
 
 
 def _sizes(one: Sweep, points: BreakPoints) -> list[int | None]:
-    return [one.batch_sizes[index] if index != NONE else None for index in points.index.tolist()]
+    return [one.batch_sizes[index] if index != NEVER else None for index in points.index.tolist()]
 
 
 def _censoring(points: BreakPoints) -> list[str | None]:

@@ -10,7 +10,7 @@ import numpy as np
 import numpy.typing as npt
 import pyarrow as pa
 
-from losslake.analysis.break_points import NONE, USEFUL_WITHIN, BreakPoints, max_useful
+from losslake.analysis.break_points import USEFUL_WITHIN, BreakPoints, max_useful
 from losslake.analysis.identifiability import identified_fits
 from losslake.analysis.time_cost import goodput, is_on_front, statistical_efficiency, throughput
 from losslake.output.answer import Answer, row_shape
@@ -141,7 +141,7 @@ def _summary(one: _Reached, max_useful_tau: float, critical_batch_size: float | 
         "least_time_batch_size": sizes[fastest] if has_any else None,
         "least_examples": float(cost[cheapest]) if has_any else None,
         "least_examples_batch_size": sizes[cheapest] if has_any else None,
-        "no_faster_beyond": sizes[index] if index != NONE else None,
+        "no_faster_beyond": sizes[index] if index != NEVER else None,
         "censoring": _censoring(slowing),
         "critical_batch_size": critical_batch_size,
     }

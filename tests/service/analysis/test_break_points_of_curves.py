@@ -9,7 +9,8 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from losslake.analysis.break_points import NONE, BreakPoints, max_useful, perfect_ends
+from losslake.analysis.break_points import BreakPoints, max_useful, perfect_ends
+from losslake_schema.reached import NEVER
 
 NAN, INF = math.nan, math.inf
 SIZES = [2.0**power for power in range(15)]
@@ -42,7 +43,7 @@ def only(found: BreakPoints) -> tuple[int, bool, bool]:
 def perfect_end_by_brute_force(steps: list[float], tau: float, ran: list[float]) -> tuple[int, bool, bool]:
     reached = [at for at, count in enumerate(steps) if math.isfinite(count)]
     if not reached:
-        return NONE, False, False
+        return NEVER, False, False
     end = reached[0]
     for at in range(reached[0] + 1, len(steps)):
         if math.isnan(steps[at]):
@@ -67,7 +68,7 @@ def test_break_points_are_those_of_brute_force(steps: list[float], tau: float, r
     assert found == perfect_end_by_brute_force(steps, tau, ran)
     reached = [at for at, count in enumerate(steps) if math.isfinite(count)]
     enough = [at for at in reached if steps[at] <= (1 + tau) * min(steps[later] for later in reached if later >= at)]
-    first = min(enough, default=NONE)
+    first = min(enough, default=NEVER)
     is_last = bool(reached) and first == reached[-1]
     assert only(max_useful(steps, tau)) == (first, bool(reached) and first == reached[0] and not is_last, is_last)
 

@@ -40,10 +40,6 @@ def test_a_column_that_nobody_reached_counts_for_nobody_but_in_the_number_of_col
     assert exact_scores(ratios).tolist() == [0.5, 0.5 * 2 / 3]
 
 
-def test_shares_may_be_of_more_columns_than_there_are() -> None:
-    assert share_within(np.array([[1.0]]), np.array([1.0]), 8).tolist() == [[0.125]]
-
-
 def test_the_fastest_everywhere_scores_one() -> None:
     ratios = ratios_to_best(np.array([[1.0, 2.0], [9.0, 9.0]]))
     assert trapezoid_scores(ratios).tolist() == pytest.approx([1.0, 0.0])
