@@ -9,7 +9,6 @@ from typing import Annotated
 
 import typer
 
-from losslake import __version__
 from losslake.cli.console import complain, in_one_line
 from losslake.cli.download import download, fetch
 from losslake.cli.ingest import ingest
@@ -55,6 +54,8 @@ def analyze(context: typer.Context) -> None:
 
 def _show_version(wanted: bool) -> None:
     if wanted:
+        from losslake import __version__
+
         typer.echo(f"losslake {__version__}")
         raise typer.Exit
 

@@ -14,7 +14,7 @@ from typing import Any, TypeVar
 
 import httpx
 
-from losslake import __version__
+import losslake
 from losslake_schema.errors import LossLakeError
 
 
@@ -105,7 +105,7 @@ class Client:
         self._sockets: list[socket.socket] = []
         self._extensions = {"trace": self._trace}
         self._http = httpx.Client(
-            headers={"User-Agent": f"losslake/{__version__}"},
+            headers={"User-Agent": f"losslake/{losslake.__version__}"},
             timeout=httpx.Timeout(15, read=read_timeout_s, pool=None),
             limits=httpx.Limits(max_connections=connections, max_keepalive_connections=connections),
             follow_redirects=True,

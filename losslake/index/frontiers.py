@@ -13,7 +13,7 @@ from itertools import pairwise
 import numpy as np
 import pyarrow as pa
 
-from losslake.index.records import TrialRecords
+from losslake.index.records import FLOAT_LISTS, INTEGER_LISTS, TrialRecords, lists, offsets_of
 from losslake_schema.reached import Flags, Floats, Integers
 
 # The statuses of the trials that a question takes unless it says otherwise.
@@ -54,8 +54,7 @@ class _Study:
     """A study's part of Frontiers."""
 
     entries: Integers
-    runner_up_step: list[int]
-    runner_up_merit: list[float]
+    runner_up: tuple[list[int], list[float]]
     reach: Floats
 
 
@@ -78,9 +77,9 @@ def frontiers(records: TrialRecords, counts: Flags, bounds: Integers, sign: floa
         row=rows[trial],
         previous_step=records.previous_step[entries],
         runner_up=Staircase(
-            _offsets([len(study.runner_up_step) for study in found]),
-            np.array([step for study in found for step in study.runner_up_step], np.int64),
-            np.array([merit for study in found for merit in study.runner_up_merit], np.float64),
+            _offsets([len(study.runner_up[0]) for study in found]),
+            np.array([step for study in found for step in study.runner_up[0]], np.int64),
+            np.array([merit for study in found for merit in study.runner_up[1]], np.float64),
         ),
         reach_offsets=_offsets([len(study.reach) for study in found]),
         reach=np.concatenate([np.zeros(0), *(study.reach for study in found)]),
@@ -101,8 +100,8 @@ def _of_study(step: Integers, merit: Floats, starts: Integers, ends: Integers) -
     is_holder[trial[is_best]] = True
     # What does not better the trials that never hold the best betters neither staircase.
     matters = np.flatnonzero(merits > _best_before(np.where(is_holder[trial], -np.inf, merits)))
-    steps, found = _runner_up(step[record[matters]].tolist(), merits[matters].tolist(), trial[matters].tolist())
-    return _Study(record[is_best], steps, found, np.sort(merit[ends - 1]))
+    runner_up = _runner_up(step[record[matters]].tolist(), merits[matters].tolist(), trial[matters].tolist())
+    return _Study(record[is_best], runner_up, np.sort(merit[ends - 1]))
 
 
 def _best_before(merits: Floats) -> Floats:
@@ -134,44 +133,33 @@ def _offsets(sizes: list[int]) -> Integers:
     return np.cumsum([0, *sizes])
 
 
-_STEPS, _MERITS = pa.list_(pa.int64()), pa.list_(pa.float64())
 FRONTIERS = pa.schema(
     [
-        ("best_step", _STEPS),
-        ("best_merit", _MERITS),
-        ("row", _STEPS),
-        ("previous_step", _STEPS),
-        ("runner_up_step", _STEPS),
-        ("runner_up_merit", _MERITS),
-        ("reach", _MERITS),
+        ("best_step", INTEGER_LISTS),
+        ("best_merit", FLOAT_LISTS),
+        ("row", INTEGER_LISTS),
+        ("previous_step", INTEGER_LISTS),
+        ("runner_up_step", INTEGER_LISTS),
+        ("runner_up_merit", FLOAT_LISTS),
+        ("reach", FLOAT_LISTS),
     ]
 )
 
 
-def batch_of_frontiers(found: Frontiers) -> pa.RecordBatch:
-    """The frontiers as one row per study."""
-
-    def lists(offsets: Integers, values: Integers | Floats) -> pa.Array:
-        return pa.ListArray.from_arrays(pa.array(offsets, pa.int32()), pa.array(values))
-
-    best, runner_up = found.best, found.runner_up
+def batch_of_frontiers(workload: Frontiers) -> pa.RecordBatch:
+    """Return the frontiers as one row per study."""
+    best, runner_up = workload.best, workload.runner_up
     columns = [
-        *(lists(best.offsets, values) for values in (best.step, best.merit, found.row, found.previous_step)),
+        *(lists(best.offsets, values) for values in (best.step, best.merit, workload.row, workload.previous_step)),
         *(lists(runner_up.offsets, values) for values in (runner_up.step, runner_up.merit)),
-        lists(found.reach_offsets, found.reach),
+        lists(workload.reach_offsets, workload.reach),
     ]
     return pa.RecordBatch.from_arrays(columns, schema=FRONTIERS)
 
 
 def frontiers_of_batch(batch: pa.RecordBatch) -> Frontiers:
-    """What `batch_of_frontiers` made into this batch, without a copy."""
-    offsets = {name: batch[name].offsets.to_numpy().astype(np.int64) for name in FRONTIERS.names}
-    values = {name: batch[name].values.to_numpy() for name in FRONTIERS.names}
-    return Frontiers(
-        best=Staircase(offsets["best_step"], values["best_step"], values["best_merit"]),
-        row=values["row"],
-        previous_step=values["previous_step"],
-        runner_up=Staircase(offsets["runner_up_step"], values["runner_up_step"], values["runner_up_merit"]),
-        reach_offsets=offsets["reach"],
-        reach=values["reach"],
-    )
+    """Return what `batch_of_frontiers` made into this batch, without a copy."""
+    step, merit, row, previous_step, next_step, next_merit, reach = (each.values.to_numpy() for each in batch.columns)
+    best = Staircase(offsets_of(batch["best_step"]), step, merit)
+    runner_up = Staircase(offsets_of(batch["runner_up_step"]), next_step, next_merit)
+    return Frontiers(best, row, previous_step, runner_up, offsets_of(batch["reach"]), reach)

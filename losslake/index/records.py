@@ -1,9 +1,7 @@
-"""The records of one metric in one workload, trial by trial.
+"""The trials of a workload, and their records of one metric, as arrays and as Arrow batches of lists.
 
 A question about a target has to look at every trial of a workload. Records of a trial get better step by step, so a
 binary search in each finds its first hit: a few reads per trial, whatever the number of records.
-
-What every question needs to know of the trials of a workload.
 """
 
 from __future__ import annotations
@@ -12,7 +10,6 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 import numpy as np
-import numpy.typing as npt
 import pyarrow as pa
 
 from losslake.index.study_files import StudyRecords
@@ -46,24 +43,6 @@ class WorkloadTrials:
         start, end = self.offsets[study], self.offsets[study + 1]
         found: Integers = start + np.searchsorted(self.trials.trial_id[start:end], trial_id)
         return found
-
-
-_LISTS = pa.list_(pa.int64())
-TRIALS = pa.schema([("trial_id", _LISTS), ("status", _LISTS), ("last_step", _LISTS)])
-
-
-def batch_of_trials(found: WorkloadTrials) -> pa.RecordBatch:
-    """The trials as one row per study."""
-    offsets = pa.array(found.offsets, pa.int32())
-    columns = (found.trials.trial_id, found.trials.status, found.trials.last_step)
-    lists = [pa.ListArray.from_arrays(offsets, pa.array(column)) for column in columns]
-    return pa.RecordBatch.from_arrays(lists, schema=TRIALS)
-
-
-def trials_of_batch(batch: pa.RecordBatch) -> WorkloadTrials:
-    """What `batch_of_trials` made into this batch, without a copy."""
-    trial_id, status, last_step = (column.values.to_numpy() for column in batch.columns)
-    return WorkloadTrials(batch.column(0).offsets.to_numpy().astype(np.int64), Trials(trial_id, status, last_step))
 
 
 @dataclass(frozen=True)
@@ -103,39 +82,52 @@ def trial_records(trials: WorkloadTrials, studies: Sequence[StudyRecords]) -> Tr
     )
 
 
-_STEPS, _VALUES = pa.list_(pa.int64()), pa.list_(pa.float64())
+INTEGER_LISTS, FLOAT_LISTS = pa.list_(pa.int64()), pa.list_(pa.float64())
+TRIALS = pa.schema([(name, INTEGER_LISTS) for name in ("trial_id", "status", "last_step")])
 RECORDS = pa.schema(
     [
         ("row", pa.int64()),
-        ("step", _STEPS),
-        ("previous_step", _STEPS),
-        ("value", _VALUES),
-        ("elapsed_s", _VALUES),
+        ("step", INTEGER_LISTS),
+        ("previous_step", INTEGER_LISTS),
+        ("value", FLOAT_LISTS),
+        ("elapsed_s", FLOAT_LISTS),
     ]
 )
 
 
+def lists(offsets: Integers, values: Integers | Floats) -> pa.Array:
+    """Return values as lists, of which list i has those from offsets[i] up to offsets[i+1]."""
+    return pa.ListArray.from_arrays(pa.array(offsets, pa.int32()), pa.array(values))
+
+
+def offsets_of(column: pa.ListArray) -> Integers:
+    """Return where each list begins among the values, and the end."""
+    offsets: Integers = column.offsets.to_numpy().astype(np.int64)
+    return offsets
+
+
+def batch_of_trials(workload: WorkloadTrials) -> pa.RecordBatch:
+    """Return the trials as one row per study."""
+    columns = [lists(workload.offsets, getattr(workload.trials, name)) for name in TRIALS.names]
+    return pa.RecordBatch.from_arrays(columns, schema=TRIALS)
+
+
+def trials_of_batch(batch: pa.RecordBatch) -> WorkloadTrials:
+    """Return what `batch_of_trials` made into this batch, without a copy."""
+    return WorkloadTrials(offsets_of(batch.column(0)), Trials(*(column.values.to_numpy() for column in batch.columns)))
+
+
 def batch_of_records(records: TrialRecords) -> pa.RecordBatch:
-    """The records as one row per trial; elapsed_s is null in every row where it is None."""
-    offsets = pa.array(records.offsets, pa.int32())
-
-    def lists(values: npt.NDArray[np.int64] | npt.NDArray[np.float64]) -> pa.Array:
-        return pa.ListArray.from_arrays(offsets, pa.array(values))
-
-    times = pa.nulls(len(records.rows), _VALUES) if records.elapsed_s is None else lists(records.elapsed_s)
-    columns = [lists(records.step), lists(records.previous_step), lists(records.value), times]
-    return pa.RecordBatch.from_arrays([pa.array(records.rows), *columns], schema=RECORDS)
+    """Return the records as one row per trial; elapsed_s is null in every row where it is None."""
+    columns = [lists(records.offsets, values) for values in (records.step, records.previous_step, records.value)]
+    elapsed_s = records.elapsed_s
+    times = pa.nulls(len(records.rows), FLOAT_LISTS) if elapsed_s is None else lists(records.offsets, elapsed_s)
+    return pa.RecordBatch.from_arrays([pa.array(records.rows), *columns, times], schema=RECORDS)
 
 
 def records_of_batch(batch: pa.RecordBatch) -> TrialRecords:
-    """What `batch_of_records` made into this batch, without a copy."""
+    """Return what `batch_of_records` made into this batch, without a copy."""
     row, step, previous_step, value, elapsed_s = batch.columns
     has_times = elapsed_s.null_count < len(elapsed_s)
-    return TrialRecords(
-        rows=row.to_numpy(),
-        offsets=step.offsets.to_numpy().astype(np.int64),
-        step=step.values.to_numpy(),
-        previous_step=previous_step.values.to_numpy(),
-        value=value.values.to_numpy(),
-        elapsed_s=elapsed_s.values.to_numpy() if has_times else None,
-    )
+    columns = (step, previous_step, value, *([elapsed_s] if has_times else []))
+    return TrialRecords(row.to_numpy(), offsets_of(step), *(column.values.to_numpy() for column in columns))

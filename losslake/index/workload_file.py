@@ -53,17 +53,17 @@ class OpenWorkload:
 
     def records(self, metric: str) -> TrialRecords:
         """The records of a metric; without any, all arrays are empty."""
-        found = self._records.get(metric)
-        if found is None:
-            found = self._records[metric] = records_of_batch(_batch(self._record_batches, metric))
-        return found
+        records = self._records.get(metric)
+        if records is None:
+            records = self._records[metric] = records_of_batch(_batch(self._record_batches, metric))
+        return records
 
     def frontiers(self, metric: str) -> Frontiers:
         """The frontiers of a metric with a direction, over the trials whose status is COUNTED."""
-        found = self._frontiers.get(metric)
-        if found is None:
-            found = self._frontiers[metric] = frontiers_of_batch(_batch(self._frontier_batches, metric))
-        return found
+        of_studies = self._frontiers.get(metric)
+        if of_studies is None:
+            of_studies = self._frontiers[metric] = frontiers_of_batch(_batch(self._frontier_batches, metric))
+        return of_studies
 
     @cached_property
     def _record_batches(self) -> pa.RecordBatchFileReader:

@@ -8,7 +8,7 @@ since Croissant's own library has no sets of remote files.
 from __future__ import annotations
 
 import json
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from typing import Any
 
 import pyarrow as pa
@@ -42,8 +42,7 @@ def croissant(
     place_of = places([*small, *partitioned])
     document = _about(release, collections) | {
         "distribution": [
-            *(_file_object(file, place_of[file.path], release.number, base_url) for file in small),
-            *(_file_object(file, place_of[file.path], release.number, base_url) for file in partitioned),
+            *(_file_object(file, place_of[file.path], release.number, base_url) for file in (*small, *partitioned)),
             *(_file_set(table, partitioned if base_url else []) for table in PARTITIONED if not brief),
         ],
         "recordSet": [
@@ -95,7 +94,7 @@ def _file_object(file: DataFile, place: str, release: int, base_url: str | None)
 def _file_set(table: str, files: Sequence[DataFile]) -> _JsonObject:
     """The files of a partitioned table; in a local folder the pattern finds them."""
     place_of = places(files)
-    found: _JsonObject = {
+    file_set: _JsonObject = {
         "@type": "cr:FileSet",
         "@id": f"{table}-files",
         "name": f"{table}-files",
@@ -104,7 +103,7 @@ def _file_set(table: str, files: Sequence[DataFile]) -> _JsonObject:
         "includes": f"{table}/**/*.parquet",
     }
     contained = [{"@id": place_of[file.path]} for file in files if file.table == table]
-    return found | ({"containedIn": contained} if contained else {})
+    return file_set | ({"containedIn": contained} if contained else {})
 
 
 def _record_set(table: str, place: str | None) -> _JsonObject:
@@ -131,15 +130,11 @@ def _field(table: str, column: pa.Field, place: str | None) -> _JsonObject:
         "@type": "cr:Field",
         "@id": f"{table}/{column.name}",
         "name": f"{table}/{column.name}",
-        "description": _description(column.metadata),
+        "description": column.metadata[b"doc"].decode(),
         "dataType": _data_type(column.type),
         "source": source,
     }
     return found | ({"repeated": True} if pa.types.is_list(column.type) else {})
-
-
-def _description(metadata: Mapping[bytes, bytes]) -> str:
-    return metadata[b"doc"].decode()
 
 
 def _data_type(kind: pa.DataType) -> str:

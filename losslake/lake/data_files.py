@@ -67,14 +67,13 @@ def write_small_table(store: Store, name: str, table: pa.Table) -> Written:
     return Written.of(keep(store, name, None, data, table.num_rows), pq.read_metadata(pa.BufferReader(data)))
 
 
-def stored_table(store: Store, files: Sequence[DataFile], name: str) -> pa.Table:
+def stored_table(store: Store, files: Iterable[DataFile], name: str) -> pa.Table:
     """One of the small tables as a release with these files has it; raises LakeBroken when a file can't be read."""
-    tables = (read_stored(store, file) for file in files if file.table == name)
+    tables = (_read(store, file) for file in files if file.table == name)
     return pa.concat_tables([TABLES[name].empty_table(), *tables])
 
 
-def read_stored(store: Store, file: DataFile) -> pa.Table:
-    """The rows of a small table's file; raises LakeBroken."""
+def _read(store: Store, file: DataFile) -> pa.Table:
     try:
         return read_table(store.local(file.path, file.bytes), TABLES[file.table])
     except FileNotFoundError:

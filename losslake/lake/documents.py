@@ -10,7 +10,7 @@ from urllib.parse import quote
 
 import yaml
 
-from losslake.lake.data_files import read_stored
+from losslake.lake.data_files import stored_table
 from losslake.lake.lake import Lake
 from losslake.lake.store.store import DataFile
 from losslake_schema.database import Release
@@ -24,11 +24,8 @@ URL_SCHEMES = ("https://", "http://", "ftp://", "sftp://")
 
 def collections_of(lake: Lake, files: Iterable[DataFile]) -> Sequence[Collection]:
     """The collections of a release, by name, from its files; raises LakeBroken."""
-    found: list[Collection] = []
-    for file in files:
-        if file.table == "collections":
-            found += read_stored(lake.store, file).to_pylist()
-    return sorted(found, key=lambda row: str(row["collection"]))
+    rows: list[Collection] = stored_table(lake.store, files, "collections").to_pylist()
+    return sorted(rows, key=lambda row: str(row["collection"]))
 
 
 def documents(release: Release, collections: Sequence[Collection]) -> dict[str, str]:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import os
 import shutil
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 from pathlib import Path
 
 from losslake.lake.croissant import CROISSANT_PLACE, croissant
@@ -43,7 +43,8 @@ def export(
             _put(lake.store, unfinished / place_of[file.path], file, link)
             if progress:
                 progress(done, len(files))
-        texts = _documents(lake, release, files)
+        collections = collections_of(lake, files)
+        texts = documents(release, collections) | {CROISSANT_PLACE: croissant(release, files, collections)}
         for place, text in texts.items():
             (unfinished / place).parent.mkdir(parents=True, exist_ok=True)
             (unfinished / place).write_text(text, "utf-8")
@@ -58,11 +59,6 @@ def export(
     finally:
         shutil.rmtree(unfinished, ignore_errors=True)
     return len(files) + len(texts) + 1
-
-
-def _documents(lake: Lake, release: Release, files: Sequence[DataFile]) -> dict[str, str]:
-    collections = collections_of(lake, files)
-    return documents(release, collections) | {CROISSANT_PLACE: croissant(release, files, collections)}
 
 
 def _put(store: Store, target: Path, file: DataFile, link: bool) -> None:

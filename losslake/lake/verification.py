@@ -51,9 +51,8 @@ def verify(lake: Lake, release: Release, progress: Callable[[int, int], None] | 
                 progress(done, len(files))
     problems += _wrong_counts(lake, release, files, problems)
     problems += _iceberg_differs(lake, release, files)
-    return Verification(
-        release.number, len(files), sum(f.bytes for f in files), sum(f.rows for f in files), tuple(problems)
-    )
+    n_bytes, n_rows = (sum(getattr(file, name) for file in files) for name in ("bytes", "rows"))
+    return Verification(release.number, len(files), n_bytes, n_rows, tuple(problems))
 
 
 def _problem_of(store: Store, file: DataFile) -> str | None:

@@ -36,14 +36,15 @@ def register(spark: SparkSession, lake: Lake, release: Release) -> None:
     arguments are constants. The executors read the lake's files, so its folder has to be there for them, too. Raises
     LakeBroken when a data file is missing.
     """
-    if _version(spark) < _FIRST_TO_READ_SPLIT_BYTES:
+    if tuple(map(int, spark.version.split(".")[:2])) < _FIRST_TO_READ_SPLIT_BYTES:
         spark.conf.set("spark.sql.parquet.enableVectorizedReader", "false")
     files = lake.files(release)
     for table in TABLES:
         paths = [file for file in files if file.table == table]
         _files_of(spark, lake, table, paths).createOrReplaceTempView(f"{table}{FILES}")
     for name in (*BASE_TABLES, "records"):
-        _unkeep(spark, f"{BASE}{name}")
+        if spark.catalog.tableExists(f"{BASE}{name}"):  # in memory, of another release
+            spark.catalog.uncacheTable(f"{BASE}{name}")
         spark.sql(view_in_spark(f"{BASE}{name}"))
         if name in _KEPT:
             spark.sql(f"CACHE LAZY TABLE {BASE}{name}")
@@ -51,16 +52,6 @@ def register(spark: SparkSession, lake: Lake, release: Release) -> None:
         spark.sql(view_in_spark(name))
     for name in MACROS:
         spark.sql(function_in_spark(name))
-
-
-def _version(spark: SparkSession) -> tuple[int, ...]:
-    return tuple(int(part) for part in spark.version.split(".")[:2])
-
-
-def _unkeep(spark: SparkSession, name: str) -> None:
-    """Let go of what is in memory of another release's table."""
-    if spark.catalog.tableExists(name):
-        spark.catalog.uncacheTable(name)
 
 
 def _files_of(spark: SparkSession, lake: Lake, table: str, files: Sequence[DataFile]) -> DataFrame:

@@ -47,10 +47,7 @@ class Study:
     @staticmethod
     def parse(path: str) -> Study:
         """Read `collection/dataset/model/optimizer/batch_size`; raises BadName."""
-        head, _, last = path.strip("/").rpartition("/")
-        batch_size = natural_number(last)
-        if batch_size is None:
-            raise BadName(f"'{path}' is not a study: give collection/dataset/model/optimizer/batch_size")
+        head, batch_size = _number_at_end(path, "study: give collection/dataset/model/optimizer/batch_size")
         return Study(Workload.parse(head), batch_size)
 
     def key(self) -> dict[str, Any]:
@@ -75,11 +72,16 @@ class Trial:
     @staticmethod
     def parse(path: str) -> Trial:
         """Read `collection/dataset/model/optimizer/batch_size/trial_id`; raises BadName."""
-        head, _, last = path.strip("/").rpartition("/")
-        trial_id = natural_number(last)
-        if trial_id is None:
-            raise BadName(f"'{path}' is not a trial: give collection/dataset/model/optimizer/batch_size/trial_id")
+        head, trial_id = _number_at_end(path, "trial: give collection/dataset/model/optimizer/batch_size/trial_id")
         return Trial(Study.parse(head), trial_id)
+
+
+def _number_at_end(path: str, what: str) -> tuple[str, int]:
+    head, _, last = path.strip("/").rpartition("/")
+    number = natural_number(last)
+    if number is None:
+        raise BadName(f"'{path}' is not a {what}")
+    return head, number
 
 
 # Studies have most of their names in common.

@@ -12,6 +12,7 @@ from losslake_schema.errors import LossLakeError
 from losslake_schema.names import Workload
 
 DIRECTIONS = ("minimize", "maximize")
+_KEYS = ("collection", "dataset", "model", "optimizer")
 
 
 @dataclass(frozen=True)
@@ -75,12 +76,11 @@ def _read(name: str) -> dict[str, Any]:
 def metrics() -> dict[str, Metric]:
     """Every registered metric by its name `split/quantity`."""
     document = _read("metrics.toml")
-    found = [
-        Metric(split, quantity, **facts)
+    return {
+        f"{split}/{quantity}": Metric(split, quantity, **facts)
         for quantity, facts in document["quantity"].items()
         for split in document["splits"]
-    ]
-    return {metric.name: metric for metric in found}
+    }
 
 
 def metric_named(name: str) -> Metric:
@@ -88,8 +88,7 @@ def metric_named(name: str) -> Metric:
     split, slash, quantity = name.partition("/")
     if not (split and slash and quantity) or "/" in quantity:
         raise LossLakeError(f"'{name}' is not a metric: give split/quantity, for example val/classification_error")
-    unregistered = Metric(split, quantity, None, "", "Not in the registry: its direction is unknown.")
-    return metrics().get(name, unregistered)
+    return metrics().get(name) or Metric(split, quantity, None, "", "Not in the registry: its direction is unknown.")
 
 
 @functools.cache
@@ -102,11 +101,6 @@ def collections() -> tuple[Collection, ...]:
 def goals() -> tuple[Goal, ...]:
     """Every goal that is known for a workload of a known collection."""
     return tuple(
-        Goal(
-            Workload(facts["collection"], facts["dataset"], facts["model"], facts["optimizer"]),
-            facts["metric"],
-            float(facts["target"]),
-            facts["source"],
-        )
+        Goal(Workload(*(facts[key] for key in _KEYS)), facts["metric"], float(facts["target"]), facts["source"])
         for facts in _read("goals.toml")["goal"]
     )

@@ -1,7 +1,6 @@
 """A prefix of a bucket as the place for the files of a lake. What is read is kept on this machine, up to a bound.
 
-Files of a bucket for DuckDB, which reads them by ranges through the store.
-A file that is had by ranges, as Python reads files.
+DuckDB reads the files through a file system of its own, by ranges.
 """
 
 from __future__ import annotations
@@ -14,7 +13,7 @@ from datetime import UTC, datetime
 from functools import cache
 from io import RawIOBase
 from pathlib import Path
-from typing import Any, cast
+from typing import Any
 
 import duckdb
 import pyarrow as pa
@@ -25,87 +24,9 @@ from losslake.lake.store.bucket import Bucket
 from losslake.lake.store.store import DataFile, StoredFile, Traffic
 
 SCHEME = "losslake://"
-_LONG_AGO = datetime(2000, 1, 1, tzinfo=UTC)  # files never change
-
-
-class StoredFiles(AbstractFileSystem):  # type: ignore[misc]
-    """What DuckDB asks of a file system. Names are SCHEME and the file's path; there are no others to be found."""
-
-    protocol = SCHEME.removesuffix("://")
-    cachable = False
-
-    def __init__(self, size_of: Callable[[str], int | None], open_file: Callable[[str, int], RawIOBase]) -> None:
-        """size_of: the bytes of a file, by its path, None for one that isn't there. open_file: opens it, so large."""
-        super().__init__()
-        self._size_of = size_of
-        self._open_file = open_file
-
-    def open(self, path: str, mode: str = "rb", **_: Any) -> RawIOBase:
-        if mode != "rb":
-            raise PermissionError(f"{path} is only read")
-        return self._open_file(_path(path), self.size(path))
-
-    def size(self, path: str) -> int:
-        known = self._size_of(_path(path))
-        if known is None:
-            raise FileNotFoundError(path)
-        return known
-
-    def exists(self, path: str, **_: Any) -> bool:
-        return self._size_of(_path(path)) is not None
-
-    def isdir(self, path: str) -> bool:
-        return False
-
-    def glob(self, path: str, **_: Any) -> list[str]:
-        return [path] if self.exists(path) else []
-
-    def modified(self, path: str) -> datetime:
-        return _LONG_AGO
-
-
-def _path(name: str) -> str:
-    return name.removeprefix(SCHEME)
-
-
-class RangeReader(io.RawIOBase):
-    """The file, whose bytes don't change."""
-
-    def __init__(self, read_range: Callable[[int, int], bytes], size: int) -> None:
-        """read_range: gives the bytes from one position up to another. size: of the file, in bytes."""
-        self._read_range = read_range
-        self._size = size
-        self._position = 0
-
-    def readable(self) -> bool:
-        return True
-
-    def seekable(self) -> bool:
-        return True
-
-    def tell(self) -> int:
-        return self._position
-
-    def seek(self, offset: int, whence: int = io.SEEK_SET) -> int:
-        base = {io.SEEK_SET: 0, io.SEEK_CUR: self._position, io.SEEK_END: self._size}[whence]
-        self._position = max(0, base + offset)
-        return self._position
-
-    def read(self, size: int | None = -1) -> bytes:
-        stop = self._size if size is None or size < 0 else min(self._position + size, self._size)
-        data = self._read_range(self._position, stop) if stop > self._position else b""
-        self._position += len(data)
-        return data
-
-    def readinto(self, buffer: object) -> int:
-        view = memoryview(cast("bytearray", buffer)).cast("B")
-        data = self.read(len(view))
-        view[: len(data)] = data
-        return len(data)
-
-
 _AT_ONCE = 16
 _FEWEST_TO_LIST = 64
+_LONG_AGO = datetime(2000, 1, 1, tzinfo=UTC)  # files never change
 
 
 class BucketStore:
@@ -181,3 +102,69 @@ class BucketStore:
 
     def _reader(self, path: str, size: int) -> RangeReader:
         return RangeReader(lambda start, stop: self.range(path, size, start, stop), size)
+
+
+class StoredFiles(AbstractFileSystem):  # type: ignore[misc]
+    """What DuckDB asks of a file system. Names are SCHEME and the file's path; there are no others to be found."""
+
+    protocol = SCHEME.removesuffix("://")
+    cachable = False
+
+    def __init__(self, size_of: Callable[[str], int | None], open_file: Callable[[str, int], RawIOBase]) -> None:
+        """size_of: the bytes of a file, by its path, None for one that isn't there. open_file: opens it, so large."""
+        super().__init__()
+        self._size_of = size_of
+        self._open_file = open_file
+
+    def open(self, path: str, mode: str = "rb", **_: Any) -> RawIOBase:
+        if mode != "rb":
+            raise PermissionError(f"{path} is only read")
+        return self._open_file(path.removeprefix(SCHEME), self.size(path))
+
+    def size(self, path: str) -> int:
+        known = self._size_of(path.removeprefix(SCHEME))
+        if known is None:
+            raise FileNotFoundError(path)
+        return known
+
+    def exists(self, path: str, **_: Any) -> bool:
+        return self._size_of(path.removeprefix(SCHEME)) is not None
+
+    def isdir(self, path: str) -> bool:
+        return False
+
+    def glob(self, path: str, **_: Any) -> list[str]:
+        return [path] if self.exists(path) else []
+
+    def modified(self, path: str) -> datetime:
+        return _LONG_AGO
+
+
+class RangeReader(io.RawIOBase):
+    """The file, whose bytes don't change."""
+
+    def __init__(self, read_range: Callable[[int, int], bytes], size: int) -> None:
+        """read_range: gives the bytes from one position up to another. size: of the file, in bytes."""
+        self._read_range = read_range
+        self._size = size
+        self._position = 0
+
+    def readable(self) -> bool:
+        return True
+
+    def seekable(self) -> bool:
+        return True
+
+    def tell(self) -> int:
+        return self._position
+
+    def seek(self, offset: int, whence: int = io.SEEK_SET) -> int:
+        base = {io.SEEK_SET: 0, io.SEEK_CUR: self._position, io.SEEK_END: self._size}[whence]
+        self._position = max(0, base + offset)
+        return self._position
+
+    def read(self, size: int | None = -1) -> bytes:
+        stop = self._size if size is None or size < 0 else min(self._position + size, self._size)
+        data = self._read_range(self._position, stop) if stop > self._position else b""
+        self._position += len(data)
+        return data
