@@ -61,22 +61,21 @@ def in_folder(folder: Path) -> Location:
     return Location(folder, URL.create("sqlite", database=str(folder / "catalog.db")), f"file://{folder}")
 
 
-def location_of(asked: str | Path | None = None, cache: str = "", cache_mb: int = 0) -> Location:
+def location_of(wanted: str | Path | None = None, cache: str = "", cache_mb: int = 0) -> Location:
     """The location that is meant: a folder or its file:// URL, a lake.toml, or two URLs; default $LOSSLAKE_LAKE, else
     ./lake. Raises LossLakeError for anything else.
 
     cache, cache_mb: the folder for what is kept here of a lake that is elsewhere, and its size, where they aren't to be
     as the environment or the lake.toml says.
     """
-    found = _asked_location(asked)
-    if found.is_folder:
-        return found
-    folder = Path(cache).expanduser().absolute() / found.folder.name if cache else found.folder
-    return replace(found, folder=folder, cache_bytes=cache_mb * _MEGABYTE or found.cache_bytes)
+    location = _location(str(wanted or os.environ.get("LOSSLAKE_LAKE") or "lake").strip())
+    if location.is_folder:
+        return location
+    folder = Path(cache).expanduser().absolute() / location.folder.name if cache else location.folder
+    return replace(location, folder=folder, cache_bytes=cache_mb * _MEGABYTE or location.cache_bytes)
 
 
-def _asked_location(asked: str | Path | None) -> Location:
-    text = str(asked or os.environ.get("LOSSLAKE_LAKE") or "lake").strip()
+def _location(text: str) -> Location:
     pair = _PAIR.fullmatch(text)
     if pair:
         return _of_two(pair["catalog"], pair["warehouse"], "--lake")
@@ -84,7 +83,8 @@ def _asked_location(asked: str | Path | None) -> Location:
     if parts.scheme == "file":
         return in_folder(Path(unquote(parts.path)).absolute())
     if "://" in text:
-        raise LossLakeError(f"--lake {_hidden(text)} is one URL: {_HOW}")
+        without_password = re.sub(r"(://[^/@:\s]*):[^/@\s]*@", r"\1:***@", text)
+        raise LossLakeError(f"--lake {without_password} is one URL: {_HOW}")
     path = Path(text).expanduser().absolute()
     return _of_file(path) if path.name.endswith(".toml") and not path.is_dir() else in_folder(path)
 
@@ -126,7 +126,8 @@ def _of_two(
     megabytes = os.environ.get("LOSSLAKE_CACHE_MB") or (CACHE_MB if cache_mb is None else cache_mb)
     if not str(megabytes).isdigit() or int(megabytes) == 0:
         raise LossLakeError(f"the size of the cache, {megabytes} MB, has to be a whole number above 0")
-    top = os.environ.get("LOSSLAKE_CACHE") or cache or _default_cache()
+    usual = Path(os.environ.get("XDG_CACHE_HOME") or "~/.cache") / "losslake"
+    top = os.environ.get("LOSSLAKE_CACHE") or cache or usual
     name = hashlib.sha256(f"{database.render_as_string(hide_password=True)} {files_url}".encode()).hexdigest()[:16]
     folder = Path(top).expanduser().absolute() / name
     return Location(folder, database, files_url, endpoint, int(megabytes) * _MEGABYTE)
@@ -158,15 +159,6 @@ def _files_url(url: str, where: str) -> str:
         raise LossLakeError(f"{where}: a warehouse is a folder or s3://bucket/prefix, not {parts.scheme}://")
     path = Path(unquote(parts.path) if parts.scheme else url)
     return f"file://{path.expanduser().absolute()}"
-
-
-def _default_cache() -> Path:
-    return Path(os.environ.get("XDG_CACHE_HOME") or "~/.cache") / "losslake"
-
-
-def _hidden(text: str) -> str:
-    """A URL without its password."""
-    return re.sub(r"(://[^/@:\s]*):[^/@\s]*@", r"\1:***@", text)
 
 
 def layout_of(marker: str, what: str, reads: int) -> None:

@@ -82,8 +82,8 @@ def parquet_pieces(answer: Answer) -> Iterator[bytes]:
 
 
 FORMATS = {
-    found.name: found
-    for found in (
+    each.name: each
+    for each in (
         OutputFormat("json", "application/json", json_pieces),
         OutputFormat("csv", "text/csv; charset=utf-8", csv_pieces),
         OutputFormat("arrow", "application/vnd.apache.arrow.stream", arrow_pieces),

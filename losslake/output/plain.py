@@ -2,12 +2,8 @@
 
 Dictionaries and runs are written out, views are text and bytes, half floats are floats, intervals are ISO 8601 texts,
 UUIDs are texts. A union, an empty struct or a decimal of more than 38 digits is JSON text. Every column has a name of
-its own.
-
-Arrow columns without what lies under their nulls, which is whatever was in memory there.
-
-So an answer has the same bytes each time, and nobody is sent what was never meant for them.
-Arrow columns of numbers of which some are unknown: what is NaN or infinite becomes null.
+its own. What lies under nulls, which is whatever was in memory there, is blanked: so an answer has the same bytes each
+time, and nobody is sent what was never meant for them.
 """
 
 from __future__ import annotations
@@ -24,6 +20,7 @@ import pyarrow.compute as pc
 from losslake.output.answer import Answer
 from losslake.output.texts import interval_text, is_list, json_text, with_leaves
 
+_INTEGERS = {kind.bit_width: kind for kind in (pa.int8(), pa.int16(), pa.int32(), pa.int64())}
 _PLAIN = frozenset(
     kind.id
     for kind in (
@@ -45,7 +42,8 @@ def plain_answer(answer: Answer) -> Answer:
         for name, field in zip(names, answer.schema, strict=True)
     ]
     schema = pa.schema(fields, answer.schema.metadata)
-    return dataclasses.replace(answer, schema=schema, batches=_plain_batches(answer.batches, schema))
+    batches = (pa.RecordBatch.from_arrays(list(map(_plain, batch.columns)), schema=schema) for batch in answer.batches)
+    return dataclasses.replace(answer, schema=schema, batches=batches)
 
 
 def distinct(names: Sequence[str]) -> list[str]:
@@ -58,12 +56,6 @@ def distinct(names: Sequence[str]) -> list[str]:
             candidate = f"{name}_{number}"
         found[candidate] = None
     return list(found)
-
-
-def _plain_batches(batches: Iterator[pa.RecordBatch], schema: pa.Schema) -> Iterator[pa.RecordBatch]:
-    for batch in batches:
-        arrays = [_plain(column) for column in batch.columns]
-        yield pa.RecordBatch.from_arrays(arrays, schema=schema)
 
 
 def _is_plain(kind: pa.DataType) -> bool:
@@ -107,10 +99,6 @@ def _texts(values: Iterator[str | None]) -> pa.Array:
     return pa.array(list(values), pa.string())
 
 
-_BITS_IN_A_BYTE = 8
-_INTEGERS = {kind.bit_width: kind for kind in (pa.int8(), pa.int16(), pa.int32(), pa.int64())}
-
-
 def blank_nulls(batch: pa.RecordBatch) -> pa.RecordBatch:
     """The same batch, of plain types, with zeros under each null."""
     arrays = [with_leaves(column, _blank) if _may_hide(column) else column for column in batch.columns]
@@ -134,9 +122,9 @@ def _blank(array: pa.Array) -> pa.Array:
     if pa.types.is_boolean(kind):
         values = _bitmap(pc.fill_null(array, False))
     else:
-        width = kind.bit_width // _BITS_IN_A_BYTE
-        raw = _INTEGERS.get(kind.bit_width, pa.binary(width))
-        filled = pc.fill_null(array.view(raw), bytes(width) if raw not in _INTEGERS.values() else 0)
+        width = kind.bit_width // 8
+        raw = _INTEGERS.get(kind.bit_width)
+        filled = pc.fill_null(array.view(raw or pa.binary(width)), bytes(width) if raw is None else 0)
         values = filled.buffers()[1].slice(filled.offset * width, size * width)
     return pa.Array.from_buffers(kind, size, [_bitmap(array.is_valid()), values])
 
@@ -146,11 +134,11 @@ def _bitmap(flags: pa.Array) -> pa.Buffer:
 
 
 def finite(values: npt.NDArray[np.float64]) -> pa.Array:
-    """The values; null for NaN and infinities."""
+    """Return numbers as an Arrow array; null for NaN and infinities."""
     return pa.array(values, mask=~np.isfinite(values))
 
 
 def whole(values: npt.NDArray[Any]) -> pa.Array:
-    """The values as 64-bit integers; null for NaN, infinities and what is too large. Exact up to 2^53."""
+    """Return numbers as 64-bit integers; null for NaN, infinities and what is too large. Exact up to 2^53."""
     is_known = np.isfinite(values) & (np.abs(values) < 2.0**63)
     return pa.array(np.where(is_known, values, 0).astype(np.int64), mask=~is_known)

@@ -1,7 +1,4 @@
-"""Columns as text, many values at a time: for JSON and CSV.
-
-Nested columns, changed where their values are and not in how they nest.
-Values of any Arrow type as JSON has them; one form for each, in answers as in SQL results.
+"""Columns and values of any Arrow type as text, for JSON and CSV; one form for each, in answers as in SQL results.
 
 Floats round-trip; NaN and infinities are the strings "NaN", "Infinity" and "-Infinity". Times, durations and intervals
 are ISO 8601, moments in UTC; decimals are numbers with all their digits; bytes are base64; maps are objects.
@@ -22,37 +19,35 @@ import polars as pl
 import pyarrow as pa
 import pyarrow.compute as pc
 
-
-def is_list(kind: pa.DataType) -> bool:
-    """Whether it is a list of any layout that answers have."""
-    return bool(pa.types.is_list(kind) or pa.types.is_large_list(kind) or pa.types.is_fixed_size_list(kind))
-
-
-def with_leaves(array: pa.Array, convert: Callable[[pa.Array], pa.Array]) -> pa.Array:
-    """The same array with each column of leaves converted; a list of a fixed size becomes one of any."""
-    kind = array.type
-    if pa.types.is_struct(kind) and kind.num_fields:
-        names = [kind.field(at).name for at in range(kind.num_fields)]
-        children = [with_leaves(child, convert) for child in array.flatten()]
-        return pa.StructArray.from_arrays(children, names, mask=array.is_null())
-    if pa.types.is_map(kind):
-        entries = array.cast(pa.list_(pa.struct([("key", kind.key_type), ("value", kind.item_type)])))
-        keys, items = (with_leaves(child, convert) for child in entries.flatten().flatten())
-        return pa.MapArray.from_arrays(_offsets(entries), keys, items, mask=array.is_null())
-    if is_list(kind):
-        values = with_leaves(array.flatten(), convert)
-        return pa.ListArray.from_arrays(_offsets(array), values, mask=array.is_null())
-    return convert(array)
-
-
-def _offsets(lists: pa.Array) -> pa.Array:
-    """Where each list begins among the values, and the end; nulls have none."""
-    lengths = pc.fill_null(pc.list_value_length(lists), 0).to_numpy(zero_copy_only=False)
-    return pa.array(np.concatenate([[0], np.cumsum(lengths)]), pa.int32())
-
-
-_FIRST, _LAST = -(2**63) + 1, 2**63 - 1
+_LAST = 2**63 - 1
 _PER_SECOND = {"s": 1, "ms": 10**3, "us": 10**6, "ns": 10**9}
+
+
+def is_json(field: pa.Field) -> bool:
+    """Whether the texts of this column are JSON already."""
+    return field.metadata is not None and field.metadata.get(b"json") == b"yes"
+
+
+def json_column(array: pa.Array, field: pa.Field) -> pl.Series:
+    """Each value as JSON text."""
+    kind = field.type
+    if pa.types.is_boolean(kind) or pa.types.is_integer(kind):
+        return pl.Series(array).cast(pl.String).fill_null("null")
+    if pa.types.is_floating(kind):
+        return _floats(array).fill_null("null")
+    return pl.Series(json_texts(array, is_json(field)))
+
+
+def csv_column(array: pa.Array, field: pa.Field) -> pl.Series:
+    """Each value as polars can write it: what nests as JSON; floats may be NaN, inf and -inf."""
+    kind = field.type
+    if pa.types.is_floating(kind):
+        return pl.Series(array.cast(pa.float64()))
+    if pa.types.is_boolean(kind) or pa.types.is_integer(kind):
+        return pl.Series(array)
+    if pa.types.is_nested(kind) or pa.types.is_decimal(kind) or is_json(field):
+        return pl.Series(pc.if_else(array.is_valid(), json_texts(array, is_json(field)), None))
+    return pl.Series(text_leaves(array).cast(pa.string()))
 
 
 def json_text(value: Any) -> str:
@@ -174,40 +169,37 @@ def _key(value: Any) -> str:
     return value if isinstance(value, str) else json_text(value).strip('"')
 
 
-def is_json(field: pa.Field) -> bool:
-    """Whether the texts of this column are JSON already."""
-    return field.metadata is not None and field.metadata.get(b"json") == b"yes"
+def is_list(kind: pa.DataType) -> bool:
+    """Whether it is a list of any layout that answers have."""
+    return bool(pa.types.is_list(kind) or pa.types.is_large_list(kind) or pa.types.is_fixed_size_list(kind))
 
 
-def json_column(array: pa.Array, field: pa.Field) -> pl.Series:
-    """Each value as JSON text."""
-    kind = field.type
-    if pa.types.is_boolean(kind) or pa.types.is_integer(kind):
-        return _series(array).cast(pl.String).fill_null("null")
-    if pa.types.is_floating(kind):
-        return _floats(array).fill_null("null")
-    return _series(json_texts(array, is_json(field)))
+def with_leaves(array: pa.Array, convert: Callable[[pa.Array], pa.Array]) -> pa.Array:
+    """The same array with each column of leaves converted; a list of a fixed size becomes one of any."""
+    kind = array.type
+    if pa.types.is_struct(kind) and kind.num_fields:
+        names = [kind.field(at).name for at in range(kind.num_fields)]
+        children = [with_leaves(child, convert) for child in array.flatten()]
+        return pa.StructArray.from_arrays(children, names, mask=array.is_null())
+    if pa.types.is_map(kind):
+        entries = array.cast(pa.list_(pa.struct([("key", kind.key_type), ("value", kind.item_type)])))
+        keys, items = (with_leaves(child, convert) for child in entries.flatten().flatten())
+        return pa.MapArray.from_arrays(_offsets(entries), keys, items, mask=array.is_null())
+    if is_list(kind):
+        values = with_leaves(array.flatten(), convert)
+        return pa.ListArray.from_arrays(_offsets(array), values, mask=array.is_null())
+    return convert(array)
 
 
-def csv_column(array: pa.Array, field: pa.Field) -> pl.Series:
-    """Each value as polars can write it: what nests as JSON; floats may be NaN, inf and -inf."""
-    kind = field.type
-    if pa.types.is_floating(kind):
-        return _series(array.cast(pa.float64()))
-    if pa.types.is_boolean(kind) or pa.types.is_integer(kind):
-        return _series(array)
-    if pa.types.is_nested(kind) or pa.types.is_decimal(kind) or is_json(field):
-        return _series(pc.if_else(array.is_valid(), json_texts(array, is_json(field)), None))
-    return _series(text_leaves(array).cast(pa.string()))
-
-
-def _series(array: pa.Array) -> pl.Series:
-    return pl.Series(array)
+def _offsets(lists: pa.Array) -> pa.Array:
+    """Where each list begins among the values, and the end; nulls have none."""
+    lengths = pc.fill_null(pc.list_value_length(lists), 0).to_numpy(zero_copy_only=False)
+    return pa.array(np.concatenate([[0], np.cumsum(lengths)]), pa.int32())
 
 
 def _floats(array: pa.Array) -> pl.Series:
     """The shortest text that gives the same float again."""
-    values = _series(array.cast(pa.float64()))
+    values = pl.Series(array.cast(pa.float64()))
     texts = values.cast(pl.String)
     if values.is_finite().all():
         return texts
