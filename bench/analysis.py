@@ -82,8 +82,8 @@ def measured(question: Question, releases: Releases, view: ReleaseView, port: in
     asked = list(queries(question, view, count + 1))
 
     def answered(query: str) -> None:
-        parameters, filters = read_query(query.encode(), question.parameters)
-        answer = question.answer(Asked(releases, view, parameters, filters, FORMATS["json"]))
+        parameters = read_query(query.encode(), question.parameters)
+        answer = question.answer(Asked(releases, view, parameters, {}, FORMATS["json"]))
         for _ in FORMATS["json"].encode(answer):
             pass
 

@@ -10,6 +10,7 @@ from urllib.parse import urlencode
 import pyarrow as pa
 
 from bench.peers.questions import Aim, Best, Curve, Scaling, Sweep
+from losslake import __version__
 from losslake.output.answer import Answer
 from losslake.output.formats import arrow_pieces
 from losslake.questions.best import best
@@ -17,7 +18,6 @@ from losslake.questions.curves import CurveQuestion, curves
 from losslake.questions.release_view import ReleaseView
 from losslake.questions.scaling import scaling, targets
 from losslake.questions.selection import Goal, Selection
-from losslake_service.version import VERSION
 
 _NAMES = {"steps": "step"}
 _NAMES_OF_BEST = {"best_value": "value"}
@@ -26,7 +26,7 @@ _NAMES_OF_BEST = {"best_value": "value"}
 class LossLake:
     """The service's answers, without HTTP."""
 
-    name, version, note, is_cached = "LossLake, in-process", VERSION, "the release is open", True
+    name, version, note, is_cached = "LossLake, in-process", __version__, "the release is open", True
     is_rival = False
 
     def __init__(self, view: ReleaseView) -> None:
@@ -53,7 +53,7 @@ class LossLake:
 class LossLakeOverHttp:
     """The service, asked over a new connection for each workload, curve or sweep."""
 
-    name, version, note, is_cached = "LossLake, over HTTP", VERSION, "one worker", True
+    name, version, note, is_cached = "LossLake, over HTTP", __version__, "one worker", True
     is_rival = False
 
     def __init__(self, port: int) -> None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from typing import Any
@@ -62,3 +63,28 @@ class Question:
     is_of_release: bool = True
     more_media_types: tuple[str, ...] = ()
     rows_name: str = "rows"
+
+    @property
+    def subject(self) -> str:
+        """What the path asks for, without what it is of."""
+        return self.path.removeprefix("/v1/").rpartition("}/")[2]
+
+    @property
+    def schema_name(self) -> str:
+        """The name of its JSON schema: that of its rows has Row behind."""
+        return "".join(word.capitalize() for word in re.findall("[a-z]+", self.subject))
+
+    def row_schema(self) -> dict[str, Any]:
+        """The JSON schema of a row; `fields` may leave out columns of a list."""
+        properties = {column.name: column.json_schema() for column in self.rows.columns}
+        required = {} if self.listing else {"required": list(properties)}
+        return {"type": "object", "description": f"A row of {self.path}.", "properties": properties, **required}
+
+    def summary_schema(self) -> dict[str, Any]:
+        """The JSON schema of an answer: the fields of the summary, and the rows."""
+        rows = {"type": "array", "items": {"$ref": f"#/components/schemas/{self.schema_name}Row"}}
+        properties = {
+            **{fact.name: dict(fact.shape) for fact in self.facts},
+            self.rows_name: {**rows, "description": "The rows.", "x-unit": "none", "examples": [[]]},
+        }
+        return {"type": "object", "description": self.doc, "properties": properties, "required": list(properties)}

@@ -1,9 +1,9 @@
-"""Errors over HTTP: problem documents as RFC 9457 has them, each kind with a stable `type`."""
+"""Errors over HTTP: problem documents (RFC 9457), each kind with a stable `type`; for a browser, as a page."""
 
 from __future__ import annotations
 
 import logging
-from collections.abc import Mapping, Sequence
+from collections.abc import Awaitable, Callable, Mapping, Sequence
 from http import HTTPStatus
 from typing import Annotated, Any
 
@@ -23,10 +23,11 @@ from losslake.questions.errors import BadParameter, UnknownName, near_names
 from losslake_schema.errors import LakeBroken, StoreFailed, UnknownRelease
 from losslake_service.sandbox.errors import KINDS as SQL_KINDS
 from losslake_service.sandbox.errors import AskerLeft, SqlProblem
-from losslake_service.web.bare_page import is_for_people, problem_page
 
 MEDIA_TYPE = "application/problem+json"
 TYPE = "urn:losslake:problem:"
+ProblemPage = Callable[[Scope, Mapping[str, object]], str | None]
+"""Gives a problem document as an HTML page, or None where the request of this scope isn't a browser's."""
 
 KINDS = {
     "unknown-workload": (404, "There is no such workload"),
@@ -90,7 +91,6 @@ class ProblemDocument(BaseModel):
 
 
 _WHEN = {
-    304: "The requester has this answer already.",
     404: "A name or a path is unknown; near matches are listed.",
     405: "The method is not allowed here.",
     412: "It is another version than If-Match or If-Unmodified-Since names.",
@@ -105,17 +105,9 @@ _WHEN = {
 
 
 def problem_responses(*statuses: int) -> dict[int | str, dict[str, Any]]:
-    """What OpenAPI says of errors with these statuses."""
+    """Return what OpenAPI says of errors with these statuses, and with 429 and 431, which any request may meet."""
     content = {MEDIA_TYPE: {"schema": {"$ref": "#/components/schemas/ProblemDocument"}}}
-    return {str(status): {"description": _WHEN[status], "content": content} for status in statuses}
-
-
-def problem_schemas() -> dict[str, Any]:
-    """The schema that those refer to."""
-    schema = ProblemDocument.model_json_schema()
-    for shape in schema["properties"].values():
-        shape.setdefault("x-unit", "none")
-    return {"ProblemDocument": schema}
+    return {status: {"description": _WHEN[status], "content": content} for status in sorted({*statuses, 429, 431})}
 
 
 class ParameterProblem(Exception):
@@ -127,25 +119,21 @@ class ParameterProblem(Exception):
         self.parameter = parameter
 
 
-def answer_with_problems(app: FastAPI) -> None:
-    """Have every error of the application answered by a problem document."""
-    app.add_exception_handler(ParameterProblem, _parameter_problem)
-    app.add_exception_handler(BadParameter, _bad_parameter)
-    app.add_exception_handler(RequestValidationError, _invalid)
-    app.add_exception_handler(UnknownName, _unknown_name)
-    app.add_exception_handler(SqlProblem, _sql)
-    app.add_exception_handler(AskerLeft, _left)
-    app.add_exception_handler(FiguresBusy, _figures_busy)
-    app.add_exception_handler(HTTPException, _http)
-    for away in (StoreFailed, DBAPIError):
-        app.add_exception_handler(away, _away)
-    for unavailable in (UnknownRelease, LakeBroken, duckdb.IOException):
-        app.add_exception_handler(unavailable, _unavailable)
-    app.add_exception_handler(Exception, _internal)
+async def no_parameters(request: Request) -> None:
+    """Refuse parameters where there are none."""
+    for name in request.query_params:
+        raise ParameterProblem("unknown-parameter", name, f"there is no parameter '{name}' here: leave it out")
+
+
+def answer_with_problems(app: FastAPI, page: ProblemPage | None = None) -> None:
+    """Have every error of the application answered by a problem document. page: what browsers get instead."""
+    app.state.problem_page = page
+    for error, handler in _HANDLERS.items():
+        app.add_exception_handler(error, handler)
 
 
 def problem(scope: Scope, kind: str, detail: str, headers: Mapping[str, str] | None = None, **more: object) -> Response:
-    """The problem document that answers the request of this scope, for a browser as a page.
+    """Return the problem document that answers the request of this scope, for a browser as a page.
 
     kind: a key of KINDS. more: further members.
     """
@@ -154,24 +142,20 @@ def problem(scope: Scope, kind: str, detail: str, headers: Mapping[str, str] | N
     request_id = scope.get("state", {}).get("request_id")
     if request_id is not None:
         document["request_id"] = request_id
-    if is_for_people(scope):
-        return HTMLResponse(problem_page(document), status, headers)
+    page: ProblemPage | None = getattr(scope["app"].state, "problem_page", None) if "app" in scope else None
+    html = page(scope, document) if page is not None else None
+    if html is not None:
+        return HTMLResponse(html, status, headers)
     return Response(orjson.dumps(document), status, headers, MEDIA_TYPE)
 
 
-async def _parameter_problem(request: Request, error: Exception) -> Response:
-    assert isinstance(error, ParameterProblem)
-    return problem(request.scope, error.kind, str(error), parameter=error.parameter)
+async def _parameter(request: Request, error: Any) -> Response:
+    kind = error.kind if isinstance(error, ParameterProblem) else "bad-parameter"
+    return problem(request.scope, kind, str(error), parameter=error.parameter)
 
 
-async def _bad_parameter(request: Request, error: Exception) -> Response:
-    assert isinstance(error, BadParameter)
-    return problem(request.scope, "bad-parameter", str(error), parameter=error.parameter)
-
-
-async def _invalid(request: Request, error: Exception) -> Response:
+async def _invalid(request: Request, error: Any) -> Response:
     """The first fault that pydantic found, in our words as far as they go."""
-    assert isinstance(error, RequestValidationError)
     fault = error.errors()[0]
     name = str(fault["loc"][1]) if len(fault["loc"]) > 1 else "query"
     if fault["type"] == "missing":
@@ -188,8 +172,7 @@ def _quoted(given: object) -> str:
     return text if len(text) <= _LONGEST_QUOTE else f"{text[:_LONGEST_QUOTE]}…"
 
 
-async def _sql(request: Request, error: Exception) -> Response:
-    assert isinstance(error, SqlProblem)
+async def _sql(request: Request, error: Any) -> Response:
     headers = {"Retry-After": str(error.retry_after)} if error.retry_after is not None else None
     place = {} if error.line is None else {"line": error.line, "column": error.column}
     return problem(request.scope, error.kind, error.detail, headers, **place)
@@ -200,18 +183,15 @@ async def _left(_: Request, __: Exception) -> Response:
     return Response(status_code=_NOBODY_WAITS)
 
 
-async def _figures_busy(request: Request, error: Exception) -> Response:
-    assert isinstance(error, FiguresBusy)
+async def _figures_busy(request: Request, error: Any) -> Response:
     return problem(request.scope, "figures-busy", str(error), {"Retry-After": str(error.retry_after)})
 
 
-async def _unknown_name(request: Request, error: Exception) -> Response:
-    assert isinstance(error, UnknownName)
+async def _unknown_name(request: Request, error: Any) -> Response:
     return problem(request.scope, f"unknown-{error.what}", str(error), near_matches=error.near_matches)
 
 
-async def _http(request: Request, error: Exception) -> Response:
-    assert isinstance(error, HTTPException)
+async def _http(request: Request, error: Any) -> Response:
     headers = dict(error.headers or {})
     if error.status_code == HTTPStatus.METHOD_NOT_ALLOWED:
         allowed = headers["Allow"] = _allowed(request)
@@ -248,3 +228,21 @@ async def _away(request: Request, error: Exception) -> Response:
 
 async def _internal(request: Request, _: Exception) -> Response:
     return problem(request.scope, "internal-error", "the fault is ours and has been logged: report what led to it")
+
+
+_HANDLERS: dict[type[Exception], Callable[[Request, Any], Awaitable[Response]]] = {
+    ParameterProblem: _parameter,
+    BadParameter: _parameter,
+    RequestValidationError: _invalid,
+    UnknownName: _unknown_name,
+    SqlProblem: _sql,
+    AskerLeft: _left,
+    FiguresBusy: _figures_busy,
+    HTTPException: _http,
+    StoreFailed: _away,
+    DBAPIError: _away,
+    UnknownRelease: _unavailable,
+    LakeBroken: _unavailable,
+    duckdb.IOException: _unavailable,
+    Exception: _internal,
+}

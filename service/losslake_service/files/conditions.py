@@ -1,11 +1,12 @@
-"""Status, headers and range of the answer to a request for a file that doesn't change, before a byte of it is read.
+"""Conditional requests and ranges, RFC 9110 sections 13 and 14: entity tags, 304, 412, 416, and what caches may do.
 
-RFC 9110, sections 13 (conditional requests) and 14 (ranges). One range at a time: a request for several is answered
-with the whole file, as the RFC allows, and so is one that makes no sense.
+One range at a time: a request for several is answered with the whole file, as the RFC allows, and so is one that makes
+no sense.
 """
 
 from __future__ import annotations
 
+import hashlib
 import re
 from collections.abc import Mapping
 from dataclasses import dataclass
@@ -14,25 +15,30 @@ from email.utils import format_datetime, parsedate_to_datetime
 from functools import cached_property
 
 from starlette.exceptions import HTTPException
+from starlette.responses import Response
 
-FOREVER = "public, max-age=31536000, immutable"
+from losslake.questions.release_view import ReleaseView
+
+PINNED = "public, max-age=31536000, immutable"
+REVALIDATED = "public, no-cache"
 _RANGE = re.compile(r"bytes=(\d{0,20})-(\d{0,20})", re.ASCII | re.IGNORECASE)
 _ENTITY_TAG = re.compile(r'\s*(W/)?("[\x21\x23-\x7e\x80-\xff]*")\s*(?:,|$)')
 
 
 @dataclass(frozen=True)
 class Version:
-    """What tells one state of a file from another.
+    """What distinguishes one state of a file or answer from another.
 
-    etag: strong, with its quotation marks. modified: to the second, in UTC.
+    etag: strong, with its quotation marks. modified: to the second, in UTC; None where only the tag counts.
     """
 
     etag: str
-    modified: datetime
+    modified: datetime | None = None
 
     @cached_property
     def last_modified(self) -> str:
         """`modified` as a header says it."""
+        assert self.modified is not None
         return format_datetime(self.modified, usegmt=True)
 
 
@@ -47,7 +53,7 @@ class ServedFile:
     size: int
     version: Version
     media_type: str
-    cache_control: str = FOREVER
+    cache_control: str = PINNED
 
 
 @dataclass(frozen=True, slots=True)
@@ -65,8 +71,9 @@ def answer_head(file: ServedFile, request_headers: Mapping[str, str]) -> AnswerH
         "accept-ranges": "bytes",
         "cache-control": file.cache_control,
         "etag": file.version.etag,
-        "last-modified": file.version.last_modified,
     }
+    if file.version.modified is not None:
+        headers["last-modified"] = file.version.last_modified
     if precondition_failed(request_headers, file.version):
         raise HTTPException(412, "the file is not the version that If-Match or If-Unmodified-Since names")
     if not_modified(request_headers, file.version):
@@ -85,15 +92,50 @@ def precondition_failed(headers: Mapping[str, str], version: Version) -> bool:
     if (wanted := headers.get("if-match")) is not None:
         return wanted.strip() != "*" and not _names(wanted, version.etag, strongly=True)
     since = _moment(headers.get("if-unmodified-since"))
-    return since is not None and version.modified > since
+    return since is not None and version.modified is not None and version.modified > since
 
 
-def not_modified(headers: Mapping[str, str], version: Version) -> bool:
-    """Whether the requester has this version already."""
+def not_modified(headers: Mapping[str, str], version: Version, *, exists: bool = True) -> bool:
+    """Return True if the requester has this version already.
+
+    exists: False before the answer is known to exist, where a star, which names any that does, says nothing.
+    """
     if (known := headers.get("if-none-match")) is not None:
-        return known.strip() == "*" or _names(known, version.etag, strongly=False)
+        return exists if known.strip() == "*" else _names(known, version.etag, strongly=False)
     since = _moment(headers.get("if-modified-since"))
-    return since is not None and version.modified <= since
+    return since is not None and version.modified is not None and version.modified <= since
+
+
+def not_modified_response(
+    request_headers: Mapping[str, str],
+    headers: Mapping[str, str],
+    modified: datetime | None = None,
+    *,
+    exists: bool = True,
+) -> Response | None:
+    """Return the 304 with these headers if the requester has the answer that they describe, else None.
+
+    headers: without an etag, no requester can have the answer. exists: as above.
+    """
+    etag = headers.get("etag")
+    if etag is None or not not_modified(request_headers, Version(etag, modified), exists=exists):
+        return None
+    return Response(status_code=304, headers=headers)
+
+
+def entity_tag(view: ReleaseView, version: str, path: str, query: bytes, output: str) -> str:
+    """Return a strong entity tag, known before the answer is: an answer is a function of these alone.
+
+    version: of the program that writes it. output: the name of the format.
+    """
+    parts = (view.digest, str(view.number), version, path, output)
+    digest = hashlib.sha256("\0".join(parts).encode("utf-8", "surrogateescape") + b"\0" + query)
+    return f'"{digest.hexdigest()[:32]}"'
+
+
+def cache_control(is_pinned: bool) -> str:
+    """Return what caches may do: an answer of a named release never changes, one of the newest must be revalidated."""
+    return PINNED if is_pinned else REVALIDATED
 
 
 def requested_range(headers: Mapping[str, str], version: Version, size: int) -> range | None:
@@ -121,7 +163,7 @@ def _still_valid(if_range: str | None, version: Version) -> bool:
         return True
     if if_range.strip().endswith('"'):
         return if_range.strip() == version.etag
-    return _moment(if_range) == version.modified
+    return version.modified is not None and _moment(if_range) == version.modified
 
 
 def _names(tags: str, etag: str, strongly: bool) -> bool:

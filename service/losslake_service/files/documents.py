@@ -1,14 +1,11 @@
-"""Answers about a release that is downloaded: its documents, and its folders as pages of links.
+"""The documents of a release as responses.
 
-The pages are for people and for `wget -r`: below the heading all links are relative. Some documents name their files by
-URL, and so need the address of this service.
+Some of them name their files by URL, and so need the address of this service.
 """
 
 from __future__ import annotations
 
 import re
-from collections.abc import Sequence
-from dataclasses import dataclass
 
 from fastapi import Request
 from fastapi.responses import Response
@@ -18,10 +15,9 @@ from losslake.lake.croissant import CROISSANT_PLACE
 from losslake.lake.manifest import url_path
 from losslake.questions.errors import UnknownName
 from losslake_schema.names import natural_number
-from losslake_service.files.conditions import not_modified
-from losslake_service.files.release_files import BulkReleases, Entry, ReleaseFiles
+from losslake_service.files.conditions import not_modified_response
+from losslake_service.files.release_files import BulkReleases, ReleaseFiles
 from losslake_service.problems import ParameterProblem
-from losslake_service.web.bare_page import bare_page
 
 _HOST = re.compile(
     r"(?:[A-Za-z0-9](?:[A-Za-z0-9._-]{0,251}[A-Za-z0-9])?|\[[0-9A-Fa-f:.]{2,45}\])(?::[0-9]{1,5})?", re.ASCII
@@ -53,9 +49,8 @@ async def document_response(request: Request, files: ReleaseFiles, place: str) -
     if found is None:
         raise nothing_at(files, place)
     headers = {"etag": found.version.etag, "last-modified": found.version.last_modified, "cache-control": _AN_HOUR}
-    if not_modified(request.headers, found.version):
-        return Response(status_code=304, headers=headers)
-    return Response(found.content, headers=headers, media_type=found.media_type)
+    known = not_modified_response(request.headers, headers, found.version.modified)
+    return known or Response(found.content, headers=headers, media_type=found.media_type)
 
 
 def nothing_at(files: ReleaseFiles, place: str) -> UnknownName:
@@ -76,15 +71,3 @@ async def opened(request: Request, number: str) -> ReleaseFiles:
         raise await run_in_threadpool(bulk.unknown, number[:_LONGEST_NAMED])
     kept = bulk.kept(release)
     return kept if kept is not None else await run_in_threadpool(bulk.open, release)
-
-
-@dataclass(frozen=True)
-class _Folder:
-    rows: Sequence[Entry]
-    has_parent: bool
-
-
-def listing(title: str, entries: Sequence[Entry], has_parent: bool) -> str:
-    """Return a folder as a page of links; names are shown as they are, percent signs included."""
-    description = f"{title}: Parquet files and the documents beside them, to be downloaded with any tool."
-    return bare_page("listing.html", title, description, _Folder(entries, has_parent))

@@ -12,9 +12,9 @@ from pathlib import Path
 from prometheus_client import CollectorRegistry, Counter, Gauge, Histogram, Metric, generate_latest
 from prometheus_client.multiprocess import MultiProcessCollector
 
+from losslake import __version__
 from losslake.lake.store.store import Traffic
 from losslake.questions.releases import Releases
-from losslake_service.version import VERSION
 
 FOLDER = "PROMETHEUS_MULTIPROC_DIR"
 """Variable with the folder in which worker processes put their numbers side by side; unset for a single process."""
@@ -64,7 +64,7 @@ class Metrics:
         build = self._gauge(
             "losslake_build", "Always 1; the labels say what is running.", "livemax", ("version", "python")
         )
-        build.labels(VERSION, platform.python_version()).set(1)
+        build.labels(__version__, platform.python_version()).set(1)
         self._children: dict[tuple[str, str, int], tuple[Counter, Histogram, Counter]] = {}
 
     def count(self, route: str, method: str, status: int, seconds: float, sent: int) -> None:

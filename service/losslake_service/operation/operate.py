@@ -4,12 +4,12 @@ from __future__ import annotations
 
 import asyncio
 import os
-from collections.abc import AsyncIterator, Callable, Iterator, Sequence
+from collections.abc import AsyncIterator, Iterator, Sequence
 from contextlib import asynccontextmanager, suppress
 from typing import Any
 
 from anyio.to_thread import current_default_thread_limiter
-from fastapi import FastAPI, Response
+from fastapi import APIRouter, FastAPI, Response
 from starlette.middleware import Middleware
 from starlette.middleware.errors import ServerErrorMiddleware
 from uvicorn.middleware.proxy_headers import ProxyHeadersMiddleware
@@ -36,23 +36,22 @@ def operate(
     app: FastAPI,
     settings: Settings,
     releases: Releases,
+    metrics: Metrics | None = None,
     *,
-    inner: Callable[[Metrics], Sequence[Middleware]] = lambda _: (),
+    inner: Sequence[Middleware] = (),
     lines: RequestLines | None = None,
-) -> Metrics:
+) -> None:
     """Have the application operated by these settings; to be called once, before it starts.
 
     Adds /metrics, and keeps `releases` up to date while the application runs.
 
     Args:
+        metrics: where the application itself counts; in `app.state.metrics` afterwards.
         inner: what is between compression and the application: a cache of finished answers. It sees requests that were
             admitted, with the application's own entity tags, and answers that are not coded yet.
         lines: where the lines of requests go; default: to standard error, as the settings say.
-
-    Returns:
-        The metrics, for what the application itself counts; they are in `app.state.metrics` as well.
     """
-    metrics = app.state.metrics = Metrics()
+    app.state.metrics = metrics = metrics or Metrics()
 
     @app.get("/metrics", include_in_schema=False)
     def get_metrics() -> Response:
@@ -63,10 +62,9 @@ def operate(
         lines = RequestLines(log_format(settings) if settings.log_level in ("debug", "info") else "off")
     # Innermost, although Starlette has one outermost: so the answers to faults of ours go through all others too.
     faults = Middleware(ServerErrorMiddleware, handler=app.exception_handlers.get(Exception))
-    for middleware in reversed([*_middlewares(settings, metrics, lines), *inner(metrics), faults]):
+    for middleware in reversed([*_middlewares(settings, metrics, lines), *inner, faults]):
         app.add_middleware(middleware.cls, *middleware.args, **middleware.kwargs)
-    _while_running(app, metrics, releases)
-    return metrics
+    app.include_router(APIRouter(lifespan=_while_running(metrics, releases)))
 
 
 def _middlewares(settings: Settings, metrics: Metrics, lines: RequestLines) -> Iterator[Middleware]:
@@ -83,26 +81,24 @@ def _middlewares(settings: Settings, metrics: Metrics, lines: RequestLines) -> I
         yield Middleware(Compress, settings.compression_least_bytes)
 
 
-def _while_running(app: FastAPI, metrics: Metrics, releases: Releases) -> None:
+def _while_running(metrics: Metrics, releases: Releases) -> Any:
     """Start what the application needs with it, and stop it with it."""
-    inner = app.router.lifespan_context
 
     @asynccontextmanager
-    async def lifespan(running: FastAPI) -> AsyncIterator[Any]:
+    async def lifespan(_: FastAPI) -> AsyncIterator[None]:
         is_near = isinstance(releases.lake.store, FolderStore)
         current_default_thread_limiter().total_tokens = _THREADS if is_near else _THREADS_THAT_WAIT
         await asyncio.to_thread(releases.start)
         refreshing = asyncio.create_task(_keep_refreshing(metrics, releases))
         try:
-            async with inner(running) as state:
-                yield state
+            yield
         finally:
             refreshing.cancel()
             with suppress(asyncio.CancelledError):
                 await refreshing
             await asyncio.to_thread(releases.stop)
 
-    app.router.lifespan_context = lifespan
+    return lifespan
 
 
 async def _keep_refreshing(metrics: Metrics, releases: Releases) -> None:

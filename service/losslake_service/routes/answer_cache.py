@@ -9,8 +9,8 @@ from cachetools import LRUCache
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
 from losslake.questions.releases import Releases
+from losslake_service.files.conditions import Version, not_modified
 from losslake_service.routes.respond import LARGEST_AT_ONCE
-from losslake_service.routes.validity import is_known
 
 Key = tuple[int, str, bytes, bytes]
 Headers = list[tuple[bytes, bytes]]
@@ -58,7 +58,7 @@ class AnswerCache:
             await self.app(scope, receive, self._keeping(key, send))
             return
         self._hits.inc()
-        if known and is_known({"if-none-match": known}, kept.etag):
+        if known and not_modified({"if-none-match": known}, Version(kept.etag)):
             await send(kept.known)
             await send({"type": "http.response.body", "body": b""})
         else:

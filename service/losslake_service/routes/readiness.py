@@ -12,8 +12,7 @@ from pydantic import BaseModel, ConfigDict, Field
 
 from losslake.questions.releases import Releases
 from losslake_schema.errors import LakeBroken
-from losslake_service.problems import problem, problem_responses
-from losslake_service.routes.reading import no_parameters
+from losslake_service.problems import no_parameters, problem, problem_responses
 
 Check = Callable[[], object]
 """Raises an exception where something is not as it should be; may take a while."""

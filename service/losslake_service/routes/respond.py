@@ -9,37 +9,24 @@ import hashlib
 import os
 import tempfile
 from collections.abc import AsyncIterator, Iterator, Mapping
-from datetime import UTC, datetime
 from itertools import chain
 from pathlib import Path
-from typing import Protocol
 
 from fastapi import Request
 from fastapi.responses import Response, StreamingResponse
 from starlette.concurrency import iterate_in_threadpool
 
+from losslake.figures.figure import Finished
 from losslake.output.answer import Answer
-from losslake_service.files.conditions import ServedFile, Version
+from losslake.output.formats import OutputFormat
+from losslake_service.files.conditions import ServedFile, Version, not_modified_response
 from losslake_service.files.file_response import FileAnswer
-from losslake_service.routes.validity import is_known
 
 LARGEST_AT_ONCE = 256 * 1024
-# Between two seconds, so that no If-Range names it.
-_NO_DATE = datetime.fromtimestamp(0.5, UTC)
-_ABOUT_DATES = ("if-modified-since", "if-unmodified-since")
 _OF_FILES = (b"accept-ranges", b"content-type", b"content-length", b"content-range")
 
 
-class Output(Protocol):
-    """A format that an answer is written in."""
-
-    @property
-    def name(self) -> str: ...
-
-    @property
-    def media_type(self) -> str: ...
-
-    def encode(self, answer: Answer) -> Iterator[bytes]: ...
+Output = OutputFormat | Finished
 
 
 def response_of(request: Request, answer: Answer, output: Output, headers: Mapping[str, str]) -> Response:
@@ -48,8 +35,9 @@ def response_of(request: Request, answer: Answer, output: Output, headers: Mappi
     headers: has an etag where the answer is known by one.
     """
     headers = dict(headers) | _facts_in_headers(answer) | _links(request, answer)
-    if "etag" in headers and is_known(request.headers, headers["etag"]):
-        return Response(status_code=304, headers=headers)
+    known = not_modified_response(request.headers, headers)
+    if known is not None:
+        return known
     if output.name == "parquet" or request.method == "HEAD" or "range" in request.headers:
         return _from_file(request, answer, output, headers)
     headers["accept-ranges"] = "bytes"
@@ -58,9 +46,8 @@ def response_of(request: Request, answer: Answer, output: Output, headers: Mappi
     if sum(map(len, first)) <= LARGEST_AT_ONCE:
         body = b"".join(first)
         headers.setdefault("etag", _etag_of(hashlib.sha256(body)))
-        if is_known(request.headers, headers["etag"]):
-            return Response(status_code=304, headers=headers)
-        return Response(body, headers=headers, media_type=output.media_type)
+        known = not_modified_response(request.headers, headers)
+        return known or Response(body, headers=headers, media_type=output.media_type)
     streamed = iterate_in_threadpool(chain([b"".join(first)], pieces))
     return StreamingResponse(_closing(streamed, pieces), headers=headers, media_type=output.media_type)
 
@@ -97,9 +84,8 @@ def _from_file(request: Request, answer: Answer, output: Output, headers: dict[s
                 file.write(piece)
         if "etag" not in headers:
             headers["etag"] = _etag_of(hashlib.file_digest(path.open("rb"), "sha256"))
-        version = Version(headers["etag"], _NO_DATE)
-        asked = {name: value for name, value in request.headers.items() if name not in _ABOUT_DATES}
-        response = FileAnswer(ServedFile(name, path.stat().st_size, version, output.media_type), asked)
+        served = ServedFile(name, path.stat().st_size, Version(headers["etag"]), output.media_type)
+        response = FileAnswer(served, request.headers)
     finally:
         path.unlink()
     own = {name.lower().encode(): value.encode("latin-1") for name, value in headers.items()}

@@ -1,33 +1,79 @@
-"""Strangers' statements on their way into the sandbox: counted, and ended when nobody waits for them any more."""
+"""Strangers' SQL in an application: a sandbox that starts and ends with it, and statements that run there."""
 
 from __future__ import annotations
 
 import asyncio
-from contextlib import suppress
+import logging
+from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager, suppress
 
-from fastapi import Request
+from fastapi import FastAPI, Request
 
 from losslake.questions.release_view import ReleaseView
+from losslake.questions.releases import Releases
+from losslake_schema.errors import LossLakeError
 from losslake_service.operation.metrics import Metrics
 from losslake_service.sandbox.errors import AskerLeft, SqlLimits, SqlProblem
 from losslake_service.sandbox.sandbox import SqlSandbox
 from losslake_service.sandbox.spool import SqlResult
 from losslake_service.sandbox.statement import Parameters
+from losslake_service.settings import Settings
 
+SECONDS_BETWEEN_TRIES = 1.0
 _ANSWERED, _LEFT = "answered", "left"
+
+_log = logging.getLogger(__name__)
 
 
 class SqlStatements:
-    """Runs statements for requests."""
+    """Runs statements for requests: counted, and ended when nobody waits for them any more."""
 
-    def __init__(self, sandbox: SqlSandbox, metrics: Metrics) -> None:
-        self._sandbox = sandbox
+    def __init__(self, settings: Settings, releases: Releases, metrics: Metrics) -> None:
+        self.limits = SqlLimits(
+            seconds=settings.sql_seconds,
+            memory_mb=settings.sql_memory_mb,
+            result_mb=settings.sql_result_mb,
+            result_rows=settings.sql_result_rows,
+            workers=settings.sql_workers,
+            waiting=settings.sql_waiting,
+        )
+        self._sandbox = SqlSandbox(self.limits)
+        self._releases = releases
         self._outcomes = metrics.sql_statements
+        self._trouble = "its workers are being started"
+        self._is_stopping = asyncio.Event()
 
-    @property
-    def limits(self) -> SqlLimits:
-        """What a statement may take."""
-        return self._sandbox.limits
+    def check(self) -> None:
+        """Raise LossLakeError unless workers could be started."""
+        if self._trouble:
+            raise LossLakeError(self._trouble)
+
+    @asynccontextmanager
+    async def while_running(self, _: FastAPI) -> AsyncIterator[None]:
+        """Have workers ready while the application runs."""
+        warming = asyncio.create_task(self._warm_up())
+        try:
+            yield
+        finally:
+            # Workers that are just being started are waited for: to kill them would look like a fault in the log.
+            self._is_stopping.set()
+            await warming
+            await asyncio.to_thread(self._sandbox.close)
+
+    async def _warm_up(self) -> None:
+        """Try until it works: a lake may get its first release later."""
+        while self._trouble and not self._is_stopping.is_set():
+            try:
+                view = await asyncio.to_thread(self._releases.view)
+                await self._sandbox.start(view.serving_file, view.data_files)
+            except LossLakeError as error:
+                if str(error) != self._trouble:
+                    _log.warning("SQL can't be offered yet: %s", error)
+                self._trouble = str(error)
+                with suppress(TimeoutError):
+                    await asyncio.wait_for(self._is_stopping.wait(), SECONDS_BETWEEN_TRIES)
+            else:
+                self._trouble = ""
 
     async def run(
         self,
@@ -37,7 +83,7 @@ class SqlStatements:
         parameters: Parameters = None,
         most_rows: int | None = None,
     ) -> SqlResult:
-        """The result of a statement on a release; close it. Raises SqlProblem and AskerLeft.
+        """Return the result of a statement on a release; close it. Raises SqlProblem and AskerLeft.
 
         request: the one that waits, whose body was read. most_rows: where fewer are wanted than the limit.
         """

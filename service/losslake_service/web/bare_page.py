@@ -7,6 +7,7 @@ from urllib.parse import quote
 
 from starlette.types import Scope
 
+from losslake_service.files.release_files import Entry
 from losslake_service.web.templates import rendered
 
 SITE = "LossLake"
@@ -26,8 +27,13 @@ def empty_page() -> str:
     return bare_page("empty.html", title, description, None)
 
 
-def problem_page(document: Mapping[str, object]) -> str:
-    """Return the page that says a problem in a sentence, and ways out. document: the problem document."""
+def problem_page(scope: Scope, document: Mapping[str, object]) -> str | None:
+    """Return the page that says a problem in a sentence, and ways out; None where it isn't a browser that requests.
+
+    document: the problem document.
+    """
+    if not is_for_people(scope):
+        return None
     title, detail = str(document["title"]), str(document["detail"])
     what = str(document["type"]).rpartition("unknown-")[2]
     names = document.get("near_matches") or ()
@@ -40,6 +46,15 @@ def problem_page(document: Mapping[str, object]) -> str:
         "request_id": document.get("request_id", ""),
     }
     return bare_page("problem.html", title, detail, content)
+
+
+def folder_page(title: str, entries: Sequence[Entry], has_parent: bool) -> str:
+    """Return a folder as a page of links, for people and for `wget -r`: below its heading all links are relative.
+
+    Names are shown as they are, percent signs included.
+    """
+    description = f"{title}: Parquet files and the documents beside them, to be downloaded with any tool."
+    return bare_page("listing.html", title, description, {"rows": entries, "has_parent": has_parent})
 
 
 def is_for_people(scope: Scope) -> bool:

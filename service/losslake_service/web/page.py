@@ -14,19 +14,19 @@ from fastapi.responses import HTMLResponse, Response
 from pydantic import BaseModel, ConfigDict, Field
 from starlette.concurrency import run_in_threadpool
 
+from losslake import __version__
 from losslake.questions.parameters import Natural
 from losslake.questions.release_view import ReleaseView
 from losslake.questions.releases import Releases, open_releases
 from losslake_schema.database import Release
 from losslake_schema.errors import UnknownRelease
 from losslake_schema.names import Study, Trial, Workload
+from losslake_service.files.conditions import REVALIDATED, entity_tag, not_modified_response
 from losslake_service.files.documents import base_url
 from losslake_service.files.release_files import BulkReleases
-from losslake_service.routes.reading import read_known
+from losslake_service.routes.reading import read_query
 from losslake_service.routes.sql_statements import SqlStatements
-from losslake_service.routes.validity import REVALIDATED, entity_tag, is_named
 from losslake_service.sandbox.errors import SqlLimits
-from losslake_service.version import VERSION
 from losslake_service.web.bare_page import SITE, empty_page, is_for_people
 from losslake_service.web.chart import Chart
 from losslake_service.web.reference import Interface
@@ -188,7 +188,7 @@ def page_handler(kind: PageKind) -> Callable[[Request], Awaitable[Response]]:
     async def handle(http: Request) -> Response:
         releases, state = open_releases(http), http.app.state
         query = http.scope["query_string"]
-        parameters = read_known(query, kind.parameters)
+        parameters = read_query(query, kind.parameters)
         headers = {"cache-control": REVALIDATED}
         try:
             view = await releases.opened(parameters.release)
@@ -202,10 +202,11 @@ def page_handler(kind: PageKind) -> Callable[[Request], Awaitable[Response]]:
         if prepared is not None:
             headers["cache-control"] = "no-cache"
         else:
-            by = f"{VERSION} {digest()} {address} {releases.newest} {statements is None}"
+            by = f"{__version__} {digest()} {address} {releases.newest} {statements is None}"
             headers["etag"] = entity_tag(view, by, http.scope["path"], query, "html")
-            if is_named(http.headers, headers["etag"]):
-                return Response(status_code=304, headers=headers)
+            known = not_modified_response(http.headers, headers, exists=False)
+            if known is not None:
+                return known
 
         def page() -> Response:
             request = PageRequest(

@@ -9,8 +9,7 @@ from fastapi.responses import HTMLResponse
 from pydantic import BaseModel, ConfigDict, Field
 
 from losslake.questions.releases import Releases, open_releases
-from losslake_service.problems import problem_responses
-from losslake_service.routes.reading import no_parameters
+from losslake_service.problems import no_parameters, problem_responses
 from losslake_service.web.page import page_handler
 from losslake_service.web.pages.kinds import PAGES
 from losslake_service.web.static_files import PREFIX, static_file

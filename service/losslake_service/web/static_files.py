@@ -16,7 +16,7 @@ from fastapi import Request
 from fastapi.responses import Response
 from starlette.exceptions import HTTPException
 
-from losslake_service.routes.validity import PINNED, REVALIDATED, is_known
+from losslake_service.files.conditions import PINNED, REVALIDATED, not_modified_response
 
 PREFIX = "/static/"
 _FOLDER = Path(__file__).parent / "static"
@@ -80,9 +80,8 @@ async def static_file(request: Request, digest: str, name: str) -> Response:
         raise HTTPException(404)
     is_current = digest == STATIC_FILES.digest
     headers = {"cache-control": PINNED if is_current else REVALIDATED, "etag": file.etag}
-    if is_known(request.headers, file.etag):
-        return Response(status_code=304, headers=headers)
-    return Response(file.content, headers=headers, media_type=file.media_type)
+    known = not_modified_response(request.headers, headers)
+    return known or Response(file.content, headers=headers, media_type=file.media_type)
 
 
 VEGA = "vega.js"

@@ -104,3 +104,11 @@ def test_the_cache_can_be_switched_off(lake: Lake) -> None:
         for _ in range(2):
             assert client.get(f"/v1/scaling?{GOAL}").status_code == 200
         assert "answer_cache_total{" not in client.get("/metrics").text
+
+
+def test_requests_under_an_ending_are_counted_under_the_path_of_the_question(client: TestClient) -> None:
+    client.get(f"/v1/scaling.csv?{GOAL}")
+    client.head(f"/v1/scaling?{GOAL}")
+    text = client.get("/metrics").text
+    for method in ("GET", "HEAD"):
+        assert f'losslake_requests_total{{method="{method}",route="/v1/scaling",status="200"}} 1.0' in text

@@ -11,7 +11,6 @@ import pytest
 from fastapi.testclient import TestClient
 
 from losslake_service.problems import KINDS
-from losslake_service.routes.openapi import describe
 from losslake_service.web.pages.docs import problem_advice
 from losslake_service.web.reference import Interface, anchor
 from tests.service.web.reading import Page
@@ -163,7 +162,7 @@ def test_a_post_has_its_body_described_and_no_line_for_get(client: TestClient) -
     body = {"type": "object", "properties": {"sql": {"type": "string", "description": "A statement."}}}
     content = {"application/json": {"schema": body}}
     operation = {"description": "Runs `sql`.", "requestBody": {"content": content}, "responses": {}}
-    page = reference(client, describe(app, ()) | {"paths": {"/v1/sql": {"post": operation}}})
+    page = reference(client, app.openapi() | {"paths": {"/v1/sql": {"post": operation}}})
     assert page.ids == ["post/v1/sql", "post/v1/sql:body:sql"]
     assert "Runs <code>sql</code>." in page.text
     assert page.lines == []

@@ -1,1 +1,0 @@
-"""The figures of papers over HTTP: /v1/papers."""
