@@ -44,6 +44,8 @@ class Flip:
     is_clear: bool
 
 
+_ROUNDING = 1e-12
+_NEGLIGIBLE = 1e-14
 CLEAR = 0.95
 
 
@@ -116,10 +118,6 @@ def beyond(steps: Floats, budget: int) -> tuple[Floats, Floats]:
     reached = np.sort(steps[np.isfinite(steps)])
     (beyond,) = chance_of_none(len(steps), len(reached), np.array([budget]))
     return reached, beyond
-
-
-_ROUNDING = 1e-12
-_NEGLIGIBLE = 1e-14
 
 
 def ratio_range(first: Floats, second: Floats, budget: int, sure: float = CLEAR) -> tuple[float, float]:

@@ -14,7 +14,13 @@ import scipy
 from losslake_schema.reached import Floats
 
 LEAST_SIZES_OF_FORMS = 5
+# Of three points even all slopes together hold the true one in 2 of 3 cases only; of four in 11 of 12.
+LEAST_SIZES_OF_EXPONENT = 4
+HEURISTIC_EXPONENTS = {"linear": 1.0, "square-root": 0.5, "constant": 0.0}
+RESAMPLES = 1000
 CONFIDENCE = 0.9
+_ROUNDING = 1e-9
+_MOST_SLOPES = 4_000_000
 _GRID = 401
 _REACH = 100.0
 _TRUSTED = 4.0
@@ -178,14 +184,6 @@ def _noise_bounds(
 
     first, last = float(inside.min()), float(inside.max())
     return crossing(first, grid[grid < first]), crossing(last, grid[grid > last])
-
-
-RESAMPLES = 1000
-# Of three points even all slopes together hold the true one in 2 of 3 cases only; of four in 11 of 12.
-LEAST_SIZES_OF_EXPONENT = 4
-HEURISTIC_EXPONENTS = {"linear": 1.0, "square-root": 0.5, "constant": 0.0}
-_ROUNDING = 1e-9
-_MOST_SLOPES = 4_000_000
 
 
 @dataclass(frozen=True)

@@ -19,6 +19,7 @@ import scipy
 from losslake_schema.reached import Floats
 
 Origin = Literal["measured", "interpolated"]
+Ground = Literal["found", "interpolated", "smallest", "missing", "no_reference", "not_converged", "unusable"]
 OUTLYING = 3.0
 _NAMED = 3
 TOO_LARGE = 1e100
@@ -143,9 +144,7 @@ def interpolated(low: ReferencePoint, high: ReferencePoint, batch_size: float, r
         raise ValueError(
             f"batch size {batch_size:.15g} is not between {low.batch_size:.15g} and {high.batch_size:.15g}"
         )
-    share = (batch_size - low.batch_size) / (high.batch_size - low.batch_size)
-    mean = low.mean + share * (high.mean - low.mean)
-    stdev = low.stdev + share * (high.stdev - low.stdev)
+    mean, stdev = _on_line(low, high, batch_size)
     return _point(batch_size, mean, stdev, 2 * rules.submission_runs, rules, "interpolated")
 
 
@@ -161,14 +160,15 @@ def pruned(points: Sequence[ReferencePoint]) -> list[ReferencePoint]:
     start = min(range(len(points)), key=lambda index: (points[index].mean, index))
     kept = [points[start]]
     for here, after in pairwise(points[start + 1 :]):
-        if here.mean <= _on_line(kept[-1], after, here.batch_size):
+        if here.mean <= _on_line(kept[-1], after, here.batch_size)[0]:
             kept.append(here)
     return kept + list(points[start + 1 :][-1:])
 
 
-def _on_line(low: ReferencePoint, high: ReferencePoint, batch_size: float) -> float:
+def _on_line(low: ReferencePoint, high: ReferencePoint, batch_size: float) -> tuple[float, float]:
+    """The mean and the standard deviation between two points, linear in the batch size."""
     share = (batch_size - low.batch_size) / (high.batch_size - low.batch_size)
-    return low.mean + share * (high.mean - low.mean)
+    return low.mean + share * (high.mean - low.mean), low.stdev + share * (high.stdev - low.stdev)
 
 
 def _point(
@@ -177,9 +177,6 @@ def _point(
     least = least_acceptable_mean(mean, stdev, n_compared, rules)
     speedup = None if least is None else mean / least
     return ReferencePoint(batch_size, mean, stdev, n_compared, least, speedup, origin)
-
-
-Ground = Literal["found", "interpolated", "smallest", "missing", "no_reference", "not_converged", "unusable"]
 
 
 @dataclass(frozen=True)

@@ -14,9 +14,17 @@ from typing import Any
 import numpy as np
 
 from losslake.analysis.break_points import BreakPoints, max_useful, perfect_ends
-from losslake.analysis.envelope import Envelope, breakpoints, lower_envelope, steps_to_targets
+from losslake.analysis.envelope import (
+    Envelope,
+    TargetInterval,
+    breakpoints,
+    coverage,
+    holding_intervals,
+    lower_envelope,
+    ranks,
+    steps_to_targets,
+)
 from losslake.analysis.identifiability import IdentifiedFits, identified_fits
-from losslake.analysis.target_sweep import TargetInterval, coverage, holding_intervals, ranks
 from losslake.questions.search import Search, at
 from losslake_schema.reached import NEVER, Floats, Integers
 

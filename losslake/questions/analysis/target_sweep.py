@@ -11,9 +11,8 @@ import numpy as np
 import pyarrow as pa
 
 from losslake.analysis.break_points import BreakPoints
-from losslake.analysis.envelope import breakpoints
+from losslake.analysis.envelope import Ranks, breakpoints, chosen_targets, coverage, ranks, reach
 from losslake.analysis.identifiability import IdentifiedFits
-from losslake.analysis.target_sweep import Ranks, chosen_targets, coverage, ranks, reach
 from losslake.output.answer import Answer, row_shape
 from losslake.output.plain import finite, whole
 from losslake.questions.analysis.finding import Finding

@@ -9,15 +9,18 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from losslake.analysis.envelope import Envelope, breakpoints, lower_envelope, steps_to_targets
-from losslake.analysis.target_sweep import (
+from losslake.analysis.envelope import (
+    Envelope,
     Reach,
     TargetInterval,
+    breakpoints,
     chosen_targets,
     coverage,
     holding_intervals,
+    lower_envelope,
     ranks,
     reach,
+    steps_to_targets,
 )
 
 NAN, INF = math.nan, math.inf
