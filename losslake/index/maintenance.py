@@ -16,8 +16,7 @@ from pathlib import Path
 from sqlalchemy import text
 
 from losslake.index.file_list import FILE_LIST_VERSION
-from losslake.index.remote import REMOTE_VERSION
-from losslake.index.serving import SERVING_VERSION
+from losslake.index.serving import REMOTE_VERSION, SERVING_VERSION
 from losslake.index.shared import FOLDER, PACKED, fetched, is_shared, only_one_at_a_time
 from losslake.index.workloads import INDEX_VERSION, WORKLOAD_VERSION, folders_in
 from losslake.lake import iceberg

@@ -8,7 +8,7 @@ import math
 import numpy as np
 import pytest
 
-from losslake.analysis.algoperf import TimedCurve, time_to_target
+from losslake.analysis.performance_profile import TimedCurve, time_to_target
 from tests.conformance.corpora import corpus
 
 INF = math.inf

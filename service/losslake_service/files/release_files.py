@@ -16,7 +16,7 @@ from urllib.parse import quote
 import pyarrow as pa
 
 from losslake.index.file_list import file_list
-from losslake.index.remote import MOST_KEPT, remote_file
+from losslake.index.serving import MOST_KEPT, remote_file
 from losslake.lake.croissant import CROISSANT_PLACE, croissant, json_ld
 from losslake.lake.documents import collections_of, documents
 from losslake.lake.lake import Lake

@@ -9,7 +9,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from losslake.analysis.algoperf import TimedCurve, median_over_studies, scores, time_to_target
+from losslake.analysis.performance_profile import TimedCurve, median_over_studies, scores, time_to_target
 
 INF, NAN = math.inf, math.nan
 

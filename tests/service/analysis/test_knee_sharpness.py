@@ -6,8 +6,7 @@ from itertools import pairwise, permutations
 import numpy as np
 import pytest
 
-from losslake.analysis.critical_batch_size import runs_test
-from losslake.analysis.knee_sharpness import fit_other_forms
+from losslake.analysis.critical_batch_size import fit_other_forms, runs_test
 from tests.service.analysis.test_hyperbola import ZHANG, ZHANG_BATCH_SIZES
 
 SIZES = 2.0 ** np.arange(12)
