@@ -14,11 +14,11 @@ import pyarrow.compute as pc
 
 from losslake.lake.data_files import Written, stored_table
 from losslake.lake.lake import Lake
-from losslake.lake.publishing import FileChanges, commit_release, following
+from losslake.lake.publishing import FileChanges, commit_release, following, land
 from losslake.lake.store.store import DataFile, Store
-from losslake_ingest.carry import stored_curves
 from losslake_ingest.memory import files_by_study, follow, states
-from losslake_ingest.publish import ATTEMPTS, discard, in_order, land, study_names
+from losslake_ingest.offer import stored_curves
+from losslake_ingest.publish import ATTEMPTS, discard, in_order, study_names
 from losslake_ingest.study import TrialFacts, trial_digests
 from losslake_ingest.write import write_curves
 from losslake_schema.database import Release

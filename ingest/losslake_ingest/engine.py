@@ -9,17 +9,29 @@ from dataclasses import dataclass
 from typing import Protocol
 
 import numpy as np
+import pyarrow as pa
 
+from losslake.lake.data_files import Written
 from losslake.lake.machine import cores
 from losslake.lake.store.store import Store
-from losslake_ingest.changes import WrittenPart, packed, trial_rows
 from losslake_ingest.gather import RunsPart
 from losslake_ingest.report import Quarantined
-from losslake_ingest.study import Curves, StudyPart, StudyRejected, offsets_of, source_digest, trial_digests
+from losslake_ingest.study import (
+    Curves,
+    LoadedPart,
+    StudyFacts,
+    StudyPart,
+    StudyRejected,
+    offsets_of,
+    source_digest,
+    trial_digests,
+)
 from losslake_ingest.write import write_curves
+from losslake_schema.tables import TRIALS
 
 _READ_AHEAD = 1 << 26  # bytes, for each core
 _MOST_CORES_AHEAD = 8
+_SAID = ("trial_id", "status", "steps", "source", "source_sha256")
 
 
 @dataclass(frozen=True)
@@ -34,6 +46,27 @@ class Task:
     source_digest: str | None
     lacks_trials: bool
     content: Mapping[int, str]
+
+
+@dataclass(frozen=True)
+class WrittenPart:
+    """A part of a study whose curves are in data files now, small enough to keep a hundred thousand of them.
+
+    packed: its rows of `trials`; as a table they would take ten times the memory. is_carried: it was stored before and
+    only stays.
+    """
+
+    facts: StudyFacts
+    packed: pa.Buffer
+    written: Sequence[Written]
+    metrics: frozenset[str]
+    quarantined: Sequence[Quarantined]
+    is_carried: bool = False
+
+    @property
+    def trials(self) -> pa.Table:
+        """Its rows of `trials`."""
+        return pa.Table.from_batches([pa.ipc.read_record_batch(self.packed, TRIALS)])
 
 
 @dataclass(frozen=True)
@@ -89,7 +122,7 @@ def _converted(store: Store, part: StudyPart) -> WrittenPart:
     loaded = part.load()
     trial_ids = [trial.trial_id for trial in loaded.trials]
     written = write_curves(store, part.study, trial_ids, loaded.curves)
-    rows = trial_rows(part, loaded, _nonfinite_by_trial(loaded.curves))
+    rows = _trial_rows(part, loaded, _nonfinite_by_trial(loaded.curves))
     return WrittenPart(loaded.facts, packed(rows), written, frozenset(loaded.curves.values), loaded.quarantined)
 
 
@@ -103,6 +136,31 @@ def _nonfinite_by_trial(curves: Curves) -> list[int]:
         if odd.any():
             total += np.diff(offsets_of(odd)[curves.offsets])
     return [int(count) for count in total]
+
+
+def _trial_rows(part: StudyPart, loaded: LoadedPart, nonfinite: Sequence[int]) -> pa.Table:
+    """The rows of `trials` for a loaded part; nonfinite: its measurements that are NaN or infinite, by trial."""
+    trials = loaded.trials
+    offsets = loaded.curves.offsets
+    counts = np.diff(offsets)
+    last_rows = np.maximum(offsets[1:] - 1, 0)
+    last_steps = loaded.curves.steps[last_rows] if len(loaded.curves.steps) else np.zeros(len(trials), np.int64)
+    columns: dict[str, object] = {key: [value] * len(trials) for key, value in part.study.key().items()}
+    columns |= {
+        **{name: [getattr(trial, name) for trial in trials] for name in _SAID},
+        "parameters": [sorted(trial.parameters.items()) for trial in trials],
+        "attributes": [sorted(trial.attributes.items()) for trial in trials],
+        "n_evaluations": counts,
+        "n_nonfinite": nonfinite,
+        "last_step": pa.array(last_steps, pa.int64(), mask=counts == 0),
+        "content_digest": trial_digests(trials, loaded.curves),
+    }
+    return pa.Table.from_arrays([pa.array(columns[field.name], field.type) for field in TRIALS], schema=TRIALS)
+
+
+def packed(trials: pa.Table) -> pa.Buffer:
+    """Rows of `trials` as a part keeps them."""
+    return pa.record_batch([column.combine_chunks() for column in trials.columns], schema=TRIALS).serialize()
 
 
 Submit = Callable[[Task], "Future[Converted]"]

@@ -3,27 +3,81 @@
 from __future__ import annotations
 
 import uuid
-from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
+from itertools import islice
 
 import pyarrow as pa
 import pyarrow.compute as pc
-from sqlalchemy.exc import IntegrityError
 
 from losslake.lake import iceberg
 from losslake.lake.data_files import Written, stored_table, studies_in, write_small_table
 from losslake.lake.lake import Lake
-from losslake.lake.publishing import FileChanges, commit_release, content_digest, following, store
+from losslake.lake.publishing import FileChanges, commit_release, content_digest, following, land, store
 from losslake.lake.store.store import DataFile, Store
-from losslake_ingest.changes import StudyChange, trials_of
+from losslake_ingest.engine import WrittenPart
+from losslake_ingest.study import source_digest, study_digest
 from losslake_schema.database import LedgerEntry, Release
 from losslake_schema.errors import LossLakeError
 from losslake_schema.names import Study, Workload
 from losslake_schema.registry import CollectionFacts, Goal, collections, goals, metric_named, metrics
-from losslake_schema.tables import COLLECTIONS, GOALS, METRICS, PARTITIONED, STUDIES, STUDY_KEYS, TABLES
+from losslake_schema.tables import COLLECTIONS, GOALS, METRICS, PARTITIONED, STATUSES, STUDIES, STUDY_KEYS, TABLES
 
 ATTEMPTS = 50
+_STUDIES_AT_ONCE = 1000
 Ledger = Callable[[frozenset[Study]], Sequence[LedgerEntry]]
+
+
+@dataclass
+class StudyChange:
+    """All that one ingest brought of a study. adds: its trials come beside the stored ones, they are not the whole."""
+
+    study: Study
+    source: str
+    format: str
+    reader_version: str
+    adds: bool = False
+    parts: list[WrittenPart] = field(default_factory=list)
+    source_files: dict[str, str] = field(default_factory=dict)
+    n_quarantined: int = 0
+
+    @property
+    def source_digest(self) -> str:
+        return source_digest(self.reader_version, self.source_files)
+
+    @property
+    def trial_ids(self) -> set[int]:
+        return {trial_id for part in self.parts for trial_id in part.trials["trial_id"].to_pylist()}
+
+    @property
+    def written(self) -> list[Written]:
+        return [written for part in self.parts for written in part.written]
+
+    def trials(self) -> pa.Table:
+        """The rows of `trials` for this study, in any order."""
+        return pa.concat_tables([part.trials for part in self.parts])
+
+    def study_row(self) -> dict[str, object]:
+        """The row of `studies` for this study."""
+        facts, trials = self.parts[0].facts, self.trials()
+        statuses = trials["status"].to_pylist()
+        digests = dict(zip(trials["trial_id"].to_pylist(), trials["content_digest"].to_pylist(), strict=True))
+        measurements = sum(w.file.rows for w in self.written if w.file.table == "measurements")
+        return {
+            **self.study.key(),
+            **{name: value for name, value in vars(facts).items() if name != "study"},
+            "metrics": sorted(frozenset[str]().union(*(part.metrics for part in self.parts))),
+            "n_trials": len(statuses),
+            **{f"n_{status.lower()}": statuses.count(status) for status in STATUSES},
+            "n_quarantined": self.n_quarantined,
+            "n_evaluations": sum(trials["n_evaluations"].to_pylist()),
+            "n_measurements": measurements,
+            "n_nonfinite": sum(trials["n_nonfinite"].to_pylist()),
+            "format": self.format,
+            "source": self.source,
+            "source_digest": self.source_digest,
+            "content_digest": study_digest(facts, digests),
+        }
 
 
 @dataclass(frozen=True)
@@ -75,20 +129,6 @@ def publish(lake: Lake, changes: Changes, ledger: Ledger, notes: str) -> Publish
     raise LossLakeError("other ingests kept publishing first: run the same command again")
 
 
-def land(
-    lake: Lake, release: Release, ledger: Sequence[LedgerEntry], branch: str, tables: Sequence[str]
-) -> Release | None:
-    """Publish a release whose tables are committed to a branch; return None if another release came first."""
-    try:
-        store(lake, release, ledger)
-    except IntegrityError:
-        iceberg.drop_branch(lake, tables, branch)
-        return None
-    published = lake.release_ever(release.number) or release
-    iceberg.settle(lake, published, branch)
-    return published
-
-
 def discard(store: Store, written: Sequence[Written]) -> None:
     """Delete data files that will not be published."""
     store.delete([file.file.path for file in written])
@@ -114,7 +154,7 @@ class _Draft:
         if replaced:
             new = pa.Table.from_pylist([rows[study] for study in self.changes], STUDIES)
             tables["studies"] = _without_studies(tables["studies"], replaced, [new])
-            trials = list(trials_of(self.changes.values()))
+            trials = list(_trials_of(self.changes.values()))
             tables["trials"] = _without_studies(self._stored("trials"), replaced, trials)
         if base is not None or replaced:
             tables["collections"] = _collection_rows(tables["collections"], tables["studies"], changes.collections)
@@ -149,6 +189,13 @@ class _Draft:
         self.files.kept = [file for file in self.files.kept if file.table != name]
         self.files.removed[name] = old
         self.files.added[name] = [write_small_table(self.lake.store, name, table)]
+
+
+def _trials_of(changes: Iterable[StudyChange]) -> Iterator[pa.Table]:
+    """The rows of `trials` for some studies, those of many in each table."""
+    left = iter(changes)
+    while some := [change.trials() for change in islice(left, _STUDIES_AT_ONCE)]:
+        yield pa.concat_tables(some).combine_chunks()
 
 
 def _without_studies(table: pa.Table, replaced: Collection[Study], new: Sequence[pa.Table]) -> pa.Table:

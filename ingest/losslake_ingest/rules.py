@@ -92,11 +92,3 @@ class BadMapping(LossLakeError):
 
 class UnknownFormat(LossLakeError):
     """A requested log format doesn't exist, or none fits."""
-
-
-class BrokenRule(Exception):
-    """A file or a run that can't be used: the rule it breaks, why, and at which line (from 1)."""
-
-    def __init__(self, rule: Rule, message: str, line: int | None = None) -> None:
-        super().__init__(message)
-        self.rule, self.message, self.line = rule, message, line

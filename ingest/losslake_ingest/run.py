@@ -10,13 +10,11 @@ from contextlib import contextmanager
 from datetime import UTC, datetime
 
 from losslake.lake.lake import Lake
-from losslake_ingest.carry import bring_together
-from losslake_ingest.changes import StudyChange
 from losslake_ingest.engine import Engine, LocalEngine
 from losslake_ingest.gather import Stored
 from losslake_ingest.memory import Memory, states
-from losslake_ingest.offer import Offer, ingest_source
-from losslake_ingest.publish import Changes, Overtaken, Published, discard, publish
+from losslake_ingest.offer import Offer, bring_together, ingest_source
+from losslake_ingest.publish import Changes, Overtaken, Published, StudyChange, discard, publish
 from losslake_ingest.reading import Request, SourceReading
 from losslake_ingest.report import Progress, Silence, Summary
 from losslake_ingest.rules import SourceBroken

@@ -127,6 +127,20 @@ def _is_stored(session: Session, release: Release | None, ledger: Sequence[Ledge
     return session.scalar(select(LedgerEntry.id).where(*same).limit(1)) is not None
 
 
+def land(
+    lake: Lake, release: Release, ledger: Sequence[LedgerEntry], branch: str, tables: Sequence[str]
+) -> Release | None:
+    """Publish a release whose tables are committed to a branch; return None if another release came first."""
+    try:
+        store(lake, release, ledger)
+    except IntegrityError:
+        iceberg.drop_branch(lake, tables, branch)
+        return None
+    published = lake.release_ever(release.number) or release
+    iceberg.settle(lake, published, branch)
+    return published
+
+
 def content_digest(tables: Mapping[str, pa.Table]) -> str:
     """sha256 over what a release says, whatever files it lies in."""
     studies = sorted((str(s), digest) for s, digest in studies_in(tables["studies"], "content_digest").items())
@@ -159,13 +173,9 @@ def adopt(
             changes.added[file.table].append(Written.of(file, metadata))
     branch = f"adopt-{uuid.uuid4().hex}"
     release = commit_release(lake, base, branch, changes, facts, studies)
-    try:
-        store(lake, release, ledger)
-    except IntegrityError:
-        iceberg.drop_branch(lake, sorted(changes.added), branch)
-        raise LossLakeError(f"another release was published in {lake} meanwhile: run the same again") from None
-    published = lake.release_ever(facts.number) or release
-    iceberg.settle(lake, published, branch)
+    published = land(lake, release, ledger, branch, sorted(changes.added))
+    if published is None:
+        raise LossLakeError(f"another release was published in {lake} meanwhile: run the same again")
     return published
 
 

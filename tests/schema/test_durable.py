@@ -7,9 +7,9 @@ from pathlib import Path
 
 import pytest
 
+from losslake.lake import publishing
 from losslake.lake.lake import Lake
 from losslake.lake.publishing import store
-from losslake_ingest import publish
 from losslake_ingest.run import ingest
 from tests.ingest.offers import TrialOffer, study_files, unpacked
 
@@ -33,7 +33,7 @@ def test_a_release_s_files_and_their_folders_are_synced_before_it_is_published(
         path = Path(f"/proc/self/fd/{opened}").readlink()
         synced[path] = os.fstat(opened).st_size
 
-    monkeypatch.setattr(publish, "store", check)
+    monkeypatch.setattr(publishing, "store", check)
     monkeypatch.setattr(os, "fsync", remember)
     monkeypatch.setattr(os, "sync", lambda: pytest.fail("the whole machine is waited for"))
     assert ingest(lake, [unpacked(tmp_path / "logs", study_files({1: TrialOffer()}))]).published

@@ -13,7 +13,7 @@ import numpy as np
 from losslake_ingest.event_files.events import Session, text
 from losslake_ingest.event_files.file import LARGEST_TAGS, NO_SCALAR, NOT_A_PARAMETER, SCALARS, EventFile, in_order
 from losslake_ingest.event_files.layouts import Points
-from losslake_ingest.rules import BrokenRule, Rule
+from losslake_ingest.rules import Refusal, Rule
 from losslake_ingest.run_log import LoggedRows, RunLog, Scalar
 from losslake_schema.reached import Integers
 
@@ -55,7 +55,7 @@ def session_of(files: Sequence[ReadFile]) -> Session:
 
 
 def run_log(run: str, files: Sequence[ReadFile], above: Session, own: Session) -> RunLog:
-    """The log of a run; raises BrokenRule. above: the session of the nearest folder above it that has one."""
+    """The log of a run; raises Refusal. above: the session of the nearest folder above it that has one."""
     ordered = sorted(files, key=lambda file: file.order)
     remarks: Counter[str] = Counter()
     for file in ordered:
@@ -83,15 +83,15 @@ def run_log(run: str, files: Sequence[ReadFile], above: Session, own: Session) -
     )
 
 
-def _why_nothing(files: Sequence[ReadFile]) -> BrokenRule:
+def _why_nothing(files: Sequence[ReadFile]) -> Refusal:
     for file in files:
         if file.events.has_too_many_tags:
-            return BrokenRule(Rule.UNREADABLE_LOG, f"{file.path} has more than {LARGEST_TAGS:,} tags: split the run")
+            return Refusal(Rule.UNREADABLE_LOG, f"{file.path} has more than {LARGEST_TAGS:,} tags: split the run")
     for file in files:
         if file.events.damage_at is not None:
             message = f"no scalars before {file.path} breaks off at byte {file.events.damage_at:,}: copy it again"
-            return BrokenRule(Rule.DAMAGED_FILE, message)
-    return BrokenRule(Rule.NO_MEASUREMENTS, "its event files hold no scalars: log some, or leave it out")
+            return Refusal(Rule.DAMAGED_FILE, message)
+    return Refusal(Rule.NO_MEASUREMENTS, "its event files hold no scalars: log some, or leave it out")
 
 
 def _rows(files: Sequence[EventFile], remarks: Counter[str]) -> Iterator[LoggedRows]:

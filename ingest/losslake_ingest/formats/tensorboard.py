@@ -18,7 +18,7 @@ from losslake_ingest.event_files.run import ReadFile, run_log, session_of
 from losslake_ingest.formats.format import Glimpse, defaults_of
 from losslake_ingest.mapping.mapping import LogMapping
 from losslake_ingest.report import Quarantined
-from losslake_ingest.rules import BrokenRule, Rule
+from losslake_ingest.rules import Refusal, Rule
 from losslake_ingest.run_log import RunLog
 from losslake_ingest.sources.member import Member, Refused, Source, UntilBreak
 
@@ -80,7 +80,7 @@ class _Reader:
         for member in members:
             try:
                 self._add(member)
-            except BrokenRule as error:
+            except Refusal as error:
                 yield Quarantined(self._name, member.path, error.rule, error.message)
             if self._pending > LARGEST_PENDING:
                 yield from self._hand_on(except_for=member.path)
@@ -88,22 +88,22 @@ class _Reader:
         members.tell()
 
     def _add(self, member: Member | Refused) -> None:
-        """Read a file into its run; raises BrokenRule."""
+        """Read a file into its run; raises Refusal."""
         if isinstance(member, Refused):
-            raise BrokenRule(member.rule, member.message)
+            raise Refusal(member.rule, member.message)
         path, data = member
         folder = path.rpartition("/")[0]
         if folder in self._handed_on:
             message = "other files of its folder came long before it: sort the archive by path"
-            raise BrokenRule(Rule.UNREADABLE_LOG, message)
+            raise Refusal(Rule.UNREADABLE_LOG, message)
         run = self._runs.setdefault(folder, {})
         if path in run:
-            raise BrokenRule(Rule.DUPLICATE_FILE, "the archive holds it twice: the first one counts")
+            raise Refusal(Rule.DUPLICATE_FILE, "the archive holds it twice: the first one counts")
         if len(data) >= HEADER and length_at(data, 0) is None:
             message = (
                 "it doesn't begin as an event file does (its first checksum is wrong): copy it again or leave it out"
             )
-            raise BrokenRule(Rule.UNREADABLE_LOG, message)
+            raise Refusal(Rule.UNREADABLE_LOG, message)
         events = read_event_file(data)
         run[path] = ReadFile(path, hashlib.sha256(data).hexdigest(), events)
         self._pending += _size(events)
@@ -125,7 +125,7 @@ class _Reader:
     def _run(self, folder: str, files: dict[str, ReadFile]) -> Iterator[RunLog | Quarantined]:
         try:
             yield run_log(folder or ".", list(files.values()), self._session_above(folder), self._sessions[folder])
-        except BrokenRule as error:
+        except Refusal as error:
             is_bare = error.rule == Rule.NO_MEASUREMENTS and not any(file.events.remarks for file in files.values())
             if not (is_bare and self._has_runs_below(folder)):
                 yield Quarantined(self._name, folder or ".", error.rule, error.message)

@@ -12,7 +12,7 @@ from collections.abc import Iterator, Sized
 from losslake_ingest.formats.format import GLIMPSE, Glimpse, defaults_of
 from losslake_ingest.mapping.mapping import LogMapping
 from losslake_ingest.report import Quarantined
-from losslake_ingest.rules import BrokenRule, Rule
+from losslake_ingest.rules import Refusal, Rule
 from losslake_ingest.run_log import RunLog
 from losslake_ingest.sources.member import Member, Refused, Source, UntilBreak
 from losslake_ingest.wandb_files.config import Config, read_config_yaml
@@ -76,7 +76,7 @@ class _Reader:
         for member in members:
             try:
                 self._add(member)
-            except BrokenRule as error:
+            except Refusal as error:
                 yield Quarantined(self._source.name, member.path, error.rule, error.message, error.line)
         for folder, panels in self._panels.items():
             self._runs += panel_runs(folder, panels)
@@ -86,19 +86,19 @@ class _Reader:
         members.tell()
 
     def _add(self, member: Member | Refused) -> None:
-        """Read a file; what is no log of W&B's is passed over. Raises BrokenRule."""
+        """Read a file; what is no log of W&B's is passed over. Raises Refusal."""
         if isinstance(member, Refused):
-            raise BrokenRule(member.rule, member.message)
+            raise Refusal(member.rule, member.message)
         path, data = member
         if path in self._seen:
-            raise BrokenRule(Rule.DUPLICATE_FILE, "it is there twice: the first one counts")
+            raise Refusal(Rule.DUPLICATE_FILE, "it is there twice: the first one counts")
         self._seen.add(path)
         folder, _, name = path.rpartition("/")
         if name == _CONFIG:
             self._configs[folder] = member
             return
         if not data:
-            raise BrokenRule(Rule.EMPTY_FILE, "the file is empty")
+            raise Refusal(Rule.EMPTY_FILE, "the file is empty")
         sha256 = hashlib.sha256(data).hexdigest()
         if name.endswith(".csv"):
             self._add_panel(folder, read_panel(path, sha256, data))
@@ -121,13 +121,13 @@ class _Reader:
                 f"{len(twice)} names stand on more than one column, such as {twice[0][:100]!r}: these were left out;"
                 " give the runs different names and export again"
             )
-            raise BrokenRule(Rule.BAD_HEADER, why, 1)
+            raise Refusal(Rule.BAD_HEADER, why, 1)
         _check_any(panel.curves)
 
     def _add_offline(self, path: str, sha256: str, data: bytes) -> None:
         if not data.startswith(HEADER):
             why = "it doesn't begin as a .wandb file does (`:W&B`): it is damaged, or of an unknown version"
-            raise BrokenRule(Rule.UNREADABLE_LOG, why)
+            raise Refusal(Rule.UNREADABLE_LOG, why)
         run = OfflineRun(data).run_log(path, sha256)
         _check_any(run.rows)
         self._runs.append(run)
@@ -161,7 +161,7 @@ class _Reader:
 
 def _check_any(measurements: Sized) -> None:
     if not measurements:
-        raise BrokenRule(Rule.NO_MEASUREMENTS, "it logs no numbers: there is nothing to store")
+        raise Refusal(Rule.NO_MEASUREMENTS, "it logs no numbers: there is nothing to store")
 
 
 def _is_wanted(path: str) -> bool:

@@ -19,7 +19,7 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 
 from losslake_ingest.documents import number_column, read_python_json
-from losslake_ingest.rules import BrokenRule, Rule
+from losslake_ingest.rules import Refusal, Rule
 from losslake_ingest.run_log import LoggedRows
 from losslake_ingest.wandb_files.private import clean_text, private_text
 from losslake_schema.reached import Flags, Floats
@@ -100,13 +100,13 @@ def _value(line: bytes, remarks: Counter[str]) -> Any:
 
 
 def read_parquet(data: bytes) -> History | None:
-    """The history in a Parquet file; None where it has no column `_step`. Raises BrokenRule."""
+    """The history in a Parquet file; None where it has no column `_step`. Raises Refusal."""
     try:
         return _read_columns(pq.ParquetFile(pa.BufferReader(data)))
     except (pa.ArrowException, OSError, ValueError, MemoryError, OverflowError) as error:
         reason = str(error).splitlines()[0][:200] if str(error) else type(error).__name__
         message = f"the Parquet file is damaged or cut short ({reason}): export it again"
-        raise BrokenRule(Rule.UNREADABLE_LOG, message) from None
+        raise Refusal(Rule.UNREADABLE_LOG, message) from None
 
 
 def _read_columns(file: pq.ParquetFile) -> History | None:
@@ -117,7 +117,7 @@ def _read_columns(file: pq.ParquetFile) -> History | None:
     stated = file.metadata.num_rows
     if stated * len(names) > _MOST_CELLS:
         size = f"{stated:,} rows of {len(names)} columns"
-        raise BrokenRule(Rule.UNREADABLE_LOG, f"{size}: at most {_MOST_CELLS:,} cells are read; split it")
+        raise Refusal(Rule.UNREADABLE_LOG, f"{size}: at most {_MOST_CELLS:,} cells are read; split it")
     batches: list[pa.RecordBatch] = []
     for batch in file.iter_batches(_BATCH, columns=names, use_threads=False):
         batches.append(batch)

@@ -20,7 +20,7 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.csv as pa_csv
 
-from losslake_ingest.rules import BrokenRule, Rule
+from losslake_ingest.rules import Refusal, Rule
 from losslake_ingest.run_log import LoggedRows, RunLog
 from losslake_ingest.wandb_files.history import floats_of
 from losslake_ingest.wandb_files.private import clean_text, private_text
@@ -120,7 +120,7 @@ def _end_of_line(text: str) -> int | None:
 
 
 def read_panel(path: str, sha256: str, data: bytes) -> Panel | None:
-    """The curves of a panel export, None for what doesn't look like one; raises BrokenRule."""
+    """The curves of a panel export, None for what doesn't look like one; raises Refusal."""
     header, start = _header(data)
     if header is None:
         return None
@@ -132,13 +132,13 @@ def read_panel(path: str, sha256: str, data: bytes) -> Panel | None:
         x, curves, lines = _gathered(_batches_slowly(data, start, header, remarks), header)
     if lines and not len(x):
         why = f"the first column ({header.axis[:100]}) holds no numbers: choose Step as the x axis and export again"
-        raise BrokenRule(Rule.NOT_A_NUMBER, why, 2)
+        raise Refusal(Rule.NOT_A_NUMBER, why, 2)
     remarks["a line with nothing on the x axis: left out"] += lines - len(x)
     return Panel(path, sha256, header, x, curves, remarks)
 
 
 def _header(data: bytes) -> tuple[Header | None, int]:
-    """The header, None for what is no panel, and the byte at which the rows begin; raises BrokenRule."""
+    """The header, None for what is no panel, and the byte at which the rows begin; raises Refusal."""
     text = data[:_LONGEST_HEADER].decode("utf-8-sig", "surrogateescape")
     end = _end_of_line(text)
     line = text if end is None else text[: end + 1]
@@ -148,10 +148,10 @@ def _header(data: bytes) -> tuple[Header | None, int]:
         if not (BETWEEN in line and _BOUNDS[0] in line):
             return None, 0
         why = "its columns behind the first are not all named `<run> - <metric>`: export the panel again"
-        raise BrokenRule(Rule.BAD_HEADER, why, 1)
+        raise Refusal(Rule.BAD_HEADER, why, 1)
     if header.n_columns > _MOST_COLUMNS:
         why = f"{header.n_columns:,} columns; at most {_MOST_COLUMNS:,} are read: split it"
-        raise BrokenRule(Rule.BAD_HEADER, why, 1)
+        raise Refusal(Rule.BAD_HEADER, why, 1)
     return header, len(raw) + (len(_MARK) if data.startswith(_MARK) else 0)
 
 
