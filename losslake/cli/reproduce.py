@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Iterator
 from enum import StrEnum
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
@@ -14,7 +13,6 @@ from losslake.cli.console import LakeOption, ReleaseOption, counted, say
 from losslake_schema.errors import LossLakeError
 
 if TYPE_CHECKING:
-    from losslake.figures.papers.drawn import DrawnFigure
     from losslake.questions.release_view import ReleaseView
 
 _INDENT = "  "
@@ -59,7 +57,7 @@ def reproduce(
     Each comes as an image, as a Vega-Lite specification, and as the numbers in it. What the lake lacks is said, in the
     figures too; 'losslake fetch shallue2018' gets all of it.
     """
-    from losslake.figures.papers.drawn import drawn_figure
+    from losslake.figures.papers.drawn import drawn_figure, figure_bytes
     from losslake.figures.papers.listing import how_to_get
     from losslake.figures.papers.paper import paper as paper_named
     from losslake.lake.lake import Lake
@@ -82,7 +80,10 @@ def reproduce(
     for number in numbers:
         drawn = drawn_figure(view, found, number, trials)
         folder.mkdir(parents=True, exist_ok=True)
-        names = [path.name for path in _written(drawn, folder, tuple(format or FigureFormat))]
+        names = []
+        for ending in format or FigureFormat:
+            names.append(f"figure-{number}.{ending}")
+            (folder / names[-1]).write_bytes(figure_bytes(drawn, ending.value))
         say(f"figure {number}: {drawn.figure.title}: {', '.join(names)}")
         for note in drawn.notes:
             say(f"{_INDENT}{note}")
@@ -102,13 +103,3 @@ def _write_report(view: ReleaseView, report: Path, folder: Path) -> None:
     report.parent.mkdir(parents=True, exist_ok=True)
     report.write_text(text, "utf-8")
     say(f"report: {report}")
-
-
-def _written(drawn: DrawnFigure, folder: Path, formats: tuple[FigureFormat, ...]) -> Iterator[Path]:
-    """Write a figure in each format."""
-    from losslake.figures.papers.drawn import figure_bytes
-
-    for wanted in formats:
-        path = folder / f"figure-{drawn.figure.number}.{wanted}"
-        path.write_bytes(figure_bytes(drawn, wanted.value))
-        yield path

@@ -7,8 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from losslake.cli.reports.bundled_studies import NAME, bundled_studies
-from losslake.cli.reports.subject import subject
+from losslake.cli.reports.bundled_studies import bundled_studies, subject
 from losslake.lake.lake import Lake
 from losslake.questions.analysis.critical_batch_size import critical_batch_size
 from losslake.questions.release_view import ReleaseView
@@ -50,7 +49,7 @@ def test_the_figures_it_shows_are_there(text: str) -> None:
 
 def test_its_critical_batch_sizes_are_those_of_the_analysis(view: ReleaseView, text: str) -> None:
     workload = Workload.parse("bundled/digits/mlp_64/sgd")
-    for question in subject(NAME).questions:
+    for question in subject().questions:
         answer = critical_batch_size(view, question.selection(workload), question.goal)
         row = answer.table().to_pylist()[0]
         cells = f"{row['critical_batch_size']:.3g} | {row['lower']:.3g} to {row['upper']:.3g}"
@@ -58,7 +57,7 @@ def test_its_critical_batch_sizes_are_those_of_the_analysis(view: ReleaseView, t
 
 
 def test_every_workload_of_a_pair_is_bundled(view: ReleaseView) -> None:
-    pairs = subject(NAME).pairs
+    pairs = subject().pairs
     assert {pair.question for pair in pairs} == {"momentum", "width"}
     assert {workload for pair in pairs for workload in (pair.first, pair.second)} <= set(view.workloads)
 

@@ -2,56 +2,93 @@
 
 from __future__ import annotations
 
+import math
+import tomllib
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from importlib import resources
 from string import Template
+from typing import Any
 
-from losslake.cli.reports.findings import (
-    LINEAR,
-    SQUARE_ROOT,
-    Change,
-    Growth,
-    Loss,
-    beyond_chance,
-    change_table,
-    changes,
-    grows,
-    growth_table,
-    growths,
-    loss_table,
-    losses,
-)
-from losslake.cli.reports.subject import Question, Subject, number, share, subject
-from losslake.cli.reports.transitions import Transition, disjoint_pairs, known_sizes, transition_table, transitions
+from losslake.cli.reports.markdown import interval, number, share, table
+from losslake.cli.reports.transitions import Ratio, Transition, disjoint_pairs, ratio, transition_table, transitions
+from losslake.questions.analysis.compare import compare
+from losslake.questions.analysis.metaparameters import metaparameter_optima
+from losslake.questions.analysis.quality import quality
 from losslake.questions.release_view import ReleaseView
+from losslake.questions.selection import Goal, Selection
 from losslake_schema.errors import LossLakeError
+from losslake_schema.names import Workload
 
-NAME = "bundled_studies"
+_FILES = resources.files("losslake.cli.reports")
+_SMALL, _LARGE = 8, 128
+"""Batch sizes up to the first and from the second on are averaged."""
+_LINEAR, _SQUARE_ROOT = 1.0, 0.5
+_BUDGETS = {"steps": "equal steps", "examples": "equal examples", "unlimited": "all of each run"}
+Values = Mapping[str, str]
 
 
 @dataclass(frozen=True)
-class _AtGoal:
-    """What was found at one goal."""
+class Question:
+    """A goal, asked of every workload of the collection."""
 
-    question: Question
-    transitions: Sequence[Transition]
-    momentum: Sequence[Change]
-    width: Sequence[Change]
+    metric: str
+    target: float
+
+    @property
+    def goal(self) -> Goal:
+        return Goal(self.target)
+
+    def selection(self, *workloads: Workload) -> Selection:
+        """Return the trials that count: all COMPLETE ones."""
+        return Selection(workloads, self.metric)
+
+    def __str__(self) -> str:
+        return f"{self.metric} < {self.target:g}"
+
+
+@dataclass(frozen=True)
+class Pair:
+    """Two workloads that differ in what the question is about; of: the pair in words."""
+
+    question: str
+    of: str
+    first: Workload
+    second: Workload
+
+
+@dataclass(frozen=True)
+class Subject:
+    """What the report is about. collection: whose workloads."""
+
+    collection: str
+    questions: tuple[Question, ...]
+    pairs: tuple[Pair, ...]
+
+
+def subject() -> Subject:
+    """Return what the data file says."""
+    document = tomllib.loads(_FILES.joinpath("bundled_studies.toml").read_text("utf-8"))
+    collection = document["collection"]
+    pairs = (
+        Pair(pair["question"], pair["of"], *(Workload.parse(f"{collection}/{pair[end]}") for end in ("from", "to")))
+        for pair in document["pair"]
+    )
+    return Subject(collection, tuple(Question(**goal) for goal in document["goal"]), tuple(pairs))
 
 
 def bundled_studies(view: ReleaseView, figures: str) -> str:
-    """The report as Markdown. figures: where those of `losslake reproduce bundled` are, relative to it.
+    """Return the report as Markdown. figures: where those of `losslake reproduce bundled` are, relative to it.
 
     Raises LossLakeError if the release has none of the studies.
     """
-    about = subject(NAME)
-    workloads = about.workloads(view)
+    about = subject()
+    workloads = sorted(workload for workload in view.workloads if workload.collection == about.collection)
     if not workloads:
         why = f"release {view.number} has no workload of collection {about.collection}"
         raise LossLakeError(f"{why}: ingest studies/data/bundled.tar.bz2 first")
-    found = [_at_goal(view, about, question) for question in about.questions]
-    first = about.questions[0]
+    found = {question: transitions(view, question.selection(*workloads), question.goal) for question in about.questions}
+    by_workload = {question: {each.workload: each for each in cases} for question, cases in found.items()}
     values = {
         "release": str(view.number),
         "figures": figures,
@@ -59,34 +96,23 @@ def bundled_studies(view: ReleaseView, figures: str) -> str:
         "n_trials": f"{sum(len(view.workload(workload).trials.trial_id) for workload in workloads):,}",
         "goals": "\n".join(f"* {question}" for question in about.questions),
         **_regimes(found),
-        **_sizes(found),
-        **_pairs("momentum", [change for each in found for change in each.momentum]),
-        **_pairs("width", [change for each in found for change in each.width]),
-        **_quality(first, losses(view, workloads, first)),
-        **_learning_rates(first, growths(view, workloads, first)),
+        **_sizes(list(found.values())),
+        **_pairs(view, about, "momentum", by_workload),
+        **_pairs(view, about, "width", by_workload),
+        **_quality(view, about.questions[0], workloads),
+        **_learning_rates(view, about.questions[0], workloads),
     }
-    text = resources.files("losslake.cli.reports").joinpath(f"{NAME}.md").read_text("utf-8")
-    return Template(text).substitute(values)
+    return Template(_FILES.joinpath("bundled_studies.md").read_text("utf-8")).substitute(values)
 
 
-def _at_goal(view: ReleaseView, about: Subject, question: Question) -> _AtGoal:
-    found = transitions(view, about.workloads(view), question)
-    return _AtGoal(
-        question,
-        found,
-        changes(view, about.pairs_about("momentum"), question, found),
-        changes(view, about.pairs_about("width"), question, found),
-    )
-
-
-def _regimes(found: Sequence[_AtGoal]) -> Mapping[str, str]:
-    cases = [transition for each in found for transition in each.transitions]
-    three = sum(case.has_three_regimes for case in cases)
+def _regimes(found: Mapping[Question, Sequence[Transition]]) -> Values:
+    """Return how many regimes there are, and where they meet."""
+    cases = [transition for each in found.values() for transition in each]
     identifiable = sum(case.critical_batch_size is not None for case in cases)
     residuals = [case.rms for case in cases if case.rms is not None]
-    tables = [f"{each.question}:\n\n{transition_table(each.transitions)}" for each in found]
+    tables = [f"{question}:\n\n{transition_table(each)}" for question, each in found.items()]
     return {
-        "n_three_regimes": share(three, len(cases)),
+        "n_three_regimes": share(sum(case.has_three_regimes for case in cases), len(cases)),
         "n_identifiable": share(identifiable, len(cases)),
         "n_useful_inside": share(sum(case.is_useful_inside for case in cases), len(cases)),
         "rms": f"{sum(residuals) / len(residuals):.0%}" if residuals else "unknown",
@@ -95,59 +121,169 @@ def _regimes(found: Sequence[_AtGoal]) -> Mapping[str, str]:
     }
 
 
-def _sizes(found: Sequence[_AtGoal]) -> Mapping[str, str]:
-    sizes = [size for each in found for size in known_sizes(each.transitions)]
-    counts = [disjoint_pairs(each.transitions) for each in found]
-    disjoint, pairs = (sum(count[at] for count in counts) for at in (0, 1))
-    least, largest = (min(sizes), max(sizes)) if sizes else (None, None)
-    factor = largest / least if least and largest else None
+def _sizes(found: Sequence[Sequence[Transition]]) -> Values:
+    """Return how much the critical batch sizes of one goal differ."""
+    known = [each.critical_batch_size for cases in found for each in cases]
+    sizes = [size for size in known if size is not None]
+    disjoint, pairs = (sum(counts) for counts in zip(*map(disjoint_pairs, found), strict=True))
+    least, largest = min(sizes, default=None), max(sizes, default=None)
     return {
         "least_size": number(least),
         "largest_size": number(largest),
-        "size_factor": number(factor, 2),
+        "size_factor": number(largest / least if least and largest else None, 2),
         "n_disjoint": share(disjoint, pairs),
     }
 
 
-def _pairs(name: str, found: Sequence[Change]) -> Mapping[str, str]:
-    more, fewer, known = grows(found)
-    at_small = [change.steps_at_small for change in found if change.steps_at_small is not None]
-    at_large = [change.steps_at_large for change in found if change.steps_at_large is not None]
+@dataclass(frozen=True)
+class _Change:
+    """From the first workload of a pair to the second, at one goal.
+
+    critical_batch_size: second over first. steps_at_small, steps_at_large: geometric mean of the second's steps over
+    the first's, over the small and the large batch sizes; None where no batch size has both.
+    """
+
+    pair: Pair
+    question: Question
+    critical_batch_size: Ratio
+    steps_at_small: float | None
+    steps_at_large: float | None
+
+    @property
+    def cells(self) -> list[str]:
+        """The row of the table."""
+        size = self.critical_batch_size
+        return [
+            self.pair.of,
+            str(self.question),
+            number(size.value),
+            interval(size.lower, size.upper),
+            number(self.steps_at_small),
+            number(self.steps_at_large),
+        ]
+
+
+def _pairs(
+    view: ReleaseView, about: Subject, name: str, found: Mapping[Question, Mapping[Workload, Transition]]
+) -> Values:
+    """Return what changes from one workload to the other, in the pairs for a question."""
+    changes = [
+        _change(view, pair, question, ratio(known[pair.first], known[pair.second]))
+        for question, known in found.items()
+        for pair in about.pairs
+        if pair.question == name and pair.first in known and pair.second in known
+    ]
+    headings = [
+        "from, to", "goal", "B_c times", "90% interval", f"steps times, B ≤ {_SMALL}", f"steps times, B ≥ {_LARGE}",
+    ]  # fmt: skip
+    ratios = [each.critical_batch_size for each in changes if each.critical_batch_size.value is not None]
+    more = sum(each.is_above_1 for each in ratios)
+    at_small = [each.steps_at_small for each in changes if each.steps_at_small is not None]
+    at_large = [each.steps_at_large for each in changes if each.steps_at_large is not None]
     return {
-        f"{name}_table": change_table(found),
-        f"{name}_grows": share(more, known),
-        f"{name}_shrinks": share(fewer, known),
-        f"{name}_small": share(sum(ratio < 1 for ratio in at_small), len(at_small)),
-        f"{name}_large": share(sum(ratio < 1 for ratio in at_large), len(at_large)),
-        f"holds_{name}": _holds(more, known),
+        f"{name}_table": table(headings, (each.cells for each in changes)),
+        f"{name}_grows": share(more, len(ratios)),
+        f"{name}_shrinks": share(sum(each.is_below_1 for each in ratios), len(ratios)),
+        f"{name}_small": share(sum(times < 1 for times in at_small), len(at_small)),
+        f"{name}_large": share(sum(times < 1 for times in at_large), len(at_large)),
+        f"holds_{name}": _holds(more, len(ratios)),
     }
 
 
-def _quality(question: Question, found: Sequence[Loss]) -> Mapping[str, str]:
-    counts = {kind: beyond_chance(found, kind) for kind in ("steps", "examples", "unlimited")}
-    lost, known = counts["unlimited"]
+def _change(view: ReleaseView, pair: Pair, question: Question, critical_batch_size: Ratio) -> _Change:
+    rows = compare(view, question.selection(pair.first, pair.second), question.goal).table().to_pylist()
+    times = {
+        row["batch_size"]: row["steps_ratio"]
+        for row in rows
+        if row["workload"] == str(pair.second) and row["steps_ratio"] is not None
+    }
+    small = _geometric_mean([each for size, each in times.items() if size <= _SMALL])
+    large = _geometric_mean([each for size, each in times.items() if size >= _LARGE])
+    return _Change(pair, question, critical_batch_size, small, large)
+
+
+def _geometric_mean(values: Sequence[float]) -> float | None:
+    return math.exp(sum(map(math.log, values)) / len(values)) if values else None
+
+
+def _quality(view: ReleaseView, question: Question, workloads: Sequence[Workload]) -> Values:
+    """Return what large batch sizes cost in solution quality: the shortfall of the largest, held against chance.
+
+    Chance: by how much half as many trials would fall short at the best batch size, on average. By kind of budget;
+    the budgets are those that every batch size was trained for.
+    """
+    rows = quality(view, question.selection(*workloads)).facts["conclusions"]
+    lost = {
+        kind: [row["shortfall"] > (row["shortfall_by_chance"] or 0.0) for row in rows if row["budget_kind"] == kind]
+        for kind in _BUDGETS
+    }
+    headings = [
+        "workload", "budget", "best value", "at B", "value at the largest B", "short by", "by chance",
+    ]  # fmt: skip
+    unlimited = lost["unlimited"]
     return {
         "quality_metric": question.metric,
-        "quality_table": loss_table(found),
-        **{f"loss_{kind}": share(*count) for kind, count in counts.items()},
-        "holds_quality": _holds(known - lost, known),
+        "quality_table": table(headings, map(_quality_cells, rows)),
+        **{f"loss_{kind}": share(sum(each), len(each)) for kind, each in lost.items()},
+        "holds_quality": _holds(len(unlimited) - sum(unlimited), len(unlimited)),
     }
 
 
-def _learning_rates(question: Question, found: Sequence[Growth]) -> Mapping[str, str]:
-    known = [growth for growth in found if growth.exponent is not None]
-    roots, linear = (sum(growth.holds(p) for growth in known) for p in (SQUARE_ROOT, LINEAR))
+def _quality_cells(row: Mapping[str, Any]) -> list[str]:
+    amount = "" if row["budget"] is None else f" ({row['budget']:,})"
+    return [
+        _short(Workload.parse(row["workload"])),
+        _BUDGETS[row["budget_kind"]] + amount,
+        number(row["best_value"]),
+        f"{row['best_batch_size']:,}",
+        number(row["largest_value"]),
+        number(row["shortfall"]),
+        number(row["shortfall_by_chance"]),
+    ]
+
+
+def _learning_rates(view: ReleaseView, question: Question, workloads: Sequence[Workload]) -> Values:
+    """Return how the best learning rate grows with the batch size, and whether a rule of thumb would have found it."""
+    answer = metaparameter_optima(view, question.selection(*workloads), question.goal)
+    exponents = {row["workload"]: row for row in answer.facts["exponents"]}
+    optima = [row for row in answer.table().to_pylist() if row["trial_id"] is not None]
+    cells = []
+    for workload in workloads:
+        row = exponents[str(workload)]
+        at_edge = [bool(each["at_boundary"]) for each in optima if each["workload"] == str(workload)]
+        cells.append(
+            [
+                _short(workload),
+                number(row["exponent"], 2),
+                interval(row["lower"], row["upper"]),
+                "possible" if _is_possible(row, _SQUARE_ROOT) else "no",
+                "possible" if _is_possible(row, _LINEAR) else "no",
+                share(sum(at_edge), len(at_edge)),
+            ]
+        )
+    known = [row for row in exponents.values() if row["exponent"] is not None]
+    roots, linear = (sum(_is_possible(row, power) for row in known) for power in (_SQUARE_ROOT, _LINEAR))
+    headings = ["workload", "exponent", "90% interval", "square root", "linear", "optima at the edge of the search"]
     return {
         "learning_rate_goal": str(question),
-        "learning_rate_table": growth_table(found),
+        "learning_rate_table": table(headings, cells),
         "n_square_root": share(roots, len(known)),
         "n_linear": share(linear, len(known)),
         "holds_learning_rates": "holds" if max(roots, linear) < len(known) else "not seen",
     }
 
 
+def _is_possible(row: Mapping[str, Any], exponent: float) -> bool:
+    """Return whether the interval of an exponent has that one in it."""
+    return row["lower"] is not None and row["upper"] is not None and row["lower"] <= exponent <= row["upper"]
+
+
+def _short(workload: Workload) -> str:
+    return f"{workload.model} {workload.optimizer}"
+
+
 def _holds(count: int, total: int) -> str:
-    """A verdict in a word, by how many cases there are for it."""
+    """Return a verdict in a word, by how many cases there are for it."""
     if not total:
         return "can't be told"
     if count == total:

@@ -3,19 +3,19 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 from itertools import combinations
 from typing import Any
 
-from losslake.cli.reports.subject import NOTHING, Question, interval, number, table
+from losslake.cli.reports.markdown import NOTHING, interval, number, table
 from losslake.questions.analysis.critical_batch_size import critical_batch_size
 from losslake.questions.analysis.regimes import AS_DEFINED, DIMINISHING, MAXIMAL, PERFECT, regimes
 from losslake.questions.release_view import ReleaseView
+from losslake.questions.selection import Goal, Selection
 from losslake_schema.names import Workload
 
 _DEFINITION = "mccandlish2018"
-_AT_90_PERCENT = 1.6448536269514722
 
 
 @dataclass(frozen=True)
@@ -47,17 +47,16 @@ class Transition:
         return self.max_useful["batch_size"] is not None and self.max_useful["censoring"] is None
 
     @property
-    def log_error(self) -> float | None:
-        """Standard error of log(critical_batch_size), as its interval has it."""
+    def interval(self) -> tuple[float, float] | None:
+        """The interval of the critical batch size; None where it has none."""
         if self.critical_batch_size is None or not self.lower or not self.upper:
             return None
-        return (math.log(self.upper) - math.log(self.lower)) / (2 * _AT_90_PERCENT)
+        return self.lower, self.upper
 
 
-def transitions(view: ReleaseView, workloads: Sequence[Workload], question: Question) -> list[Transition]:
-    """One for each workload, in their order."""
-    selection = question.selection(*workloads)
-    answer = regimes(view, selection, question.goal)
+def transitions(view: ReleaseView, selection: Selection, goal: Goal) -> list[Transition]:
+    """Return one for each workload of the selection, in their order."""
+    answer = regimes(view, selection, goal)
     ends = {
         (row["workload"], row["break_point"]): row
         for row in answer.facts["break_points"]
@@ -66,7 +65,7 @@ def transitions(view: ReleaseView, workloads: Sequence[Workload], question: Ques
     seen = {(row["workload"], row["regime"]) for row in answer.table().to_pylist()}
     fits = {
         row["workload"]: row
-        for row in critical_batch_size(view, selection, question.goal).table().to_pylist()
+        for row in critical_batch_size(view, selection, goal).table().to_pylist()
         if row["definition"] == _DEFINITION
     }
     return [
@@ -80,25 +79,25 @@ def transitions(view: ReleaseView, workloads: Sequence[Workload], question: Ques
             upper=fits[str(workload)]["upper"],
             rms=fits[str(workload)]["rms_log_residual"],
         )
-        for workload in workloads
+        for workload in selection.workloads
     ]
 
 
 def transition_table(found: Sequence[Transition]) -> str:
-    """The transitions as Markdown."""
+    """Return the transitions as Markdown."""
     headings = ["workload", "perfect scaling until", "useful until", "B_c", "90% interval", "rms log residual"]
-    return table(headings, (_row(each) for each in found))
-
-
-def _row(found: Transition) -> list[str]:
-    return [
-        f"{found.workload.model} {found.workload.optimizer}",
-        _break_point(found.perfect_end),
-        _break_point(found.max_useful),
-        number(found.critical_batch_size),
-        interval(found.lower, found.upper),
-        NOTHING if found.rms is None else f"{found.rms:.2f}",
-    ]
+    rows = (
+        [
+            f"{each.workload.model} {each.workload.optimizer}",
+            _break_point(each.perfect_end),
+            _break_point(each.max_useful),
+            number(each.critical_batch_size),
+            interval(each.lower, each.upper),
+            NOTHING if each.rms is None else f"{each.rms:.2f}",
+        ]
+        for each in found
+    )
+    return table(headings, rows)
 
 
 def _break_point(row: dict[str, Any]) -> str:
@@ -109,25 +108,18 @@ def _break_point(row: dict[str, Any]) -> str:
 
 
 def disjoint_pairs(found: Sequence[Transition]) -> tuple[int, int]:
-    """How many pairs of workloads have intervals that don't overlap, and how many have intervals."""
-    known = [each for each in found if each.log_error is not None]
-    pairs = list(combinations(known, 2))
-    return sum(_are_disjoint(*pair) for pair in pairs), len(pairs)
-
-
-def _are_disjoint(first: Transition, second: Transition) -> bool:
-    ends = (first.lower, first.upper, second.lower, second.upper)
-    assert all(end is not None for end in ends)
-    return bool(first.upper < second.lower or second.upper < first.lower)  # type: ignore[operator]
+    """Return how many pairs of workloads have intervals that don't overlap, and how many have intervals."""
+    pairs = list(combinations([ends for each in found if (ends := each.interval) is not None], 2))
+    return sum(first[1] < second[0] or second[1] < first[0] for first, second in pairs), len(pairs)
 
 
 @dataclass(frozen=True)
 class Ratio:
     """Critical batch size of the second workload over that of the first, with its 90% interval; None if unknown."""
 
-    value: float | None
-    lower: float | None
-    upper: float | None
+    value: float | None = None
+    lower: float | None = None
+    upper: float | None = None
 
     @property
     def is_above_1(self) -> bool:
@@ -139,17 +131,11 @@ class Ratio:
 
 
 def ratio(first: Transition, second: Transition) -> Ratio:
-    """The errors of both are taken as independent, in the logarithm."""
-    errors = (first.log_error, second.log_error)
-    if errors[0] is None or errors[1] is None or not first.critical_batch_size or not second.critical_batch_size:
-        return Ratio(None, None, None)
+    """Return the ratio; the errors of both are taken as independent, in the logarithm."""
+    ends = (first.interval, second.interval)
+    if ends[0] is None or ends[1] is None or not first.critical_batch_size or not second.critical_batch_size:
+        return Ratio()
+    # Half the width of a 90% interval is the same multiple of every standard error.
+    spread = math.exp(math.hypot(*(math.log(upper / lower) / 2 for lower, upper in (ends[0], ends[1]))))
     value = second.critical_batch_size / first.critical_batch_size
-    spread = math.exp(_AT_90_PERCENT * math.hypot(errors[0], errors[1]))
     return Ratio(value, value / spread, value * spread)
-
-
-def known_sizes(found: Sequence[Transition]) -> Iterator[float]:
-    """The critical batch sizes that the data support."""
-    for each in found:
-        if each.critical_batch_size is not None:
-            yield each.critical_batch_size
