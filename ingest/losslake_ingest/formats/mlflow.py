@@ -53,7 +53,7 @@ def _read_files(source: Source) -> Iterator[RunLog | Quarantined]:
             elif member.data.startswith(MAGIC):
                 yield from read_sqlite(name, member)
             else:
-                yield from reader.take(member)
+                yield from reader.add(member)
     except SourceBroken:
         yield from reader.break_off()
         raise

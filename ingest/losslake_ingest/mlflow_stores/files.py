@@ -1,8 +1,6 @@
 """MLflow's file store: `mlruns/<experiment_id>/<run_id>/{meta.yaml, metrics/<name>, params/<name>, tags/<name>}`.
 
-Names with slashes lie in sub-folders. Source: mlflow/store/tracking/file_store.py.
-
-meta.yaml of MLflow's file store: a flat mapping, as text.
+Names with slashes lie in sub-folders; meta.yaml is a flat mapping. Source: mlflow/store/tracking/file_store.py.
 """
 
 from __future__ import annotations
@@ -10,64 +8,22 @@ from __future__ import annotations
 import hashlib
 import re
 from collections.abc import Iterator
+from contextlib import suppress
 from dataclasses import dataclass, field
 from typing import NamedTuple
 
 import yaml
 
+from losslake_ingest.documents import read_yaml
 from losslake_ingest.mlflow_stores.metric_file import parse_metric_files
-from losslake_ingest.mlflow_stores.run import DELETED, Told, is_kept_tag, private_kind
+from losslake_ingest.mlflow_stores.run import DELETED, StoredRun, is_kept_tag, private_kind
 from losslake_ingest.report import Quarantined
-from losslake_ingest.rules import Rule, SourceBroken
+from losslake_ingest.rules import BrokenRule, Rule, SourceBroken
 from losslake_ingest.run_log import RunLog
 from losslake_ingest.sources.member import Member, Source
 
 LARGEST_META = 2**14
-_LOADER = getattr(yaml, "CBaseLoader", yaml.BaseLoader)
 _NO_VALUE = ("", "~", "null")
-
-
-def flat_yaml(data: bytes) -> dict[str, str | None]:
-    """The scalars of a YAML mapping as text, what is nested left out; raises ValueError.
-
-    Read from the parser's events, so that no nesting, alias or tag does anything.
-    """
-    if len(data) > LARGEST_META:
-        raise ValueError(f"it has {len(data):,} bytes, at most {LARGEST_META:,} are read")
-    try:
-        nodes = list(_nodes_of_mapping(data))
-    except yaml.YAMLError as error:
-        raise ValueError(" ".join(str(error).split())) from None
-    except UnicodeDecodeError as error:
-        raise ValueError(f"it is no UTF-8: {error.reason}") from None
-    pairs = zip(nodes[::2], nodes[1::2], strict=False)
-    return {key.value: _text(value) for key, value in pairs if key is not None}
-
-
-def _nodes_of_mapping(data: bytes) -> Iterator[yaml.ScalarEvent | None]:
-    """The keys and values of the mapping in turn; None for what is no scalar."""
-    depth = 0
-    for event in yaml.parse(data, Loader=_LOADER):
-        if isinstance(event, yaml.CollectionStartEvent):
-            if depth == 0 and not isinstance(event, yaml.MappingStartEvent):
-                raise ValueError("it is no mapping")
-            depth += 1
-        elif isinstance(event, yaml.CollectionEndEvent):
-            depth -= 1
-            if depth == 1:
-                yield None
-        elif isinstance(event, yaml.NodeEvent):
-            if depth == 0:
-                raise ValueError("it is no mapping")
-            if depth == 1:
-                yield event if isinstance(event, yaml.ScalarEvent) else None
-
-
-def _text(event: yaml.ScalarEvent | None) -> str | None:
-    if event is None or (not event.style and event.value in _NO_VALUE):
-        return None
-    value: str = event.value
-    return value
 
 
 LARGEST_PENDING = 64 * 2**20
@@ -91,7 +47,7 @@ class Place(NamedTuple):
 
 @dataclass
 class _Run:
-    """What has come in of a run."""
+    """What has been read of a run."""
 
     meta: dict[str, str | None] | None = None
     metrics: dict[str, bytes] = field(default_factory=dict)
@@ -100,6 +56,14 @@ class _Run:
     long_texts: int = 0
     files: dict[str, str] = field(default_factory=dict)
     size: int = 0
+
+
+@dataclass(frozen=True)
+class _Experiment:
+    """The meta.yaml of an experiment, and its digest by its path."""
+
+    meta: dict[str, str | None] = field(default_factory=dict)
+    files: dict[str, str] = field(default_factory=dict)
 
 
 def place_of(path: str) -> Place | None:
@@ -129,33 +93,24 @@ class FileStoreReader:
     def __init__(self, source: Source) -> None:
         self._source = source
         self._runs: dict[str, _Run] = {}
-        self._experiments: dict[str, dict[str, str | None]] = {}
-        self._files: dict[str, str] = {}
+        self._experiments: dict[str, _Experiment] = {}
         self._size = 0
         self._deleted = 0
         self._handed_on: set[str] = set()
         self._has_looked_ahead = False
         self._current: str | None = None
 
-    def take(self, member: Member) -> Iterator[RunLog | Quarantined]:
+    def add(self, member: Member) -> Iterator[RunLog | Quarantined]:
         """Keep a file until its run is whole; yields runs that are, when much is kept."""
         place = place_of(member.path)
         if place is None:
             return
         self._current = place.folder
-        if place.folder in self._handed_on:
-            message = "it lies apart from its run's other files, which are read already: sort the archive by path"
-            yield self._quarantined(member.path, Rule.DUPLICATE_FILE, message)
+        try:
+            self._keep(place, member)
+        except BrokenRule as error:
+            yield self._quarantined(member.path, error.rule, error.message)
             return
-        if place.kind == META:
-            refusal = self._take_meta(place.folder, member)
-            if refusal:
-                yield refusal
-        else:
-            run = self._runs.setdefault(place.folder, _Run())
-            _keep(run, place, member)
-            run.size += len(member.data) + _PER_FILE
-            self._size += len(member.data) + _PER_FILE
         if self._size > LARGEST_PENDING:
             self._look_ahead()
             yield from self.hand_on(place.folder)
@@ -168,9 +123,9 @@ class FileStoreReader:
             run = self._runs.pop(folder)
             self._size -= run.size
             self._handed_on.add(folder)
-            told = self._told(folder, run)
-            if told:
-                yield told
+            result = self._log(folder, run)
+            if result:
+                yield result
 
     def break_off(self) -> Iterator[RunLog | Quarantined]:
         """The runs that are whole, when the source broke: of the last one files may be missing."""
@@ -179,65 +134,87 @@ class FileStoreReader:
             message = "the source breaks off among the run's files: offer it whole"
             yield self._quarantined(self._current, Rule.MISSING_FILE, message)
 
-    def _take_meta(self, folder: str, member: Member) -> Quarantined | None:
+    def _keep(self, place: Place, member: Member) -> None:
+        """Keep a file; of a tag that is personal only that it was there. Raises BrokenRule."""
+        if place.folder in self._handed_on:
+            message = "it lies apart from its run's other files, which are read already: sort the archive by path"
+            raise BrokenRule(Rule.DUPLICATE_FILE, message)
+        if place.kind == META:
+            self._keep_meta(place.folder, member)
+            return
+        run = self._grown(place.folder, len(member.data) + _PER_FILE)
+        if place.kind == _TAGS and not is_kept_tag(place.name):
+            run.tags[place.name] = ""
+            return
+        run.files[member.path] = hashlib.sha256(member.data).hexdigest()
+        if place.kind == _METRICS:
+            run.metrics[place.name] = member.data
+        elif len(member.data) > LARGEST_TEXT:
+            run.long_texts += 1
+        else:
+            texts = run.params if place.kind == _PARAMS else run.tags
+            texts[place.name] = member.data.decode("utf-8", "backslashreplace")
+
+    def _keep_meta(self, folder: str, member: Member) -> None:
         """Keep the meta.yaml of a run or an experiment; a logged model has one too."""
         try:
             meta = flat_yaml(member.data)
         except ValueError as error:
             message = f"the YAML can't be read ({error}): restore the file, or remove the run"
-            return self._quarantined(member.path, Rule.UNREADABLE_LOG, message)
+            raise BrokenRule(Rule.UNREADABLE_LOG, message) from None
+        sha256 = hashlib.sha256(member.data).hexdigest()
         if meta.get("model_id"):
-            return None
+            return
         if meta.get("run_id") or meta.get("run_uuid"):
-            run = self._runs.setdefault(folder, _Run())
+            run = self._grown(folder, _PER_FILE)
             run.meta = meta
-            run.files[member.path] = hashlib.sha256(member.data).hexdigest()
-            run.size += _PER_FILE
-            self._size += _PER_FILE
+            run.files[member.path] = sha256
         elif meta.get("experiment_id"):
-            self._experiments[folder] = meta
-            self._files[folder] = hashlib.sha256(member.data).hexdigest()
-        return None
+            self._experiments[folder] = _Experiment(meta, {member.path: sha256})
+
+    def _grown(self, folder: str, size: int) -> _Run:
+        """The run of a folder, of which so many more bytes are kept."""
+        run = self._runs.setdefault(folder, _Run())
+        run.size += size
+        self._size += size
+        return run
 
     def _look_ahead(self) -> None:
         """Read the experiments' meta.yaml ahead: sorted by path they come after all of their runs."""
         if self._has_looked_ahead:
             return
         self._has_looked_ahead = True
-        try:
+        with suppress(SourceBroken):
             for member in self._source.members(_may_be_of_an_experiment):
                 if isinstance(member, Member):
-                    self._take_meta(member.path.rpartition("/")[0], member)
-        except SourceBroken:
-            return
+                    with suppress(BrokenRule):
+                        self._keep_meta(member.path.rpartition("/")[0], member)
 
-    def _told(self, folder: str, run: _Run) -> RunLog | Quarantined | None:
+    def _log(self, folder: str, run: _Run) -> RunLog | Quarantined | None:
         """The run of a folder; None if it is deleted, or no run's."""
-        above = folder.rpartition("/")[0]
-        experiment = self._experiments.get(above, {})
+        experiment = self._experiments.get(folder.rpartition("/")[0], _Experiment())
         if run.meta is None:
             if folder in self._experiments or not run.metrics:
                 return None
             message = f"{META} is missing, or unreadable: without it the folder is no run of MLflow"
             return self._quarantined(f"{folder}/{META}", Rule.MISSING_FILE, message)
-        if "deleted" in (run.meta.get("lifecycle_stage"), experiment.get("lifecycle_stage")):
+        if "deleted" in (run.meta.get("lifecycle_stage"), experiment.meta.get("lifecycle_stage")):
             self._deleted += 1
             return None
-        experiment_id = run.meta.get("experiment_id") or experiment.get("experiment_id")
-        told = Told(folder or ".", run.meta, experiment.get("name"), experiment_id, run.params, run.tags)
+        experiment_id = run.meta.get("experiment_id") or experiment.meta.get("experiment_id")
+        name = experiment.meta.get("name")
+        stored = StoredRun(folder or ".", run.meta, name, experiment_id, run.params, run.tags)
         names = sorted(run.metrics)
-        files = parse_metric_files([run.metrics[name] for name in names], told.remarks)
-        for name, file in zip(names, files, strict=True):
-            if len(file.values):
-                told.add(name, (file.steps, file.milliseconds, file.values), file.no_step)
-        if not told.rows:
+        metrics = parse_metric_files([run.metrics[name] for name in names], stored.remarks)
+        for name, metric in zip(names, metrics, strict=True):
+            if len(metric.values):
+                stored.add(name, metric)
+        if not stored.rows:
             return self._without_values(folder, run)
-        told.remarks[DELETED] += self._deleted
-        told.remarks[_LONG] += run.long_texts
+        stored.remarks[DELETED] += self._deleted
+        stored.remarks[_LONG] += run.long_texts
         self._deleted = 0
-        if above in self._files:
-            run.files[f"{above}/{META}".lstrip("/")] = self._files[above]
-        return told.log(dict(sorted(run.files.items())))
+        return stored.log(dict(sorted((run.files | experiment.files).items())))
 
     def _without_values(self, folder: str, run: _Run) -> Quarantined:
         filled = next((name for name in sorted(run.metrics) if run.metrics[name]), None)
@@ -250,21 +227,27 @@ class FileStoreReader:
         return Quarantined(self._source.name, path.lstrip("/"), rule, message, line)
 
 
-def _keep(run: _Run, place: Place, member: Member) -> None:
-    """Keep a metric, a param or a tag; of a tag that is personal only that it was there."""
-    if place.kind == _TAGS and not is_kept_tag(place.name):
-        run.tags[place.name] = ""
-        return
-    run.files[member.path] = hashlib.sha256(member.data).hexdigest()
-    if place.kind == _METRICS:
-        run.metrics[place.name] = member.data
-    elif len(member.data) > LARGEST_TEXT:
-        run.long_texts += 1
-    else:
-        texts = run.params if place.kind == _PARAMS else run.tags
-        texts[place.name] = member.data.decode("utf-8", "backslashreplace")
-
-
 def _may_be_of_an_experiment(path: str) -> bool:
     folder, _, name = path.rpartition("/")
     return name == META and not _RUN_ID.fullmatch(folder.rpartition("/")[2])
+
+
+def flat_yaml(data: bytes) -> dict[str, str | None]:
+    """The scalars of a YAML mapping as text, what is nested left out; raises ValueError."""
+    if len(data) > LARGEST_META:
+        raise ValueError(f"it has {len(data):,} bytes, at most {LARGEST_META:,} are read")
+    try:
+        document = read_yaml(data, _text, 1)
+    except yaml.YAMLError as error:
+        raise ValueError(" ".join(str(error).split())) from None
+    except UnicodeDecodeError as error:
+        raise ValueError(f"it is no UTF-8: {error.reason}") from None
+    if not isinstance(document, dict | None):
+        raise ValueError("it is no mapping")
+    return document or {}
+
+
+def _text(event: yaml.Event) -> str | None:
+    if not isinstance(event, yaml.ScalarEvent) or (not event.style and event.value in _NO_VALUE):
+        return None
+    return str(event.value)

@@ -9,15 +9,13 @@ from __future__ import annotations
 import re
 from collections import Counter
 from collections.abc import Sequence
-from dataclasses import dataclass
-from itertools import accumulate
+from itertools import accumulate, pairwise
 
 import numpy as np
 import pyarrow as pa
 import pyarrow.csv as pa_csv
 
-from losslake_ingest.mlflow_stores.run import as_floats
-from losslake_schema.reached import Flags, Floats
+from losslake_ingest.mlflow_stores.run import Metric, as_floats
 
 CUT = "last line of a metric file left out: it has no end"
 NOT_A_VALUE = "line of a metric file left out: it is not `timestamp value step`"
@@ -34,31 +32,18 @@ _CONVERT = pa_csv.ConvertOptions(
 )
 
 
-@dataclass(frozen=True)
-class MetricFile:
-    """The values of a metric file, in its order; no_step flags those without a step, None if all have one."""
-
-    steps: Floats
-    milliseconds: Floats
-    values: Floats
-    no_step: Flags | None = None
-
-
-def parse_metric_files(files: Sequence[bytes], remarks: Counter[str]) -> list[MetricFile]:
+def parse_metric_files(files: Sequence[bytes], remarks: Counter[str]) -> list[Metric]:
     """What each of the files holds; what is no value is left out and counted in the remarks."""
     if sum(map(len, files)) > _SMALL and all(data.endswith(b"\n") for data in files):
-        together = _parse_whole(b"".join(files))
-        if together is not None:
+        whole = _parse_whole(b"".join(files))
+        if whole is not None:
             ends = list(accumulate(data.count(b"\n") for data in files))
-            return [_part(together, start, end) for start, end in zip([0, *ends], ends, strict=False)]
+            places = [slice(start, end) for start, end in pairwise([0, *ends])]
+            return [Metric(whole.steps[at], whole.milliseconds[at], whole.values[at]) for at in places]
     return [_parse_file(data, remarks) for data in files]
 
 
-def _part(file: MetricFile, start: int, end: int) -> MetricFile:
-    return MetricFile(file.steps[start:end], file.milliseconds[start:end], file.values[start:end])
-
-
-def _parse_file(data: bytes, remarks: Counter[str]) -> MetricFile:
+def _parse_file(data: bytes, remarks: Counter[str]) -> Metric:
     whole, end, rest = data.rpartition(b"\n")
     if rest:
         remarks[CUT] += 1
@@ -66,7 +51,7 @@ def _parse_file(data: bytes, remarks: Counter[str]) -> MetricFile:
     return parsed or _parse_lines(whole.split(b"\n") if end else [], remarks)
 
 
-def _parse_whole(text: bytes) -> MetricFile | None:
+def _parse_whole(text: bytes) -> Metric | None:
     """The values of lines that all have three columns; None if any has not."""
     if text.translate(None, _WRITTEN):
         return None
@@ -77,15 +62,12 @@ def _parse_whole(text: bytes) -> MetricFile | None:
     if table.num_rows != text.count(b"\n"):
         return None
     stamps, values, steps = (column.to_numpy() for column in table.columns)
-    return MetricFile(as_floats(steps), as_floats(stamps), as_floats(values))
+    return Metric(as_floats(steps), as_floats(stamps), as_floats(values))
 
 
-def _parse_lines(lines: Sequence[bytes], remarks: Counter[str]) -> MetricFile:
+def _parse_lines(lines: Sequence[bytes], remarks: Counter[str]) -> Metric:
     """The values of lines of which some are odd."""
-    steps: list[int] = []
-    stamps: list[int] = []
-    values: list[float] = []
-    no_step: list[bool] = []
+    rows: list[tuple[int, int, float, bool]] = []
     for line in lines:
         parts = line.strip().split(b" ")
         value = _number(parts[1]) if len(parts) in (2, 3) or len(parts) > 4 else None
@@ -95,12 +77,9 @@ def _parse_lines(lines: Sequence[bytes], remarks: Counter[str]) -> MetricFile:
             continue
         remarks[NO_STEP] += len(parts) == 2
         remarks[DATA_SET] += len(parts) > 3
-        steps.append(int(step))
-        stamps.append(int(parts[0]))
-        values.append(value)
-        no_step.append(len(parts) == 2)
-    flags = np.array(no_step, np.bool_)
-    return MetricFile(as_floats(steps), as_floats(stamps), as_floats(values), flags if flags.any() else None)
+        rows.append((int(step), int(parts[0]), value, len(parts) == 2))
+    steps, stamps, values, no_step = zip(*rows, strict=True) if rows else [()] * 4
+    return Metric(as_floats(steps), as_floats(stamps), as_floats(values), np.array(no_step) if any(no_step) else None)
 
 
 def _number(text: bytes) -> float | None:

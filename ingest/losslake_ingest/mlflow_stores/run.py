@@ -4,8 +4,9 @@ from __future__ import annotations
 
 import re
 from collections import Counter
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from dataclasses import dataclass, field
+from typing import NamedTuple
 
 import numpy as np
 import numpy.typing as npt
@@ -26,6 +27,13 @@ _PRIVATE_TAGS = {
     "mlflow.docker.": _CODE,
     "mlflow.databricks.": _CODE,
 }
+_PRIVATE_FACTS = {
+    "user_id": _USER,
+    "source_name": _CODE,
+    "entry_point_name": _CODE,
+    "source_version": _CODE,
+    "artifact_uri": _PLACES,
+}
 # mlflow/protos/service.proto, enum RunStatus.
 _STATUSES = {"1": "RUNNING", "2": "SCHEDULED", "3": "FINISHED", "4": "FAILED", "5": "KILLED"}
 _INTEGER = re.compile(r"-?(0|[1-9][0-9]{0,17})")
@@ -34,9 +42,18 @@ _AXIS_NAME = "metric with the name of an axis left out"
 _FIELD_TWICE = "param or tag passed over as a field, which has another meaning already"
 
 
+class Metric(NamedTuple):
+    """The values of a metric in the order logged; no_step flags those without a step, None if all have one."""
+
+    steps: Floats
+    milliseconds: Floats
+    values: Floats
+    no_step: Flags | None = None
+
+
 @dataclass
-class Told:
-    """A run as a store tells it, before any of it is interpreted or left out.
+class StoredRun:
+    """A run as a store holds it, before any of it is interpreted or left out.
 
     facts: by the names of meta.yaml. Its tags may lack the values of those that are MLflow's own.
     """
@@ -54,43 +71,38 @@ class Told:
         """The run's log, without what is personal or about the machine."""
         tags = {key: value for key, value in self.tags.items() if not key.startswith(_OWN_TAG)}
         params = {name: number_or_text(text) for name, text in self.params.items()}
-        own: dict[str, str | None] = {
+        names: dict[str, str | None] = {
             "run_id": self.facts.get("run_id") or self.facts.get("run_uuid"),
             "run_name": self.facts.get("run_name") or self.facts.get("name") or self.tags.get(_RUN_NAME),
             "experiment": self.experiment,
             "experiment_id": self.experiment_id,
         }
-        facts: dict[str, Scalar] = {name: value for name, value in own.items() if value}
+        facts: dict[str, Scalar] = {name: value for name, value in names.items() if value}
         self.remarks[_FIELD_TWICE] += len(facts.keys() & (tags.keys() | params.keys())) + len(tags.keys() & params)
+        status, started = self.facts.get("status"), self.facts.get("start_time")
         return RunLog(
             run=self.run,
             files=files,
             rows=self.rows,
             fields={**tags, **params, **facts},
             parameters=params,
-            status=_status(self.facts.get("status")),
-            started_at=_seconds(self.facts.get("start_time")),
+            status=_STATUSES.get(status, status) if status else None,
+            started_at=int(started) / 1000 if started and _INTEGER.fullmatch(started) else None,
             private=self._private(),
             remarks={sentence: count for sentence, count in self.remarks.items() if count},
         )
 
-    def add(self, metric: str, columns: Sequence[Floats], step_missing: Flags | None = None) -> None:
-        """The values of a metric: steps, timestamps in milliseconds, values."""
-        if metric in AXES:
+    def add(self, name: str, metric: Metric) -> None:
+        """Add the values of a metric."""
+        if name in AXES:
             self.remarks[_AXIS_NAME] += 1
             return
-        steps, milliseconds, values = columns
-        missing = {} if step_missing is None else {"step": step_missing}
-        self.rows.append(LoggedRows({"step": steps, "timestamp": milliseconds / 1000, metric: values}, missing))
+        columns = {"step": metric.steps, "timestamp": metric.milliseconds / 1000, name: metric.values}
+        self.rows.append(LoggedRows(columns, {} if metric.no_step is None else {"step": metric.no_step}))
 
     def _private(self) -> list[str]:
         kinds = {private_kind(key) for key in self.tags}
-        if self.facts.get("user_id"):
-            kinds.add(_USER)
-        if any(self.facts.get(name) for name in ("source_name", "entry_point_name", "source_version")):
-            kinds.add(_CODE)
-        if self.facts.get("artifact_uri"):
-            kinds.add(_PLACES)
+        kinds |= {kind for name, kind in _PRIVATE_FACTS.items() if self.facts.get(name)}
         return sorted(kind for kind in kinds if kind)
 
 
@@ -116,11 +128,3 @@ def number_or_text(text: str) -> Scalar:
 def as_floats(numbers: npt.ArrayLike) -> Floats:
     """The numbers as float64."""
     return np.asarray(numbers, np.float64)
-
-
-def _status(word: str | None) -> str | None:
-    return _STATUSES.get(word, word) if word else None
-
-
-def _seconds(milliseconds: str | None) -> float | None:
-    return int(milliseconds) / 1000 if milliseconds and _INTEGER.fullmatch(milliseconds) else None

@@ -1,11 +1,9 @@
-"""MLflow's SQL store: the tables `experiments`, `runs`, `metrics`, `params` and `tags`.
+"""MLflow's SQL store: the tables `experiments`, `runs`, `metrics`, `params` and `tags` of any database.
 
-Everything comes ordered by run, as one stream per table, so that one run is in memory at a time.
-Source: mlflow/store/tracking/dbmodels/models.py; for NaN and infinities `sanitize_metric_value` in sqlalchemy_store.py.
-
-MLflow's SQL store in an SQLite file, read from its bytes: no file is opened, and no work is unbounded.
-
-Source: SQLite, "Defense Against The Dark Arts" (sqlite.org/security.html).
+Everything comes ordered by run, as one stream per table, so that one run is in memory at a time. An SQLite file is read
+from its bytes: no file is opened, and no work is unbounded.
+Sources: mlflow/store/tracking/dbmodels/models.py; for NaN and infinities `sanitize_metric_value` in
+sqlalchemy_store.py; SQLite, "Defense Against The Dark Arts" (sqlite.org/security.html).
 """
 
 from __future__ import annotations
@@ -23,12 +21,11 @@ from typing import Any
 
 import numpy as np
 
-from losslake_ingest.mlflow_stores.run import DELETED, Told, as_floats
+from losslake_ingest.mlflow_stores.run import DELETED, Metric, StoredRun, as_floats
 from losslake_ingest.report import Quarantined
 from losslake_ingest.rules import Rule
-from losslake_ingest.run_log import LoggedRows, RunLog
+from losslake_ingest.run_log import RunLog
 from losslake_ingest.sources.member import Member
-from losslake_schema.reached import Floats
 
 TABLES = frozenset({"experiments", "runs", "metrics", "params", "tags"})
 Row = Sequence[Any]
@@ -37,6 +34,17 @@ INFINITE = 1.7976931348623157e308
 _INFINITIES = "largest float64 read as infinity, for which an SQL store of MLflow writes it"
 _NOT_A_NUMBER = "value of a metric left out: it, its step or its time is no number"
 _NUMBERS = {int, float, bool}
+MAGIC = b"SQLite format 3\0"
+SUFFIXES = (".db", ".sqlite", ".sqlite3")
+_CHUNK = 1024
+_LONGEST_CELL = 2**18
+_LEAST_ROW = 8
+_OPERATIONS_PER_CALL = 100_000
+_OPERATIONS_PER_BYTE = 10
+_LEAST_OPERATIONS = 10_000_000
+_FUNCTIONS = ("coalesce", "count", "like")
+_LOG_MODE = slice(18, 20)
+_WRITTEN_AHEAD = "database with a write-ahead log: what it had not yet taken over is not in its file"
 
 
 def statement(name: str) -> str:
@@ -57,16 +65,16 @@ def read_tables(
     for rows in stream(statement("runs")):
         for row in rows:
             run_id = row[0]
-            told = _told(path, row)
-            told.params = _texts(params.of(run_id))
-            told.tags |= _texts(tags.of(run_id))
-            _add_metrics(told, metrics.of(run_id))
-            if not told.rows:
-                yield Quarantined(source, told.run, Rule.NO_MEASUREMENTS, "the run has no metrics")
+            stored = _stored_run(path, row)
+            stored.params = _texts(params.of(run_id))
+            stored.tags |= _texts(tags.of(run_id))
+            _add_metrics(stored, metrics.of(run_id))
+            if not stored.rows:
+                yield Quarantined(source, stored.run, Rule.NO_MEASUREMENTS, "the run has no metrics")
                 continue
-            told.remarks.update({DELETED: deleted, **remarks})
+            stored.remarks.update({DELETED: deleted, **remarks})
             deleted = 0
-            log = told.log({})
+            log = stored.log({})
             yield replace(log, files={path: sha256 or _digest(log)})
     if not (metrics.is_used_up and params.is_used_up and tags.is_used_up):
         message = "some metrics, params or tags come in another order than the runs they belong to, and are left out"
@@ -91,7 +99,7 @@ class _Side:
             self._next = next(self._groups, None)
 
 
-def _told(path: str, row: Row) -> Told:
+def _stored_run(path: str, row: Row) -> StoredRun:
     run_id, name, status, start, experiment_id, experiment, has_user, has_code, has_paths = row
     facts = {
         "run_id": _text(run_id),
@@ -102,27 +110,27 @@ def _told(path: str, row: Row) -> Told:
         "source_name": "left out" if has_code else None,
         "artifact_uri": "left out" if has_paths else None,
     }
-    return Told(f"{path}#{_text(run_id)}", facts, _text(experiment), _text(experiment_id))
+    return StoredRun(f"{path}#{_text(run_id)}", facts, _text(experiment), _text(experiment_id))
 
 
 def _texts(groups: Iterator[list[Row]]) -> dict[str, str]:
     return {_text(key) or "": _text(value) or "" for rows in groups for _, key, value in rows}
 
 
-def _add_metrics(told: Told, groups: Iterator[list[Row]]) -> None:
+def _add_metrics(stored: StoredRun, groups: Iterator[list[Row]]) -> None:
     """The metrics of a run, each with its rows in order."""
-    parts: dict[str, list[list[Floats]]] = {}
+    parts: dict[str, list[Metric]] = {}
     for rows in groups:
         for key, group in groupby(rows, key=itemgetter(1)):
-            parts.setdefault(_text(key) or "", []).append(_columns(list(group), told.remarks))
+            parts.setdefault(_text(key) or "", []).append(_metric(list(group), stored.remarks))
     for name, pieces in parts.items():
-        columns = [np.concatenate(column) for column in zip(*pieces, strict=True)]
-        if len(columns[0]):
-            told.add(name, columns)
+        metric = Metric(*(np.concatenate([piece[at] for piece in pieces]) for at in range(3)))
+        if len(metric.values):
+            stored.add(name, metric)
 
 
-def _columns(rows: list[Row], remarks: Counter[str]) -> list[Floats]:
-    """Steps, timestamps in milliseconds, and values as they were logged."""
+def _metric(rows: list[Row], remarks: Counter[str]) -> Metric:
+    """Values as they were logged."""
     columns = list(zip(*rows, strict=True))[2:]
     if any(not set(map(type, column)) <= _NUMBERS for column in columns):
         whole = [row for row in rows if all(type(cell) in _NUMBERS for cell in row[2:])]
@@ -133,7 +141,7 @@ def _columns(rows: list[Row], remarks: Counter[str]) -> list[Floats]:
     if infinite.any():
         remarks[_INFINITIES] += int(infinite.sum())
         values = np.where(infinite, np.copysign(np.inf, values), values)
-    return [steps, milliseconds, np.where(is_nan != 0, np.nan, values)]
+    return Metric(steps, milliseconds, np.where(is_nan != 0, np.nan, values))
 
 
 def _text(value: object) -> str | None:
@@ -146,28 +154,10 @@ def _digest(log: RunLog) -> str:
     """What tells whether a run has changed, where there is no file to take the sha256 of."""
     said = (sorted(log.fields.items()), sorted(log.parameters.items()), log.status, log.started_at)
     digest = hashlib.sha256(repr(said).encode("utf-8", "backslashreplace"))
-    for rows in log.rows:
-        _update(digest, rows)
-    return digest.hexdigest()
-
-
-def _update(digest: Any, rows: LoggedRows) -> None:
-    for name, column in rows.columns.items():
+    for name, column in (item for rows in log.rows for item in rows.columns.items()):
         digest.update(f"\0{len(name)} {name} {len(column)} ".encode("utf-8", "backslashreplace"))
         digest.update(column.tobytes())
-
-
-MAGIC = b"SQLite format 3\0"
-SUFFIXES = (".db", ".sqlite", ".sqlite3")
-_CHUNK = 1024
-_LONGEST_CELL = 2**18
-_LEAST_ROW = 8
-_OPERATIONS_PER_CALL = 100_000
-_OPERATIONS_PER_BYTE = 10
-_LEAST_OPERATIONS = 10_000_000
-_FUNCTIONS = ("coalesce", "count", "like")
-_LOG_MODE = slice(18, 20)
-_WRITTEN_AHEAD = "database with a write-ahead log: what it had not yet taken over is not in its file"
+    return digest.hexdigest()
 
 
 class _TooMuch(Exception):
@@ -185,8 +175,8 @@ def read_sqlite(source: str, member: Member) -> Iterator[RunLog | Quarantined]:
                 return
             sha256 = hashlib.sha256(member.data).hexdigest()
             remarks = {_WRITTEN_AHEAD: 1} if member.data[_LOG_MODE] == b"\2\2" else {}
-            stream = _Rows(connection, len(member.data) // _LEAST_ROW)
-            yield from read_tables(source, member.path, stream.of, sha256, remarks)
+            stream = _stream(connection, len(member.data) // _LEAST_ROW)
+            yield from read_tables(source, member.path, stream, sha256, remarks)
     except (sqlite3.Error, ValueError, OverflowError, MemoryError, _TooMuch) as error:
         reason = " ".join(str(error).split())
         message = f"the SQLite database is damaged, or not as MLflow makes it ({reason}): try `mlflow db upgrade`"
@@ -225,21 +215,21 @@ def _authorize(action: int, _first: str | None, second: str | None, _database: s
 
 
 def _tables(connection: sqlite3.Connection) -> set[str]:
-    found = connection.execute(statement("tables")).fetchmany(_CHUNK)
-    return {name.decode("utf-8", "replace") for (name,) in found if isinstance(name, bytes)}
+    names = connection.execute(statement("tables")).fetchmany(_CHUNK)
+    return {name.decode("utf-8", "replace") for (name,) in names if isinstance(name, bytes)}
 
 
-class _Rows:
-    """Rows in chunks, no more of them than a file of its size can hold."""
+def _stream(connection: sqlite3.Connection, most: int) -> Stream:
+    """Streams the rows of statements in chunks, no more of them than a file of its size can hold."""
+    left = most
 
-    def __init__(self, connection: sqlite3.Connection, most: int) -> None:
-        self._connection = connection
-        self._left = most
-
-    def of(self, query: str) -> Iterator[Sequence[Row]]:
-        cursor = self._connection.execute(query)
+    def rows_of(query: str) -> Iterator[Sequence[Row]]:
+        nonlocal left
+        cursor = connection.execute(query)
         while rows := cursor.fetchmany(_CHUNK):
-            self._left -= len(rows)
-            if self._left < 0:
+            left -= len(rows)
+            if left < 0:
                 raise _TooMuch("it yields more rows than its size explains")
             yield rows
+
+    return rows_of
