@@ -1,4 +1,4 @@
-"""JSON and YAML of logs, which nobody vouches for: no nesting, alias, tag or number in them does any harm."""
+"""JSON, YAML and numbers in logs, which nobody vouches for: no nesting, alias, tag or number does any harm."""
 
 from __future__ import annotations
 
@@ -29,6 +29,14 @@ def read_python_json(text: bytes) -> Any:
     try:
         return json.loads(text) if len(text) <= LONGEST_JSON else None
     except (ValueError, RecursionError):
+        return None
+
+
+def read_number(text: bytes) -> float | None:
+    """The float64 that a text says, None if it says none; 1_000 is a number to Python alone."""
+    try:
+        return None if b"_" in text else float(text)
+    except ValueError:
         return None
 
 

@@ -9,6 +9,7 @@ import hashlib
 import json
 import math
 import re
+from collections import Counter
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
 from typing import Any
@@ -45,7 +46,7 @@ class AlgoPerf:
     defaults = defaults_of("algoperf")
 
     def detect(self, file: Glimpse) -> float:
-        if not _TRIAL.fullmatch(_folder_of(file.path).rpartition("/")[2]):
+        if not _is_of_trial(file.path):
             return 0.0
         if file.name in (ALL, EVALUATIONS) and STEP.encode() in file.start.partition(b"\n")[0]:
             return 1.0
@@ -57,20 +58,19 @@ class AlgoPerf:
         seen: set[str] = set()
         members = UntilBreak(source.members(_is_wanted))
         for member in members:
-            if trial is not None and _folder_of(member.path) != trial.folder:
+            folder, _, name = member.path.rpartition("/")
+            if trial is not None and folder != trial.folder:
                 yield trial.run(source.name)
                 trial = None
             if isinstance(member, Refused):
                 yield Quarantined(source.name, member.path, member.rule, member.message)
-                continue
-            folder = _folder_of(member.path)
-            if trial is None and folder in seen:
+            elif trial is None and folder in seen:
                 message = "its trial's other files lie elsewhere in the archive: sort the archive by path"
                 yield Quarantined(source.name, member.path, Rule.DUPLICATE_FILE, message)
-                continue
-            seen.add(folder)
-            trial = trial or _TrialFiles(folder)
-            trial.files[member.path.rpartition("/")[2]] = member.data
+            else:
+                seen.add(folder)
+                trial = trial or _TrialFiles(folder)
+                trial.files[name] = member.data
         if trial is not None:
             yield trial.run(source.name)
         members.tell()
@@ -87,11 +87,14 @@ class _TrialFiles:
         if ALL not in self.files and EVALUATIONS not in self.files:
             message = f"neither {ALL} nor {EVALUATIONS} is there: the trial was never evaluated"
             return Quarantined(source, self.folder, Rule.MISSING_FILE, message)
-        remarks: dict[str, int] = {}
-        try:
-            rows = self._rows(remarks)
-        except _BadFile as bad:
-            return Quarantined(source, f"{self.folder}/{bad.name}", bad.fault.rule, bad.fault.message, bad.fault.line)
+        remarks: Counter[str] = Counter()
+        tables: dict[str, LoggedRows] = {}
+        for name in (EVALUATIONS, ALL):
+            try:
+                if name in self.files:
+                    tables[name] = _table(self.files[name], remarks)
+            except BadTable as fault:
+                return Quarantined(source, f"{self.folder}/{name}", fault.rule, fault.message, fault.line)
         hyperparameters = self._json(_HYPERPARAMETERS, remarks)
         meta = {
             key.removeprefix("workload."): value
@@ -100,66 +103,54 @@ class _TrialFiles:
         }
         flags = {key: value for key, value in self._json(_FLAGS, remarks).items() if key in _FLAGS_KEPT}
         path = _FOLDER.fullmatch(self.folder)
-        named = {key: value for key, value in path.groupdict().items() if value} if path else {}
+        in_path = {key: value for key, value in path.groupdict().items() if value} if path else {}
         return RunLog(
             run=self.folder,
             files={f"{self.folder}/{name}": hashlib.sha256(data).hexdigest() for name, data in self.files.items()},
-            rows=rows,
-            fields={**hyperparameters, **meta, **named, **flags},
+            rows=_rows(tables, remarks),
+            fields={**hyperparameters, **meta, **in_path, **flags},
             parameters=hyperparameters,
             goals=_goals(meta),
-            remarks=remarks,
+            remarks=dict(remarks),
         )
 
-    def _rows(self, remarks: dict[str, int]) -> list[LoggedRows]:
-        """The curve; eval_measurements.csv has the last word on an evaluation that both files have.
-
-        A restarted harness rewrites measurements.csv through pandas, which costs the last digit of some values.
-        """
-        evaluations = self._table(EVALUATIONS, remarks)
-        everything = self._table(ALL, remarks)
-        if everything is None or evaluations is None or STEP not in evaluations.columns:
-            return [table for table in (everything, evaluations) if table is not None]
-        if SCORE not in everything.columns or STEP not in everything.columns:
-            return [everything, evaluations]
-        absent = everything.missing.get(SCORE)
-        is_evaluation = ~absent if absent is not None else np.ones(len(everything.columns[STEP]), np.bool_)
-        in_both = is_evaluation & np.isin(everything.columns[STEP], evaluations.columns[STEP])
-        only_there = int((is_evaluation & ~in_both).sum())
-        if only_there:
-            remarks[f"evaluation that only {ALL} has"] = only_there
-        return [_at(everything, ~in_both), evaluations]
-
-    def _table(self, name: str, remarks: dict[str, int]) -> LoggedRows | None:
-        if name not in self.files:
-            return None
-        try:
-            table = read_csv(self.files[name])
-        except Refusal as fault:
-            raise _BadFile(name, fault) from None
-        for sentence, count in table.remarks.items():
-            remarks[sentence] = remarks.get(sentence, 0) + count
-        columns = {name: numbers.values for name, numbers in table.numbers.items()}
-        missing = {name: numbers.missing for name, numbers in table.numbers.items() if numbers.missing is not None}
-        return LoggedRows(columns, missing)
-
-    def _json(self, name: re.Pattern[str], remarks: dict[str, int]) -> dict[str, Scalar]:
+    def _json(self, name: re.Pattern[str], remarks: Counter[str]) -> dict[str, Scalar]:
         """The scalars of the JSON files of that name, a later file's over an earlier one's."""
-        found: dict[str, Scalar] = {}
+        scalars: dict[str, Scalar] = {}
         for file in sorted(file for file in self.files if name.fullmatch(file)):
             document = _object(self.files[file])
             if document is None:
                 remarks["JSON file that can't be read passed over"] = 1
-                continue
-            found |= {key: value for key, value in document.items() if isinstance(value, (str, int, float, bool))}
-        return found
+            else:
+                scalars |= {key: value for key, value in document.items() if isinstance(value, Scalar)}
+        return scalars
 
 
-class _BadFile(Exception):
-    def __init__(self, name: str, fault: Refusal) -> None:
-        super().__init__(name)
-        self.name = name
-        self.fault = fault
+def _table(data: bytes, remarks: Counter[str]) -> LoggedRows:
+    """The numbers of a CSV; raises BadTable."""
+    table = read_csv(data)
+    remarks.update(table.remarks)
+    columns = {name: numbers.values for name, numbers in table.numbers.items()}
+    missing = {name: numbers.missing for name, numbers in table.numbers.items() if numbers.missing is not None}
+    return LoggedRows(columns, missing)
+
+
+def _rows(tables: Mapping[str, LoggedRows], remarks: Counter[str]) -> list[LoggedRows]:
+    """The curve; eval_measurements.csv has the last word on an evaluation that both files have.
+
+    A restarted harness rewrites measurements.csv through pandas, which costs the last digit of some values.
+    """
+    both = [tables[name] for name in (ALL, EVALUATIONS) if name in tables]
+    if len(both) < 2 or SCORE not in both[0].columns or any(STEP not in table.columns for table in both):
+        return both
+    everything, evaluations = both
+    steps = everything.columns[STEP]
+    is_evaluation = ~everything.missing.get(SCORE, np.zeros(len(steps), np.bool_))
+    in_both = is_evaluation & np.isin(steps, evaluations.columns[STEP])
+    only_there = int((is_evaluation & ~in_both).sum())
+    if only_there:
+        remarks[f"evaluation that only {ALL} has"] = only_there
+    return [_at(everything, ~in_both), evaluations]
 
 
 def _at(rows: LoggedRows, kept: Flags) -> LoggedRows:
@@ -190,15 +181,14 @@ def _object(data: bytes) -> dict[str, Any] | None:
     return document if isinstance(document, dict) else None
 
 
-def _folder_of(path: str) -> str:
-    return path.rpartition("/")[0]
+def _is_of_trial(path: str) -> bool:
+    return _TRIAL.fullmatch(path.rpartition("/")[0].rpartition("/")[2]) is not None
 
 
 def _is_wanted(path: str) -> bool:
-    folder, _, name = path.rpartition("/")
-    if not _TRIAL.fullmatch(folder.rpartition("/")[2]):
-        return False
-    return name in (ALL, EVALUATIONS) or any(p.fullmatch(name) for p in (_HYPERPARAMETERS, _META, _FLAGS))
+    name = path.rpartition("/")[2]
+    is_json = any(pattern.fullmatch(name) for pattern in (_HYPERPARAMETERS, _META, _FLAGS))
+    return _is_of_trial(path) and (is_json or name in (ALL, EVALUATIONS))
 
 
 FORMAT = AlgoPerf()

@@ -12,6 +12,7 @@ from collections.abc import Iterator
 
 import numpy as np
 
+from losslake_ingest.documents import read_number
 from losslake_ingest.formats.format import Glimpse, defaults_of
 from losslake_ingest.mapping.mapping import LogMapping
 from losslake_ingest.report import Quarantined
@@ -55,7 +56,7 @@ def _run(member: Member, source: str) -> RunLog | Quarantined:
         n_lines += 1
         step = float(line[1])
         for key, text in _PAIR.findall(line[2]):
-            value = _number(text)
+            value = read_number(text)
             if value is None:
                 n_bad += 1
                 continue
@@ -70,13 +71,6 @@ def _run(member: Member, source: str) -> RunLog | Quarantined:
     remarks = {"line that is no 's:STEP key:value' passed over": others, "value that is no number left out": n_bad}
     rows = [LoggedRows({STEP: np.frombuffer(steps[key]), key.decode(): np.frombuffer(values[key])}) for key in steps]
     return RunLog(member.path, {member.path: sha256}, rows, remarks={what: n for what, n in remarks.items() if n})
-
-
-def _number(text: bytes) -> float | None:
-    try:
-        return float(text) if b"_" not in text else None  # 1_000 is a number to Python alone
-    except ValueError:
-        return None
 
 
 FORMAT = LlmC()

@@ -1,120 +1,38 @@
 """MLPerf training results: `:::MLPv0.5.0`, `:::MLL` and `:::MLLOG` lines among whatever else a job printed.
 
-Source: MLCommons, "MLPerf logging rules"; the three dialects as found in training_results_v0.5 to v5.1.
-
-One line of an MLPerf log, in any of its three dialects.
+Source: MLCommons, "MLPerf logging rules"; the three dialects as they occur in training_results_v0.5 to v5.1.
 """
 
 from __future__ import annotations
 
 import hashlib
-import json
 import math
 import re
 from array import array
+from collections import Counter
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
-import orjson
 
+from losslake_ingest.documents import read_json
 from losslake_ingest.formats.format import Glimpse, defaults_of
 from losslake_ingest.mapping.mapping import LogMapping
 from losslake_ingest.report import Quarantined
-from losslake_ingest.rules import Rule
+from losslake_ingest.rules import BrokenRule, Rule
 from losslake_ingest.run_log import LoggedGoal, LoggedRows, RunLog, Scalar
 from losslake_ingest.sources.member import Member, Refused, Source
-from losslake_schema.reached import Flags, Floats
+from losslake_schema.reached import Floats
 
 LONGEST_LINE = 1 << 20
 LATEST = 1e15
 _MARKED_LINE = re.compile(rb":::(MLPv0\.5\.0|MLLOG|MLL)\b([^\r\n]*)")
 # `:::MLL <seconds> <key>: {json}`, and `:::MLPv0.5.0 <benchmark> <seconds> (<file>:<line>) <key>[: <json>]`
 _OLD = re.compile(rb"\s+(?:([\w-]+)\s+)?([0-9.]+)\s+(?:\([^)]*\)\s+)?([\w.\-]+)(?::\s*(.*))?$", re.DOTALL)
-
-
-@dataclass(frozen=True)
-class LogLine:
-    """A key and what is logged with it; time: Unix seconds, NaN where none is given."""
-
-    key: str
-    value: Any
-    metadata: Mapping[str, Any]
-    time: float
-
-
-def lines_of(data: bytes) -> Iterator[LogLine | None]:
-    """The MLPerf lines of a log, None for one that can't be read; text before a marker is other output."""
-    for match in _MARKED_LINE.finditer(data):
-        dialect, rest = match.groups()
-        if len(rest) > LONGEST_LINE:
-            yield None
-        elif dialect == b"MLLOG":
-            yield _new(rest)
-        else:
-            yield _old(rest, is_first=dialect != b"MLL")
-
-
-def _new(rest: bytes) -> LogLine | None:
-    document = _json(rest)
-    if not isinstance(document, dict) or not isinstance(document.get("key"), str):
-        return None
-    return LogLine(
-        document["key"], document.get("value"), _object(document.get("metadata")), _seconds(document.get("time_ms"))
-    )
-
-
-def _seconds(milliseconds: object) -> float:
-    if not isinstance(milliseconds, (int, float)) or abs(milliseconds) > LATEST:
-        return math.nan
-    return milliseconds / 1000.0
-
-
-def _old(rest: bytes, is_first: bool) -> LogLine | None:
-    match = _OLD.match(rest)
-    if match is None:
-        return None
-    benchmark, seconds, key, text = match.groups()
-    try:
-        time = float(seconds)
-    except ValueError:
-        return None
-    document = _json(text.strip()) if text and text.strip() else None
-    if is_first:
-        return _first_line(key.decode(), document, text, time)
-    if not isinstance(document, dict) or benchmark is not None:
-        return None
-    return LogLine(key.decode(), document.get("value"), _object(document.get("metadata")), time)
-
-
-def _first_line(key: str, document: Any, text: bytes | None, time: float) -> LogLine:
-    """The dialect of v0.5: the value stands alone, or as `{"epoch": …, "value": …}`."""
-    if isinstance(document, dict) and "value" in document:
-        metadata = {"epoch_num": document["epoch"]} if "epoch" in document else {}
-        return LogLine(key, document["value"], metadata, time)
-    if document is None and text:
-        document = text.decode("utf-8", "replace").strip().strip('"')
-    return LogLine(key, document, {}, time)
-
-
-def _json(text: bytes) -> Any:
-    """The JSON value of a text, None if it is none; Python's reader knows NaN, which orjson doesn't."""
-    try:
-        return orjson.loads(text)
-    except orjson.JSONDecodeError:
-        try:
-            return json.loads(text)
-        except (ValueError, RecursionError):
-            return None
-
-
-def _object(value: object) -> Mapping[str, Any]:
-    return value if isinstance(value, dict) else {}
-
-
 AXES = ("epoch_num", "samples_count", "step")
 TIME = "time"
+_PLACES = (TIME, *AXES)
 MOST_EPOCHS = 10_000
 MOST_COLUMNS = 1_000
 LONGEST_FACT = 1_000
@@ -149,54 +67,23 @@ class Mllog:
                 yield _run(member, source.name, mapping)
 
 
-@dataclass
-class _Column:
-    """The values of one key in the order logged, each with its time and its place on every axis (NaN where none)."""
-
-    entries: array[float] = field(default_factory=lambda: array("d"))
-
-    def add(self, value: float, line: LogLine) -> None:
-        places = line.metadata
-        self.entries.append(value)
-        self.entries.append(line.time)
-        for axis in AXES:
-            self.entries.append(_number(places[axis]) if axis in places else math.nan)
-
-    def axis(self, name: str) -> Floats:
-        column: Floats = self.table()[2 + AXES.index(name)]
-        return column
-
-    def table(self) -> Floats:
-        """A row each for the values, the times and every axis."""
-        table: Floats = np.frombuffer(self.entries).reshape(-1, 2 + len(AXES)).T.copy()
-        return table
-
-    def rows(self, name: str) -> LoggedRows:
-        table = self.table()
-        columns: dict[str, Floats] = {name: table[0]}
-        missing: dict[str, Flags] = {}
-        for axis, positions in zip((TIME, *AXES), table[1:], strict=True):
-            absent = np.isnan(positions)
-            if not absent.all():
-                columns[axis] = positions
-                if absent.any():
-                    missing[axis] = absent
-        return LoggedRows(columns, missing)
-
-
 class _Log:
-    """What the lines of one log say, as they come."""
+    """What the lines of one log say, as they come.
+
+    columns: by key the values in the order logged, each followed by its time and its place on every axis (NaN where it
+    has none).
+    """
 
     def __init__(self) -> None:
         self.fields: dict[str, Scalar] = {}
         self.changing: set[str] = set()
-        self.columns: dict[str, _Column] = {}
+        self.columns: dict[str, array[float]] = {}
         self.stops: list[str] = []
         self.started_at: float | None = None
-        self.remarks: dict[str, int] = {}
+        self.remarks: Counter[str] = Counter()
         self.private: set[str] = set()
 
-    def take(self, line: LogLine) -> None:
+    def add(self, line: LogLine) -> None:
         key = line.key
         if key.endswith(_INTERVALS) and key not in ("run_start", "run_stop"):
             return
@@ -218,20 +105,19 @@ class _Log:
         elif value is not None:
             number = _value(value)
             if number is None or (key not in self.columns and len(self.columns) >= MOST_COLUMNS):
-                self.remark(f"value of {key} that is no number left out")
+                self.remarks[f"value of {key} that is no number left out"] += 1
             else:
-                self.columns.setdefault(key, _Column()).add(number, line)
+                places = [_value(line.metadata.get(axis)) for axis in AXES]
+                cells = (number, line.time, *(math.nan if place is None else place for place in places))
+                self.columns.setdefault(key, array("d")).extend(cells)
 
     def _fact(self, key: str, value: Scalar) -> None:
         if _PERSONAL.search(key) or (isinstance(value, str) and _ADDRESS.search(value)):
             self.private.add("e-mail, names of people and machines")
         elif isinstance(value, str) and len(value) > LONGEST_FACT:
-            self.remark("long text left out")
+            self.remarks["long text left out"] += 1
         elif self.fields.setdefault(key, value) != value:
             self.changing.add(key)
-
-    def remark(self, sentence: str) -> None:
-        self.remarks[sentence] = self.remarks.get(sentence, 0) + 1
 
 
 def _run(member: Member, source: str, mapping: LogMapping) -> RunLog | Quarantined:
@@ -239,12 +125,13 @@ def _run(member: Member, source: str, mapping: LogMapping) -> RunLog | Quarantin
     sha256 = hashlib.sha256(member.data).hexdigest()
     for line in lines_of(member.data):
         if line is None:
-            log.remark("MLPerf line that can't be read passed over")
+            log.remarks["MLPerf line that can't be read passed over"] += 1
         else:
-            log.take(line)
-    fault = _fault(log, mapping)
-    if fault is not None:
-        return Quarantined(source, member.path, fault[0], fault[1], sha256=sha256)
+            log.add(line)
+    try:
+        _check(log, mapping)
+    except BrokenRule as error:
+        return Quarantined(source, member.path, error.rule, error.message, sha256=sha256)
     fields = {key: value for key, value in log.fields.items() if key not in log.changing}
     goals = [
         LoggedGoal("eval_accuracy", target, f"MLPerf log, {key}")
@@ -254,42 +141,54 @@ def _run(member: Member, source: str, mapping: LogMapping) -> RunLog | Quarantin
     return RunLog(
         run=member.path,
         files={member.path: sha256},
-        rows=[column.rows(key) for key, column in log.columns.items()],
+        rows=[_rows(key, cells) for key, cells in log.columns.items()],
         fields=fields,
         parameters={key: value for key, value in fields.items() if key != "global_batch_size"},
         status=log.stops[0] if log.stops else "no run_stop",
         started_at=log.started_at,
         goals=goals,
         private=sorted(log.private),
-        remarks=log.remarks,
+        remarks=dict(log.remarks),
     )
 
 
-def _fault(log: _Log, mapping: LogMapping) -> tuple[Rule, str] | None:
-    """What can't be decided about a log, if anything."""
+def _rows(key: str, cells: array[float]) -> LoggedRows:
+    """The values of a key, with their places on those axes that are logged with them."""
+    values, *axes = _table(cells)
+    absent = {axis: np.isnan(places) for axis, places in zip(_PLACES, axes, strict=True)}
+    columns = {axis: places for axis, places in zip(_PLACES, axes, strict=True) if not absent[axis].all()}
+    return LoggedRows({key: values, **columns}, {axis: absent[axis] for axis in columns if absent[axis].any()})
+
+
+def _table(cells: array[float]) -> Floats:
+    """A row each for the values, the times and every axis."""
+    table: Floats = np.frombuffer(cells).reshape(-1, 1 + len(_PLACES)).T.copy()
+    return table
+
+
+def _check(log: _Log, mapping: LogMapping) -> None:
+    """Raise BrokenRule where something of a log can't be decided."""
     if not (log.fields or log.columns or log.stops):
-        return Rule.UNREADABLE_LOG, "no MLPerf line (:::MLLOG, :::MLL, :::MLPv0.5.0) that can be read is in it"
-    changing = [key for key in _MUST_AGREE if key in log.changing]
-    if changing:
-        return Rule.FACTS_DISAGREE, f"{changing[0]} is logged with different values: which one holds can't be told"
+        message = "no MLPerf line (:::MLLOG, :::MLL, :::MLPv0.5.0) that can be read is in it"
+        raise BrokenRule(Rule.UNREADABLE_LOG, message)
+    changing = next((key for key in _MUST_AGREE if key in log.changing), None)
+    if changing is not None:
+        message = f"{changing} is logged with different values: which one holds can't be told"
+        raise BrokenRule(Rule.FACTS_DISAGREE, message)
     if len(set(log.stops)) > 1:
-        said = " and ".join(sorted(set(log.stops)))
-        return Rule.STATUS_UNDECIDED, f"it has several run_stop, with {said}: how the run ended can't be told"
-    return _doubtful_epochs(log.columns, mapping)
-
-
-def _doubtful_epochs(columns: Mapping[str, _Column], mapping: LogMapping) -> tuple[Rule, str] | None:
-    """Some submitters log samples or steps as epoch_num; whoever maps them has to say so."""
-    counts = next((axis.counts for axis in mapping.axis if axis.column == "epoch_num"), "epochs")
-    if counts != "epochs":
-        return None
-    for key, column in columns.items():
-        epochs = column.axis("epoch_num")[np.isnan(column.axis("samples_count"))]
-        highest = float(np.nanmax(epochs, initial=0.0))
+        words = " and ".join(sorted(set(log.stops)))
+        message = f"it has several run_stop, with {words}: how the run ended can't be told"
+        raise BrokenRule(Rule.STATUS_UNDECIDED, message)
+    # Some submitters log samples or steps as epoch_num; whoever maps them has to say so.
+    if next((axis.counts for axis in mapping.axes if axis.column == "epoch_num"), "epochs") != "epochs":
+        return
+    for key, cells in log.columns.items():
+        _, _, epochs, samples, _ = _table(cells)
+        highest = float(np.nanmax(epochs[np.isnan(samples)], initial=0.0))
         if highest > MOST_EPOCHS:
             add = '[[axis]] column = "epoch_num", counts = "examples" (or "steps")'
-            return Rule.STEP_UNKNOWN, f"epoch_num of {key} reaches {highest:,.0f}: no epochs; add to the mapping: {add}"
-    return None
+            message = f"epoch_num of {key} reaches {highest:,.0f}: no epochs; add to the mapping: {add}"
+            raise BrokenRule(Rule.STEP_UNKNOWN, message)
 
 
 def _stop_word(line: LogLine) -> str:
@@ -315,9 +214,72 @@ def _value(value: object) -> float | None:
         return None
 
 
-def _number(value: object) -> float:
-    number = _value(value)
-    return number if number is not None else math.nan
+@dataclass(frozen=True)
+class LogLine:
+    """A key and what is logged with it; time: Unix seconds, NaN where none is given."""
+
+    key: str
+    value: Any
+    metadata: Mapping[str, Any]
+    time: float
+
+
+def lines_of(data: bytes) -> Iterator[LogLine | None]:
+    """The MLPerf lines of a log, None for one that can't be read; text before a marker is other output."""
+    for match in _MARKED_LINE.finditer(data):
+        dialect, rest = match.groups()
+        if len(rest) > LONGEST_LINE:
+            yield None
+        elif dialect == b"MLLOG":
+            yield _new(rest)
+        else:
+            yield _old(rest, is_first=dialect != b"MLL")
+
+
+def _new(rest: bytes) -> LogLine | None:
+    document = read_json(rest)
+    if not isinstance(document, dict) or not isinstance(document.get("key"), str):
+        return None
+    return LogLine(
+        document["key"], document.get("value"), _object(document.get("metadata")), _seconds(document.get("time_ms"))
+    )
+
+
+def _seconds(milliseconds: object) -> float:
+    if not isinstance(milliseconds, (int, float)) or abs(milliseconds) > LATEST:
+        return math.nan
+    return milliseconds / 1000.0
+
+
+def _old(rest: bytes, is_first: bool) -> LogLine | None:
+    match = _OLD.match(rest)
+    if match is None:
+        return None
+    benchmark, seconds, key, text = match.groups()
+    try:
+        time = float(seconds)
+    except ValueError:
+        return None
+    document = read_json(text.strip()) if text and text.strip() else None
+    if is_first:
+        return _first_line(key.decode(), document, text, time)
+    if not isinstance(document, dict) or benchmark is not None:
+        return None
+    return LogLine(key.decode(), document.get("value"), _object(document.get("metadata")), time)
+
+
+def _first_line(key: str, document: Any, text: bytes | None, time: float) -> LogLine:
+    """The dialect of v0.5: the value stands alone, or as `{"epoch": …, "value": …}`."""
+    if isinstance(document, dict) and "value" in document:
+        metadata = {"epoch_num": document["epoch"]} if "epoch" in document else {}
+        return LogLine(key, document["value"], metadata, time)
+    if document is None and text:
+        document = text.decode("utf-8", "replace").strip().strip('"')
+    return LogLine(key, document, {}, time)
+
+
+def _object(value: object) -> Mapping[str, Any]:
+    return value if isinstance(value, dict) else {}
 
 
 FORMAT = Mllog()

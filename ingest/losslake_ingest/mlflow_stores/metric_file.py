@@ -15,6 +15,7 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.csv as pa_csv
 
+from losslake_ingest.documents import read_number
 from losslake_ingest.mlflow_stores.run import Metric, as_floats
 
 CUT = "last line of a metric file left out: it has no end"
@@ -70,7 +71,7 @@ def _parse_lines(lines: Sequence[bytes], remarks: Counter[str]) -> Metric:
     rows: list[tuple[int, int, float, bool]] = []
     for line in lines:
         parts = line.strip().split(b" ")
-        value = _number(parts[1]) if len(parts) in (2, 3) or len(parts) > 4 else None
+        value = read_number(parts[1]) if len(parts) in (2, 3) or len(parts) > 4 else None
         step = parts[2] if len(parts) > 2 else b"0"
         if value is None or not _STAMP.fullmatch(parts[0]) or not _STAMP.fullmatch(step):
             remarks[NOT_A_VALUE] += 1
@@ -80,11 +81,3 @@ def _parse_lines(lines: Sequence[bytes], remarks: Counter[str]) -> Metric:
         rows.append((int(step), int(parts[0]), value, len(parts) == 2))
     steps, stamps, values, no_step = zip(*rows, strict=True) if rows else [()] * 4
     return Metric(as_floats(steps), as_floats(stamps), as_floats(values), np.array(no_step) if any(no_step) else None)
-
-
-def _number(text: bytes) -> float | None:
-    """The float64 that a text says; None if it says none."""
-    try:
-        return None if b"_" in text else float(text)
-    except ValueError:
-        return None
