@@ -6,24 +6,17 @@ Source: https://protobuf.dev/programming-guides/encoding/.
 from __future__ import annotations
 
 from collections.abc import Iterator
-from typing import NamedTuple
 
 VARINT, FIXED64, BYTES, FIXED32 = 0, 1, 2, 5
 _LONGEST_VARINT = 10
 _SIZES = {FIXED64: 8, FIXED32: 4}
 
+Field = tuple[int, int, int, int]
+"""A field of a message: its number, its wire type, and where its bytes (without key and length) begin and end."""
+
 
 class NotAMessage(Exception):
     """The bytes are no protocol buffer message."""
-
-
-class Field(NamedTuple):
-    """A field of a message: its number, its wire type, and where its bytes (without key and length) lie."""
-
-    number: int
-    kind: int
-    start: int
-    stop: int
 
 
 def fields(data: bytes, at: int, stop: int) -> Iterator[Field]:
@@ -48,7 +41,7 @@ def fields(data: bytes, at: int, stop: int) -> Iterator[Field]:
             raise NotAMessage
         if at > stop:
             raise NotAMessage
-        yield Field(number, kind, start, at)
+        yield number, kind, start, at
 
 
 def values(message: bytes) -> Iterator[tuple[int, int | bytes]]:
@@ -57,9 +50,9 @@ def values(message: bytes) -> Iterator[tuple[int, int | bytes]]:
         yield number, varint(message, start, stop)[0] if kind == VARINT else message[start:stop]
 
 
-def chosen(data: bytes, at: int, stop: int, number: int, kind: int) -> Iterator[Field]:
-    """Those fields of the message in data[at:stop] that have this number and this type; raises NotAMessage."""
-    return (field for field in fields(data, at, stop) if field.number == number and field.kind == kind)
+def places(data: bytes, at: int, stop: int, number: int, kind: int) -> Iterator[tuple[int, int]]:
+    """Where those fields of the message in data[at:stop] lie that have this number and type; raises NotAMessage."""
+    return (field[2:] for field in fields(data, at, stop) if field[:2] == (number, kind))
 
 
 def varint(data: bytes, at: int, stop: int) -> tuple[int, int]:

@@ -10,7 +10,7 @@ import math
 import struct
 from dataclasses import dataclass, field
 
-from losslake_ingest.protobuf import BYTES, FIXED32, FIXED64, VARINT, Field, NotAMessage, chosen, fields, signed, varint
+from losslake_ingest.protobuf import BYTES, FIXED32, FIXED64, VARINT, Field, NotAMessage, fields, places, signed, varint
 from losslake_ingest.run_log import Scalar
 from losslake_ingest.study import LARGEST_EXACT_INTEGER
 
@@ -94,25 +94,25 @@ class Session:
                 self._start(content, start, stop)
                 self.is_known = True
             elif number == 4 and kind == BYTES:
-                for part in chosen(content, start, stop, 1, VARINT):
-                    self.status = _STATUSES.get(varint(content, part.start, part.stop)[0])
+                for place in places(content, start, stop, 1, VARINT):
+                    self.status = _STATUSES.get(varint(content, *place)[0])
 
     def _start(self, data: bytes, start: int, stop: int) -> None:
-        for part in fields(data, start, stop):
-            if part.kind == BYTES and part.number == 1:
-                self._parameter(data, part)
-            elif part.kind == BYTES and part.number in (2, 3):
-                self.has_addresses |= part.stop > part.start
-            elif part.kind == BYTES and part.number == 4:
-                self.group = text(data[part.start : part.stop]) or None
+        for number, kind, begin, end in fields(data, start, stop):
+            if kind == BYTES and number == 1:
+                self._parameter(data, begin, end)
+            elif kind == BYTES and number in (2, 3):
+                self.has_addresses |= end > begin
+            elif kind == BYTES and number == 4:
+                self.group = text(data[begin:end]) or None
 
-    def _parameter(self, data: bytes, entry: Field) -> None:
+    def _parameter(self, data: bytes, start: int, stop: int) -> None:
         name, value = "", None
-        for number, kind, start, stop in fields(data, entry.start, entry.stop):
+        for number, kind, begin, end in fields(data, start, stop):
             if number == 1 and kind == BYTES:
-                name = text(data[start:stop])
+                name = text(data[begin:end])
             elif number == 2 and kind == BYTES:
-                value = _scalar(data, start, stop)
+                value = _scalar(data, begin, end)
         if value is None or not name:
             self.unread += 1
         else:
@@ -124,27 +124,25 @@ def parse_event(data: bytes, start: int, stop: int) -> Event:
     event = Event()
     numbers = []
     at = start
-    for part in fields(data, start, stop):
-        number, kind = part.number, part.kind
+    for number, kind, begin, end in fields(data, start, stop):
         numbers.append(number)
         if number == _EVENT_WALL_TIME and kind == FIXED64:
-            (event.wall_time,) = struct.unpack_from("<d", data, part.start)
+            (event.wall_time,) = struct.unpack_from("<d", data, begin)
         elif number == _EVENT_STEP and kind == VARINT:
-            event.step = signed(varint(data, part.start, part.stop)[0])
+            event.step = signed(varint(data, begin, end)[0])
         elif number == _EVENT_SUMMARY and kind == BYTES:
             event.rest = at
-            values = chosen(data, part.start, part.stop, 1, BYTES)
-            event.values += [_value(data, value) for value in values]
+            event.values += [_value(data, *place) for place in places(data, begin, end, 1, BYTES)]
         elif _OTHER_EVENTS.get(number) == kind:
             event.values.clear()
-        at = part.stop
+        at = end
     event.is_plain = numbers in ([1, 2, 5], [1, 5])
     return event
 
 
-def _value(data: bytes, whole: Field) -> Value:
+def _value(data: bytes, at: int, end: int) -> Value:
     value = Value()
-    for number, kind, start, stop in fields(data, whole.start, whole.stop):
+    for number, kind, start, stop in fields(data, at, end):
         if number == _VALUE_TAG and kind == BYTES:
             value.tag = data[start:stop]
         elif number == _VALUE_SIMPLE and kind == FIXED32:
@@ -161,8 +159,8 @@ def _value(data: bytes, whole: Field) -> Value:
 
 
 def _metadata(data: bytes, start: int, stop: int, value: Value) -> None:
-    for part in chosen(data, start, stop, 1, BYTES):
-        for number, kind, begin, end in fields(data, part.start, part.stop):
+    for place in places(data, start, stop, 1, BYTES):
+        for number, kind, begin, end in fields(data, *place):
             if number == 1 and kind == BYTES:
                 value.plugin = data[begin:end] or None
             elif number == 2 and kind == BYTES:
@@ -173,56 +171,58 @@ def _tensor(data: bytes, start: int, stop: int) -> tuple[float | None, int, str]
     """The number of a tensor that holds one, where it lies, and in which form; None for any other tensor."""
     parts = list(fields(data, start, stop))
     dtype, elements = 0, 1
-    for part in parts:
-        if part.number == _TENSOR_DTYPE and part.kind == VARINT:
-            dtype = varint(data, part.start, part.stop)[0]
-        elif part.number == _TENSOR_SHAPE and part.kind == BYTES:
-            elements *= _elements(data, part)
+    content = b""
+    content_at = 0
+    for number, kind, begin, end in parts:
+        if number == _TENSOR_DTYPE and kind == VARINT:
+            dtype = varint(data, begin, end)[0]
+        elif number == _TENSOR_SHAPE and kind == BYTES:
+            elements *= _elements(data, begin, end)
+        elif number == _TENSOR_CONTENT and kind == BYTES:
+            content, content_at = data[begin:end], begin
     if dtype not in _CONTENT or elements != 1:
         return None, 0, ""
-    content = [part for part in parts if part.number == _TENSOR_CONTENT and part.kind == BYTES]
-    if content and content[-1].stop > content[-1].start:
-        return _from_content(data, dtype, content[-1])
-    return _from_list(data, dtype, [part for part in parts if part.number == _LISTS[dtype]])
+    if content:
+        return _from_content(dtype, content, content_at)
+    return _from_list(data, dtype, [part for part in parts if part[0] == _LISTS[dtype]])
 
 
-def _elements(data: bytes, shape: Field) -> int:
+def _elements(data: bytes, at: int, end: int) -> int:
     """How many elements a shape has; 0 if it doesn't say."""
     product = 1
-    for number, kind, start, stop in fields(data, shape.start, shape.stop):
+    for number, kind, start, stop in fields(data, at, end):
         if number == 2 and kind == BYTES:
-            sizes = [varint(data, part.start, part.stop)[0] for part in chosen(data, start, stop, 1, VARINT)]
+            sizes = [varint(data, *place)[0] for place in places(data, start, stop, 1, VARINT)]
             product = min(product * sizes[-1], 2) if sizes else 0
         elif number == 3 and kind == VARINT and varint(data, start, stop)[0]:
             product = 0
     return product
 
 
-def _from_content(data: bytes, dtype: int, content: Field) -> tuple[float | None, int, str]:
-    code, raw = _CONTENT[dtype], data[content.start : content.stop]
-    if len(raw) != struct.calcsize(code):
+def _from_content(dtype: int, content: bytes, at: int) -> tuple[float | None, int, str]:
+    code = _CONTENT[dtype]
+    if len(content) != struct.calcsize(code):
         return None, 0, ""
     if dtype == _BFLOAT16:
-        return _bfloat16(raw), 0, ""
-    return float(struct.unpack(code, raw)[0]), content.start, "" if code == "<?" else code
+        return _bfloat16(content), 0, ""
+    return float(struct.unpack(code, content)[0]), at, "" if code == "<?" else code
 
 
 def _from_list(data: bytes, dtype: int, parts: list[Field]) -> tuple[float | None, int, str]:
     """The only number of a repeated field, packed or not."""
-    kind, code = _FLOATS.get(dtype, (VARINT, ""))
-    places = []
-    for part in parts:
-        at = part.start
-        while at < part.stop and part.kind in (kind, BYTES):
-            places.append(at)
-            at = at + struct.calcsize(code) if code else varint(data, at, part.stop)[1]
-            if at > part.stop:
+    wanted, code = _FLOATS.get(dtype, (VARINT, ""))
+    offsets = []
+    for _, kind, at, stop in parts:
+        while at < stop and kind in (wanted, BYTES):
+            offsets.append(at)
+            at = at + struct.calcsize(code) if code else varint(data, at, stop)[1]
+            if at > stop:
                 raise NotAMessage
-    if len(places) != 1:
+    if len(offsets) != 1:
         return None, 0, ""
     if code:
-        return float(struct.unpack_from(code, data, places[0])[0]), places[0], code
-    number = varint(data, places[0], len(data))[0]
+        return float(struct.unpack_from(code, data, offsets[0])[0]), offsets[0], code
+    number = varint(data, offsets[0], len(data))[0]
     if dtype in (_HALF, _BFLOAT16):
         raw = struct.pack("<H", number & 0xFFFF)
         return float(struct.unpack("<e", raw)[0]) if dtype == _HALF else _bfloat16(raw), 0, ""
@@ -243,15 +243,15 @@ def text(data: bytes) -> str:
 def _scalar(data: bytes, start: int, stop: int) -> Scalar | None:
     """A number, text or flag. The message has no integers: a whole number is given back as one."""
     value: Scalar | None = None
-    for part in fields(data, start, stop):
-        if part.number == 2 and part.kind == FIXED64:
-            number: float = struct.unpack_from("<d", data, part.start)[0]
+    for part, kind, begin, end in fields(data, start, stop):
+        if part == 2 and kind == FIXED64:
+            number: float = struct.unpack_from("<d", data, begin)[0]
             whole = math.isfinite(number) and number.is_integer() and abs(number) < LARGEST_EXACT_INTEGER
             value = int(number) if whole else number
-        elif part.number == 3 and part.kind == BYTES:
-            value = text(data[part.start : part.stop])
-        elif part.number == 4 and part.kind == VARINT:
-            value = varint(data, part.start, part.stop)[0] != 0
+        elif part == 3 and kind == BYTES:
+            value = text(data[begin:end])
+        elif part == 4 and kind == VARINT:
+            value = varint(data, begin, end)[0] != 0
         else:
             value = None
     return value

@@ -133,6 +133,6 @@ class _Reader:
 
 def in_order(parts: Sequence[Points]) -> Points:
     """Points of one file together, in the order written."""
-    points: Points = np.concatenate(parts)
+    points = parts[0] if len(parts) == 1 else np.concatenate(parts)
     places = points["place"]
     return points if np.all(places[1:] >= places[:-1]) else points[np.argsort(places, kind="stable")]

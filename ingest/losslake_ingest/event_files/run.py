@@ -109,7 +109,7 @@ def _rows(files: Sequence[EventFile], remarks: Counter[str]) -> Iterator[LoggedR
         if name in _AXES:
             remarks[NAMED_LIKE_AN_AXIS] += 1
             continue
-        points = np.concatenate(parts)
+        points = parts[0] if len(parts) == 1 else np.concatenate(parts)
         remarks[WRITTEN_TWICE] += _repeated(points["step"])
         columns = {"step": points["step"], "wall_time": points["wall_time"], name: points["value"]}
         yield LoggedRows({column: numbers.astype(np.float64) for column, numbers in columns.items()})

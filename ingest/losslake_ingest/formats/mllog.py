@@ -107,9 +107,12 @@ class _Log:
             if number is None or (key not in self.columns and len(self.columns) >= MOST_COLUMNS):
                 self.remarks[f"value of {key} that is no number left out"] += 1
             else:
-                places = [_value(line.metadata.get(axis)) for axis in AXES]
-                cells = (number, line.time, *(math.nan if place is None else place for place in places))
-                self.columns.setdefault(key, array("d")).extend(cells)
+                entry = self.columns.setdefault(key, array("d")).append
+                entry(number)
+                entry(line.time)
+                for axis in AXES:
+                    place = _value(line.metadata[axis]) if axis in line.metadata else None
+                    entry(math.nan if place is None else place)
 
     def _fact(self, key: str, value: Scalar) -> None:
         if _PERSONAL.search(key) or (isinstance(value, str) and _ADDRESS.search(value)):

@@ -107,10 +107,10 @@ class OfflineRun:
         records = RecordLog(data)
         for record in records:
             try:
-                for number, value in values(record):
+                for number, kind, start, stop in fields(record, 0, len(record)):
                     handler = self._handlers.get(number)
-                    if handler is not None and isinstance(value, bytes):
-                        handler(value)
+                    if handler is not None and kind == BYTES:
+                        handler(record[start:stop])
             except NotAMessage:
                 self._remarks["a record that is no protocol buffer: left out"] += 1
         self._table.add(self._rows)
