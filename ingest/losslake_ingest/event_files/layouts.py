@@ -42,8 +42,7 @@ class Alike(NamedTuple):
     points: Points
 
 
-@dataclass(frozen=True)
-class _Rows:
+class _Rows(NamedTuple):
     """Events that may be alike: their row in the portion, where they begin and end, and their step.
 
     rest: where the summary begins, behind wall time and step. head: one byte behind its first tag. step_bits: the
@@ -59,11 +58,8 @@ class _Rows:
     step_bits: Words
     has_step: Flags
 
-    def __len__(self) -> int:
-        return len(self.row)
-
     def only(self, which: npt.NDArray[np.generic]) -> _Rows:
-        return _Rows(*(getattr(self, name)[which] for name in self.__dataclass_fields__))
+        return _Rows(*(column[which] for column in self))
 
 
 @dataclass(frozen=True)
@@ -85,7 +81,7 @@ def read_alike(data: Data, starts: Offsets, ends: Offsets) -> tuple[list[Alike],
     alike: list[Alike] = []
     wrong = [np.empty(0, np.int64)]
     for attempt in range(_ROUNDS):
-        if not len(rows):
+        if not len(rows.row):
             break
         is_read = _round(data, rows, np.uint64(16 * attempt), alike, wrong)
         is_left[rows.row[is_read]] = False
@@ -154,7 +150,7 @@ def _round(data: Data, rows: _Rows, bits: np.uint64, alike: list[Alike], wrong: 
         order, group, firsts = order[: firsts[most]], group[: firsts[most]], firsts[:most]
     layouts = _layouts(data, rows.only(order[firsts]), width)
     fits = _fits(data, rows.end[order], group, layouts)
-    is_read = np.zeros(len(rows), np.bool_)
+    is_read = np.zeros(len(rows.row), np.bool_)
     is_read[order[fits]] = True
     if fits.any():
         matched = _matched(data, rows.only(order[fits]), group[fits], layouts)

@@ -6,16 +6,15 @@ Source: mlcommons/algorithmic-efficiency, logger_utils.py; logs as published in 
 from __future__ import annotations
 
 import hashlib
-import json
 import math
 import re
 from collections import Counter
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
-from typing import Any
 
 import numpy as np
 
+from losslake_ingest.documents import read_python_json
 from losslake_ingest.formats.format import Glimpse, defaults_of
 from losslake_ingest.mapping.mapping import LogMapping
 from losslake_ingest.report import Quarantined
@@ -118,11 +117,12 @@ class _TrialFiles:
         """The scalars of the JSON files of that name, a later file's over an earlier one's."""
         scalars: dict[str, Scalar] = {}
         for file in sorted(file for file in self.files if name.fullmatch(file)):
-            document = _object(self.files[file])
-            if document is None:
-                remarks["JSON file that can't be read passed over"] = 1
-            else:
+            data = self.files[file]
+            document = read_python_json(data) if len(data) <= LARGEST_JSON else None
+            if isinstance(document, dict):
                 scalars |= {key: value for key, value in document.items() if isinstance(value, Scalar)}
+            else:
+                remarks["JSON file that can't be read passed over"] = 1
         return scalars
 
 
@@ -169,16 +169,6 @@ def _goals(meta: Mapping[str, Scalar]) -> list[LoggedGoal]:
         if isinstance(target, (int, float)) and math.isfinite(target) and isinstance(metric, str):
             goals.append(LoggedGoal(f"{split}/{metric}", float(target), f"AlgoPerf, {key}"))
     return goals
-
-
-def _object(data: bytes) -> dict[str, Any] | None:
-    if len(data) > LARGEST_JSON:
-        return None
-    try:
-        document = json.loads(data)
-    except (ValueError, RecursionError):
-        return None
-    return document if isinstance(document, dict) else None
 
 
 def _is_of_trial(path: str) -> bool:

@@ -1,13 +1,12 @@
-"""What a log format is: a name, how its files are told, and how runs or whole studies are read from them.
+"""What a log format is: a name, how its files are recognized, and how runs or whole studies are read from them.
 
-The formats that are installed: LossLake's own and those of other packages, by entry point `losslake.formats`.
-The mapping that a format of ours brings along.
+Formats are installed as entry points `losslake.formats`, LossLake's own and those of other packages.
 """
 
 from __future__ import annotations
 
 import functools
-from collections.abc import Iterator
+from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass
 from importlib import resources
 from importlib.metadata import entry_points
@@ -15,9 +14,9 @@ from typing import Protocol
 
 from losslake_ingest.mapping.mapping import LogMapping
 from losslake_ingest.report import Quarantined
-from losslake_ingest.rules import UnknownFormat
+from losslake_ingest.rules import BrokenRule, UnknownFormat
 from losslake_ingest.run_log import RunLog
-from losslake_ingest.sources.member import Source
+from losslake_ingest.sources.member import Member, Refused, Source, Wanted
 from losslake_ingest.study import StudyPart
 
 GLIMPSE = 4096
@@ -69,7 +68,7 @@ GROUP = "losslake.formats"
 @functools.cache
 def formats() -> dict[str, Format]:
     """Every installed format by name, in order of names; raises UnknownFormat when one can't be loaded."""
-    found: dict[str, Format] = {}
+    installed: dict[str, Format] = {}
     for point in sorted(entry_points(group=GROUP), key=lambda point: point.name):
         try:
             loaded: Format = point.load()
@@ -77,8 +76,8 @@ def formats() -> dict[str, Format]:
             package = point.dist.name if point.dist else point.value
             message = f"the format {point.name!r} of {package} can't be loaded ({error}): repair or remove that package"
             raise UnknownFormat(message) from None
-        found[point.name] = loaded
-    return found
+        installed[point.name] = loaded
+    return installed
 
 
 def format_named(name: str) -> Format:
@@ -92,3 +91,16 @@ def format_named(name: str) -> Format:
 def defaults_of(name: str) -> str:
     """The TOML text of a format's own mapping."""
     return resources.files("losslake_ingest.formats.defaults").joinpath(f"{name}.toml").read_text("utf-8")
+
+
+def read_files(
+    source: Source, wanted: Wanted, read: Callable[[Member], Iterable[RunLog | Quarantined]]
+) -> Iterator[RunLog | Quarantined]:
+    """What `read` makes of the wanted files of a source; a file of which it raises BrokenRule is quarantined."""
+    for member in source.members(wanted):
+        try:
+            if isinstance(member, Refused):
+                raise BrokenRule(member.rule, member.message)
+            yield from read(member)
+        except BrokenRule as error:
+            yield Quarantined(source.name, member.path, error.rule, error.message, error.line)

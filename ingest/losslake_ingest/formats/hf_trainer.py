@@ -21,12 +21,12 @@ import numpy as np
 import orjson
 
 from losslake_ingest.documents import number_column
-from losslake_ingest.formats.format import Glimpse, defaults_of
+from losslake_ingest.formats.format import Glimpse, defaults_of, read_files
 from losslake_ingest.mapping.mapping import LogMapping
 from losslake_ingest.report import Quarantined
 from losslake_ingest.rules import BrokenRule, Rule
 from losslake_ingest.run_log import LoggedRows, RunLog, Scalar
-from losslake_ingest.sources.member import Member, Refused, Source, UntilBreak
+from losslake_ingest.sources.member import Member, Source, UntilBreak
 from losslake_schema.reached import Flags, Floats
 
 LARGEST_STATE = 64 * 2**20
@@ -83,21 +83,13 @@ class _Reader:
         self._handed_on: set[str] = set()
 
     def read(self) -> Iterator[RunLog | Quarantined]:
-        members = UntilBreak(self._source.members(lambda path: path.rpartition("/")[2] == _FILE))
-        for member in members:
-            try:
-                self._add(member)
-            except BrokenRule as error:
-                yield Quarantined(self._source.name, member.path, error.rule, error.message, error.line)
-            if self._size > LARGEST_PENDING:
-                yield from self._hand_on(f"{_run_of(member.path)}/")
+        whole = UntilBreak(read_files(self._source, lambda path: path.rpartition("/")[2] == _FILE, self._add))
+        yield from whole
         yield from self._hand_on()
-        members.tell()
+        whole.tell()
 
-    def _add(self, member: Member | Refused) -> None:
-        """Keep a file's state until its run is whole; raises BrokenRule."""
-        if isinstance(member, Refused):
-            raise BrokenRule(member.rule, member.message)
+    def _add(self, member: Member) -> Iterator[RunLog | Quarantined]:
+        """Keep a file's state until its run is whole, and hand runs on when much is kept; raises BrokenRule."""
         run = _run_of(member.path)
         if run in self._handed_on:
             message = "it lies apart from its run's other files, which are read already: sort the archive by path"
@@ -108,6 +100,8 @@ class _Reader:
         state = _parse_state(member.path, member.data)
         self._pending.setdefault(run, []).append(state)
         self._size += state.size
+        if self._size > LARGEST_PENDING:
+            yield from self._hand_on(f"{run}/")
 
     def _hand_on(self, current: str | None = None) -> Iterator[RunLog | Quarantined]:
         """The runs that are pending, in order of path; not those that the current path may still belong to."""

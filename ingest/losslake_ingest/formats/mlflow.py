@@ -6,7 +6,7 @@ from collections.abc import Iterator, Sequence
 
 from sqlalchemy import Connection, text
 
-from losslake_ingest.formats.format import Glimpse, defaults_of
+from losslake_ingest.formats.format import Glimpse, defaults_of, read_files
 from losslake_ingest.mapping.mapping import LogMapping
 from losslake_ingest.mlflow_stores.files import META, FileStoreReader, is_of_file_store
 from losslake_ingest.mlflow_stores.sql import MAGIC, SUFFIXES, Row, read_sqlite, read_tables
@@ -14,7 +14,7 @@ from losslake_ingest.report import Quarantined
 from losslake_ingest.rules import SourceBroken
 from losslake_ingest.run_log import RunLog
 from losslake_ingest.sources.database import DatabaseSource
-from losslake_ingest.sources.member import Refused, Source
+from losslake_ingest.sources.member import Member, Source
 
 CHUNK = 10_000
 _RUN_IDS = (b"\nrun_id:", b"\nrun_uuid:")
@@ -45,15 +45,13 @@ class MLflow:
 def _read_files(source: Source) -> Iterator[RunLog | Quarantined]:
     """The runs of file stores and of SQLite files."""
     reader = FileStoreReader(source)
-    name = source.name
+
+    def read(member: Member) -> Iterator[RunLog | Quarantined]:
+        is_database = member.data.startswith(MAGIC)
+        return read_sqlite(source.name, member) if is_database else reader.add(member)
+
     try:
-        for member in source.members(_is_wanted):
-            if isinstance(member, Refused):
-                yield Quarantined(name, member.path, member.rule, member.message)
-            elif member.data.startswith(MAGIC):
-                yield from read_sqlite(name, member)
-            else:
-                yield from reader.add(member)
+        yield from read_files(source, _is_wanted, read)
     except SourceBroken:
         yield from reader.break_off()
         raise

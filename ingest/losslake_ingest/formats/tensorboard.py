@@ -15,12 +15,12 @@ from losslake_ingest.event_files.events import Session
 from losslake_ingest.event_files.file import EventFile, read_event_file
 from losslake_ingest.event_files.records import HEADER, length_at
 from losslake_ingest.event_files.run import ReadFile, run_log, session_of
-from losslake_ingest.formats.format import Glimpse, defaults_of
+from losslake_ingest.formats.format import Glimpse, defaults_of, read_files
 from losslake_ingest.mapping.mapping import LogMapping
 from losslake_ingest.report import Quarantined
 from losslake_ingest.rules import Refusal, Rule
 from losslake_ingest.run_log import RunLog
-from losslake_ingest.sources.member import Member, Refused, Source, UntilBreak
+from losslake_ingest.sources.member import Member, Source, UntilBreak
 
 LARGEST_PENDING = 1 << 30
 _MARK = "tfevents"
@@ -76,21 +76,13 @@ class _Reader:
         self._pending = 0
 
     def read(self) -> Iterator[RunLog | Quarantined]:
-        members = UntilBreak(self._source.members(_is_wanted))
-        for member in members:
-            try:
-                self._add(member)
-            except Refusal as error:
-                yield Quarantined(self._name, member.path, error.rule, error.message)
-            if self._pending > LARGEST_PENDING:
-                yield from self._hand_on(except_for=member.path)
+        whole = UntilBreak(read_files(self._source, _is_wanted, self._add))
+        yield from whole
         yield from self._hand_on()
-        members.tell()
+        whole.tell()
 
-    def _add(self, member: Member | Refused) -> None:
-        """Read a file into its run; raises Refusal."""
-        if isinstance(member, Refused):
-            raise Refusal(member.rule, member.message)
+    def _add(self, member: Member) -> Iterator[RunLog | Quarantined]:
+        """Read a file into its run, and hand runs on when much is kept; raises BrokenRule."""
         path, data = member
         folder = path.rpartition("/")[0]
         if folder in self._handed_on:
@@ -107,6 +99,8 @@ class _Reader:
         events = read_event_file(data)
         run[path] = ReadFile(path, hashlib.sha256(data).hexdigest(), events)
         self._pending += _size(events)
+        if self._pending > LARGEST_PENDING:
+            yield from self._hand_on(except_for=path)
 
     def _hand_on(self, except_for: str | None = None) -> Iterator[RunLog | Quarantined]:
         """The runs that are there, but for those in whose folder or below the source still is."""

@@ -7,14 +7,14 @@ names its source.
 from __future__ import annotations
 
 import hashlib
-from collections.abc import Iterator, Sized
+from collections.abc import Iterator, Sequence, Sized
 
-from losslake_ingest.formats.format import GLIMPSE, Glimpse, defaults_of
+from losslake_ingest.formats.format import GLIMPSE, Glimpse, defaults_of, read_files
 from losslake_ingest.mapping.mapping import LogMapping
 from losslake_ingest.report import Quarantined
 from losslake_ingest.rules import Refusal, Rule
 from losslake_ingest.run_log import RunLog
-from losslake_ingest.sources.member import Member, Refused, Source, UntilBreak
+from losslake_ingest.sources.member import Member, Source, UntilBreak
 from losslake_ingest.wandb_files.config import Config, read_config_yaml
 from losslake_ingest.wandb_files.history import History, read_json_lines, read_parquet
 from losslake_ingest.wandb_files.offline import OfflineRun
@@ -72,23 +72,17 @@ class _Reader:
         self._runs: list[RunLog] = []
 
     def read(self) -> Iterator[RunLog | Quarantined]:
-        members = UntilBreak(self._source.members(_is_wanted))
-        for member in members:
-            try:
-                self._add(member)
-            except Refusal as error:
-                yield Quarantined(self._source.name, member.path, error.rule, error.message, error.line)
+        whole = UntilBreak(read_files(self._source, _is_wanted, self._add))
+        yield from whole
         for folder, panels in self._panels.items():
             self._runs += panel_runs(folder, panels)
         for folder, histories in self._histories.items():
             yield from self._finish(folder, histories)
         yield from sorted(self._runs, key=lambda run: run.run)
-        members.tell()
+        whole.tell()
 
-    def _add(self, member: Member | Refused) -> None:
-        """Read a file; what is no log of W&B's is passed over. Raises Refusal."""
-        if isinstance(member, Refused):
-            raise Refusal(member.rule, member.message)
+    def _add(self, member: Member) -> Sequence[RunLog]:
+        """Read a file into the runs of its folder; what is no log of W&B's is passed over. Raises BrokenRule."""
         path, data = member
         if path in self._seen:
             raise Refusal(Rule.DUPLICATE_FILE, "it is there twice: the first one counts")
@@ -96,7 +90,7 @@ class _Reader:
         folder, _, name = path.rpartition("/")
         if name == _CONFIG:
             self._configs[folder] = member
-            return
+            return ()
         if not data:
             raise Refusal(Rule.EMPTY_FILE, "the file is empty")
         sha256 = hashlib.sha256(data).hexdigest()
@@ -109,6 +103,7 @@ class _Reader:
             if history is not None:
                 _check_any(history.rows)
                 self._histories.setdefault(folder, []).append((path, sha256, history))
+        return ()
 
     def _add_panel(self, folder: str, panel: Panel | None) -> None:
         if panel is None:

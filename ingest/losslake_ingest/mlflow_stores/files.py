@@ -101,16 +101,12 @@ class FileStoreReader:
         self._current: str | None = None
 
     def add(self, member: Member) -> Iterator[RunLog | Quarantined]:
-        """Keep a file until its run is whole; yields runs that are, when much is kept."""
+        """Keep a file until its run is whole; yields runs that are, when much is kept. Raises BrokenRule."""
         place = place_of(member.path)
         if place is None:
             return
         self._current = place.folder
-        try:
-            self._keep(place, member)
-        except BrokenRule as error:
-            yield self._quarantined(member.path, error.rule, error.message)
-            return
+        self._keep(place, member)
         if self._size > LARGEST_PENDING:
             self._look_ahead()
             yield from self.hand_on(place.folder)
