@@ -92,7 +92,7 @@ class _TrialFiles:
             try:
                 if name in self.files:
                     tables[name] = _table(self.files[name], remarks)
-            except BadTable as fault:
+            except Refusal as fault:
                 return Quarantined(source, f"{self.folder}/{name}", fault.rule, fault.message, fault.line)
         hyperparameters = self._json(_HYPERPARAMETERS, remarks)
         meta = {

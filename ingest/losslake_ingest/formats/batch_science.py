@@ -14,13 +14,13 @@ from dataclasses import dataclass, field
 from functools import cached_property
 from typing import Any
 
-from losslake_ingest.tables.csv_curves import read_curves
 from losslake_ingest.formats.format import Glimpse
 from losslake_ingest.mapping.mapping import LogMapping
 from losslake_ingest.report import Quarantined
-from losslake_ingest.rules import BrokenRule, Rule, shown
+from losslake_ingest.rules import Refusal, Rule, shown
 from losslake_ingest.sources.member import Member, Refused, Source, UntilBreak
 from losslake_ingest.study import LoadedPart, StudyFacts, StudyRejected, TrialFacts, is_exact_float
+from losslake_ingest.tables.csv_curves import read_curves
 from losslake_schema.names import LARGEST_INTEGER, Study, Workload, natural_number, why_bad_name
 from losslake_schema.registry import collections
 from losslake_schema.tables import STATUSES
@@ -79,7 +79,7 @@ class _Reader:
                 continue
             try:
                 study, trial_id = self._place(member.path)
-            except BrokenRule as error:
+            except Refusal as error:
                 yield self._quarantined(member.path, error.rule, error.message)
                 continue
             if current is not None and study != current:
@@ -97,18 +97,18 @@ class _Reader:
         members.tell()
 
     def _place(self, path: str) -> tuple[Study, int | None]:
-        """The study of a file, and its trial unless it is the study's own file; raises BrokenRule."""
+        """The study of a file, and its trial unless it is the study's own file; raises Refusal."""
         folder, _, name = path.rpartition("/")
         trial_id = None
         if name != _STUDY_FILE:
             folder, _, last = folder.rpartition("/")
             trial_id = natural_number(last)
             if trial_id is None:
-                raise BrokenRule(Rule.BAD_NAME, "no …/batch_size/trial_id/ folder holds it: see the layout")
+                raise Refusal(Rule.BAD_NAME, "no …/batch_size/trial_id/ folder holds it: see the layout")
         if folder != self._last_folder:
             self._last_folder, self._last_study = folder, self._study_at(folder)
         if isinstance(self._last_study, str):
-            raise BrokenRule(Rule.BAD_NAME, self._last_study)
+            raise Refusal(Rule.BAD_NAME, self._last_study)
         return self._last_study, trial_id
 
     def _study_at(self, folder: str) -> Study | str:
@@ -256,15 +256,14 @@ class BatchSciencePart:
         for trial in self.trials.values():
             try:
                 trials.append(self._trial_facts(trial))
-            except BrokenRule as error:
+            except Refusal as error:
                 quarantined.append(self._quarantined(f"{trial.folder}/{_METADATA_FILE}", error, trial.trial_id))
         curves, good, faults = read_curves([self.trials[trial.trial_id].files[_CURVE_FILE] for trial in trials])
         for position, fault in sorted(faults.items()):
-            broken = BrokenRule(fault.rule, fault.message, fault.line)
-            quarantined.append(self._quarantined(trials[position].source, broken, trials[position].trial_id))
+            quarantined.append(self._quarantined(trials[position].source, fault, trials[position].trial_id))
         return LoadedPart(facts, [trials[position] for position in good], curves, quarantined)
 
-    def _quarantined(self, path: str, error: BrokenRule, trial_id: int | None = None) -> Quarantined:
+    def _quarantined(self, path: str, error: Refusal, trial_id: int | None = None) -> Quarantined:
         sha256 = self._sha256.get(path.removeprefix(f"{self.folder}/"))
         return Quarantined(self.source, path, error.rule, error.message, error.line, str(self.study), trial_id, sha256)
 
@@ -275,12 +274,12 @@ class BatchSciencePart:
             self._check_agreement(document)
             configs = document.get("parameter_configs") or {}
             if not isinstance(configs, (dict, list)):
-                raise BrokenRule(Rule.BAD_FIELD, "parameter_configs is neither an object nor a list")
+                raise Refusal(Rule.BAD_FIELD, "parameter_configs is neither an object nor a list")
             train_steps = _integer(document, "train_steps")
             early_stopping = document.get("early_stopping", False)
             if not isinstance(early_stopping, bool):
-                raise BrokenRule(Rule.BAD_FIELD, f"early_stopping is {early_stopping!r}, not true or false")
-        except BrokenRule as error:
+                raise Refusal(Rule.BAD_FIELD, f"early_stopping is {early_stopping!r}, not true or false")
+        except Refusal as error:
             raise StudyRejected(self._quarantined(f"{self.folder}/{_STUDY_FILE}", error)) from None
         return StudyFacts(self.study, "examples", train_steps, early_stopping, json.dumps(configs, sort_keys=True))
 
@@ -289,12 +288,12 @@ class BatchSciencePart:
         batch_size = _integer(document, "batch_size")
         if batch_size != self.study.batch_size:
             message = f"batch_size is {batch_size}, its folder says {self.study.batch_size}: correct one of them"
-            raise BrokenRule(Rule.BATCH_SIZE_DISAGREES, message)
+            raise Refusal(Rule.BATCH_SIZE_DISAGREES, message)
         for name in ("dataset", "model", "optimizer"):
             stated, expected = document.get(name), getattr(self.study.workload, name)
             if stated != expected and not (name == "dataset" and self._is_subset_of(stated)):
                 message = f"{name} is {shown(stated)}, its folder says {expected!r}: correct one of them"
-                raise BrokenRule(Rule.WORKLOAD_DISAGREES, message)
+                raise Refusal(Rule.WORKLOAD_DISAGREES, message)
 
     def _is_subset_of(self, dataset: object) -> bool:
         """Whether the folder is that of a part of a data set: imagenet_half_images, which may say where it is kept."""
@@ -309,13 +308,13 @@ class BatchSciencePart:
         trial_id = _integer(document, "trial_id")
         if trial_id != trial.trial_id:
             message = f"trial_id is {trial_id}, its folder says {trial.trial_id}: correct one of them"
-            raise BrokenRule(Rule.TRIAL_ID_DISAGREES, message)
+            raise Refusal(Rule.TRIAL_ID_DISAGREES, message)
         status = document.get("status")
         if status not in STATUSES:
-            raise BrokenRule(Rule.UNKNOWN_STATUS, f"status is {shown(status)}, not one of {', '.join(STATUSES)}")
+            raise Refusal(Rule.UNKNOWN_STATUS, f"status is {shown(status)}, not one of {', '.join(STATUSES)}")
         given = document.get("parameters", {})
         if not isinstance(given, dict):
-            raise BrokenRule(Rule.BAD_FIELD, "parameters is not an object")
+            raise Refusal(Rule.BAD_FIELD, "parameters is not an object")
         numbers = {name: float(value) for name, value in given.items() if is_exact_float(value)}
         others = {name: json.dumps(value, sort_keys=True) for name, value in given.items() if name not in numbers}
         sha256 = self._sha256[f"{trial_id}/{_CURVE_FILE}"]
@@ -325,22 +324,22 @@ class BatchSciencePart:
 
 def _json_object(data: bytes) -> dict[str, Any]:
     if len(data) > _LARGEST_JSON:
-        raise BrokenRule(Rule.FILE_TOO_LARGE, f"{len(data):,} bytes of JSON; at most {_LARGEST_JSON:,} are read")
+        raise Refusal(Rule.FILE_TOO_LARGE, f"{len(data):,} bytes of JSON; at most {_LARGEST_JSON:,} are read")
     try:
         document = json.loads(data)
         if b"\\u" in data:
             json.dumps(document, ensure_ascii=False).encode()  # a lone surrogate is no text that could be stored
     except (ValueError, RecursionError) as error:
-        raise BrokenRule(Rule.BAD_JSON, f"this is no JSON ({shown(str(error))})") from None
+        raise Refusal(Rule.BAD_JSON, f"this is no JSON ({shown(str(error))})") from None
     if not isinstance(document, dict):
-        raise BrokenRule(Rule.BAD_JSON, "the JSON is not an object")
+        raise Refusal(Rule.BAD_JSON, "the JSON is not an object")
     return document
 
 
 def _integer(document: Mapping[str, Any], name: str) -> int:
     value = document.get(name)
     if isinstance(value, bool) or not isinstance(value, int) or not 0 <= value <= LARGEST_INTEGER:
-        raise BrokenRule(Rule.BAD_FIELD, f"{name} is {shown(value)}, not an integer from 0 to 2^63 - 1")
+        raise Refusal(Rule.BAD_FIELD, f"{name} is {shown(value)}, not an integer from 0 to 2^63 - 1")
     return value
 
 

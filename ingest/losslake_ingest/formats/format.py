@@ -14,7 +14,7 @@ from typing import Protocol
 
 from losslake_ingest.mapping.mapping import LogMapping
 from losslake_ingest.report import Quarantined
-from losslake_ingest.rules import BrokenRule, UnknownFormat
+from losslake_ingest.rules import Refusal, UnknownFormat
 from losslake_ingest.run_log import RunLog
 from losslake_ingest.sources.member import Member, Refused, Source, Wanted
 from losslake_ingest.study import StudyPart
@@ -96,11 +96,11 @@ def defaults_of(name: str) -> str:
 def read_files(
     source: Source, wanted: Wanted, read: Callable[[Member], Iterable[RunLog | Quarantined]]
 ) -> Iterator[RunLog | Quarantined]:
-    """What `read` makes of the wanted files of a source; a file of which it raises BrokenRule is quarantined."""
+    """What `read` makes of the wanted files of a source; a file of which it raises Refusal is quarantined."""
     for member in source.members(wanted):
         try:
             if isinstance(member, Refused):
-                raise BrokenRule(member.rule, member.message)
+                raise Refusal(member.rule, member.message)
             yield from read(member)
-        except BrokenRule as error:
+        except Refusal as error:
             yield Quarantined(source.name, member.path, error.rule, error.message, error.line)

@@ -24,7 +24,7 @@ from losslake_ingest.documents import number_column
 from losslake_ingest.formats.format import Glimpse, defaults_of, read_files
 from losslake_ingest.mapping.mapping import LogMapping
 from losslake_ingest.report import Quarantined
-from losslake_ingest.rules import BrokenRule, Rule
+from losslake_ingest.rules import Refusal, Rule
 from losslake_ingest.run_log import LoggedRows, RunLog, Scalar
 from losslake_ingest.sources.member import Member, Source, UntilBreak
 from losslake_schema.reached import Flags, Floats
@@ -89,14 +89,14 @@ class _Reader:
         whole.tell()
 
     def _add(self, member: Member) -> Iterator[RunLog | Quarantined]:
-        """Keep a file's state until its run is whole, and hand runs on when much is kept; raises BrokenRule."""
+        """Keep a file's state until its run is whole, and hand runs on when much is kept; raises Refusal."""
         run = _run_of(member.path)
         if run in self._handed_on:
             message = "it lies apart from its run's other files, which are read already: sort the archive by path"
-            raise BrokenRule(Rule.DUPLICATE_FILE, message)
+            raise Refusal(Rule.DUPLICATE_FILE, message)
         if len(member.data) > LARGEST_STATE:
             message = f"{len(member.data):,} bytes; at most {LARGEST_STATE:,} are read of a {_FILE}"
-            raise BrokenRule(Rule.FILE_TOO_LARGE, message)
+            raise Refusal(Rule.FILE_TOO_LARGE, message)
         state = _parse_state(member.path, member.data)
         self._pending.setdefault(run, []).append(state)
         self._size += state.size
@@ -172,12 +172,12 @@ def _cells(rows: LoggedRows, name: str, length: int) -> tuple[Floats, Flags]:
 
 
 def _parse_state(path: str, data: bytes) -> _State:
-    """The state in a file; raises BrokenRule."""
+    """The state in a file; raises Refusal."""
     try:
         document = _document(data)
     except RecursionError:
         message = "the JSON is nested too deeply: it is no trainer state"
-        raise BrokenRule(Rule.UNREADABLE_LOG, message) from None
+        raise Refusal(Rule.UNREADABLE_LOG, message) from None
     remarks: Counter[str] = Counter()
     history = document["log_history"]
     entries = [entry for entry in history if isinstance(entry, dict)]
@@ -185,7 +185,7 @@ def _parse_state(path: str, data: bytes) -> _State:
     names = list(dict.fromkeys(chain.from_iterable(entries)))
     if len(names) * len(entries) > LARGEST_TABLE:
         message = f"{len(entries):,} entries with {len(names):,} names are more than LossLake reads of one run"
-        raise BrokenRule(Rule.UNREADABLE_LOG, message)
+        raise Refusal(Rule.UNREADABLE_LOG, message)
     columns, missing = {}, {}
     for name in names:
         column, absent = _column([entry.get(name) for entry in entries], remarks)
@@ -209,7 +209,7 @@ def _parse_state(path: str, data: bytes) -> _State:
 
 
 def _document(data: bytes) -> dict[str, Any]:
-    """The JSON, also as Python writes it, which has NaN and Infinity; raises BrokenRule."""
+    """The JSON, also as Python writes it, which has NaN and Infinity; raises Refusal."""
     try:
         document = orjson.loads(data)
     except ValueError:
@@ -217,13 +217,13 @@ def _document(data: bytes) -> dict[str, Any]:
             document = json.loads(data)
         except json.JSONDecodeError as error:
             message = f"the JSON is damaged or cut short ({error.msg}): copy the file again, or remove it"
-            raise BrokenRule(Rule.UNREADABLE_LOG, message, error.lineno) from None
+            raise Refusal(Rule.UNREADABLE_LOG, message, error.lineno) from None
         except ValueError as error:
             message = f"the JSON can't be read ({error}): copy the file again, or remove it"
-            raise BrokenRule(Rule.UNREADABLE_LOG, message) from None
+            raise Refusal(Rule.UNREADABLE_LOG, message) from None
     if not isinstance(document, dict) or not isinstance(document.get("log_history"), list):
         message = "the JSON has no list `log_history`: it is no trainer state, or is not whole"
-        raise BrokenRule(Rule.UNREADABLE_LOG, message)
+        raise Refusal(Rule.UNREADABLE_LOG, message)
     return document
 
 

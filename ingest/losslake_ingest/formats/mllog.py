@@ -20,7 +20,7 @@ from losslake_ingest.documents import read_json
 from losslake_ingest.formats.format import Glimpse, defaults_of
 from losslake_ingest.mapping.mapping import LogMapping
 from losslake_ingest.report import Quarantined
-from losslake_ingest.rules import BrokenRule, Rule
+from losslake_ingest.rules import Refusal, Rule
 from losslake_ingest.run_log import LoggedGoal, LoggedRows, RunLog, Scalar
 from losslake_ingest.sources.member import Member, Refused, Source
 from losslake_schema.reached import Floats
@@ -133,7 +133,7 @@ def _run(member: Member, source: str, mapping: LogMapping) -> RunLog | Quarantin
             log.add(line)
     try:
         _check(log, mapping)
-    except BrokenRule as error:
+    except Refusal as error:
         return Quarantined(source, member.path, error.rule, error.message, sha256=sha256)
     fields = {key: value for key, value in log.fields.items() if key not in log.changing}
     goals = [
@@ -170,20 +170,20 @@ def _table(cells: array[float]) -> Floats:
 
 
 def _check(log: _Log, mapping: LogMapping) -> None:
-    """Raise BrokenRule where something of a log can't be decided."""
+    """Raise Refusal where something of a log can't be decided."""
     if not (log.fields or log.columns or log.stops):
         message = "no MLPerf line (:::MLLOG, :::MLL, :::MLPv0.5.0) that can be read is in it"
-        raise BrokenRule(Rule.UNREADABLE_LOG, message)
+        raise Refusal(Rule.UNREADABLE_LOG, message)
     changing = next((key for key in _MUST_AGREE if key in log.changing), None)
     if changing is not None:
         message = f"{changing} is logged with different values: which one holds can't be told"
-        raise BrokenRule(Rule.FACTS_DISAGREE, message)
+        raise Refusal(Rule.FACTS_DISAGREE, message)
     if len(set(log.stops)) > 1:
         words = " and ".join(sorted(set(log.stops)))
         message = f"it has several run_stop, with {words}: how the run ended can't be told"
-        raise BrokenRule(Rule.STATUS_UNDECIDED, message)
+        raise Refusal(Rule.STATUS_UNDECIDED, message)
     # Some submitters log samples or steps as epoch_num; whoever maps them has to say so.
-    if next((axis.counts for axis in mapping.axes if axis.column == "epoch_num"), "epochs") != "epochs":
+    if next((axis.counts for axis in mapping.axis if axis.column == "epoch_num"), "epochs") != "epochs":
         return
     for key, cells in log.columns.items():
         _, _, epochs, samples, _ = _table(cells)
@@ -191,7 +191,7 @@ def _check(log: _Log, mapping: LogMapping) -> None:
         if highest > MOST_EPOCHS:
             add = '[[axis]] column = "epoch_num", counts = "examples" (or "steps")'
             message = f"epoch_num of {key} reaches {highest:,.0f}: no epochs; add to the mapping: {add}"
-            raise BrokenRule(Rule.STEP_UNKNOWN, message)
+            raise Refusal(Rule.STEP_UNKNOWN, message)
 
 
 def _stop_word(line: LogLine) -> str:

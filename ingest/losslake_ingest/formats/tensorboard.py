@@ -82,7 +82,7 @@ class _Reader:
         whole.tell()
 
     def _add(self, member: Member) -> Iterator[RunLog | Quarantined]:
-        """Read a file into its run, and hand runs on when much is kept; raises BrokenRule."""
+        """Read a file into its run, and hand runs on when much is kept; raises Refusal."""
         path, data = member
         folder = path.rpartition("/")[0]
         if folder in self._handed_on:

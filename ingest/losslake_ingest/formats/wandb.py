@@ -82,7 +82,7 @@ class _Reader:
         whole.tell()
 
     def _add(self, member: Member) -> Sequence[RunLog]:
-        """Read a file into the runs of its folder; what is no log of W&B's is passed over. Raises BrokenRule."""
+        """Read a file into the runs of its folder; what is no log of W&B's is passed over. Raises Refusal."""
         path, data = member
         if path in self._seen:
             raise Refusal(Rule.DUPLICATE_FILE, "it is there twice: the first one counts")

@@ -18,7 +18,7 @@ from losslake_ingest.documents import read_yaml
 from losslake_ingest.mlflow_stores.metric_file import parse_metric_files
 from losslake_ingest.mlflow_stores.run import DELETED, StoredRun, is_kept_tag, private_kind
 from losslake_ingest.report import Quarantined
-from losslake_ingest.rules import BrokenRule, Rule, SourceBroken
+from losslake_ingest.rules import Refusal, Rule, SourceBroken
 from losslake_ingest.run_log import RunLog
 from losslake_ingest.sources.member import Member, Source
 
@@ -101,7 +101,7 @@ class FileStoreReader:
         self._current: str | None = None
 
     def add(self, member: Member) -> Iterator[RunLog | Quarantined]:
-        """Keep a file until its run is whole; yields runs that are, when much is kept. Raises BrokenRule."""
+        """Keep a file until its run is whole; yields runs that are, when much is kept. Raises Refusal."""
         place = place_of(member.path)
         if place is None:
             return
@@ -131,10 +131,10 @@ class FileStoreReader:
             yield self._quarantined(self._current, Rule.MISSING_FILE, message)
 
     def _keep(self, place: Place, member: Member) -> None:
-        """Keep a file; of a tag that is personal only that it was there. Raises BrokenRule."""
+        """Keep a file; of a tag that is personal only that it was there. Raises Refusal."""
         if place.folder in self._handed_on:
             message = "it lies apart from its run's other files, which are read already: sort the archive by path"
-            raise BrokenRule(Rule.DUPLICATE_FILE, message)
+            raise Refusal(Rule.DUPLICATE_FILE, message)
         if place.kind == META:
             self._keep_meta(place.folder, member)
             return
@@ -157,7 +157,7 @@ class FileStoreReader:
             meta = flat_yaml(member.data)
         except ValueError as error:
             message = f"the YAML can't be read ({error}): restore the file, or remove the run"
-            raise BrokenRule(Rule.UNREADABLE_LOG, message) from None
+            raise Refusal(Rule.UNREADABLE_LOG, message) from None
         sha256 = hashlib.sha256(member.data).hexdigest()
         if meta.get("model_id"):
             return
@@ -183,7 +183,7 @@ class FileStoreReader:
         with suppress(SourceBroken):
             for member in self._source.members(_may_be_of_an_experiment):
                 if isinstance(member, Member):
-                    with suppress(BrokenRule):
+                    with suppress(Refusal):
                         self._keep_meta(member.path.rpartition("/")[0], member)
 
     def _log(self, folder: str, run: _Run) -> RunLog | Quarantined | None:

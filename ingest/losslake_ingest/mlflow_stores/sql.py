@@ -23,7 +23,7 @@ import numpy as np
 
 from losslake_ingest.mlflow_stores.run import DELETED, Metric, StoredRun, as_floats
 from losslake_ingest.report import Quarantined
-from losslake_ingest.rules import BrokenRule, Rule
+from losslake_ingest.rules import Refusal, Rule
 from losslake_ingest.run_log import RunLog
 from losslake_ingest.sources.member import Member
 
@@ -165,13 +165,13 @@ class _TooMuch(Exception):
 
 
 def read_sqlite(source: str, member: Member) -> Iterator[RunLog | Quarantined]:
-    """The runs of a database's bytes; raises BrokenRule."""
+    """The runs of a database's bytes; raises Refusal."""
     try:
         with closing(_opened(member.data)) as connection:
             missing = sorted(TABLES - _tables(connection))
             if missing:
                 message = f"the SQLite database has no table {', '.join(missing)}: it is none of MLflow's"
-                raise BrokenRule(Rule.UNREADABLE_LOG, message)
+                raise Refusal(Rule.UNREADABLE_LOG, message)
             sha256 = hashlib.sha256(member.data).hexdigest()
             remarks = {_WRITTEN_AHEAD: 1} if member.data[_LOG_MODE] == b"\2\2" else {}
             stream = _stream(connection, len(member.data) // _LEAST_ROW)
@@ -179,7 +179,7 @@ def read_sqlite(source: str, member: Member) -> Iterator[RunLog | Quarantined]:
     except (sqlite3.Error, ValueError, OverflowError, MemoryError, _TooMuch) as error:
         reason = " ".join(str(error).split())
         message = f"the SQLite database is damaged, or not as MLflow makes it ({reason}): try `mlflow db upgrade`"
-        raise BrokenRule(Rule.UNREADABLE_LOG, message) from None
+        raise Refusal(Rule.UNREADABLE_LOG, message) from None
 
 
 def _opened(data: bytes) -> sqlite3.Connection:
