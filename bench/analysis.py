@@ -21,10 +21,9 @@ from bench.scaling import askable, get, milliseconds
 from bench.servers import service
 from losslake.lake.lake import Lake
 from losslake.output.formats import FORMATS
-from losslake.questions.question import Asked, Question
+from losslake.questions.question import Question
+from losslake.questions.questions import ANALYSES, PREFIX
 from losslake.questions.release_view import ReleaseView
-from losslake.questions.releases import Releases
-from losslake.questions.rest_analysis.questions import PREFIX, analysis_questions
 from losslake_service.routes.reading import read_query
 
 LIMIT_MS, RESAMPLING_LIMIT_MS = 100.0, 1000.0
@@ -76,14 +75,14 @@ def queries(question: Question, view: ReleaseView, count: int) -> Iterator[str]:
         yield urlencode(asked)
 
 
-def measured(question: Question, releases: Releases, view: ReleaseView, port: int, count: int) -> Times:
+def measured(question: Question, view: ReleaseView, port: int, count: int) -> Times:
     """How long a question takes, as an answer in JSON."""
     connection = http.client.HTTPConnection("127.0.0.1", port)
     asked = list(queries(question, view, count + 1))
 
     def answered(query: str) -> None:
         parameters = read_query(query.encode(), question.parameters)
-        answer = question.answer(Asked(releases, view, parameters, {}, FORMATS["json"]))
+        answer = question.answer(view, parameters)
         for _ in FORMATS["json"].encode(answer):
             pass
 
@@ -106,8 +105,8 @@ def report(lake: Lake, count: int) -> Iterator[str]:
     yield "| analysis | in-process ms, median | slowest | over HTTP ms, median | limit ms | within it |"
     yield "| --- | ---: | ---: | ---: | ---: | --- |"
     with service(lake.folder, 1) as server:
-        for question in analysis_questions():
-            yield measured(question, Releases(lake), view, server.port, count).line()
+        for question in ANALYSES:
+            yield measured(question, view, server.port, count).line()
 
 
 def main() -> None:

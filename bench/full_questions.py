@@ -24,7 +24,7 @@ from bench.servers import service
 from bench.truth import StudyTruth
 from losslake.lake.lake import Lake
 from losslake.output.formats import json_pieces
-from losslake.questions.curves import CurveQuestion, curves
+from losslake.questions import curves
 from losslake.questions.release_view import ReleaseView
 from losslake_schema.names import Trial
 
@@ -68,21 +68,21 @@ class AskedCurves:
     is_whole: bool
 
     @property
-    def question(self) -> CurveQuestion:
-        study, metrics = self.truth.study, (self.truth.metric,)
+    def question(self) -> curves.CurvesParameters:
+        study, metrics = self.truth.study, [self.truth.metric]
         if self.is_whole:
-            return CurveQuestion(studies=(study,), metrics=metrics)
-        return CurveQuestion(trials=(Trial(study, self.truth.trial_id),), metrics=metrics)
+            return curves.CurvesParameters(study=[str(study)], metric=metrics)
+        return curves.CurvesParameters(trial=[str(Trial(study, self.truth.trial_id))], metric=metrics)
 
     def answered(self, view: ReleaseView) -> bytes:
         """The answer as JSON."""
-        return b"".join(json_pieces(curves(view, self.question)))
+        return b"".join(json_pieces(curves.answer(view, self.question)))
 
     @property
     def path(self) -> str:
         """Its address."""
-        of = ("study", self.question.studies) if self.is_whole else ("trial", self.question.trials)
-        return f"/v1/curves?{urlencode([of, ('metric', self.question.metrics)], doseq=True)}"
+        of = ("study", self.question.study) if self.is_whole else ("trial", self.question.trial)
+        return f"/v1/curves?{urlencode([of, ('metric', self.question.metric)], doseq=True)}"
 
     def check(self, answer: bytes) -> None:
         """Raise WrongAnswer unless that is what the archive was made from."""

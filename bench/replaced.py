@@ -16,7 +16,7 @@ from bench.full_questions import check_scaling
 from bench.truth import StudyTruth
 from losslake.lake.lake import Lake
 from losslake.lake.store.store import DataFile
-from losslake.questions.curves import CurveQuestion, curves
+from losslake.questions import curves
 from losslake.questions.release_view import ReleaseView
 from losslake_ingest.run import ingest
 from losslake_schema.names import Study
@@ -77,7 +77,7 @@ def differences(view: ReleaseView, study: Study, folder: Path) -> Iterator[Diffe
     texts = sorted(folder.rglob("measurements.csv"), key=lambda path: int(path.parent.name))
     for metric in texts[0].read_text().partition("\n")[0].split(",")[1:]:
         trials, steps, right = _by_text(texts, metric)
-        answer = curves(view, CurveQuestion(studies=(study,), metrics=(metric,)))
+        answer = curves.answer(view, curves.CurvesParameters(study=[str(study)], metric=[metric]))
         rows = pa.Table.from_batches(answer.batches, answer.schema)
         stored = rows["value"].to_numpy()
         expect(f"trials of {metric}", np.array_equal(rows["trial_id"].to_numpy(), trials), True)

@@ -22,9 +22,8 @@ from bench.servers import service
 from losslake.index.serving import open_release
 from losslake.lake.lake import Lake
 from losslake.output.formats import json_pieces
+from losslake.questions import scaling
 from losslake.questions.release_view import ReleaseView
-from losslake.questions.scaling import scaling
-from losslake.questions.selection import Goal, Selection
 from losslake.questions.workload_facts import WorkloadFacts
 from losslake_schema.names import Workload
 
@@ -60,8 +59,9 @@ class Asked:
 
     def answered(self, view: ReleaseView) -> bytes:
         """The answer as JSON."""
-        answer = scaling(view, Selection(self.workloads, self.metric), Goal(self.target))
-        return b"".join(json_pieces(answer))
+        names = [str(workload) for workload in self.workloads]
+        parameters = scaling.ScalingParameters(workload=names, metric=self.metric, target=self.target)
+        return b"".join(json_pieces(scaling.answer(view, parameters)))
 
     @property
     def path(self) -> str:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import http.client
 from collections.abc import Mapping, Sequence
 from contextlib import closing
+from typing import Any
 from urllib.parse import urlencode
 
 import pyarrow as pa
@@ -13,11 +14,9 @@ from bench.peers.questions import Aim, Best, Curve, Scaling, Sweep
 from losslake import __version__
 from losslake.output.answer import Answer
 from losslake.output.formats import arrow_pieces
-from losslake.questions.best import best
-from losslake.questions.curves import CurveQuestion, curves
+from losslake.questions import best, curves, scaling, targets
+from losslake.questions.parameters import SelectionParameters
 from losslake.questions.release_view import ReleaseView
-from losslake.questions.scaling import scaling, targets
-from losslake.questions.selection import Goal, Selection
 
 _NAMES = {"steps": "step"}
 _NAMES_OF_BEST = {"best_value": "value"}
@@ -33,21 +32,24 @@ class LossLake:
         self.view = view
 
     def scaling(self, question: Scaling) -> pa.Table:
-        aim = question.aim
-        return _written(scaling(self.view, Selection((aim.workload,), aim.metric), Goal(question.target)))
+        parameters = scaling.ScalingParameters(**_selected(question.aim), target=question.target)
+        return _written(scaling.answer(self.view, parameters))
 
     def curve(self, question: Curve) -> pa.Table:
-        return _written(curves(self.view, CurveQuestion(trials=(question.trial,), metrics=(question.metric,))))
+        parameters = curves.CurvesParameters(trial=[str(question.trial)], metric=[question.metric])
+        return _written(curves.answer(self.view, parameters))
 
     def best(self, question: Best) -> pa.Table:
-        aim = question.aim
-        return _written(
-            best(self.view, Selection((aim.workload,), aim.metric, step_budget=question.step_budget)), _NAMES_OF_BEST
-        )
+        parameters = SelectionParameters(**_selected(question.aim), step_budget=question.step_budget)
+        return _written(best.answer(self.view, parameters), _NAMES_OF_BEST)
 
     def sweep(self, question: Sweep) -> pa.Table:
-        aim = question.aim
-        return _written(targets(self.view, Selection((aim.workload,), aim.metric), question.targets))
+        parameters = targets.TargetsParameters(**_selected(question.aim), target=list(question.targets))
+        return _written(targets.answer(self.view, parameters))
+
+
+def _selected(aim: Aim) -> dict[str, Any]:
+    return {"workload": [str(aim.workload)], "metric": aim.metric}
 
 
 class LossLakeOverHttp:

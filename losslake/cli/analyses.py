@@ -22,10 +22,9 @@ from losslake.lake.lake import Lake
 from losslake.output.formats import FORMATS
 from losslake.questions.errors import BadParameter
 from losslake.questions.parameters import ReleaseParameters
-from losslake.questions.question import Asked, Question
+from losslake.questions.question import Question
+from losslake.questions.questions import ANALYSES, PREFIX
 from losslake.questions.release_view import ReleaseView
-from losslake.questions.releases import Releases
-from losslake.questions.rest_analysis.questions import PREFIX, analysis_questions
 from losslake.questions.selection import named_workload
 from losslake_schema.errors import LossLakeError
 
@@ -52,7 +51,7 @@ def analyses() -> typer.Typer:
         rich_markup_mode=None,
     )
     app.callback(help=_HELP)(_no_options)
-    for question in analysis_questions():
+    for question in ANALYSES:
         app.command(question.path.removeprefix(PREFIX), help=question.doc)(_command(question))
     return app
 
@@ -67,10 +66,9 @@ def _command(question: Question) -> Callable[..., None]:
         view = ReleaseView.open(opened, opened.release(release))
         values = {name: value for name, value in given.items() if value not in (None, [])}
         parameters = _parameters(question, _with_goal(question, view, values))
-        releases = Releases(opened)
         output = FORMATS["json" if format is Format.table else format.value]
         try:
-            answer = question.answer(Asked(releases, view, parameters, {}, output))
+            answer = question.answer(view, parameters)
         except BadParameter as error:
             raise LossLakeError(with_options(str(error), question.parameters.model_fields)) from None
         if format is Format.table:

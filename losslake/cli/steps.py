@@ -102,10 +102,9 @@ def steps(
     This is the scaling table of a workload; without WORKLOAD, the list of workloads.
     """
     from losslake.lake.lake import Lake
-    from losslake.questions.confirmation import Crossing
+    from losslake.questions import scaling
     from losslake.questions.release_view import ReleaseView
-    from losslake.questions.scaling import scaling
-    from losslake.questions.selection import Goal, Selection, named_workload
+    from losslake.questions.selection import named_workload
 
     opened = Lake.open(lake)
     view = ReleaseView.open(opened, opened.release(release))
@@ -114,17 +113,21 @@ def steps(
         return
     named = view.workload(named_workload(workload)).workload
     metric, target = goal_of(view, str(named), metric, target)
-    selection = Selection(
-        workloads=(named,),
+    # Not validated: what is out of range is refused by the question, in the words of the command line.
+    parameters = scaling.ScalingParameters.model_construct(
+        workload=[str(named)],
         metric=metric,
         direction=direction.value if direction else None,
         step_budget=step_budget,
         example_budget=example_budget,
         trials=trials,
-        statuses=tuple(s.value for s in status) if status else ("COMPLETE",),
+        status=[s.value for s in status or [Status.COMPLETE]],
+        target=target,
+        comparator=comparator.value,
+        crossing=crossing.value,
+        k=k,
     )
-    goal = Goal(target, comparator.value)
-    _print(scaling(view, selection, goal, crossing=Crossing(crossing.value, k)), format)
+    _print(scaling.answer(view, parameters), format)
 
 
 def _list_workloads(view: ReleaseView, format: TextFormat) -> None:  # noqa: A002

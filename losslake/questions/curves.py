@@ -10,21 +10,184 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from dataclasses import dataclass
-from typing import Any
+from typing import Annotated, Any, Literal
 
 import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
+from pydantic import Field
 
 from losslake.index.study_files import measurements
-from losslake.output.answer import Answer, begun, row_shape
+from losslake.output.answer import Answer, begun
+from losslake.output.rows import Row, shown
 from losslake.questions.errors import BadParameter
+from losslake.questions.parameters import MOST_PLACES, WORKLOAD, Natural, ReleaseParameters
+from losslake.questions.question import Question
 from losslake.questions.release_view import Metric, ReleaseView
+from losslake.questions.selection import named_study, named_trial
+from losslake.questions.summary import ReleaseSummary
 from losslake.questions.workload_facts import WorkloadFacts
 from losslake_schema.names import LARGEST_INTEGER, Study, Trial
 from losslake_schema.reached import Flags, Floats, Integers
 
 ROWS_IN_A_COLUMN = 4
+
+
+LEAST_POINTS = 4
+
+
+class CurvesParameters(ReleaseParameters):
+    """Which curves are given: of either trials or studies."""
+
+    trial: Annotated[list[str], shown([f"{WORKLOAD}/64/1"], max_length=MOST_PLACES)] = Field(default_factory=list)
+    """The curve of this trial: collection/dataset/model/optimizer/batch_size/trial_id; may be repeated."""
+    study: Annotated[list[str], shown([f"{WORKLOAD}/64"], max_length=MOST_PLACES)] = Field(default_factory=list)
+    """The curves of all trials of this study: collection/dataset/model/optimizer/batch_size; may be repeated."""
+    metric: Annotated[list[str], shown(["val/classification_error"])] = Field(default_factory=list)
+    """Only this metric, split/quantity; may be repeated. Default: all that the study measures."""
+    step_min: Annotated[Natural, shown(100, "steps")] = 0
+    """Only evaluations at this step or after."""
+    step_max: Annotated[Natural, shown(2000, "steps")] = LARGEST_INTEGER
+    """Only evaluations at this step or before."""
+    every: Annotated[Natural, shown(10, "evaluations", ge=1)] = 1
+    """Of each trial's evaluations of a metric only the first, and each that follows after so many."""
+    points: Annotated[Natural | None, shown(400, "evaluations", ge=LEAST_POINTS)] = None
+    """Thin for a plot, to about so many evaluations a trial and metric: M4 and every record, so no crossing moves."""
+    axis: Annotated[Literal["linear", "log"], shown("log")] = "linear"
+    """With points: whether the plot's steps are linear or logarithmic."""
+
+    def check(self) -> None:
+        """Raise BadParameter for parameters that contradict each other."""
+        if bool(self.study) == bool(self.trial):
+            raise BadParameter("trial", "give either trial=… or study=…, and not both; each may be repeated")
+        if self.step_min > self.step_max:
+            raise BadParameter("step_min", f"step_min={self.step_min} is above step_max={self.step_max}: give less")
+        if self.points is not None and self.every > 1:
+            raise BadParameter("every", "every and points both leave out evaluations: give one of them")
+
+
+class CurvesRow(Row):
+    """A measurement."""
+
+    workload: str
+    batch_size: int
+    trial_id: int
+    step: int
+    metric: str
+    value: float
+    elapsed_s: float | None
+
+
+class CurvesSummary(ReleaseSummary):
+    """Whose curves, and what was left out of them."""
+
+    studies: Annotated[list[str], shown(["bundled/digits/mlp_64/nesterov_momentum/64"])]
+    """The studies asked for."""
+    trials: Annotated[list[str], shown(["bundled/digits/mlp_64/nesterov_momentum/64/17"])]
+    """The trials asked for."""
+    thinned: Annotated[str | None, shown("to every 10th evaluation of a trial and metric")]
+    """What was left out and by which rule; null if nothing was."""
+
+
+@dataclass(frozen=True)
+class _Part:
+    """One metric of one study; trials: their numbers, None for all."""
+
+    facts: WorkloadFacts
+    study: int
+    metric: Metric
+    trials: tuple[int, ...] | None
+
+
+def answer(view: ReleaseView, parameters: CurvesParameters) -> Answer:
+    """The measurements asked for, by study, metric in the order asked for, trial_id and step.
+
+    Raises UnknownName and BadParameter.
+    """
+    studies, trials = [*map(named_study, parameters.study)], [*map(named_trial, parameters.trial)]
+    parameters.check()
+    wanted: dict[Study, tuple[int, ...] | None] = dict.fromkeys(studies)
+    for study in dict.fromkeys(trial.study for trial in trials):
+        wanted[study] = tuple(sorted({trial.trial_id for trial in trials if trial.study == study}))
+    parts = [part for study, numbers in wanted.items() for part in _parts(view, parameters, study, numbers)]
+    facts: dict[str, Any] = {
+        "release": view.number,
+        "studies": [str(study) for study in studies],
+        "trials": [str(trial) for trial in trials],
+        "thinned": _how_thinned(parameters),
+    }
+    batches = (batch for part in parts for batch in _rows(view, parameters, part))
+    return Answer(facts, QUESTION.rows.schema, begun(batches))
+
+
+QUESTION = Question(
+    path="/v1/curves",
+    doc="The measurements of some trials, or of all trials of some studies.",
+    parameters=CurvesParameters,
+    row=CurvesRow,
+    summary=CurvesSummary,
+    answer=answer,
+)
+
+
+def _how_thinned(parameters: CurvesParameters) -> str | None:
+    """What was left out, in words; None for nothing."""
+    if parameters.points is not None:
+        axis = "the logarithm of steps" if parameters.axis == "log" else "steps"
+        return (
+            f"for a plot, to about {parameters.points} evaluations a trial and metric: first, last, least and greatest "
+            f"in even columns of {axis} (M4), and every record, so that no target crossing moves"
+        )
+    return f"to every {parameters.every}th evaluation of a trial and metric" if parameters.every > 1 else None
+
+
+def _parts(
+    view: ReleaseView, parameters: CurvesParameters, study: Study, trials: tuple[int, ...] | None
+) -> Iterator[_Part]:
+    facts, index = view.study(study)
+    for trial_id in trials or ():
+        view.trial(Trial(study, trial_id))
+    for name in dict.fromkeys(parameters.metric or facts.metrics[index]):
+        yield _Part(facts, index, view.metric(facts, name, index), trials)
+
+
+def _rows(view: ReleaseView, parameters: CurvesParameters, part: _Part) -> Iterator[pa.RecordBatch]:
+    files = view.measurement_files(part.facts, part.study)
+    found: Iterator[pa.Table] = (
+        _within_steps(rows, parameters) for rows in measurements(view.store, files, part.metric.name, part.trials)
+    )
+    if parameters.points is not None or parameters.every > 1:
+        # A trial may go on in the next row group.
+        tables = list(found)
+        found = iter([_thinned(pa.concat_tables(tables), part.metric, parameters)] if tables else [])
+    for rows in found:
+        n = rows.num_rows
+        if n:
+            columns = {
+                "workload": pa.repeat(str(part.facts.workload), n),
+                "batch_size": pa.repeat(pa.scalar(part.facts.batch_sizes[part.study], pa.int64()), n),
+                "metric": pa.repeat(part.metric.name, n),
+            }
+            arrays = [
+                columns[name] if name in columns else rows[name].combine_chunks() for name in QUESTION.rows.schema.names
+            ]
+            yield pa.RecordBatch.from_arrays(arrays, schema=QUESTION.rows.schema)
+
+
+def _within_steps(rows: pa.Table, parameters: CurvesParameters) -> pa.Table:
+    if parameters.step_min == 0 and parameters.step_max == LARGEST_INTEGER:
+        return rows
+    steps = rows["step"]
+    return rows.filter(pc.and_(pc.greater_equal(steps, parameters.step_min), pc.less_equal(steps, parameters.step_max)))
+
+
+def _thinned(rows: pa.Table, metric: Metric, parameters: CurvesParameters) -> pa.Table:
+    trial_id, step, value = (rows[name].to_numpy() for name in ("trial_id", "step", "value"))
+    if parameters.points is None:
+        return rows.filter(pa.array(every_so_many(trial_id, parameters.every)))
+    signs = {"minimize": (1.0,), "maximize": (-1.0,)}.get(metric.direction or "", (1.0, -1.0))
+    kept = kept_for_plot(trial_id, step, value.astype(np.float64), signs, parameters.points, parameters.axis == "log")
+    return rows.filter(pa.array(kept))
 
 
 def kept_for_plot(
@@ -86,124 +249,3 @@ def _first_in_group(starts: Integers, flags: Flags) -> Flags:
     found = np.zeros(len(flags), np.bool_)
     found[rows[first]] = True
     return found
-
-
-CURVES = row_shape("curves", "workload", "batch_size", "trial_id", "step", "metric", "value", "elapsed_s")
-LEAST_POINTS = 4
-
-
-@dataclass(frozen=True)
-class CurveQuestion:
-    """How did some studies, or some of their trials, go?
-
-    studies: whole ones. trials: single ones. metrics: none for all that a study measures.
-    step_min, step_max: only evaluations from one to the other, both included.
-    every: of each trial's evaluations of a metric the first, and each that follows after so many.
-    points: about so many evaluations a trial and metric, thinned for a plot; is_log: with logarithmic steps.
-    """
-
-    studies: tuple[Study, ...] = ()
-    trials: tuple[Trial, ...] = ()
-    metrics: tuple[str, ...] = ()
-    step_min: int = 0
-    step_max: int = LARGEST_INTEGER
-    every: int = 1
-    points: int | None = None
-    is_log: bool = False
-
-    def __post_init__(self) -> None:
-        if bool(self.studies) == bool(self.trials):
-            raise BadParameter("trial", "give either trial=… or study=…, and not both; each may be repeated")
-        if self.step_min > self.step_max:
-            raise BadParameter("step_min", f"step_min={self.step_min} is above step_max={self.step_max}: give less")
-        if self.every < 1:
-            raise BadParameter("every", f"every={self.every} is out of range: give 1 or more")
-        if self.points is not None and self.points < LEAST_POINTS:
-            raise BadParameter("points", f"points={self.points} is out of range: give {LEAST_POINTS} or more")
-        if self.points is not None and self.every > 1:
-            raise BadParameter("every", "every and points both leave out evaluations: give one of them")
-
-
-@dataclass(frozen=True)
-class _Part:
-    """One metric of one study; trials: their numbers, None for all."""
-
-    facts: WorkloadFacts
-    study: int
-    metric: Metric
-    trials: tuple[int, ...] | None
-
-
-def curves(view: ReleaseView, question: CurveQuestion) -> Answer:
-    """The measurements asked for, by study, metric in the order asked for, trial_id and step; raises UnknownName."""
-    parts = [part for study, trials in _by_study(question) for part in _parts(view, question, study, trials)]
-    facts: dict[str, Any] = {
-        "release": view.number,
-        "studies": [str(study) for study in question.studies],
-        "trials": [str(trial) for trial in question.trials],
-        "thinned": _how_thinned(question),
-    }
-    return Answer(facts, CURVES.schema, begun(batch for part in parts for batch in _rows(view, question, part)))
-
-
-def _how_thinned(question: CurveQuestion) -> str | None:
-    """What was left out, in words; None for nothing."""
-    if question.points is not None:
-        axis = "the logarithm of steps" if question.is_log else "steps"
-        return (
-            f"for a plot, to about {question.points} evaluations a trial and metric: first, last, least and greatest "
-            f"in even columns of {axis} (M4), and every record, so that no target crossing moves"
-        )
-    return f"to every {question.every}th evaluation of a trial and metric" if question.every > 1 else None
-
-
-def _by_study(question: CurveQuestion) -> Iterator[tuple[Study, tuple[int, ...] | None]]:
-    """The studies asked for, each once, with the numbers of the trials; None for all."""
-    yield from ((study, None) for study in dict.fromkeys(question.studies))
-    for study in dict.fromkeys(trial.study for trial in question.trials):
-        yield study, tuple(sorted({trial.trial_id for trial in question.trials if trial.study == study}))
-
-
-def _parts(view: ReleaseView, question: CurveQuestion, study: Study, trials: tuple[int, ...] | None) -> Iterator[_Part]:
-    facts, index = view.study(study)
-    for trial_id in trials or ():
-        view.trial(Trial(study, trial_id))
-    for name in dict.fromkeys(question.metrics or facts.metrics[index]):
-        yield _Part(facts, index, view.metric(facts, name, index), trials)
-
-
-def _rows(view: ReleaseView, question: CurveQuestion, part: _Part) -> Iterator[pa.RecordBatch]:
-    files = view.measurement_files(part.facts, part.study)
-    found: Iterator[pa.Table] = (
-        _within_steps(rows, question) for rows in measurements(view.store, files, part.metric.name, part.trials)
-    )
-    if question.points is not None or question.every > 1:
-        # A trial may go on in the next row group.
-        tables = list(found)
-        found = iter([_thinned(pa.concat_tables(tables), part.metric, question)] if tables else [])
-    for rows in found:
-        n = rows.num_rows
-        if n:
-            columns = {
-                "workload": pa.repeat(str(part.facts.workload), n),
-                "batch_size": pa.repeat(pa.scalar(part.facts.batch_sizes[part.study], pa.int64()), n),
-                "metric": pa.repeat(part.metric.name, n),
-            }
-            arrays = [columns[name] if name in columns else rows[name].combine_chunks() for name in CURVES.schema.names]
-            yield pa.RecordBatch.from_arrays(arrays, schema=CURVES.schema)
-
-
-def _within_steps(rows: pa.Table, question: CurveQuestion) -> pa.Table:
-    if question.step_min == 0 and question.step_max == LARGEST_INTEGER:
-        return rows
-    steps = rows["step"]
-    return rows.filter(pc.and_(pc.greater_equal(steps, question.step_min), pc.less_equal(steps, question.step_max)))
-
-
-def _thinned(rows: pa.Table, metric: Metric, question: CurveQuestion) -> pa.Table:
-    trial_id, step, value = (rows[name].to_numpy() for name in ("trial_id", "step", "value"))
-    if question.points is None:
-        return rows.filter(pa.array(every_so_many(trial_id, question.every)))
-    signs = {"minimize": (1.0,), "maximize": (-1.0,)}.get(metric.direction or "", (1.0, -1.0))
-    kept = kept_for_plot(trial_id, step, value.astype(np.float64), signs, question.points, question.is_log)
-    return rows.filter(pa.array(kept))

@@ -2,37 +2,67 @@
 
 from __future__ import annotations
 
-from typing import Any
+from typing import Annotated, Any
 
 import numpy as np
 import pyarrow as pa
 
-from losslake.analysis.goal_region import WITHIN
 from losslake.analysis.tuned_study import effective_learning_rate
-from losslake.output.answer import Answer, begun, row_shape
-from losslake.questions.errors import BadParameter
+from losslake.output.answer import Answer, begun
+from losslake.output.rows import Row, shown
+from losslake.questions.parameters import WithinParameters
+from losslake.questions.question import Question
 from losslake.questions.release_view import ReleaseView
-from losslake.questions.search import Search, at, facts_of, search
-from losslake.questions.selection import Goal, Selection
+from losslake.questions.search import Search, at, searches_of, selection_facts
+from losslake.questions.selection import Goal
+from losslake.questions.summary import WithinSummary
 from losslake_schema.reached import NEVER
 
-METAPARAMETERS = row_shape(
-    "metaparameters", "workload", "batch_size", "rank", "trial_id", "steps", "steps_ratio", "parameters",
-    "effective_learning_rate",
-)  # fmt: skip
+
+class MetaparametersParameters(WithinParameters):
+    """With which metaparameters is a target reached soonest?"""
 
 
-def metaparameters(view: ReleaseView, selection: Selection, goal: Goal, within: float = WITHIN) -> Answer:
+class MetaparametersRow(Row):
+    """A near-optimal trial."""
+
+    workload: str
+    batch_size: int
+    rank: Annotated[int | None, shown(1)]
+    """1 for the best trial of its study, then counting up by steps and trial_id; null where none reached the target."""
+    trial_id: Annotated[int | None, shown(17)]
+    """A trial of the near-optimal set, by steps and then number; null in the one row of a study in which none reached
+    the target."""
+    steps: int | None
+    steps_ratio: Annotated[float | None, shown(1.05, "none: a ratio")]
+    """steps divided by those of the best trial of the study: at most 1 + within; null where none reached the target."""
+    parameters: Annotated[dict[str, float] | None, shown({"learning_rate": 0.1, "momentum": 0.9}, "each its own")]
+    """Numeric metaparameters of the trial, by name; null where none reached the target."""
+    effective_learning_rate: Annotated[float | None, shown(1.0, "none")]
+    """learning_rate / (1 - momentum), with momentum 0 if no trial of the workload has one (plain SGD); null where
+    either is missing, or momentum is 1 or more."""
+
+
+def answer(view: ReleaseView, parameters: MetaparametersParameters) -> Answer:
     """The near-optimal trials by workload and batch size; raises UnknownName and BadParameter.
 
-    within: trials whose steps to target are at most 1 + within times those of the best (METHODS 4: a single best trial
-    jumps from batch size to batch size). A study in which no trial reached the target has one row of nulls.
+    A single best trial jumps from batch size to batch size: METHODS 4. A study in which no trial reached the target has
+    one row of nulls.
     """
-    if not 0 <= within <= 1000:
-        raise BadParameter("within", f"within={within} is out of range: give 0 for the best trials only, up to 1000")
-    searches = [search(view, selection, workload) for workload in selection.workloads]
-    facts = facts_of(view, selection, searches[0].direction) | goal.facts() | {"within": within}
-    return Answer(facts, METAPARAMETERS.schema, begun(_rows(view, found, goal, within) for found in searches))
+    selection, goal, within = parameters.selection(), parameters.goal(), parameters.within
+    searches = searches_of(view, selection)
+    facts = selection_facts(view, selection, searches[0].direction) | goal.facts() | {"within": within}
+    return Answer(facts, QUESTION.rows.schema, begun(_rows(view, found, goal, within) for found in searches))
+
+
+QUESTION = Question(
+    path="/v1/metaparameters",
+    doc="The metaparameters of the best trials by batch size: of those near-optimal in steps to a target.",
+    parameters=MetaparametersParameters,
+    row=MetaparametersRow,
+    summary=WithinSummary,
+    answer=answer,
+)
 
 
 def _rows(view: ReleaseView, found: Search, goal: Goal, within: float) -> pa.RecordBatch:
@@ -69,4 +99,4 @@ def _rows(view: ReleaseView, found: Search, goal: Goal, within: float) -> pa.Rec
             )
         if not near:
             rows.append(key)
-    return pa.RecordBatch.from_pylist(rows, METAPARAMETERS.schema)
+    return pa.RecordBatch.from_pylist(rows, QUESTION.rows.schema)

@@ -1,68 +1,53 @@
-"""The questions that REST answers, as a table: path, parameters, what answers, and what the answer looks like."""
+"""A question: its path and parameters, what answers it, and what rows and summary its answers have."""
 
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, field
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
-from losslake.output.answer import Answer, RowShape
-from losslake.output.formats import OutputFormat
-from losslake.questions.lists.listing import Listing
-from losslake.questions.parameters import FormatParameters
+import pyarrow as pa
+
+from losslake.output.answer import Answer
+from losslake.output.columns import RowShape, row_shape
+from losslake.output.rows import Row
+from losslake.questions.parameters import FormatParameters, GoalParameters, MetricParameters
 from losslake.questions.release_view import ReleaseView
-from losslake.questions.releases import Releases
+from losslake.questions.search import selection_facts
+from losslake.questions.summary import Summary, summary_fields
 
-Filters = Mapping[str, list[str]]
-
-
-@dataclass(frozen=True)
-class Asked:
-    """One request for an answer. filters: texts by parameter, for lists."""
-
-    releases: Releases
-    opened: ReleaseView | None
-    parameters: Any
-    filters: Filters
-    output: OutputFormat
-
-    @property
-    def view(self) -> ReleaseView:
-        """The release asked; only for questions that are of a release."""
-        assert self.opened is not None
-        return self.opened
-
-
-@dataclass(frozen=True)
-class Fact:
-    """A field of a JSON answer beside its rows. shape: its JSON schema, with description and example."""
-
-    name: str
-    shape: Mapping[str, Any]
+if TYPE_CHECKING:
+    from losslake.questions.lists.listing import Listing
 
 
 @dataclass(frozen=True, eq=False)
 class Question:
-    """A path and what answers it.
+    """A path and what answers it; each question is declared in a module of its own.
 
-    facts: what JSON has beside the rows, whose field is rows_name. listing: whose columns filter, if it is a list.
+    answer: takes a release and the parameters; of a list, a ListRequest instead of these, and of what is not of a
+    release, the lake. summary: the fields of JSON beside the rows, whose field is rows_name.
+    listing: whose columns filter, if it is a list. is_of_release: the answer depends on the release and the URL alone.
     is_quick: answered from memory in well under a millisecond, so not worth a thread.
     more_media_types: what it is also given in, apart from the formats of every answer.
-    is_of_release: the answer depends on nothing but the release and the URL.
     """
 
     path: str
     doc: str
     parameters: type[FormatParameters]
-    answer: Callable[[Asked], Answer]
-    rows: RowShape
-    facts: tuple[Fact, ...]
+    row: type[Row]
+    summary: type[Summary]
+    answer: Callable[[Any, Any], Answer]
     listing: Listing | None = None
     is_quick: Callable[[Any], bool] = field(default=lambda _: False)
     is_of_release: bool = True
     more_media_types: tuple[str, ...] = ()
     rows_name: str = "rows"
+
+    @property
+    def rows(self) -> RowShape:
+        """Its columns."""
+        return row_shape(self.row)
 
     @property
     def subject(self) -> str:
@@ -84,7 +69,33 @@ class Question:
         """The JSON schema of an answer: the fields of the summary, and the rows."""
         rows = {"type": "array", "items": {"$ref": f"#/components/schemas/{self.schema_name}Row"}}
         properties = {
-            **{fact.name: dict(fact.shape) for fact in self.facts},
+            **summary_fields(self.summary),
             self.rows_name: {**rows, "description": "The rows.", "x-unit": "none", "examples": [[]]},
         }
         return {"type": "object", "description": self.doc, "properties": properties, "required": list(properties)}
+
+    def analysis(
+        self,
+        view: ReleaseView,
+        parameters: MetricParameters,
+        direction: str,
+        batches: Iterable[pa.RecordBatch],
+        own: Mapping[str, Any],
+        *,
+        definition: str,
+        n_used: int,
+        left_out: Iterable[str] = (),
+        warnings: Iterable[str] = (),
+    ) -> Answer:
+        """The answer of an analysis, whose summary ends with its finding.
+
+        own: the other fields of the summary but those of selection and goal. definition: of what was computed, with its
+        source. n_used: how many values it is computed from, as the definition counts them. left_out: what was not used,
+        and why. warnings: what to know before relying on it.
+        """
+        facts = selection_facts(view, parameters.selection(), direction)
+        if isinstance(parameters, GoalParameters):
+            facts |= parameters.goal().facts()
+        facts |= own
+        facts |= {"definition": definition, "n_used": n_used, "left_out": [*left_out], "warnings": [*warnings]}
+        return Answer(facts, self.rows.schema, iter(batches), rows_name=self.rows_name)

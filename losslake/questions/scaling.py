@@ -1,36 +1,117 @@
-"""Scaling: how many steps the best trial takes to a target, by batch size; for one target or a whole grid of them."""
+"""Scaling: how many steps the best trial of a workload takes to a target, by batch size."""
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from typing import Annotated
 
 import numpy as np
 import pyarrow as pa
 
 from losslake.analysis.crossings import resolution
-from losslake.output.answer import Answer, begun, row_shape
+from losslake.output.answer import Answer
+from losslake.output.rows import Row, shown
 from losslake.questions.confirmation import FIRST, Crossing, confirmed
-from losslake.questions.errors import BadParameter
+from losslake.questions.parameters import BATCH_UNIT, CrossingParameters, Natural, is_of_one_workload
+from losslake.questions.question import Question
 from losslake.questions.release_view import ReleaseView
-from losslake.questions.search import Search, at, facts_of, search
-from losslake.questions.selection import Goal, Selection
+from losslake.questions.search import Search, at, check_batch_size, examples_of, searches_of, selection_facts
+from losslake.questions.selection import Goal
 from losslake.questions.study_results import FewestSteps, StudyResults, study_bests, study_results
+from losslake.questions.summary import CrossingSummary
 from losslake.questions.wording import coarse_studies
-from losslake_schema.names import LARGEST_INTEGER
-from losslake_schema.reached import NEVER, Comparator, Flags, Integers
+from losslake_schema.reached import NEVER, Flags, Integers
 
-SCALING = row_shape(
-    "scaling", "workload", "batch_size", "steps", "trial_id", "value", "examples", "previous_step", "n_trials",
-    "n_reached", "best_value", "perfect_scaling_steps", "normalized_steps", "resolution", "censored_at", "gap",
-    "runner_up_steps", "runner_up_ratio", "confirmed_steps", "confirmed_trial_id", "confirmed_previous_step",
-    "n_confirmed",
-)  # fmt: skip
-TARGETS = row_shape(
-    "targets", "workload", "target", "batch_size", "steps", "trial_id", "value", "examples", "previous_step",
-    "n_trials", "n_reached",
-)  # fmt: skip
-MOST_TARGETS = 1000
 Columns = dict[str, pa.Array]
+
+
+class ScalingParameters(CrossingParameters):
+    """How do steps to a target scale with the batch size?"""
+
+    normalize_to: Annotated[Natural | None, shown(64, BATCH_UNIT)] = None
+    """The batch size at which normalized_steps is 1 and perfect scaling begins; default: the smallest with a result."""
+
+
+class ScalingRow(Row):
+    """A study."""
+
+    workload: str
+    batch_size: int
+    steps: Annotated[int | None, shown(400, "steps")]
+    """Steps to result: the first step at which any admitted trial reaches the target; null if none does."""
+    trial_id: Annotated[int | None, shown(17)]
+    """The trial that took these steps, of several the one with the lowest number; null if none reached the target."""
+    value: Annotated[float | None, shown(0.0421, "unit of the metric")]
+    """The metric of that trial at that step; null if none reached the target."""
+    examples: int | None
+    previous_step: int | None
+    n_trials: int
+    n_reached: int
+    best_value: float | None
+    perfect_scaling_steps: Annotated[float | None, shown(412.5, "steps")]
+    """Steps if doubling the batch size halved them, from the smallest batch size with a result or from normalize_to;
+    null without any."""
+    normalized_steps: Annotated[float | None, shown(0.52, "none: a ratio")]
+    """steps divided by the steps at the batch size normalize_to; null unless that was asked for and both were reached.
+    """
+    resolution: float | None
+    censored_at: Annotated[int | None, shown(2000, "steps")]
+    """Where no trial reached the target: the last step up to which any admitted trial was seen within the budgets; null
+    where one did."""
+    gap: Annotated[float | None, shown(0.003, "unit of the metric")]
+    """Where no trial reached the target: how far best_value is from it; null where one did, or where there is no value.
+    """
+    runner_up_steps: Annotated[int | None, shown(420, "steps")]
+    """The fewest steps of any other trial; null if no other reached the target."""
+    runner_up_ratio: Annotated[float | None, shown(1.05, "none: a ratio")]
+    """runner_up_steps divided by steps: far above 1 where one lucky trial stands alone; null without a runner-up."""
+    confirmed_steps: Annotated[int | None, shown(420, "steps")]
+    """Steps to result by the crossing asked for: the first hit of any trial that counts by it; with crossing=first this
+    is steps."""
+    confirmed_trial_id: Annotated[int | None, shown(17)]
+    """The trial of confirmed_steps, which may be another than trial_id; null if no crossing counts."""
+    confirmed_previous_step: int | None
+    n_confirmed: Annotated[int, shown(20, "trials")]
+    """The trials with a crossing that counts."""
+
+
+class ScalingSummary(CrossingSummary):
+    """What was asked for, and what to know of the rows."""
+
+    normalize_to: Annotated[int | None, shown(64, "batch_unit of the study")]
+    """The batch size asked to normalize to; null for none."""
+    warnings: Annotated[list[str], shown(["evaluations are far apart"])]
+    """What to know before relying on the rows."""
+
+
+def answer(view: ReleaseView, parameters: ScalingParameters) -> Answer:
+    """Steps to result by workload and batch size; raises UnknownName and BadParameter."""
+    selection, goal, crossing = parameters.selection(), parameters.goal(), parameters.crossing_rule()
+    searches = searches_of(view, selection)
+    check_batch_size("normalize_to", parameters.normalize_to, searches)
+    batches, warnings = [], []
+    for searched in searches:
+        results = study_results(searched, goal)
+        crossed = results if crossing == FIRST else _confirmed(view, searched, goal, crossing)
+        batches.append(_rows(searched, results, crossed, goal, parameters.normalize_to))
+        warnings += coarse_studies(searched, results.row != NEVER, results.steps, results.previous_step)
+    facts = selection_facts(view, selection, searches[0].direction) | goal.facts() | crossing.facts()
+    facts |= {"normalize_to": parameters.normalize_to, "warnings": warnings}
+    return Answer(facts, QUESTION.rows.schema, iter(batches))
+
+
+def _is_quick(parameters: ScalingParameters) -> bool:
+    return is_of_one_workload(parameters) and parameters.crossing == "first"
+
+
+QUESTION = Question(
+    path="/v1/scaling",
+    doc="How many steps the best trial of a workload takes to a target, by batch size.",
+    parameters=ScalingParameters,
+    row=ScalingRow,
+    summary=ScalingSummary,
+    answer=answer,
+    is_quick=_is_quick,
+)
 
 
 def _confirmed(view: ReleaseView, found: Search, goal: Goal, crossing: Crossing) -> FewestSteps:
@@ -45,63 +126,8 @@ def _confirmed(view: ReleaseView, found: Search, goal: Goal, crossing: Crossing)
     )
 
 
-def scaling(
-    view: ReleaseView,
-    selection: Selection,
-    goal: Goal,
-    normalize_to: int | None = None,
-    crossing: Crossing = FIRST,
-) -> Answer:
-    """Steps to result by workload and batch size; raises UnknownName and BadParameter.
-
-    normalize_to: the batch size from which perfect scaling starts, and at which normalized_steps is 1. Default: the
-    smallest with a result, without normalized_steps. crossing: which hit the columns `confirmed_…` are about.
-    """
-    searches = [search(view, selection, workload) for workload in selection.workloads]
-    _check_batch_size(searches, normalize_to)
-    batches, warnings = [], []
-    for found in searches:
-        results = study_results(found, goal)
-        crossed = results if crossing == FIRST else _confirmed(view, found, goal, crossing)
-        batches.append(_scaling_rows(found, results, crossed, goal, normalize_to))
-        warnings += coarse_studies(found, results.row != NEVER, results.steps, results.previous_step)
-    facts = facts_of(view, selection, searches[0].direction) | goal.facts() | crossing.facts()
-    return Answer(facts | {"normalize_to": normalize_to, "warnings": warnings}, SCALING.schema, iter(batches))
-
-
-def targets(
-    view: ReleaseView, selection: Selection, grid: Sequence[float], comparator: Comparator = "strict"
-) -> Answer:
-    """Steps to result by workload, target in the order given, and batch size; raises UnknownName and BadParameter."""
-    if not 1 <= len(grid) <= MOST_TARGETS:
-        raise BadParameter("target", f"there are {len(grid):,} targets: give 1 to {MOST_TARGETS:,}")
-    goals = [Goal(target, comparator) for target in grid]
-    searches = [search(view, selection, workload) for workload in selection.workloads]
-    facts = facts_of(view, selection, searches[0].direction) | {"comparator": comparator}
-    rows = (_target_rows(found, study_results(found, goal), goal.target) for found in searches for goal in goals)
-    return Answer(facts, TARGETS.schema, begun(rows))
-
-
-def target_grid(lowest: float, highest: float, count: int, is_log: bool) -> list[float]:
-    """So many targets from lowest to highest, both included, evenly or by even ratios; raises BadParameter."""
-    if not np.isfinite([lowest, highest]).all() or lowest > highest:
-        raise BadParameter("target_min", "give finite target_min and target_max, the lower one first")
-    if is_log and lowest <= 0:
-        raise BadParameter("spacing", "spacing=log needs targets above 0: give another target_min, or spacing=linear")
-    if not 1 <= count <= MOST_TARGETS:
-        raise BadParameter("n_targets", f"n_targets is {count:,}: give 1 to {MOST_TARGETS:,}")
-    grid = np.geomspace(lowest, highest, count) if is_log else np.linspace(lowest, highest, count)
-    return [float(target) for target in grid]
-
-
-def _check_batch_size(searches: Sequence[Search], batch_size: int | None) -> None:
-    known = sorted({size for found in searches for size in found.facts.batch_sizes})
-    if batch_size is not None and batch_size not in known:
-        listed = ", ".join(map(str, known))
-        raise BadParameter("normalize_to", f"normalize_to={batch_size} is no batch size here: give one of {listed}")
-
-
-def _common_columns(found: Search, results: StudyResults) -> Columns:
+def result_columns(found: Search, results: StudyResults) -> Columns:
+    """The columns of the best trial of each study."""
     sizes, never = found.facts.batch_sizes, results.row == NEVER
     rows: list[int] = results.row.tolist()
     steps: list[int] = results.steps.tolist()
@@ -121,25 +147,19 @@ def _common_columns(found: Search, results: StudyResults) -> Columns:
     }
 
 
-def examples_of(steps: int, batch_size: int) -> int | None:
-    """How many examples so many steps take; None where that exceeds 64 bits."""
-    examples = steps * batch_size
-    return examples if examples <= LARGEST_INTEGER else None
-
-
-def _scaling_rows(
+def _rows(
     found: Search, results: StudyResults, crossed: FewestSteps, goal: Goal, normalize_to: int | None
 ) -> pa.RecordBatch:
     never = results.row == NEVER
     bests = study_bests(found)
-    columns = _common_columns(found, results)
+    columns = result_columns(found, results)
     columns["best_value"] = pa.array(bests.value, mask=bests.row == NEVER)
     columns |= _ideal_columns(found, results, normalize_to)
     with np.errstate(over="ignore"):
         gap = (bests.value - goal.target) * found.sign
     columns["gap"] = pa.array(gap, mask=~never | (bests.row == NEVER) | np.isinf(gap))
     columns |= _certainty_columns(found, results)
-    return _batch(columns | _confirmed_columns(found, crossed), SCALING.schema)
+    return batch_of(columns | _confirmed_columns(found, crossed), QUESTION.rows.schema)
 
 
 def _ideal_columns(found: Search, results: StudyResults, normalize_to: int | None) -> Columns:
@@ -187,11 +207,6 @@ def _steps_where(steps: Integers, is_there: Flags) -> pa.Array:
     return pa.array(steps, mask=~is_there | (steps < 0))
 
 
-def _target_rows(found: Search, results: StudyResults, target: float) -> pa.RecordBatch:
-    columns = _common_columns(found, results)
-    columns["target"] = pa.repeat(pa.scalar(target, pa.float64()), len(results.row))
-    return _batch(columns, TARGETS.schema)
-
-
-def _batch(columns: Columns, schema: pa.Schema) -> pa.RecordBatch:
+def batch_of(columns: Columns, schema: pa.Schema) -> pa.RecordBatch:
+    """The columns in the order of the schema."""
     return pa.RecordBatch.from_arrays([columns[name] for name in schema.names], schema=schema)

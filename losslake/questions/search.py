@@ -132,6 +132,25 @@ def at(values: npt.NDArray[Any], records: Integers) -> npt.NDArray[Any]:
     return values[records] if len(values) else np.zeros(len(records), values.dtype)
 
 
+def searches_of(view: ReleaseView, selection: Selection) -> list[Search]:
+    """A search in each selected workload; raises UnknownName and BadParameter."""
+    return [search(view, selection, workload) for workload in selection.workloads]
+
+
+def check_batch_size(parameter: str, batch_size: int | None, searches: Sequence[Search]) -> None:
+    """Raise BadParameter unless any of the workloads has this batch size."""
+    known = sorted({size for found in searches for size in found.facts.batch_sizes})
+    if batch_size is not None and batch_size not in known:
+        listed = ", ".join(map(str, known))
+        raise BadParameter(parameter, f"{parameter}={batch_size} is no batch size here: give one of {listed}")
+
+
+def examples_of(steps: int, batch_size: int) -> int | None:
+    """How many examples so many steps take; None where that exceeds 64 bits."""
+    examples = steps * batch_size
+    return examples if examples <= LARGEST_INTEGER else None
+
+
 def search(view: ReleaseView, selection: Selection, workload: Workload) -> Search:
     """Open the records that answer questions about a workload; raises UnknownName and BadParameter."""
     facts = view.workload(workload)
@@ -219,7 +238,7 @@ def _admitted(facts: WorkloadFacts, selection: Selection) -> Flags:
     return admitted
 
 
-def facts_of(view: ReleaseView, selection: Selection, direction: str) -> dict[str, Any]:
+def selection_facts(view: ReleaseView, selection: Selection, direction: str) -> dict[str, Any]:
     """The release, the workloads, the metric, its direction and every restriction, as they were applied."""
     return {
         "release": view.number,

@@ -76,12 +76,12 @@ class Goal:
         return f"{metric} {inclusive if self.comparator == 'inclusive' else strict} {self.target:g}"
 
 
-def named_workload(path: str) -> Workload:
+def named_workload(path: str, parameter: str = "workload") -> Workload:
     """The workload that a parameter names; raises BadParameter."""
     try:
         return Workload.parse(path)
     except BadName as error:
-        raise BadParameter("workload", str(error)) from None
+        raise BadParameter(parameter, str(error)) from None
 
 
 def named_study(path: str) -> Study:

@@ -8,8 +8,9 @@ from fastapi import APIRouter, FastAPI
 from starlette.middleware import Middleware
 
 from losslake import __version__
+from losslake.figures.papers import listing as papers
 from losslake.lake.lake import Lake
-from losslake.questions.questions import questions
+from losslake.questions.questions import QUESTIONS
 from losslake.questions.releases import Releases
 from losslake_service.operation.metrics import Metrics
 from losslake_service.operation.operate import operate
@@ -52,10 +53,10 @@ def create_app(lake: Lake, settings: Settings | None = None) -> FastAPI:
     app.state.releases = releases
     answer_with_problems(app, problem_page)
     add_files(app, lake, settings, folder_page)
-    asked = tuple(questions())
-    for question in asked:
+    questions = (*QUESTIONS, papers.QUESTION)
+    for question in questions:
         add_question(app.router, releases, question)
-    add_figures(app.router, releases, asked)
+    add_figures(app.router, releases, questions)
     app.include_router(pages)
     app.state.sql = sql = SqlStatements(settings, releases, metrics) if settings.sql_enabled else None
     most_bytes = settings.answer_cache_mb * BYTES_IN_A_MEGABYTE
@@ -63,7 +64,7 @@ def create_app(lake: Lake, settings: Settings | None = None) -> FastAPI:
     sql_check = {"sql": sql.check} if sql is not None else {}
     app.include_router(readiness({"release": newest_release_is_readable(releases), **sql_check}))
     operate(app, settings, releases, metrics, inner=cache)
-    schemas = model_schemas(ProblemDocument) | file_schemas() | question_schemas(asked)
+    schemas = model_schemas(ProblemDocument) | file_schemas() | question_schemas(questions)
     if sql is not None:
         add_sql(app.router, sql, releases)
         app.include_router(APIRouter(lifespan=sql.while_running))

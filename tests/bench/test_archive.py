@@ -19,11 +19,12 @@ from bench.plan import Scale, StudyPlan, plans
 from bench.published import published
 from bench.truth import read_truth, truth_path
 from losslake.lake.lake import Lake
+from losslake.questions import scaling
 from losslake.questions.release_view import ReleaseView
-from losslake.questions.scaling import scaling
 from losslake.questions.selection import Goal, Selection
 from losslake_ingest.report import Summary
 from losslake_ingest.run import ingest
+from tests.service.views import ask
 
 TABLE = Path(__file__).parents[3] / "shared" / "reference" / "study_counts.csv"
 COLUMNS = ("batch_size", "steps", "trial_id", "value", "previous_step", "n_trials")
@@ -126,7 +127,7 @@ def test_scaling_of_every_workload_is_what_the_archive_was_made_from(view: Relea
     assert workloads.keys() == view.workloads.keys()
     assert len(workloads) == 35
     for workload, truths in workloads.items():
-        answer = scaling(view, Selection((workload,), truths[0].metric), Goal(truths[0].goal))
+        answer = ask(scaling.QUESTION, view, Selection((workload,), truths[0].metric), Goal(truths[0].goal))
         found = [tuple(row[name] for name in COLUMNS) for batch in answer.batches for row in batch.to_pylist()]
         assert found == [(t.batch_size, t.steps, t.trial_id, t.value, t.previous_step, t.complete) for t in truths]
 

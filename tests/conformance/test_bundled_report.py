@@ -9,7 +9,7 @@ import pytest
 
 from losslake.cli.reports.bundled_studies import bundled_studies, subject
 from losslake.lake.lake import Lake
-from losslake.questions.analysis.critical_batch_size import critical_batch_size
+from losslake.questions import critical_batch_size
 from losslake.questions.release_view import ReleaseView
 from losslake_schema.errors import LossLakeError
 from losslake_schema.names import Workload
@@ -50,7 +50,8 @@ def test_the_figures_it_shows_are_there(text: str) -> None:
 def test_its_critical_batch_sizes_are_those_of_the_analysis(view: ReleaseView, text: str) -> None:
     workload = Workload.parse("bundled/digits/mlp_64/sgd")
     for question in subject().questions:
-        answer = critical_batch_size(view, question.selection(workload), question.goal)
+        parameters = critical_batch_size.CriticalBatchSizeParameters(**question.about(workload))
+        answer = critical_batch_size.answer(view, parameters)
         row = answer.table().to_pylist()[0]
         cells = f"{row['critical_batch_size']:.3g} | {row['lower']:.3g} to {row['upper']:.3g}"
         assert re.search(rf"^\| mlp_64 sgd \|.*\| {re.escape(cells)} \|", text, re.MULTILINE)

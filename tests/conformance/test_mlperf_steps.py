@@ -8,12 +8,13 @@ from typing import Any
 import pytest
 
 from losslake.lake.lake import Lake
+from losslake.questions import scaling
 from losslake.questions.release_view import ReleaseView
-from losslake.questions.scaling import scaling
 from losslake.questions.selection import Goal, Selection, named_workload
 from losslake_ingest.reading import Request
 from losslake_ingest.run import ingest
 from tests.conformance.corpora import corpus
+from tests.service.views import ask
 
 
 @pytest.fixture(scope="module")
@@ -29,7 +30,7 @@ def view(lake: Lake) -> ReleaseView:
 
 
 def answer(view: ReleaseView, workload: str, metric: str, target: float) -> list[dict[str, Any]]:
-    found = scaling(view, Selection((named_workload(workload),), metric), Goal(target))
+    found = ask(scaling.QUESTION, view, Selection((named_workload(workload),), metric), Goal(target))
     rows: list[dict[str, Any]] = found.table().to_pylist()
     return rows
 

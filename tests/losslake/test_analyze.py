@@ -10,14 +10,14 @@ from fastapi.testclient import TestClient
 
 from losslake.cli.analysis_table import with_options
 from losslake.lake.lake import Lake
-from losslake.questions.rest_analysis.questions import PREFIX, analysis_questions
+from losslake.questions.questions import ANALYSES, PREFIX
 from tests.applications import without_sql
 from tests.ingest.offers import TrialOffer, study_files, unpacked
 from tests.losslake.conftest import Run
 
 WORKLOAD = "root/mnist/cnn/sgd"
 ASKED = ("--workload", WORKLOAD, "--metric", "val/classification_error", "--target", "0.3")
-NAMES = [question.path.removeprefix(PREFIX) for question in analysis_questions()]
+NAMES = [question.path.removeprefix(PREFIX) for question in ANALYSES]
 
 
 def test_every_analysis_is_listed(losslake: Run) -> None:
@@ -27,7 +27,7 @@ def test_every_analysis_is_listed(losslake: Run) -> None:
 
 @pytest.mark.parametrize("name", NAMES)
 def test_every_parameter_is_an_option_that_says_what_it_means(losslake: Run, name: str) -> None:
-    (question,) = (each for each in analysis_questions() if each.path == PREFIX + name)
+    (question,) = (each for each in ANALYSES if each.path == PREFIX + name)
     text = losslake("analyze", name, "--help").stdout
     options = {f"--{field.replace('_', '-')}" for field in question.parameters.model_fields}
     assert [option for option in options if option not in text] == []

@@ -10,13 +10,14 @@ import pytest
 
 from losslake.index.workload_file import OpenWorkloads
 from losslake.lake.lake import Lake
+from losslake.questions import scaling
 from losslake.questions.release_view import ReleaseView
-from losslake.questions.scaling import scaling
 from losslake.questions.selection import Goal, Selection
 from losslake_ingest.run import ingest
 from losslake_schema.errors import LakeBroken
 from losslake_schema.names import Workload
 from tests.ingest.offers import METRIC, TrialOffer, study_files, unpacked
+from tests.service.views import ask
 
 SGD, ADAM = (Workload("root", "mnist", "cnn", optimizer) for optimizer in ("sgd", "adam"))
 
@@ -44,7 +45,9 @@ def opened(lake: Lake) -> ReleaseView:
 
 
 def steps(view: ReleaseView, workload: Workload) -> list[object]:
-    found: list[object] = scaling(view, Selection((workload,), METRIC), Goal(0.3)).table()["steps"].to_pylist()
+    found: list[object] = (
+        ask(scaling.QUESTION, view, Selection((workload,), METRIC), Goal(0.3)).table()["steps"].to_pylist()
+    )
     return found
 
 

@@ -8,9 +8,10 @@ from typing import Any
 import pytest
 from fastapi.testclient import TestClient
 
-from losslake.questions.questions import questions
+from losslake.figures.papers import listing as papers
+from losslake.questions.questions import QUESTIONS
 
-PATHS = {question.path for question in questions()}
+PATHS = {question.path for question in (*QUESTIONS, papers.QUESTION)}
 
 
 @pytest.fixture(scope="module")

@@ -12,9 +12,9 @@ from fastapi.testclient import TestClient
 
 from losslake.lake.lake import Lake
 from losslake.lake.retention import unlist
+from losslake.questions import scaling
 from losslake.questions.errors import UnknownName
 from losslake.questions.releases import Releases
-from losslake.questions.scaling import scaling
 from losslake.questions.selection import Goal, Selection
 from losslake_ingest.reading import Request
 from losslake_ingest.run import ingest
@@ -23,6 +23,7 @@ from losslake_service.app import create_app
 from tests.archives import write_workload
 from tests.oracle import Row
 from tests.service.conftest import ERROR
+from tests.service.views import ask
 
 SMALL = Workload("small", "mnist", "cnn", "sgd")
 
@@ -87,7 +88,9 @@ def test_asking_for_the_newest_never_looks_into_the_catalog(growing: Lake, tmp_p
 
 
 def fewest_steps(releases: Releases) -> list[object]:
-    found: list[object] = scaling(releases.view(), Selection((SMALL,), ERROR), Goal(0.3)).table()["steps"].to_pylist()
+    found: list[object] = (
+        ask(scaling.QUESTION, releases.view(), Selection((SMALL,), ERROR), Goal(0.3)).table()["steps"].to_pylist()
+    )
     return found
 
 
@@ -127,7 +130,7 @@ def test_only_the_last_used_releases_stay_open(growing: Lake, tmp_path: Path) ->
     releases.view(3)
     assert releases.view(1) is first
     assert releases.view(2) is not second
-    assert scaling(second, Selection((SMALL,), ERROR), Goal(0.3)).table()["steps"].to_pylist() == [5]
+    assert ask(scaling.QUESTION, second, Selection((SMALL,), ERROR), Goal(0.3)).table()["steps"].to_pylist() == [5]
 
 
 def test_an_unknown_release_has_the_nearest_as_near_matches(growing: Lake) -> None:
@@ -143,17 +146,17 @@ def test_threads_get_whole_answers_while_releases_appear(growing: Lake, tmp_path
     expected = {1: 10, 2: 5, 3: 3}
     done = threading.Event()
 
-    def ask() -> set[int]:
+    def ask_on() -> set[int]:
         seen = set()
         while not done.is_set():
-            answer = scaling(releases.view(), selection, Goal(0.3))
+            answer = ask(scaling.QUESTION, releases.view(), selection, Goal(0.3))
             release = answer.facts["release"]
             assert answer.table()["steps"].to_pylist() == [expected[release]]
             seen.add(release)
         return seen
 
     with ThreadPoolExecutor(4) as pool:
-        asking = [pool.submit(ask) for _ in range(4)]
+        asking = [pool.submit(ask_on) for _ in range(4)]
         try:
             publish_a_better_trial(growing, tmp_path)
             publish_a_better_trial(growing, tmp_path, "third", 3)

@@ -11,22 +11,21 @@ from typing import Any
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from pydantic import ValidationError
 
 from losslake.analysis.crossings import CrossingRule
 from losslake.output.answer import Answer
+from losslake.questions import best, metaparameters, scaling, steps_to_target, targets
 from losslake.questions import selection as answers
-from losslake.questions.best import best
 from losslake.questions.confirmation import Crossing
 from losslake.questions.errors import BadParameter, UnknownName
-from losslake.questions.metaparameters import metaparameters
 from losslake.questions.release_view import ReleaseView
-from losslake.questions.scaling import scaling, target_grid, targets
 from losslake.questions.search import search
 from losslake.questions.selection import Selection
-from losslake.questions.steps import steps_to_target
+from losslake.questions.targets import target_grid
 from losslake_schema.tables import STATUSES
 from tests.oracle import Goal, Row, best_rows, near_optimal_trials, scaling_rows, steps_to_target_rows
-from tests.service.views import METRIC, OTHER, WORKLOAD, view_of
+from tests.service.views import METRIC, OTHER, WORKLOAD, ask, view_of
 
 NAN, INF = math.nan, math.inf
 # METHODS 1.1, computed with the scripts of the paper.
@@ -90,20 +89,25 @@ def assert_answers(view: ReleaseView, rows: list[Row], goal: Goal, direction: st
     selected = selection(goal, direction)
     own = answers.Goal(goal.target, goal.comparator)
     reached = scaling_rows(rows, goal)
-    crossing = Crossing(goal.crossing, goal.k)
-    assert known(scaling(view, selected, own, crossing=crossing), reached) == reached
+    assert known(ask(scaling.QUESTION, view, selected, own, crossing=goal.crossing, k=goal.k), reached) == reached
     of_trials = steps_to_target_rows(rows, goal)
-    assert known(steps_to_target(view, selected, own, crossing), of_trials) == of_trials
+    assert (
+        known(ask(steps_to_target.QUESTION, view, selected, own, crossing=goal.crossing, k=goal.k), of_trials)
+        == of_trials
+    )
     of_studies = best_rows(rows, goal)
-    assert known(best(view, selected), of_studies) == of_studies
-    grid = [goal.target, 0.2, goal.target / 2]
+    assert known(ask(best.QUESTION, view, selected), of_studies) == of_studies
+    grid = list(dict.fromkeys([goal.target, 0.2, goal.target / 2]))
     of_grid = [
         {"target": target} | {name: row[name] for name in ("batch_size", "steps", "trial_id", "n_reached")}
         for target in grid
         for row in scaling_rows(rows, replace(goal, target=target))
     ]
-    assert known(targets(view, selected, grid, goal.comparator), of_grid) == of_grid
-    near = [(row["batch_size"], row["trial_id"], row["steps"]) for row in rows_of(metaparameters(view, selected, own))]
+    assert known(ask(targets.QUESTION, view, selected, target=grid, comparator=goal.comparator), of_grid) == of_grid
+    near = [
+        (row["batch_size"], row["trial_id"], row["steps"])
+        for row in rows_of(ask(metaparameters.QUESTION, view, selected, own))
+    ]
     assert near == near_optimal_trials(rows, goal, 0.1)
 
 
@@ -126,11 +130,12 @@ def asked(
     normalize_to: int | None = None,
 ) -> list[dict[str, Any]]:
     return rows_of(
-        scaling(
+        ask(
+            scaling.QUESTION,
             view_of(rows, own, folder),
             selection(goal, goal.direction),
             answers.Goal(goal.target, goal.comparator),
-            normalize_to,
+            normalize_to=normalize_to,
         )
     )
 
@@ -201,13 +206,13 @@ def noisy(*values: float) -> list[Row]:
 def test_the_confirmed_crossing_stands_beside_the_raw_one(tmp_path: Path) -> None:
     view = view_of(noisy(0.9, 0.2, 0.5, 0.2, 0.1, 0.4, 0.1), folder=tmp_path)
     selected, goal = selection(Goal(0.3), None), answers.Goal(0.3)
-    for crossing, expected in (
-        (Crossing(), (20, 20, 10, 1)),
-        (Crossing("k_consecutive"), (20, 40, 30, 1)),
-        (Crossing("k_consecutive", 3), (20, None, None, 0)),
-        (Crossing("sustained"), (20, 70, 60, 1)),
+    for crossing, k, expected in (
+        ("first", None, (20, 20, 10, 1)),
+        ("k_consecutive", None, (20, 40, 30, 1)),
+        ("k_consecutive", 3, (20, None, None, 0)),
+        ("sustained", None, (20, 70, 60, 1)),
     ):
-        (row,) = rows_of(scaling(view, selected, goal, crossing=crossing))
+        (row,) = rows_of(ask(scaling.QUESTION, view, selected, goal, crossing=crossing, k=k))
         names = ("steps", "confirmed_steps", "confirmed_previous_step", "n_confirmed")
         assert tuple(row[name] for name in names) == expected, crossing
 
@@ -215,12 +220,14 @@ def test_the_confirmed_crossing_stands_beside_the_raw_one(tmp_path: Path) -> Non
 def test_steps_that_few_evaluations_pin_down_come_with_a_warning() -> None:
     rows = [Row(8, 1, "COMPLETE", step, 1 / step) for step in (80, 100)]
     rows += [Row(16, 1, "COMPLETE", step, 1 / step) for step in (96, 100)] + [Row(32, 1, "COMPLETE", 100, 0.01)]
-    facts = scaling(view_of(rows), selection(Goal(0.0101), None), answers.Goal(0.0101)).facts
+    facts = ask(scaling.QUESTION, view_of(rows), selection(Goal(0.0101), None), answers.Goal(0.0101)).facts
     far_apart, at_once = facts["warnings"]
     assert "far apart at batch size 8, where" in far_apart
     assert "up to 20%" in far_apart
     assert "first evaluation reached the target at batch size 32" in at_once
-    of_trials = steps_to_target(view_of(rows), selection(Goal(0.0101), None), answers.Goal(0.0101)).facts["warnings"]
+    of_trials = ask(steps_to_target.QUESTION, view_of(rows), selection(Goal(0.0101), None), answers.Goal(0.0101)).facts[
+        "warnings"
+    ]
     assert [text for text in of_trials if "in 2 of 3 trials" in text] == of_trials != []
 
 
@@ -279,7 +286,7 @@ def test_perfect_scaling_starts_from_the_smallest_batch_size_that_reached_the_ta
 
 def test_a_previous_step_of_zero_is_not_taken_for_none() -> None:
     rows = [Row(8, 1, "COMPLETE", 0, 0.9), Row(8, 1, "COMPLETE", 4, 0.1), Row(8, 2, "COMPLETE", 4, 0.1)]
-    found = steps_to_target(view_of(rows), selection(Goal(0.3), None), answers.Goal(0.3))
+    found = ask(steps_to_target.QUESTION, view_of(rows), selection(Goal(0.3), None), answers.Goal(0.3))
     assert [row["previous_step"] for row in rows_of(found)] == [0, None]
 
 
@@ -311,7 +318,7 @@ def test_a_study_normalized_to_a_batch_size_that_never_reached_has_no_ratio() ->
 
 def test_several_workloads_come_in_the_order_asked_for() -> None:
     view = view_of([Row(8, 1, "COMPLETE", 5, 0.1)])
-    found = rows_of(scaling(view, Selection((WORKLOAD, OTHER), METRIC), answers.Goal(0.3)))
+    found = rows_of(ask(scaling.QUESTION, view, Selection((WORKLOAD, OTHER), METRIC), answers.Goal(0.3)))
     assert [(row["workload"], row["batch_size"], row["steps"]) for row in found] == [
         (str(WORKLOAD), 8, 5), (str(OTHER), 1, 0), (str(OTHER), 7, 0),
     ]  # fmt: skip
@@ -319,13 +326,13 @@ def test_several_workloads_come_in_the_order_asked_for() -> None:
 
 def test_the_best_value_is_told_with_the_step_at_which_it_was_first_reached() -> None:
     rows = [Row(8, 2, "COMPLETE", 5, 0.1), Row(8, 2, "COMPLETE", 9, 0.1), Row(8, 1, "COMPLETE", 7, 0.1)]
-    (row,) = rows_of(best(view_of(rows), selection(Goal(0.0), None)))
+    (row,) = rows_of(ask(best.QUESTION, view_of(rows), selection(Goal(0.0), None)))
     assert (row["trial_id"], row["step"], row["examples"], row["best_value"]) == (2, 5, 40, 0.1)
 
 
 def test_the_near_optimal_set_is_those_within_a_tenth_of_the_best() -> None:
     rows = [Row(8, trial, "COMPLETE", step, 0.1) for trial, step in ((1, 111), (2, 110), (3, 100), (4, 100))]
-    answer = rows_of(metaparameters(view_of(rows), selection(Goal(0.3), None), answers.Goal(0.3)))
+    answer = rows_of(ask(metaparameters.QUESTION, view_of(rows), selection(Goal(0.3), None), answers.Goal(0.3)))
     assert [(row["rank"], row["trial_id"], row["steps_ratio"]) for row in answer] == [
         (1, 3, 1.0),
         (2, 4, 1.0),
@@ -333,7 +340,9 @@ def test_the_near_optimal_set_is_those_within_a_tenth_of_the_best() -> None:
     ]
     assert answer[0]["parameters"] == [("learning_rate", pytest.approx(0.3)), ("momentum", 0.5)]
     assert answer[0]["effective_learning_rate"] == pytest.approx(0.6)
-    only_best = rows_of(metaparameters(view_of(rows), selection(Goal(0.3), None), answers.Goal(0.3), within=0))
+    only_best = rows_of(
+        ask(metaparameters.QUESTION, view_of(rows), selection(Goal(0.3), None), answers.Goal(0.3), within=0)
+    )
     assert [row["trial_id"] for row in only_best] == [3, 4]
 
 
@@ -341,21 +350,29 @@ def test_a_grid_of_targets_has_both_ends() -> None:
     assert target_grid(0.1, 0.5, 3, is_log=False) == pytest.approx([0.1, 0.3, 0.5])
     assert target_grid(0.01, 1, 3, is_log=True) == pytest.approx([0.01, 0.1, 1])
     assert target_grid(0.2, 0.3, 2, is_log=False)[-1] == 0.3
-    for bad in ((0.5, 0.1, 3, False), (0.0, 1.0, 3, True), (0.1, NAN, 3, False), (0.1, 0.2, 0, False)):
+    for bad in ((0.5, 0.1, 3, False), (0.0, 1.0, 3, True)):
         with pytest.raises(BadParameter):
             target_grid(*bad)
+    for wrong in ({"target_max": NAN}, {"n_targets": 0}):
+        with pytest.raises(ValidationError):
+            ask(
+                targets.QUESTION,
+                view_of(GOLDEN),
+                selection(Goal(0.3), None),
+                **({"target_min": 0.1, "target_max": 0.2} | wrong),
+            )
 
 
 def test_a_metric_without_direction_needs_one_in_the_question() -> None:
     with pytest.raises(BadParameter, match="which way") as caught:
-        scaling(view_of(GOLDEN, None), selection(Goal(0.3), None), answers.Goal(0.3))
+        ask(scaling.QUESTION, view_of(GOLDEN, None), selection(Goal(0.3), None), answers.Goal(0.3))
     assert caught.value.parameter == "direction"
 
 
 @pytest.mark.parametrize("target", [NAN, INF, -INF])
 def test_a_target_that_is_not_finite_is_refused(target: float) -> None:
     with pytest.raises(BadParameter, match="not finite"):
-        scaling(view_of(GOLDEN), selection(Goal(0.3), None), answers.Goal(target))
+        ask(scaling.QUESTION, view_of(GOLDEN), selection(Goal(0.3), None), answers.Goal(target))
 
 
 @pytest.mark.parametrize(
@@ -376,16 +393,21 @@ def test_a_status_that_does_not_exist_is_refused(statuses: tuple[str, ...]) -> N
 def test_unknown_names_come_with_near_matches() -> None:
     view = view_of(GOLDEN)
     with pytest.raises(UnknownName) as caught:
-        scaling(view, Selection((WORKLOAD,), "val/clasification_error"), answers.Goal(0.3))
+        ask(scaling.QUESTION, view, Selection((WORKLOAD,), "val/clasification_error"), answers.Goal(0.3))
     assert caught.value.near_matches == (METRIC,)
     with pytest.raises(UnknownName) as caught:
-        scaling(view, Selection((type(WORKLOAD)("tests/rows", "mnist", "cnn", "adm"),), METRIC), answers.Goal(0.3))
+        ask(
+            scaling.QUESTION,
+            view,
+            Selection((type(WORKLOAD)("tests/rows", "mnist", "cnn", "adm"),), METRIC),
+            answers.Goal(0.3),
+        )
     assert caught.value.near_matches[0] == str(OTHER)
 
 
 def test_steps_to_target_of_some_batch_sizes_are_those_among_all() -> None:
     rows = [Row(size, trial, "COMPLETE", 5 * trial, 0.1 * trial) for size in (1, 8, 64) for trial in range(1, 6)]
     view, selection, goal = view_of(rows), Selection((WORKLOAD,), METRIC), answers.Goal(0.35)
-    whole = steps_to_target(view, selection, goal).table().to_pylist()
-    some = steps_to_target(view, selection, goal, batch_sizes=(64, 1)).table().to_pylist()
+    whole = ask(steps_to_target.QUESTION, view, selection, goal).table().to_pylist()
+    some = ask(steps_to_target.QUESTION, view, selection, goal, batch_size=[64, 1]).table().to_pylist()
     assert some == [row for row in whole if row["batch_size"] != 8]

@@ -6,6 +6,7 @@ import math
 from collections.abc import Callable, Mapping, Sequence
 from itertools import groupby
 from pathlib import Path
+from typing import Any
 
 import duckdb
 import pyarrow as pa
@@ -18,7 +19,10 @@ from losslake.index.workload_file import NAMES, OpenWorkload, write_workload
 from losslake.index.workloads import KnownWorkload, Studies, WorkloadStudies, trials_of, workloads_of
 from losslake.lake.store.folder import FolderStore
 from losslake.lake.store.store import DataFile
+from losslake.output.answer import Answer
+from losslake.questions.question import Question
 from losslake.questions.release_view import ReleaseView
+from losslake.questions.selection import Goal, Selection
 from losslake_schema.names import Study, Workload
 from losslake_schema.reached import NO_STEP
 from losslake_schema.tables import MEASUREMENTS, file_schema
@@ -27,6 +31,23 @@ from tests.oracle import Row
 WORKLOAD = Workload("tests/rows", "mnist", "cnn", "sgd")
 METRIC = "val/classification_error"
 OTHER = Workload("tests/rows", "mnist", "cnn", "adam")
+
+
+def ask(question: Question, view: ReleaseView, selection: Selection, goal: Goal | None = None, **others: Any) -> Answer:
+    """The answer to a question about a selection and goal; others: its other parameters."""
+    assert others.keys() <= question.parameters.model_fields.keys()
+    selected = {
+        "workload": [str(workload) for workload in selection.workloads],
+        "metric": selection.metric,
+        "direction": selection.direction,
+        "trials": selection.trials,
+        "status": list(selection.statuses),
+    }
+    budgets = {"step_budget": selection.step_budget, "example_budget": selection.example_budget}
+    aimed = {} if goal is None else goal.facts()
+    known = {name: budget for name, budget in budgets.items() if budget is not None}
+    named = {name: str(value) if isinstance(value, Workload) else value for name, value in others.items()}
+    return question.answer(view, question.parameters.model_validate(selected | known | aimed | named))
 
 
 def view_of(

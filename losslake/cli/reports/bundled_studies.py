@@ -12,11 +12,8 @@ from typing import Any
 
 from losslake.cli.reports.markdown import interval, number, share, table
 from losslake.cli.reports.transitions import Ratio, Transition, disjoint_pairs, ratio, transition_table, transitions
-from losslake.questions.analysis.compare import compare
-from losslake.questions.analysis.metaparameters import metaparameter_optima
-from losslake.questions.analysis.quality import quality
+from losslake.questions import compare, metaparameter_optima, quality
 from losslake.questions.release_view import ReleaseView
-from losslake.questions.selection import Goal, Selection
 from losslake_schema.errors import LossLakeError
 from losslake_schema.names import Workload
 
@@ -35,13 +32,9 @@ class Question:
     metric: str
     target: float
 
-    @property
-    def goal(self) -> Goal:
-        return Goal(self.target)
-
-    def selection(self, *workloads: Workload) -> Selection:
-        """Return the trials that count: all COMPLETE ones."""
-        return Selection(workloads, self.metric)
+    def about(self, *workloads: Workload) -> dict[str, Any]:
+        """Return the parameters of a question about workloads and the goal; all COMPLETE trials count."""
+        return {"workload": [str(workload) for workload in workloads], "metric": self.metric, "target": self.target}
 
     def __str__(self) -> str:
         return f"{self.metric} < {self.target:g}"
@@ -87,7 +80,7 @@ def bundled_studies(view: ReleaseView, figures: str) -> str:
     if not workloads:
         why = f"release {view.number} has no workload of collection {about.collection}"
         raise LossLakeError(f"{why}: ingest studies/data/bundled.tar.bz2 first")
-    found = {question: transitions(view, question.selection(*workloads), question.goal) for question in about.questions}
+    found = {question: transitions(view, workloads, question.about(*workloads)) for question in about.questions}
     by_workload = {question: {each.workload: each for each in cases} for question, cases in found.items()}
     values = {
         "release": str(view.number),
@@ -191,7 +184,8 @@ def _pairs(
 
 
 def _change(view: ReleaseView, pair: Pair, question: Question, critical_batch_size: Ratio) -> _Change:
-    rows = compare(view, question.selection(pair.first, pair.second), question.goal).table().to_pylist()
+    parameters = compare.CompareParameters(**question.about(pair.first, pair.second))
+    rows = compare.answer(view, parameters).table().to_pylist()
     times = {
         row["batch_size"]: row["steps_ratio"]
         for row in rows
@@ -212,7 +206,8 @@ def _quality(view: ReleaseView, question: Question, workloads: Sequence[Workload
     Chance: by how much half as many trials would fall short at the best batch size, on average. By kind of budget;
     the budgets are those that every batch size was trained for.
     """
-    rows = quality(view, question.selection(*workloads)).facts["conclusions"]
+    parameters = quality.QualityParameters(workload=list(map(str, workloads)), metric=question.metric)
+    rows = quality.answer(view, parameters).facts["conclusions"]
     lost = {
         kind: [row["shortfall"] > (row["shortfall_by_chance"] or 0.0) for row in rows if row["budget_kind"] == kind]
         for kind in _BUDGETS
@@ -244,7 +239,8 @@ def _quality_cells(row: Mapping[str, Any]) -> list[str]:
 
 def _learning_rates(view: ReleaseView, question: Question, workloads: Sequence[Workload]) -> Values:
     """Return how the best learning rate grows with the batch size, and whether a rule of thumb would have found it."""
-    answer = metaparameter_optima(view, question.selection(*workloads), question.goal)
+    parameters = metaparameter_optima.MetaparameterOptimaParameters(**question.about(*workloads))
+    answer = metaparameter_optima.answer(view, parameters)
     exponents = {row["workload"]: row for row in answer.facts["exponents"]}
     optima = [row for row in answer.table().to_pylist() if row["trial_id"] is not None]
     cells = []

@@ -3,16 +3,14 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from itertools import combinations
 from typing import Any
 
 from losslake.cli.reports.markdown import NOTHING, interval, number, table
-from losslake.questions.analysis.critical_batch_size import critical_batch_size
-from losslake.questions.analysis.regimes import AS_DEFINED, DIMINISHING, MAXIMAL, PERFECT, regimes
+from losslake.questions import critical_batch_size, regimes
 from losslake.questions.release_view import ReleaseView
-from losslake.questions.selection import Goal, Selection
 from losslake_schema.names import Workload
 
 _DEFINITION = "mccandlish2018"
@@ -39,7 +37,7 @@ class Transition:
     @property
     def has_three_regimes(self) -> bool:
         """Whether some batch size is in each of them."""
-        return {PERFECT, DIMINISHING, MAXIMAL} <= self.regimes
+        return {regimes.PERFECT, regimes.DIMINISHING, regimes.MAXIMAL} <= self.regimes
 
     @property
     def is_useful_inside(self) -> bool:
@@ -54,20 +52,17 @@ class Transition:
         return self.lower, self.upper
 
 
-def transitions(view: ReleaseView, selection: Selection, goal: Goal) -> list[Transition]:
-    """Return one for each workload of the selection, in their order."""
-    answer = regimes(view, selection, goal)
+def transitions(view: ReleaseView, workloads: Sequence[Workload], about: Mapping[str, Any]) -> list[Transition]:
+    """Return one for each workload, in their order; about: the parameters of a question about them and a goal."""
+    answer = regimes.answer(view, regimes.RegimesParameters(**about))
+    fitted = critical_batch_size.answer(view, critical_batch_size.CriticalBatchSizeParameters(**about))
     ends = {
         (row["workload"], row["break_point"]): row
         for row in answer.facts["break_points"]
-        if row["variant"] == AS_DEFINED
+        if row["variant"] == regimes.AS_DEFINED
     }
     seen = {(row["workload"], row["regime"]) for row in answer.table().to_pylist()}
-    fits = {
-        row["workload"]: row
-        for row in critical_batch_size(view, selection, goal).table().to_pylist()
-        if row["definition"] == _DEFINITION
-    }
+    fits = {row["workload"]: row for row in fitted.table().to_pylist() if row["definition"] == _DEFINITION}
     return [
         Transition(
             workload=workload,
@@ -79,7 +74,7 @@ def transitions(view: ReleaseView, selection: Selection, goal: Goal) -> list[Tra
             upper=fits[str(workload)]["upper"],
             rms=fits[str(workload)]["rms_log_residual"],
         )
-        for workload in selection.workloads
+        for workload in workloads
     ]
 
 

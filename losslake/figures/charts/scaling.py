@@ -29,7 +29,7 @@ from losslake.figures.layers import (
     tip,
 )
 from losslake.figures.panel import Limits, Panel, Row, Series, rows_of
-from losslake.questions.populations import DIVERGED, NON_DIVERGENT, populations
+from losslake.questions.tuning_budget import DIVERGED, NON_DIVERGENT, populations
 
 _PX_OF_A_NAME = 58
 _MOST_SIZES = 6

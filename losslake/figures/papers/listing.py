@@ -1,21 +1,44 @@
-"""Which figures of which papers can be drawn, and for how much of each a release has the data."""
+"""The question which figures of which papers can be drawn, and for how much of each a release has the data."""
 
 from __future__ import annotations
+
+from typing import Annotated
 
 import pyarrow as pa
 
 from losslake.figures.papers.paper import Curve, Paper, paper, papers
-from losslake.output.answer import Answer, row_shape
+from losslake.output.answer import Answer
+from losslake.output.rows import Row, shown
 from losslake.questions.errors import UnknownName
+from losslake.questions.parameters import ReleaseParameters
+from losslake.questions.question import Question
 from losslake.questions.release_view import ReleaseView
+from losslake.questions.summary import ReleaseSummary
 from losslake_schema.registry import collections
 
-PAPERS = row_shape(
-    "papers", "paper", "figure", "title", "panels", "series", "series_without_data", "collection", "path"
-)
+
+class PaperFigureRow(Row):
+    """A figure of a paper."""
+
+    paper: Annotated[str, shown("shallue2018")]
+    """Name of the paper, as the path of a figure has it."""
+    figure: Annotated[str, shown("9a")]
+    """Number of the figure in the paper."""
+    title: Annotated[str, shown("Steps to result by optimizer")]
+    """What the figure shows."""
+    panels: Annotated[int, shown(3, "panels")]
+    """Panels that the figure has."""
+    series: Annotated[int, shown(8, "series")]
+    """Series in all its panels."""
+    series_without_data: Annotated[int, shown(0, "series")]
+    """Series whose workload, metric or batch size the release lacks."""
+    collection: Annotated[str, shown("shallue2018")]
+    """The collection that has the figure's data, or whose sub-collections have them."""
+    path: Annotated[str, shown("/v1/papers/shallue2018/figures/4.svg")]
+    """Where the figure is, as SVG; the endings .png, .pdf, .vl.json and .csv have it too."""
 
 
-def paper_figures(view: ReleaseView) -> Answer:
+def answer(view: ReleaseView, _: ReleaseParameters) -> Answer:
     """Return every figure of every paper, in the order of the paper."""
     rows = []
     for one in map(paper, papers()):
@@ -33,8 +56,18 @@ def paper_figures(view: ReleaseView) -> Answer:
                     "path": f"{figure_path(one.name, figure.number)}.svg",
                 }
             )
-    table = pa.Table.from_pylist(rows, PAPERS.schema)
-    return Answer({"release": view.number}, PAPERS.schema, iter(table.to_batches()))
+    table = pa.Table.from_pylist(rows, QUESTION.rows.schema)
+    return Answer({"release": view.number}, QUESTION.rows.schema, iter(table.to_batches()))
+
+
+QUESTION = Question(
+    path="/v1/papers",
+    doc="The figures of papers that can be drawn, and how much of each the release has the data for.",
+    parameters=ReleaseParameters,
+    row=PaperFigureRow,
+    summary=ReleaseSummary,
+    answer=answer,
+)
 
 
 def figure_path(paper_name: str, number: str) -> str:

@@ -5,14 +5,16 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 from math import sqrt
-from typing import Any
+from typing import Annotated, Any
 
 import pyarrow as pa
 
 from losslake.analysis.tuned_study import effective_learning_rate
 from losslake.figures.papers.curve_search import CurveSearch, NoData, search_curve
 from losslake.figures.papers.paper import Curve, Figure, Panel
-from losslake.output.answer import row_shape
+from losslake.output.columns import row_shape
+from losslake.output.rows import Row as RowModel
+from losslake.output.rows import shown
 from losslake.questions.release_view import ReleaseView
 from losslake.questions.search import at
 from losslake.questions.selection import Goal
@@ -20,12 +22,70 @@ from losslake.questions.study_results import study_results
 from losslake_schema.reached import NEVER
 from losslake_schema.tables import STATUSES
 
-ROWS = row_shape(
-    "paper-figure", "figure", "panel", "panel_title", "series", "workload", "metric", "direction", "goal",
-    "step_budget", "example_budget", "batch_size", "trial_id", "status", "steps", "previous_step", "value",
-    "normalized_steps", "perfect_scaling", "learning_rate", "momentum", "effective_learning_rate",
-    "linear_heuristic", "square_root_heuristic", "outcome", "is_best", "n_trials", "n_reached",
-)  # fmt: skip
+
+class DrawnRow(RowModel):
+    """A study of a series, or a trial."""
+
+    figure: Annotated[str, shown("3")]
+    """Number of the figure in the paper."""
+    panel: Annotated[int, shown(2)]
+    """Number of the panel in the figure, from 1, row by row."""
+    panel_title: Annotated[str, shown("ResNet-50 vs VGG-11 on ImageNet")]
+    """What the panel is called."""
+    series: Annotated[str, shown("VGG-11")]
+    """Name of the series in the legend; empty where the panel has one only."""
+    workload: Annotated[str, shown("shallue2018/imagenet/vgg_11/nesterov_momentum")]
+    """The workload: collection/dataset/model/optimizer."""
+    metric: str
+    direction: Annotated[str, shown("minimize")]
+    """minimize or maximize: which way is better."""
+    goal: Annotated[float | None, shown(0.35, "unit of the metric")]
+    """The goal; reached means strictly better. Null where the best values are drawn."""
+    step_budget: Annotated[float | None, shown(25000.0, "steps")]
+    """Only evaluations up to this step count; null without a budget."""
+    example_budget: Annotated[float | None, shown(550000.0, "examples")]
+    """Only evaluations with step times batch size up to this count; null without a budget."""
+    batch_size: int
+    trial_id: Annotated[int | None, shown(17)]
+    """The trial with the fewest steps, or with the best value, or the one that the row is about; null for none."""
+    status: Annotated[str | None, shown("COMPLETE")]
+    """Of the trial that the row is about, COMPLETE, INCOMPLETE or INFEASIBLE; null where a row is about a study."""
+    steps: Annotated[int | None, shown(16384, "steps")]
+    """The first step at which the goal is reached, or at which the best value was measured; null if there is none."""
+    previous_step: int | None
+    value: Annotated[float | None, shown(0.3494, "unit of the metric")]
+    """The metric of that trial at that step; null if there is none."""
+    normalized_steps: Annotated[float | None, shown(0.25, "none: a ratio")]
+    """steps divided by those of the same series at the batch size to which the panel is normalized; null in other
+    panels."""
+    perfect_scaling: Annotated[float | None, shown(0.0625, "steps, or none: a ratio")]
+    """The dashed line of perfect scaling at this batch size, in steps or normalized as the panel is; null in the series
+    at which none begins."""
+    learning_rate: Annotated[float | None, shown(0.01)]
+    """Learning rate of the trial; null where the figure is not about learning rates, or the trial has none."""
+    momentum: Annotated[float | None, shown(0.9)]
+    """Momentum of the trial, 0 in a workload without momentum; null where the figure is not about learning rates, or
+    the trial has none."""
+    effective_learning_rate: Annotated[float | None, shown(0.1)]
+    """learning_rate / (1 - momentum) of the trial; null where either is."""
+    linear_heuristic: Annotated[float | None, shown(0.2)]
+    """The effective learning rate of the smallest batch size with a result, times batch size by that batch size; null
+    in other figures."""
+    square_root_heuristic: Annotated[float | None, shown(0.1414)]
+    """The effective learning rate of the smallest batch size with a result, times the root of batch size by that batch
+    size; null in other figures."""
+    outcome: Annotated[str | None, shown("reached")]
+    """What became of the trial: reached, not reached or infeasible; null where a row is about a study."""
+    is_best: Annotated[bool | None, shown(False)]
+    """Whether the trial reached the goal in the fewest steps, infeasible ones included; null where a row is about a
+    study."""
+    n_trials: Annotated[int, shown(100, "trials")]
+    """Trials of the study that the series takes."""
+    n_reached: Annotated[int | None, shown(21, "trials")]
+    """Of these, the trials that reached the goal; null where the best values are drawn."""
+
+
+ROWS = row_shape(DrawnRow)
 REACHED, NOT_REACHED, INFEASIBLE = "reached", "not reached", "infeasible"
 Row = dict[str, Any]
 

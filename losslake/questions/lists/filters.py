@@ -15,7 +15,7 @@ from typing import Any
 
 from duckdb import ColumnExpression, ConstantExpression, Expression, FunctionExpression
 
-from losslake.output.answer import Column
+from losslake.output.columns import Column
 from losslake.output.texts import json_text
 from losslake.questions.errors import BadParameter, UnknownName, near_names
 from losslake.questions.lists.listing import WORKLOAD_KEYS, Listing

@@ -15,7 +15,7 @@ from typing import Any
 import orjson
 from duckdb import ColumnExpression, ConstantExpression, Expression
 
-from losslake.output.answer import Column
+from losslake.output.columns import Column
 from losslake.questions.errors import BadParameter
 from losslake.questions.lists.filters import all_of, any_of
 from losslake_schema.names import LARGEST_INTEGER

@@ -30,9 +30,10 @@ from losslake.figures.renderer import Renderer
 from losslake.figures.theme import Theme, in_theme
 from losslake.output.answer import Answer
 from losslake.output.formats import FORMATS
+from losslake.output.rows import unit
 from losslake.questions.errors import BadParameter, UnknownName, near_names
-from losslake.questions.parameters import Natural, ReleaseParameters, unit
-from losslake.questions.question import Asked, Question
+from losslake.questions.parameters import Natural, ReleaseParameters
+from losslake.questions.question import Question
 from losslake.questions.release_view import ReleaseView
 from losslake.questions.releases import Releases
 from losslake_service.files.conditions import cache_control, entity_tag, not_modified_response
@@ -177,7 +178,7 @@ def _figure_endpoint(kind: Kind, question: Question, releases: Releases, rendere
         url = address + _query_url(kind, request.scope["query_string"], view.number)
 
         def rows() -> Answer:
-            return _answer(kind, question, Asked(releases, view, drawn, {}, FORMATS["json"]))
+            return _answer(kind, question, view, drawn)
 
         def specify() -> bytes:
             return _specification(kind, view, rows(), drawn, url, Links(address, number))
@@ -196,16 +197,14 @@ def _check(parameters: Any, ending: str) -> None:
         raise BadParameter("scale", f"the figure would have more than {_MOST_PIXELS:,} pixels: give a smaller scale")
 
 
-def _answer(kind: Kind, question: Question, asked: Asked) -> Answer:
+def _answer(kind: Kind, question: Question, view: ReleaseView, parameters: Any) -> Answer:
     """The answer that is drawn, its rows in memory; raises BadParameter where they are too many to be seen."""
-    answer = question.answer(asked)
+    answer = question.answer(view, parameters)
     batches: list[pa.RecordBatch] = []
     for batch in answer.batches:
         batches.append(batch)
         if sum(each.num_rows for each in batches) > kind.most_rows:
-            name = next(
-                name for name in ("metric", "workload") if isinstance(getattr(asked.parameters, name, None), list)
-            )
+            name = next(name for name in ("metric", "workload") if isinstance(getattr(parameters, name, None), list))
             advice = f"more than {kind.most_rows:,} rows can't be told apart in a figure: ask for fewer {name}s"
             raise BadParameter(name, advice)
     return Answer(answer.facts, answer.schema, iter(batches))

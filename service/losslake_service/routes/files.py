@@ -11,11 +11,12 @@ from fastapi.responses import HTMLResponse, RedirectResponse, Response
 from pydantic import BaseModel, ConfigDict, Field
 from starlette.concurrency import run_in_threadpool
 
-from losslake.index.file_list import FILES as COLUMNS
 from losslake.lake.croissant import CROISSANT_PLACE
 from losslake.lake.lake import Lake
-from losslake.output.answer import Answer, row_shape
-from losslake.questions.described_facts import RELEASE
+from losslake.output.answer import Answer
+from losslake.output.columns import row_shape
+from losslake.output.rows import Row, shown
+from losslake.questions.summary import ReleaseSummary, summary_fields
 from losslake_service.files.delivery import Delivery, delivery_of
 from losslake_service.files.documents import base_url, document_response, nothing_at, opened
 from losslake_service.files.file_response import FileAnswer
@@ -55,9 +56,55 @@ _DOCUMENTS = (
 )
 _LIST = "/v1/releases/{release}/files"
 _LIST_DOC = "The data files of a release: where each is, its size and checksum, and what is in it."
-_AFTER_PATH = COLUMNS.names.index("path") + 1
-_ROWS = row_shape("files", *COLUMNS.names[:_AFTER_PATH], "url", *COLUMNS.names[_AFTER_PATH:])
+_EXAMPLE = "measurements/collection=bundled/dataset=digits/model=mlp_64/optimizer=sgd/batch_size=64/part-0.parquet"
 _AN_HOUR = "public, max-age=3600"
+
+
+class FileRow(Row):
+    """A data file."""
+
+    table: Annotated[str, shown("measurements")]
+    """The table that its rows belong to."""
+    path: Annotated[str, shown(_EXAMPLE)]
+    """Its path below /data/{release}/, the same as in an export. In a URL its percent signs become %25."""
+    url: Annotated[str, shown(f"http://127.0.0.1:8000/hive/1/{_EXAMPLE}")]
+    """Where it is served. Readers that take the keys of partitions from a URL, as DuckDB and Polars do, find them in
+    this one."""
+    bytes: Annotated[int, shown(52133, "bytes")]
+    """Its size."""
+    sha256: Annotated[str, shown("9f86d081884c7d659a2feaa0c55ad015a3bf4f1b2b0b822cd15d6c15b0f00a08")]
+    """The sha256 of its bytes, in hexadecimal."""
+    rows: Annotated[int, shown(20000, "rows")]
+    """Its rows."""
+    collection: Annotated[str | None, shown("bundled")]
+    """The collection of its study; null where the table is one file."""
+    dataset: Annotated[str | None, shown("digits")]
+    """The dataset of its study; null where the table is one file."""
+    model: Annotated[str | None, shown("mlp_64")]
+    """The model of its study; null where the table is one file."""
+    optimizer: Annotated[str | None, shown("sgd")]
+    """The optimizer of its study; null where the table is one file."""
+    batch_size: Annotated[int | None, shown(64, "batch_unit of the study, mostly examples")]
+    """The batch size of its study; null where the table is one file."""
+    metric_min: Annotated[str | None, shown("test/classification_error")]
+    """The least metric in it; null where there is none."""
+    metric_max: Annotated[str | None, shown("val/cross_entropy_error")]
+    """The greatest metric in it; null where there is none."""
+    trial_id_min: Annotated[int | None, shown(1)]
+    """The least trial_id in it; null where there is none."""
+    trial_id_max: Annotated[int | None, shown(100)]
+    """The greatest trial_id in it; null where there is none."""
+    step_min: Annotated[int | None, shown(0, "steps")]
+    """The least step in it; null where there is none."""
+    step_max: Annotated[int | None, shown(2000, "steps")]
+    """The greatest step in it; null where there is none."""
+    value_min: Annotated[float | None, shown(0.0121, "unit of the metric")]
+    """The least value in it; NaN left out; null where there is none."""
+    value_max: Annotated[float | None, shown(2.31, "unit of the metric")]
+    """The greatest value in it; NaN left out; null where there is none."""
+
+
+_ROWS = row_shape(FileRow)
 
 
 def add_files(app: FastAPI, lake: Lake, settings: Settings, folder_page: FolderPage) -> None:
@@ -104,7 +151,7 @@ def file_schemas() -> dict[str, Document]:
     """Return the schemas of the list of files and its rows, by name."""
     properties = {column.name: column.json_schema() for column in _ROWS.columns}
     rows = {"type": "array", "items": {"$ref": "#/components/schemas/FilesRow"}, "description": "The rows."}
-    answer = {RELEASE.name: dict(RELEASE.shape), "rows": rows | {"examples": [[]]}}
+    answer = {**summary_fields(ReleaseSummary), "rows": rows | {"examples": [[]]}}
     return {
         "FilesRow": {
             "type": "object",

@@ -10,7 +10,7 @@ from fastapi.openapi.utils import get_openapi
 from pydantic import BaseModel
 from pydantic.json_schema import models_json_schema
 
-from losslake.output.answer import Column
+from losslake.output.columns import Column
 from losslake.output.formats import FORMATS
 from losslake.questions.lists.filters import METAPARAMETER, Filter, filters_of, has_metaparameters
 from losslake.questions.lists.listing import Listing

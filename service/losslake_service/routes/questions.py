@@ -11,12 +11,14 @@ from pydantic import Field, create_model
 from starlette.concurrency import run_in_threadpool
 
 from losslake import __version__
+from losslake.lake.lake import Lake
 from losslake.questions.errors import BadParameter
 from losslake.questions.lists.filters import METAPARAMETER, filters_of, has_metaparameters
 from losslake.questions.lists.listing import Listing
+from losslake.questions.lists.lists import ListRequest
 from losslake.questions.lists.paging import Cursor
 from losslake.questions.parameters import FormatParameters, PageParameters, ReleaseParameters
-from losslake.questions.question import Asked, Filters, Question
+from losslake.questions.question import Question
 from losslake.questions.release_view import ReleaseView
 from losslake.questions.releases import Releases
 from losslake_service.files.conditions import cache_control, entity_tag, not_modified_response
@@ -77,7 +79,7 @@ def _endpoint(releases: Releases, question: Question, shape: type[FormatParamete
     has_more = listing is not None and has_metaparameters(listing)
 
     async def answer_question(request: Request, parameters: Any) -> Response:
-        filters: Filters = parameters.model_extra or {}
+        filters: dict[str, list[str]] = parameters.model_extra or {}
         for name in filters:
             is_metaparameter = has_more and name.startswith(METAPARAMETER) and name != METAPARAMETER
             if name not in known_filters and not is_metaparameter:
@@ -85,18 +87,18 @@ def _endpoint(releases: Releases, question: Question, shape: type[FormatParamete
         output = wanted_format(request, parameters.format)
         number = release_of(parameters)
         headers = {"vary": "Accept", "cache-control": cache_control(is_pinned=False)}
-        view: ReleaseView | None = None
+        subject: ReleaseView | Lake = releases.lake
         if question.is_of_release:
-            view = await releases.opened(number)
+            subject = view = await releases.opened(number)
             headers["etag"] = entity_tag(view, __version__, question.path, request.scope["query_string"], output.name)
             headers["cache-control"] = cache_control(number is not None)
             known = not_modified_response(request.headers, headers, exists=False)
             if known is not None:
                 return known
-        asked = Asked(releases, view, parameters, filters, output)
+        given = parameters if listing is None else ListRequest(parameters, filters, output.name == "json")
 
         def answer() -> Response:
-            return response_of(request, question.answer(asked), output, headers)
+            return response_of(request, question.answer(subject, given), output, headers)
 
         if question.is_quick(parameters) and output.name == "json":
             return answer()

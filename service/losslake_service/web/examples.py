@@ -11,10 +11,9 @@ from typing import Any
 from losslake.figures.drawing import kinds
 from losslake.figures.papers.listing import has_collection
 from losslake.figures.papers.paper import paper, papers
-from losslake.questions.best import best
+from losslake.questions import best, scaling
+from losslake.questions.parameters import SelectionParameters
 from losslake.questions.release_view import ReleaseView
-from losslake.questions.scaling import scaling
-from losslake.questions.selection import Goal, Selection
 from losslake_schema.names import Workload
 from losslake_service.web.templates import Query, with_query
 
@@ -64,7 +63,8 @@ class Example:
 def example(view: ReleaseView) -> Example | None:
     """Return the first goal that is reached, of the workload named first; None without data."""
     for workload, metric, target in _candidates(view):
-        for row in scaling(view, Selection((workload,), metric), Goal(target)).table().to_pylist():
+        parameters = scaling.ScalingParameters(workload=[str(workload)], metric=metric, target=target)
+        for row in scaling.answer(view, parameters).table().to_pylist():
             if row["trial_id"] is not None:
                 drawable = next((name for name in papers() if has_collection(view, paper(name))), "")
                 other = _alike(view, workload, metric)
@@ -110,7 +110,7 @@ def _candidates(view: ReleaseView) -> Iterator[tuple[Workload, str, float]]:
 
 def _targets(view: ReleaseView, workload: Workload, metric: str) -> list[float]:
     """Return the best value at the batch size that is worst off, then the number next to it, which all get past."""
-    rows = best(view, Selection((workload,), metric)).table()
+    rows = best.answer(view, SelectionParameters(workload=[str(workload)], metric=metric)).table()
     values = sorted(value for value in rows["best_value"].to_pylist() if value is not None)
     if not values:
         return []

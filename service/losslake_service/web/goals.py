@@ -6,11 +6,10 @@ import math
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from losslake.questions.best import best
+from losslake.questions import best, scaling
 from losslake.questions.errors import BadParameter
+from losslake.questions.parameters import SelectionParameters
 from losslake.questions.release_view import ReleaseView
-from losslake.questions.scaling import scaling
-from losslake.questions.selection import Goal, Selection
 from losslake.questions.workload_facts import WorkloadFacts
 from losslake_schema.names import Workload
 
@@ -83,7 +82,8 @@ def goal_shown(
 
 def steps_by_size(view: ReleaseView, workload: Workload, goal: GoalShown) -> list[tuple[int, int]]:
     """Return each batch size at which a trial reached the goal, with the fewest steps that it took."""
-    rows = scaling(view, Selection((workload,), goal.metric), Goal(goal.target)).table()
+    parameters = scaling.ScalingParameters(workload=[str(workload)], metric=goal.metric, target=goal.target)
+    rows = scaling.answer(view, parameters).table()
     pairs = zip(rows["batch_size"].to_pylist(), rows["steps"].to_pylist(), strict=True)
     return [(size, steps) for size, steps in pairs if steps is not None]
 
@@ -98,7 +98,8 @@ def common_goal(view: ReleaseView, workloads: Sequence[WorkloadFacts], metric: s
 
 def reachable(view: ReleaseView, facts: WorkloadFacts, metric: str, direction: str) -> float:
     """Return a target of few digits that every batch size with a finite value gets past; 0 where there is none."""
-    rows = best(view, Selection((facts.workload,), metric, direction)).table()
+    wanted = {"workload": [str(facts.workload)], "metric": metric, "direction": direction}
+    rows = best.answer(view, SelectionParameters.model_validate(wanted)).table()
     values = [value for value in rows["best_value"].to_pylist() if value is not None and math.isfinite(value)]
     if not values:
         return 0.0

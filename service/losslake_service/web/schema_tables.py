@@ -8,8 +8,9 @@ from dataclasses import dataclass
 import pyarrow as pa
 
 from losslake.index.serving import MACROS, VIEWS, sql
-from losslake.output.answer import row_shape
+from losslake.output.columns import row_shape
 from losslake.questions.lists.listing import LISTINGS
+from losslake.questions.lists.view_rows import VIEW_ROWS
 from losslake.questions.release_view import ReleaseView
 from losslake_schema.tables import PARTITIONED, STUDY_KEYS, TABLES, file_schema
 from losslake_service.kept import Kept
@@ -96,7 +97,7 @@ def what_a_row_is(name: str) -> str:
 def _table(view: ReleaseView, name: str) -> TableShown:
     assert name in (*VIEWS, *MACROS)
     types = view.cursor().execute(f"DESCRIBE FROM {call(name, _ANY_ARGUMENTS)}").fetchall()
-    shape = row_shape(_SAME_COLUMNS.get(name, name), *(column for column, *_ in types))
+    shape = row_shape(VIEW_ROWS[_SAME_COLUMNS.get(name, name)]).only([column for column, *_ in types])
     columns = [
         ColumnShown(column.name, type_, column.doc, column.unit, column.name in _KEYS[name], column.nullable)
         for column, (_, type_, *_) in zip(shape.columns, types, strict=True)

@@ -8,11 +8,11 @@ from losslake.figures.charts.profile import draw, profile_chart
 from losslake.figures.drawing import Drawing, Drawn
 from losslake.figures.figure import figure
 from losslake.figures.panel import Panel
-from losslake.questions.analysis.profiles import Part, profiles
+from losslake.questions import profiles
 from losslake.questions.selection import Selection
 from tests.service.answers.analysis.test_compare import reaching
 from tests.service.figures.drawing import marks, series, svg_of, texts, words
-from tests.service.views import METRIC, OTHER, WORKLOAD, view_of
+from tests.service.views import METRIC, OTHER, WORKLOAD, ask, view_of
 
 PANEL = Panel(title="Profile", width=300, height=200)
 SGD = series("sgd", factor=[1.0, 2.0], share=[0.5, 1.0])
@@ -56,10 +56,10 @@ def test_without_rows_words_stand_in_the_plot() -> None:
     assert words(figure([profile_chart([], PANEL)])) == ["Nothing was tried by all of them."]
 
 
-def drawn_by(by: Part) -> Drawn:
+def drawn_by(by: profiles.Part) -> Drawn:
     ours, theirs = reaching(8, 10) + reaching(16, 40), reaching(8, 20) + reaching(16, 20)
     view = view_of(ours, of_other=theirs)
-    answer = profiles(view, Selection((WORKLOAD, OTHER), METRIC), 0.3, by=by)
+    answer = ask(profiles.QUESTION, view, Selection((WORKLOAD, OTHER), METRIC), target=0.3, by=by)
     return draw(Drawing(answer.table(), answer.facts, view, None, "/v1/analysis/profiles", 400, 360))
 
 

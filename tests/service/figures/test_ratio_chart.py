@@ -9,13 +9,13 @@ from losslake.figures.drawing import Drawing
 from losslake.figures.figure import figure
 from losslake.figures.panel import Panel, Series
 from losslake.figures.theme import Document
-from losslake.questions.analysis.compare import compare
+from losslake.questions import compare
 from losslake.questions.selection import Goal, Selection
 from losslake_schema.names import Workload
 from tests.oracle import Row
 from tests.service.answers.analysis.test_compare import reaching
 from tests.service.figures.drawing import marks, series, svg_of, texts, words
-from tests.service.views import METRIC, OTHER, WORKLOAD, view_of
+from tests.service.views import METRIC, OTHER, WORKLOAD, ask, view_of
 
 PANEL = Panel(title="Steps", width=300, height=200)
 
@@ -96,7 +96,7 @@ def test_without_rows_words_stand_in_the_plot() -> None:
 
 def drawing_of(ours: list[Row], theirs: list[Row], workloads: tuple[Workload, ...] = (WORKLOAD, OTHER)) -> Drawing:
     view = view_of(ours, of_other=theirs)
-    answer = compare(view, Selection(workloads, METRIC), Goal(0.3))
+    answer = ask(compare.QUESTION, view, Selection(workloads, METRIC), Goal(0.3))
     return Drawing(answer.table(), answer.facts, view, None, "/v1/analysis/compare", 400, 360)
 
 

@@ -14,7 +14,7 @@ import pytest
 from fastapi.testclient import TestClient
 
 from losslake.lake.lake import Lake
-from losslake.questions import questions
+from losslake.questions.lists import lists
 from losslake_ingest.run import ingest
 from losslake_service.app import create_app
 from tests.archives import write_workload
@@ -166,8 +166,8 @@ def test_a_link_holds_behind_a_proxy_that_adds_a_path_and_under_an_ending(client
 def test_json_has_pages_by_default_and_the_other_formats_everything(
     client: TestClient, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    assert questions.JSON_PAGE == 1000
-    monkeypatch.setattr(questions, "JSON_PAGE", 10)
+    assert lists.JSON_PAGE == 1000
+    monkeypatch.setattr(lists, "JSON_PAGE", 10)
     # Asked in a way of its own, as answers are kept.
     assert len(rows(client, "/v1/trials?fields=trial&sort=trial_id")) == 10
     response = client.get("/v1/trials.csv?fields=trial&sort=trial_id")

@@ -6,7 +6,7 @@ import base64
 import math
 from collections.abc import Callable, Sequence
 from datetime import UTC, datetime, timedelta
-from typing import Any
+from typing import Annotated, Any
 
 import duckdb
 import orjson
@@ -15,20 +15,34 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from losslake.output.answer import Answer, Column, RowShape
+from losslake.output.answer import Answer
+from losslake.output.rows import Row as RowModel
+from losslake.output.rows import shown
 from losslake.questions.errors import BadParameter
 from losslake.questions.lists.filters import conditions
 from losslake.questions.lists.listing import Listing
+from losslake.questions.lists.lists import ListQuestion, list_rows
 from losslake.questions.lists.paging import LONGEST_CURSOR, Cursor, SortKey
-from losslake.questions.lists.rows import ListQuestion, list_rows
 
 Row = dict[str, Any]
-KINDS = {
-    "number": "integer", "name": "string", "value": "number", "is_good": "boolean", "at": "timestamp",
-    "tags": "strings", "sizes": "integers", "parameters": "numbers by name", "attributes": "json by name",
-}  # fmt: skip
-COLUMNS = tuple(Column(name, kind, name, "", None, nullable=True) for name, kind in KINDS.items())
-THINGS = Listing("things", RowShape(COLUMNS, pa.schema([c.field for c in COLUMNS])), ("number",), "Made-up things.")
+
+
+class ThingRow(RowModel):
+    """A made-up thing."""
+
+    number: Annotated[int | None, shown(None, description="number")]
+    name: Annotated[str | None, shown(None, description="name")]
+    value: Annotated[float | None, shown(None, description="value")]
+    is_good: Annotated[bool | None, shown(None, description="is_good")]
+    at: Annotated[datetime | None, shown(None, description="at")]
+    tags: Annotated[list[str] | None, shown(None, description="tags")]
+    sizes: Annotated[list[int] | None, shown(None, description="sizes")]
+    parameters: Annotated[dict[str, float] | None, shown(None, description="parameters")]
+    attributes: Annotated[dict[str, Any] | None, shown(None, description="attributes")]
+
+
+THINGS = Listing("things", ThingRow, ("number",), "Made-up things.")
+KINDS = {column.name: column.kind for column in THINGS.shape.columns}
 CONNECTION = duckdb.connect(":memory:")
 SCALARS = ("number", "name", "value", "is_good", "at")
 NOON = datetime(2026, 1, 2, 12, tzinfo=UTC)

@@ -12,6 +12,7 @@ import pyarrow.parquet as pq
 import pytest
 from fastapi.testclient import TestClient
 
+from losslake.figures.papers import listing as papers
 from losslake.lake.lake import Lake
 from losslake.questions import curves as curves_module
 from losslake.questions import questions as questions_module
@@ -229,5 +230,5 @@ def test_no_file_of_an_answer_is_left(client: TestClient, tmp_path: Path, monkey
 
 
 def test_the_questions_tried_here_are_all_there_are() -> None:
-    paths = {question.path.removeprefix("/v1/") for question in questions_module.questions()}
+    paths = {question.path.removeprefix("/v1/") for question in (*questions_module.QUESTIONS, papers.QUESTION)}
     assert paths == {*QUESTIONS, "releases"}

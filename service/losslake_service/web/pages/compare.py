@@ -9,10 +9,10 @@ from typing import Annotated, Any, Literal
 from pydantic import Field
 
 from losslake.output.answer import Answer
-from losslake.questions.analysis.compare import MOST_COMPARED, compare
+from losslake.questions import compare
 from losslake.questions.errors import BadParameter
 from losslake.questions.parameters import Natural
-from losslake.questions.selection import Goal, Selection, named_workload
+from losslake.questions.selection import named_workload
 from losslake.questions.wording import joined
 from losslake.questions.workload_facts import WorkloadFacts, workload_labels
 from losslake_schema.names import Study, Workload
@@ -132,8 +132,10 @@ def _request(page: PageRequest) -> CompareRequest | None:
     workloads = tuple(dict.fromkeys(named_workload(name) for name in given.workload))
     if not workloads:
         return None
-    if len(workloads) > MOST_COMPARED:
-        raise BadParameter("workload", f"give at most {MOST_COMPARED} workloads to compare, not {len(workloads)}")
+    if len(workloads) > compare.MOST_COMPARED:
+        raise BadParameter(
+            "workload", f"give at most {compare.MOST_COMPARED} workloads to compare, not {len(workloads)}"
+        )
     facts = [page.view.workload(each) for each in workloads]
     baseline = workloads[0] if given.baseline is None else named_workload(given.baseline)
     if baseline not in workloads:
@@ -163,8 +165,14 @@ def _goal(page: PageRequest, facts: Sequence[WorkloadFacts], metrics: Sequence[s
 def _comparison(request: CompareRequest) -> dict[str, Any]:
     """Return what the template shows of the comparison."""
     goal, budget, baseline = request.goal, request.parameters.budget, request.baseline
-    selection = Selection(request.workloads, goal.metric)
-    answer = compare(request.page.view, selection, Goal(goal.target), baseline, budget)
+    parameters = compare.CompareParameters(
+        workload=[str(workload) for workload in request.workloads],
+        metric=goal.metric,
+        target=goal.target,
+        baseline=str(baseline),
+        budget=budget,
+    )
+    answer = compare.answer(request.page.view, parameters)
     facts, sizes = answer.facts, _sizes(request, answer)
     # Relative steps begin where every workload reaches the target after some step.
     start = next((size for size, rows in sizes if all(row["steps"] for row in rows)), None)

@@ -7,7 +7,7 @@ import shlex
 from collections.abc import Iterable, Iterator, Sequence
 from itertools import groupby, islice
 
-from losslake.questions.analysis.regimes import regimes
+from losslake.questions import regimes
 from losslake_schema.names import Workload
 from losslake_service.web.bare_page import SITE
 from losslake_service.web.first_look import FirstLook, beginnings, first_chart, first_look
@@ -59,7 +59,7 @@ def home_page(request: PageRequest) -> Page:
 def _sentences(request: PageRequest, look: FirstLook) -> Sequence[str]:
     """Return what the chart says."""
     workload = look.request(request)
-    return regime_sentences(regimes(request.view, workload.selection, workload.target))
+    return regime_sentences(regimes.answer(request.view, regimes.RegimesParameters(**workload.of_goal)))
 
 
 def _groups(workloads: Iterable[Workload]) -> Iterator[tuple[str, str, list[tuple[str, list[Workload]]]]]:

@@ -16,11 +16,11 @@ from losslake.analysis.hyperbola import HUBER
 from losslake.analysis.identifiability import FEWEST_BATCH_SIZES, FURTHEST, LEAST_BEND, LEAST_SLOPE
 from losslake.analysis.log_curves import UNDERTUNED_TAU
 from losslake.analysis.performance_profile import LARGEST_RATIO, POINTS
-from losslake.questions.analysis.target_sweep import MOST_TARGETS, TargetGrid
 from losslake.questions.confirmation import DEFAULT_K
 from losslake.questions.contest import LEAST_TRIALS
 from losslake.questions.curves import ROWS_IN_A_COLUMN
 from losslake.questions.release_view import ReleaseView
+from losslake.questions.target_sweep import MOST_TARGETS, TargetSweepParameters
 from losslake_service.web.examples import example
 from losslake_service.web.first_look import first_chart
 from losslake_service.web.page import Page, PageKind, PageParameters, PageRequest
@@ -40,7 +40,7 @@ _NUMBERS = {
     "furthest": FURTHEST,
     "overhead": OVERHEAD,
     "optimal": OPTIMAL_BATCH_SIZE,
-    "targets": TargetGrid.count,
+    "targets": TargetSweepParameters.model_fields["n_targets"].default,
     "most_targets": MOST_TARGETS,
     "clearly": CLEAR,
     "draws": 2 * CLEAR - 1,

@@ -6,7 +6,8 @@ from collections import Counter
 from collections.abc import Sequence
 
 from losslake.lake.lake import LAYOUT_VERSION
-from losslake.output.answer import row_shape
+from losslake.output.columns import row_shape
+from losslake.output.rows import SharedColumns
 from losslake.questions.release_view import ReleaseView
 from losslake_service.web.examples import Example, example
 from losslake_service.web.first_look import first_chart
@@ -35,7 +36,7 @@ def schema_page(request: PageRequest) -> Page:
             "tables": [(table, *try_it(table.name)) for table in schema_tables(request.view)],
             "metrics": _metrics_measured(request.view),
             "layout": LAYOUT_VERSION,
-            "statuses": row_shape("trials", "status").columns[0].doc,
+            "statuses": row_shape(SharedColumns).by_name["status"].doc,
         },
         picture=first_chart(request),
         above=(("Docs", request.url("/docs")),),
@@ -47,7 +48,7 @@ def schema_page(request: PageRequest) -> Page:
 def example_values(some: Example | None) -> dict[str, str | float]:
     """Return what statements are about: a study of the release, or without data that of the documentation."""
     if some is None:
-        return {column.name: column.example for column in row_shape("any", *_EXAMPLE_OF).columns}
+        return {column.name: column.example for column in row_shape(SharedColumns).only(_EXAMPLE_OF).columns}
     return some.columns()
 
 

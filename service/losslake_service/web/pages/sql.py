@@ -11,10 +11,9 @@ from starlette.concurrency import run_in_threadpool
 
 from losslake.figures import theme
 from losslake.figures.theme import Theme, in_theme
+from losslake.questions import scaling
 from losslake.questions.lists.listing import WORKLOAD_KEYS
 from losslake.questions.release_view import ReleaseView
-from losslake.questions.scaling import scaling
-from losslake.questions.selection import Goal, Selection
 from losslake_service.routes.sql_statements import SqlStatements
 from losslake_service.sandbox.admission import allowed_functions
 from losslake_service.sandbox.errors import KINDS, SqlProblem
@@ -182,7 +181,8 @@ def _most_compared(view: ReleaseView) -> Example | None:
     goals = [goal for goal in view.goals if goal.metric in view.workloads[goal.workload].measured]
     goals.sort(key=lambda goal: -len(tried[goal.workload.collection, goal.workload.dataset, goal.workload.model]))
     for goal in (each for each in goals[:_MOST_LOOKED_AT] if view.metrics[each.metric].direction):
-        answer = scaling(view, Selection((goal.workload,), goal.metric), Goal(goal.target))
+        parameters = scaling.ScalingParameters(workload=[str(goal.workload)], metric=goal.metric, target=goal.target)
+        answer = scaling.answer(view, parameters)
         rows = [row for row in answer.table().to_pylist() if row["trial_id"] is not None]
         if rows:
             row = rows[len(rows) // 2]

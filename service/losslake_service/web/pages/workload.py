@@ -6,7 +6,7 @@ import json
 from collections.abc import Iterator, Sequence
 from functools import partial
 
-from losslake.questions.analysis.regimes import regimes
+from losslake.questions import regimes
 from losslake.questions.selection import named_workload
 from losslake_schema.names import Workload
 from losslake_service.web.bare_page import SITE
@@ -70,7 +70,7 @@ def workload_page(page: PageRequest) -> Page:
 def _answer(request: WorkloadRequest, scaling: Chart) -> tuple[Sequence[str], Content]:
     """Return the sentences of the answer, and what the template shows of it."""
     goal, records, trials = request.goal, "records_of_workload", "trials_of_workload"
-    ends = regimes(request.page.view, request.selection, request.target)
+    ends = regimes.answer(request.page.view, regimes.RegimesParameters(**request.of_goal))
     row, reach = row_of_target(request)
     studies = study_rows(request, ends)
     has_rates = any(study["learning_rate"] is not None for study in studies)

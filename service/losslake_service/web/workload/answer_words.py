@@ -9,7 +9,7 @@ from collections.abc import Iterator, Sequence
 from typing import Any
 
 from losslake.output.answer import Answer
-from losslake.questions.analysis.regimes import AS_DEFINED
+from losslake.questions.regimes import AS_DEFINED
 from losslake_schema.names import Workload
 from losslake_service.web.goals import GoalShown
 from losslake_service.web.templates import percent

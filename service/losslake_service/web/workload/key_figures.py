@@ -8,7 +8,7 @@ from functools import cache
 from importlib import resources
 from typing import Any
 
-from losslake.questions.analysis.target_sweep import TargetGrid, target_sweep
+from losslake.questions import target_sweep
 from losslake_service.web.chart import Chart
 from losslake_service.web.workload.request import WorkloadRequest
 
@@ -26,7 +26,10 @@ _FIELDS = (
 def row_of_target(request: WorkloadRequest) -> tuple[Row, Row]:
     """Return the target sweep's row of the target, and its summary of how the workload depends on the target."""
     target = request.goal.target
-    answer = target_sweep(request.page.view, request.selection, grid=TargetGrid(target, target, 1, "linear"))
+    parameters = target_sweep.TargetSweepParameters(
+        **request.of_metric, target_min=target, target_max=target, n_targets=1, spacing="linear"
+    )
+    answer = target_sweep.answer(request.page.view, parameters)
     row = answer.table().to_pylist()[0]
     return {name: row[name] for name in _FIELDS}, answer.facts["summaries"][0]
 

@@ -9,7 +9,6 @@ from typing import Annotated, Any, Literal
 from pydantic import AfterValidator, Field
 
 from losslake.questions.parameters import Natural
-from losslake.questions.selection import Goal, Selection
 from losslake.questions.workload_facts import WorkloadFacts
 from losslake_schema.names import Study, Trial, Workload
 from losslake_service.web.chart import Chart
@@ -49,14 +48,14 @@ class WorkloadRequest:
         return self.facts.workload
 
     @property
-    def selection(self) -> Selection:
-        """The trials that count by default."""
-        return Selection((self.workload,), self.goal.metric, self.direction)
+    def of_metric(self) -> dict[str, Any]:
+        """The parameters of a question about all targets."""
+        return {"workload": [str(self.workload)], "metric": self.goal.metric, "direction": self.direction}
 
     @property
-    def target(self) -> Goal:
-        """The goal as answers take it."""
-        return Goal(self.goal.target)
+    def of_goal(self) -> dict[str, Any]:
+        """The parameters of a question about the target."""
+        return {**self.of_metric, "target": self.goal.target}
 
     @property
     def metric_query(self) -> Query:

@@ -2,14 +2,11 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
 from typing import Any
 
 from losslake.output.answer import Answer
-from losslake.questions.analysis.quality import quality
-from losslake.questions.best import best
-from losslake.questions.metaparameters import metaparameters
-from losslake.questions.scaling import scaling
+from losslake.questions import best, metaparameters, quality, scaling
+from losslake.questions.parameters import SelectionParameters
 from losslake_schema.names import Study, Trial
 from losslake_schema.tables import STATUSES
 from losslake_service.web.workload.answer_words import as_sentences
@@ -27,7 +24,7 @@ def study_rows(request: WorkloadRequest, regimes: Answer) -> list[Row]:
         facts.sums_by_study(facts.trials.status == STATUSES.index(status)).tolist()
         for status in ("INCOMPLETE", "INFEASIBLE")
     ]
-    rows = scaling(request.page.view, request.selection, request.target).table().to_pylist()
+    rows = scaling.answer(request.page.view, scaling.ScalingParameters(**request.of_goal)).table().to_pylist()
     columns = zip(rows, regimes.table()["regime"].to_pylist(), _learning_rates(request), *uncounted, strict=True)
     return [
         _linked(request, row)
@@ -44,8 +41,8 @@ def budget_shown(request: WorkloadRequest) -> dict[str, object]:
     words = f" within {' and '.join(limits)}" if limits else ""
     query = [*request.metric_query, *((name, str(count)) for name, count in budgets.items() if count is not None)]
     title = f"Best {request.goal.metric} by batch size{words}"
-    selection = replace(request.selection, step_budget=given.step_budget, example_budget=given.example_budget)
-    rows = best(request.page.view, selection).table().to_pylist()
+    parameters = SelectionParameters(**(request.of_metric | budgets))
+    rows = best.answer(request.page.view, parameters).table().to_pylist()
     return {
         **budgets,
         "words": words,
@@ -64,7 +61,8 @@ def _linked(request: WorkloadRequest, row: Row) -> Row:
 
 def _learning_rates(request: WorkloadRequest) -> list[float | None]:
     """Return, by study, that of the trial with the fewest steps, where it is a number."""
-    rows = metaparameters(request.page.view, request.selection, request.target, within=0).table().to_pylist()
+    parameters = metaparameters.MetaparametersParameters(**request.of_goal, within=0)
+    rows = metaparameters.answer(request.page.view, parameters).table().to_pylist()
     values: list[Any] = [dict(row["parameters"] or ()).get("learning_rate") for row in rows if row["rank"] in (None, 1)]
     return [value if isinstance(value, float) else None for value in values]
 
@@ -76,7 +74,8 @@ def _conclusions(request: WorkloadRequest, given: WorkloadParameters) -> list[tu
     """
     now = {"steps": given.step_budget, "examples": given.example_budget}
     steps, examples = ([] if count is None else [count] for count in now.values())
-    facts = quality(request.page.view, request.selection, steps, examples).facts["conclusions"]
+    parameters = quality.QualityParameters(**request.of_metric, step_budget=steps, example_budget=examples)
+    facts = quality.answer(request.page.view, parameters).facts["conclusions"]
     sentences = as_sentences(request.workload, [fact["in_words"] for fact in facts])
     conclusions = []
     for fact, sentence in zip(facts, sentences, strict=True):

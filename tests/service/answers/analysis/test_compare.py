@@ -10,13 +10,13 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from losslake.questions.analysis.compare import MOST_COMPARED, compare
+from losslake.questions import compare
 from losslake.questions.errors import BadParameter
 from losslake.questions.selection import Goal, Selection
 from losslake_schema.names import Workload
 from tests import oracle
 from tests.oracle import Row
-from tests.service.views import METRIC, OTHER, WORKLOAD, view_of
+from tests.service.views import METRIC, OTHER, WORKLOAD, ask, view_of
 
 GOAL = Goal(0.3)
 BOTH = Selection((WORKLOAD, OTHER), METRIC)
@@ -36,7 +36,7 @@ def reaching(batch_size: int, *steps: int | None) -> list[Row]:
 
 
 def answer(ours: list[Row], theirs: list[Row], **options: Any) -> tuple[list[dict[str, Any]], dict[str, Any]]:
-    found = compare(view_of(ours, of_other=theirs), BOTH, GOAL, **options)
+    found = ask(compare.QUESTION, view_of(ours, of_other=theirs), BOTH, GOAL, **options)
     return found.table().to_pylist(), dict(found.facts)
 
 
@@ -165,20 +165,20 @@ def test_a_workload_that_was_stopped_sooner_is_not_said_to_be_slower() -> None:
 
 
 def test_one_workload_alone_is_not_compared_and_a_warning_says_so() -> None:
-    found = compare(view_of(reaching(8, 10, 20)), Selection((WORKLOAD,), METRIC), GOAL)
+    found = ask(compare.QUESTION, view_of(reaching(8, 10, 20)), Selection((WORKLOAD,), METRIC), GOAL)
     assert [row["median_steps"] for row in found.table().to_pylist()] == [10]
     assert f"there is nothing to compare {OURS} with: name two workloads or more" in found.facts["warnings"]
 
 
 def test_too_many_workloads_and_a_baseline_that_is_none_of_them_are_refused() -> None:
     view = view_of(reaching(8, 10))
-    many = tuple(Workload("a", "b", "c", str(number)) for number in range(MOST_COMPARED + 1))
+    many = tuple(Workload("a", "b", "c", str(number)) for number in range(compare.MOST_COMPARED + 1))
     for workloads, baseline, why in (
-        (many, None, f"give at most {MOST_COMPARED} workloads"),
+        (many, None, f"give at most {compare.MOST_COMPARED} workloads"),
         ((WORKLOAD, OTHER), Workload("a", "b", "c", "d"), "baseline a/b/c/d is none of"),
     ):
         with pytest.raises(BadParameter, match=why):
-            compare(view, Selection(workloads, METRIC), GOAL, baseline)
+            ask(compare.QUESTION, view, Selection(workloads, METRIC), GOAL, baseline=baseline)
 
 
 def told(ours: list[Row], theirs: list[Row], **options: Any) -> tuple[list[str | None], dict[str, Any]]:

@@ -8,16 +8,17 @@ from typing import Any
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from pydantic import ValidationError
 
 from losslake.analysis.critical_batch_size import fit_curve, mccandlish2018, zhang2024
-from losslake.questions.analysis.critical_batch_size import MOST_WORKLOADS, FitOptions, critical_batch_size
+from losslake.questions import critical_batch_size
 from losslake.questions.errors import BadParameter
 from losslake.questions.selection import Goal, Selection
 from losslake_schema.names import Workload
 from tests.oracle import Row
 from tests.service.analysis.test_hyperbola import ZHANG
 from tests.service.answers.analysis.test_regimes import rows_of
-from tests.service.views import METRIC, WORKLOAD, view_of
+from tests.service.views import METRIC, WORKLOAD, ask, view_of
 
 SELECTION = Selection((WORKLOAD,), METRIC)
 SIZES = [64 * 2**i for i in range(9)]
@@ -25,14 +26,14 @@ STEPS_85M = dict(zip(SIZES, ZHANG["85M"][0], strict=True))
 RANGES = ("delta_method", "bootstrap", "leave_one_out", "half_search")
 
 
-def answer(rows: list[Row], options: FitOptions | None = None) -> tuple[list[dict[str, Any]], dict[str, Any]]:
-    found = critical_batch_size(view_of(rows), SELECTION, Goal(0.3), options)
+def answer(rows: list[Row], **options: object) -> tuple[list[dict[str, Any]], dict[str, Any]]:
+    found = ask(critical_batch_size.QUESTION, view_of(rows), SELECTION, Goal(0.3), **options)
     assert found.rows_name == "estimates"
     return found.table().to_pylist(), dict(found.facts)
 
 
 def test_least_squares_answers_what_zhang_et_al_published() -> None:
-    (ours, theirs), facts = answer(rows_of(STEPS_85M), FitOptions("least-squares"))
+    (ours, theirs), facts = answer(rows_of(STEPS_85M), fit="least-squares")
     assert [row["definition"] for row in (ours, theirs)] == ["mccandlish2018", "zhang2024"]
     assert ours["critical_batch_size"] == pytest.approx(2190.60, abs=0.01)
     assert theirs["critical_batch_size"] == pytest.approx(745.3201, rel=3e-7)
@@ -53,7 +54,7 @@ def test_least_squares_answers_what_zhang_et_al_published() -> None:
 @pytest.mark.parametrize("kind", ["robust", "least-squares"])
 def test_the_answer_is_that_of_the_mathematics(kind: Any) -> None:
     steps = STEPS_85M | {512: None}
-    rows, _ = answer(rows_of(steps), FitOptions(kind, overhead=0.5, optimal_batch_size=100))
+    rows, _ = answer(rows_of(steps), fit=kind, overhead=0.5, optimal_batch_size=100)
     curve = fit_curve(
         SIZES,
         [math.inf if own is None else own for own in steps.values()],
@@ -108,7 +109,7 @@ def test_zhangs_number_is_refused_for_small_critical_batch_sizes() -> None:
     assert ours["critical_batch_size"] == pytest.approx(30, rel=0.02)
     assert theirs["critical_batch_size"] is None
     assert any("zhang2024: unusable" in text for text in facts["warnings"])
-    (_, usable), _ = answer(rows_of(steps), FitOptions(optimal_batch_size=8))
+    (_, usable), _ = answer(rows_of(steps), optimal_batch_size=8)
     assert usable["critical_batch_size"] == pytest.approx(0.2 * 30 + 1.2 * 8, rel=0.02)
 
 
@@ -126,27 +127,24 @@ def test_a_half_search_may_need_more_steps() -> None:
 def test_one_badly_tuned_batch_size_is_named_and_moves_least_squares_more() -> None:
     steps = STEPS_85M | {8192: 3800}
     (robust, _), facts = answer(rows_of(steps))
-    (plain, _), _ = answer(rows_of(steps), FitOptions("least-squares"))
+    (plain, _), _ = answer(rows_of(steps), fit="least-squares")
     assert abs(math.log(robust["critical_batch_size"] / 2190)) < abs(math.log(plain["critical_batch_size"] / 2190))
     assert any("batch size 8192 needs more steps" in text for text in facts["warnings"])
 
 
 def test_bad_parameters_are_refused_by_name() -> None:
-    with pytest.raises(BadParameter, match="fit 'spline'"):
-        FitOptions("spline")  # type: ignore[arg-type]
-    with pytest.raises(BadParameter, match="overhead 0"):
-        FitOptions(overhead=0)
-    with pytest.raises(BadParameter, match="optimal_batch_size"):
-        FitOptions(optimal_batch_size=math.inf)
-    many = tuple(Workload("c", "d", "m", f"o{number}") for number in range(MOST_WORKLOADS + 1))
-    with pytest.raises(BadParameter, match=f"up to {MOST_WORKLOADS}"):
-        critical_batch_size(view_of([]), Selection(many, METRIC), Goal(0.3))
+    for name, value in (("fit", "spline"), ("overhead", 0), ("optimal_batch_size", math.inf)):
+        with pytest.raises(ValidationError, match=name):
+            answer([], **{name: value})
+    many = tuple(Workload("c", "d", "m", f"o{number}") for number in range(critical_batch_size.MOST_WORKLOADS + 1))
+    with pytest.raises(BadParameter, match=f"up to {critical_batch_size.MOST_WORKLOADS}"):
+        ask(critical_batch_size.QUESTION, view_of([]), Selection(many, METRIC), Goal(0.3))
 
 
 @given(st.dictionaries(st.sampled_from([0, 1, 2, 4, 8, 64]), st.none() | st.integers(1, 400), min_size=1))
 @settings(max_examples=12, deadline=None)
 def test_whatever_the_steps_nothing_is_said_that_is_not_finite(steps: dict[int, int | None]) -> None:
-    rows, _ = answer(rows_of(steps), FitOptions(optimal_batch_size=1))
+    rows, _ = answer(rows_of(steps), optimal_batch_size=1)
     assert len(rows) == 2
     for row in rows:
         assert all(math.isfinite(value) for value in row.values() if isinstance(value, float))

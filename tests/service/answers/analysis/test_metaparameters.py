@@ -11,15 +11,16 @@ from typing import Any
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from pydantic import ValidationError
 
 from losslake.output.answer import Answer
-from losslake.questions.analysis.metaparameters import metaparameter_optima
+from losslake.questions import metaparameter_optima
 from losslake.questions.errors import BadParameter
 from losslake.questions.selection import Goal, Selection
 from losslake_schema.tables import STATUSES
 from tests.oracle import Goal as PlainGoal
 from tests.oracle import Row, near_optimal_trials, steps_to_target_rows
-from tests.service.views import METRIC, WORKLOAD, view_of
+from tests.service.views import METRIC, WORKLOAD, ask, view_of
 
 Parameters = dict[tuple[int, int], dict[str, float]]
 TARGET = Goal(0.5)
@@ -53,7 +54,7 @@ def asked(
         parameters=lambda b, t: parameters.get((b, t), {}),
         parameter_configs=json.dumps(configs or {}),
     )
-    return metaparameter_optima(view, Selection((WORKLOAD,), METRIC, trials=trials), TARGET, **more)
+    return ask(metaparameter_optima.QUESTION, view, Selection((WORKLOAD,), METRIC, trials=trials), TARGET, **more)
 
 
 def rows_of(answer: Answer) -> list[dict[str, Any]]:
@@ -85,7 +86,9 @@ def test_optima_and_near_optimal_ranges_are_those_of_brute_force(
 ) -> None:
     rows, parameters = drawn
     view = view_of(rows, parameters=lambda b, t: parameters.get((b, t), {}), parameter_configs=json.dumps(CONFIGS))
-    answer = metaparameter_optima(view, Selection((WORKLOAD,), METRIC, trials=trials), TARGET, within)
+    answer = ask(
+        metaparameter_optima.QUESTION, view, Selection((WORKLOAD,), METRIC, trials=trials), TARGET, within=within
+    )
     near = near_optimal_trials(rows, PlainGoal(0.5, trials=trials), within)
     for row in rows_of(answer):
         own = [(trial_id, steps) for size, trial_id, steps in near if size == row["batch_size"]]
@@ -233,12 +236,12 @@ def test_regrets_at_different_batch_sizes_are_not_to_be_compared_as_medians() ->
 
 @pytest.mark.parametrize("within", [-0.1, 1001, math.nan])
 def test_within_has_to_be_a_ratio(within: float) -> None:
-    with pytest.raises(BadParameter, match="within"):
+    with pytest.raises(ValidationError, match="within"):
         asked({(8, 1): 10}, {}, within=within)
 
 
 def test_steps_are_those_of_the_other_answers() -> None:
     rows = reaching({(8, 1): 2**63 - 1, (8, 2): None})
     expected = [row["steps"] for row in steps_to_target_rows(rows, PlainGoal(0.5))]
-    (row,) = rows_of(metaparameter_optima(view_of(rows), Selection((WORKLOAD,), METRIC), TARGET))
+    (row,) = rows_of(ask(metaparameter_optima.QUESTION, view_of(rows), Selection((WORKLOAD,), METRIC), TARGET))
     assert row["steps"] == expected[0] == 2**63 - 1

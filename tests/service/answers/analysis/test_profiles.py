@@ -5,15 +5,16 @@ from __future__ import annotations
 from typing import Any
 
 import pytest
+from pydantic import ValidationError
 
-from losslake.questions.analysis.profiles import profiles
+from losslake.questions import profiles
 from losslake.questions.errors import BadParameter
 from losslake.questions.release_view import ReleaseView
 from losslake.questions.selection import Selection
 from losslake_schema.registry import Goal as RegisteredGoal
 from tests.oracle import Row
 from tests.service.answers.analysis.test_compare import OURS, THEIRS, reaching
-from tests.service.views import METRIC, OTHER, WORKLOAD, view_of
+from tests.service.views import METRIC, OTHER, WORKLOAD, ask, view_of
 
 BOTH = Selection((WORKLOAD, OTHER), METRIC)
 OUR_ROWS = reaching(1, 100) + reaching(8, 30) + reaching(64, None) + reaching(512, 10)
@@ -25,7 +26,7 @@ def view(ours: list[Row] = OUR_ROWS, theirs: list[Row] = THEIR_ROWS) -> ReleaseV
 
 
 def answer(**options: Any) -> tuple[list[dict[str, Any]], dict[str, Any]]:
-    found = profiles(view(), BOTH, **({"target": 0.3} | options))
+    found = ask(profiles.QUESTION, view(), BOTH, **({"target": 0.3} | options))
     return found.table().to_pylist(), dict(found.facts)
 
 
@@ -72,22 +73,22 @@ def test_optimizers_compete_on_the_rest_of_the_name_and_the_batch_size() -> None
 def test_without_a_target_each_workload_has_its_own_goal() -> None:
     given = view()
     with pytest.raises(BadParameter, match="has no goal for"):
-        profiles(given, BOTH)
+        ask(profiles.QUESTION, given, BOTH)
     given.goals = tuple(RegisteredGoal(workload, METRIC, 0.3, "") for workload in (WORKLOAD, OTHER))
-    assert profiles(given, BOTH).facts["targets"] == {OURS: 0.3, THEIRS: 0.3}
+    assert ask(profiles.QUESTION, given, BOTH).facts["targets"] == {OURS: 0.3, THEIRS: 0.3}
     given.goals = (given.goals[0], RegisteredGoal(OTHER, METRIC, 0.2, ""))
     with pytest.raises(BadParameter, match=r"of tests/rows/mnist/cnn have different goals"):
-        profiles(given, BOTH, by="optimizer")
-    assert profiles(given, BOTH, by="model").facts["targets"] == {OURS: 0.3, THEIRS: 0.2}
+        ask(profiles.QUESTION, given, BOTH, by="optimizer")
+    assert ask(profiles.QUESTION, given, BOTH, by="model").facts["targets"] == {OURS: 0.3, THEIRS: 0.2}
 
 
 def test_no_column_in_common_has_no_scores() -> None:
-    found = profiles(view(reaching(1, 10), reaching(2, 10)), BOTH, 0.3)
+    found = ask(profiles.QUESTION, view(reaching(1, 10), reaching(2, 10)), BOTH, target=0.3)
     assert found.table().to_pylist() == []
     assert [score["score"] for score in found.facts["scores"]] == [None, None]
     assert found.facts["warnings"] == ["there is no column in which all competitors have trials: nothing is compared"]
 
 
 def test_a_factor_that_is_none_is_refused() -> None:
-    with pytest.raises(BadParameter, match="largest_factor"):
+    with pytest.raises(ValidationError, match="largest_factor"):
         answer(largest_factor=1.0)

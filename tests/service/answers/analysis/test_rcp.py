@@ -7,18 +7,16 @@ import statistics
 from typing import Any
 
 import duckdb
-import numpy as np
 import pytest
 from scipy import stats
 
-from losslake.questions.analysis.rcp import RcpQuestion, rcp
+from losslake.questions import rcp
 from losslake.questions.errors import BadParameter
-from losslake.questions.rcp_reference import Runs
 from losslake.questions.release_view import sql
 from losslake.questions.selection import Goal, Selection
 from tests.oracle import Row
 from tests.service.answers.analysis.test_compare import OURS, reaching
-from tests.service.views import METRIC, OTHER, WORKLOAD, view_of
+from tests.service.views import METRIC, OTHER, WORKLOAD, ask, view_of
 
 GOAL = Goal(0.3)
 REFERENCE = {64: [38, 39, 40, 40, 41, 44], 256: [13, 13, 14, 14, 14, 15], 512: [7, 8, 8, 8, 9, 10]}
@@ -29,19 +27,20 @@ def rows_of(runs: dict[int, list[int]]) -> list[Row]:
 
 
 def answer(
-    question: RcpQuestion, reference: dict[int, list[int]] = REFERENCE, of_other: list[Row] | None = None
+    reference: dict[int, list[int]] = REFERENCE, of_other: list[Row] | None = None, **parameters: object
 ) -> tuple[list[dict[str, Any]], dict[str, Any]]:
     view = view_of(rows_of(reference), of_other=of_other)
-    found = rcp(view, Selection((WORKLOAD,), METRIC), GOAL, question)
+    found = ask(rcp.QUESTION, view, Selection((WORKLOAD,), METRIC), GOAL, **parameters)
     return found.table().to_pylist(), dict(found.facts)
 
 
-def samples(batch_size: int, *examples: float) -> Runs:
-    return Runs(batch_size, np.array(examples, np.float64))
+def samples(batch_size: int, *examples: float) -> dict[str, Any]:
+    converged = [count for count in examples if math.isfinite(count)]
+    return {"batch_size": batch_size, "samples": converged, "failed_runs": len(examples) - len(converged)}
 
 
 def test_points_are_in_examples_and_as_computed_by_hand() -> None:
-    rows, facts = answer(RcpQuestion(submission_runs=3))
+    rows, facts = answer(submission_runs=3)
     assert [(row["batch_size"], row["n_runs"], row["n_not_converged"]) for row in rows] == [
         (64, 6, 0), (256, 6, 0), (512, 6, 0),
     ]  # fmt: skip
@@ -57,19 +56,19 @@ def test_points_are_in_examples_and_as_computed_by_hand() -> None:
 
 def test_a_point_above_the_line_of_its_neighbours_is_pruned_and_not_compared_with() -> None:
     """Examples 2,560, 3,520 and 4,224: the line through the first and the last is at 3,273 at 256."""
-    rows, facts = answer(RcpQuestion(samples(256, *[3300.0] * 5)))
+    rows, facts = answer(**samples(256, *[3300.0] * 5))
     assert [row["is_pruned"] for row in rows] == [False, True, False]
     (verdict,) = facts["verdicts"]
     assert (verdict["ground"], verdict["passes"]) == ("interpolated", True)
     assert verdict["reference_mean"] == pytest.approx(2560 + (4224 - 2560) * 192 / 448)
-    (verdict,) = answer(RcpQuestion(samples(256, *[3300.0] * 5), is_pruned=False))[1]["verdicts"]
+    (verdict,) = answer(**samples(256, *[3300.0] * 5), pruned=False)[1]["verdicts"]
     assert (verdict["ground"], verdict["passes"]) == ("found", True)
     assert verdict["score_factor"] == pytest.approx(verdict["reference_mean"] / 3300)
 
 
 def test_a_submitted_workload_is_checked_at_each_of_its_batch_sizes() -> None:
     submitted = rows_of({32: [90, 90, 90], 64: [20, 20, 20], 512: [9, 9, 9], 4096: [9, 9, 9]})
-    _, facts = answer(RcpQuestion(OTHER), of_other=submitted)
+    _, facts = answer(of_other=submitted, submission=OTHER)
     found = [(each["batch_size"], each["ground"], each["passes"]) for each in facts["verdicts"]]
     assert found == [(32, "smallest", True), (64, "found", False), (512, "found", True), (4096, "missing", False)]
     assert facts["rules"]["submission_runs"] == 3
@@ -78,25 +77,25 @@ def test_a_submitted_workload_is_checked_at_each_of_its_batch_sizes() -> None:
 
 def test_runs_that_did_not_converge_are_counted_on_either_side() -> None:
     reference = {64: [40, 40, 41, 42, 43, 44], 128: [20, 21]}
-    _, facts = answer(RcpQuestion(samples(64, 2600, 2700, 2800, math.inf)), reference)
+    _, facts = answer(reference, **samples(64, 2600, 2700, 2800, math.inf))
     (verdict,) = facts["verdicts"]
     assert (verdict["n_runs"], verdict["n_not_converged"], verdict["mean"]) == (4, 1, 2750.0)
     (text,) = facts["left_out"]
     assert text.startswith(f"{OURS}: batch size 128: an olympic mean needs 3 runs or more")
     given = view_of(reaching(64, 40, 40, 41, 42, None))
-    found = rcp(given, Selection((WORKLOAD,), METRIC), GOAL, RcpQuestion())
+    found = ask(rcp.QUESTION, given, Selection((WORKLOAD,), METRIC), GOAL)
     assert found.table()["n_not_converged"].to_pylist() == [1]
     assert [text for text in found.facts["warnings"] if "runs did not converge, 1 of 5 at batch size 64;" in text]
 
 
 def test_too_few_runs_submitted_give_no_verdict_and_no_error() -> None:
-    (verdict,) = answer(RcpQuestion(samples(64, 2600)))[1]["verdicts"]
+    (verdict,) = answer(**samples(64, 2600))[1]["verdicts"]
     assert (verdict["passes"], verdict["ground"]) == (None, "unusable")
     assert "needs 3 runs or more" in verdict["in_words"]
 
 
 def test_a_stray_digit_is_warned_of_and_checks_nothing() -> None:
-    _, facts = answer(RcpQuestion(samples(64, *[100.0] * 3)), {64: [40, 40, 40, 40, 40, 40, 40000]})
+    _, facts = answer({64: [40, 40, 40, 40, 40, 40, 40000]}, **samples(64, *[100.0] * 3))
     assert facts["verdicts"][0]["passes"] is None
     assert [
         text
@@ -107,7 +106,7 @@ def test_a_stray_digit_is_warned_of_and_checks_nothing() -> None:
 
 
 def test_trials_of_a_search_are_not_passed_off_as_repeated_runs() -> None:
-    _, facts = answer(RcpQuestion())
+    _, facts = answer()
     assert [
         text for text in facts["warnings"] if "at batch size 64, 256, 512 the trials differ in metaparameters" in text
     ]
@@ -133,8 +132,8 @@ def test_runs_that_differ_in_nothing_but_seeds_are_of_one_setting() -> None:
 def test_what_cannot_be_checked_is_refused() -> None:
     view = view_of(rows_of(REFERENCE))
     with pytest.raises(BadParameter, match="give one workload"):
-        rcp(view, Selection((WORKLOAD, OTHER), METRIC), GOAL, RcpQuestion(OTHER))
+        ask(rcp.QUESTION, view, Selection((WORKLOAD, OTHER), METRIC), GOAL, submission=OTHER)
     with pytest.raises(BadParameter, match="tolerated_failures has to be from 0 to trimmed"):
-        rcp(view, Selection((WORKLOAD,), METRIC), GOAL, RcpQuestion(tolerated_failures=2))
+        ask(rcp.QUESTION, view, Selection((WORKLOAD,), METRIC), GOAL, tolerated_failures=2)
     with pytest.raises(BadParameter, match="too few to trim"):
-        rcp(view, Selection((WORKLOAD,), METRIC), GOAL, RcpQuestion(submission_runs=3, trimmed=4))
+        ask(rcp.QUESTION, view, Selection((WORKLOAD,), METRIC), GOAL, submission_runs=3, trimmed=4)

@@ -9,12 +9,12 @@ from typing import Any
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from pydantic import ValidationError
 
-from losslake.questions.analysis.regimes import DIMINISHING, MAXIMAL, PERFECT, Tolerances, regimes
-from losslake.questions.errors import BadParameter
+from losslake.questions import regimes
 from losslake.questions.selection import Goal, Selection
 from tests.oracle import Row
-from tests.service.views import METRIC, WORKLOAD, view_of
+from tests.service.views import METRIC, WORKLOAD, ask, view_of
 
 SELECTION = Selection((WORKLOAD,), METRIC)
 
@@ -31,7 +31,7 @@ def rows_of(steps: Mapping[int, int | None], before: int = 1, n_trials: int = 2)
 
 
 def answer(rows: list[Row], **tolerances: float) -> tuple[list[dict[str, Any]], dict[str, Any]]:
-    found = regimes(view_of(rows), SELECTION, Goal(0.3), Tolerances(**tolerances))
+    found = ask(regimes.QUESTION, view_of(rows), SELECTION, Goal(0.3), **tolerances)
     return found.table().to_pylist(), dict(found.facts)
 
 
@@ -40,7 +40,11 @@ THREE_REGIMES = {1: 1600, 2: 800, 4: 400, 8: 250, 16: 180, 32: 160, 64: 158}
 
 def test_each_batch_size_is_in_one_of_three_regimes() -> None:
     rows, facts = answer(rows_of(THREE_REGIMES))
-    assert [row["regime"] for row in rows] == [*[PERFECT] * 3, *[DIMINISHING] * 2, *[MAXIMAL] * 2]
+    assert [row["regime"] for row in rows] == [
+        *[regimes.PERFECT] * 3,
+        *[regimes.DIMINISHING] * 2,
+        *[regimes.MAXIMAL] * 2,
+    ]
     assert [row["steps"] for row in rows] == list(THREE_REGIMES.values())
     assert [row["slope"] for row in rows][:2] == pytest.approx([1.0, 1.0])
     assert rows[-1]["slope"] is None
@@ -56,22 +60,22 @@ def test_each_batch_size_is_in_one_of_three_regimes() -> None:
 
 
 def test_tolerances_move_the_ends() -> None:
-    rows, facts = answer(rows_of(THREE_REGIMES), perfect_scaling=0.5, max_useful=0.15)
-    assert [row["regime"] for row in rows] == [PERFECT] * 4 + [MAXIMAL] * 3
+    rows, facts = answer(rows_of(THREE_REGIMES), perfect_scaling_tau=0.5, max_useful_tau=0.15)
+    assert [row["regime"] for row in rows] == [regimes.PERFECT] * 4 + [regimes.MAXIMAL] * 3
     assert (facts["perfect_scaling_tau"], facts["max_useful_tau"], facts["undertuned_tau"]) == (0.5, 0.15, 0.05)
-    with pytest.raises(BadParameter, match="max_useful_tau"):
-        Tolerances(max_useful=math.nan)
+    with pytest.raises(ValidationError, match="max_useful_tau"):
+        answer([], max_useful_tau=math.nan)
 
 
 def test_ends_beyond_the_batch_sizes_are_said_to_be_open() -> None:
     rows, facts = answer(rows_of({1: 1600, 2: 800, 4: 400}))
-    assert {row["regime"] for row in rows} == {PERFECT}
+    assert {row["regime"] for row in rows} == {regimes.PERFECT}
     assert [text.partition(": ")[2][:20] for text in facts["warnings"]] == [
         "perfect scaling goes",
         "the largest batch si",
     ]
     rows, facts = answer(rows_of({1: 100, 2: 100, 4: 99}))
-    assert [row["regime"] for row in rows] == [MAXIMAL] * 3
+    assert [row["regime"] for row in rows] == [regimes.MAXIMAL] * 3
     assert "at or below the smallest" in facts["warnings"][0]
 
 

@@ -3,14 +3,16 @@
 from __future__ import annotations
 
 import math
+from typing import Any
 
 import pytest
 from fastapi.testclient import TestClient
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from pydantic import ValidationError
 
 from losslake.analysis.break_points import max_useful_batch_size, perfect_scaling_end
-from losslake.questions.analysis.target_sweep import TargetGrid, target_sweep
+from losslake.questions import target_sweep
 from losslake.questions.errors import BadParameter
 from losslake.questions.release_view import ReleaseView
 from losslake.questions.scaling_curve import scaling_curve
@@ -20,10 +22,11 @@ from losslake.questions.sweep import EVERY_SIZE, FEWEST
 from losslake_schema.reached import Comparator
 from tests.oracle import Row
 from tests.service.conftest import ERROR
-from tests.service.views import METRIC, OTHER, WORKLOAD, view_of
+from tests.service.views import METRIC, OTHER, WORKLOAD, ask, view_of
 
 NAN = math.nan
 SELECTED = Selection((WORKLOAD,), METRIC)
+GRID: dict[str, Any] = {"target_min": -1.0, "target_max": 1.0, "n_targets": 21, "spacing": "linear"}
 
 
 @st.composite
@@ -39,7 +42,7 @@ def studies(draw: st.DrawFn) -> list[Row]:
 
 
 def assert_is_of_each_target(view: ReleaseView, selection: Selection, comparator: Comparator) -> None:
-    answer = target_sweep(view, selection, comparator, TargetGrid(-1.0, 1.0, 21, "linear"))
+    answer = ask(target_sweep.QUESTION, view, selection, comparator=comparator, **GRID)
     (summary,), found = answer.facts["summaries"], answer.table().to_pylist()
     sign = -1.0 if selection.direction == "maximize" else 1.0
     assert [row["target"] * sign for row in found] == sorted((row["target"] * sign for row in found), reverse=True)
@@ -84,7 +87,7 @@ def hyperbola(bend: float, step: int = 0) -> list[Row]:
 
 
 def test_the_critical_batch_size_is_that_of_the_fit_at_each_target() -> None:
-    answer = target_sweep(view_of(hyperbola(32.0)), SELECTED)
+    answer = ask(target_sweep.QUESTION, view_of(hyperbola(32.0)), SELECTED)
     found = answer.table().to_pylist()
     assert [row["target"] for row in found] == [0.9, 0.4]
     for row, at in zip(found, (1, 2), strict=True):
@@ -95,14 +98,22 @@ def test_the_critical_batch_size_is_that_of_the_fit_at_each_target() -> None:
 
 
 def test_a_sweep_without_a_bend_says_why_there_is_no_critical_batch_size() -> None:
-    answer = target_sweep(view_of(hyperbola(1e6)), SELECTED)
+    answer = ask(target_sweep.QUESTION, view_of(hyperbola(1e6)), SELECTED)
     assert {row["not_identifiable"] for row in answer.table().to_pylist()} == {"no bend"}
     assert answer.facts["left_out"] == [f"{WORKLOAD}: no critical batch size at 2 of 2 targets: no bend"]
 
 
 def test_workloads_are_ranked_at_the_batch_sizes_that_all_have() -> None:
     rows = [*(Row(1, 1, "COMPLETE", step, 0.5 / (1 + step)) for step in range(3)), Row(512, 1, "COMPLETE", 0, 0.1)]
-    answer = target_sweep(view_of(rows), Selection((WORKLOAD, OTHER), METRIC), grid=TargetGrid(0.2, 0.3, 2, "linear"))
+    answer = ask(
+        target_sweep.QUESTION,
+        view_of(rows),
+        Selection((WORKLOAD, OTHER), METRIC),
+        target_min=0.2,
+        target_max=0.3,
+        n_targets=2,
+        spacing="linear",
+    )
     found = answer.table().to_pylist()
     assert [(row["mean_rank"], row["n_fewest"], row["n_compared"]) for row in found] == [(2, 0, 1)] * 2 + [
         (1, 1, 1)
@@ -112,7 +123,7 @@ def test_workloads_are_ranked_at_the_batch_sizes_that_all_have() -> None:
 
 
 def test_without_values_there_are_no_targets() -> None:
-    answer = target_sweep(view_of([Row(8, 1, "COMPLETE", 0, NAN)]), SELECTED)
+    answer = ask(target_sweep.QUESTION, view_of([Row(8, 1, "COMPLETE", 0, NAN)]), SELECTED)
     assert answer.table().num_rows == 0
     assert answer.facts["summaries"][0]["hardest_for_any"] is None
     assert answer.facts["claims"] == []
@@ -121,8 +132,9 @@ def test_without_values_there_are_no_targets() -> None:
 
 @pytest.mark.parametrize(("name", "value"), [("n_targets", 201), ("n_targets", 0), ("target_min", 1.0)])
 def test_a_grid_without_meaning_is_refused(name: str, value: float) -> None:
-    with pytest.raises(BadParameter, match=name):
-        TargetGrid(1.0 if name == "target_min" else None, 0.0 if name == "target_min" else None, int(value))
+    ends: dict[str, Any] = {"target_min": 1.0, "target_max": 0.0} if name == "target_min" else {"n_targets": value}
+    with pytest.raises((BadParameter, ValidationError), match=name):
+        ask(target_sweep.QUESTION, view_of([]), SELECTED, **ends)
 
 
 def test_over_http_targets_are_chosen_between_the_ends_that_are_given(client: TestClient) -> None:

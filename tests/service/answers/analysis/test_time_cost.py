@@ -10,13 +10,13 @@ from typing import Any
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from pydantic import ValidationError
 
-from losslake.questions.analysis.time_cost import time_cost
-from losslake.questions.errors import BadParameter
+from losslake.questions import time_cost
 from losslake.questions.release_view import ReleaseView
 from losslake.questions.selection import Goal, Selection
 from tests.oracle import Row
-from tests.service.views import METRIC, WORKLOAD, view_of
+from tests.service.views import METRIC, WORKLOAD, ask, view_of
 
 NAN = math.nan
 SELECTED = Selection((WORKLOAD,), METRIC)
@@ -48,7 +48,7 @@ def first_hits(rows: list[Row], sign: float, size: int) -> list[Row]:
 
 
 def assert_is_brute_force(view: ReleaseView, rows: list[Row], selection: Selection, sign: float) -> None:
-    answer = time_cost(view, selection, Goal(0.5))
+    answer = ask(time_cost.QUESTION, view, selection, Goal(0.5))
     found = answer.table().to_pylist()
     points: list[tuple[float, float] | None] = []
     hits = {size: first_hits(rows, sign, size) for size in sorted({row.batch_size for row in rows})}
@@ -98,7 +98,7 @@ def of_curves(seconds: list[float | None]) -> tuple[list[dict[str, Any]], dict[s
     """Steps 1000 (1 + 64/B) at five batch sizes, with these seconds."""
     sizes = (8, 32, 64, 128, 512)
     rows = [row for size, own in zip(sizes, seconds, strict=True) for row in curve(size, 1000 + 64000 // size, own)]
-    answer = time_cost(view_of(rows), SELECTED, Goal(0.5))
+    answer = ask(time_cost.QUESTION, view_of(rows), SELECTED, Goal(0.5))
     return answer.table().to_pylist(), dict(answer.facts)
 
 
@@ -128,7 +128,7 @@ def test_without_a_time_at_some_batch_size_steps_stand_for_time() -> None:
 
 
 def test_nobody_reaching_the_target_is_left_out_in_words() -> None:
-    answer = time_cost(view_of(curve(8, 10, 1.0)), SELECTED, Goal(0.1))
+    answer = ask(time_cost.QUESTION, view_of(curve(8, 10, 1.0)), SELECTED, Goal(0.1))
     assert answer.facts["summaries"][0]["no_faster_beyond"] is None
     assert answer.facts["n_used"] == 0
     assert len(answer.facts["left_out"]) == 1
@@ -136,18 +136,18 @@ def test_nobody_reaching_the_target_is_left_out_in_words() -> None:
 
 
 def test_one_batch_size_is_compared_with_nothing() -> None:
-    warnings = time_cost(view_of(curve(8, 10, 1.0)), SELECTED, Goal(0.5)).facts["warnings"]
+    warnings = ask(time_cost.QUESTION, view_of(curve(8, 10, 1.0)), SELECTED, Goal(0.5)).facts["warnings"]
     assert any("only batch size 8 reached the target" in text for text in warnings)
     assert not any("still falls" in text for text in warnings)
 
 
 def test_the_tolerance_asked_for_decides_whether_time_still_falls() -> None:
     rows = [row for size, steps in ((8, 1000), (32, 400), (64, 380)) for row in curve(size, steps, float(steps))]
-    facts = time_cost(view_of(rows), SELECTED, Goal(0.5), 0.01).facts
+    facts = ask(time_cost.QUESTION, view_of(rows), SELECTED, Goal(0.5), max_useful_tau=0.01).facts
     assert facts["summaries"][0]["censoring"] == "right"
     assert any("time still falls at 64" in text for text in facts["warnings"])
 
 
 def test_a_tolerance_below_0_is_refused() -> None:
-    with pytest.raises(BadParameter, match="max_useful_tau=-1 is out of range"):
-        time_cost(view_of(curve(8, 10, 1.0)), SELECTED, Goal(0.1), -1)
+    with pytest.raises(ValidationError, match="max_useful_tau"):
+        ask(time_cost.QUESTION, view_of(curve(8, 10, 1.0)), SELECTED, Goal(0.1), max_useful_tau=-1)

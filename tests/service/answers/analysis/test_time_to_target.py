@@ -9,11 +9,11 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from losslake.questions.analysis.time_to_target import time_to_target
+from losslake.questions import survival
 from losslake.questions.selection import Goal, Selection
 from tests import oracle
 from tests.oracle import Row
-from tests.service.views import METRIC, WORKLOAD, view_of
+from tests.service.views import METRIC, WORKLOAD, ask, view_of
 
 STATUSES = ("COMPLETE", "INCOMPLETE", "INFEASIBLE")
 # METHODS 3.4: reached at 10, diverged at 15, stopped at 20, reached at 30.
@@ -27,7 +27,7 @@ GOLDEN = [
 
 def answer(rows: list[Row], *, early_stopping: bool | None = None, **selected: Any) -> tuple[list[dict[str, Any]], Any]:
     selection = Selection((WORKLOAD,), METRIC, **({"statuses": STATUSES} | selected))
-    found = time_to_target(view_of(rows, early_stopping=early_stopping), selection, Goal(0.3))
+    found = ask(survival.QUESTION, view_of(rows, early_stopping=early_stopping), selection, Goal(0.3))
     return found.table().to_pylist(), found.facts
 
 

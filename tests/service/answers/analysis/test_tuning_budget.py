@@ -10,14 +10,15 @@ import pytest
 from fastapi.testclient import TestClient
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from pydantic import ValidationError
 
-from losslake.questions.analysis.tuning_budget import MOST_BUDGETS, tuning_budget
+from losslake.questions import tuning_budget
 from losslake.questions.errors import BadParameter
 from losslake.questions.selection import Goal, Selection
 from tests import oracle
 from tests.oracle import Row
 from tests.service.rest.test_validity import GOAL as ASKED
-from tests.service.views import METRIC, WORKLOAD, view_of
+from tests.service.views import METRIC, WORKLOAD, ask, view_of
 
 GOAL = Goal(0.3)
 OWN = Selection((WORKLOAD,), METRIC)
@@ -33,7 +34,7 @@ def trials(*steps: int | None, status: str = "COMPLETE", first: int = 1, batch_s
 
 
 def answer(rows: list[Row], **options: Any) -> tuple[list[dict[str, Any]], dict[str, Any]]:
-    found = tuning_budget(view_of(rows), OWN, GOAL, **options)
+    found = ask(tuning_budget.QUESTION, view_of(rows), OWN, GOAL, **options)
     return found.table().to_pylist(), dict(found.facts)
 
 
@@ -69,7 +70,7 @@ def test_a_population_s_rows_are_those_of_all_draws(rows: list[Row]) -> None:
 
 
 def test_a_trial_that_diverged_never_reaches_even_if_it_did_before() -> None:
-    found, facts = answer(trials(200, 100) + trials(50, 60, status="INFEASIBLE", first=10), budgets=(2,))
+    found, facts = answer(trials(200, 100) + trials(50, 60, status="INFEASIBLE", first=10), budget=[2])
     calm, launched = found
     assert (calm["population"], calm["n_trials"], calm["chance"], calm["steps_q50"]) == ("non-divergent", 2, 1, 100)
     assert (launched["n_trials"], launched["n_reached"], launched["steps_q50"]) == (4, 2, 100)
@@ -80,7 +81,11 @@ def test_a_trial_that_diverged_never_reaches_even_if_it_did_before() -> None:
 def test_expected_best_values_are_in_the_metric_s_own_direction() -> None:
     rows = [Row(8, place, "COMPLETE", 10, value) for place, value in enumerate((1.0, 2.0, 3.0, 4.0))]
     for direction, expected in (("minimize", (5 / 3, 15 / 8)), ("maximize", (10 / 3, 25 / 8))):
-        (row,) = tuning_budget(view_of(rows, direction), OWN, GOAL, (2,), ("non-divergent",)).table().to_pylist()
+        (row,) = (
+            ask(tuning_budget.QUESTION, view_of(rows, direction), OWN, GOAL, budget=[2], population=["non-divergent"])
+            .table()
+            .to_pylist()
+        )
         assert row["expected_best_value"] == pytest.approx(expected[0])
         assert row["expected_best_value_with_replacement"] == pytest.approx(expected[1])
 
@@ -105,7 +110,7 @@ def test_what_is_partly_luck_comes_with_a_warning() -> None:
 
 
 def test_a_budget_beyond_the_trials_is_left_out_in_words() -> None:
-    found, facts = answer(trials(10, 20), budgets=(1, 64))
+    found, facts = answer(trials(10, 20), budget=[1, 64])
     assert {row["budget"] for row in found} == {1}
     assert [text for text in facts["left_out"] if "64 trials" in text]
 
@@ -118,12 +123,12 @@ def test_a_study_of_which_no_trial_counts_has_no_rows() -> None:
 
 
 def test_budgets_and_statuses_that_make_no_sense_are_refused() -> None:
-    for budgets in ((0,), tuple(range(1, MOST_BUDGETS + 2))):
-        with pytest.raises(BadParameter) as caught:
-            answer(trials(10), budgets=budgets)
-        assert caught.value.parameter == "budget"
+    for budgets in ([0], [*range(1, tuning_budget.MOST_BUDGETS + 2)]):
+        with pytest.raises(ValidationError) as caught:
+            answer(trials(10), budget=budgets)
+        assert caught.value.errors()[0]["loc"][0] == "budget"
     with pytest.raises(BadParameter, match="COMPLETE or INCOMPLETE"):
-        tuning_budget(view_of(trials(10)), Selection((WORKLOAD,), METRIC, statuses=("INFEASIBLE",)), GOAL)
+        ask(tuning_budget.QUESTION, view_of(trials(10)), Selection((WORKLOAD,), METRIC, statuses=("INFEASIBLE",)), GOAL)
 
 
 @pytest.mark.parametrize(

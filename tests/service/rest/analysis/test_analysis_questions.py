@@ -7,11 +7,12 @@ from typing import Any
 import pytest
 from fastapi.testclient import TestClient
 
+from losslake.questions import questions
 from losslake.questions.question import Question
-from losslake.questions.rest_analysis.questions import PREFIX, analysis_questions
+from losslake.questions.questions import PREFIX
 from tests.service.rest.test_validity import QUESTIONS
 
-ANALYSES = {question.path.removeprefix("/v1/"): question for question in analysis_questions()}
+ANALYSES = {question.path.removeprefix("/v1/"): question for question in questions.ANALYSES}
 
 
 @pytest.fixture(scope="module", params=ANALYSES)
@@ -31,7 +32,7 @@ def test_it_says_how_it_was_computed(asked: tuple[Question, dict[str, Any]]) -> 
 
 def test_its_fields_are_those_described(asked: tuple[Question, dict[str, Any]]) -> None:
     question, answer = asked
-    assert list(answer) == [*(fact.name for fact in question.facts), question.rows_name]
+    assert list(answer) == question.summary_schema()["required"]
     for row in answer[question.rows_name]:
         assert list(row) == [column.name for column in question.rows.columns]
 
@@ -43,6 +44,6 @@ def test_a_column_that_is_null_is_said_to_be_nullable(asked: tuple[Question, dic
 
 
 def test_analyses_are_in_the_order_of_their_names() -> None:
-    paths = [question.path for question in analysis_questions()]
+    paths = [question.path for question in questions.ANALYSES]
     assert paths == sorted(paths)
     assert all(path.startswith(PREFIX) for path in paths)

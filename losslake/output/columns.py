@@ -1,0 +1,143 @@
+"""The columns of answers, derived from the models that declare rows: as Arrow fields and as JSON schemas."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from datetime import datetime
+from functools import cache, cached_property
+from types import NoneType
+from typing import Any, get_args
+
+import pyarrow as pa
+from pydantic.fields import FieldInfo
+
+from losslake.output.rows import KnownGoal, Row, SharedColumns
+
+_TYPES: dict[str, pa.DataType] = {
+    "string": pa.string(),
+    "integer": pa.int64(),
+    "number": pa.float64(),
+    "boolean": pa.bool_(),
+    "timestamp": pa.timestamp("us", "UTC"),
+    "json": pa.string(),
+    "strings": pa.list_(pa.string()),
+    "integers": pa.list_(pa.int64()),
+    "numbers by name": pa.map_(pa.string(), pa.float64()),
+    "json by name": pa.map_(pa.string(), pa.string()),
+    "goals": pa.list_(pa.struct([("metric", pa.string()), ("target", pa.float64()), ("source", pa.string())])),
+}
+_KINDS: dict[Any, str] = {
+    str: "string",
+    int: "integer",
+    float: "number",
+    bool: "boolean",
+    datetime: "timestamp",
+    Any: "json",
+    list[str]: "strings",
+    list[int]: "integers",
+    dict[str, float]: "numbers by name",
+    dict[str, Any]: "json by name",
+    list[KnownGoal]: "goals",
+}
+_NUMBER = {"anyOf": [{"type": "number"}, {"type": "string", "enum": ["NaN", "Infinity", "-Infinity"]}]}
+_SHAPES: dict[str, dict[str, Any]] = {
+    "string": {"type": "string"},
+    "integer": {"type": "integer"},
+    "number": _NUMBER,
+    "boolean": {"type": "boolean"},
+    "timestamp": {"type": "string", "format": "date-time"},
+    "json": {},
+    "strings": {"type": "array", "items": {"type": "string"}},
+    "integers": {"type": "array", "items": {"type": "integer"}},
+    "numbers by name": {"type": "object", "additionalProperties": _NUMBER},
+    "json by name": {"type": "object"},
+    "goals": {
+        "type": "array",
+        "items": {
+            "type": "object",
+            "properties": {
+                "metric": {"type": "string", "description": "split/quantity", "examples": ["val/classification_error"]},
+                "target": _NUMBER | {"description": "Reached by being strictly better.", "examples": [0.05]},
+                "source": {"type": "string", "description": "Where the goal comes from.", "examples": ["the paper"]},
+            },
+        },
+    },
+}
+
+
+@dataclass(frozen=True)
+class Column:
+    """A column of an answer.
+
+    kind: a key of the types above. unit: empty for what has none, as a name. json: its texts are JSON already.
+    """
+
+    name: str
+    kind: str
+    doc: str
+    unit: str
+    example: Any
+    nullable: bool
+
+    @property
+    def type(self) -> pa.DataType:
+        return _TYPES[self.kind]
+
+    @property
+    def field(self) -> pa.Field:
+        """The Arrow field; its metadata says what it means, and whether its texts are JSON."""
+        facts = {"doc": self.doc, "unit": self.unit} | ({"json": "yes"} if "json" in self.kind else {})
+        return pa.field(self.name, self.type, metadata={name: text for name, text in facts.items() if text})
+
+    @property
+    def is_ordered(self) -> bool:
+        """Whether rows can be sorted by it: one value a row, which is no document."""
+        return self.kind in ("string", "integer", "number", "boolean", "timestamp")
+
+    def json_schema(self) -> dict[str, Any]:
+        """The shape of its values in JSON, with meaning, unit and example, as OpenAPI has them."""
+        shape = _SHAPES[self.kind]
+        if self.nullable and shape:
+            shape = {"anyOf": [*shape.get("anyOf", [shape]), {"type": "null"}]}
+        return shape | {"description": self.doc, "x-unit": self.unit or "none", "examples": [self.example]}
+
+
+@dataclass(frozen=True, eq=False)
+class RowShape:
+    """What a row of an answer is: its columns in order, and the same as an Arrow schema."""
+
+    columns: tuple[Column, ...]
+
+    @cached_property
+    def schema(self) -> pa.Schema:
+        return pa.schema([column.field for column in self.columns])
+
+    @cached_property
+    def by_name(self) -> dict[str, Column]:
+        """Its columns by name."""
+        return {column.name: column for column in self.columns}
+
+    def only(self, names: Sequence[str]) -> RowShape:
+        """The shape with just these columns, in the order of `names`."""
+        return RowShape(tuple(self.by_name[name] for name in names))
+
+
+@cache
+def row_shape(model: type[Row]) -> RowShape:
+    """The columns that a model declares."""
+    return RowShape(tuple(_column(name, field) for name, field in model.model_fields.items()))
+
+
+def _column(name: str, field: FieldInfo) -> Column:
+    kinds = get_args(field.annotation) if NoneType in get_args(field.annotation) else (field.annotation,)
+    described = field if field.description else SharedColumns.model_fields[name]
+    facts = described.json_schema_extra
+    return Column(
+        name=name,
+        kind=_KINDS[kinds[0]],
+        doc=" ".join(str(described.description).split()),
+        unit=str(facts["x-unit"]) if isinstance(facts, dict) else "",
+        example=(described.examples or [None])[0],
+        nullable=NoneType in kinds,
+    )

@@ -1,0 +1,239 @@
+"""The questions that list what a lake holds: rows filtered, sorted, counted, and cut into a page."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from functools import partial
+from typing import Annotated, Any
+
+import duckdb
+import pyarrow as pa
+from duckdb import ColumnExpression
+from pydantic import Field
+
+from losslake.lake.lake import Lake
+from losslake.output.answer import Answer, begun
+from losslake.output.rows import shown
+from losslake.questions.errors import BadParameter
+from losslake.questions.lists.filters import Condition, Of, conditions, expression, has_metaparameters
+from losslake.questions.lists.listing import LISTINGS, RELEASES, Listing
+from losslake.questions.lists.paging import Cursor, SortKey, after, digest_of
+from losslake.questions.parameters import MOST_PLACES, WORKLOAD, PageParameters, ReleaseParameters
+from losslake.questions.question import Question
+from losslake.questions.release_view import ReleaseView, sql
+from losslake.questions.selection import named_study, named_workload
+from losslake.questions.summary import ReleaseSummary, Summary
+
+JSON_PAGE = 1000
+ROWS_AT_A_TIME = 8_192
+
+
+class ListParameters(ReleaseParameters, PageParameters):
+    """Which rows of a list of a release."""
+
+
+class PlacedListParameters(ListParameters):
+    """A list of what belongs to workloads."""
+
+    workload: Annotated[list[str], shown([WORKLOAD], max_length=MOST_PLACES)] = Field(default_factory=list)
+    """Only rows of this workload: collection/dataset/model/optimizer; may be repeated."""
+
+
+class TrialListParameters(PlacedListParameters):
+    """A list of trials."""
+
+    study: Annotated[list[str], shown([f"{WORKLOAD}/64"], max_length=MOST_PLACES)] = Field(default_factory=list)
+    """Only trials of this study: collection/dataset/model/optimizer/batch_size; may be repeated."""
+
+
+class PageSummary(Summary):
+    """How much the list has, and where it goes on."""
+
+    total: Annotated[int, shown(64, "rows")]
+    """Rows that pass the filters, on all pages."""
+    next_cursor: Annotated[str | None, shown("WzEsIjRmMjMiLFsiYnVuZGxlZCJdXQ")]
+    """The parameter `cursor` of the next page, also in the header Link; null on the last one."""
+
+
+class ListSummary(PageSummary, ReleaseSummary):
+    """The same, of a release."""
+
+
+@dataclass(frozen=True)
+class ListRequest:
+    """The parameters of a list, and the texts by which it is filtered, by parameter. is_json: has pages by default."""
+
+    parameters: PageParameters
+    filters: Mapping[str, Sequence[str]]
+    is_json: bool
+
+
+def list_questions() -> Iterator[Question]:
+    """The lists of a release."""
+    for listing in LISTINGS:
+        parameters: type[ListParameters] = PlacedListParameters if "optimizer" in listing.columns else ListParameters
+        if listing.name == "trials":
+            parameters = TrialListParameters
+        yield Question(
+            path=f"/v1/{listing.name}",
+            doc=listing.doc,
+            parameters=parameters,
+            row=listing.row,
+            summary=ListSummary,
+            answer=partial(_answer, listing),
+            listing=listing,
+        )
+
+
+def _answer(listing: Listing, view: ReleaseView, request: ListRequest) -> Answer:
+    relation = view.cursor().sql(sql(f"list_{listing.name}"))
+    metaparameters = view.metaparameters() if has_metaparameters(listing) else {}
+    wanted = (*_places(view, request.parameters), *conditions(listing, request.filters, metaparameters))
+    return list_rows(relation, _question(listing, request, wanted), {"release": view.number}, view.number)
+
+
+def _releases(lake: Lake, request: ListRequest) -> Answer:
+    rows = [
+        {name: getattr(release, "number" if name == "release" else name) for name in RELEASES.columns}
+        for release in lake.releases()
+    ]
+    table = pa.Table.from_pylist(rows, RELEASES.shape.schema)
+    relation = duckdb.connect(":memory:").from_arrow(table)
+    return list_rows(relation, _question(RELEASES, request, conditions(RELEASES, request.filters, {})), {}, 0)
+
+
+RELEASES_QUESTION = Question(
+    path="/v1/releases",
+    doc=RELEASES.doc,
+    parameters=PageParameters,
+    row=RELEASES.row,
+    summary=PageSummary,
+    answer=_releases,
+    listing=RELEASES,
+    is_of_release=False,
+)
+
+
+def _question(listing: Listing, request: ListRequest, wanted: tuple[Condition, ...]) -> ListQuestion:
+    parameters = request.parameters
+    return ListQuestion(
+        listing=listing,
+        conditions=wanted,
+        sort=_sort(listing, parameters.sort),
+        fields=_checked_columns(listing, "fields", _names(parameters.fields)),
+        limit=parameters.limit or (JSON_PAGE if request.is_json else None),
+        cursor=parameters.cursor,
+    )
+
+
+def _places(view: ReleaseView, parameters: PageParameters) -> Iterator[Condition]:
+    """The workloads and studies that were named, which have to be there."""
+    if isinstance(parameters, PlacedListParameters) and parameters.workload:
+        workloads = [named_workload(path) for path in parameters.workload]
+        for workload in workloads:
+            view.workload(workload)
+        yield Of(tuple(workloads))
+    if isinstance(parameters, TrialListParameters) and parameters.study:
+        studies = [named_study(path) for path in parameters.study]
+        for study in studies:
+            view.study(study)
+        yield Of(tuple(studies))
+
+
+def _sort(listing: Listing, text: str) -> tuple[SortKey, ...]:
+    if listing is RELEASES and not text:
+        return (SortKey("release", is_descending=True),)
+    keys: dict[str, SortKey] = {}
+    for name in _names(text):
+        column = name.removeprefix("-")
+        keys.setdefault(column, SortKey(column, name.startswith("-")))
+    sortable = [column.name for column in listing.shape.columns if column.is_ordered]
+    _checked_columns(listing, "sort", tuple(keys), sortable)
+    return tuple(keys.values())
+
+
+def _names(text: str) -> list[str]:
+    return text.split(",") if text else []
+
+
+@dataclass(frozen=True)
+class ListQuestion:
+    """Which rows of a list, in which order, and how much of them.
+
+    conditions: all have to hold. sort: before the list's own key. fields: columns to give; none for all.
+    limit: rows on a page; None for all rows. cursor: where the page begins.
+    """
+
+    listing: Listing
+    conditions: tuple[Condition, ...] = ()
+    sort: tuple[SortKey, ...] = ()
+    fields: tuple[str, ...] = ()
+    limit: int | None = None
+    cursor: str | None = None
+
+    @property
+    def keys(self) -> tuple[SortKey, ...]:
+        """What rows are sorted by in the end, so that no two are equal."""
+        named = {key.column for key in self.sort}
+        return (*self.sort, *(SortKey(name) for name in self.listing.key if name not in named))
+
+    @property
+    def digest(self) -> str:
+        """Tells this question from others, whatever the page."""
+        return digest_of(self.listing.name, self.conditions, self.keys)
+
+
+def list_rows(
+    relation: duckdb.DuckDBPyRelation, question: ListQuestion, facts: Mapping[str, Any], release: int
+) -> Answer:
+    """Answer from the list's rows; raises BadParameter for a cursor of another question."""
+    for condition in question.conditions:
+        relation = relation.filter(expression(condition))
+    total = int(relation.aggregate("count(*)").fetchall()[0][0])
+    if question.cursor is not None:
+        relation = _behind(relation, question, Cursor.read(question.cursor))
+    ordered = relation.sort(*(key.order for key in question.keys))
+    shape = question.listing.shape.only(question.fields or question.listing.shape.schema.names)
+    if question.limit is None:
+        return Answer(facts, shape.schema, begun(_batches(ordered, shape.schema)), total)
+    page = ordered.limit(question.limit + 1).to_arrow_table()
+    rows = page.slice(0, question.limit)
+    batches = rows.select(shape.schema.names).cast(shape.schema).to_batches()
+    return Answer(facts, shape.schema, iter(batches), total, _next(question, page, release))
+
+
+def _behind(relation: duckdb.DuckDBPyRelation, question: ListQuestion, cursor: Cursor) -> duckdb.DuckDBPyRelation:
+    if cursor.question != question.digest:
+        raise BadParameter("cursor", "this cursor is of another list, filter or order: take all of them from its link")
+    columns = [question.listing.columns[key.column] for key in question.keys]
+    if not cursor.fits(columns):
+        raise BadParameter("cursor", "this cursor was altered: take it from the answer before, as it is")
+    behind = after(question.keys, cursor.values)
+    return relation.limit(0) if behind is None else relation.filter(behind)
+
+
+def _next(question: ListQuestion, page: pa.Table, release: int) -> str | None:
+    """The cursor to the page after this one; None if this is the last."""
+    if question.limit is None or page.num_rows <= question.limit:
+        return None
+    last = page.slice(question.limit - 1, 1).select([key.column for key in question.keys]).to_pylist()[0]
+    return Cursor(release, question.digest, tuple(last[key.column] for key in question.keys)).text()
+
+
+def _batches(relation: duckdb.DuckDBPyRelation, schema: pa.Schema) -> Iterator[pa.RecordBatch]:
+    columns = [ColumnExpression(name) for name in schema.names]
+    for batch in relation.select(*columns).to_arrow_reader(ROWS_AT_A_TIME):
+        yield batch.cast(schema)
+
+
+def _checked_columns(
+    listing: Listing, parameter: str, names: Sequence[str], known: Sequence[str] | None = None
+) -> tuple[str, ...]:
+    """The names, each once, all of them columns of the list, or of those in `known`; raises BadParameter."""
+    known = list(listing.columns) if known is None else known
+    for name in names:
+        if name not in known:
+            can = "can't be sorted by" if name in listing.columns else "has no column"
+            raise BadParameter(parameter, f"{listing.name} {can} '{name}': give some of {', '.join(known)}")
+    return tuple(dict.fromkeys(names))

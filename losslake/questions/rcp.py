@@ -1,0 +1,355 @@
+"""Reference convergence points: how soon a submission may converge, given a workload's runs, as MLPerf checks it."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterator, Sequence
+from dataclasses import asdict, dataclass
+from typing import Annotated, Any
+
+import numpy as np
+import pyarrow as pa
+from pydantic import Field
+
+from losslake.analysis.rcp import ReferencePoint, Rules, Verdict, check, outlying_runs, pruned, reference_point
+from losslake.output.answer import Answer
+from losslake.output.rows import Row, shown
+from losslake.questions.contest import admitted_steps
+from losslake.questions.errors import BadParameter
+from losslake.questions.parameters import BATCH_UNIT, Finite, GoalParameters, Natural
+from losslake.questions.question import Question
+from losslake.questions.release_view import ReleaseView
+from losslake.questions.search import Search, search, searches_of
+from losslake.questions.selection import Goal, named_workload
+from losslake.questions.summary import Finding, GoalSummary, Summary
+from losslake_schema.names import Workload
+from losslake_schema.reached import Floats
+
+LEAST_RUNS, MOST_RUNS = 3, 1000
+_DEFINITION = (
+    "MLPerf's reference convergence check (mlcommons/logging, rcp_checker): of the runs that converged, in examples to "
+    "the target, the olympic mean and the standard deviation over all; the least mean that a submission may have is "
+    "where a one-sided t-test with pooled variance would reject. A batch size between two points is interpolated, mean "
+    "and deviation linear in the batch size. n_used counts runs of the reference that converged."
+)
+
+
+class RcpParameters(GoalParameters):
+    """How soon may a submission converge, given the runs of a reference?"""
+
+    submission: Annotated[str | None, shown("bundled/digits/mlp_64/sgd")] = None
+    """The workload to check, at each of its batch sizes; the reference is then the one workload named."""
+    samples: Annotated[
+        list[Annotated[Finite, Field(gt=0, lt=1e100)]], shown([8192], BATCH_UNIT, max_length=MOST_RUNS)
+    ] = Field(default_factory=list)
+    """Instead of a submission: examples to the target of one run, with batch_size; to be repeated."""
+    failed_runs: Annotated[Natural, shown(0, "runs", le=MOST_RUNS)] = 0
+    """With samples: how many more runs didn't converge."""
+    batch_size: Annotated[Natural | None, shown(64, BATCH_UNIT, ge=1)] = None
+    """With samples: the batch size of these runs."""
+    submission_runs: Annotated[Natural | None, shown(5, "runs", ge=LEAST_RUNS)] = None
+    """How many runs a submission has. Default: as many as the given one, else half of the reference's."""
+    trimmed: Annotated[Natural, shown(1, "runs", le=MOST_RUNS)] = 1
+    """How many runs the olympic mean leaves out at either end; MLPerf: 1, for unet3d 4."""
+    tolerated_failures: Annotated[Natural, shown(1, "runs", le=MOST_RUNS)] = 1
+    """How many runs of a submission may fail to converge, at most trimmed; MLPerf: 1, for unet3d 4."""
+    significance: Annotated[Finite, shown(0.05, "none: a probability", gt=0, lt=0.5)] = 0.05
+    """Of the one-sided t-test."""
+    allowance: Annotated[Finite, shown(0, BATCH_UNIT, ge=0, lt=1e100)] = 0.0
+    """By how much the least mean is lowered; MLPerf: 0, for llama31_405b 46080."""
+    pruned: Annotated[bool, shown(True)] = True
+    """Whether a submission is compared with those points only that pruning leaves, as MLPerf does by default."""
+
+
+class RcpRow(Row):
+    """A batch size of a reference."""
+
+    workload: str
+    batch_size: int
+    n_runs: Annotated[int, shown(20, "runs")]
+    """Runs of this batch size: its admitted trials."""
+    n_not_converged: Annotated[int, shown(0, "runs")]
+    """Of these, the runs that didn't reach the target; they are not in the mean."""
+    mean: Annotated[float | None, shown(161109.3, "batch_unit of the study, mostly examples")]
+    """Olympic mean of examples to the target, without the least and the greatest; null where runs are too few."""
+    stdev: Annotated[float | None, shown(4387.7, "batch_unit of the study, mostly examples")]
+    """Standard deviation over all runs that converged, with n in the denominator; null as mean is."""
+    least_mean: Annotated[float | None, shown(157920.0, "batch_unit of the study, mostly examples")]
+    """Least mean that a submission may have; null as mean is, and where no mean would be refused."""
+    max_speedup: Annotated[float | None, shown(1.0202, "none: a ratio")]
+    """mean over least_mean; null as least_mean is."""
+    is_pruned: Annotated[bool | None, shown(False)]
+    """Whether pruning leaves this point out: below the batch size of the least mean, or above its neighbours' line."""
+
+
+class RulesSummary(Summary):
+    """TODO"""
+
+    submission_runs: Annotated[int, shown(5)]
+    trimmed: Annotated[int, shown(1)]
+    tolerated_failures: Annotated[int, shown(1)]
+    significance: Annotated[float, shown(0.05)]
+    allowance: Annotated[float, shown(0)]
+    pruned: Annotated[bool, shown(True)]
+
+
+class VerdictSummary(Summary):
+    """TODO"""
+
+    batch_size: int
+    n_runs: int
+    n_not_converged: int
+    passes: bool | None
+    ground: str
+    mean: float | None
+    reference_mean: float | None
+    reference_stdev: float | None
+    least_mean: float | None
+    max_speedup: float | None
+    score_factor: float | None
+    in_words: str
+
+
+class RcpSummary(GoalSummary, Finding):
+    """What was checked, by which rules, and the verdicts."""
+
+    submission: Annotated[str | None, shown("bundled/digits/mlp_64/sgd")]
+    """The workload checked; null for none, or for samples."""
+    rules: RulesSummary
+    """The rules of the check, as they were applied."""
+    verdicts: list[VerdictSummary]
+    """Of each batch size of the submission: whether it passes (null: the reference can't tell); the ground: found,
+    interpolated or smallest: what it is compared with; else missing, no_reference, not_converged or unusable; both
+    means, in examples; and the factor that normalizes its score."""
+
+
+@dataclass(frozen=True)
+class Runs:
+    """The runs of one batch size: examples to the target; inf for a run that didn't converge."""
+
+    batch_size: int
+    examples: Floats
+
+    @property
+    def converged(self) -> Floats:
+        return self.examples[np.isfinite(self.examples)]
+
+    @property
+    def n_failed(self) -> int:
+        return len(self.examples) - len(self.converged)
+
+
+@dataclass(frozen=True)
+class Reference:
+    """A workload's runs by batch size, and their points: all, and those that pruning leaves.
+
+    left_out: batch sizes without a point, and why. warnings: what to know of the points. Both in words.
+    """
+
+    workload: str
+    runs: tuple[Runs, ...]
+    points: tuple[ReferencePoint, ...]
+    kept: tuple[ReferencePoint, ...]
+    left_out: tuple[str, ...]
+    warnings: tuple[str, ...]
+
+    @property
+    def n_used(self) -> int:
+        """The runs that the points are of."""
+        sizes = {point.batch_size for point in self.points}
+        return sum(len(own.converged) for own in self.runs if own.batch_size in sizes)
+
+
+def answer(view: ReleaseView, parameters: RcpParameters) -> Answer:
+    """The points of the workloads, and the verdict on a submission; raises UnknownName and BadParameter.
+
+    A submission is compared with the one workload that is then named.
+    """
+    selection, goal = parameters.selection(), parameters.goal()
+    submission = _submission(parameters)
+    if submission is not None and len(selection.workloads) > 1:
+        raise BadParameter("workload", "a submission is compared with one reference: give one workload")
+    searches = searches_of(view, selection)
+    runs = [_runs_of(found, goal) for found in searches]
+    submitted: Sequence[Runs] = [submission] if isinstance(submission, Runs) else []
+    if isinstance(submission, Workload):
+        submitted = [own for own in _runs_of(search(view, selection, submission), goal) if len(own.examples)]
+    rules = _rules(parameters, [own for each in runs for own in each], submitted)
+    references = [_reference(str(found.facts.workload), own, rules) for found, own in zip(searches, runs, strict=True)]
+    points = references[0].kept if parameters.pruned else references[0].points
+    return QUESTION.analysis(
+        view,
+        parameters,
+        searches[0].direction,
+        [_rows(each) for each in references],
+        {
+            "submission": str(submission) if isinstance(submission, Workload) else None,
+            "rules": asdict(rules) | {"pruned": parameters.pruned},
+            "verdicts": [_verdict(points, each, rules) for each in submitted],
+        },
+        definition=_DEFINITION,
+        n_used=sum(each.n_used for each in references),
+        left_out=(text for each in references for text in each.left_out),
+        warnings=(
+            *(text for each in references for text in each.warnings),
+            *(
+                _is_search(str(found.facts.workload), sizes)
+                for found in searches
+                if (sizes := _searched_batch_sizes(view, found, selection.statuses))
+            ),
+            *_other_numbers(submitted, rules),
+        ),
+    )
+
+
+QUESTION = Question(
+    path="/v1/analysis/rcp",
+    doc="MLPerf's reference convergence points of a workload, and whether a submission converges too soon for them.",
+    parameters=RcpParameters,
+    row=RcpRow,
+    summary=RcpSummary,
+    answer=answer,
+)
+
+
+def _submission(parameters: RcpParameters) -> Workload | Runs | None:
+    """The workload whose every batch size is checked, or runs of one batch size; raises BadParameter."""
+    has_runs = bool(parameters.samples) or parameters.failed_runs > 0
+    if parameters.submission is not None:
+        if has_runs:
+            raise BadParameter("samples", "give either submission, or samples and failed_runs with batch_size")
+        return named_workload(parameters.submission, "submission")
+    if has_runs != (parameters.batch_size is not None):
+        raise BadParameter("batch_size", "samples and failed_runs need a batch_size, and it needs them")
+    if parameters.batch_size is None:
+        return None
+    examples = [*parameters.samples, *[math.inf] * parameters.failed_runs]
+    return Runs(parameters.batch_size, np.array(examples, np.float64))
+
+
+def _runs_of(found: Search, goal: Goal) -> tuple[Runs, ...]:
+    """The runs of each study: its admitted trials."""
+    sizes = found.facts.batch_sizes
+    return tuple(
+        Runs(size, np.multiply(steps, size, out=np.full(len(steps), np.inf), where=np.isfinite(steps)))
+        for size, steps in zip(sizes, admitted_steps(found, goal), strict=True)
+    )
+
+
+def _reference(workload: str, runs: Sequence[Runs], rules: Rules) -> Reference:
+    """The reference that these runs make; they are by ascending batch size."""
+    points, left_out, warnings = [], [], []
+    for own in runs:
+        try:
+            point = reference_point(own.batch_size, own.converged, rules)
+        except ValueError as error:
+            failed = f"; {own.n_failed} did not converge" if own.n_failed else ""
+            left_out.append(f"{workload}: {error}{failed}")
+        else:
+            points.append(point)
+            warnings += [f"{workload}: {text}" for text in dict.fromkeys(_warnings(own, point))]
+    failed_at = [
+        f"{own.n_failed} of {len(own.examples)} at batch size {own.batch_size}" for own in runs if own.n_failed
+    ]
+    if failed_at:
+        warnings.append(f"{workload}: runs did not converge, {', '.join(failed_at)}; points are of those that did")
+    return Reference(workload, tuple(runs), tuple(points), tuple(pruned(points)), tuple(left_out), tuple(warnings))
+
+
+def _searched_batch_sizes(view: ReleaseView, found: Search, statuses: Sequence[str]) -> list[int]:
+    """The batch sizes whose trials of these statuses differ in metaparameters other than seeds: no repeated runs."""
+    facts = found.facts
+    asked = {"first_study": facts.first_study, "last_study": facts.last_study, "statuses": list(statuses)}
+    rows = view.rows("settings_of_studies", asked)
+    return [facts.batch_sizes[study_id - facts.first_study] for study_id, n_settings in rows if n_settings > 1]
+
+
+def _warnings(own: Runs, point: ReferencePoint) -> Iterator[str]:
+    yield from outlying_runs(own.batch_size, own.converged)
+    if point.least_mean is None:
+        yield (
+            f"the runs at batch size {own.batch_size} are so far apart that no mean would be refused: there the check "
+            "checks nothing"
+        )
+
+
+def _rules(parameters: RcpParameters, runs: Sequence[Runs], submitted: Sequence[Runs]) -> Rules:
+    """Raises BadParameter."""
+    given = parameters.submission_runs
+    if given is None:
+        numbers = [len(own.examples) for own in submitted]
+        halves = [len(own.converged) // 2 for own in runs if len(own.converged)]
+        given = max(min(numbers or halves, default=0), LEAST_RUNS, 2 * parameters.trimmed + 1)
+    try:
+        return Rules(
+            given,
+            parameters.trimmed,
+            parameters.tolerated_failures,
+            parameters.significance,
+            parameters.allowance,
+        )
+    except ValueError as error:
+        raise BadParameter("submission_runs", str(error)) from None
+
+
+def _verdict(points: Sequence[ReferencePoint], runs: Runs, rules: Rules) -> dict[str, Any]:
+    try:
+        found = check(points, runs.batch_size, runs.examples, rules)
+    except ValueError as error:
+        found = Verdict(None, "unusable", f"at batch size {runs.batch_size}: {error}")
+    point = found.point
+    return {
+        "batch_size": runs.batch_size,
+        "n_runs": len(runs.examples),
+        "n_not_converged": runs.n_failed,
+        "passes": found.passes,
+        "ground": found.ground,
+        "mean": found.mean,
+        "reference_mean": point.mean if point else None,
+        "reference_stdev": point.stdev if point else None,
+        "least_mean": point.least_mean if point else None,
+        "max_speedup": point.max_speedup if point else None,
+        "score_factor": found.score_factor,
+        "in_words": found.explanation,
+    }
+
+
+def _is_search(workload: str, batch_sizes: Sequence[int]) -> str:
+    listed = ", ".join(map(str, batch_sizes))
+    return (
+        f"{workload}: at batch size {listed} the trials differ in metaparameters, so their spread is that of a search, "
+        "not of repeated runs as the check means it"
+    )
+
+
+def _other_numbers(submitted: Sequence[Runs], rules: Rules) -> Iterator[str]:
+    others = [
+        f"{len(own.examples)} at batch size {own.batch_size}"
+        for own in submitted
+        if len(own.examples) != rules.submission_runs
+    ]
+    if others:
+        yield f"the test is for a submission of {rules.submission_runs} runs, and this one has {', '.join(others)}"
+
+
+def _rows(found: Reference) -> pa.RecordBatch:
+    points = {point.batch_size: point for point in found.points}
+    rows = []
+    for own in found.runs:
+        row = {
+            "workload": found.workload,
+            "batch_size": own.batch_size,
+            "n_runs": len(own.examples),
+            "n_not_converged": own.n_failed,
+        }
+        point = points.get(own.batch_size)
+        if point is not None:
+            row |= {
+                "mean": point.mean,
+                "stdev": point.stdev,
+                "least_mean": point.least_mean,
+                "max_speedup": point.max_speedup,
+                "is_pruned": point not in found.kept,
+            }
+        rows.append(row)
+    return pa.RecordBatch.from_pylist(rows, QUESTION.rows.schema)

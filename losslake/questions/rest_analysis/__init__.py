@@ -1,1 +1,0 @@
-"""The analyses under /v1/analysis: their parameters, facts and questions."""

@@ -1,0 +1,211 @@
+"""Survival: by when the trials of a study have reached a target, where others diverge or are stopped before."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from typing import Annotated, Any
+
+import numpy as np
+import pyarrow as pa
+from pydantic import Field
+
+from losslake.analysis.survival import CENSORED, DIVERGED, REACHED, Survival, survival, wilson
+from losslake.output.answer import Answer
+from losslake.output.rows import Row, shown
+from losslake.questions.parameters import WORKLOAD, GoalParameters, Status, every_status
+from losslake.questions.question import Question
+from losslake.questions.release_view import ReleaseView
+from losslake.questions.search import Search, at, searches_of
+from losslake.questions.selection import Goal
+from losslake.questions.summary import Finding, GoalSummary, Summary
+from losslake.questions.wording import listed, not_admitted
+from losslake_schema.reached import NEVER, Integers
+from losslake_schema.tables import STATUSES
+
+_DEFINITION = (
+    "The share of trials that have reached the target by a step, `reached`, and that have diverged before reaching it, "
+    "`diverged`: Aalen-Johansen cumulative incidences with divergence as a competing event, which without divergence "
+    "are 1 - Kaplan-Meier. Trials that ended, or left the budgets, without either are censored at their last step; a "
+    "trial diverges at its last evaluation. 95% intervals by Wilson's formula for the effective number of trials "
+    "(Rothman 1978). n_used counts trials."
+)
+
+
+class SurvivalParameters(GoalParameters):
+    """By when have how many trials reached a target?"""
+
+    status: Annotated[list[Status], shown(["COMPLETE"])] = Field(default_factory=every_status)
+    """Only trials of this status; may be repeated. Default: all, since who diverged or was stopped counts as such."""
+
+
+class SurvivalRow(Row):
+    """A study and step."""
+
+    workload: str
+    batch_size: int
+    step: Annotated[int, shown(400, "steps")]
+    """A step at which trials reach the target, diverge or are censored."""
+    n_at_risk: Annotated[int, shown(41, "trials")]
+    """Trials that had done neither before."""
+    n_reached: Annotated[int, shown(1, "trials")]
+    """Trials that reach the target at this step."""
+    n_diverged: Annotated[int, shown(0, "trials")]
+    """Trials whose last evaluation before they diverged this is, without having reached the target."""
+    n_censored: Annotated[int, shown(0, "trials")]
+    """Trials that end here, or leave the budgets, without either: what they would have done isn't known."""
+    reached: Annotated[float, shown(0.36, "none: a probability")]
+    """Cumulative incidence: the share of trials that have reached the target by this step."""
+    reached_lower: Annotated[float, shown(0.25, "none: a probability")]
+    """Lower end of its 95% interval."""
+    reached_upper: Annotated[float, shown(0.48, "none: a probability")]
+    """Upper end of its 95% interval."""
+    diverged: Annotated[float, shown(0.02, "none: a probability")]
+    """Cumulative incidence of divergence: the share of trials that have diverged by this step without reaching the
+    target."""
+    running: Annotated[float, shown(0.62, "none: a probability")]
+    """The share of trials that have done neither by this step."""
+    reached_least: Annotated[float, shown(0.36, "none: a probability")]
+    """The least that `reached` can be, whatever the censoring means: censored trials would never reach the target."""
+    reached_most: Annotated[float, shown(0.41, "none: a probability")]
+    """The most that it can be: censored trials would have reached the target at once."""
+
+
+class FollowedStudy(Summary):
+    """TODO"""
+
+    workload: Annotated[str, shown(WORKLOAD)]
+    batch_size: Annotated[int, shown(64)]
+    n_trials: Annotated[int, shown(64)]
+    n_reached: Annotated[int, shown(23)]
+    n_diverged: Annotated[int, shown(1)]
+    n_censored: Annotated[int, shown(40)]
+    chance: Annotated[float | None, shown(0.36)]
+    chance_lower: Annotated[float, shown(0.25)]
+    chance_upper: Annotated[float, shown(0.48)]
+    reached: Annotated[float | None, shown(0.36)]
+    median_steps: Annotated[int | None, shown(None)]
+    seen_until: Annotated[int | None, shown(2000)]
+    early_stopping: Annotated[bool | None, shown(False)]
+
+
+class SurvivalSummary(GoalSummary, Finding):
+    """How the trials of each study ended."""
+
+    summaries: list[FollowedStudy]
+    """Of each study: how its trials ended; the share that reached the target, `chance`, with its 95% Wilson interval;
+    `reached` at the last step seen; the step by which half have reached it, null where that isn't seen; and whether bad
+    trials may have been stopped early, null where nobody said."""
+
+
+def answer(view: ReleaseView, parameters: SurvivalParameters) -> Answer:
+    """Cumulative incidences by workload, batch size and step; raises UnknownName and BadParameter."""
+    searches = searches_of(view, parameters.selection())
+    batches: list[pa.RecordBatch] = []
+    studies: list[dict[str, Any]] = []
+    for found in searches:
+        stopped_early = _stopped_early(view, found)
+        for study, (steps, ends) in enumerate(_trials(found, parameters.goal())):
+            curve = survival(steps, ends)
+            name, batch_size = str(found.facts.workload), found.facts.batch_sizes[study]
+            batches.append(_rows(name, batch_size, curve))
+            key = {"workload": name, "batch_size": batch_size}
+            studies.append(key | _summary(ends, curve) | {"early_stopping": stopped_early[study]})
+    return QUESTION.analysis(
+        view,
+        parameters,
+        searches[0].direction,
+        batches,
+        {"summaries": studies},
+        definition=_DEFINITION,
+        n_used=sum(study["n_trials"] for study in studies),
+        left_out=(text for found in searches for text in _left_out(found)),
+        warnings=_warnings(studies),
+    )
+
+
+QUESTION = Question(
+    path="/v1/analysis/survival",
+    doc="By which step how many trials have reached a target, where others diverge or are stopped before.",
+    parameters=SurvivalParameters,
+    row=SurvivalRow,
+    summary=SurvivalSummary,
+    answer=answer,
+)
+
+
+def _trials(found: Search, goal: Goal) -> Iterator[tuple[Integers, Integers]]:
+    """By study, where each of its trials ended, and how. Trials that were never evaluated are left out."""
+    hits, last = found.first_hits(goal), found.facts.trials.last_step
+    is_hit, seen = hits != NEVER, found.observed_until
+    # What diverged after the budgets was still running when they ended.
+    has_diverged = (found.facts.trials.status == STATUSES.index("INFEASIBLE")) & (seen == last)
+    ends = np.where(is_hit, REACHED, np.where(has_diverged, DIVERGED, CENSORED))
+    steps = np.where(is_hit, at(found.records.step, hits), seen)
+    for study in range(len(found.facts.batch_sizes)):
+        own = found.facts.rows_of(study)
+        counts = seen[own] != NEVER
+        yield steps[own][counts], ends[own][counts]
+
+
+def _rows(workload: str, batch_size: int, curve: Survival) -> pa.RecordBatch:
+    n = len(curve.steps)
+    columns = [
+        pa.repeat(workload, n),
+        pa.repeat(pa.scalar(batch_size, pa.int64()), n),
+        *(pa.array(own, pa.int64()) for own in (curve.steps, curve.at_risk)),
+        *(pa.array(own, pa.int64()) for own in (curve.n_reached, curve.n_diverged, curve.n_censored)),
+        *map(pa.array, (curve.reached, curve.lower, curve.upper, curve.diverged, curve.running)),
+        *map(pa.array, (curve.least, curve.most)),
+    ]
+    return pa.RecordBatch.from_arrays(columns, schema=QUESTION.rows.schema)
+
+
+def _summary(ends: Integers, curve: Survival) -> dict[str, Any]:
+    n_trials, n_reached = len(ends), int((ends == REACHED).sum())
+    share = wilson(n_reached, n_trials)
+    return {
+        "n_trials": n_trials,
+        "n_reached": n_reached,
+        "n_diverged": int((ends == DIVERGED).sum()),
+        "n_censored": int((ends == CENSORED).sum()),
+        "chance": share.share,
+        "chance_lower": share.lower,
+        "chance_upper": share.upper,
+        "reached": float(curve.reached[-1]) if n_trials else None,
+        "median_steps": curve.median_steps(),
+        "seen_until": int(curve.steps[-1]) if n_trials else None,
+    }
+
+
+def _stopped_early(view: ReleaseView, found: Search) -> list[bool | None]:
+    """By study, whether bad trials may have been stopped early; None where nobody said."""
+    asked = {"first_study": found.facts.first_study, "last_study": found.facts.last_study}
+    return [flag for (flag,) in view.query("early_stopping", asked).fetchall()]
+
+
+def _left_out(found: Search) -> Iterator[str]:
+    n_unseen = int((found.admitted & (found.observed_until == NEVER)).sum())
+    if n_unseen:
+        yield f"{found.facts.workload}: {n_unseen} trials that were never evaluated"
+    yield from not_admitted(str(found.facts.workload), len(found.admitted) - int(found.admitted.sum()))
+
+
+def _warnings(studies: Sequence[dict[str, Any]]) -> Iterator[str]:
+    for name in dict.fromkeys(study["workload"] for study in studies):
+        own = [study for study in studies if study["workload"] == name]
+        early = _listed([study for study in own if study["early_stopping"] and study["n_censored"]])
+        if early:
+            yield (
+                f"{name}: bad trials may have been stopped early at batch size {early}: such censoring says something "
+                "about the trial, and `reached` is too high; rely on reached_least and reached_most only"
+            )
+        no_median = _listed([study for study in own if study["median_steps"] is None and study["n_trials"]])
+        if no_median:
+            yield f"{name}: half of the trials never reach the target while they are seen at batch size {no_median}"
+        empty = _listed([study for study in own if not study["n_trials"]])
+        if empty:
+            yield f"{name}: there are no trials to follow at batch size {empty}"
+
+
+def _listed(studies: Sequence[dict[str, Any]]) -> str:
+    return listed(study["batch_size"] for study in studies)

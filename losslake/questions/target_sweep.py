@@ -1,0 +1,294 @@
+"""Target sweep: how scaling depends on the target, and for which targets a claim about it holds."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Sequence
+from typing import Annotated, Any, Literal
+
+import numpy as np
+import pyarrow as pa
+from pydantic import Field
+
+from losslake.analysis.break_points import BreakPoints
+from losslake.analysis.envelope import Ranks, breakpoints, chosen_targets, coverage, ranks, reach
+from losslake.analysis.identifiability import IdentifiedFits
+from losslake.output.answer import Answer
+from losslake.output.plain import finite, whole
+from losslake.output.rows import Row, shown, unit
+from losslake.questions.errors import BadParameter
+from losslake.questions.parameters import WORKLOAD, ComparatorParameters, Finite, Natural
+from losslake.questions.question import Question
+from losslake.questions.release_view import ReleaseView
+from losslake.questions.search import searches_of
+from losslake.questions.summary import ComparatorSummary, Finding, Summary
+from losslake.questions.sweep import StudyEnvelopes, Sweep, claims, shared_sizes, steps_at_shared_sizes, study_envelopes
+from losslake.questions.targets import target_grid
+from losslake_schema.reached import NEVER, Floats, strict_bound
+
+Spacing = Literal["breakpoints", "linear", "log"]
+MOST_TARGETS = 200
+_DEFINITION = (
+    "Steps to every target are exact, from the records of all admitted trials merged by (step, trial_id). coverage: "
+    "share of batch sizes that reach the target. Break points are read off the steps (tolerances 0.2 and 0.1); the "
+    "critical batch size is B_c of the robust fit of S = S_min (1 + B_c/B), null where the data can't tell it. Ranks "
+    "are by batch size, over those that all workloads have and any reaches the target at; never comes last. "
+    "Claims are evaluated between all breakpoints. n_used counts breakpoints: targets at which anything changes."
+)
+_POST_HOC = "a target chosen after looking at this answer makes any claim look better: report the range, not one target"
+_CENSORED = {(True, False): "left", (False, True): "right"}
+
+
+class TargetSweepParameters(ComparatorParameters):
+    """How does scaling depend on the target?"""
+
+    target_min: Annotated[Finite | None, shown(0.02, "unit of the metric")] = None
+    """The lowest target. Default, as for the highest: all from the hardest that any batch size reaches to the easiest
+    that none reaches at its first evaluation."""
+    target_max: Annotated[Finite | None, shown(0.2, "unit of the metric")] = None
+    """The highest target."""
+    n_targets: Annotated[Natural, shown(50, "targets", ge=1, le=MOST_TARGETS)] = 50
+    """How many targets to look at."""
+    spacing: Annotated[Spacing, shown("linear")] = "breakpoints"
+    """How targets are spaced: evenly among those for which something changes, evenly, or by even ratios."""
+
+    def check(self) -> None:
+        """Raise BadParameter for bounds in the wrong order."""
+        if self.target_min is not None and self.target_max is not None and self.target_min > self.target_max:
+            raise BadParameter("target_min", "give finite target_min and target_max, the lower one first")
+
+
+class TargetSweepRow(Row):
+    """A workload and target."""
+
+    workload: str
+    target: float
+    coverage: Annotated[float, shown(1.0)]
+    """Share of the workload's batch sizes that reach the target."""
+    fewest_steps: Annotated[int | None, shown(120, "steps")]
+    """Fewest steps to the target at any batch size; null if none reaches it."""
+    fewest_examples: Annotated[int | None, shown(9600, "batch_unit of the study, mostly examples")]
+    """Fewest examples to the target at any batch size; null if none reaches it, or where that exceeds 64 bits."""
+    perfect_scaling_end: Annotated[int | None, shown(32, "batch_unit of the study, mostly examples")]
+    """The largest batch size up to which each needs at most 1.2 times the fewest examples so far; null if none reached
+    the target."""
+    perfect_scaling_end_censoring: Annotated[str | None, shown("left")]
+    """left or right: the true end may lie below the smallest, or above the largest, that reached the target; null for
+    neither."""
+    max_useful_batch_size: Annotated[int | None, shown(256, "batch_unit of the study, mostly examples")]
+    """The smallest batch size whose steps no larger one betters by more than a tenth; null if none reached the target.
+    """
+    max_useful_batch_size_censoring: Annotated[str | None, shown("right")]
+    """right: it is the largest that reached the target, so a larger one may still gain; left: the smallest; null for
+    neither."""
+    critical_batch_size: Annotated[float | None, shown(83.7, "batch_unit of the study, mostly examples")]
+    """B_c = E_min/S_min of the fit; null where the data can't tell it, for the reason in not_identifiable."""
+    critical_batch_size_lower: Annotated[float | None, shown(68.6, "batch_unit of the study, mostly examples")]
+    """Lower end of its 90% interval; where it is null, the bound that holds all the same, at 95%; null for no bound."""
+    critical_batch_size_upper: Annotated[float | None, shown(103.1, "batch_unit of the study, mostly examples")]
+    """Upper end of its 90% interval; where it is null, the bound that holds all the same, at 95%; null for no bound."""
+    s_min: Annotated[float | None, shown(115.0, "steps")]
+    """Fewest steps, at infinite batch size, by the fit; null like critical_batch_size."""
+    e_min: Annotated[float | None, shown(9630.0, "batch_unit of the study, mostly examples")]
+    """Fewest examples, at the smallest batch size, by the fit; null like critical_batch_size."""
+    rms_log_residual: Annotated[float | None, shown(0.08, "none: a ratio, about")]
+    """Root mean square of log(steps) - log(fitted steps) over batch sizes; null like critical_batch_size."""
+    not_identifiable: Annotated[str | None, shown("no bend")]
+    """Why there is no critical batch size: too few, no bend, no scaling or extrapolated; null if there is one."""
+    mean_rank: Annotated[float | None, shown(1.3, "ranks")]
+    """Mean over the compared batch sizes of the workload's rank by steps, 1 for the fewest; null for one workload, or
+    if none reached it."""
+    n_fewest: Annotated[int | None, shown(8, "batch sizes")]
+    """At how many of these no workload needs fewer steps; null for one workload."""
+    n_compared: Annotated[int | None, shown(11, "batch sizes")]
+    """Batch sizes compared: those that all workloads have and at which any reaches the target; null for one workload.
+    """
+
+
+class SweptWorkload(Summary):
+    """TODO"""
+
+    workload: Annotated[str, shown(WORKLOAD)]
+    n_breakpoints: Annotated[int, shown(207)]
+    hardest_for_all: Annotated[float | None, shown(0.03)]
+    limiting_batch_size: Annotated[int | None, shown(1024)]
+    hardest_for_any: Annotated[float | None, shown(0.0133)]
+
+
+class TargetRange(Summary):
+    """TODO"""
+
+    hardest: Annotated[float, shown(0.03)]
+    easiest: Annotated[float | None, shown(None)]
+
+
+class ClaimSummary(Summary):
+    """TODO"""
+
+    workload: Annotated[str, shown(WORKLOAD)]
+    claim: Annotated[str, shown("every batch size reaches the target")]
+    intervals: list[TargetRange]
+
+
+class TargetSweepSummary(ComparatorSummary, Finding):
+    """What holds over all targets."""
+
+    summaries: Annotated[list[SweptWorkload], Field(json_schema_extra=unit("unit of the metric"))]
+    """Of each workload: at how many targets anything changes; the worst over batch sizes of the best value, so that
+    every batch size gets better than any easier target, and the batch size that sets it (null if one has no value); and
+    the best value of all."""
+    claims: Annotated[list[ClaimSummary], Field(json_schema_extra=unit("unit of the metric"))]
+    """For which targets a claim holds, exactly: for those easier than `hardest`, up to and including `easiest`, null
+    for no limit (with comparator=inclusive `hardest` is included, `easiest` not). A claim without intervals holds
+    nowhere."""
+
+
+def answer(view: ReleaseView, parameters: TargetSweepParameters) -> Answer:
+    """Scaling at many targets by workload, from the easiest to the hardest; raises UnknownName and BadParameter."""
+    parameters.check()
+    merged = [study_envelopes(searched) for searched in searches_of(view, parameters.selection())]
+    sign = merged[0].found.sign
+    targets = _targets(merged, parameters, sign)
+    losses = strict_bound(targets * sign, parameters.comparator)
+    sweeps = [Sweep(one, losses) for one in merged]
+    fits = [one.fits() for one in sweeps]
+    compared = ranks(steps_at_shared_sizes(merged, losses)) if len(merged) > 1 and shared_sizes(merged) else None
+    return QUESTION.analysis(
+        view,
+        parameters,
+        merged[0].found.direction,
+        [
+            _rows(one, fit, targets, None if compared is None else _of(compared, index))
+            for index, (one, fit) in enumerate(zip(sweeps, fits, strict=True))
+        ],
+        {
+            "comparator": parameters.comparator,
+            "summaries": [_summary(one) for one in merged],
+            "claims": [claim.as_fact(sign) for claim in claims(merged)],
+        },
+        definition=_DEFINITION,
+        n_used=sum(len(breakpoints(one.envelopes)) for one in merged),
+        left_out=(text for one, fit in zip(sweeps, fits, strict=True) for text in _left_out(one, fit)),
+        warnings=(
+            _POST_HOC,
+            *_nothing(targets),
+            *(text for one, fit in zip(sweeps, fits, strict=True) for text in _warnings(one, fit)),
+        ),
+    )
+
+
+QUESTION = Question(
+    path="/v1/analysis/target-sweep",
+    doc="How regimes, critical batch size and the order of workloads depend on the target, and where a claim holds.",
+    parameters=TargetSweepParameters,
+    row=TargetSweepRow,
+    summary=TargetSweepSummary,
+    answer=answer,
+)
+
+
+def _targets(merged: Sequence[StudyEnvelopes], parameters: TargetSweepParameters, sign: float) -> Floats:
+    """The targets asked for, in the metric's unit, from the easiest to the hardest."""
+    envelopes = [envelope for one in merged for envelope in one.envelopes]
+    everything = chosen_targets(envelopes, 2**62) * sign
+    count, spacing, lowest, highest = (
+        parameters.n_targets, parameters.spacing, parameters.target_min, parameters.target_max,
+    )  # fmt: skip
+    lowest = lowest if lowest is not None else everything.min(initial=np.inf)
+    highest = highest if highest is not None else everything.max(initial=-np.inf)
+    if spacing == "breakpoints":
+        within = everything[(everything >= lowest) & (everything <= highest)]
+        ranked = np.linspace(0, len(within) - 1, min(count, len(within))).round().astype(np.int64)
+        return within[ranked] if len(within) else within
+    if lowest > highest:
+        return np.empty(0)
+    ascending = np.array(target_grid(float(lowest), float(highest), count, spacing == "log"))
+    return ascending[::-1] if sign > 0 else ascending
+
+
+def _nothing(targets: Floats) -> list[str]:
+    return [] if len(targets) else ["nothing changes between target_min and target_max, so there is no target to show"]
+
+
+def _of(compared: Ranks, workload: int) -> Ranks:
+    return Ranks(compared.mean_rank[workload], compared.n_fewest[workload], compared.n_compared)
+
+
+def _summary(merged: StudyEnvelopes) -> dict[str, Any]:
+    found, reached = merged.found, reach(merged.envelopes)
+
+    def value(loss: float | None) -> float | None:
+        return None if loss is None else loss * found.sign
+
+    return {
+        "workload": str(found.facts.workload),
+        "n_breakpoints": len(breakpoints(merged.envelopes)),
+        "hardest_for_all": value(reached.hardest_for_all),
+        "limiting_batch_size": None if reached.limiting is None else found.facts.batch_sizes[reached.limiting],
+        "hardest_for_any": value(reached.hardest_for_any),
+    }
+
+
+def _left_out(one: Sweep, fits: IdentifiedFits) -> list[str]:
+    """In words, at how many targets there is no critical batch size, and why."""
+    name, count = one.found.facts.workload, len(one.targets)
+    reasons = Counter(reason for reason in fits.refusal if reason is not None)
+    return [f"{name}: no critical batch size at {n} of {count} targets: {reason}" for reason, n in reasons.items()]
+
+
+def _warnings(one: Sweep, fits: IdentifiedFits) -> list[str]:
+    name = one.found.facts.workload
+    known = fits.critical_batch_size[fits.is_identifiable]
+    found = []
+    if len(known) > 1 and known.max() > 1.5 * known.min():
+        moved = f"from {known.min():.4g} to {known.max():.4g}, {known.max() / known.min():.1f}-fold"
+        found.append(f"{name}: the critical batch size depends on the target: {moved}")
+    missing = [size for size, one_of in zip(one.batch_sizes, one.merged.envelopes, strict=True) if not len(one_of.loss)]
+    if missing:
+        found.append(f"{name}: batch size {', '.join(map(str, missing))} has no finite value and reaches no target")
+    return found
+
+
+def _rows(one: Sweep, fits: IdentifiedFits, targets: Floats, compared: Ranks | None) -> pa.RecordBatch:
+    end, useful = one.perfect_ends(), one.max_useful()
+    columns: dict[str, Any] = {
+        "workload": [str(one.found.facts.workload)] * len(targets),
+        "target": targets,
+        "coverage": coverage(one.steps),
+        "fewest_steps": whole(one.steps.min(axis=1)),
+        "fewest_examples": whole(_examples(one).min(axis=1)),
+        "perfect_scaling_end": _sizes(one, end),
+        "perfect_scaling_end_censoring": _censoring(end),
+        "max_useful_batch_size": _sizes(one, useful),
+        "max_useful_batch_size_censoring": _censoring(useful),
+        "critical_batch_size": finite(fits.critical_batch_size),
+        "critical_batch_size_lower": finite(fits.lower),
+        "critical_batch_size_upper": finite(fits.upper),
+        "s_min": finite(fits.s_min),
+        "e_min": finite(fits.s_min * fits.critical_batch_size),
+        "rms_log_residual": finite(fits.rms_log_residual),
+        "not_identifiable": list(fits.refusal),
+        "mean_rank": None if compared is None else finite(compared.mean_rank),
+        "n_fewest": None if compared is None else compared.n_fewest,
+        "n_compared": None if compared is None else compared.n_compared,
+    }
+    nothing = [None] * len(targets)
+    arrays = [pa.array(nothing if (own := columns[f.name]) is None else own, f.type) for f in QUESTION.rows.schema]
+    return pa.RecordBatch.from_arrays(arrays, schema=QUESTION.rows.schema)
+
+
+def _examples(one: Sweep) -> Floats:
+    """Targets by studies; inf for never, at batch size 0 as well."""
+    sizes = np.broadcast_to(np.asarray(one.batch_sizes, np.float64), one.steps.shape)
+    examples: Floats = np.full(one.steps.shape, np.inf)
+    np.multiply(one.steps, sizes, out=examples, where=np.isfinite(one.steps))
+    return examples
+
+
+def _sizes(one: Sweep, points: BreakPoints) -> list[int | None]:
+    return [one.batch_sizes[index] if index != NEVER else None for index in points.index.tolist()]
+
+
+def _censoring(points: BreakPoints) -> list[str | None]:
+    flags = zip(points.is_left_censored.tolist(), points.is_right_censored.tolist(), strict=True)
+    return [_CENSORED.get(each) for each in flags]
