@@ -24,7 +24,6 @@ from losslake.questions.workload_facts import WorkloadFacts
 from losslake_schema.database import Release
 from losslake_schema.names import Study, Trial, Workload
 from losslake_schema.registry import Goal
-from losslake_service.sandbox.workers import DataFiles, data_files_of
 
 
 @functools.cache
@@ -54,7 +53,6 @@ class ReleaseView:
         store: Store,
         digest: str = "",
         serving_file: Path = Path(),
-        data_files: DataFiles = Path(),
     ) -> None:
         """
         Args:
@@ -64,12 +62,10 @@ class ReleaseView:
             store: where its files are.
             digest: tells the bytes of this release from any other's.
             serving_file: what the connection is to.
-            data_files: as workers for strangers' SQL read them.
         """
         self.number = number
         self.digest = digest
         self.serving_file = serving_file
-        self.data_files = data_files
         self._connection = connection
         self.store = store
         self._metaparameters: dict[str, bool] | None = None
@@ -90,10 +86,7 @@ class ReleaseView:
         database = serving_file(lake, release)
         connection = connect(lake, database, release)
         workloads = open_workloads(lake, release, connection)
-        data_files = data_files_of(lake, release)
-        return ReleaseView(
-            release.number, connection, workloads, lake.store, release.manifest_sha256, database, data_files
-        )
+        return ReleaseView(release.number, connection, workloads, lake.store, release.manifest_sha256, database)
 
     def cursor(self) -> duckdb.DuckDBPyConnection:
         """A connection of one's own to the release, for one thread."""

@@ -6,6 +6,7 @@ import asyncio
 import logging
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager, suppress
+from weakref import WeakKeyDictionary
 
 from fastapi import FastAPI, Request
 
@@ -17,6 +18,7 @@ from losslake_service.sandbox.errors import AskerLeft, SqlLimits, SqlProblem
 from losslake_service.sandbox.sandbox import SqlSandbox
 from losslake_service.sandbox.spool import SqlResult
 from losslake_service.sandbox.statement import Parameters
+from losslake_service.sandbox.workers import DataFiles, data_files_of
 from losslake_service.settings import Settings
 
 SECONDS_BETWEEN_TRIES = 1.0
@@ -39,6 +41,7 @@ class SqlStatements:
         )
         self._sandbox = SqlSandbox(self.limits)
         self._releases = releases
+        self._data_files: WeakKeyDictionary[ReleaseView, DataFiles] = WeakKeyDictionary()
         self._outcomes = metrics.sql_statements
         self._trouble = "its workers are being started"
         self._is_stopping = asyncio.Event()
@@ -65,7 +68,7 @@ class SqlStatements:
         while self._trouble and not self._is_stopping.is_set():
             try:
                 view = await asyncio.to_thread(self._releases.view)
-                await self._sandbox.start(view.serving_file, view.data_files)
+                await self._sandbox.start(view.serving_file, await self._data_files_of(view))
             except LossLakeError as error:
                 if str(error) != self._trouble:
                     _log.warning("SQL can't be offered yet: %s", error)
@@ -74,6 +77,15 @@ class SqlStatements:
                     await asyncio.wait_for(self._is_stopping.wait(), SECONDS_BETWEEN_TRIES)
             else:
                 self._trouble = ""
+
+    async def _data_files_of(self, view: ReleaseView) -> DataFiles:
+        """Return the data files of a release, as workers read them; found once while the release is open."""
+        known = self._data_files.get(view)
+        if known is None:
+            release = await asyncio.to_thread(self._releases.lake.release_ever, view.number)
+            assert release is not None
+            known = self._data_files.setdefault(view, data_files_of(self._releases.lake, release))
+        return known
 
     async def run(
         self,
@@ -87,7 +99,8 @@ class SqlStatements:
 
         request: the one that waits, whose body was read. most_rows: where fewer are wanted than the limit.
         """
-        run = self._sandbox.run(view.serving_file, view.data_files, statement, parameters, most_rows)
+        data_files = await self._data_files_of(view)
+        run = self._sandbox.run(view.serving_file, data_files, statement, parameters, most_rows)
         running, leaving = asyncio.create_task(run), asyncio.create_task(_left(request))
         try:
             await asyncio.wait((running, leaving), return_when=asyncio.FIRST_COMPLETED)
