@@ -59,8 +59,9 @@ test: setup ## Run the tests
 	@PYTHONDONTWRITEBYTECODE= $(VENV)/bin/python -m pytest --numprocesses auto --dist loadfile --no-loadscope-reorder $(PYTEST)
 
 .PHONY: lint
-lint: setup ## Check style, format and types
+lint: setup ## Check style, format, layers and types
 	@$(VENV)/bin/ruff check .
+	@$(VENV)/bin/lint-imports --no-logo --no-cache
 	@$(VENV)/bin/ruff format --check .
 	@$(VENV)/bin/mypy --strict $(PACKAGES)
 

@@ -1,5 +1,6 @@
 import subprocess
 import sys
+import venv
 import zipfile
 from email.parser import Parser
 from pathlib import Path
@@ -44,3 +45,14 @@ def test_the_wheel_says_its_licence_and_brings_the_text(wheel: zipfile.ZipFile) 
     (licence,) = (name for name in wheel.namelist() if name.endswith("licenses/LICENSE"))
     assert wheel.read(licence) == (ROOT / "LICENSE").read_bytes()
     assert b"Apache License" in wheel.read(licence)
+
+
+@pytest.mark.slow
+def test_the_wheel_installs_beside_the_package_that_is_named_schema(wheel: zipfile.ZipFile, tmp_path: Path) -> None:
+    venv.create(tmp_path / "empty", with_pip=True)
+    python = str(tmp_path / "empty" / "bin" / "python")
+    install = [python, "-m", "pip", "--disable-pip-version-check", "install", "--quiet", "--no-deps"]
+    subprocess.run([*install, "schema", str(wheel.filename)], check=True, timeout=120)
+    code = f"import schema, {', '.join(INSTALLED)}; print(schema.Schema(int).validate(7), losslake.__version__)"
+    done = subprocess.run([python, "-I", "-c", code], check=True, capture_output=True, text=True, timeout=60)
+    assert done.stdout.split() == ["7", project()["project"]["version"]]
