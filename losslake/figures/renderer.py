@@ -117,11 +117,11 @@ class _Process:
         self._channel, theirs = socket.socketpair()
         with theirs:
             self._process = subprocess.Popen(
-                [sys.executable, "-I", "-m", _PROGRAM],
+                [sys.executable, "-P", "-s", "-m", _PROGRAM],
                 stdin=theirs.fileno(),
                 stdout=subprocess.DEVNULL,
                 stderr=subprocess.DEVNULL,
-                env={"LC_ALL": "C.UTF-8", "TZ": "UTC"},
+                env={"LC_ALL": "C.UTF-8", "TZ": "UTC", "PYTHONPATH": os.environ.get("PYTHONPATH", "")},
                 start_new_session=True,
             )
         self._channel.settimeout(seconds)

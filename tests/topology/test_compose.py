@@ -177,7 +177,10 @@ def test_development_is_one_process_over_a_folder_that_runs_the_sources_for_this
     assert {name for name, service in both.items() if "profiles" not in service} == {"losslake"}
     losslake = both["losslake"]
     assert losslake["ports"] == ["127.0.0.1:8000:8000"]
-    assert losslake["environment"] == {"LOSSLAKE_LAKE": "/lake", "PYTHONPATH": "/src"}
+    assert losslake["environment"] == {
+        "LOSSLAKE_LAKE": "/lake",
+        "PYTHONPATH": "/src:/src/schema:/src/ingest:/src/service",
+    }
     assert losslake["volumes"] == ["lake:/lake", ".:/src:ro"]
     assert losslake["deploy"]["replicas"] == 1
     assert losslake["entrypoint"] == ["python", "-m", "losslake"]

@@ -5,6 +5,7 @@ from __future__ import annotations
 import contextlib
 import dataclasses
 import logging
+import os
 import select
 import signal
 import socket
@@ -51,11 +52,11 @@ class Worker:
         ours, theirs = socket.socketpair()
         with theirs:
             self._process = subprocess.Popen(
-                [sys.executable, "-I", "-m", program],
+                [sys.executable, "-P", "-s", "-m", program],
                 stdin=theirs.fileno(),
                 stdout=subprocess.DEVNULL,
                 stderr=subprocess.DEVNULL,
-                env=_ENVIRONMENT,
+                env=_ENVIRONMENT | {"PYTHONPATH": os.environ.get("PYTHONPATH", "")},
                 start_new_session=True,
             )
         self._channel = ours
