@@ -31,7 +31,7 @@ def map_logs(
     --dry-run' shows what it makes of the logs.
     """
     from losslake_ingest.mapping.mapping import MAPPING_NAME, load_mapping
-    from losslake_ingest.mapping.starting import start_mapping
+    from losslake_ingest.starting import start_mapping
 
     if init:
         written = start_mapping(path, tuple(format or ()), output)

@@ -6,18 +6,14 @@ Each kind is declared by a module of losslake.figures.charts.
 from __future__ import annotations
 
 import inspect
-import pkgutil
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
-from functools import cache
-from importlib import import_module
 from typing import Any
 
 import pyarrow as pa
 import pyarrow.compute as pc
 from pydantic import BaseModel
 
-from losslake.figures import charts
 from losslake.figures.figure import figure
 from losslake.figures.layers import Plot
 from losslake.figures.links import Links
@@ -136,13 +132,6 @@ class Kind:
         return figure(
             drawn.panels, columns, lines, drawing.width, drawn.shares_legend, drawn.description(drawing.title)
         )
-
-
-@cache
-def kinds() -> tuple[Kind, ...]:
-    """Return every kind of figure, in the order of the modules' names."""
-    modules = sorted(module.name for module in pkgutil.iter_modules(charts.__path__))
-    return tuple(import_module(f"{charts.__name__}.{name}").KIND for name in modules)
 
 
 def where(rows: pa.Table, **values: object) -> pa.Table:

@@ -1,1 +1,16 @@
 """The charts, one a module: the kind of figure, how an answer becomes its panels, and the function that draws one."""
+
+from __future__ import annotations
+
+import pkgutil
+from functools import cache
+from importlib import import_module
+
+from losslake.figures.drawing import Kind
+
+
+@cache
+def kinds() -> tuple[Kind, ...]:
+    """Return every kind of figure, in the order of the modules' names."""
+    names = sorted(module.name for module in pkgutil.iter_modules(__path__))
+    return tuple(import_module(f"{__name__}.{name}").KIND for name in names)

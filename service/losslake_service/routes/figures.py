@@ -20,7 +20,8 @@ from starlette.concurrency import run_in_threadpool
 from starlette.convertors import StringConvertor, register_url_convertor
 
 from losslake import __version__
-from losslake.figures.drawing import Drawing, Kind, kinds
+from losslake.figures.charts import kinds
+from losslake.figures.drawing import Drawing, Kind
 from losslake.figures.figure import IMAGES, MEDIA_TYPES, Finished
 from losslake.figures.links import Links
 from losslake.figures.papers.drawn import drawn_figure, rows_answer, rows_path, specification_bytes

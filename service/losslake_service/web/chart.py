@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Literal
 
-from losslake.figures.drawing import kinds
+from losslake.figures.charts import kinds
 from losslake_service.web.lines import Line, snippets
 from losslake_service.web.templates import Query, with_query
 

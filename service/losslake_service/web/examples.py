@@ -8,7 +8,7 @@ from collections.abc import Iterator, Mapping
 from dataclasses import asdict, astuple, dataclass
 from typing import Any
 
-from losslake.figures.drawing import kinds
+from losslake.figures.charts import kinds
 from losslake.figures.papers.listing import has_collection
 from losslake.figures.papers.paper import paper, papers
 from losslake.questions import best, scaling

@@ -3,9 +3,9 @@ from __future__ import annotations
 import pytest
 
 from losslake_ingest.mapping.metrics import guessed_metric, metric_of
-from losslake_ingest.mapping.starting import guessed_pattern
 from losslake_ingest.mapping.template import Template
 from losslake_ingest.rules import Refusal
+from losslake_ingest.starting import guessed_pattern
 
 
 def test_a_column_takes_the_metric_of_its_line() -> None:

@@ -15,7 +15,7 @@ import vl_convert
 from fastapi.testclient import TestClient
 
 from losslake.figures import theme
-from losslake.figures.drawing import kinds
+from losslake.figures.charts import kinds
 from losslake.figures.figure import MEDIA_TYPES
 from losslake.figures.theme import DARK, Document
 from losslake.lake.lake import Lake
