@@ -11,7 +11,7 @@ from losslake.figures import theme
 from losslake.figures.layers import Channel, Layer, category, layer, px, quantity
 from losslake.figures.panel import Limits, Panel, Row
 
-X_EXTENT, Y_EXTENT = 20, 36
+_X_EXTENT, _Y_EXTENT = 20, 36
 """px between an axis and its title: the same in every figure, so that figures are as wide as was asked."""
 _PX_A_DIGIT = 5.2
 _PX_A_TICK = 32
@@ -49,8 +49,10 @@ class Scale:
             return {"domain": list(self.limits), "nice": False, "zero": False}
         return {"type": "log", "base": self.base, "domain": list(self.limits), "nice": False}
 
-    def axis(self, title: str, length: int, extent: int) -> dict[str, Any]:
-        """Return an axis of that length in px: with few ticks, or with ticks at powers of the base."""
+    def axis(self, panel: Panel, is_x: bool) -> dict[str, Any]:
+        """Return the axis at the bottom or at the left: with few ticks, or with ticks at powers of the base."""
+        length, extent = (panel.width, _X_EXTENT) if is_x else (panel.height, _Y_EXTENT)
+        title = self.title if is_x or panel.y_title is None else panel.y_title
         if self.base is None:
             label = "abs(datum.value) >= 10000 ? format(datum.value, '~s') : format(datum.value, ',')"
             ticks: dict[str, Any] = {"tickCount": max(2, min(6, length // 45)), "labelExpr": label}
@@ -59,29 +61,22 @@ class Scale:
             ticks = {"values": values, "labels": False}
         return ticks | {"title": title, "minExtent": extent, "maxExtent": extent, "titlePadding": 2}
 
-    def x_labels(self, panel: Panel) -> list[Layer]:
-        """Return the layers with the labels of a logarithmic axis at the bottom."""
+    def labels(self, panel: Panel, is_x: bool) -> list[Layer]:
+        """Return the layers with the labels of a logarithmic axis, at the bottom or at the left."""
         if self.base is None:
             return []
-        place = {"x": quantity("at", scale=self.scale), "y": px(panel.height + 8)}
-        exponents = powers(self.limits, self.base, panel.width)
+        exponents = powers(self.limits, self.base, panel.width if is_x else panel.height)
+        at = quantity("at", scale=self.scale)
+        baseline = "top" if is_x else "middle"
+        below = {"x": at, "y": px(panel.height + 8)}
         if self.has_numbers:
-            return [_numbers(exponents, place, align="center", baseline="top")]
-        return _base_and_exponent(exponents, self.base, place, 2 if self.base < 10 else 4, "top")
-
-    def y_labels(self, panel: Panel) -> list[Layer]:
-        """Return the layers with the labels of a logarithmic axis at the left."""
-        if self.base is None:
-            return []
-        exponents = powers(self.limits, self.base, panel.height)
+            place = below if is_x else {"x": px(-8), "y": at}
+            return [_numbers(exponents, place, align="center" if is_x else "right", baseline=baseline)]
+        if is_x:
+            return _base_and_exponent(exponents, self.base, below, 2 if self.base < 10 else 4, baseline)
         longest = max((len(str(power)) for power in exponents), default=1)
-        place = {
-            "x": px(-8 if self.has_numbers else -8 - _PX_A_DIGIT * longest),
-            "y": quantity("at", scale=self.scale),
-        }
-        if self.has_numbers:
-            return [_numbers(exponents, place, align="right", baseline="middle")]
-        return _base_and_exponent(exponents, self.base, place, 0, "middle")
+        beside = {"x": px(-8 - _PX_A_DIGIT * longest), "y": at}
+        return _base_and_exponent(exponents, self.base, beside, 0, baseline)
 
 
 def log_limits(values: Iterable[float], base: int = 2, margin: float = 0.5) -> Limits:

@@ -49,7 +49,7 @@ class Drawing:
         """Return what the marks mean, and where the data are from."""
         return caption(explained, self.view.number, self.query)
 
-    def panel(self, title: str, subtitle: str = "", labels: Sequence[str] = (), explained: Sequence[str] = ()) -> Panel:
+    def panel(self, title: str, subtitle: str, labels: Sequence[str], explained: Sequence[str]) -> Panel:
         """Return a panel as large as the figure leaves room for. labels: of the legend. explained: for the caption."""
         lines = self.caption(explained)
         panel = single_panel(self.width, self.height, self.title or title, subtitle, labels, lines)

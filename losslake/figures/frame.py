@@ -6,8 +6,8 @@ from collections.abc import Iterable, Sequence
 from typing import Any
 
 from losslake.figures import theme
-from losslake.figures.axes import X_EXTENT, Y_EXTENT, Scale
-from losslake.figures.layers import Channel, Layer, Plot, category, layer, layered, quantity, tip, words
+from losslake.figures.axes import Scale
+from losslake.figures.layers import Channel, Layer, Plot, category, layer, layered, px, quantity, tip
 from losslake.figures.panel import Panel, Row, legend_columns
 
 
@@ -17,7 +17,7 @@ class Frame:
     def __init__(self, panel: Panel, x: Scale, y: Scale, labels: Sequence[str], is_ordered: bool = False) -> None:
         self.panel, self.x_axis, self.y_axis = panel, x, y
         self._has_names = any(labels)
-        self.x = quantity(x.field, scale=x.scale, axis=x.axis(x.title, panel.width, X_EXTENT))
+        self.x = quantity(x.field, scale=x.scale, axis=x.axis(panel, is_x=True))
         self.y = self.y_of(y.field)
         self.place: dict[str, Channel] = {"x": self.x, "y": self.y}
         key = legend(labels, panel)
@@ -29,8 +29,7 @@ class Frame:
 
     def y_of(self, field: str) -> Channel:
         """Return the channel of another field on the same axis."""
-        title = self.y_axis.title if self.panel.y_title is None else self.panel.y_title
-        return quantity(field, scale=self.y_axis.scale, axis=self.y_axis.axis(title, self.panel.height, Y_EXTENT))
+        return quantity(field, scale=self.y_axis.scale, axis=self.y_axis.axis(self.panel, is_x=False))
 
     def tooltip(self, lines: Sequence[Channel]) -> dict[str, Any]:
         """Return what is said of a mark that is pointed at, after its series if that has a name."""
@@ -47,10 +46,12 @@ class Frame:
 
     def plot(self, layers: Iterable[Layer], nothing: str = "") -> Plot:
         """Return the layers, the lowest first, with the labels of axes. nothing: words in place of marks."""
-        said = [words(nothing, self.panel)] if nothing else []
-        return layered(
-            [*layers, *said, *self.x_axis.x_labels(self.panel), *self.y_axis.y_labels(self.panel)], self.panel
-        )
+        drawn = list(layers)
+        if nothing:
+            middle = {"x": px(self.panel.width / 2), "y": px(self.panel.height / 2), "text": category("text")}
+            drawn.append(layer([{"text": nothing}], "text", middle, fontSize=theme.TITLE, color=theme.INK))
+        drawn += self.x_axis.labels(self.panel, is_x=True) + self.y_axis.labels(self.panel, is_x=False)
+        return layered(drawn, self.panel)
 
 
 def legend(labels: Sequence[str], panel: Panel) -> dict[str, Any] | None:

@@ -37,11 +37,9 @@ def tip(field: str, title: str, form: str | None = None) -> Channel:
     return category(field, title=title) if form is None else quantity(field, title=title, format=form)
 
 
-BATCH_SIZE, STEPS, TRIAL = (
-    tip("batch_size", "Batch size", COUNT),
-    tip("steps", "Steps to target", COUNT),
-    tip("trial_id", "Trial"),
-)
+BATCH_SIZE = tip("batch_size", "Batch size", COUNT)
+STEPS = tip("steps", "Steps to target", COUNT)
+TRIAL = tip("trial_id", "Trial")
 
 
 @dataclass(frozen=True, eq=False)
@@ -79,12 +77,6 @@ class Plot:
 def layer(rows: Sequence[Row], mark: Mark, encoding: Mapping[str, Any], **style: Any) -> Layer:
     """Return a mark for each row; for line and area, one for all rows of a series. style: of all of them alike."""
     return Layer(rows, {"type": mark, **style}, encoding)
-
-
-def words(text: str, panel: Panel) -> Layer:
-    """Return words in the middle of a plot, where there is nothing else to see."""
-    middle = {"x": px(panel.width / 2), "y": px(panel.height / 2), "text": category("text")}
-    return layer([{"text": text}], "text", middle, fontSize=theme.TITLE, color=theme.INK)
 
 
 def layered(layers: Sequence[Layer], panel: Panel) -> Plot:

@@ -11,20 +11,10 @@ from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
+import pyarrow as pa
 
 from losslake.figures.frame import Frame
-from losslake.figures.layers import (
-    BATCH_SIZE,
-    COUNT,
-    DECIMAL,
-    TRIAL,
-    Channel,
-    Layer,
-    category,
-    layer,
-    quantity,
-    tip,
-)
+from losslake.figures.layers import BATCH_SIZE, COUNT, DECIMAL, TRIAL, Channel, Layer, category, layer, quantity, tip
 from losslake.figures.links import Transform
 from losslake.figures.panel import Limits, Panel, Row, Series
 from losslake_schema.reached import Flags, Floats, Integers
@@ -92,16 +82,9 @@ def _lines(series: Series, is_log: bool) -> Lines:
     bounds = np.unique(np.r_[0, np.flatnonzero(np.diff(line)) + 1, len(line)])
     lasts = bounds[1:] - 1
     names = [name for name in ("line", *_FACTS) if name in rows.column_names]
-    facts = [
-        {"series": series.label, **row, "last": last, "until": until}
-        for row, last, until in zip(
-            rows.select(names).take(kept[bounds[:-1]]).to_pylist(),
-            value[lasts].tolist(),
-            step[lasts].tolist(),
-            strict=True,
-        )
-    ]
-    return Lines(step, value, np.diff(bounds), facts)
+    facts = rows.select(names).take(kept[bounds[:-1]])
+    facts = facts.append_column("last", pa.array(value[lasts])).append_column("until", pa.array(step[lasts]))
+    return Lines(step, value, np.diff(bounds), [{"series": series.label, **row} for row in facts.to_pylist()])
 
 
 def as_data(lines: Lines, frame: Frame, look: dict[str, Channel], linked: Transform | None) -> list[Layer]:

@@ -6,7 +6,7 @@ from collections import Counter
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import reduce
-from typing import Annotated, Any, Literal
+from typing import Annotated, Literal
 
 import numpy as np
 import pyarrow as pa
@@ -35,6 +35,8 @@ _MOST_IN_A_LEGEND = 24
 _ROOM_FOR_OUTLIERS = 3.0
 _KEYS = ("workload", "batch_size", "trial_id", "metric")
 _OF_STATUS = {"COMPLETE": "reached", "INCOMPLETE": "incomplete", "INFEASIBLE": "infeasible"}
+Look = tuple[str, tuple[int, ...]]
+"""How the lines of a series are drawn: colour, and px of line and gap by turns."""
 ColourBy = Literal["trial", "study", "status", "outcome"]
 
 
@@ -84,14 +86,6 @@ KIND = Kind(
     most_rows=300_000,
     parameters=CurveColours,
 )
-
-
-@dataclass(frozen=True)
-class Look:
-    """How the lines of a series are drawn. dash: px of line and gap by turns."""
-
-    colour: str
-    dash: tuple[int, ...]
 
 
 def curves_chart(
@@ -149,16 +143,11 @@ def _look(labels: Sequence[str], panel: Panel, is_ordered: bool, looks: Mapping[
     key = legend(labels, panel)
     if key is not None:
         key |= {"symbolType": "stroke", "symbolStrokeWidth": 2, "symbolSize": 300}
-    if not looks:
-        return {"color": category("series", scale=colour_scale(labels, is_ordered), legend=key)}
-    ranges: dict[str, list[Any]] = {
-        "color": [looks[label].colour for label in labels],
-        "strokeDash": [list(looks[label].dash) for label in labels],
-    }
-    return {
-        channel: category("series", scale={"domain": list(labels), "range": range_}, legend=key)
-        for channel, range_ in ranges.items()
-    }
+    scales = {"color": colour_scale(labels, is_ordered)}
+    if looks:
+        scales["color"] = {"domain": list(labels), "range": [looks[label][0] for label in labels]}
+        scales["strokeDash"] = {"domain": list(labels), "range": [list(looks[label][1]) for label in labels]}
+    return {channel: category("series", scale=scale, legend=key) for channel, scale in scales.items()}
 
 
 def _linked(lines: Lines, series: Sequence[Series], panel: Panel) -> Transform | None:
@@ -281,7 +270,7 @@ def _by_outcome(common: str, outcomes: Mapping[int, str], words: Mapping[str, st
         each.value: f"{words[each.value]} ({counts[each.value]:,})" for each in OUTCOMES[::-1] if counts[each.value]
     }
     looks = {
-        names[each.value]: Look(each.colour, dash)
+        names[each.value]: (each.colour, dash)
         for each, dash in zip(OUTCOMES[::-1], theme.DASHES, strict=True)
         if each.value in names
     }

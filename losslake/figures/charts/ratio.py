@@ -55,11 +55,9 @@ def draw(drawing: Drawing) -> Drawn:
     labels = workload_labels(facts["workloads"])
     rows = drawing.rows.to_pylist()
     base = {row["batch_size"]: row for row in rows if row["workload"] == facts["baseline"]}
-    others = [row for row in rows if row["workload"] != facts["baseline"]]
-    series = [
-        Series(label, _placed([row for row in others if row["workload"] == name], base), name)
-        for name, label in labels.own.items()
-    ]
+    of_workloads = {name: [row for row in rows if row["workload"] == name] for name in labels.own}
+    of_workloads[facts["baseline"]] = []
+    series = [Series(label, _placed(of_workloads[name], base), name) for name, label in labels.own.items()]
     baseline = labels.own[facts["baseline"]]
     explained = _explained(series, baseline, _neither(rows, base))
     title = f"Steps to {goal_text(facts)}"

@@ -16,18 +16,7 @@ from losslake.figures import theme
 from losslake.figures.axes import Scale, log_limits
 from losslake.figures.drawing import Drawing, Drawn, Kind, ends_in_words, goal_text, names_of, summary
 from losslake.figures.frame import Frame
-from losslake.figures.layers import (
-    BATCH_SIZE,
-    DECIMAL,
-    STEPS,
-    TRIAL,
-    Layer,
-    Plot,
-    category,
-    layer,
-    quantity,
-    tip,
-)
+from losslake.figures.layers import BATCH_SIZE, DECIMAL, STEPS, TRIAL, Layer, Plot, category, layer, quantity, tip
 from losslake.figures.panel import Limits, Panel, Row, Series, rows_of
 from losslake.questions.tuning_budget import DIVERGED, NON_DIVERGENT, populations
 
@@ -113,7 +102,8 @@ def scaling_chart(
     reached = [row for row in drawn if "y" in row]
     never = [row for row in drawn if "steps" not in row]
     x = Scale.over(drawn, "batch_size", "Batch size", panel.x_limits)
-    y_limits = panel.y_limits or _y_limits(reached, bool(never))
+    low, high = log_limits(row[name] for row in reached for name in ("y", "low", "high") if name in row)
+    y_limits = panel.y_limits or (low, high * 2 if never else high)
     y = Scale("y", y_limits, "Steps to target, relative" if is_normalized else "Steps to target")
     frame = Frame(panel, x, y, [one.label for one in series])
     layers = [
@@ -142,11 +132,6 @@ def _row(row: Row, is_normalized: bool) -> Row:
         return {name: row[name] for name in ("series", "batch_size", "steps", "reached", "best") if name in row}
     names = (("previous_step", "lower"), ("low_steps", "low"), ("high_steps", "high"))
     return row | {"y": y} | {end: row[name] * y / steps for name, end in names if name in row}
-
-
-def _y_limits(reached: Sequence[Row], has_never: bool) -> Limits:
-    low, high = log_limits(row[name] for row in reached for name in ("y", "low", "high") if name in row)
-    return low, high * 2 if has_never else high
 
 
 def _shades(regimes: Regimes, frame: Frame) -> list[Layer]:

@@ -73,15 +73,13 @@ def search_curve(view: ReleaseView, curve: Curve, trials: int | None) -> CurveSe
         return NoData(missing if unknown.what == "workload" else f"{missing}: it has no metric {curve.metric}")
     studies = tuple(_studies(view, curve, found))
     if not studies:
-        sizes = ", ".join(map(str, curve.batch_sizes or ()))
-        at_sizes = f"no data for {curve.workload} at batch size {sizes}"
-        untrained = NoData(f"no study of {curve.workload} was meant to train for {curve.label}", is_lacking=False)
-        return NoData(at_sizes) if sizes else untrained
+        if curve.batch_sizes is None:
+            return NoData(f"no study of {curve.workload} was meant to train for {curve.label}", is_lacking=False)
+        return NoData(f"no data for {curve.workload} at batch size {', '.join(map(str, curve.batch_sizes))}")
     too_few = tuple(_too_few(selection, found, studies))
     if curve.split is not None:
-        parameters = _parameters(view, found)
         name, value, default = curve.split
-        values = [known.get(name, default) for known in parameters]
+        values = [known.get(name, default) for known in _parameters(view, found)]
         chosen = np.array([other is not None and math.isclose(other, value, rel_tol=_SAME) for other in values])
         found = found.among(chosen)
     return CurveSearch(view, curve, found, studies, too_few)
@@ -96,10 +94,8 @@ def _studies(view: ReleaseView, curve: Curve, found: Search) -> Iterator[int]:
     facts = found.facts
     rows = view.rows("train_steps_of_studies", {"first_study": facts.first_study, "last_study": facts.last_study})
     for study, (batch_size, (train_steps,)) in enumerate(zip(facts.batch_sizes, rows, strict=True)):
-        is_long_enough = not curve.needs_train_steps or (
-            train_steps >= (curve.step_budget or 0) and train_steps * batch_size >= (curve.example_budget or 0)
-        )
-        if is_long_enough and (curve.batch_sizes is None or batch_size in curve.batch_sizes):
+        is_long = train_steps >= (curve.step_budget or 0) and train_steps * batch_size >= (curve.example_budget or 0)
+        if (is_long or not curve.needs_train_steps) and (curve.batch_sizes is None or batch_size in curve.batch_sizes):
             yield study
 
 

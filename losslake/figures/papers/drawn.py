@@ -15,7 +15,7 @@ from losslake.figures.charts.learning_rate_momentum import learning_rate_momentu
 from losslake.figures.charts.metaparameters import learning_rates_chart
 from losslake.figures.charts.scaling import scaling_chart
 from losslake.figures.figure import IMAGES, encoded, figure
-from losslake.figures.layers import Layer, Plot, category, layer, layered, px
+from losslake.figures.layers import Plot, category, layer, layered, px
 from losslake.figures.panel import Limits, Series, caption, wrapped
 from losslake.figures.panel import Panel as Frame
 from losslake.figures.papers.listing import check_collection, figure_path
@@ -179,27 +179,30 @@ def _charts(drawn: DrawnFigure) -> list[Plot]:
     for place, panel in enumerate(panels):
         frame = _frame(panel, columns, has_key=place == first_below)
         plot = _without_data(panel, frame) if panel.is_lacking else _chart(panel, frame, outcomes)
-        plots.append(replace(plot, layers=[*plot.layers, _headroom()]))
+        # Nothing to see, where the highest label of an axis may be: headings side by side are at one height.
+        room = layer([{}], "point", {"x": px(0), "y": px(-5)}, size=60, opacity=0, tooltip=None)
+        plots.append(replace(plot, layers=[*plot.layers, room]))
     return plots
 
 
 def _frame(drawn: PanelRows, columns: int, has_key: bool) -> Frame:
     panel = drawn.panel
     width, height = _PLOT_SIZES[columns]
-    frame = Frame(panel.title, _subtitle(drawn), width, height, panel.x_limits, panel.y_limits, panel.y_title)
+    chosen = panel.choices
+    frame = Frame(panel.title, _subtitle(drawn), width, height, chosen.x_limits, chosen.y_limits, chosen.y_title)
     match panel.kind:
         case "best-value":
             beside = len(panel.curves) > _MOST_IN_LEGEND_BELOW
-            return replace(frame, x_limits=_wider(panel.x_limits), legend="right" if beside else "bottom")
+            return replace(frame, x_limits=_wider(chosen.x_limits), legend="right" if beside else "bottom")
         case "learning-rate-momentum":
             return replace(frame, legend="bottom" if has_key else "none")
         case "effective-learning-rate":
-            y_title = panel.y_title or "Learning rate / (1 \u2212 momentum)"
-            y_limits = panel.y_limits or _limits_of_heuristics(drawn)
+            y_title = chosen.y_title or "Learning rate / (1 \u2212 momentum)"
+            y_limits = chosen.y_limits or _limits_of_heuristics(drawn)
             return replace(frame, y_title=y_title, y_limits=y_limits, legend="none")
-    y_title = "Steps" if panel.normalize_to is None else f"Steps / steps at B = {panel.normalize_to}"
+    y_title = "Steps" if chosen.normalize_to is None else f"Steps / steps at B = {chosen.normalize_to}"
     return replace(
-        frame, x_limits=_wider(panel.x_limits), y_limits=_wider(panel.y_limits), y_title=panel.y_title or y_title
+        frame, x_limits=_wider(chosen.x_limits), y_limits=_wider(chosen.y_limits), y_title=chosen.y_title or y_title
     )
 
 
@@ -228,11 +231,6 @@ def _limits_of_heuristics(drawn: PanelRows) -> Limits:
     return log_limits(rate for rate in rates if rate is not None)
 
 
-def _headroom() -> Layer:
-    """Return nothing to see, where the highest label of an axis may be: headings side by side are at one height."""
-    return layer([{}], "point", {"x": px(0), "y": px(-5)}, size=60, opacity=0, tooltip=None)
-
-
 def _chart(drawn: PanelRows, frame: Frame, outcomes: Collection[str]) -> Plot:
     panel, curves = drawn.panel, drawn.curves
     series = [_series(curve, panel) for curve in curves if curve.rows or curve.is_lacking]
@@ -245,7 +243,7 @@ def _chart(drawn: PanelRows, frame: Frame, outcomes: Collection[str]) -> Plot:
         case "learning-rate-momentum":
             return learning_rate_momentum_chart(series[0], frame, outcomes=outcomes)
     line = next((_label(curve) for curve in curves if curve.curve.has_perfect_scaling), None)
-    return scaling_chart(series, frame, perfect_scaling_of=line, is_normalized=panel.normalize_to is not None)
+    return scaling_chart(series, frame, perfect_scaling_of=line, is_normalized=panel.choices.normalize_to is not None)
 
 
 def _without_data(drawn: PanelRows, frame: Frame) -> Plot:
@@ -263,7 +261,7 @@ def _without_data(drawn: PanelRows, frame: Frame) -> Plot:
 def _series(curve: CurveRows, panel: Panel) -> Series:
     """Return the columns that charts draw; not the evaluation before each step, since the paper has no bars."""
     rows = curve.table
-    if panel.normalize_to is not None and rows["normalized_steps"].null_count == len(rows):
+    if panel.choices.normalize_to is not None and rows["normalized_steps"].null_count == len(rows):
         rows = rows.slice(0, 0)
     return Series(_label(curve), rows.select(_DRAWN).rename_columns({"value": "best_value"}))
 

@@ -5,10 +5,10 @@ A data file makes choices for a figure, for a panel or for a single series; what
 
 from __future__ import annotations
 
-import functools
 import tomllib
 from collections.abc import Iterator
 from dataclasses import dataclass
+from functools import cache, cached_property
 from importlib import resources
 from itertools import product
 from typing import Annotated, Any, Literal, Self
@@ -111,15 +111,12 @@ class Curve:
 
 @dataclass(frozen=True)
 class Panel:
-    """One plot of a figure."""
+    """One plot of a figure. choices: that hold for all of its curves."""
 
     title: str
     kind: Kind
     curves: tuple[Curve, ...]
-    normalize_to: int | None
-    x_limits: Limits | None
-    y_limits: Limits | None
-    y_title: str | None
+    choices: Choices
 
 
 @dataclass(frozen=True)
@@ -130,26 +127,6 @@ class Figure:
     title: str
     columns: int
     panels: tuple[Panel, ...]
-
-
-@dataclass(frozen=True)
-class Paper:
-    """A paper; collection: where a lake has its data."""
-
-    name: str
-    title: str
-    authors: str
-    published: str
-    url: str
-    collection: str
-    figures: tuple[Figure, ...]
-
-    def figure(self, number: str) -> Figure:
-        """Return the figure of that number; raises UnknownName."""
-        known = {figure.number: figure for figure in self.figures}
-        if number not in known:
-            raise UnknownName("figure", number, near_names(number, known) or list(known), f"paper {self.name}")
-        return known[number]
 
 
 class _Panel(Choices):
@@ -164,7 +141,9 @@ class _Figure(Choices):
     panel: tuple[_Panel, ...] = Field(min_length=1)
 
 
-class _Document(BaseModel):
+class Paper(BaseModel):
+    """A paper; collection: where a lake has its data."""
+
     model_config = ConfigDict(frozen=True, extra="forbid")
 
     name: str
@@ -173,7 +152,22 @@ class _Document(BaseModel):
     published: str
     url: str
     collection: str
-    figure: tuple[_Figure, ...]
+    chosen: tuple[_Figure, ...] = Field(alias="figure")
+
+    @cached_property
+    def figures(self) -> tuple[Figure, ...]:
+        """The figures with every choice made; raises ValueError where one is missing."""
+        return tuple(
+            Figure(one.number, one.title, one.columns, tuple(_panel(self.collection, one, each) for each in one.panel))
+            for one in self.chosen
+        )
+
+    def figure(self, number: str) -> Figure:
+        """Return the figure of that number; raises UnknownName."""
+        known = {figure.number: figure for figure in self.figures}
+        if number not in known:
+            raise UnknownName("figure", number, near_names(number, known) or list(known), f"paper {self.name}")
+        return known[number]
 
 
 def papers() -> list[str]:
@@ -182,7 +176,7 @@ def papers() -> list[str]:
     return sorted(file.name.removesuffix(_ENDING) for file in files if file.name.endswith(_ENDING))
 
 
-@functools.cache
+@cache
 def paper(name: str) -> Paper:
     """Return the paper of that name; raises UnknownName."""
     if name not in papers():
@@ -192,17 +186,9 @@ def paper(name: str) -> Paper:
 
 def read_paper(text: str) -> Paper:
     """Return the paper that a data file describes; raises ValueError."""
-    document = _Document.model_validate(tomllib.loads(text))
-    figures = tuple(
-        Figure(
-            figure.number,
-            figure.title,
-            figure.columns,
-            tuple(_panel(document.collection, figure, panel) for panel in figure.panel),
-        )
-        for figure in document.figure
-    )
-    return Paper(**document.model_dump(exclude={"figure"}), figures=figures)
+    found = Paper.model_validate(tomllib.loads(text))
+    found.figures  # noqa: B018  # a data file that lacks a choice is refused here
+    return found
 
 
 def _panel(collection: str, figure: _Figure, panel: _Panel) -> Panel:
@@ -212,15 +198,7 @@ def _panel(collection: str, figure: _Figure, panel: _Panel) -> Panel:
     line = chosen.perfect_scaling
     if line not in (None, NO_LINE, *(curve.label for curve in curves)):
         raise ValueError(f"{where}: perfect_scaling = '{line}' is the label of none of its series")
-    return Panel(
-        title=panel.title,
-        kind=_required(chosen, "kind", where),
-        curves=curves,
-        normalize_to=chosen.normalize_to,
-        x_limits=chosen.x_limits,
-        y_limits=chosen.y_limits,
-        y_title=chosen.y_title,
-    )
+    return Panel(panel.title, _required(chosen, "kind", where), curves, chosen)
 
 
 def _curves(collection: str, chosen: Choices, where: str) -> Iterator[Curve]:
@@ -232,9 +210,8 @@ def _curves(collection: str, chosen: Choices, where: str) -> Iterator[Curve]:
         goals, chosen.thousand_steps or (None,), chosen.epochs or (None,), chosen.split_values or (None,)
     ):
         steps = None if thousand_steps is None else 1000 * thousand_steps
-        label = (chosen.label or "").format(
-            goal=goal, thousand_steps=thousand_steps, steps=steps, epochs=epochs, value=value
-        )
+        own = {"goal": goal, "thousand_steps": thousand_steps, "steps": steps, "epochs": epochs, "value": value}
+        label = (chosen.label or "").format(**own)
         yield Curve(
             label=label,
             workload=workload,

@@ -152,18 +152,9 @@ def _panel_rows(view: ReleaseView, number: str, place: int, panel: Panel, trials
             found.append(CurveRows(curve, nothing=searched))
             continue
         rows, notes = _OF_KIND[panel.kind](searched, panel)
-        common = {
-            "figure": number,
-            "panel": place,
-            "panel_title": panel.title,
-            "series": curve.label,
-            "workload": str(curve.workload),
-            "metric": curve.metric,
-            "direction": searched.found.direction,
-            "goal": curve.goal,
-            "step_budget": curve.step_budget,
-            "example_budget": curve.example_budget,
-        }
+        common = {"figure": number, "panel": place, "panel_title": panel.title, "series": curve.label}
+        common |= {"workload": str(curve.workload), "direction": searched.found.direction}
+        common |= {name: getattr(curve, name) for name in ("metric", "goal", "step_budget", "example_budget")}
         found.append(CurveRows(curve, tuple(common | row for row in rows), searched.too_few, tuple(notes)))
     return PanelRows(panel, tuple(found))
 
@@ -172,16 +163,17 @@ def _steps_rows(searched: CurveSearch, panel: Panel) -> tuple[list[Row], list[st
     """Steps to result, normalized if the panel is, and the line of perfect scaling if it begins at this curve."""
     rows, _ = _results(searched)
     reached = [row for row in rows if row["steps"]]
-    first = next((row for row in reached if panel.normalize_to in (None, row["batch_size"])), None)
-    if panel.normalize_to is not None:
+    unit = panel.choices.normalize_to
+    first = next((row for row in reached if unit in (None, row["batch_size"])), None)
+    if unit is not None:
         if first is None:
             name = searched.curve.label or searched.curve.workload
-            why = f"{name} didn't reach the goal at batch size {panel.normalize_to}, so its steps can't be normalized"
+            why = f"{name} didn't reach the goal at batch size {unit}, so its steps can't be normalized"
             return rows, [why]
         for row in reached:
             row["normalized_steps"] = row["steps"] / first["steps"]
     if first is not None and searched.curve.has_perfect_scaling:
-        start = first["steps"] if panel.normalize_to is None else 1.0
+        start = first["steps"] if unit is None else 1.0
         for row in rows:
             row["perfect_scaling"] = start * first["batch_size"] / row["batch_size"]
     return rows, []
@@ -231,17 +223,16 @@ def _trial_rows(searched: CurveSearch, _: Panel) -> tuple[list[Row], list[str]]:
             if not found.admitted[trial]:
                 continue
             status, hit = STATUSES[found.facts.trials.status[trial]], hits[trial]
-            reached = (
-                {} if hit == NEVER else _crossing(records.step[hit], records.previous_step[hit], records.value[hit])
-            )
             outcome = INFEASIBLE if status == INFEASIBLE.upper() else NOT_REACHED if hit == NEVER else REACHED
-            rows.append(
-                {"batch_size": found.facts.batch_sizes[study], "trial_id": int(found.facts.trials.trial_id[trial])}
-                | {"status": status, "outcome": outcome, "is_best": bool(trial == best[study])}
-                | {"n_trials": int(found.n_admitted[study]), "n_reached": int(n_reached[study])}
-                | reached
-                | _learning_rates(searched, trial)
-            )
+            row: Row = {
+                "batch_size": found.facts.batch_sizes[study],
+                "trial_id": int(found.facts.trials.trial_id[trial]),
+            }
+            row |= {"status": status, "outcome": outcome, "is_best": bool(trial == best[study])}
+            row |= {"n_trials": int(found.n_admitted[study]), "n_reached": int(n_reached[study])}
+            if hit != NEVER:
+                row |= _crossing(records.step[hit], records.previous_step[hit], records.value[hit])
+            rows.append(row | _learning_rates(searched, trial))
     without = sum(row["effective_learning_rate"] is None for row in rows)
     return rows, [f"{without} trials lack learning_rate or momentum and are not drawn"] if without else []
 
