@@ -212,22 +212,19 @@ def _learning_rate_rows(searched: CurveSearch, _: Panel) -> tuple[list[Row], lis
 
 def _trial_rows(searched: CurveSearch, _: Panel) -> tuple[list[Row], list[str]]:
     """Every trial with its learning rate and momentum, and what became of it; the one with the fewest steps is best."""
-    found, records = searched.found, searched.found.records
+    found, facts, records = searched.found, searched.found.facts, searched.found.records
     hits = found.first_hits(_goal(searched))
     best = found.fewest_steps(hits)
-    n_reached = found.facts.sums_by_study(hits != NEVER)
+    n_reached = facts.sums_by_study(hits != NEVER)
     rows: list[Row] = []
     for study in searched.studies:
-        own = found.facts.rows_of(study)
+        own = facts.rows_of(study)
         for trial in range(own.start, own.stop):
             if not found.admitted[trial]:
                 continue
-            status, hit = STATUSES[found.facts.trials.status[trial]], hits[trial]
+            status, hit = STATUSES[facts.trials.status[trial]], hits[trial]
             outcome = INFEASIBLE if status == INFEASIBLE.upper() else NOT_REACHED if hit == NEVER else REACHED
-            row: Row = {
-                "batch_size": found.facts.batch_sizes[study],
-                "trial_id": int(found.facts.trials.trial_id[trial]),
-            }
+            row: Row = {"batch_size": facts.batch_sizes[study], "trial_id": int(facts.trials.trial_id[trial])}
             row |= {"status": status, "outcome": outcome, "is_best": bool(trial == best[study])}
             row |= {"n_trials": int(found.n_admitted[study]), "n_reached": int(n_reached[study])}
             if hit != NEVER:
