@@ -10,11 +10,11 @@ import pytest
 from pyiceberg.manifest import read_manifest_list
 
 from losslake.index.maintenance import Cleaned, clean
+from losslake.lake import publishing
 from losslake.lake.data_files import stored_table
 from losslake.lake.lake import Lake
 from losslake.lake.retention import Terms, unlist
 from losslake.lake.verification import verify
-from losslake_ingest import publish as publishing
 from losslake_ingest.run import ingest
 from losslake_schema.database import Release
 from losslake_schema.tables import TABLES
