@@ -13,6 +13,8 @@ import yaml
 from losslake_schema.reached import Flags, Floats
 
 LONGEST_JSON = 1 << 24
+# As protobuf and strict JSON writers spell what JSON has no number for.
+NUMBER_WORDS = {"NaN": float("nan"), "Infinity": float("inf"), "-Infinity": float("-inf")}
 _LOADER: Any = getattr(yaml, "CBaseLoader", yaml.BaseLoader)
 
 
@@ -45,18 +47,19 @@ def number_column(values: Sequence[float | None], has_holes: bool) -> tuple[Floa
     try:
         column = np.array(values, np.float64)
     except OverflowError:
-        column = np.array([_nearest(value) for value in values], np.float64)
+        column = np.array([None if value is None else nearest_float(value) for value in values], np.float64)
     if not has_holes:
         return column, None
     missing = np.fromiter((value is None for value in values), np.bool_, len(values))
     return column, missing if missing.any() else None
 
 
-def _nearest(value: float | None) -> float | None:
+def nearest_float(value: float) -> float:
+    """The nearest float64, infinite where an integer is beyond all of them."""
     try:
-        return None if value is None else float(value)
+        return float(value)
     except OverflowError:
-        return float("inf") if value is not None and value > 0 else float("-inf")
+        return float("inf") if value > 0 else float("-inf")
 
 
 def read_yaml(data: bytes, leaf: Callable[[yaml.Event], Any], deepest: int) -> Any:

@@ -22,22 +22,8 @@ _VALUE_TAG, _VALUE_SIMPLE, _VALUE_TENSOR, _VALUE_METADATA = 1, 2, 8, 9
 _OTHER_VALUES = (3, 4, 5, 6)
 _TENSOR_DTYPE, _TENSOR_SHAPE, _TENSOR_CONTENT = 1, 2, 4
 _BFLOAT16, _HALF = 14, 19
-# By dtype: how tensor_content holds a number.
-_CONTENT = {
-    1: "<f",
-    2: "<d",
-    3: "<i",
-    4: "<B",
-    5: "<h",
-    6: "<b",
-    9: "<q",
-    10: "<?",
-    _BFLOAT16: "<H",
-    17: "<H",
-    _HALF: "<e",
-    22: "<I",
-    23: "<Q",
-}
+# By dtype: how tensor_content holds a number (as struct has it, little-endian).
+_CODES = {1: "f", 2: "d", 3: "i", 4: "B", 5: "h", 6: "b", 9: "q", 10: "?", 14: "H", 17: "H", 19: "e", 22: "I", 23: "Q"}
 # By dtype: the field that holds its numbers one by one.
 _LISTS = {1: 5, 2: 6, 3: 7, 4: 7, 5: 7, 6: 7, 9: 10, 10: 11, _BFLOAT16: 13, 17: 7, _HALF: 13, 22: 16, 23: 17}
 _FLOATS = {1: (FIXED32, "<f"), 2: (FIXED64, "<d")}
@@ -180,7 +166,7 @@ def _tensor(data: bytes, start: int, stop: int) -> tuple[float | None, int, str]
             elements *= _elements(data, begin, end)
         elif number == _TENSOR_CONTENT and kind == BYTES:
             content, content_at = data[begin:end], begin
-    if dtype not in _CONTENT or elements != 1:
+    if dtype not in _CODES or elements != 1:
         return None, 0, ""
     if content:
         return _from_content(dtype, content, content_at)
@@ -200,7 +186,7 @@ def _elements(data: bytes, at: int, end: int) -> int:
 
 
 def _from_content(dtype: int, content: bytes, at: int) -> tuple[float | None, int, str]:
-    code = _CONTENT[dtype]
+    code = f"<{_CODES[dtype]}"
     if len(content) != struct.calcsize(code):
         return None, 0, ""
     if dtype == _BFLOAT16:

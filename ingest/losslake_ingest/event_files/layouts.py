@@ -1,7 +1,7 @@
 """Events of scalars, many at a time: those that differ in nothing but wall time, step and values are read with numpy.
 
 A writer gives every event of a tag the same bytes, but for wall time, step and value. One of them is parsed field by
-field; the others are compared with it, eight bytes at a time, and their numbers are taken from the same places. What
+field; the others are compared with it, eight bytes at a time, and their numbers are read from the same places. What
 doesn't look like that is left to the careful parser, so that a wrong guess costs time and nothing else.
 """
 

@@ -54,19 +54,19 @@ def session_of(files: Sequence[ReadFile]) -> Session:
     return whole
 
 
-def run_log(run: str, files: Sequence[ReadFile], above: Session, own: Session) -> RunLog:
+def run_log(run: str, files: Sequence[ReadFile], above: Session, session: Session) -> RunLog:
     """The log of a run; raises Refusal. above: the session of the nearest folder above it that has one."""
     ordered = sorted(files, key=lambda file: file.order)
     remarks: Counter[str] = Counter()
     for file in ordered:
         remarks += file.events.remarks
-    remarks[NOT_A_PARAMETER] += own.unread
+    remarks[NOT_A_PARAMETER] += session.unread
     rows = list(_rows([file.events for file in ordered], remarks))
     if not rows:
         raise _why_nothing(ordered)
-    parameters: dict[str, Scalar] = {**above.parameters, **own.parameters}
+    parameters: dict[str, Scalar] = {**above.parameters, **session.parameters}
     fields = dict(parameters)
-    group = own.group or above.group
+    group = session.group or above.group
     if group:
         fields.setdefault("group_name", group)
     starts = [file.events.first_wall_time for file in ordered if file.events.first_wall_time is not None]
@@ -76,9 +76,9 @@ def run_log(run: str, files: Sequence[ReadFile], above: Session, own: Session) -
         rows=rows,
         fields=fields,
         parameters=parameters,
-        status=own.status if own.is_known else own.status or above.status,
+        status=session.status if session.is_known else session.status or above.status,
         started_at=starts[0] if starts and math.isfinite(starts[0]) else None,
-        private=("addresses",) if own.has_addresses else (),
+        private=("addresses",) if session.has_addresses else (),
         remarks={remark: count for remark, count in remarks.items() if count},
     )
 

@@ -22,7 +22,6 @@ from losslake_ingest.rules import Refusal, Rule
 from losslake_ingest.run_log import LoggedGoal, LoggedRows, RunLog, Scalar
 from losslake_ingest.sources.member import Refused, Source, UntilBreak
 from losslake_ingest.tables.csv_table import read_csv
-from losslake_schema.reached import Flags
 
 ALL, EVALUATIONS = "measurements.csv", "eval_measurements.csv"
 STEP, SCORE = "global_step", "score"
@@ -127,7 +126,7 @@ class _TrialFiles:
 
 
 def _table(data: bytes, remarks: Counter[str]) -> LoggedRows:
-    """The numbers of a CSV; raises BadTable."""
+    """The numbers of a CSV; raises Refusal."""
     table = read_csv(data)
     remarks.update(table.remarks)
     columns = {name: numbers.values for name, numbers in table.numbers.items()}
@@ -150,14 +149,9 @@ def _rows(tables: Mapping[str, LoggedRows], remarks: Counter[str]) -> list[Logge
     only_there = int((is_evaluation & ~in_both).sum())
     if only_there:
         remarks[f"evaluation that only {ALL} has"] = only_there
-    return [_at(everything, ~in_both), evaluations]
-
-
-def _at(rows: LoggedRows, kept: Flags) -> LoggedRows:
-    return LoggedRows(
-        {name: values[kept] for name, values in rows.columns.items()},
-        {name: flags[kept] for name, flags in rows.missing.items()},
-    )
+    columns = {name: values[~in_both] for name, values in everything.columns.items()}
+    missing = {name: flags[~in_both] for name, flags in everything.missing.items()}
+    return [LoggedRows(columns, missing), evaluations]
 
 
 def _goals(meta: Mapping[str, Scalar]) -> list[LoggedGoal]:

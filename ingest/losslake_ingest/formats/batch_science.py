@@ -14,11 +14,11 @@ from dataclasses import dataclass, field
 from functools import cached_property
 from typing import Any
 
-from losslake_ingest.formats.format import Glimpse
+from losslake_ingest.formats.format import Glimpse, read_files
 from losslake_ingest.mapping.mapping import LogMapping
 from losslake_ingest.report import Quarantined
 from losslake_ingest.rules import Refusal, Rule, shown
-from losslake_ingest.sources.member import Member, Refused, Source, UntilBreak
+from losslake_ingest.sources.member import Member, Source, UntilBreak
 from losslake_ingest.study import LoadedPart, StudyFacts, StudyRejected, TrialFacts, is_exact_float
 from losslake_ingest.tables.csv_curves import read_curves
 from losslake_schema.names import LARGEST_INTEGER, Study, Workload, natural_number, why_bad_name
@@ -67,34 +67,30 @@ class _Reader:
         self._collection = collection
         self._last_folder: str | None = None
         self._last_study: Study | str = ""
+        self._current: Study | None = None
         self._studies: dict[Study, _Pending] = {}
         self._pending_size = 0
 
     def read(self) -> Iterator[BatchSciencePart | Quarantined]:
-        current: Study | None = None
-        members = UntilBreak(self._source.members(_is_wanted))
-        for member in members:
-            if isinstance(member, Refused):
-                yield self._quarantined(member.path, member.rule, member.message)
-                continue
-            try:
-                study, trial_id = self._place(member.path)
-            except Refusal as error:
-                yield self._quarantined(member.path, error.rule, error.message)
-                continue
-            if current is not None and study != current:
-                yield from self._hand_on(current, at_end=False)
-            current = study
-            if not self._add(study, trial_id, member):
-                message = f"the archive holds {member.path.rpartition('/')[2]} twice: the first one counts"
-                yield self._quarantined(member.path, Rule.DUPLICATE_FILE, message, study, trial_id)
-            if self._studies[current].size > LARGEST_PART or self._pending_size > LARGEST_PENDING:
-                yield from self._hand_on(current, at_end=False)
-            if self._pending_size > LARGEST_PENDING:
-                yield from self._give_up_the_scattered()
+        whole = UntilBreak(read_files(self._source, _is_wanted, self._add))
+        yield from whole
         for study in list(self._studies):
-            yield from self._hand_on(study, at_end=True, is_broken=members.broken is not None)
-        members.tell()
+            yield from self._hand_on(study, at_end=True, is_broken=whole.broken is not None)
+        whole.tell()
+
+    def _add(self, member: Member) -> Iterator[BatchSciencePart | Quarantined]:
+        """Keep a file, and hand on what is whole when another study begins or much is kept; raises Refusal."""
+        study, trial_id = self._place(member.path)
+        if self._current is not None and study != self._current:
+            yield from self._hand_on(self._current, at_end=False)
+        self._current = study
+        if not self._keep(study, trial_id, member):
+            message = f"the archive holds {member.path.rpartition('/')[2]} twice: the first one counts"
+            yield self._quarantined(member.path, Rule.DUPLICATE_FILE, message, study, trial_id)
+        if self._studies[study].size > LARGEST_PART or self._pending_size > LARGEST_PENDING:
+            yield from self._hand_on(study, at_end=False)
+        if self._pending_size > LARGEST_PENDING:
+            yield from self._give_up_the_scattered()
 
     def _place(self, path: str) -> tuple[Study, int | None]:
         """The study of a file, and its trial unless it is the study's own file; raises Refusal."""
@@ -129,7 +125,7 @@ class _Reader:
                 return f"the name {name!r} {why}: rename the folder"
         return Study(Workload("/".join([first, *base[1:]]), dataset, model, optimizer), batch_size)
 
-    def _add(self, study: Study, trial_id: int | None, member: Member) -> bool:
+    def _keep(self, study: Study, trial_id: int | None, member: Member) -> bool:
         """Keep a file; False if that file is already there."""
         folder, _, name = member.path.rpartition("/")
         pending = self._studies.setdefault(study, _Pending(folder.rpartition("/")[0]))
@@ -169,10 +165,10 @@ class _Reader:
             yield BatchSciencePart(study, self._name, pending.folder, pending.study_file, files)
         if at_end:
             for trial in pending.new_trials.values():
-                lacking = _METADATA_FILE if _CURVE_FILE in trial.files else _CURVE_FILE
+                missing = _METADATA_FILE if _CURVE_FILE in trial.files else _CURVE_FILE
                 why = "the archive breaks off before it" if is_broken else "pack it too"
-                message = f"{lacking} is missing: {why}"
-                yield self._quarantined(f"{trial.folder}/{lacking}", Rule.MISSING_FILE, message, study, trial.trial_id)
+                message = f"{missing} is missing: {why}"
+                yield self._quarantined(f"{trial.folder}/{missing}", Rule.MISSING_FILE, message, study, trial.trial_id)
 
     def _give_up_the_scattered(self) -> Iterator[Quarantined]:
         """Free the memory of studies whose files lie so scattered that too much of them waits for the rest."""
@@ -185,9 +181,9 @@ class _Reader:
             pending.new_trials, pending.size = {}, 0
 
     def _quarantined(
-        self, path: str, rule: Rule, message: str, study: Study | None = None, trial_id: int | None = None
+        self, path: str, rule: Rule, message: str, study: Study, trial_id: int | None = None
     ) -> Quarantined:
-        return Quarantined(self._name, path, rule, message, None, str(study) if study else None, trial_id)
+        return Quarantined(self._name, path, rule, message, None, str(study), trial_id)
 
 
 @dataclass

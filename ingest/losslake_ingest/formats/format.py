@@ -10,7 +10,7 @@ from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass
 from importlib import resources
 from importlib.metadata import entry_points
-from typing import Protocol
+from typing import Protocol, TypeVar
 
 from losslake_ingest.mapping.mapping import LogMapping
 from losslake_ingest.report import Quarantined
@@ -63,6 +63,7 @@ class Format(Protocol):
 
 
 GROUP = "losslake.formats"
+Delivered = TypeVar("Delivered", bound=RunLog | StudyPart)
 
 
 @functools.cache
@@ -94,8 +95,8 @@ def defaults_of(name: str) -> str:
 
 
 def read_files(
-    source: Source, wanted: Wanted, read: Callable[[Member], Iterable[RunLog | Quarantined]]
-) -> Iterator[RunLog | Quarantined]:
+    source: Source, wanted: Wanted, read: Callable[[Member], Iterable[Delivered | Quarantined]]
+) -> Iterator[Delivered | Quarantined]:
     """What `read` makes of the wanted files of a source; a file of which it raises Refusal is quarantined."""
     for member in source.members(wanted):
         try:

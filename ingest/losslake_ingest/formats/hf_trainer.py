@@ -155,9 +155,8 @@ class _State:
     def begins(self, other: _State) -> bool:
         """Whether this history is how the other one, which is no shorter, begins."""
         for name in self.rows.columns.keys() | other.rows.columns.keys():
-            (cells, missing), (others, others_missing) = (
-                _cells(state.rows, name, self.length) for state in (self, other)
-            )
+            cells, missing = _cells(self.rows, name, self.length)
+            others, others_missing = _cells(other.rows, name, self.length)
             if not (np.array_equal(missing, others_missing) and np.array_equal(cells, others, equal_nan=True)):
                 return False
         return True

@@ -243,9 +243,8 @@ def _new(rest: bytes) -> LogLine | None:
     document = read_json(rest)
     if not isinstance(document, dict) or not isinstance(document.get("key"), str):
         return None
-    return LogLine(
-        document["key"], document.get("value"), _object(document.get("metadata")), _seconds(document.get("time_ms"))
-    )
+    time = _seconds(document.get("time_ms"))
+    return LogLine(document["key"], document.get("value"), _object(document.get("metadata")), time)
 
 
 def _seconds(milliseconds: object) -> float:

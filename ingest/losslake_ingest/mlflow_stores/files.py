@@ -82,9 +82,9 @@ def place_of(path: str) -> Place | None:
 def is_of_file_store(path: str) -> bool:
     """Whether anything of a run can be in this file."""
     place = place_of(path)
-    return place is not None and (
-        place.kind != _TAGS or is_kept_tag(place.name) or private_kind(place.name) is not None
-    )
+    if place is None or place.kind != _TAGS:
+        return place is not None
+    return is_kept_tag(place.name) or private_kind(place.name) is not None
 
 
 class FileStoreReader:

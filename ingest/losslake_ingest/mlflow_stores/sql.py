@@ -76,27 +76,23 @@ def read_tables(
             deleted = 0
             log = stored.log({})
             yield replace(log, files={path: sha256 or _digest(log)})
-    if not (metrics.is_used_up and params.is_used_up and tags.is_used_up):
+    if metrics.next or params.next or tags.next:
         message = "some metrics, params or tags come in another order than the runs they belong to, and are left out"
         yield Quarantined(source, path, Rule.UNREADABLE_LOG, f"{message}: try `mlflow db upgrade`")
 
 
 class _Side:
-    """The rows of a table of which every run has some, taken run by run."""
+    """The rows of a table of which every run has some, read run by run; next: a run and its rows, None at the end."""
 
     def __init__(self, chunks: Iterator[Sequence[Row]]) -> None:
         self._groups = ((run, list(group)) for chunk in chunks for run, group in groupby(chunk, key=itemgetter(0)))
-        self._next = next(self._groups, None)
-
-    @property
-    def is_used_up(self) -> bool:
-        return self._next is None
+        self.next = next(self._groups, None)
 
     def of(self, run: object) -> Iterator[list[Row]]:
         """The rows of a run, if they are next."""
-        while self._next is not None and self._next[0] == run:
-            yield self._next[1]
-            self._next = next(self._groups, None)
+        while self.next is not None and self.next[0] == run:
+            yield self.next[1]
+            self.next = next(self._groups, None)
 
 
 def _stored_run(path: str, row: Row) -> StoredRun:

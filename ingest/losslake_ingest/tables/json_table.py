@@ -14,6 +14,7 @@ from typing import Any, TypeVar
 import numpy as np
 import orjson
 
+from losslake_ingest.documents import NUMBER_WORDS, nearest_float
 from losslake_ingest.rules import Refusal, Rule, shown
 from losslake_ingest.study import LARGEST_EXACT_INTEGER
 from losslake_ingest.tables.table import (
@@ -42,8 +43,6 @@ _NO_NAME = "a value without a name is left out"
 _INEXACT = "an integer beyond 2^53 is rounded to float64"
 _LIST = "a column of lists is left out: {name}"
 _TEXT_AMONG_NUMBERS = "text in a column of numbers is left out: {name}"
-# As protobuf and strict JSON writers put what JSON has no number for.
-_NUMBER_WORDS = {"NaN": np.nan, "Infinity": np.inf, "-Infinity": -np.inf}
 
 _Value = TypeVar("_Value")
 _Word = TypeVar("_Word", str, str | bool)
@@ -222,7 +221,7 @@ class _Columns:
             return None
         if kinds == {dict}:
             return rows, values
-        if kinds == {str} and _NUMBER_WORDS.keys().isdisjoint(values):
+        if kinds == {str} and NUMBER_WORDS.keys().isdisjoint(values):
             self._add_words(name, rows, values)
             return None
         return self._add_mixed(name, rows, values)
@@ -280,9 +279,9 @@ class _Columns:
         try:
             cells: Floats = np.fromiter(values, np.float64, len(values))
         except OverflowError:
-            cells = np.fromiter(map(_as_float, values), np.float64, len(values))
+            cells = np.fromiter(map(nearest_float, values), np.float64, len(values))
         if with_integers and (np.abs(cells) > LARGEST_EXACT_INTEGER).any():
-            inexact = sum(type(value) is int and value != _as_float(value) for value in values)
+            inexact = sum(type(value) is int and value != nearest_float(value) for value in values)
             self._remarks += Counter({_INEXACT: inexact})
         self._column(name).numbers.append((self._places(rows), cells))
 
@@ -316,8 +315,8 @@ class _Columns:
         objects: list[tuple[int, Object]] = []
         for row, value in zip(rows, values, strict=True):
             if isinstance(value, (bool, str)):
-                if value in _NUMBER_WORDS:
-                    numbers.append((row, _NUMBER_WORDS[str(value)]))
+                if value in NUMBER_WORDS:
+                    numbers.append((row, NUMBER_WORDS[str(value)]))
                 else:
                     words.append((row, value))
             elif isinstance(value, (float, int)):
@@ -342,14 +341,6 @@ def _clean(word: _Word) -> _Word:
     if isinstance(word, str) and not word.isascii():
         return word.encode("utf-8", "replace").decode()
     return word
-
-
-def _as_float(value: float) -> float:
-    """The nearest float64, infinite where an integer is beyond all of them."""
-    try:
-        return float(value)
-    except OverflowError:
-        return float("inf") if value > 0 else float("-inf")
 
 
 def _run_name(value: object) -> str:

@@ -18,7 +18,7 @@ import orjson
 import pyarrow as pa
 import pyarrow.parquet as pq
 
-from losslake_ingest.documents import number_column, read_python_json
+from losslake_ingest.documents import NUMBER_WORDS, number_column, read_python_json
 from losslake_ingest.rules import Refusal, Rule
 from losslake_ingest.run_log import LoggedRows
 from losslake_ingest.wandb_files.private import clean_text, private_text
@@ -35,8 +35,6 @@ _SEEN_AHEAD = 1 << 16
 _MOST_CELLS = 1 << 27
 _BATCH = 1 << 16
 
-# W&B's API and its JSON writer spell these numbers as texts.
-_NUMBER_WORDS = {"NaN": float("nan"), "Infinity": float("inf"), "-Infinity": float("-inf")}
 _NONE = type(None)
 _PLAIN = {float, int, _NONE}
 _INTERNAL = "_wandb"
@@ -231,10 +229,8 @@ class HistoryTable:
 
     def _flatten(self, row: Row) -> None:
         """Put the leaves of nested objects in their place; a flat name that is there already stays."""
-        nested = [(name, value) for name, value in row.items() if type(value) is dict]
-        for name, _ in nested:
-            del row[name]
-        for name, value in nested:
+        nested = [name for name, value in row.items() if type(value) is dict]
+        for name, value in [(name, row.pop(name)) for name in nested]:
             for leaf_name, leaf in self._leaves(name, value, 1):
                 row.setdefault(leaf_name, leaf)
 
@@ -255,7 +251,7 @@ class HistoryTable:
         if kinds <= {_NONE}:
             return None
         if not kinds <= _PLAIN:
-            column = [_NUMBER_WORDS.get(value, value) if type(value) is str else value for value in column]
+            column = [NUMBER_WORDS.get(value, value) if type(value) is str else value for value in column]
             counts = Counter(map(type, column))
             self.remarks.update({sentence: counts[kind] for kind, sentence in _LEFT_OUT.items() if counts[kind]})
             column = [value if type(value) in _PLAIN else None for value in column]

@@ -11,6 +11,7 @@ import re
 import struct
 from collections import Counter
 from collections.abc import Callable, Sequence
+from functools import lru_cache
 from typing import Any
 
 import orjson
@@ -72,7 +73,6 @@ class OfflineRun:
         self._status: str | None = None
         self._started_at: float | None = None
         self._rows: list[Row] = []
-        self._known = _Names()
         self._pending = 0
         self._handlers: dict[int, Callable[[bytes], None]] = {
             _HISTORY: self._read_history,
@@ -119,7 +119,7 @@ class OfflineRun:
         self._remarks["the log has no record of the run's end"] += self._status is None
 
     def _read_history(self, message: bytes) -> None:
-        self._rows.append(_history_row(message, self._known, self._remarks))
+        self._rows.append(_history_row(message, self._remarks))
         self._pending += len(message)
         if self._pending > _BATCH_BYTES:
             self._table.add(self._rows)
@@ -168,19 +168,15 @@ class OfflineRun:
         self._private.add(private.CONSOLE)
 
 
-class _Names(dict[bytes, str]):
-    """Names of columns by their bytes: a run has few of them, many times."""
-
-    def __missing__(self, raw: bytes) -> str:
-        name = raw.decode("utf-8", "replace")
-        if len(self) < MOST_COLUMNS:
-            self[raw] = name
-        return name
+@lru_cache(MOST_COLUMNS)
+def _name(raw: bytes) -> str:
+    """The name of a column by its bytes: a run has few of them, many times."""
+    return raw.decode("utf-8", "replace")
 
 
-def _history_row(message: bytes, known: _Names, remarks: Counter[str]) -> Row:
+def _history_row(message: bytes, remarks: Counter[str]) -> Row:
     """What one `log()` wrote, by name."""
-    plain = _plain_row(message, known)
+    plain = _plain_row(message)
     if plain is not None:
         return plain
     names: list[bytes] = []
@@ -201,20 +197,20 @@ def _history_row(message: bytes, known: _Names, remarks: Counter[str]) -> Row:
         elif kind == BYTES and number == _ITEM:
             name, value = _item(message[start:at])
             others[name] = value
-    row = _parsed([known[raw] for raw in names], texts) | others
+    row = _parsed(names, texts) | others
     if step is not None and "_step" not in row:
         row["_step"] = step
     return _without_media(row, remarks) if b"_type" in message else row
 
 
-def _plain_row(message: bytes, known: _Names) -> Row | None:
+def _plain_row(message: bytes) -> Row | None:
     """The row, if all of its items are plain numbers or words and its step is among them; cut up by one expression."""
     if not _PLAIN_ROW.fullmatch(message):
         return None
     name_sizes, names, sizes, texts = zip(*_PLAIN_ITEMS.findall(message), strict=True)
     if b"".join(name_sizes) != bytes(map(len, names)) or b"".join(sizes) != bytes(map(len, texts)):
         return None
-    row = _parsed([known[name] for name in names], texts)
+    row = _parsed(names, texts)
     return row if "_step" in row else None
 
 
@@ -239,13 +235,13 @@ def _integer(message: bytes, number: int) -> int | None:
     return signed(value) if isinstance(value, int) else None
 
 
-def _parsed(names: list[str], texts: Sequence[bytes]) -> Row:
+def _parsed(names: Sequence[bytes], texts: Sequence[bytes]) -> Row:
     """The values by their names, parsed together where that works."""
     try:
         row = orjson.loads(b"[%b]" % b",".join(texts))
     except orjson.JSONDecodeError:
         row = []
-    return dict(zip(names, row if len(row) == len(names) else map(read_json, texts), strict=True))
+    return dict(zip(map(_name, names), row if len(row) == len(names) else map(read_json, texts), strict=True))
 
 
 def _item(message: bytes) -> tuple[str, Any]:

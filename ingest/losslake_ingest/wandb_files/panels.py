@@ -209,22 +209,25 @@ def _batches(data: bytes, start: int, header: Header) -> Iterator[Batch]:
 def _batches_slowly(data: bytes, start: int, header: Header, remarks: Counter[str]) -> Iterator[Batch]:
     """The same, line by line, for a file in which some lines or cells are bad; these are left out and counted."""
     wanted = [0, *header.curves]
-    cells: dict[int, list[float | None]] = {at: [] for at in wanted}
-    kept = 0
+    rows: list[list[float | None]] = []
     for line in io.TextIOWrapper(io.BytesIO(data[start:]), "utf-8", "replace", newline=None):
         if not line.strip():
             continue
-        row = _cells(line.rstrip("\n"))
-        if len(row) != header.n_columns:
+        cells = _cells(line.rstrip("\n"))
+        if len(cells) != header.n_columns:
             remarks[BAD_ROW] += 1
             continue
-        for at in wanted:
-            cells[at].append(_number(row[at], remarks))
-        kept += len(row)
-        if kept > _SLOW_BATCH:
-            yield _arrays(cells)
-            cells, kept = {at: [] for at in wanted}, 0
-    yield _arrays(cells)
+        rows.append([_number(cells[at], remarks) for at in wanted])
+        if len(rows) * header.n_columns > _SLOW_BATCH:
+            yield _batch(wanted, rows)
+            rows = []
+    yield _batch(wanted, rows)
+
+
+def _batch(wanted: list[int], rows: list[list[float | None]]) -> Batch:
+    columns = np.array(rows, np.float64).reshape(-1, len(wanted)).T
+    holes = np.array([[cell is None for cell in row] for row in rows], np.bool_).reshape(-1, len(wanted)).T
+    return dict(zip(wanted, zip(columns, holes, strict=True), strict=True))
 
 
 def _cells(line: str) -> list[str]:
@@ -232,11 +235,6 @@ def _cells(line: str) -> list[str]:
         return next(csv.reader([line], strict=True), [])
     except csv.Error:
         return []
-
-
-def _arrays(cells: dict[int, list[float | None]]) -> Batch:
-    columns = {at: np.array(column, np.float64) for at, column in cells.items()}
-    return {at: (floats, np.array([value is None for value in cells[at]], np.bool_)) for at, floats in columns.items()}
 
 
 def _number(cell: str, remarks: Counter[str]) -> float | None:
