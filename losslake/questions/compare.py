@@ -81,7 +81,7 @@ class CompareRow(Row):
 
 
 class ComparedWorkload(Summary):
-    """TODO"""
+    """A compared workload: its trials and what it leaves open."""
 
     workload: str
     fewer_at: list[int]
@@ -97,7 +97,7 @@ class ComparedWorkload(Summary):
 
 
 class GeometricMean(Summary):
-    """TODO"""
+    """The geometric mean of a workload's ratios of steps to the baseline."""
 
     workload: Annotated[str, shown("bundled/digits/mlp_64/sgd")]
     steps_ratio: Annotated[float | None, shown(1.9)]
@@ -106,7 +106,7 @@ class GeometricMean(Summary):
 
 
 class Flip(Summary):
-    """TODO"""
+    """Two workloads, each of which leads at some batch sizes."""
 
     first: str
     second: str

@@ -64,7 +64,7 @@ class MetaparameterMapRow(Row):
 
 
 class GoalRegion(Summary):
-    """TODO"""
+    """How many trials of a batch size ended in each class."""
 
     workload: Annotated[str, shown(WORKLOAD)]
     """The workload."""

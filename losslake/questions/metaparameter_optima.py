@@ -115,7 +115,7 @@ class MetaparameterOptimaRow(Row):
 
 
 class Exponent(Summary):
-    """TODO"""
+    """How a workload's best effective learning rate grows with the batch size."""
 
     workload: Annotated[str, shown(WORKLOAD)]
     """The workload."""
@@ -140,7 +140,7 @@ class Exponent(Summary):
 
 
 class LearningRateForm(Summary):
-    """TODO"""
+    """A form that the best effective learning rate may take over batch sizes."""
 
     workload: Annotated[str, shown(WORKLOAD)]
     """The workload."""
@@ -166,7 +166,7 @@ class LearningRateForm(Summary):
 
 
 class HeuristicSummary(Summary):
-    """TODO"""
+    """What following a heuristic from one batch size to the others costs."""
 
     workload: Annotated[str, shown(WORKLOAD)]
     """The workload."""

@@ -63,7 +63,7 @@ class ProfilesRow(Row):
 
 
 class Score(Summary):
-    """TODO"""
+    """A competitor's score."""
 
     competitor: str
     score: float | None

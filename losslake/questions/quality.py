@@ -97,7 +97,7 @@ class QualityRow(Row):
 
 
 class ConclusionSummary(Summary):
-    """TODO"""
+    """Whether large batch sizes cost a workload solution quality within a budget."""
 
     workload: Annotated[str, shown(WORKLOAD)]
     budget_kind: Annotated[str, shown("steps")]

@@ -7,6 +7,7 @@ from losslake.questions import (
     compare,
     critical_batch_size,
     curves,
+    doublings,
     metaparameter_map,
     metaparameter_optima,
     metaparameters,
@@ -30,6 +31,7 @@ _ASKED_MOST = (scaling, curves, steps_to_target, best, metaparameters, targets)
 _ANALYSES = (
     compare,
     critical_batch_size,
+    doublings,
     metaparameter_map,
     metaparameter_optima,
     profiles,

@@ -83,7 +83,7 @@ class RcpRow(Row):
 
 
 class RulesSummary(Summary):
-    """TODO"""
+    """The rules that the check goes by."""
 
     submission_runs: Annotated[int, shown(5)]
     trimmed: Annotated[int, shown(1)]
@@ -94,7 +94,7 @@ class RulesSummary(Summary):
 
 
 class VerdictSummary(Summary):
-    """TODO"""
+    """Whether a submission converges no faster than the reference."""
 
     batch_size: int
     n_runs: int

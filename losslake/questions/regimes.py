@@ -80,7 +80,7 @@ class RegimesRow(Row):
 
 
 class BreakPointSummary(Summary):
-    """TODO"""
+    """A break point of a workload, as one variant of its definition has it."""
 
     workload: Annotated[str, shown(WORKLOAD)]
     break_point: Annotated[str, shown("perfect_scaling_end")]

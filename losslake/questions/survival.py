@@ -71,7 +71,7 @@ class SurvivalRow(Row):
 
 
 class FollowedStudy(Summary):
-    """TODO"""
+    """A study whose trials were followed."""
 
     workload: Annotated[str, shown(WORKLOAD)]
     batch_size: Annotated[int, shown(64)]

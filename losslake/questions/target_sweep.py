@@ -106,7 +106,7 @@ class TargetSweepRow(Row):
 
 
 class SweptWorkload(Summary):
-    """TODO"""
+    """A workload of the sweep."""
 
     workload: Annotated[str, shown(WORKLOAD)]
     n_breakpoints: Annotated[int, shown(207)]
@@ -116,14 +116,14 @@ class SweptWorkload(Summary):
 
 
 class TargetRange(Summary):
-    """TODO"""
+    """Targets between which a claim holds."""
 
     hardest: Annotated[float, shown(0.03)]
     easiest: Annotated[float | None, shown(None)]
 
 
 class ClaimSummary(Summary):
-    """TODO"""
+    """A claim about scaling, and the targets for which it holds."""
 
     workload: Annotated[str, shown(WORKLOAD)]
     claim: Annotated[str, shown("every batch size reaches the target")]

@@ -81,7 +81,7 @@ class TimeCostRow(Row):
 
 
 class TimedWorkload(Summary):
-    """TODO"""
+    """A workload's time and cost."""
 
     workload: Annotated[str, shown(WORKLOAD)]
     time_is: Annotated[str, shown("elapsed_s")]

@@ -97,7 +97,7 @@ class TuningBudgetRow(Row):
 
 
 class SearchedStudy(Summary):
-    """TODO"""
+    """A study as a search."""
 
     workload: Annotated[str, shown(WORKLOAD)]
     batch_size: Annotated[int, shown(64)]

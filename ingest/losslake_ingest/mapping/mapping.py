@@ -14,7 +14,6 @@ from pathlib import Path
 from typing import Annotated, Any, Literal
 
 from pydantic import AfterValidator, ConfigDict, Field, GetPydanticSchema, TypeAdapter, ValidationError, ValidationInfo
-from pydantic_core import core_schema
 
 from losslake_ingest.mapping.template import PathPattern, Template
 from losslake_ingest.rules import BadMapping
@@ -28,9 +27,7 @@ ReadBeside = Callable[[str], bytes | None]
 
 def _made_of(kind: Any, convert: Callable[[Any, ValidationInfo], object]) -> GetPydanticSchema:
     """Validate a value as `kind`, then convert it."""
-    return GetPydanticSchema(
-        lambda _, handler: core_schema.with_info_after_validator_function(convert, handler.generate_schema(kind))
-    )
+    return GetPydanticSchema(lambda _, handler: handler.generate_schema(Annotated[kind, AfterValidator(convert)]))
 
 
 def _pattern(text: str, _: ValidationInfo) -> PathPattern:

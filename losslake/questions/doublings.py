@@ -1,0 +1,103 @@
+"""Doublings: the share of steps that each doubling of the batch size saves."""
+
+from __future__ import annotations
+
+from typing import Annotated
+
+import numpy as np
+import pyarrow as pa
+
+from losslake.analysis.doublings import doublings
+from losslake.analysis.log_curves import UNDERTUNED_TAU, scaling_shape
+from losslake.output.answer import Answer
+from losslake.output.plain import finite, whole
+from losslake.output.rows import Row, shown
+from losslake.questions.parameters import GoalParameters
+from losslake.questions.question import Question
+from losslake.questions.release_view import ReleaseView
+from losslake.questions.scaling_curve import UsableCurve, curve_warnings, scaling_curve, usable_curve
+from losslake.questions.search import searches_of
+from losslake.questions.summary import Finding, GoalSummary
+from losslake.questions.wording import lone_batch_size
+
+_DEFINITION = (
+    "1 - (S_j / S_i)^(1 / log2(B_j / B_i)), with S the steps of the best trial at neighbouring batch sizes B_i < B_j "
+    "that reached the target: 0.5 for perfect scaling, 0 for no gain. lower and upper are what the evaluations allow: "
+    "a crossing lies between the evaluation before and its own. n_used counts batch sizes that reached the target."
+)
+
+
+class DoublingsRow(Row):
+    """A study."""
+
+    workload: str
+    batch_size: int
+    steps: int | None
+    previous_step: int | None
+    since: Annotated[int | None, shown(32, "batch_unit of the study, mostly examples")]
+    """The next smaller batch size that reached the target; null at the first that did, and where this one didn't."""
+    saved: Annotated[float | None, shown(0.42, "none: a ratio")]
+    """The share of steps that each doubling since then saved: 0.5 for perfect scaling, 0 for no gain, below 0 where
+    steps rise; null where since is."""
+    lower: Annotated[float | None, shown(0.38, "none: a ratio")]
+    """The least share that the distance of evaluations allows; null where nothing bounds it."""
+    upper: Annotated[float | None, shown(0.46, "none: a ratio")]
+    """The largest share that the distance of evaluations allows; null where since is."""
+    n_trials: int
+    n_reached: int
+
+
+class DoublingsSummary(GoalSummary, Finding):
+    """What was computed, and from what."""
+
+
+def answer(view: ReleaseView, parameters: GoalParameters) -> Answer:
+    """Return what each doubling saves, by workload and batch size; raises UnknownName and BadParameter."""
+    searches = searches_of(view, parameters.selection())
+    curves = [usable_curve(search, scaling_curve(search, parameters.goal())) for search in searches]
+    return QUESTION.analysis(
+        view,
+        parameters,
+        searches[0].direction,
+        map(_rows, curves),
+        {},
+        definition=_DEFINITION,
+        n_used=sum(curve.n_reached for curve in curves),
+        left_out=(text for curve in curves for text in curve.left_out()),
+        warnings=(text for curve in curves for text in _warnings(curve)),
+    )
+
+
+QUESTION = Question(
+    path="/v1/analysis/doublings",
+    doc="The share of steps that each doubling of the batch size saves, by workload.",
+    parameters=GoalParameters,
+    row=DoublingsRow,
+    summary=DoublingsSummary,
+    answer=answer,
+)
+
+
+def _warnings(curve: UsableCurve) -> list[str]:
+    shape = scaling_shape(curve.batch_sizes, curve.steps, UNDERTUNED_TAU)
+    alone = [lone_batch_size(curve.name, curve.batch_sizes[curve.is_reached][0])] if curve.n_reached == 1 else []
+    return [*alone, *curve_warnings(curve, shape)]
+
+
+def _rows(curve: UsableCurve) -> pa.RecordBatch:
+    measured, found = curve.measured, doublings(curve.batch_sizes, curve.steps, curve.previous_steps)
+    spread = np.full((4, len(measured.steps)), np.nan)
+    spread[:, curve.studies] = found.since, found.saved, found.lower, found.upper
+    columns = {
+        "workload": [curve.name] * len(measured.steps),
+        "batch_size": list(curve.found.facts.batch_sizes),
+        "steps": whole(measured.steps),
+        "previous_step": whole(measured.previous_steps),
+        "since": whole(spread[0]),
+        "saved": finite(spread[1]),
+        "lower": finite(spread[2]),
+        "upper": finite(spread[3]),
+        "n_trials": measured.n_trials,
+        "n_reached": measured.n_reached,
+    }
+    return pa.RecordBatch.from_pydict(columns, schema=QUESTION.rows.schema)
