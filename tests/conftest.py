@@ -29,18 +29,20 @@ LONGEST = (
     "tests/browser/",
     "tests/conformance/",
     "tests/ingest/test_crashes.py",
-    "tests/losslake/test_download.py",
+    "tests/losslake/cli/test_download.py",
     "tests/service/sandbox/",
     "tests/service/test_schemathesis.py",
-    "tests/service/test_releases.py",
+    "tests/losslake/questions/test_releases.py",
     "tests/studies/",
-    "tests/service/papers/",
-    "tests/losslake/",
+    "tests/losslake/figures/papers/",
+    "tests/losslake/cli/",
     "tests/bench/",
-    "tests/service/rest/",
-    "tests/service/figures/",
+    "tests/service/routes/",
+    "tests/losslake/figures/",
     "tests/ingest/test_releases.py",
 )
+pytest_plugins = ["tests.made_up_lake"]
+
 MEMORY = Path("/dev/shm")
 ENOUGH_BYTES = 4 * 2**30
 

@@ -24,7 +24,7 @@ from losslake.questions.release_view import ReleaseView
 from losslake.questions.selection import Goal, Selection
 from losslake_ingest.report import Summary
 from losslake_ingest.run import ingest
-from tests.service.views import ask
+from tests.losslake.questions.views import ask
 
 TABLE = Path(__file__).parents[3] / "shared" / "reference" / "study_counts.csv"
 COLUMNS = ("batch_size", "steps", "trial_id", "value", "previous_step", "n_trials")

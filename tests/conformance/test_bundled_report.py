@@ -13,8 +13,8 @@ from losslake.questions import critical_batch_size
 from losslake.questions.release_view import ReleaseView
 from losslake_schema.errors import LossLakeError
 from losslake_schema.names import Workload
+from tests.losslake.questions.views import view_of
 from tests.oracle import Row
-from tests.service.views import view_of
 
 DOCS = Path(__file__).parents[2] / "docs"
 NUMBER = re.compile(r"\d[\d,]*\.?\d*(?:e-?\d+)?")

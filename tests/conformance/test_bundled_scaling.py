@@ -129,7 +129,7 @@ def test_scaling_equals_brute_force_for_every_workload_and_random_targets(
             rows = answer.json()["rows"]
             assert {(row["workload"], row["normalized_steps"]) for row in rows} == {(workload, None)}
             plain = plain_scaling(studies, metric, target)
-            # The crossing that later evaluations confirm is tests/service/test_scaling_and_steps.py's.
+            # The crossing that later evaluations confirm is tests/losslake/questions/test_scaling_and_steps.py's.
             answered = [{name: row[name] for name in plain[0]} for row in rows]
             assert answered == plain, (workload, metric, target)
             reached += sum(row["steps"] is not None for row in rows)

@@ -10,7 +10,7 @@ import pytest
 from losslake.analysis.rcp import ReferencePoint, Rules, interpolated, outlying_runs, point_at, pruned, reference_point
 from losslake.analysis.rcp_file import ReferenceRuns, reference_runs
 from tests.conformance.corpora import corpus
-from tests.service.analysis.test_rcp import bisected
+from tests.losslake.analysis.test_rcp import bisected
 
 RESNET = Rules(5)
 GPT3 = Rules(3)

@@ -14,7 +14,7 @@ from losslake.questions.selection import Goal, Selection, named_workload
 from losslake_ingest.reading import Request
 from losslake_ingest.run import ingest
 from tests.conformance.corpora import corpus
-from tests.service.views import ask
+from tests.losslake.questions.views import ask
 
 
 @pytest.fixture(scope="module")

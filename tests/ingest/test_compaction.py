@@ -21,7 +21,7 @@ from losslake_ingest.run import PLAIN, ingest
 from losslake_ingest.sources.open import open_source
 from losslake_schema.database import Release
 from tests.ingest.offers import written
-from tests.schema.maintenance.lakes import needed, stored, take_in, terms
+from tests.losslake.lake.maintenance.lakes import needed, stored, take_in, terms
 
 MAPPING = b"""
 [collection]

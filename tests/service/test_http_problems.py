@@ -13,7 +13,7 @@ from losslake.lake.lake import Lake
 from losslake_ingest.run import ingest
 from losslake_service.app import create_app
 from losslake_service.problems import KINDS
-from tests.service.conftest import ERROR, METRICS, ODD
+from tests.made_up_lake import ERROR, METRICS, ODD
 
 DEEP = "shelf/deep/mnist/cnn/sgd"
 GOAL = f"workload={DEEP}&metric={ERROR}&target=0.3"

@@ -13,10 +13,10 @@ from losslake.lake.lake import Lake
 from losslake.lake.store import bucket as bucket_module
 from losslake.questions.releases import Releases
 from tests.applications import without_sql
+from tests.losslake.questions.test_releases import SMALL, publish_a_better_trial, wait_for
+from tests.made_up_lake import ERROR
 from tests.servers.failing_proxy import FailingProxy, Failure, failing_proxy
 from tests.servers.s3 import S3
-from tests.service.conftest import ERROR
-from tests.service.test_releases import SMALL, publish_a_better_trial, wait_for
 
 WORKLOAD = "shelf/mnist/cnn/sgd"
 QUESTION = f"workload={SMALL}&metric={ERROR}&target=0.3"

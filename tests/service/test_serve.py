@@ -21,9 +21,9 @@ from losslake_ingest.run import ingest
 from losslake_schema.errors import LossLakeError, UnknownRelease
 from losslake_service.serve import serve
 from losslake_service.settings import Settings
-from tests.service.conftest import write_small_archive
+from tests.losslake.questions.test_releases import publish_a_better_trial
+from tests.made_up_lake import write_small_archive
 from tests.service.running import SECONDS, Running, served
-from tests.service.test_releases import publish_a_better_trial
 
 SLOW_BYTES = 100
 

@@ -10,7 +10,7 @@ from urllib.parse import urlencode
 import pytest
 from fastapi.testclient import TestClient
 
-from tests.service.conftest import ERROR
+from tests.made_up_lake import ERROR
 from tests.service.web.reading import Page
 
 SGD = "shelf/mnist/cnn/sgd"

@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 from losslake_service.web.first_look import first_look
+from tests.losslake.questions.views import METRIC, OTHER, WORKLOAD, view_of
 from tests.oracle import Row
-from tests.service.views import METRIC, OTHER, WORKLOAD, view_of
 
 
 def study(batch_size: int, value: float, trial_id: int = 1) -> list[Row]:

@@ -5,8 +5,8 @@ from __future__ import annotations
 import pytest
 
 from losslake_service.web.goals import reachable
+from tests.losslake.questions.views import METRIC, WORKLOAD, view_of
 from tests.oracle import Row
-from tests.service.views import METRIC, WORKLOAD, view_of
 
 
 # 0.0024 / 0.0001 is just below 24 in floating point.

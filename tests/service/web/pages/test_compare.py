@@ -8,7 +8,7 @@ from urllib.parse import parse_qsl, urlsplit
 import pytest
 from fastapi.testclient import TestClient
 
-from tests.service.conftest import ERROR, ODD
+from tests.made_up_lake import ERROR, ODD
 from tests.service.web.reading import Page
 
 SGD, DEEP = "shelf/mnist/cnn/sgd", "shelf/deep/mnist/cnn/sgd"

@@ -14,7 +14,7 @@ from losslake_schema.tables import PARTITIONED, TABLES, file_schema
 from losslake_service.web.lines import statement
 from losslake_service.web.pages.schema import example_values
 from losslake_service.web.schema_tables import call, schema_tables, what_a_row_is
-from tests.service.conftest import ERROR
+from tests.made_up_lake import ERROR
 from tests.service.web.reading import Page
 
 OF_GOALS = {"goals", "steps_to_target", "steps_to_result"}

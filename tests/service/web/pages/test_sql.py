@@ -16,7 +16,7 @@ from losslake.lake.lake import Lake
 from losslake_service.app import create_app
 from losslake_service.settings import Settings
 from tests.applications import without_sql
-from tests.service.conftest import ERROR
+from tests.made_up_lake import ERROR
 from tests.service.web.reading import Page
 
 EVIL = "<script>alert(1)</script>"

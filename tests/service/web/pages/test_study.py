@@ -10,7 +10,7 @@ import pytest
 from fastapi.testclient import TestClient
 
 from losslake_schema.tables import STATUSES
-from tests.service.conftest import ERROR, ODD, PRECISION
+from tests.made_up_lake import ERROR, ODD, PRECISION
 from tests.service.web.reading import Page
 from tests.service.web.tables import Tables
 

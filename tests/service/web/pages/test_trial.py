@@ -9,8 +9,8 @@ from typing import Any
 import pytest
 from fastapi.testclient import TestClient
 
+from tests.made_up_lake import ERROR, ODD, PRECISION, Curves
 from tests.oracle import Row
-from tests.service.conftest import ERROR, ODD, PRECISION, Curves
 from tests.service.web.reading import Page
 from tests.service.web.tables import Tables
 

@@ -1,0 +1,232 @@
+"""Every command by its output, and every wrong input by its one line."""
+
+from __future__ import annotations
+
+import csv
+import io
+import json
+import shutil
+from pathlib import Path
+
+import pyarrow.parquet as pq
+import pytest
+from fastapi.testclient import TestClient
+
+from losslake.lake.lake import Lake
+from tests.applications import without_sql
+from tests.ingest.offers import TrialOffer, study_files, tar_bytes, unpacked, written
+from tests.losslake.cli.conftest import Run
+
+WORKLOAD = "root/mnist/cnn/sgd"
+ASKED = ("--metric", "val/classification_error", "--target", "0.3")
+
+
+def rows_of(text: str) -> list[dict[str, str]]:
+    return list(csv.DictReader(io.StringIO(text)))
+
+
+def test_steps_prints_the_scaling_table(losslake: Run) -> None:
+    rows = rows_of(losslake("steps", WORKLOAD, *ASKED, "--format", "csv").stdout)
+    assert [(r["batch_size"], r["steps"], r["trial_id"], r["n_trials"], r["n_reached"]) for r in rows] == [
+        ("8", "10", "2", "2", "2"), ("16", "", "", "1", "0")
+    ]  # fmt: skip
+    table = losslake("steps", WORKLOAD, *ASKED)
+    assert "reached at 1 of 2 batch sizes" in table.stdout
+
+
+def test_steps_takes_status_budgets_and_direction(losslake: Run) -> None:
+    def first(*more: str) -> tuple[str, str]:
+        row = rows_of(losslake("steps", WORKLOAD, *ASKED, *more, "--format", "csv").stdout)[0]
+        return row["steps"], row["trial_id"]
+
+    assert first("--status", "COMPLETE", "--status", "INFEASIBLE") == ("5", "3")
+    assert first("--step-budget", "9") == ("", "")
+    assert first("--trials", "1") == ("20", "1")
+    assert first("--direction", "maximize") == ("0", "1")
+
+
+def test_steps_in_json_is_the_answer_of_the_service(losslake: Run) -> None:
+    answer = json.loads(losslake("steps", WORKLOAD, *ASKED, "--format", "json").stdout)
+    assert answer["workloads"] == [WORKLOAD]
+    assert answer["rows"][1]["steps"] is None
+    assert answer["rows"][1]["best_value"] == 0.4
+
+
+def test_steps_without_a_workload_lists_them(losslake: Run) -> None:
+    assert WORKLOAD in losslake("steps").stdout
+    (workload,) = json.loads(losslake("steps", "--format", "json").stdout)
+    assert workload == {"workload": WORKLOAD, "batch_sizes": 2, "smallest": 8, "largest": 16, "trials": 4}
+    assert rows_of(losslake("steps", "--format", "csv").stdout)[0]["trials"] == "4"
+
+
+@pytest.mark.parametrize("more", [(), ("--status", "INFEASIBLE", "--step-budget", "10"), ("--direction", "maximize")])
+def test_steps_and_the_service_give_the_same_answer(losslake: Run, lake: Lake, more: tuple[str, ...]) -> None:
+    answer = json.loads(losslake("steps", WORKLOAD, *ASKED, *more, "--format", "json").stdout)
+    asked = zip((*ASKED, *more)[::2], (*ASKED, *more)[1::2], strict=True)
+    parameters = {name.removeprefix("--").replace("-", "_"): value for name, value in asked}
+    with TestClient(without_sql(lake)) as client:
+        served = client.get("/v1/scaling", params={"workload": WORKLOAD} | parameters)
+    assert served.status_code == 200
+    assert served.json() == answer
+
+
+def test_steps_takes_what_is_missing_from_the_goal(losslake: Run, tmp_path: Path) -> None:
+    files = study_files({1: TrialOffer(rows=["0,0.9", "10,0.0001"])}, 8, "bundled/digits/softmax/sgd")
+    at = ("--lake", tmp_path / "new")
+    losslake("ingest", unpacked(tmp_path / "logs", files), *at)
+    workload = "bundled/digits/softmax/sgd"
+    goal = json.loads(losslake("steps", workload, *at, "--format", "json").stdout)
+    assert (goal["metric"], goal["rows"][0]["steps"]) == ("val/classification_error", 10)
+    own = losslake("steps", workload, *at, "--target", "0.95")
+    assert "steps to val/classification_error < 0.95" in own.stdout
+
+
+def test_sql_prints_what_is_asked_for_in_each_format(losslake: Run, tmp_path: Path) -> None:
+    query = "SELECT trial_id, step, value FROM measurements WHERE batch_size = 8 AND trial_id = 2 ORDER BY step"
+    assert "(3 rows)" in losslake("sql", "-c", query).stdout
+    assert rows_of(losslake("sql", "-c", query, "--format", "csv").stdout)[1]["value"] == "0.2"
+    assert json.loads(losslake("sql", "-c", query, "--format", "json").stdout)[2]["value"] == "NaN"
+    target = tmp_path / "out.parquet"
+    assert losslake("sql", "-c", query, "--format", "parquet", "--output", target).returncode == 0
+    assert pq.read_table(target)["step"].to_pylist() == [0, 10, 20]
+
+
+def test_sql_reads_a_script_from_standard_input(losslake: Run) -> None:
+    script = "-- a comment; with a semicolon\nSELECT 1 AS one;\nSELECT 'a;b' AS two;"
+    assert losslake("sql", "--format", "csv", stdin=script).stdout == "one\n1\ntwo\na;b\n"
+
+
+def test_sql_knows_the_macros_for_any_target(losslake: Run) -> None:
+    query = "SELECT batch_size, steps, n_trials FROM result_at('val/classification_error', 0.3) ORDER BY ALL"
+    assert losslake("sql", "-c", query, "--format", "csv").stdout == "batch_size,steps,n_trials\n8,10,2\n16,,1\n"
+
+
+def test_a_long_table_says_how_many_rows_there_are(losslake: Run) -> None:
+    shown = losslake("sql", "-c", "SELECT * FROM range(25000)", "--max-rows", "3").stdout
+    assert "(the first 3 of 25,000 rows" in shown
+
+
+@pytest.mark.parametrize(
+    "statement",
+    [
+        "SELEC 1",
+        "SELECT * FROM nowhere",
+        "SELECT 1/",
+        "CREATE TABLE x (a INT)",
+        "DELETE FROM base.trials",
+        "SELECT error('no\nnewline')",
+    ],
+)
+def test_a_bad_statement_is_one_line(losslake: Run, statement: str) -> None:
+    done = losslake("sql", "-c", statement)
+    assert done.returncode == 1
+    assert done.stderr.startswith("losslake: ")
+    assert done.stderr.count("\n") == 1
+
+
+def test_releases_and_ledger_list_what_there_is(losslake: Run) -> None:
+    (release,) = json.loads(losslake("releases", "--json").stdout)
+    assert (release["number"], release["n_trials"], release["n_measurements"]) == (1, 4, 10)
+    entries = json.loads(losslake("ledger", "--format", "json").stdout)
+    assert [entry["outcome"] for entry in entries] == ["ingested"] * 3
+    assert "no such entry" in losslake("ledger", "--outcome", "quarantined").stdout
+
+
+def test_ingest_makes_the_lake_and_sums_up(losslake: Run, tmp_path: Path) -> None:
+    files = study_files({1: TrialOffer(), 2: TrialOffer(rows=["0,x"]), 3: TrialOffer(rows=["0,inf"])})
+    offer = written(tmp_path / "a.tar", tar_bytes(files))
+    done = losslake("ingest", offer, "--lake", tmp_path / "new", "--notes", "first")
+    assert done.returncode == 0
+    assert "ingested     2 trials in 1 study\n" in done.stdout
+    assert "1 of them NaN or infinite" in done.stdout
+    assert "not_a_number: root/mnist/cnn/sgd/8/2/measurements.csv:2: val/classification_error is 'x'" in done.stdout
+    assert "reading" in done.stderr
+    again = losslake("ingest", offer, "--lake", tmp_path / "new", "--strict")
+    assert again.returncode == 1
+    assert "not_a_number: root/mnist/cnn/sgd/8/2/measurements.csv:2" in again.stdout
+    assert losslake("ingest", offer, "--lake", tmp_path / "other", "--strict").returncode == 1
+
+
+def test_a_broken_archive_exits_with_1_and_keeps_what_was_whole(losslake: Run, tmp_path: Path) -> None:
+    files = study_files({1: TrialOffer()}) | study_files({1: TrialOffer()}, 16)
+    offer = written(tmp_path / "cut.tar", tar_bytes(files)[:4000])
+    done = losslake("ingest", offer, "--lake", tmp_path / "new")
+    assert done.returncode == 1
+    assert "cut short" in done.stderr
+    assert Lake.open(tmp_path / "new").release().n_trials == 1
+
+
+def test_hostile_text_does_not_reach_the_terminal_raw(losslake: Run, tmp_path: Path) -> None:
+    files = study_files({1: TrialOffer(status="\x1b[31mred\x07"), 2: TrialOffer()})
+    done = losslake("ingest", unpacked(tmp_path / "logs", files), "--lake", tmp_path / "new")
+    assert "unknown_status" in done.stdout
+    assert "\x1b" not in done.stdout + done.stderr
+    shown = losslake("sql", "-c", "SELECT chr(27) || '[31m' AS x").stdout
+    assert "\x1b" not in shown
+    assert "\\x1b[31m" in shown
+
+
+def test_export_writes_a_folder_that_checks_and_reads(losslake: Run, tmp_path: Path) -> None:
+    done = losslake("export", tmp_path / "out")
+    assert done.returncode == 0
+    names = {line.split("  ")[1] for line in (tmp_path / "out/SHA256SUMS").read_text().splitlines()}
+    found = {str(p.relative_to(tmp_path / "out")) for p in (tmp_path / "out").rglob("*") if p.is_file()}
+    assert names == found - {"SHA256SUMS"}
+    again = losslake("export", tmp_path / "out")
+    assert (again.returncode, again.stderr.count("\n")) == (1, 1)
+    assert "is not empty" in again.stderr
+
+
+@pytest.mark.parametrize("harm", ["altered", "truncated", "missing", "list"])
+def test_verify_names_the_file_that_is_not_as_published(losslake: Run, lake: Lake, tmp_path: Path, harm: str) -> None:
+    assert losslake("verify").returncode == 0
+    copy = tmp_path / "copy"
+    shutil.copytree(lake.folder, copy)
+    release = lake.release()
+    chosen = release.manifest if harm == "list" else next(f.path for f in lake.files(release) if f.table == "records")
+    data = bytearray((copy / chosen).read_bytes())
+    if harm == "missing":
+        (copy / chosen).unlink()
+    else:
+        data[len(data) // 2] ^= 1
+        (copy / chosen).write_bytes(data[:-1] if harm == "truncated" else data)
+    done = losslake("verify", "--lake", copy)
+    assert done.returncode == 1
+    assert chosen in done.stderr
+
+
+@pytest.mark.parametrize(
+    ("arguments", "says"),
+    [
+        (("steps", "root/mnist/cnn/adam", *ASKED), "did you mean root/mnist/cnn/sgd"),
+        (("steps", "nonsense", *ASKED), "is not a workload"),
+        (("steps", WORKLOAD, "--metric", "val/accuracy", "--target", "1"), "has no metric"),
+        (("steps", WORKLOAD, "--metric", "val/classification_error", "--target", "nan"), "not finite"),
+        (("steps", WORKLOAD), "has no goal"),
+        (("steps", "--release", "9"), "there is no release 9; the newest are: 1"),
+        (("sql", "-c", ""), "there is no statement"),
+        (("sql", "-c", "SELECT 1", "--lake", "/dev/null"), "there is no lake"),
+        (("ingest", "/no/such/path"), "there is nothing at /no/such/path"),
+        (("verify", "--lake", "postgresql://x"), "is one URL"),
+        (("releases", "--lake", "/no/such/lake"), "there is no lake in /no/such/lake"),
+    ],
+)
+def test_a_wrong_input_is_one_clear_line(losslake: Run, arguments: tuple[str, ...], says: str) -> None:
+    done = losslake(*arguments)
+    assert done.returncode in (1, 2)
+    assert says in done.stderr
+
+
+def test_a_folder_with_other_files_is_not_made_a_lake(losslake: Run, tmp_path: Path) -> None:
+    (tmp_path / "thesis.tex").write_text("x")
+    done = losslake("init", "--lake", tmp_path)
+    assert done.returncode == 1
+    assert "is no lake" in done.stderr
+
+
+def test_init_says_what_is_next(losslake: Run, tmp_path: Path) -> None:
+    done = losslake("init", "--lake", tmp_path / "new")
+    assert "losslake ingest PATH" in done.stdout
+    assert "no release yet" in losslake("releases", "--lake", tmp_path / "new").stdout
+    empty = losslake("steps", "--lake", tmp_path / "new")
+    assert "has no release yet" in empty.stderr

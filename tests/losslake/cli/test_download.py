@@ -1,0 +1,369 @@
+"""`losslake download`: a whole release or a part of it, through whatever the network and the server do."""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import resource
+import time
+from collections.abc import Iterator
+from pathlib import Path
+
+import httpx
+import pytest
+
+from losslake.client.client import Client, RemoteError
+from losslake.client.fetching import Wanted, fetch_all
+from losslake.index.serving import open_release
+from losslake.lake.lake import Lake
+from losslake.lake.verification import verify
+from losslake_ingest.run import ingest
+from tests.forked import start_command
+from tests.ingest.offers import TrialOffer, study_files, unpacked
+from tests.losslake.cli.conftest import Run
+from tests.losslake.cli.web import Fault, Web, running
+
+ROWS = [f"{step},{1 / (1 + step)!r}" for step in range(0, 3000, 3)]
+
+
+@pytest.fixture(scope="module")
+def origin(tmp_path_factory: pytest.TempPathFactory) -> Lake:
+    """Two releases: mnist at two batch sizes and a collection with a slash; then one study more and one replaced."""
+    folder = tmp_path_factory.mktemp("origin")
+    trials = {1: TrialOffer(rows=ROWS), 2: TrialOffer(rows=["0,0.8", "10,nan"], status="INFEASIBLE")}
+    first = study_files(trials, 8) | study_files(trials, 16) | study_files(trials, 8, "root/deep/cifar/cnn/adam")
+    lake = Lake.create(folder / "lake")
+    ingest(lake, [unpacked(folder / "one", first)], notes="the first one")
+    second = study_files(trials, 32) | study_files({1: TrialOffer(rows=ROWS[:100])}, 16)
+    ingest(lake, [unpacked(folder / "two", second)], notes="more")
+    return lake
+
+
+@pytest.fixture(scope="module")
+def exported(origin: Lake, tmp_path_factory: pytest.TempPathFactory) -> dict[str, bytes | Path]:
+    web = Web()
+    folder = tmp_path_factory.mktemp("exported")
+    web.serve_release(origin, folder / "1", 1)
+    web.serve_release(origin, folder / "2", 2)
+    return web.served
+
+
+@pytest.fixture(autouse=True)
+def _short_waits(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("losslake.client.client.FIRST_WAIT_S", 0.01)
+
+
+@pytest.fixture
+def web(exported: dict[str, bytes | Path]) -> Iterator[Web]:
+    with running() as web:
+        web.served.update(exported)
+        yield web
+
+
+def assert_whole(place: Path, number: int) -> None:
+    lake = Lake.open(place)
+    assert verify(lake, lake.release(number)).problems == ()
+
+
+def rows_of(lake: Lake, number: int, query: str) -> list[tuple[object, ...]]:
+    connection = open_release(lake, lake.release(number))
+    try:
+        return connection.execute(query).fetchall()
+    finally:
+        connection.close()
+
+
+EVERYTHING = "SELECT * FROM measurements ORDER BY ALL"
+
+
+@pytest.mark.parametrize("number", [1, 2])
+def test_a_whole_release_is_the_same_release(
+    losslake: Run, web: Web, origin: Lake, tmp_path: Path, number: int
+) -> None:
+    done = losslake("download", web.url, tmp_path / "lake", "--release", number)
+    assert done.returncode == 0, done.stderr
+    made, its_own = Lake.open(tmp_path / "lake").release(), origin.release(number)
+    for name in ("number", "created_at", "notes", "content_digest", "n_studies", "n_trials", "n_measurements"):
+        assert getattr(made, name) == getattr(its_own, name)
+    assert_whole(tmp_path / "lake", number)
+    kept = [(f.table, f.sha256, f.rows, f.study) for f in Lake.open(tmp_path / "lake").files(made)]
+    assert sorted(kept, key=str) == sorted(
+        [(f.table, f.sha256, f.rows, f.study) for f in origin.files(its_own)], key=str
+    )
+    there = rows_of(Lake.open(tmp_path / "lake"), number, EVERYTHING)
+    assert str(there) == str(rows_of(origin, number, EVERYTHING))
+    assert Lake.open(tmp_path / "lake").table("measurements").scan().to_arrow().num_rows == its_own.n_measurements
+    assert not (tmp_path / "lake/downloading").exists()
+
+
+def test_every_command_reads_what_was_downloaded(losslake: Run, web: Web, tmp_path: Path) -> None:
+    place = tmp_path / "lake"
+    assert losslake("download", web.url, place).returncode == 0
+    for command in (["sql", "-c", "FROM trials"], ["steps"], ["verify"], ["releases"], ["ledger"]):
+        done = losslake(*command, "--lake", place)
+        assert done.returncode == 0, done.stderr
+    assert losslake("export", tmp_path / "out", "--lake", place).returncode == 0
+
+
+def test_a_part_is_a_whole_lake_of_its_own(losslake: Run, web: Web, origin: Lake, tmp_path: Path) -> None:
+    done = losslake("download", web.url, tmp_path / "lake", "--dataset", "mnist", "--batch-size", 8, "--batch-size", 16)
+    assert done.returncode == 0, done.stderr
+    assert_whole(tmp_path / "lake", 2)
+    lake = Lake.open(tmp_path / "lake")
+    assert lake.release().notes == f"part of release 2 of {web.url}: dataset mnist; batch_size 8, 16. more"
+    assert lake.release().content_digest != origin.release().content_digest
+    assert rows_of(lake, 2, "SELECT DISTINCT dataset, batch_size FROM trials ORDER BY ALL") == [
+        ("mnist", 8),
+        ("mnist", 16),
+    ]
+    part = rows_of(origin, 2, "FROM measurements WHERE dataset = 'mnist' AND batch_size <= 16 ORDER BY ALL")
+    assert str(rows_of(lake, 2, EVERYTHING)) == str(part)
+    assert rows_of(lake, 2, "SELECT collection FROM collections") == [("root",)]
+    assert rows_of(lake, 2, "SELECT metric FROM metrics") == [("val/classification_error",)]
+    assert len([a for a in web.asked if a.path.startswith("/data/")]) == 5 + 2 * 2
+
+
+def test_a_part_that_holds_nothing_says_what_there_is(losslake: Run, web: Web, tmp_path: Path) -> None:
+    done = losslake("download", web.url, tmp_path / "lake", "--dataset", "mnst")
+    assert done.returncode == 1
+    assert "no study of release 2 has dataset mnst; there are: dataset cifar, mnist" in done.stderr
+    assert not (tmp_path / "lake").exists()
+
+
+def test_a_newer_release_comes_beside_the_older_and_shares_its_files(losslake: Run, web: Web, tmp_path: Path) -> None:
+    place = tmp_path / "lake"
+    assert losslake("download", web.url, place, "--release", 1).returncode == 0
+    web.asked.clear()
+    assert losslake("download", web.url, place).returncode == 0
+    again = [a.path for a in web.asked if "batch_size=8/" in a.path]
+    assert again == []
+    assert_whole(place, 1)
+    assert_whole(place, 2)
+    assert [release.number for release in Lake.open(place).releases()] == [2, 1]
+    assert rows_of(Lake.open(place), 1, "SELECT count(*) FROM studies") == [(3,)]
+    assert rows_of(Lake.open(place), 2, "SELECT count(*) FROM studies") == [(4,)]
+
+
+def test_the_same_again_fetches_nothing(losslake: Run, web: Web, tmp_path: Path) -> None:
+    assert losslake("download", web.url, tmp_path / "lake", "--dataset", "cifar").returncode == 0
+    web.asked.clear()
+    again = losslake("download", web.url, tmp_path / "lake", "--dataset", "cifar")
+    assert again.returncode == 0
+    assert "release 2 is there already" in again.stdout
+    assert [a.path for a in web.asked if a.path.startswith("/data/")] == []
+
+
+def test_what_would_not_fit_in_is_refused(losslake: Run, web: Web, tmp_path: Path) -> None:
+    place = tmp_path / "lake"
+    assert losslake("download", web.url, place).returncode == 0
+    for arguments, says in (
+        (("--release", "1"), "has a newer release, 2, already"),
+        (("--dataset", "mnist"), "has another release 2 already"),
+    ):
+        done = losslake("download", web.url, place, *arguments)
+        assert done.returncode == 1
+        assert says in done.stderr
+        assert len(done.stderr.splitlines()) == 1
+    assert_whole(place, 2)
+
+
+def test_a_lake_of_ones_own_is_not_downloaded_into(losslake: Run, web: Web, tmp_path: Path) -> None:
+    ingest(Lake.create(tmp_path / "lake"), [unpacked(tmp_path / "own", study_files({1: TrialOffer()}))])
+    done = losslake("download", web.url, tmp_path / "lake")
+    assert done.returncode == 1
+    assert "was not downloaded from" in done.stderr
+
+
+FILE = "batch_size=8/part-0"
+
+
+def test_what_passes_is_waited_out(losslake: Run, web: Web, tmp_path: Path) -> None:
+    web.faults = {
+        "/v1/releases/2/files": Fault(times=2, drop_after=100),
+        "records/collection=root/dataset=mnist": Fault(times=2, status=503, headers={"Retry-After": "0"}),
+        "dataset=cifar": Fault(times=1, status=429),
+        "batch_size=8": Fault(times=2, changed=lambda data: data[::-1]),
+        "batch_size=16": Fault(times=1, drop_after=300, headers={"ETag": '"another"'}),
+        "batch_size=32": Fault(times=4, drop_after=700),
+    }
+    done = losslake("download", web.url, tmp_path / "lake", "--jobs", 2)
+    assert done.returncode == 0, done.stderr
+    assert {fault.times for fault in web.faults.values()} == {0}
+    assert_whole(tmp_path / "lake", 2)
+
+
+def test_a_dropped_file_goes_on_where_it_was(losslake: Run, web: Web, tmp_path: Path) -> None:
+    web.faults[FILE] = Fault(times=1, drop_after=700)
+    assert losslake("download", web.url, tmp_path / "lake", "--jobs", 1, "--batch-size", 8).returncode == 0
+    resumed = [a.headers for a in web.asked if "Range" in a.headers]
+    assert [headers["Range"] for headers in resumed] == ["bytes=700-"]
+    assert "If-Range" in resumed[0]
+
+
+def test_retry_after_is_honoured(losslake: Run, web: Web, tmp_path: Path) -> None:
+    web.faults["/v1/releases"] = Fault(status=503, headers={"Retry-After": "1"})
+    started = time.monotonic()
+    assert losslake("download", web.url, tmp_path / "lake", "--dataset", "cifar").returncode == 0
+    assert time.monotonic() - started >= 1
+
+
+@pytest.mark.parametrize(
+    ("path", "fault", "says"),
+    [
+        (FILE, Fault(times=9, changed=lambda data: data[::-1]), "its bytes are not those of the list"),
+        (FILE, Fault(times=9, changed=lambda data: data + b"x"), "is longer than"),
+        (FILE, Fault(times=9, status=404), "it answers 404"),
+        (FILE, Fault(times=9, headers={"Content-Encoding": "gzip"}), "comes as 'gzip'"),
+        (FILE, Fault(times=9, status=302, headers={"Location": "ftp://127.0.0.1/x"}), "no http:// or https://"),
+        (FILE, Fault(times=99, status=302, headers={"Location": "?again"}), "redirects"),
+        ("/v1", Fault(times=9, status=503, headers={"Retry-After": "4000"}), "come back in 4,000 s"),
+        (
+            "/v1",
+            Fault(times=9, status=422, body=b'{"detail": "no\\n such \\u001b[31m thing"}'),
+            r"no such \x1b[31m thing",
+        ),
+        ("/v1", Fault(times=9, status=200, body=b"<html>"), "does not answer with JSON"),
+        ("/v1", Fault(times=9, status=200, body=b"[" * 100_000), "does not answer with JSON"),
+        ("/v1", Fault(times=9, status=200, body=b"[]"), "has no rows"),
+    ],
+)
+def test_what_does_not_pass_is_one_line_and_publishes_nothing(
+    losslake: Run, web: Web, tmp_path: Path, path: str, fault: Fault, says: str
+) -> None:
+    web.faults[path] = fault
+    done = losslake("download", web.url, tmp_path / "lake", "--quiet")
+    assert done.returncode == 1
+    assert says in done.stderr
+    assert len(done.stderr.splitlines()) == 1
+    if (tmp_path / "lake").exists():
+        assert list(Lake.open(tmp_path / "lake").releases()) == []
+
+
+@pytest.mark.parametrize(
+    "change",
+    [
+        {"path": "../../evil.parquet"},
+        {"path": "/etc/evil.parquet"},
+        {"path": "measurements/evil.parquet"},
+        {"table": "evil"},
+        {"table": "../evil"},
+        {"collection": ".."},
+        {"dataset": "a/b"},
+        {"sha256": "x"},
+        {"sha256": "../../../x"},
+        {"bytes": -1},
+        {"bytes": 2**60},
+        {"bytes": "12"},
+        {"rows": -1},
+        {"batch_size": None},
+    ],
+    ids=str,
+)
+def test_a_hostile_list_is_refused_before_anything_is_made(
+    losslake: Run, web: Web, tmp_path: Path, change: dict[str, object]
+) -> None:
+    web.change_list(2, lambda rows: next(r for r in rows if r["table"] == "measurements").update(change))
+    done = losslake("download", web.url, tmp_path / "deep/down/lake")
+    assert done.returncode == 1
+    assert "can't be followed" in done.stderr
+    assert len(done.stderr.splitlines()) == 1
+    assert list(tmp_path.rglob("*evil*")) == []
+    assert not (tmp_path / "deep").exists()
+
+
+def test_a_list_that_lacks_a_file_is_refused(losslake: Run, web: Web, tmp_path: Path) -> None:
+    web.change_list(2, lambda rows: rows.remove(next(r for r in rows if r["table"] == "records")))
+    web.change_list(1, lambda rows: rows.remove(next(r for r in rows if r["table"] == "goals")))
+    done = losslake("download", web.url, tmp_path / "lake", "--release", 1)
+    assert "does not list goals.parquet once" in done.stderr
+    web.change_list(2, lambda rows: rows.remove(next(r for r in rows if r["table"] == "measurements")))
+    done = losslake("download", web.url, tmp_path / "lake")
+    assert done.returncode == 1
+    assert "lacks files" in done.stderr
+
+
+def test_bytes_that_are_as_listed_but_no_data_file_are_refused(losslake: Run, web: Web, tmp_path: Path) -> None:
+    def swap(rows: list[dict[str, object]]) -> None:
+        row = next(r for r in rows if r["table"] == "records")
+        row |= {"bytes": 4, "sha256": hashlib.sha256(b"evil").hexdigest()}
+        web.served[f"/data/2/{row['path']}"] = b"evil"
+
+    web.change_list(2, swap)
+    done = losslake("download", web.url, tmp_path / "lake")
+    assert done.returncode == 1
+    assert "records of release 2" in done.stderr
+    assert "is no Parquet file" in done.stderr
+
+
+def test_more_than_the_disk_holds_is_refused_before_it_comes(losslake: Run, web: Web, tmp_path: Path) -> None:
+    web.change_list(2, lambda rows: rows[0].update(bytes=2**43))
+    done = losslake("download", web.url, tmp_path / "lake")
+    assert done.returncode == 1
+    assert "has space for" in done.stderr
+
+
+def test_killed_at_any_moment_the_same_command_finishes(losslake: Run, web: Web, tmp_path: Path) -> None:
+    place = tmp_path / "lake"
+    web.faults["/data/"] = Fault(times=10**6, pause_s=0.05)
+    killed = 0
+    for seconds in (0.2, 0.4):
+        process = start_command(["download", web.url, place, "--jobs", 2, "--quiet"], tmp_path / "complaint")
+        time.sleep(seconds)
+        killed += process.is_running()
+        process.kill()
+        process.wait()
+        if (place / "lake.toml").exists():
+            for release in Lake.open(place).releases():
+                assert_whole(place, release.number)
+    assert killed
+    web.faults.clear()
+    assert losslake("download", web.url, place).returncode == 0
+    assert_whole(place, 2)
+
+
+def test_two_at_once_do_not_disturb_each_other(losslake: Run, web: Web, tmp_path: Path) -> None:
+    web.faults["/data/"] = Fault(times=10**6, pause_s=0.1)
+    complaints = [tmp_path / "one.txt", tmp_path / "two.txt"]
+    both = [start_command(["download", web.url, tmp_path / "lake", "--quiet"], path) for path in complaints]
+    assert sorted(process.wait(60) for process in both) == [0, 1]
+    assert any("another download" in path.read_text() for path in complaints)
+    assert_whole(tmp_path / "lake", 2)
+
+
+@pytest.mark.parametrize("url", ["ftp://x", "x", "http://", "http://[", "https://h/?q=1", "http://127.0.0.1:1"])
+def test_a_url_that_is_none_is_one_line(losslake: Run, tmp_path: Path, url: str) -> None:
+    done = losslake("download", url, tmp_path / "lake")
+    assert done.returncode == 1
+    assert len(done.stderr.splitlines()) == 1
+    assert not (tmp_path / "lake").exists()
+
+
+def test_a_password_in_the_url_is_not_shown(losslake: Run, web: Web, tmp_path: Path) -> None:
+    url = web.url.replace("http://", "http://me:hidden@")
+    assert losslake("download", url, tmp_path / "lake").returncode == 0
+    assert web.asked[0].headers["Authorization"].startswith("Basic ")
+    assert web.asked[0].headers["User-Agent"].startswith("losslake/")
+    ledger = losslake("ledger", "--format", "json", "--lake", tmp_path / "lake").stdout
+    assert "hidden" not in ledger
+    assert json.loads(ledger)[0]["source"] == web.url
+
+
+def test_a_full_disk_is_named_and_what_came_is_kept(losslake: Run, web: Web, tmp_path: Path) -> None:
+    data = next(data for path, data in web.served.items() if path.startswith("/data/2/measurements"))
+    assert isinstance(data, Path)
+    size = data.stat().st_size
+    wanted = Wanted(
+        httpx.URL(web.url + "/file"), size, hashlib.sha256(data.read_bytes()).hexdigest(), tmp_path / "file"
+    )
+    web.served["/file"] = data
+    before = resource.getrlimit(resource.RLIMIT_FSIZE)
+    resource.setrlimit(resource.RLIMIT_FSIZE, (size - 100, before[1]))
+    try:
+        with Client() as client, pytest.raises(RemoteError, match=r"can't write .*/file \(File too large\)"):
+            fetch_all(client, [wanted], tmp_path, 1, lambda _size, _files: None)
+    finally:
+        resource.setrlimit(resource.RLIMIT_FSIZE, before)
+    with Client() as client:
+        fetch_all(client, [wanted], tmp_path, 1, lambda _size, _files: None)
+    assert (tmp_path / "file").read_bytes() == data.read_bytes()
+    assert web.asked[-1].headers["Range"].startswith("bytes=")

@@ -1,0 +1,154 @@
+"""`ingest` of logs with a mapping, `--dry-run`, `map` and `formats`, as someone at a terminal meets them."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+
+import pytest
+
+from losslake_ingest.formats.format import formats
+from tests.ingest.offers import unpacked
+from tests.losslake.cli.conftest import Run
+
+MAPPING = b"""
+[collection]
+name = "mine"
+licence = "CC0"
+[run]
+dataset = "mnist"
+model = "cnn"
+optimizer = "sgd"
+[path]
+patterns = ["b{batch_size:int}/*/metrics.csv"]
+[metrics]
+val_wer = "val/word_error_rate"
+[[goal]]
+metric = "val/word_error_rate"
+target = 0.5
+source = "a paper"
+"""
+TABLE = b"step,val_wer,lr\n0,0.75,0.1\n10,0.25,0.1\n"
+
+
+@pytest.fixture
+def logs(tmp_path: Path) -> Path:
+    files = {"losslake.toml": MAPPING, "b8/one/metrics.csv": TABLE, "b8/two/metrics.csv": TABLE, "notes.md": b"#"}
+    return unpacked(tmp_path / "logs", files)
+
+
+def test_ingest_says_the_format_the_mapping_and_what_was_left_out(losslake: Run, tmp_path: Path, logs: Path) -> None:
+    done = losslake("ingest", logs, "--lake", tmp_path / "lake")
+    assert done.returncode == 0
+    assert f"read         {logs}: csv (2 files); 1 other file" in done.stdout
+    assert f"mapping      {logs / 'losslake.toml'}" in done.stdout
+    assert "ingested     2 trials in 1 study" in done.stdout
+    assert "2 x run whose log doesn't say how it ended: taken as COMPLETE" in done.stdout
+    steps = losslake("steps", "mine/mnist/cnn/sgd", "--lake", tmp_path / "lake", "--format", "json")
+    assert json.loads(steps.stdout)["rows"][0]["steps"] == 10
+
+
+def test_a_dry_run_shows_studies_first_rows_and_goals_and_makes_no_lake(
+    losslake: Run, tmp_path: Path, logs: Path
+) -> None:
+    done = losslake("ingest", logs, "--lake", tmp_path / "lake", "--dry-run")
+    assert done.returncode == 0
+    for text in (
+        "mine/mnist/cnn/sgd/8",
+        "first rows of mine/mnist/cnn/sgd/8",
+        "collection   mine: licence CC0",
+        "goal         mine/mnist/cnn/sgd: val/word_error_rate 0.5 (a paper)",
+        "nothing was stored: would ingest 2 trials in 1 study",
+    ):
+        assert text in done.stdout
+    assert not (tmp_path / "lake").exists()
+
+
+def test_a_dry_run_names_every_line_that_is_missing(losslake: Run, tmp_path: Path, logs: Path) -> None:
+    (logs / "losslake.toml").write_text("[run]\nmodel = '{arch}'\n")
+    done = losslake("ingest", logs, "--lake", tmp_path / "lake", "--dry-run")
+    for line in ('name = "…"', 'dataset = "…"', 'arch = "…"', 'optimizer = "…"', "batch_size = 64"):
+        assert f"\n      {line}" in done.stdout
+    assert "2 runs: " in done.stdout
+    (logs / "losslake.toml").write_bytes(MAPPING.replace(b"val_wer", b"other"))
+    done = losslake("ingest", logs, "--lake", tmp_path / "lake", "--dry-run")
+    assert '\n      val_wer = "val/word_error_rate"' in done.stdout
+
+
+def test_the_default_goal_is_one_on_validation_data(losslake: Run, tmp_path: Path, logs: Path) -> None:
+    goal = '[[goal]]\nmetric = "test/accuracy"\ntarget = 0.5\nsource = "a paper"\n'
+    (logs / "losslake.toml").write_text(MAPPING.decode() + goal)
+    losslake("ingest", logs, "--lake", tmp_path / "lake")
+    done = losslake("steps", "mine/mnist/cnn/sgd", "--lake", tmp_path / "lake")
+    assert "steps to val/word_error_rate < 0.5" in done.stdout
+
+
+def test_a_starting_mapping_loads_and_knows_what_the_logs_say(losslake: Run, tmp_path: Path, logs: Path) -> None:
+    (logs / "losslake.toml").unlink()
+    done = losslake("map", "--init", logs)
+    assert done.returncode == 0
+    text = (logs / "losslake.toml").read_text()
+    assert 'val_wer = "val/word_error_rate"   # a guess by its name: check it' in text
+    assert '# patterns = ["b{batch_size:int}/one/metrics.csv"' in text
+    assert losslake("map", logs).returncode == 0
+    again = losslake("map", "--init", logs)
+    assert again.returncode == 1
+    assert "is there already" in again.stderr
+    tried = losslake("ingest", logs, "--lake", tmp_path / "lake", "--dry-run")
+    assert "missing in the mapping" in tried.stdout
+
+
+def test_a_mapping_that_is_none_is_one_line_and_nothing_is_made(losslake: Run, tmp_path: Path, logs: Path) -> None:
+    (logs / "losslake.toml").write_text("[run]\nbatchsize = 3\n")
+    for command in (("ingest", logs, "--lake", tmp_path / "lake"), ("map", logs)):
+        done = losslake(*command)
+        assert done.returncode == 1
+        assert "[run] batchsize: no such key" in done.stderr
+        assert done.stderr.count("\n") == 1
+    assert not (tmp_path / "lake").exists()
+
+
+@pytest.mark.parametrize(
+    ("options", "message"),
+    [
+        (("--format", "xml"), "there is no format 'xml': the formats are algoperf,"),
+        (("--map", "absent.toml"), "can't read the mapping absent.toml"),
+    ],
+)
+def test_an_option_that_cant_be_followed_is_one_line(
+    losslake: Run, tmp_path: Path, logs: Path, options: tuple[str, str], message: str
+) -> None:
+    done = losslake("ingest", logs, "--lake", tmp_path / "lake", *options)
+    assert done.returncode == 1
+    assert message in done.stderr
+    assert not (tmp_path / "lake").exists()
+
+
+def test_a_place_without_a_known_log_is_one_line(losslake: Run, tmp_path: Path) -> None:
+    folder = unpacked(tmp_path / "empty", {"readme.md": b"#"})
+    done = losslake("ingest", folder, "--lake", tmp_path / "lake")
+    assert done.returncode == 1
+    assert "no log of a known format is in it: see 'losslake formats'" in done.stderr
+    assert losslake("map", "--init", folder).returncode == 1
+
+
+@pytest.mark.parametrize("url", ["mysql://u:secret@h/db", "https://example.org/x.tar", "postgresql://u:secret@[/db"])
+def test_a_url_that_cant_be_read_is_one_line_without_its_password(losslake: Run, tmp_path: Path, url: str) -> None:
+    done = losslake("ingest", url, "--lake", tmp_path / "lake")
+    assert done.returncode == 1
+    assert "secret" not in done.stdout + done.stderr
+
+
+def test_formats_are_listed_with_what_they_read_and_need(losslake: Run) -> None:
+    done = losslake("formats", "--format", "json")
+    listed = json.loads(done.stdout)
+    assert [row["format"] for row in listed] == sorted(formats())
+    assert all(row["reads"] and row["needs"] for row in listed)
+    assert "  reads  " in losslake("formats").stdout
+
+
+def test_control_characters_of_a_log_dont_reach_the_terminal(losslake: Run, tmp_path: Path, logs: Path) -> None:
+    (logs / "b8/one/metrics.csv").write_bytes(b"step,val_wer,\x1b[31mred\n0,0.5,1\n")
+    done = losslake("ingest", logs, "--lake", tmp_path / "lake", "--dry-run")
+    assert "\x1b" not in done.stdout
+    assert "red" in done.stdout

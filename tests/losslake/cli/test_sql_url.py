@@ -1,0 +1,209 @@
+"""`losslake sql --url` is the same shell as on a lake here."""
+
+from __future__ import annotations
+
+import io
+import signal
+import time
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import duckdb
+import pyarrow as pa
+import pyarrow.parquet as pq
+import pytest
+
+from losslake.index.serving import open_release
+from losslake.lake.lake import Lake
+from tests.forked import start_command
+from tests.losslake.cli.conftest import Run
+from tests.losslake.cli.terminal import Terminal
+from tests.losslake.cli.web import Fault, Reply, Web, as_json, running
+
+ARROW = {"Content-Type": "application/vnd.apache.arrow.stream"}
+
+
+@pytest.fixture(scope="module")
+def service(lake: Lake, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Web]:
+    """A service that answers SQL on the session's lake and believes whatever it is asked."""
+    connection = open_release(lake, lake.release())
+
+    def answer(asked: dict[str, Any]) -> Reply:
+        assert asked["release"] == 1
+        try:
+            reader = connection.cursor().sql(asked["sql"]).to_arrow_reader(1000)
+        except duckdb.Error as error:
+            problem = {"type": "urn:losslake:problem:bad-sql", "detail": f"the service says: {error}"}
+            return Reply([as_json(problem)], 422, {"Content-Type": "application/problem+json"})
+        sink = io.BytesIO()
+        with pa.ipc.new_stream(sink, reader.schema) as writer:
+            for batch in reader:
+                writer.write_batch(batch)
+        data = sink.getvalue()
+        return Reply([data[at : at + 1000] for at in range(0, len(data), 1000)], 200, ARROW)
+
+    with running() as web:
+        web.serve_release(lake, tmp_path_factory.mktemp("served") / "1")
+        web.posts["/v1/sql"] = answer
+        yield web
+    connection.close()
+
+
+@pytest.fixture
+def web(service: Web) -> Iterator[Web]:
+    service.asked.clear()
+    yield service
+    service.faults.clear()
+
+
+STATEMENTS = [
+    "SELECT trial_id, status, parameters FROM trials ORDER BY ALL",
+    "SELECT * FROM measurements ORDER BY ALL",
+    "SELECT sum(1), 1.50::DECIMAL(5, 2), 'nan'::DOUBLE, NULL, '-inf'::FLOAT, true, DATE '2020-01-02'",
+    "SELECT [1, 2], {'a': 1, 'b': [0.1]}, 'x'::ENUM('x', 'y'), 'a\\x00b'::BLOB, TIMESTAMP '2020-01-02 03:04:05'",
+    "SELECT 'a;b' AS \"a;b\"; SELECT 2 -- two\n;",
+    "DESCRIBE trials",
+    "EXPLAIN SELECT 1",
+    "FROM range(3000)",
+    "SELECT 1 WHERE false",
+]
+
+
+@pytest.mark.parametrize("format_", ["table", "csv", "json"])
+@pytest.mark.parametrize("statement", STATEMENTS)
+def test_every_format_is_as_it_is_on_a_lake(losslake: Run, web: Web, statement: str, format_: str) -> None:
+    here = losslake("sql", "-c", statement, "--format", format_)
+    there = losslake("sql", "--url", web.url, "-c", statement, "--format", format_)
+    assert there.stderr == here.stderr == ""
+    assert there.stdout == here.stdout
+
+
+def test_parquet_is_as_it_is_on_a_lake(losslake: Run, web: Web, tmp_path: Path) -> None:
+    statement = "SELECT * FROM measurements ORDER BY ALL"
+    for name, where in (("here", ()), ("there", ("--url", web.url))):
+        output = tmp_path / f"{name}.parquet"
+        done = losslake("sql", *where, "-c", statement, "--format", "parquet", "--output", output)
+        assert done.returncode == 0, done.stderr
+    assert str(pq.read_table(tmp_path / "here.parquet")) == str(pq.read_table(tmp_path / "there.parquet"))
+
+
+def test_a_script_comes_from_standard_input(losslake: Run, web: Web) -> None:
+    done = losslake("sql", "--url", web.url, "--format", "csv", stdin="SELECT 1 AS a;\nSELECT 2 AS b;")
+    assert done.stdout == "a\n1\nb\n2\n"
+
+
+def test_the_release_asked_for_is_the_one_that_answers(losslake: Run, web: Web) -> None:
+    assert losslake("sql", "--url", web.url, "--release", 1, "-c", "SELECT 1").returncode == 0
+    done = losslake("sql", "--url", web.url, "--release", 7, "-c", "SELECT 1")
+    assert done.returncode == 1
+    assert "has no release 7" in done.stderr
+
+
+def test_a_cut_result_says_so_beside_what_is_there(losslake: Run, web: Web) -> None:
+    web.faults["/v1/sql"] = Fault(headers={"LossLake-Truncated": "rows"})
+    done = losslake("sql", "--url", web.url, "-c", "SELECT 1 AS a", "--format", "csv")
+    assert (done.returncode, done.stdout) == (0, "a\n1\n")
+    assert "cut the result at its limit of rows" in done.stderr
+
+
+@pytest.mark.parametrize(
+    ("statement", "says"),
+    [
+        ("SELECT nothing", "the service says: Binder Error"),
+        ("no sql at all", "the service says: Parser Error"),
+        ("  ;", ""),
+    ],
+)
+def test_the_service_judges_the_statement(losslake: Run, web: Web, statement: str, says: str) -> None:
+    done = losslake("sql", "--url", web.url, "-c", statement)
+    assert says in done.stderr
+    assert len(done.stderr.splitlines()) == (1 if says else 0)
+
+
+@pytest.mark.parametrize(
+    ("fault", "says"),
+    [
+        (Fault(drop_after=200), "broke off"),
+        (Fault(drop_after=1500), "broke off"),
+        (Fault(status=503, body=b'{"detail": "took too long"}'), "took too long"),
+        (Fault(headers={"Content-Type": "text/html"}), "does not answer with Arrow"),
+        (Fault(headers={"Content-Encoding": "gzip"}), "incorrect header"),
+    ],
+)
+def test_an_answer_that_fails_is_one_line_and_not_asked_for_again(
+    losslake: Run, web: Web, fault: Fault, says: str
+) -> None:
+    web.faults["/v1/sql"] = fault
+    done = losslake("sql", "--url", web.url, "-c", "FROM range(3000)", "--format", "csv")
+    assert done.returncode == 1
+    assert says in done.stderr
+    assert len(done.stderr.splitlines()) == 1
+    assert [asked.method for asked in web.asked].count("POST") == 1
+
+
+def test_a_service_that_is_busy_is_asked_again_when_it_says(losslake: Run, web: Web) -> None:
+    web.faults["/v1/sql"] = Fault(status=429, headers={"Retry-After": "0"})
+    assert losslake("sql", "--url", web.url, "-c", "SELECT 1").returncode == 0
+    assert [asked.method for asked in web.asked].count("POST") == 2
+
+
+def test_a_file_that_could_not_be_filled_does_not_appear(losslake: Run, web: Web, tmp_path: Path) -> None:
+    web.faults["/v1/sql"] = Fault(drop_after=1500)
+    output = tmp_path / "out.csv"
+    done = losslake("sql", "--url", web.url, "-c", "FROM range(3000)", "--format", "csv", "--output", output)
+    assert done.returncode == 1
+    assert list(tmp_path.glob("*out*")) == []
+
+
+def test_a_lake_and_a_url_at_once_are_refused(losslake: Run, web: Web) -> None:
+    done = losslake("sql", "--url", web.url, "--lake", "x", "-c", "SELECT 1")
+    assert done.returncode == 1
+    assert "either --lake or --url" in done.stderr
+
+
+def test_ctrl_c_ends_a_statement_that_waits(web: Web, tmp_path: Path) -> None:
+    web.faults["/v1/sql"] = Fault(pause_s=20)
+    process = start_command(["sql", "--url", web.url, "-c", "SELECT 1"], tmp_path / "complaint")
+    while not any(asked.method == "POST" for asked in web.asked):
+        time.sleep(0.05)
+    process.send_signal(signal.SIGINT)
+    assert process.wait(10) == 130
+    assert (tmp_path / "complaint").read_text() == "losslake: stopped\n"
+
+
+def test_the_shell_is_the_same(web: Web, lake: Lake, tmp_path: Path) -> None:
+    shell = Terminal(["sql", "--url", web.url], lake.folder, tmp_path)
+    try:
+        shell.wait_for(f"release 1 of {web.url}")
+        shell.wait_for("losslake>")
+        shell.type("SELECT 40 + 2\r")
+        shell.wait_for("...")
+        shell.type("AS answer;\r")
+        shell.wait_for("42")
+        shell.wait_for("losslake>")
+        shell.type("SELECT nothing;\r")
+        shell.wait_for("the service says: Binder Error")
+        shell.wait_for("losslake>")
+        shell.type(".schema trials\r")
+        shell.wait_for("last_step")
+        shell.wait_for("losslake>")
+        web.faults["/v1/sql"] = Fault(pause_s=10)
+        before = len(web.asked)
+        shell.type("SELECT 1;\r")
+        while len(web.asked) == before:
+            time.sleep(0.05)
+        shell.type("\x03")
+        shell.wait_for("stopped", seconds=5)
+        shell.wait_for("losslake>")
+        shell.type("SELECT count(*) FROM steps_to_res\t")
+        shell.wait_for("ult")
+        shell.type(";\r")
+        shell.wait_for("(1 row)")
+        shell.wait_for("losslake>")
+        shell.type("\x03")
+        shell.type("\x04")
+        assert shell.process.wait(20) == 0
+    finally:
+        shell.process.kill()
+    assert "AS answer" in (tmp_path / "losslake/sql_history").read_text()

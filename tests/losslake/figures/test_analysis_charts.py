@@ -1,0 +1,66 @@
+"""What the charts of analyses draw."""
+
+from __future__ import annotations
+
+from losslake.figures.charts.target_sweep import target_sweep_chart
+from losslake.figures.charts.time_cost import time_cost_chart
+from losslake.figures.charts.tuning_budget import tuning_budget_chart
+from losslake.figures.figure import figure
+from losslake.figures.panel import Panel, Series
+from tests.losslake.figures.drawing import marks, series, words
+
+PANEL = Panel(width=300, height=200)
+
+
+def test_time_and_cost_are_joined_along_the_front_and_named_by_batch_size() -> None:
+    rows = series("", batch_size=[1, 2, 4], cost=[10, 20, 40], time=[9.0, 9.5, 3.0], is_on_front=[True, False, True])
+    drawn = figure([time_cost_chart([rows], PANEL)])
+    assert [row["batch_size"] for row in marks(drawn, "line")] == [1, 4]
+    assert {row["batch_size"] for row in marks(drawn, "text") if "cost" in row} == {1, 2, 4}
+
+
+def test_a_batch_size_without_time_or_cost_has_no_place() -> None:
+    rows = series("", batch_size=[1, 2, 4], cost=[10, 20, None], time=[None, 2.0, 3.0], is_on_front=[True] * 3)
+    assert [row["batch_size"] for row in marks(figure([time_cost_chart([rows], PANEL)]), "line")] == [2]
+
+
+def budgets(label: str) -> Series:
+    low, middle, high = [10, 10, 10], [None, 40, 20], [None, None, 60]
+    return series(label, budget=[1, 2, 4], steps_q05=low, steps_q50=middle, steps_q95=high)
+
+
+def test_the_median_of_a_search_is_drawn_from_the_budget_on_that_has_one() -> None:
+    chart = tuning_budget_chart([budgets("B = 8")], PANEL)
+    assert [(row["budget"], row["steps_q50"]) for row in marks(figure([chart]), "line")] == [(2, 40), (4, 20)]
+    assert [row["budget"] for row in marks(figure([chart]), "area")] == [4]
+
+
+def test_many_batch_sizes_have_no_bands() -> None:
+    many = [budgets(f"B = {size}") for size in (1, 2, 4, 8)]
+    assert marks(figure([tuning_budget_chart(many, PANEL)]), "area") == []
+
+
+def test_ends_of_regimes_that_may_lie_outside_are_open_marks() -> None:
+    rows = series(
+        "",
+        target=[0.1, 0.2],
+        perfect_scaling_end=[8, 16],
+        perfect_scaling_end_censoring=["left", None],
+        critical_batch_size=[None, 30.5],
+        critical_batch_size_lower=[4.0, 20.0],
+        critical_batch_size_upper=[None, 50.0],
+    )
+    drawn = figure([target_sweep_chart(rows, PANEL, hardest_for_all=0.15)])
+    points = marks(drawn, "point")
+    assert [(row["size"], row["is_bound"]) for row in points] == [(8, True), (16, False), (30.5, False)]
+    assert [(row["lower"], row["upper"]) for row in marks(drawn, "area")] == [(20.0, 50.0)]
+    assert [row["target"] for row in marks(drawn, "rule")] == [0.15]
+
+
+def test_without_rows_words_stand_in_the_plot() -> None:
+    for chart in (
+        time_cost_chart([], PANEL),
+        tuning_budget_chart([], PANEL),
+        target_sweep_chart(series("", target=[]), PANEL),
+    ):
+        assert [text for text in words(figure([chart])) if text.endswith(".")]

@@ -1,0 +1,97 @@
+"""What the charts draw, beside scaling."""
+
+from __future__ import annotations
+
+import math
+
+import numpy as np
+import pytest
+
+from losslake.figures.charts.best import best_chart
+from losslake.figures.charts.curves import curves_chart, within_reason
+from losslake.figures.charts.learning_rate_momentum import learning_rate_momentum_chart
+from losslake.figures.charts.metaparameters import learning_rates_chart
+from losslake.figures.figure import figure
+from losslake.figures.panel import Panel
+from losslake.figures.theme import Document
+from tests.losslake.figures.drawing import marks, series, svg_of, texts, words
+
+PANEL = Panel(width=300, height=200)
+
+
+def test_heuristics_grow_with_the_batch_size_and_its_square_root_from_the_first_optimum() -> None:
+    rows = series("", batch_size=[4, 16], effective_learning_rate=[0.5, 0.9], rank=[1, 1])
+    drawn = figure([learning_rates_chart([rows], PANEL, heuristics_of="")])
+    ends = [row for row in marks(drawn, "line") if "heuristic" in row]
+    linear, root = ([row for row in ends if row["heuristic"].startswith(name)] for name in ("Linear", "Square"))
+    for rows_, power in ((linear, 1), (root, 0.5)):
+        assert [row["effective_learning_rate"] for row in rows_] == pytest.approx(
+            [0.5 * (row["batch_size"] / 4) ** power for row in rows_]
+        )
+        assert rows_[0]["batch_size"] == 4
+
+
+def test_only_the_best_trials_are_joined_by_a_line() -> None:
+    rows = series("", batch_size=[4, 4, 16], effective_learning_rate=[0.5, 0.2, 0.9], rank=[1, 2, 1])
+    joined = marks(figure([learning_rates_chart([rows], PANEL)]), "line")
+    assert [row["effective_learning_rate"] for row in joined] == [0.5, 0.9]
+
+
+def test_trials_without_a_finite_positive_learning_rate_are_left_out() -> None:
+    rates = [None, 0.0, math.inf, math.nan, 0.1]
+    rows = series("", batch_size=[1, 2, 4, 8, 16], effective_learning_rate=rates)
+    assert [row["batch_size"] for row in marks(figure([learning_rates_chart([rows], PANEL)]), "line")] == [16]
+
+
+def test_each_outcome_has_a_mark_of_its_own_and_only_those_present_are_named() -> None:
+    outcomes = ["reached", "not reached", "infeasible"]
+    rows = series("", learning_rate=[0.1, 0.01, 1.0], momentum=[0.9, None, 0.99], outcome=outcomes)
+    drawn = figure([learning_rate_momentum_chart(rows, PANEL)])
+    points = marks(drawn, "point")
+    assert [round(row["damping"], 9) for row in points] == [0.01, 1.0, 0.1]
+    said = set(texts(svg_of(drawn)))
+    assert {"Goal achieved", "Goal not achieved", "Infeasible"} <= said
+    assert "Incomplete" not in said
+
+
+def test_contours_are_lines_of_equal_learning_rate_by_damping() -> None:
+    rows = series("", learning_rate=[0.001, 1.0], momentum=[0.9, 0.0], outcome=["reached", "reached"])
+    ends = marks(figure([learning_rate_momentum_chart(rows, PANEL)]), "line")
+    assert len(ends) >= 4
+    assert [row["rate"] / row["damping"] for row in ends] == pytest.approx([10.0 ** row["power"] for row in ends])
+
+
+def test_momentum_of_one_has_no_effective_learning_rate_and_no_place() -> None:
+    rows = series("", learning_rate=[0.1, 0.1], momentum=[1.0, 0.5], outcome=["reached", "reached"])
+    assert [row["momentum"] for row in marks(figure([learning_rate_momentum_chart(rows, PANEL)]), "point")] == [0.5]
+
+
+def test_best_values_that_are_not_there_are_left_out() -> None:
+    rows = series("", batch_size=[1, 2, 4], best_value=[0.5, None, 0.25])
+    assert [row["batch_size"] for row in marks(figure([best_chart([rows], PANEL)]), "point")] == [1, 4]
+
+
+def test_curves_leave_out_what_is_not_finite_and_step_0_on_a_logarithmic_axis() -> None:
+    rows = series("", step=[0, 1, 2, 3], value=[0.9, math.nan, 0.5, math.inf], line=[1, 1, 1, 1])
+    assert [row["step"] for row in marks(figure([curves_chart([rows], PANEL)]), "line")] == [[0, 2]]
+    assert [row["step"] for row in marks(figure([curves_chart([rows], PANEL, is_log=True)]), "line")] == [[2]]
+
+
+def test_a_trial_that_diverges_does_not_press_the_others_together() -> None:
+    assert within_reason(np.array([*[0.1 * k for k in range(100)], 1e30])).max() < 10
+    assert within_reason(np.array([])).tolist() == []
+    assert within_reason(np.array([3.0])).tolist() == [3.0]
+
+
+@pytest.mark.parametrize(
+    "drawn",
+    [
+        figure([best_chart([], PANEL)]),
+        figure([learning_rates_chart([], PANEL, heuristics_of="sgd")]),
+        figure([learning_rate_momentum_chart(series("", learning_rate=[], momentum=[], outcome=[]), PANEL)]),
+        figure([curves_chart([], PANEL)]),
+    ],
+    ids=["best", "learning rates", "learning rate and momentum", "curves"],
+)
+def test_without_rows_words_stand_in_the_plot(drawn: Document) -> None:
+    assert [text for text in words(drawn) if text.endswith(".")]

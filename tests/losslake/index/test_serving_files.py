@@ -1,0 +1,151 @@
+"""What a release is answered from is made once, shared by releases where it is the same, and made again when lost."""
+
+from __future__ import annotations
+
+import shutil
+from concurrent.futures import ThreadPoolExecutor
+from pathlib import Path
+
+import pytest
+
+from losslake.index.workload_file import OpenWorkloads
+from losslake.lake.lake import Lake
+from losslake.questions import scaling
+from losslake.questions.release_view import ReleaseView
+from losslake.questions.selection import Goal, Selection
+from losslake_ingest.run import ingest
+from losslake_schema.errors import LakeBroken
+from losslake_schema.names import Workload
+from tests.ingest.offers import METRIC, TrialOffer, study_files, unpacked
+from tests.losslake.questions.views import ask
+
+SGD, ADAM = (Workload("root", "mnist", "cnn", optimizer) for optimizer in ("sgd", "adam"))
+
+
+@pytest.fixture(scope="module")
+def offered(tmp_path_factory: pytest.TempPathFactory) -> Lake:
+    """A lake with two workloads, never opened."""
+    folder = tmp_path_factory.mktemp("serving")
+    lake = Lake.create(folder / "lake")
+    trials = {1: TrialOffer(), 2: TrialOffer(status="INCOMPLETE")}
+    files = study_files(trials) | study_files(trials, 16) | study_files(trials, workload=str(ADAM))
+    ingest(lake, [unpacked(folder / "logs", files)])
+    return lake
+
+
+@pytest.fixture
+def lake(offered: Lake) -> Lake:
+    """The same without serving files."""
+    shutil.rmtree(offered.folder / "serving", ignore_errors=True)
+    return offered
+
+
+def opened(lake: Lake) -> ReleaseView:
+    return ReleaseView.open(lake, lake.release())
+
+
+def steps(view: ReleaseView, workload: Workload) -> list[object]:
+    found: list[object] = (
+        ask(scaling.QUESTION, view, Selection((workload,), METRIC), Goal(0.3)).table()["steps"].to_pylist()
+    )
+    return found
+
+
+def folders(lake: Lake) -> dict[Path, int]:
+    """The folders of workloads, and when each was made."""
+    return {path: path.stat().st_mtime_ns for path in (lake.folder / "serving" / "workloads").iterdir()}
+
+
+def mapped(lake: Lake) -> set[str]:
+    """The folders of workloads of which this process has files in memory."""
+    top = f"{lake.folder}/serving/workloads/"
+    lines = Path("/proc/self/maps").read_text().splitlines()
+    return {line.partition(top)[2].partition("/")[0] for line in lines if top in line}
+
+
+def test_a_corrected_study_makes_the_files_of_its_own_workload_alone(lake: Lake, tmp_path: Path) -> None:
+    copy = tmp_path / "lake"
+    again = Lake.create(copy)
+    trials = {1: TrialOffer()}
+    files = study_files(trials) | study_files(trials, workload=str(ADAM))
+    ingest(again, [unpacked(tmp_path / "logs", files)])
+    before = opened(again)
+    made = folders(again)
+    better = {1: TrialOffer(rows=["0,0.9", "15,0.2"])}
+    ingest(again, [unpacked(tmp_path / "more", study_files(better) | study_files(trials, workload=str(ADAM)))])
+    after = opened(again)
+    assert len(made) == 2
+    assert made.items() <= folders(again).items()
+    assert len(folders(again)) == 3
+    assert (steps(before, SGD), steps(before, ADAM)) == ([20], [20])
+    assert (steps(after, SGD), steps(after, ADAM)) == ([15], [20])
+
+
+def test_what_a_crash_has_left_is_removed(lake: Lake) -> None:
+    folder = lake.folder / "serving" / "workloads"
+    opened(lake)
+    lost = next(iter(folders(lake)))
+    lost.rename(lost.with_suffix(".unfinished"))
+    (folder / "another.unfinished").mkdir()
+    assert steps(opened(lake), SGD) == [20, 20]
+    assert {path.suffix for path in folders(lake)} == {""}
+
+
+def test_two_who_make_them_at_once_make_them_once(lake: Lake) -> None:
+    with ThreadPoolExecutor(2) as threads:
+        views = list(threads.map(lambda _: opened(lake), range(2)))
+    assert len(folders(lake)) == 2
+    assert [steps(view, SGD) for view in views] == [[20, 20]] * 2
+
+
+def test_an_open_release_stays_so_without_its_files(lake: Lake) -> None:
+    view = opened(lake)
+    shutil.rmtree(lake.folder / "serving")
+    assert steps(view, ADAM) == [20]
+
+
+def test_a_workload_is_mapped_when_it_is_first_asked_for_and_its_files_are_closed(lake: Lake) -> None:
+    view = opened(lake)
+    assert mapped(lake) == set()
+    steps(view, SGD)
+    assert len(mapped(lake)) == 1
+    assert not [link for link in Path("/proc/self/fd").iterdir() if "/serving/workloads/" in str(link.resolve())]
+    assert len(folders(lake)) == 2
+
+
+def test_only_so_many_workloads_are_mapped_at_once_and_those_in_use_stay(lake: Lake) -> None:
+    opened(lake)
+    first, second = sorted(path.name for path in folders(lake))
+    workloads = OpenWorkloads(lake.folder / "serving" / "workloads", lambda _: None, most=1)
+    kept = workloads.opened(first)
+    assert workloads.opened(first) is kept
+    workloads.opened(second)
+    assert len(workloads) == 1
+    assert kept.trials.trials.trial_id.tolist()[:2] == [1, 2]
+
+
+def test_the_files_of_each_study_are_those_of_the_release(lake: Lake) -> None:
+    view = opened(lake)
+    found = [file for facts in view.workloads.values() for file in view.measurement_files(facts)]
+    listed = [file for file in lake.files(lake.release()) if file.table == "measurements"]
+    assert sorted(found, key=lambda file: file.path) == listed
+    assert {file.batch_size for file in view.measurement_files(view.workload(SGD), 1)} == {16}
+
+
+@pytest.mark.parametrize("harm", [lambda path: path.write_bytes(b"junk" * 100), lambda path: path.unlink()])
+def test_a_harmed_file_says_what_to_delete(lake: Lake, harm: object) -> None:
+    assert callable(harm)
+    opened(lake)
+    for path in folders(lake):
+        harm(path / "frontiers.arrow")
+    with pytest.raises(LakeBroken, match="delete the lake's folder serving"):
+        steps(opened(lake), SGD)
+
+
+def test_a_missing_data_file_is_named_and_nothing_is_left_half_made(lake: Lake, tmp_path: Path) -> None:
+    (file,) = (f for f in lake.files(lake.release()) if f.table == "records" and f.optimizer == "adam")
+    shutil.move(lake.folder / file.path, tmp_path / "away")
+    with pytest.raises(LakeBroken, match=f"{file.path} is missing"):
+        opened(lake)
+    shutil.move(tmp_path / "away", lake.folder / file.path)
+    assert steps(opened(lake), ADAM) == [20]

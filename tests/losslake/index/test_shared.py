@@ -1,0 +1,133 @@
+"""What is made of a release is made by one machine, and fetched by the others from the store."""
+
+from __future__ import annotations
+
+import os
+import time
+from collections.abc import Iterator
+from pathlib import Path
+
+import duckdb
+import pytest
+
+from losslake.index import serving, shared, workloads
+from losslake.lake.lake import Lake
+from losslake.lake.store.store import DataFile
+from losslake.questions import scaling
+from losslake.questions.release_view import ReleaseView
+from losslake.questions.selection import Goal, Selection
+from losslake_ingest.run import ingest
+from losslake_schema.names import Workload
+from tests.ingest.offers import METRIC, TrialOffer, study_files, unpacked
+from tests.losslake.questions.views import ask
+from tests.servers.s3 import S3
+
+SGD, ADAM = (Workload("root", "mnist", "cnn", optimizer) for optimizer in ("sgd", "adam"))
+
+
+@pytest.fixture(scope="module")
+def offered(tmp_path_factory: pytest.TempPathFactory, s3: S3) -> Iterator[Lake]:
+    """A lake of two workloads in a bucket, opened by the machine that made it."""
+    folder = tmp_path_factory.mktemp("shared")
+    with pytest.MonkeyPatch.context() as changes:
+        s3.let_in(changes, folder / "cache")
+        lake = Lake.create(f"sqlite:///{folder}/catalog.db {s3.new_warehouse()}")
+        trials = {1: TrialOffer(), 2: TrialOffer(status="INCOMPLETE")}
+        files = study_files(trials) | study_files(trials, 16) | study_files(trials, workload=str(ADAM))
+        ingest(lake, [unpacked(folder / "logs", files)])
+        opened(lake)
+        yield lake
+
+
+@pytest.fixture
+def other(offered: Lake, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Lake:
+    """The same lake on another machine, which has nothing of it."""
+    monkeypatch.setenv("LOSSLAKE_CACHE", str(tmp_path))
+    return Lake.open(str(offered))
+
+
+@pytest.fixture
+def made(monkeypatch: pytest.MonkeyPatch) -> list[str]:
+    """What is made from now on, by name."""
+    found: list[str] = []
+    build, make = serving._build, workloads._Sources._make
+
+    def build_and_tell(path: Path, lake: Lake, files: list[DataFile]) -> None:
+        found.append("database")
+        build(path, lake, files)
+
+    def make_and_tell(sources: workloads._Sources, connection: duckdb.DuckDBPyConnection) -> None:
+        found.append("workload")
+        make(sources, connection)
+
+    monkeypatch.setattr(serving, "_build", build_and_tell)
+    monkeypatch.setattr(workloads._Sources, "_make", make_and_tell)
+    return found
+
+
+def opened(lake: Lake) -> ReleaseView:
+    return ReleaseView.open(lake, lake.release())
+
+
+def steps(view: ReleaseView, workload: Workload) -> list[object]:
+    found: list[object] = (
+        ask(scaling.QUESTION, view, Selection((workload,), METRIC), Goal(0.3)).table()["steps"].to_pylist()
+    )
+    return found
+
+
+def kept(lake: Lake) -> set[str]:
+    """The names of what lies on this machine, folders of workloads included."""
+    serving_folder = lake.folder / "serving"
+    return {path.name for path in [*serving_folder.glob("*"), *serving_folder.glob("*/*")] if path.name[0] != "."}
+
+
+def shared_path(lake: Lake, ending: str) -> str:
+    return next(file.path for file in lake.store.listed("serving") if file.path.endswith(ending))
+
+
+def test_another_machine_makes_nothing_and_answers_the_same(offered: Lake, other: Lake, made: list[str]) -> None:
+    view = opened(other)
+    assert steps(view, SGD) == steps(opened(offered), SGD) == [20, 20]
+    assert steps(view, ADAM) == [20]
+    assert made == []
+    assert kept(other) <= kept(offered)
+
+
+def test_the_files_of_a_workload_are_fetched_when_they_are_asked_for(other: Lake) -> None:
+    view = opened(other)
+    assert not list((other.folder / "serving" / "workloads").glob("*"))
+    steps(view, SGD)
+    assert len(list((other.folder / "serving" / "workloads").glob("*"))) == 1
+
+
+def test_what_is_harmed_in_the_store_is_made_anew_and_put_there_again(other: Lake, made: list[str]) -> None:
+    path = shared_path(other, ".duckdb.tar.zst")
+    data = bytearray(other.store.read(path))
+    data[len(data) // 2] ^= 1
+    other.store.put(path, bytes(data))
+    assert steps(opened(other), SGD) == [20, 20]
+    assert made == ["database"]
+    assert bytes(other.store.read(path)) != bytes(data)
+
+
+def test_what_is_gone_from_the_store_is_made_anew(other: Lake, made: list[str]) -> None:
+    for file in [*other.store.listed("serving/workloads")]:
+        other.store.delete([file.path])
+    assert steps(opened(other), ADAM) == [20]
+    assert made == ["workload", "workload"]
+    assert len(list(other.store.listed("serving/workloads"))) == 2
+
+
+def test_what_was_used_least_lately_goes_and_what_is_in_use_stays(other: Lake, monkeypatch: pytest.MonkeyPatch) -> None:
+    view = opened(other)
+    steps(view, SGD)
+    steps(view, ADAM)
+    (old, new) = sorted((other.folder / "serving" / "workloads").iterdir())
+    long_ago = time.time() - 2 * shared.SECONDS_SAFE
+    os.utime(old, (long_ago, long_ago))
+    monkeypatch.setattr(shared, "_SHARE_OF_CACHE", 0.0)
+    shared.forget_the_oldest(other)
+    assert (old.exists(), new.exists(), view.serving_file.exists()) == (False, True, True)
+    assert steps(opened(other), SGD) == [20, 20]
+    assert steps(opened(other), ADAM) == [20]

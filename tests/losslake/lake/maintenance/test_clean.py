@@ -1,0 +1,177 @@
+"""What nothing needs goes after its grace time; whatever a listed release needs stays."""
+
+from __future__ import annotations
+
+import os
+import shutil
+from datetime import timedelta
+from pathlib import Path
+
+import pytest
+
+from losslake.index.maintenance import alone, clean
+from losslake.index.serving import open_release
+from losslake.index.workloads import open_workloads, workloads_folder
+from losslake.lake.lake import Lake
+from losslake.lake.retention import to_unlist, unlist
+from losslake_schema.errors import LakeBroken, LossLakeError, UnknownRelease
+from losslake_schema.tables import TABLES
+from tests.losslake.lake.maintenance.lakes import (
+    content,
+    needed,
+    problems,
+    stored,
+    take_in,
+    take_in_killed,
+    terms,
+    unlisted_and_clean,
+)
+
+
+@pytest.fixture(scope="module")
+def place(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A folder with the files of the lake below, which can be put back only where they were."""
+    folder = tmp_path_factory.mktemp("maintained")
+    made = Lake.create(folder / "lake")
+    for value in (1.0, 2.0):
+        take_in(made, folder / f"logs{value}", value)
+    take_in_killed(made, folder / "killed", 4.0)
+    take_in(made, folder / "logs3.0", 3.0)
+    made.engine.dispose()
+    (folder / "lake").rename(folder / "as it was")
+    return folder
+
+
+@pytest.fixture
+def lake(place: Path) -> Lake:
+    """Three releases of a study, and what a killed ingest left behind."""
+    shutil.rmtree(place / "lake", ignore_errors=True)
+    shutil.copytree(place / "as it was", place / "lake")
+    return Lake.open(place / "lake")
+
+
+def test_what_a_killed_ingest_left_goes_and_every_release_stays(lake: Lake) -> None:
+    before = {release.number: content(lake, release) for release in lake.releases()}
+    cleaned = clean(lake, terms())
+    assert cleaned.branches == 1
+    assert cleaned.orphans.count > 5
+    assert cleaned.orphans.bytes > 0
+    assert stored(lake) == needed(lake)
+    assert not [ref for ref in lake.table("trials").metadata.refs if ref.startswith("ingest-")]
+    assert {release.number: content(lake, release) for release in lake.releases()} == before
+    assert problems(lake) == []
+
+
+def test_what_is_younger_than_the_grace_time_stays(lake: Lake) -> None:
+    before = stored(lake)
+    cleaned = clean(lake, terms(timedelta(hours=1)))
+    assert (cleaned.orphans.count, cleaned.snapshots, cleaned.branches) == (0, 0, 0)
+    assert stored(lake) == before
+
+
+def test_an_unlisted_release_loses_its_files_and_keeps_its_number(lake: Lake, tmp_path: Path) -> None:
+    cleaned = unlisted_and_clean(lake, 1)
+    assert cleaned.snapshots > 0
+    assert stored(lake) == needed(lake)
+    assert problems(lake) == []
+    assert [release.number for release in lake.releases()] == [3, 2]
+    assert [release.number for release in lake.releases(unlisted=True)] == [3, 2, 1]
+    with pytest.raises(UnknownRelease, match=r"release 1 was unlisted on \d{4}-\d\d-\d\d: use another"):
+        lake.release(1)
+    assert "release-1" not in lake.table("trials").metadata.refs
+    assert "release-2" in lake.table("trials").metadata.refs
+    take_in(lake, tmp_path / "more", 5.0, 16)
+    assert lake.release().number == 4
+    assert problems(lake) == []
+
+
+def test_the_files_of_an_unlisted_release_stay_for_the_grace_time(lake: Lake) -> None:
+    release = lake.release(1)
+    unlist(lake, [1])
+    clean(lake, terms(timedelta(hours=1)))
+    assert lake.files(release)
+    clean(lake, terms())
+    with pytest.raises(LakeBroken):
+        lake.files(release)
+    clean(lake, terms(timedelta(hours=1)))
+    assert problems(lake) == []
+
+
+def test_only_looking_tells_the_same_and_changes_nothing(lake: Lake) -> None:
+    unlist(lake, [1])
+    at = terms(only_look=True)
+    before = stored(lake)
+    told = clean(lake, at)
+    assert stored(lake) == before
+    done = clean(lake, terms())
+    assert (told.snapshots, told.branches) == (done.snapshots, done.branches)
+    assert told.orphans.count == done.orphans.count
+
+
+def test_the_newest_release_is_never_unlisted(lake: Lake) -> None:
+    with pytest.raises(LossLakeError, match="release 3 is the newest, which stays"):
+        to_unlist(lake, None, [3])
+    unlist(lake, [1, 2, 3])
+    assert [release.number for release in lake.releases()] == [3]
+
+
+def test_keeping_some_unlists_the_others(lake: Lake) -> None:
+    assert to_unlist(lake, 1, []) == [1, 2]
+    assert to_unlist(lake, 2, [2]) == [1, 2]
+    assert to_unlist(lake, 5, []) == []
+    with pytest.raises(UnknownRelease, match="there is no release 9"):
+        to_unlist(lake, None, [9])
+
+
+def test_nothing_is_deleted_when_a_listed_release_has_no_file_list(lake: Lake) -> None:
+    lake.store.delete([lake.release(2).manifest])
+    before = stored(lake)
+    with pytest.raises(LakeBroken, match=r"the file list .* is missing"):
+        clean(lake, terms())
+    assert {path for path in before if "/data/" in path} <= stored(lake)
+
+
+def test_the_tags_and_branches_of_others_keep_their_data(lake: Lake) -> None:
+    table = lake.table("measurements")
+    snapshot = lake.release(1).snapshot_of("measurements")
+    assert snapshot is not None
+    table.manage_snapshots().create_tag(snapshot, "paper").commit()
+    unlisted_and_clean(lake, 1, 2)
+    assert lake.table("measurements").scan(snapshot_id=snapshot).to_arrow().num_rows == 3
+
+
+def test_only_one_process_maintains_a_lake(lake: Lake) -> None:
+    with alone(lake), pytest.raises(LossLakeError, match="is being maintained already"), alone(lake):
+        pass
+    with alone(lake):
+        pass
+
+
+def test_serving_files_stay_with_their_release_and_in_their_version(lake: Lake) -> None:
+    for number in (1, 3):
+        release = lake.release(number)
+        with open_release(lake, release) as connection:
+            open_workloads(lake, release, connection)
+    serving = lake.folder / "serving"
+    (serving / "release-000003-0123456789ab-abcdef-v0.duckdb").touch()
+    shared = {path.name for path in workloads_folder(lake).iterdir()}
+    names = {path.name for path in serving.iterdir()}
+    os.utime(workloads_folder(lake), (0, 0))
+    assert clean(lake, terms(timedelta(hours=1))).serving_files.count == 0
+    assert clean(lake, terms()).serving_files.count == 1
+    cleaned = unlisted_and_clean(lake, 1)
+    assert cleaned.serving_files.count == 3
+    left = {path.name for path in serving.iterdir()}
+    assert {name for name in names - left if not name.startswith(("release-000001", "release-000003-0"))} == set()
+    assert len(shared) == 2
+    assert len(list(workloads_folder(lake).iterdir())) == 1
+    with open_release(lake, lake.release()) as connection:
+        assert connection.execute("SELECT count(*) FROM measurements").fetchone() == (3,)
+
+
+def test_a_lake_without_a_release_is_left_alone(tmp_path: Path) -> None:
+    lake = Lake.create(tmp_path / "lake")
+    clean(lake, terms())
+    take_in(lake, tmp_path / "logs", 1.0)
+    assert problems(lake) == []
+    assert {name for name in TABLES if lake.table(name).metadata.snapshots} == set(TABLES)

@@ -1,0 +1,139 @@
+"""Whatever happens to a lake, in whatever order: listed releases stay whole, and what nothing needs goes."""
+
+from __future__ import annotations
+
+import os
+import random
+import signal
+from collections.abc import Callable
+from datetime import timedelta
+from pathlib import Path
+
+import pytest
+
+from losslake.index.maintenance import clean
+from losslake.lake.catalog import PatientCatalog
+from losslake.lake.lake import Lake
+from losslake.lake.retention import to_unlist, unlist
+from losslake.lake.store.folder import FolderStore
+from losslake_ingest import compaction
+from losslake_ingest.compaction import compact
+from tests.forked import Forked
+from tests.losslake.lake.maintenance.lakes import (
+    content,
+    needed,
+    problems,
+    stored,
+    take_in,
+    take_in_killed,
+    terms,
+)
+
+GRACE = timedelta(seconds=5)
+Contents = dict[int, list[tuple[object, ...]]]
+
+
+def contents(lake: Lake) -> Contents:
+    return {release.number: content(lake, release) for release in lake.releases()}
+
+
+@pytest.mark.parametrize("seed", [1, *(pytest.param(seed, marks=pytest.mark.fuzz) for seed in range(2, 30))])
+def test_any_history_leaves_listed_releases_as_they_were(
+    tmp_path: Path, seed: int, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    chance = random.Random(seed)
+    monkeypatch.setattr(compaction, "_pays", lambda _: chance.random() < 0.5)
+    lake = Lake.create(tmp_path / "lake")
+    take_in(lake, tmp_path / "first", 1.0)
+    known = contents(lake)
+    for step in range(10):
+        what = chance.choice(("take in", "take in", "killed", "unlist", "compact", "maintain", "maintain"))
+        value, batch_size = chance.uniform(1, 2), chance.choice((8, 16))
+        if what == "take in":
+            take_in(lake, tmp_path / f"logs{step}", value, batch_size)
+        elif what == "killed":
+            take_in_killed(lake, tmp_path / f"killed{step}", value, batch_size)
+        elif what == "unlist":
+            unlist(lake, to_unlist(lake, chance.randint(1, 3), []))
+        elif what == "compact":
+            compact(lake)
+        else:
+            clean(lake, terms())
+            assert stored(lake) == needed(lake)
+        now = contents(lake)
+        assert {number: said for number, said in now.items() if number in known} == {
+            number: said for number, said in known.items() if number in now
+        }
+        assert max(known) in now
+        known = now
+    clean(lake, terms())
+    assert stored(lake) == needed(lake)
+    assert problems(lake) == []
+
+
+def maintained(folder: Path, steps: int | None = None) -> None:
+    """Everything that maintenance does; killed before so many changes of the files or the catalog, if that is given."""
+    left = steps
+
+    def counted(method: Callable[..., object]) -> Callable[..., object]:
+        def counting(*arguments: object, **named: object) -> object:
+            nonlocal left
+            left = left - 1 if left is not None else None
+            if left == 0:
+                os.kill(os.getpid(), signal.SIGKILL)
+            return method(*arguments, **named)
+
+        return counting
+
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(compaction, "_pays", bool)
+        for place, name in ((FolderStore, "put"), (PatientCatalog, "commit_table"), (Path, "unlink")):
+            patch.setattr(place, name, counted(getattr(place, name)))
+        lake = Lake.open(folder)
+        compact(lake)
+        unlist(lake, to_unlist(lake, 2, []))
+        clean(lake, terms())
+
+
+@pytest.mark.parametrize("kills", [pytest.param(6, marks=pytest.mark.slow), pytest.param(60, marks=pytest.mark.fuzz)])
+def test_killed_at_any_moment_it_leaves_every_listed_release_whole(tmp_path: Path, kills: int) -> None:
+    lake = Lake.create(tmp_path / "lake")
+    chance = random.Random(3)
+    ends = []
+    for attempt in range(kills):
+        take_in(lake, tmp_path / f"logs{attempt}", attempt + 1.0)
+        before = contents(lake)
+        process = Forked(maintained, lake.folder, chance.randint(1, 60))
+        ends.append(process.wait())
+        assert problems(lake) == []
+        assert {number: said for number, said in contents(lake).items() if number in before}.items() <= before.items()
+    assert ends.count(-signal.SIGKILL) >= kills // 2
+    assert set(ends) <= {-signal.SIGKILL, 0}
+    maintained(lake.folder)
+    assert stored(lake) == needed(lake)
+    assert problems(lake) == []
+
+
+def ingest_some(folder: Path, logs: Path, count: int) -> None:
+    for number in range(count):
+        take_in(Lake.open(folder), logs / str(number), number + 2.0, 64)
+
+
+@pytest.mark.slow
+def test_beside_an_ingest_nothing_is_lost(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(compaction, "_pays", bool)
+    lake = Lake.create(tmp_path / "lake")
+    take_in(lake, tmp_path / "first", 1.0)
+    process = Forked(ingest_some, lake.folder, tmp_path / "logs", 4)
+    rounds = 0
+    while process.is_running():
+        clean(lake, terms(GRACE))
+        compact(lake)
+        rounds += 1
+    assert process.wait() == 0
+    assert rounds > 1
+    assert {release.notes for release in lake.releases()} == {"", "compacted"}
+    assert sum(release.notes == "" for release in lake.releases()) == 1 + 4
+    assert problems(lake) == []
+    clean(lake, terms())
+    assert stored(lake) == needed(lake)

@@ -1,0 +1,231 @@
+"""Comparing workloads at equal tuning budget, over any rows, is what drawing every subset of trials finds."""
+
+from __future__ import annotations
+
+import math
+from itertools import combinations
+from typing import Any
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from losslake.questions import compare
+from losslake.questions.errors import BadParameter
+from losslake.questions.selection import Goal, Selection
+from losslake_schema.names import Workload
+from tests import oracle
+from tests.losslake.questions.views import METRIC, OTHER, WORKLOAD, ask, view_of
+from tests.oracle import Row
+
+GOAL = Goal(0.3)
+BOTH = Selection((WORKLOAD, OTHER), METRIC)
+OURS, THEIRS = str(WORKLOAD), str(OTHER)
+
+
+def reaching(batch_size: int, *steps: int | None) -> list[Row]:
+    """Trials that reach the target at these steps, None for never; each is evaluated one step before, too."""
+    found = []
+    for trial_id, step in enumerate(steps):
+        last = 50 if step is None else step
+        values = (0.9, 0.9 if step is None else 0.1)
+        found += [
+            Row(batch_size, trial_id, "COMPLETE", at, value) for at, value in zip((last - 1, last), values, strict=True)
+        ]
+    return found
+
+
+def answer(ours: list[Row], theirs: list[Row], **options: Any) -> tuple[list[dict[str, Any]], dict[str, Any]]:
+    found = ask(compare.QUESTION, view_of(ours, of_other=theirs), BOTH, GOAL, **options)
+    return found.table().to_pylist(), dict(found.facts)
+
+
+def draws(steps: list[float], budget: int) -> list[float]:
+    return [min(drawn) for drawn in combinations(steps, budget)]
+
+
+@st.composite
+def any_rows(draw: st.DrawFn) -> list[Row]:
+    rows = []
+    for batch_size in draw(st.sets(st.sampled_from([1, 8, 64]), min_size=1)):
+        for trial_id in draw(st.sets(st.integers(0, 5), min_size=1, max_size=4)):
+            status = draw(st.sampled_from(["COMPLETE", "COMPLETE", "INFEASIBLE"]))
+            values = st.sampled_from([0.1, 0.3, 0.9, math.nan])
+            curve = draw(st.dictionaries(st.integers(0, 4), values, min_size=1, max_size=3))
+            rows += [Row(batch_size, trial_id, status, step, curve[step]) for step in sorted(curve)]
+    return rows
+
+
+@settings(max_examples=15)
+@given(any_rows(), any_rows(), st.sampled_from([None, 1, 2]))
+def test_medians_ratios_and_chances_are_those_of_all_draws(
+    ours: list[Row], theirs: list[Row], asked: int | None
+) -> None:
+    rows, facts = answer(ours, theirs, budget=asked)
+    steps: list[dict[int, list[float]]] = []
+    for rows_of_one in (ours, theirs):
+        by_size: dict[int, list[float]] = {}
+        for row in oracle.steps_to_target_rows(rows_of_one, oracle.Goal(0.3)):
+            by_size.setdefault(row["batch_size"], []).append(math.inf if row["steps"] is None else row["steps"])
+        steps.append(by_size)
+    expected: list[tuple[int, str]] = []
+    for size in sorted(steps[0].keys() & steps[1].keys()):
+        shared = min(len(own[size]) for own in steps)
+        if asked is None or asked <= shared:
+            expected += [(size, OURS), (size, THEIRS)]
+    assert [(row["batch_size"], row["workload"]) for row in rows] == expected
+    assert facts["n_used"] == len(rows)
+    for base, row in zip(rows[::2], rows[1::2], strict=True):
+        size, budget = row["batch_size"], row["budget"]
+        baseline, own = (draws(each[size], budget) for each in steps)
+        pairs = [(a, b) for a in own for b in baseline]
+        assert row["beats_baseline"] == pytest.approx(
+            sum((a < b) + (a == b < math.inf) / 2 for a, b in pairs) / len(pairs)
+        )
+        assert row["neither_reaches"] == pytest.approx(sum(a == b == math.inf for a, b in pairs) / len(pairs))
+        medians = [sorted(each)[(len(each) - 1) // 2] for each in (baseline, own)]
+        assert [row_["median_steps"] for row_ in (base, row)] == [None if m == math.inf else m for m in medians]
+        has_ratio = all(math.isfinite(m) for m in medians) and medians[0] > 0
+        assert row["steps_ratio"] == (pytest.approx(medians[1] / medians[0]) if has_ratio else None)
+        assert base["beats_baseline"] is base["neither_reaches"] is None
+
+
+def test_a_search_with_more_trials_has_no_better_chances_for_it() -> None:
+    """Of eight trials the best takes 10 steps; of any two of them most often not."""
+    rows, facts = answer(reaching(8, 40, 20), reaching(8, 10, 30, 31, 32, 33, 34, 35, 36))
+    ours, theirs = rows
+    assert (theirs["n_trials"], theirs["budget"], theirs["steps"], theirs["median_steps"]) == (8, 2, 10, 31)
+    assert (ours["rank"], theirs["rank"]) == (1, 2)
+    assert theirs["steps_ratio"] == 31 / 20
+    assert theirs["beats_baseline"] == pytest.approx(7 / 28)
+    assert facts["warnings"] == []
+
+
+def test_the_baseline_is_the_first_workload_unless_another_is_named() -> None:
+    given = reaching(8, 10, 20), reaching(8, 20, 40)
+    rows, facts = answer(*given)
+    assert (facts["baseline"], [row["steps_ratio"] for row in rows]) == (OURS, [1.0, 2.0])
+    rows, facts = answer(*given, baseline=OTHER)
+    assert (facts["baseline"], [row["steps_ratio"] for row in rows]) == (THEIRS, [0.5, 1.0])
+
+
+def test_a_geometric_mean_says_of_how_many_batch_sizes_it_is_and_which_are_left_out() -> None:
+    ours = reaching(1, 10) + reaching(8, 10) + reaching(64, 10)
+    theirs = reaching(1, 20) + reaching(8, 80) + reaching(64, None)
+    _, facts = answer(ours, theirs)
+    (mean,) = facts["geometric_means"]
+    assert mean.pop("steps_ratio") == pytest.approx(4.0)
+    assert mean == {"workload": THEIRS, "n_batch_sizes": 2, "left_out_batch_sizes": [64]}
+
+
+def test_an_order_that_flips_with_the_batch_size_is_named() -> None:
+    ours = reaching(1, *[10] * 4) + reaching(64, *[40] * 4)
+    theirs = reaching(1, *[20] * 4) + reaching(64, *[30] * 4)
+    _, facts = answer(ours, theirs)
+    assert facts["flips"] == [
+        {"first": OURS, "second": THEIRS, "first_leads_at": [1], "second_leads_at": [64], "is_clear": True}
+    ]
+    assert answer(ours, reaching(1, 20))[1]["flips"] == []
+
+
+def test_batch_sizes_that_only_one_has_or_with_too_few_trials_are_left_out_in_words() -> None:
+    ours = reaching(1, 10) + reaching(8, 10, 11) + [Row(64, 1, "INFEASIBLE", 1, 0.1)]
+    theirs = reaching(8, 10, 12) + reaching(64, 10)
+    rows, facts = answer(ours, theirs)
+    assert {row["batch_size"] for row in rows} == {8}
+    assert facts["left_out"] == [
+        f"{OURS} at batch size 64: it has no admitted trials",
+        f"batch size 1: only {OURS} has trials there",
+        f"batch size 64: only {THEIRS} has trials there",
+    ]
+    rows, facts = answer(reaching(8, 10, 11), reaching(8, 10, 12), budget=3)
+    assert rows == []
+    assert facts["left_out"] == ["batch size 8: a budget of 3 trials is more than the 2 that all have there"]
+
+
+def test_a_budget_of_all_trials_is_warned_of() -> None:
+    _, facts = answer(reaching(8, 10, 20), reaching(8, 30, 40))
+    assert [text for text in facts["warnings"] if "the budget is all trials" in text]
+
+
+def test_a_difference_within_the_distance_of_evaluations_is_not_resolved() -> None:
+    _, facts = answer(reaching(8, 10, 10, 10), reaching(8, 11))
+    (warning,) = facts["warnings"]
+    assert warning.endswith("at batch size 8: their order there is not resolved")
+
+
+def test_a_workload_that_was_stopped_sooner_is_not_said_to_be_slower() -> None:
+    stopped = [Row(8, 1, "COMPLETE", 5, 0.9)]
+    _, facts = answer(reaching(8, 30, 31, 32), stopped)
+    (warning,) = facts["warnings"]
+    assert warning == (
+        f"{THEIRS} did not reach the target at batch size 8, but its trials end at step 5 and another's needed 31: it "
+        "may only have been stopped sooner"
+    )
+
+
+def test_one_workload_alone_is_not_compared_and_a_warning_says_so() -> None:
+    found = ask(compare.QUESTION, view_of(reaching(8, 10, 20)), Selection((WORKLOAD,), METRIC), GOAL)
+    assert [row["median_steps"] for row in found.table().to_pylist()] == [10]
+    assert f"there is nothing to compare {OURS} with: name two workloads or more" in found.facts["warnings"]
+
+
+def test_too_many_workloads_and_a_baseline_that_is_none_of_them_are_refused() -> None:
+    view = view_of(reaching(8, 10))
+    many = tuple(Workload("a", "b", "c", str(number)) for number in range(compare.MOST_COMPARED + 1))
+    for workloads, baseline, why in (
+        (many, None, f"give at most {compare.MOST_COMPARED} workloads"),
+        ((WORKLOAD, OTHER), Workload("a", "b", "c", "d"), "baseline a/b/c/d is none of"),
+    ):
+        with pytest.raises(BadParameter, match=why):
+            ask(compare.QUESTION, view, Selection(workloads, METRIC), GOAL, baseline=baseline)
+
+
+def told(ours: list[Row], theirs: list[Row], **options: Any) -> tuple[list[str | None], dict[str, Any]]:
+    """What is told of the other workload by batch size, and what is concluded."""
+    rows, facts = answer(ours, theirs, **options)
+    (found,) = facts["conclusions"]
+    return [row["difference"] for row in rows if row["workload"] == THEIRS], found
+
+
+def test_a_difference_is_told_where_the_range_of_the_ratio_leaves_out_1() -> None:
+    ours = reaching(1, *range(40, 50)) + reaching(8, *range(40, 50)) + reaching(64, *range(40, 50))
+    theirs = reaching(1, *range(20, 30)) + reaching(8, *range(38, 58, 2)) + reaching(64, *range(90, 100))
+    verdicts, found = told(ours, theirs)
+    assert verdicts == ["fewer", "not told", "more"]
+    assert (found["fewer_at"], found["not_told_at"], found["more_at"], found["largest_at"]) == ([1], [8], [64], 64)
+    assert found["in_words"].startswith(f"adam takes fewer steps to {METRIC} < 0.3 than sgd at batch size 1 (0.5 times")
+    rows, _ = answer(ours, theirs)
+    assert [(row["steps_ratio_lower"] or 0) > 1 for row in rows if row["workload"] == THEIRS] == [False, False, True]
+    assert all(row["difference"] is row["steps_ratio_lower"] is None for row in rows if row["workload"] == OURS)
+
+
+def test_a_difference_within_the_distance_of_evaluations_is_not_told() -> None:
+    assert told(reaching(8, *[10] * 9), reaching(8, *[11] * 9))[0] == ["not told"]
+
+
+def test_who_alone_reaches_the_target_has_fewer_steps_unless_the_other_was_stopped_sooner() -> None:
+    never = [Row(8, trial_id, "COMPLETE", 400, 0.9) for trial_id in range(5)]
+    verdicts, found = told(reaching(8, *range(30, 35)), never)
+    assert (verdicts, found["only_baseline_reaches_at"]) == (["more"], [8])
+    stopped = [Row(8, trial_id, "COMPLETE", 5, 0.9) for trial_id in range(5)]
+    verdicts, found = told(reaching(8, *range(30, 35)), stopped)
+    assert (verdicts, found["only_baseline_reaches_at"]) == (["not told"], [8])
+    assert "adam may only have been stopped sooner at 8" in found["in_words"]
+
+
+def test_two_trials_are_too_few_to_tell_and_a_target_that_neither_reaches_is_said() -> None:
+    assert told(reaching(8, 10, 11), reaching(8, 40, 50, 60))[0] == ["too few trials"]
+    assert told(reaching(8, 10, 11, 12), reaching(8, 40, 50, 60), budget=1)[0] == ["too few trials"]
+    verdicts, found = told(reaching(8, None, None), reaching(8, None))
+    assert (verdicts, found["neither_reaches_at"]) == (["neither reaches"], [8])
+
+
+def test_workloads_without_a_batch_size_in_common_have_nothing_concluded_but_that() -> None:
+    _, found = told(reaching(1, 10), reaching(8, 10))
+    assert found["in_words"] == "There is no batch size at which both adam and sgd have trials to compare."
+
+
+def test_a_goal_that_is_higher_has_the_other_sign_in_words() -> None:
+    assert Goal(0.9, "inclusive").in_words("val/accuracy", "maximize") == "val/accuracy \u2265 0.9"
+    assert Goal(0.9).in_words("val/accuracy", "maximize") == "val/accuracy > 0.9"

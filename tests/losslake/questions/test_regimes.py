@@ -1,0 +1,142 @@
+"""The regimes of measured workloads: which batch size is in which, and how sure that is."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping
+from typing import Any
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from pydantic import ValidationError
+
+from losslake.questions import regimes
+from losslake.questions.selection import Goal, Selection
+from tests.losslake.questions.views import METRIC, WORKLOAD, ask, view_of
+from tests.oracle import Row
+
+SELECTION = Selection((WORKLOAD,), METRIC)
+
+
+def rows_of(steps: Mapping[int, int | None], before: int = 1, n_trials: int = 2) -> list[Row]:
+    """By batch size, trials of which one reaches 0.3 at that step (None: never, in 500), evaluated so long before."""
+    found = []
+    for size, step in steps.items():
+        last = 500 if step is None else step
+        for trial in range(1, n_trials + 1):
+            best = 0.9 if step is None or trial > 1 else 0.1
+            found += [Row(size, trial, "COMPLETE", last - before, 0.9), Row(size, trial, "COMPLETE", last, best)]
+    return found
+
+
+def answer(rows: list[Row], **tolerances: float) -> tuple[list[dict[str, Any]], dict[str, Any]]:
+    found = ask(regimes.QUESTION, view_of(rows), SELECTION, Goal(0.3), **tolerances)
+    return found.table().to_pylist(), dict(found.facts)
+
+
+THREE_REGIMES = {1: 1600, 2: 800, 4: 400, 8: 250, 16: 180, 32: 160, 64: 158}
+
+
+def test_each_batch_size_is_in_one_of_three_regimes() -> None:
+    rows, facts = answer(rows_of(THREE_REGIMES))
+    assert [row["regime"] for row in rows] == [
+        *[regimes.PERFECT] * 3,
+        *[regimes.DIMINISHING] * 2,
+        *[regimes.MAXIMAL] * 2,
+    ]
+    assert [row["steps"] for row in rows] == list(THREE_REGIMES.values())
+    assert [row["slope"] for row in rows][:2] == pytest.approx([1.0, 1.0])
+    assert rows[-1]["slope"] is None
+    assert [row["efficiency"] for row in rows][:4] == pytest.approx([1, 1, 1, 0.8])
+    assert facts["n_used"] == 7
+    assert facts["warnings"] == []
+    as_defined = [point for point in facts["break_points"] if point["variant"] == "as defined"]
+    place = {"workload": str(WORKLOAD), "variant": "as defined", "censoring": None}
+    assert as_defined == [
+        place | {"break_point": "perfect_scaling_end", "batch_size": 4, "lower": 4, "upper": 8},
+        place | {"break_point": "max_useful_batch_size", "batch_size": 32, "lower": 16, "upper": 32},
+    ]
+
+
+def test_tolerances_move_the_ends() -> None:
+    rows, facts = answer(rows_of(THREE_REGIMES), perfect_scaling_tau=0.5, max_useful_tau=0.15)
+    assert [row["regime"] for row in rows] == [regimes.PERFECT] * 4 + [regimes.MAXIMAL] * 3
+    assert (facts["perfect_scaling_tau"], facts["max_useful_tau"], facts["undertuned_tau"]) == (0.5, 0.15, 0.05)
+    with pytest.raises(ValidationError, match="max_useful_tau"):
+        answer([], max_useful_tau=math.nan)
+
+
+def test_ends_beyond_the_batch_sizes_are_said_to_be_open() -> None:
+    rows, facts = answer(rows_of({1: 1600, 2: 800, 4: 400}))
+    assert {row["regime"] for row in rows} == {regimes.PERFECT}
+    assert [text.partition(": ")[2][:20] for text in facts["warnings"]] == [
+        "perfect scaling goes",
+        "the largest batch si",
+    ]
+    rows, facts = answer(rows_of({1: 100, 2: 100, 4: 99}))
+    assert [row["regime"] for row in rows] == [regimes.MAXIMAL] * 3
+    assert "at or below the smallest" in facts["warnings"][0]
+
+
+def test_one_batch_size_is_in_no_regime() -> None:
+    rows, facts = answer(rows_of({1: None, 2: 100, 4: None}))
+    assert [row["regime"] for row in rows] == [None] * 3
+    assert facts["warnings"] == [
+        f"{WORKLOAD}: only batch size 2 reached the target: there is nothing to compare it with"
+    ]
+    assert {point["lower"] for point in facts["break_points"]} == {None}
+
+
+def test_steps_of_just_the_tolerance_more_are_not_undertuned() -> None:
+    rows, _ = answer(rows_of({1: 100, 2: 105, 4: 106}))
+    assert [row["is_undertuned"] for row in rows] == [False, False, True]
+
+
+def test_a_never_reached_batch_size_keeps_its_row_and_is_named() -> None:
+    rows, facts = answer(rows_of(THREE_REGIMES | {16: None}))
+    missed = rows[4]
+    assert missed == missed | {"regime": None, "steps": None, "examples": None, "censored_at": 500, "n_reached": 0}
+    assert facts["left_out"] == [f"{WORKLOAD}: no trial of 2 reached the target at batch size 16 within 500 steps"]
+
+
+def test_a_workload_that_never_reaches_the_target_has_no_break_points() -> None:
+    rows, facts = answer(rows_of({1: None, 2: None}))
+    assert [row["regime"] for row in rows] == [None, None]
+    assert {point["batch_size"] for point in facts["break_points"]} == {None}
+    assert facts["warnings"] == [f"{WORKLOAD}: no batch size reached the target"]
+
+
+def test_a_target_that_is_reached_at_once_is_said_to_be_too_easy() -> None:
+    _, facts = answer(rows_of({1: 0, 2: 0}))
+    assert facts["left_out"] == [f"{WORKLOAD}: the target is reached at step 0 at batch size 1, 2: give a harder one"]
+    assert facts["warnings"] == [f"{WORKLOAD}: no batch size reached the target after step 0"]
+
+
+def test_what_makes_steps_doubtful_is_warned_of() -> None:
+    coarse = rows_of(THREE_REGIMES | {64: 200}, before=100)
+    more = rows_of({2: 800}, n_trials=5)[2:]
+    _, facts = answer([*coarse, *[row for row in more if row.trial_id > 2]])
+    said = " ".join(facts["warnings"])
+    assert "2 to 5 trials" in said
+    assert "far apart at batch size 1, 2, 4, 8, 16, 32, 64, where the crossing may lie up to 62% below" in said
+    assert "batch size 64 needs more steps than a smaller one" in said
+
+
+def test_a_target_reached_at_once_has_no_logarithm_and_is_left_out() -> None:
+    first = [Row(32, 1, "COMPLETE", 0, 0.1)]
+    rows, facts = answer([*rows_of({1: 1600, 2: 800, 4: 400}), *first])
+    assert rows[-1]["steps"] == 0
+    assert rows[-1]["regime"] is None
+    assert "batch size 32" in facts["left_out"][0]
+
+
+@given(st.dictionaries(st.sampled_from([0, 1, 2, 8, 64]), st.none() | st.integers(1, 400), min_size=1))
+@settings(max_examples=12, deadline=None)
+def test_whatever_the_steps_a_row_says_nothing_that_is_not_finite(steps: dict[int, int | None]) -> None:
+    rows, facts = answer(rows_of(steps))
+    assert [row["batch_size"] for row in rows] == sorted(steps)
+    for row in rows:
+        assert all(math.isfinite(value) for value in row.values() if isinstance(value, float))
+        assert row["regime"] is None or row["steps"] is not None
+    assert len(facts["break_points"]) == 5

@@ -1,0 +1,168 @@
+"""A new release is answered from without a restart; old ones stay; threads share them."""
+
+from __future__ import annotations
+
+import threading
+import time
+from concurrent.futures import ThreadPoolExecutor
+from pathlib import Path
+
+import pytest
+from fastapi.testclient import TestClient
+
+from losslake.lake.lake import Lake
+from losslake.lake.retention import unlist
+from losslake.questions import scaling
+from losslake.questions.errors import UnknownName
+from losslake.questions.releases import Releases
+from losslake.questions.selection import Goal, Selection
+from losslake_ingest.reading import Request
+from losslake_ingest.run import ingest
+from losslake_schema.names import Workload
+from losslake_service.app import create_app
+from tests.archives import write_workload
+from tests.losslake.questions.views import ask
+from tests.made_up_lake import ERROR
+from tests.oracle import Row
+
+SMALL = Workload("small", "mnist", "cnn", "sgd")
+
+
+@pytest.fixture
+def growing(tmp_path: Path, small_archive: Path) -> Lake:
+    lake = Lake.create(tmp_path / "lake")
+    ingest(lake, [small_archive])
+    return lake
+
+
+def publish_a_better_trial(lake: Lake, folder: Path, name: str = "next", steps: int = 5) -> None:
+    rows = [Row(8, 1, "COMPLETE", 0, 0.9), Row(8, 1, "COMPLETE", steps, 0.2)]
+    ingest(lake, [write_workload(folder / name, "mnist/cnn/sgd", {ERROR: rows})], Request(collection="small"))
+
+
+def wait_for(releases: Releases, number: int) -> None:
+    """Ask until the newest release has this number, as it is answered from when it is open and not before."""
+    end = time.monotonic() + 30
+    while releases.view().number != number:
+        assert time.monotonic() < end
+        time.sleep(0.01)
+
+
+def test_an_unlisted_release_is_answered_from_no_more(growing: Lake, tmp_path: Path) -> None:
+    app = create_app(growing)
+    client = TestClient(app)
+    url = f"/v1/scaling?workload={SMALL}&metric={ERROR}&target=0.3&release=1"
+    publish_a_better_trial(growing, tmp_path)
+    app.state.releases.look()
+    assert client.get(url).status_code == 200
+    unlist(growing, [1])
+    app.state.releases.look()
+    assert client.get(url.replace("0.3", "0.25")).status_code == 404
+    assert [row["release"] for row in client.get("/v1/releases").json()["rows"]] == [2]
+
+
+def test_a_new_release_is_answered_from_without_a_restart_and_the_old_one_stays(growing: Lake, tmp_path: Path) -> None:
+    app = create_app(growing)
+    client = TestClient(app)
+    url = f"/v1/scaling?workload={SMALL}&metric={ERROR}&target=0.3"
+    before = client.get(url).json()
+    assert (before["release"], before["rows"][0]["steps"]) == (1, 10)
+    publish_a_better_trial(growing, tmp_path)
+    app.state.releases.look()
+    after = client.get(url).json()
+    assert (after["release"], after["rows"][0]["steps"]) == (2, 5)
+    assert client.get(f"{url}&release=1").json() == before
+    assert client.get(f"{url}&release=2").json() == after
+
+
+def test_asking_for_the_newest_never_looks_into_the_catalog(growing: Lake, tmp_path: Path) -> None:
+    releases = Releases(growing)
+    assert releases.recall() is None
+    assert releases.view().number == 1
+    publish_a_better_trial(growing, tmp_path)
+    assert releases.view().number == 1
+    assert releases.recall(2) is None
+    assert releases.view(2).number == 2
+    assert releases.recall(2) is releases.view(2)
+    assert releases.look().number == releases.view().number == 2
+
+
+def fewest_steps(releases: Releases) -> list[object]:
+    found: list[object] = (
+        ask(scaling.QUESTION, releases.view(), Selection((SMALL,), ERROR), Goal(0.3)).table()["steps"].to_pylist()
+    )
+    return found
+
+
+def test_a_release_that_can_t_be_opened_is_told_once_while_the_one_before_answers(
+    growing: Lake, tmp_path: Path, caplog: pytest.LogCaptureFixture
+) -> None:
+    releases = Releases(growing, seconds_between_looks=0.02)
+    releases.start()
+    serving = growing.folder / "serving"
+    try:
+        assert fewest_steps(releases) == [10]
+        serving.rename(tmp_path / "away")
+        serving.write_text("in the way")
+        publish_a_better_trial(growing, tmp_path)
+        time.sleep(0.3)
+        assert fewest_steps(releases) == [10]
+        serving.unlink()
+        wait_for(releases, 2)
+    finally:
+        releases.stop()
+    assert len([line for line in caplog.messages if "can't look" in line]) == 1
+
+
+def test_a_release_is_opened_once_however_many_ask(growing: Lake) -> None:
+    releases = Releases(growing)
+    with ThreadPoolExecutor(8) as pool:
+        views = list(pool.map(releases.view, [1] * 32))
+    assert len(set(map(id, views))) == 1
+
+
+def test_only_the_last_used_releases_stay_open(growing: Lake, tmp_path: Path) -> None:
+    publish_a_better_trial(growing, tmp_path)
+    publish_a_better_trial(growing, tmp_path, "third", 3)
+    releases = Releases(growing, most_open=2)
+    first, second = releases.view(1), releases.view(2)
+    assert releases.view(1) is first
+    releases.view(3)
+    assert releases.view(1) is first
+    assert releases.view(2) is not second
+    assert ask(scaling.QUESTION, second, Selection((SMALL,), ERROR), Goal(0.3)).table()["steps"].to_pylist() == [5]
+
+
+def test_an_unknown_release_has_the_nearest_as_near_matches(growing: Lake) -> None:
+    with pytest.raises(UnknownName) as caught:
+        Releases(growing).view(12)
+    assert caught.value.near_matches == ("1",)
+
+
+def test_threads_get_whole_answers_while_releases_appear(growing: Lake, tmp_path: Path) -> None:
+    releases = Releases(growing, seconds_between_looks=0.01)
+    releases.start()
+    selection = Selection((SMALL,), ERROR)
+    expected = {1: 10, 2: 5, 3: 3}
+    done = threading.Event()
+
+    def ask_on() -> set[int]:
+        seen = set()
+        while not done.is_set():
+            answer = ask(scaling.QUESTION, releases.view(), selection, Goal(0.3))
+            release = answer.facts["release"]
+            assert answer.table()["steps"].to_pylist() == [expected[release]]
+            seen.add(release)
+        return seen
+
+    with ThreadPoolExecutor(4) as pool:
+        asking = [pool.submit(ask_on) for _ in range(4)]
+        try:
+            publish_a_better_trial(growing, tmp_path)
+            publish_a_better_trial(growing, tmp_path, "third", 3)
+            wait_for(releases, 3)
+        finally:
+            done.set()
+            releases.stop()
+        seen = set.union(*(future.result() for future in asking))
+    assert seen <= {1, 2, 3}

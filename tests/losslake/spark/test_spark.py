@@ -1,0 +1,178 @@
+"""Spark gives the views and macros of a release as DuckDB does: the same columns, and the same rows to the last bit."""
+
+from __future__ import annotations
+
+import json
+import shutil
+from collections.abc import Iterator, Sequence
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import pytest
+
+from losslake.index.serving import open_release
+from losslake.lake.lake import Lake
+from losslake_ingest.run import ingest
+from losslake_schema.errors import LakeBroken, LossLakeError
+from tests.bundled import ARCHIVE, bundled_lake
+from tests.losslake.cli.conftest import Run
+from tests.losslake.spark.hostile import MINIMIZED, hostile_lake
+
+if TYPE_CHECKING:
+    from pyspark.sql import SparkSession
+
+
+pytestmark = pytest.mark.slow
+MOST_KEPT_BYTES = 16_000_000
+
+
+@pytest.fixture(scope="module")
+def spark() -> Iterator[SparkSession]:
+    from losslake.spark.session import spark_session
+
+    with spark_session("local[1]") as session:
+        yield session
+
+
+@pytest.fixture(scope="module")
+def hostile(tmp_path_factory: pytest.TempPathFactory) -> Lake:
+    return hostile_lake(tmp_path_factory.mktemp("hostile"))
+
+
+def disagreements(spark: SparkSession, lake: Lake, answers: Sequence[str]) -> list[str]:
+    from losslake.spark import register
+    from tests.losslake.spark.agreement import disagreement
+
+    release = lake.release()
+    register(spark, lake, release)
+    connection = open_release(lake, release)
+    return [found for answer in answers if (found := disagreement(connection, spark, answer))]
+
+
+def test_every_view_and_macro_agrees_on_all_that_two_engines_could_take_differently(
+    spark: SparkSession, hostile: Lake
+) -> None:
+    from tests.losslake.spark.agreement import EVERYTHING
+
+    assert not disagreements(spark, hostile, EVERYTHING)
+
+
+def test_they_agree_on_bundled_studies(spark: SparkSession, tmp_path_factory: pytest.TempPathFactory) -> None:
+    """On some of them, for time's sake: `make fuzz` compares everything."""
+    answers = [f"{name} WHERE batch_size >= 512" for name in ("steps_to_result", f"result_at('{MINIMIZED}', 0.1)")]
+    assert not disagreements(spark, bundled_lake(tmp_path_factory), answers)
+
+
+def test_a_condition_on_a_study_leaves_the_files_of_others_alone(spark: SparkSession, hostile: Lake) -> None:
+    from losslake.spark import register
+
+    register(spark, hostile, hostile.release())
+    explained = spark.sql("EXPLAIN SELECT * FROM records WHERE collection = 'timed' AND batch_size = 2").collect()[0][0]
+    filters = explained.partition("PartitionFilters: [")[2].partition("PushedFilters")[0]
+    assert "collection" in filters
+    assert "batch_size" in filters
+
+
+def test_a_missing_data_file_is_named(spark: SparkSession, hostile: Lake, tmp_path: Path) -> None:
+    from losslake.spark import register
+
+    lake = Lake.open(shutil.copytree(hostile.folder, tmp_path / "lake"))
+    lost = lake.folder / next(file.path for file in lake.files(lake.release()) if file.table == "records")
+    lost.unlink()
+    with pytest.raises(LakeBroken, match=lost.name):
+        register(spark, lake, lake.release())
+
+
+@pytest.mark.parametrize(
+    ("statement", "complaint"),
+    [
+        ("INSERT INTO x SELECT 1", "INSERT is off, the lake is only read: use --output for results"),
+        ("WITH a AS (SELECT 1) INSERT INTO x SELECT 1", "WITH is off"),
+        ("SELECT 1; CREATE TABLE x AS SELECT 1", "CREATE is off"),
+        ("SELECT nothing FROM VALUES (1) AS t(a)", "`nothing` cannot be resolved"),
+        ("SELECT 'open", "this is no SQL"),
+    ],
+)
+def test_a_statement_that_cannot_be_asked_of_spark_is_refused_in_a_line(
+    spark: SparkSession, statement: str, complaint: str
+) -> None:
+    from losslake.cli.spark_session import SparkRelease
+
+    def ask() -> None:
+        for question in SparkRelease(spark, "").questions(statement):
+            with question.rows():
+                pass
+
+    with pytest.raises(LossLakeError) as refused:
+        ask()
+    assert complaint in str(refused.value)
+    assert "\n" not in str(refused.value)
+
+
+def test_a_service_is_not_asked_of_an_engine(losslake: Run) -> None:
+    ended = losslake("sql", "--url", "http://127.0.0.1:1", "--engine", "local[1]", "-c", "SELECT 1")
+    assert ended.stderr == "losslake: give either --engine or --url: a service has its own engine\n"
+
+
+def test_an_ingest_by_executors_gives_the_release_of_a_local_one(
+    spark: SparkSession, hostile: Lake, tmp_path: Path
+) -> None:
+    from losslake_ingest.spark.engine import SparkEngine
+
+    lake = Lake.create(tmp_path / "lake")
+    logs = hostile.folder.parent
+    ingest(lake, [logs / "before"], engine=SparkEngine(spark, lake.location))
+    summary = ingest(lake, [logs / "after", logs / "timed"], engine=SparkEngine(spark, lake.location))
+    assert lake.release().content_digest == hostile.release().content_digest
+    assert lake.release(1).content_digest == hostile.release(1).content_digest
+    assert summary.studies_unchanged == 3
+
+
+def test_java_keeps_nothing_of_what_executors_have_converted(spark: SparkSession, tmp_path: Path) -> None:
+    from losslake_ingest.spark.engine import SparkEngine
+
+    runtime: Any = spark.sparkContext._jvm.java.lang.Runtime.getRuntime()  # type: ignore[union-attr]
+
+    def used_bytes() -> int:
+        runtime.gc()
+        return int(runtime.totalMemory() - runtime.freeMemory())
+
+    lake = Lake.create(tmp_path / "lake")
+    engine = SparkEngine(spark, lake.location)
+    before = used_bytes()
+    ingest(lake, [ARCHIVE], engine=engine)
+    assert used_bytes() - before < MOST_KEPT_BYTES
+
+
+@pytest.mark.fuzz
+@pytest.mark.parametrize("which", ["bundled", "synthetic"])
+def test_they_agree_on_every_row_of_large_lakes(
+    spark: SparkSession, tmp_path_factory: pytest.TempPathFactory, which: str
+) -> None:
+    """The largest piece by piece, so that they fit into memory."""
+    from bench.archive import write_archive
+    from bench.plan import Scale
+    from tests.losslake.spark.agreement import EVERYTHING
+
+    lake = bundled_lake(tmp_path_factory)
+    if which == "synthetic":
+        folder = tmp_path_factory.mktemp("synthetic")
+        write_archive(folder / "archive.tar.bz2", Scale(size=0.05))
+        lake = Lake.create(folder / "lake")
+        ingest(lake, [folder / "archive.tar.bz2"])
+    pairs = "SELECT DISTINCT batch_size, unnest(metrics) FROM studies ORDER BY ALL"
+    found = open_release(lake, lake.release()).execute(pairs).fetchall()
+    large = ("measurements", "records")
+    others = [name for name in EVERYTHING if name not in large]
+    parts = [f"{name} WHERE batch_size = {size} AND metric = '{metric}'" for name in large for size, metric in found]
+    assert not disagreements(spark, lake, [*others, *parts])
+
+
+def test_the_command_line_prints_what_spark_answers(hostile: Lake, losslake: Run) -> None:
+    """The last, since it ends the session."""
+    trial = "SELECT trial_id, parameters, 1.5D AS x FROM trials WHERE batch_size = 8 AND trial_id = 2"
+    asked = f"{trial}; SELECT double('nan') AS a"
+    ended = losslake("sql", "--lake", hostile.folder, "--engine", "local[1]", "--format", "json", "-c", asked)
+    first, second = ended.stdout.split("\n]\n")[:2]
+    assert json.loads(f"{first}]") == [{"trial_id": 2, "parameters": {"learning_rate": 0.2, "momentum": 0.9}, "x": 1.5}]
+    assert json.loads(f"{second}]") == [{"a": "NaN"}]

@@ -1,0 +1,79 @@
+"""Bodies are taken in up to a bound, whether or not they say their length."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Iterator
+from typing import Any
+
+import pytest
+from starlette.types import Message
+
+from losslake_service.operation.request_limits import LimitRequests
+from tests.service.operation.conftest import Make
+
+
+def chunks(size: int) -> Iterator[bytes]:
+    while size > 0:
+        yield b"x" * min(size, 300)
+        size -= 300
+
+
+@pytest.mark.parametrize("is_chunked", [False, True])
+@pytest.mark.parametrize("size", [0, 1, 2000])
+def test_a_body_within_the_bound_arrives_whole(operated: Make, size: int, is_chunked: bool) -> None:
+    client = operated(request_body_bytes=2000).client
+    response = client.post("/length", content=chunks(size) if is_chunked else b"x" * size)
+    assert response.json() == size
+
+
+@pytest.mark.parametrize("is_chunked", [False, True])
+def test_a_larger_one_is_refused(operated: Make, is_chunked: bool) -> None:
+    client = operated(request_body_bytes=2000).client
+    response = client.post("/length", content=chunks(2001) if is_chunked else b"x" * 2001)
+    assert (response.status_code, response.json()["type"]) == (413, "urn:losslake:problem:too-large")
+    assert "2,000 bytes" in response.json()["detail"]
+    assert response.headers["connection"] == "close"
+
+
+def answered(receive: Any, most_seconds: float = 5.0) -> list[Message]:
+    """What is sent when a body arrives like this."""
+    sent: list[Message] = []
+
+    async def app(scope: Any, receive: Any, send: Any) -> None:
+        message = await receive()
+        await send({"type": "app", "body": message["body"]})
+
+    async def send(message: Message) -> None:
+        sent.append(message)
+
+    scope = {"type": "http", "method": "POST", "path": "/", "query_string": b"", "headers": []}
+    asyncio.run(LimitRequests(app, 1000, 1000, most_seconds)(scope, receive, send))
+    return sent
+
+
+def test_a_body_that_never_ends_is_refused_without_keeping_it() -> None:
+    given = 0
+
+    async def receive() -> Message:
+        nonlocal given
+        given += 100
+        return {"type": "http.request", "body": b"x" * 100, "more_body": True}
+
+    assert answered(receive)[0]["status"] == 413
+    assert given == 1100
+
+
+def test_a_body_that_does_not_arrive_is_given_up() -> None:
+    async def receive() -> Message:
+        await asyncio.sleep(10)
+        return {"type": "http.request"}
+
+    assert answered(receive, 0.05)[0]["status"] == 408
+
+
+def test_nobody_is_answered_when_the_client_has_left() -> None:
+    async def receive() -> Message:
+        return {"type": "http.disconnect"}
+
+    assert answered(receive) == []
