@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 from dataclasses import fields, is_dataclass
 from pathlib import Path
+from pkgutil import resolve_name
 from typing import get_args, get_origin, get_type_hints
 
 import pytest
@@ -16,6 +17,22 @@ from losslake_ingest.reading import shipped_mappings
 DOCS = Path(__file__).parents[2] / "docs"
 SECTIONS = get_type_hints(MappingSections) | {"lookup": LookupKeys}
 MAPPING = (DOCS / "mapping.md").read_text("utf-8")
+
+
+def test_what_the_architecture_names_is_there() -> None:
+    text = (DOCS.parent / "ARCHITECTURE.md").read_text("utf-8")
+    modules = set(re.findall(r"\blosslake(?:_\w+)?(?:\.[a-z_]+)+\b(?!\.toml)", text)) - {"losslake.toml", "lake.toml"}
+    assert [name for name in sorted(modules) if not _is_there(name)] == []
+    paths = set(re.findall(r"`((?:tests|bench|docs|deploy)/[\w./]+)`", text))
+    assert [path for path in sorted(paths) if not (DOCS.parent / path).exists()] == []
+
+
+def _is_there(name: str) -> bool:
+    try:
+        resolve_name(name)
+    except (ImportError, AttributeError):
+        return False
+    return True
 
 
 def test_every_format_has_its_section() -> None:
