@@ -34,6 +34,7 @@ QUESTIONS = {
     "targets": f"{GOAL}&target=0.2",
     "analysis/compare": f"workload=shelf/mnist/cnn/sgd&{GOAL}",
     "analysis/critical-batch-size": f"{GOAL}&fit=least-squares",
+    "analysis/doublings": GOAL,
     "analysis/profiles": f"workload=shelf/mnist/cnn/sgd&{GOAL}",
     "analysis/quality": f"workload={DEEP}&metric={ERROR}&step_budget=20&step_budget=40&example_budget=200&last=true",
     "analysis/metaparameter-map": GOAL,
