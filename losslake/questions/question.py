@@ -29,7 +29,6 @@ class Question:
     release, the lake. summary: the fields of JSON beside the rows, whose field is rows_name.
     listing: whose columns filter, if it is a list. is_of_release: the answer depends on the release and the URL alone.
     is_quick: answered from memory in well under a millisecond, so not worth a thread.
-    more_media_types: what it is also given in, apart from the formats of every answer.
     """
 
     path: str
@@ -41,7 +40,6 @@ class Question:
     listing: Listing | None = None
     is_quick: Callable[[Any], bool] = field(default=lambda _: False)
     is_of_release: bool = True
-    more_media_types: tuple[str, ...] = ()
     rows_name: str = "rows"
 
     @property
