@@ -9,7 +9,11 @@ WORKDIR /src
 COPY requirements.lock ./
 RUN pip install --require-hashes -r requirements.lock
 
-COPY pyproject.toml README.md LICENSE ./
+COPY pyproject.toml README.md LICENSE ARCHITECTURE.md CHANGELOG.md CONTRIBUTING.md ./
+COPY docs docs/
+COPY bench/RESULTS.md bench/
+COPY studies/README.md studies/
+COPY published published/
 COPY losslake losslake/
 COPY schema schema/
 COPY ingest ingest/
@@ -27,6 +31,8 @@ RUN useradd --system --uid 10001 --home-dir /lake --no-create-home --shell /usr/
     && install --directory --owner=losslake --group=losslake /lake /cache
 USER losslake
 WORKDIR /lake
+# A container is reached by names of its host machine; LOSSLAKE_PUBLIC_URL adds that of a public service.
+ENV LOSSLAKE_ALLOWED_HOSTS=localhost:*,127.0.0.1:*,[::1]:*
 VOLUME /lake /cache
 
 EXPOSE 8000

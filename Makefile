@@ -10,53 +10,72 @@ PYTEST ?=
 LOCK ?=
 
 VENV := .venv
+# The folder of all logs from which the bundles of the published collections are built.
+LOGS ?= ../shared/corpora
+COLLECTIONS := $(sort $(dir $(wildcard published/*/SOURCE.toml)))
+# What most look for comes first.
+BUNDLES := $(wildcard published/mlperf-training/*.tar) $(filter-out published/mlperf-training/%,$(sort $(wildcard published/*/*.tar)))
 BUNDLED := studies/data/bundled.tar.bz2
 PACKAGES := losslake schema ingest service studies bench tests
-UV := uv==0.13.8
 PIP := -m pip --disable-pip-version-check -qq
+# uv installs in a tenth of the time. Where it can't be had, or finds no package, pip may: it knows this machine's settings.
+install = { test -x $(VENV)/bin/uv && $(VENV)/bin/uv pip install --quiet --system-certs --python $(1) $(2); } || \
+  { echo "pip installs, as uv could not"; $(VENV)/bin/python $(PIP) --python $(1) install $(2); }
 
 .DEFAULT_GOAL := help
 .DELETE_ON_ERROR:
 
 .PHONY: help
 help: ## List these commands
-	@awk -F ':.*## ' '/^[a-z]+:.*## / { printf "  make %-8s %s\n", $$1, $$2 }' $(firstword $(MAKEFILE_LIST))
+	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "  make %-17s %s\n", $$1, $$2 }' $(firstword $(MAKEFILE_LIST))
 	@echo "  Settings: PYTHON=$(PYTHON) HOST=$(HOST) PORT=$(PORT) LAKE=$(LAKE)"
 
 .PHONY: setup
-setup: $(VENV)/.installed $(VENV)-httpfs/.installed ## Make .venv from the lock file, with losslake installed in place
+setup: $(VENV)/.developing $(VENV)-httpfs/.installed ## Make .venv from the lock files, with losslake installed in place
 	@:
 
-$(VENV)/.locked: requirements-dev.lock
+$(VENV)/.made: requirements-uv.lock
 	@$(PYTHON) -c 'import sys; sys.exit(sys.version_info < (3, 11))' 2>/dev/null || \
 	  { echo "LossLake needs Python 3.11 or newer, and $(PYTHON) isn't: name another one, as in make setup PYTHON=python3.12" >&2; exit 1; }
 	@echo "Making $(VENV) with $$($(PYTHON) --version)"
 	@$(PYTHON) -m venv $(VENV)
-	@echo "Installing the $$(grep -c '==' $<) packages of $<"
-	@$(VENV)/bin/python $(PIP) install --require-hashes -r $<
+	@$(VENV)/bin/python $(PIP) install --require-hashes --only-binary :all: -r $< || echo "uv can't be had"
 	@touch $@
 
-$(VENV)/.installed: $(VENV)/.locked pyproject.toml
+$(VENV)/.running: requirements.lock $(VENV)/.made
+	@echo "Installing the $$(grep -c '==' $<) packages of $<"
+	@$(call install,$(VENV)/bin/python,--require-hashes -r $<)
+	@touch $@
+
+$(VENV)/.installed: pyproject.toml $(VENV)/.running
 	@echo "Installing losslake in place"
-	@$(VENV)/bin/python $(PIP) install --no-deps --no-build-isolation --editable .
+	@$(call install,$(VENV)/bin/python,--no-deps --no-build-isolation --editable .)
+	@touch $@
+
+$(VENV)/.developing: requirements-dev.lock $(VENV)/.installed
+	@echo "Installing the $$(grep -c '==' $<) packages of $<"
+	@$(call install,$(VENV)/bin/python,--require-hashes -r $<)
 	@touch $@
 
 # A client as users have it: a DuckDB that reads over HTTP, which needs an older version than the service's own.
-$(VENV)-httpfs/.installed: tests/clients/httpfs.lock $(VENV)/.locked
+$(VENV)-httpfs/.installed: tests/clients/httpfs.lock $(VENV)/.made
 	@echo "Making $(VENV)-httpfs, a DuckDB client for the tests"
-	@$(PYTHON) -m venv $(VENV)-httpfs
-	@$(VENV)-httpfs/bin/python $(PIP) install --require-hashes -r $<
+	@$(PYTHON) -m venv --without-pip $(VENV)-httpfs
+	@$(call install,$(VENV)-httpfs/bin/python,--require-hashes -r $<)
 	@touch $@
 
 .PHONY: run
-run: setup ## Serve the bundled studies at http://HOST:PORT, from the lake in LAKE
-	@$(VENV)/bin/losslake ingest $(BUNDLED) --lake $(LAKE)
-	@exec $(VENV)/bin/losslake serve --lake $(LAKE) --host $(HOST) --port $(PORT)
+run: $(VENV)/.installed ## Serve the published collections at http://HOST:PORT, from the lake in LAKE
+	@$(VENV)/bin/losslake ingest $(BUNDLED) --each --lake $(LAKE)
+	@$(VENV)/bin/losslake ingest $(BUNDLES) --each --lake $(LAKE) & exec $(VENV)/bin/losslake serve --lake $(LAKE) --host $(HOST) --port $(PORT)
+
+# Tests wait for processes that they start, so there are three for two cores.
+TESTERS := $(shell echo $$(( ($$(nproc 2>/dev/null || echo 2) * 3 + 1) / 2 )))
 
 # Python may keep what it compiled, whatever the shell says: a hundred tests start processes of their own.
 .PHONY: test
 test: setup ## Run the tests
-	@PYTHONDONTWRITEBYTECODE= $(VENV)/bin/python -m pytest --numprocesses auto --dist loadfile --no-loadscope-reorder $(PYTEST)
+	@PYTHONDONTWRITEBYTECODE= $(VENV)/bin/python -m pytest --numprocesses $(TESTERS) --dist loadfile --no-loadscope-reorder $(PYTEST)
 
 .PHONY: lint
 lint: setup ## Check style, format, layers and types
@@ -65,28 +84,40 @@ lint: setup ## Check style, format, layers and types
 	@$(VENV)/bin/ruff format --check .
 	@$(VENV)/bin/mypy --strict $(PACKAGES)
 
+.PHONY: collections
+collections: setup ## Build the bundles of published/ again, from the logs below LOGS
+	@$(VENV)/bin/losslake bundle $(COLLECTIONS) --logs $(LOGS)
+
+.PHONY: collections-check
+collections-check: setup ## Say which studies of published/ the logs below LOGS would add, change or lose
+	@$(VENV)/bin/losslake bundle $(COLLECTIONS) --logs $(LOGS) --check
+
 .PHONY: pictures
-pictures: setup ## Draw the pictures of the pages anew, which tests compare and documentation shows
-	@UPDATE_PICTURES=1 $(VENV)/bin/python -m pytest -q tests/browser/test_pages.py -k looks_as_it_did
+pictures: setup ## Redraw the reference pictures of the pages, for tests and documentation
+	@UPDATE_PICTURES=1 $(VENV)/bin/python -m pytest -q tests/browser/test_pages.py -m slow -k test_page_matches_its_picture
 
 .PHONY: slow
-slow: setup ## Run the tests that take long: Spark beside DuckDB, and replicas that answer while all fails
+slow: setup ## Run the slow tests: Spark, fault campaigns, every case of the cross products
 	@PYTHONDONTWRITEBYTECODE= $(VENV)/bin/python -m pytest -m "slow and not fuzz" $(PYTEST)
 
 .PHONY: fuzz
-fuzz: setup ## Look for new failing inputs, for minutes
+fuzz: setup ## Search for new failing inputs, for minutes
 	@$(VENV)/bin/python -m pytest -m fuzz $(PYTEST)
 
+.PHONY: attack
+attack: setup ## Attack services on this machine, and print what their other clients see, for minutes
+	@$(VENV)/bin/python -m pytest -q -m attack --capture=no tests/attacks $(PYTEST)
+
 .PHONY: topology
-topology: setup ## Run replicas, nginx, PostgreSQL and a store for minutes, under load, while all of them fail
+topology: setup ## Test replicas, nginx, PostgreSQL and a store under load and failures, for minutes
 	@$(VENV)/bin/python -m pytest -m long --capture=no tests/topology/test_topology.py $(PYTEST)
 
 .PHONY: image
-image: setup ## Run the steps that build the container image, without Docker, in a folder of their own
+image: setup ## Run the build steps of the container image in a folder, without Docker
 	@$(VENV)/bin/python -m pytest -m long tests/topology/test_image.py $(PYTEST)
 
 .PHONY: bench
-bench: setup ## Measure ingest, scaling, analyses, the service and the log formats
+bench: setup ## Measure the speed of ingest, scaling, analyses, service and log formats
 	@$(VENV)/bin/python -m bench.ingest
 	@$(VENV)/bin/python -m bench.scaling
 	@$(VENV)/bin/python -m bench.analysis
@@ -99,26 +130,33 @@ bench: setup ## Measure ingest, scaling, analyses, the service and the log forma
 	@$(VENV)/bin/python -m bench.many_studies --studies 1000
 	@$(VENV)/bin/python -m bench.history --releases 20
 
-# The tool that resolves has an environment of its own: a broken lock file can still be made again.
-# What only developers need is resolved first, so that both files agree on every version.
+# The resolver has a separate environment, so that a broken lock file can be rebuilt.
+# Dependencies for development are resolved first, so that all files agree on every version.
 .PHONY: lock
-lock: ## Resolve the dependencies of pyproject.toml into both lock files
+lock: ## Resolve the dependencies of pyproject.toml into the lock files
 	@test -d $(VENV)-lock || $(PYTHON) -m venv $(VENV)-lock
-	@$(VENV)-lock/bin/python $(PIP) install $(UV)
-	@$(call resolve,--extra dev $(LOCK)) --output-file requirements-dev.lock
-	@$(call resolve,--constraints requirements-dev.lock) --output-file requirements.lock
+	@$(VENV)-lock/bin/python $(PIP) install --require-hashes -r requirements-uv.lock
+	@$(call resolve,--group installer $(LOCK)) --output-file requirements-uv.lock
+	@$(call resolve,pyproject.toml --group build --extra dev $(LOCK)) --output-file requirements-dev.lock
+	@$(call resolve,pyproject.toml --group build --extra all --constraints requirements-dev.lock) --output-file requirements.lock
+	@$(call has_wheels,linux --extra all) && $(call has_wheels,aarch64-unknown-linux-gnu --extra all)
+	@$(call has_wheels,macos --extra all) && $(call has_wheels,x86_64-apple-darwin --extra all) && $(call has_wheels,windows)
 	@echo "Locked $$(grep -c '==' requirements-dev.lock) packages, $$(grep -c '==' requirements.lock) of them to run losslake"
 
-resolve = $(VENV)-lock/bin/uv pip compile pyproject.toml --quiet --group build $(1) --universal --python-version 3.11 \
-  --fork-strategy fewest --generate-hashes --system-certs --no-emit-index-url --no-emit-find-links \
+compile = $(VENV)-lock/bin/uv pip compile --quiet --python-version 3.11 --system-certs
+resolve = $(compile) $(1) --universal --fork-strategy fewest --generate-hashes --no-emit-index-url --no-emit-find-links \
   --no-annotate --custom-compile-command "make lock"
+# Nothing is built where LossLake is installed: the service on Linux and macOS, the client on Windows as well.
+has_wheels = $(compile) pyproject.toml --constraints requirements-dev.lock --only-binary :all: --output-file /dev/null --python-platform $(1)
 
 .PHONY: vendor
-vendor: setup ## Make the scripts of others that pages load anew
+vendor: setup ## Rebuild the third-party scripts and fonts of the pages
 	@$(VENV)/bin/python -m losslake_service.web.static_files
-	@cd service/losslake_service/web/vendor/codemirror && npm ci --silent --no-audit --no-fund && npm run --silent build
+	@sh service/losslake_service/web/vendor/fonts/make.sh
+	@for each in codemirror d3; do \
+		(cd service/losslake_service/web/vendor/$$each && npm ci --silent --no-audit --no-fund && npm run --silent build) || exit 1; done
 
 .PHONY: clean
-clean: ## Remove the environments, caches and builds; lakes stay
+clean: ## Remove environments, caches and builds, but not lakes
 	@rm -rf $(VENV) $(VENV)-lock $(VENV)-httpfs .hypothesis .mypy_cache .pytest_cache .ruff_cache build dist
 	@find $(wildcard $(PACKAGES)) -name __pycache__ -type d -prune -exec rm -rf {} +

@@ -33,7 +33,7 @@ SEVERAL = ("compare", "profiles")
 
 @dataclass(frozen=True)
 class Times:
-    """Milliseconds of each question of one analysis."""
+    """The milliseconds of each question of one analysis."""
 
     name: str
     in_process: Sequence[float]
@@ -44,7 +44,7 @@ class Times:
         return RESAMPLING_LIMIT_MS if self.name in RESAMPLING else LIMIT_MS
 
     def line(self) -> str:
-        """One row of the report."""
+        """Return one row of the report."""
         inside, over = statistics.median(self.in_process), statistics.median(self.over_http)
         slowest = max(self.in_process)
         verdict = "yes" if over <= self.limit else "**no**"
@@ -52,7 +52,7 @@ class Times:
 
 
 def queries(question: Question, view: ReleaseView, count: int) -> Iterator[str]:
-    """So many queries of a question: random workloads, metrics, and targets or budgets."""
+    """Yield random queries of a question: workloads, metrics, and targets or budgets."""
     name, fields = question.path.removeprefix(PREFIX), question.parameters.model_fields
     chance = random.Random(name)
     workloads = sorted(view.workloads)
@@ -76,7 +76,7 @@ def queries(question: Question, view: ReleaseView, count: int) -> Iterator[str]:
 
 
 def measured(question: Question, view: ReleaseView, port: int, count: int) -> Times:
-    """How long a question takes, as an answer in JSON."""
+    """Measure a question that is answered in JSON."""
     connection = http.client.HTTPConnection("127.0.0.1", port)
     asked = list(queries(question, view, count + 1))
 
@@ -97,7 +97,7 @@ def measured(question: Question, view: ReleaseView, port: int, count: int) -> Ti
 
 
 def report(lake: Lake, count: int) -> Iterator[str]:
-    """The report on a lake, line by line."""
+    """Yield the report on a lake, line by line."""
     release = lake.release()
     view = ReleaseView.open(lake, release)
     yield f"{machine()}; {release.n_trials:,} trials, {count} questions of each kind, all new"

@@ -1,4 +1,4 @@
-"""Whether answers are right: against the truth of the archive, or against another way to the same answer."""
+"""Checks of answers against the truth of the archive, or against another way to the same answer."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ Row = tuple[Any, ...]
 
 
 class WrongAnswer(Exception):
-    """An answer differs from what it has to be: the run counts for nothing."""
+    """An answer is wrong, so the run is invalid."""
 
 
 def expect(what: str, found: object, right: object) -> None:
@@ -27,22 +27,22 @@ def expect(what: str, found: object, right: object) -> None:
 
 
 def statement(name: str) -> str:
-    """The text of `bench/statements/<name>.sql`."""
+    """Return the text of `bench/statements/<name>.sql`."""
     return resources.files("bench.statements").joinpath(f"{name}.sql").read_text("utf-8")
 
 
 def results_of(truths: Iterable[StudyTruth]) -> list[Row]:
-    """What has to be found at the goal of a workload, by batch size."""
+    """Return the expected steps to the goal of a workload, by batch size."""
     return [(t.workload, t.batch_size, t.steps, t.trial_id, t.value, t.previous_step, t.complete) for t in truths]
 
 
 def results_in(answer: bytes) -> list[Row]:
-    """What a scaling answer in JSON says of each workload and batch size."""
+    """Return the steps of a scaling answer in JSON, by workload and batch size."""
     return [tuple(row[name] for name in COLUMNS) for row in json.loads(answer)["rows"]]
 
 
 def by_sql(view: ReleaseView, question: Asked) -> Iterator[Row]:
-    """The same by DuckDB, which searches all records."""
+    """Yield the same steps from DuckDB, which searches all records."""
     asked = {"metric": question.metric, "target": question.target}
     wanted = set(map(str, question.workloads))
     for *workload, batch_size, steps, trial_id, value, previous_step, n_trials in (
@@ -53,7 +53,7 @@ def by_sql(view: ReleaseView, question: Asked) -> Iterator[Row]:
 
 
 def expect_curve(truth: StudyTruth, answer: bytes) -> None:
-    """Raise WrongAnswer unless it is the curve of a study's best trial, which beats the goal when the truth says so."""
+    """Raise WrongAnswer unless it is the curve of the best trial, which reaches the goal at the expected step."""
     rows = json.loads(answer)["rows"]
     steps = [row["step"] for row in rows]
     expect("trials of a curve", {row["trial_id"] for row in rows}, {truth.trial_id})
@@ -65,14 +65,14 @@ def expect_curve(truth: StudyTruth, answer: bytes) -> None:
 
 
 def expect_study(truth: StudyTruth, answer: bytes) -> None:
-    """Raise WrongAnswer unless it has as many trials and evaluations as the study."""
+    """Raise WrongAnswer unless the answer has as many trials and evaluations as the study."""
     rows = json.loads(answer)["rows"]
     expect(f"evaluations of {truth.study}", len(rows), truth.evaluations)
     expect(f"trials of {truth.study}", len({row["trial_id"] for row in rows}), truth.trials)
 
 
 def _beats(value: float | str, truth: StudyTruth) -> bool:
-    """Whether it is strictly better than the goal; NaN and infinities are words in JSON, and never are."""
+    """Return True if a value is strictly better than the goal; NaN and infinities, strings in JSON, never are."""
     if isinstance(value, str):
         return False
     return value > truth.goal if truth.value > truth.goal else value < truth.goal

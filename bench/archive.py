@@ -51,7 +51,7 @@ class MadeStudy:
 
 @dataclass(frozen=True)
 class Written:
-    """What an archive holds and what making it took, in seconds of CPU of all processes."""
+    """The contents of an archive, and the CPU seconds of all processes that made it."""
 
     studies: int
     trials: int
@@ -79,7 +79,7 @@ def made_study(plan: StudyPlan) -> MadeStudy:
 
 
 def _pieces(plan: StudyPlan, found: list[StudyTruth]) -> Iterator[bytes]:
-    """The tar entries of a study, some trials at a time; its truth is added to `found` on the way."""
+    """Yield the tar entries of a study, some trials at a time, and add its truth to `found`."""
     rng = np.random.default_rng(plan.seed)
     trials = drawn_trials(plan, rng)
     metadata = metadata_json(plan, trials, rng)
@@ -95,7 +95,7 @@ def _pieces(plan: StudyPlan, found: list[StudyTruth]) -> Iterator[bytes]:
 
 
 def csv_texts(some: Curves) -> Iterator[bytes]:
-    """The CSV text of each trial."""
+    """Yield the CSV text of each trial."""
     buffer = io.BytesIO()
     pa.csv.write_csv(pa.table({"step": some.steps} | some.values), buffer, _AS_NUMBERS)
     text = buffer.getvalue()
@@ -108,7 +108,7 @@ def csv_texts(some: Curves) -> Iterator[bytes]:
 
 
 def _entry(path: str, content: bytes) -> Sequence[bytes]:
-    """A file as a tar entry: its header, and its bytes up to a whole block."""
+    """Return a file as a tar entry: its header, and its bytes padded to a whole block."""
     entry = tarfile.TarInfo(path)
     entry.size = len(content)
     return entry.tobuf(tarfile.USTAR_FORMAT), content, bytes(-len(content) % _BLOCK)
@@ -139,7 +139,7 @@ def _truth(plan: StudyPlan, some: Curves) -> StudyTruth:
 
 
 def write_archive(path: Path, scale: Scale, processes: int | None = None) -> Written:
-    """Write an archive and its truth; nothing but a few studies is ever in memory. Default: a process per core."""
+    """Write an archive and its truth with few studies in memory at a time. Default: a process per core."""
     return write_studies(path, plans(scale), processes or os.cpu_count() or 1)
 
 
@@ -159,7 +159,7 @@ def write_studies(path: Path, studies: Sequence[StudyPlan], processes: int) -> W
 
 
 def _made_studies(studies: Sequence[StudyPlan], processes: int) -> Iterator[MadeStudy]:
-    """Every study, in their order; only few are made ahead of the one that is waited for."""
+    """Yield every study in order, making only a few ahead."""
     if processes == 1:
         yield from map(made_study, studies)
         return

@@ -1,4 +1,4 @@
-"""A server like the service that only knows constants: what its HTTP stack can do at most. `/constant?size=3000`."""
+"""A server of constants with the service's HTTP stack, to measure its maximum: `/constant?size=3000`."""
 
 from __future__ import annotations
 
@@ -11,14 +11,14 @@ from fastapi.responses import Response
 from losslake.lake.lake import Lake
 from losslake.questions.releases import Releases
 from losslake_service import serve
-from losslake_service.operation.logs import log_to_standard_error
+from losslake_service.operation.logs import configure_logging
 from losslake_service.operation.operate import operate
 from losslake_service.settings import Settings
 
 
 def application(settings: Settings) -> FastAPI:
-    """The application that answers so many bytes, operated as the service is."""
-    log_to_standard_error(settings)
+    """Return an application that answers `size` bytes, operated as the service is."""
+    configure_logging(settings)
     app = FastAPI()
     constants: dict[int, bytes] = {}
 

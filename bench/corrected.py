@@ -28,12 +28,12 @@ class Correction:
     truth: StudyTruth
 
     def applied_to(self, truths: Sequence[StudyTruth]) -> tuple[StudyTruth, ...]:
-        """What is right of all studies from now on."""
+        """Return the truth of all studies after the correction."""
         return tuple(self.truth if truth.study == self.truth.study else truth for truth in truths)
 
 
 def write_correction(archive: Path, truths: Sequence[StudyTruth], folder: Path) -> Correction:
-    """Write a study of middling size, corrected."""
+    """Write a corrected study of average size."""
     truth = _middling(truths)
     value = _better(truth)
     for file in _files_of(archive, truth):
@@ -47,14 +47,14 @@ def write_correction(archive: Path, truths: Sequence[StudyTruth], folder: Path) 
 
 
 def _middling(truths: Sequence[StudyTruth]) -> StudyTruth:
-    """The study nearest to the mean size of all, of those near the start, so that little has to be read before it."""
+    """Return the study nearest to the mean size among the first ones, so that little has to be read before it."""
     mean = sum(truth.evaluations for truth in truths) / len(truths)
     near = truths[: -(-len(truths) // NEAR_THE_START)]
     return min(near, key=lambda truth: abs(truth.evaluations - mean))
 
 
 def _files_of(archive: Path, truth: StudyTruth) -> Iterator[Member]:
-    """The files of a study, which lie together; what follows them is not read."""
+    """Yield the files of a study, which are adjacent; the rest of the archive is not read."""
     folder = f"/{truth.workload.partition('/')[2]}/{truth.batch_size}/"
 
     def is_other(file: object) -> bool:
@@ -67,7 +67,7 @@ def _files_of(archive: Path, truth: StudyTruth) -> Iterator[Member]:
 
 
 def _better(truth: StudyTruth) -> str:
-    """A value that is better by one in its last digit."""
+    """Return a value that is better by one in its last digit."""
     value = Decimal(repr(truth.value))
     exponent = value.as_tuple().exponent
     assert isinstance(exponent, int)
@@ -76,7 +76,7 @@ def _better(truth: StudyTruth) -> str:
 
 
 def _with_value(data: bytes, truth: StudyTruth, value: str) -> bytes:
-    """The CSV text with that value where the trial first beats the goal."""
+    """Return the CSV text with that value where the trial first reaches the goal."""
     lines = data.decode().splitlines()
     column = lines[0].split(",").index(truth.metric)
     (number,) = (at for at, line in enumerate(lines) if line.startswith(f"{truth.steps},"))

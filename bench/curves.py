@@ -40,7 +40,7 @@ class Curves:
 
 @dataclass(frozen=True)
 class Trials:
-    """How the trials of a study behave, an array per parameter.
+    """The parameters of the trials of a study, one array each.
 
     crossing: steps to the goal, inf for never. start, limit, slowness, power: v, f, t and p of the trend. lag: how much
     of an error is left on the training set. badness: decimal logarithm of how far the metaparameters are off.
@@ -56,7 +56,7 @@ class Trials:
 
 
 def drawn_trials(plan: StudyPlan, rng: np.random.Generator) -> Trials:
-    """Draw how each trial behaves."""
+    """Draw the parameters of each trial."""
     n, shape, steps = len(plan.status), plan.workload, plan.steps_to_goal
     is_reaching = rng.random(n) < np.asarray(REACHED)[plan.status]
     is_reaching[plan.best] = True
@@ -80,7 +80,7 @@ def drawn_trials(plan: StudyPlan, rng: np.random.Generator) -> Trials:
 
 
 def curves(plan: StudyPlan, trials: Trials, rng: np.random.Generator) -> Iterator[Curves]:
-    """The evaluations of a study, some trials at a time, so that memory stays small and arrays stay in the cache."""
+    """Yield the evaluations of a study, some trials at a time, so that arrays stay in the cache."""
     behind = np.cumsum(plan.rows)
     first = 0
     while first < len(plan.rows):
@@ -111,7 +111,7 @@ def _some_curves(plan: StudyPlan, trials: Trials, chosen: range, rng: np.random.
 
 
 def _steps(plan: StudyPlan, some: slice, rng: np.random.Generator) -> Integers:
-    """The steps of some trials, one trial after the other."""
+    """Return the steps of some trials, concatenated."""
     rows, last_step = plan.rows[some].tolist(), plan.last_step[some].tolist()
     if len(plan.grid):
         return np.concatenate([plan.grid[:count] for count in rows])
@@ -121,7 +121,7 @@ def _steps(plan: StudyPlan, some: slice, rng: np.random.Generator) -> Integers:
 def _values(
     plan: StudyPlan, trend: Floats, lag: Floats, is_early: npt.NDArray[np.bool_], planted: int, rng: np.random.Generator
 ) -> dict[str, Floats]:
-    """Every metric of every split; planted: the row that is to be better than the goal, or -1."""
+    """Return every metric of every split; planted: the row that shall reach the goal, or -1."""
     shape, metrics = plan.workload, plan.workload.metrics
     found = {}
     for split, examples in zip(metrics.splits, metrics.examples, strict=True):
@@ -145,14 +145,14 @@ def _values(
 
 
 def _of_split(split: str, trend: Floats, lag: Floats, start: float) -> Floats:
-    """The trend of error rates on the training or test set, from that on the validation set."""
+    """Return the trend of error rates on the training or test set, from that on the validation set."""
     return trend * (lag + (1 - lag) * trend / start) if split == "train" else trend * (1.02 - 0.02 * trend / start)
 
 
 def _keep_to_goal(
     values: Floats, goal: float, is_maximized: bool, is_early: npt.NDArray[np.bool_], planted: int, examples: int
 ) -> None:
-    """Let no early value be better than the goal, and the planted one be better by at least as much as is written."""
+    """Keep early values from reaching the goal, and let the planted one reach it by at least one written digit."""
     if examples:
         not_better, better = (
             np.ceil(goal * examples - 1e-6) / examples,
@@ -195,7 +195,7 @@ def six_digits(values: Floats) -> Floats:
 
 
 def _quantised(values: Floats, examples: int) -> Floats:
-    """The nearest error rates that so many examples can have, as they are written."""
+    """Return the nearest error rates possible for a number of examples, as they are written."""
     numbers = np.clip(np.rint(values * examples), 0, examples).astype(np.int64)
     return _error_rates(examples)[numbers]
 

@@ -22,7 +22,7 @@ _LOOK_S, _AT_REST_S = 0.05, 0.005
 
 
 def decompress(archive: Path) -> int:
-    """The first floor: the archive's bytes, decompressed on all cores and dropped."""
+    """Measure the first floor: decompressing the archive on all cores."""
     size = 0
     with rapidgzip.IndexedBzip2File(str(archive), parallelization=0) as stream:
         while chunk := stream.read(_CHUNK):
@@ -31,7 +31,7 @@ def decompress(archive: Path) -> int:
 
 
 def parse(archive: Path, text_at_once: int = _TEXT_AT_ONCE) -> float:
-    """The second floor: every CSV parsed by pyarrow on all cores, joined to files of a study each; returns its seconds.
+    """Measure the second floor: parse every CSV by pyarrow on all cores, joined to one file a study; return seconds.
 
     Reading and joining is not counted, only parsing from memory, of some studies at a time with about so many bytes.
     """
@@ -47,7 +47,7 @@ def parse(archive: Path, text_at_once: int = _TEXT_AT_ONCE) -> float:
 
 
 def _some_studies(archive: Path, text_at_once: int) -> Iterator[list[bytes]]:
-    """The CSV texts of some studies at a time, one for each."""
+    """Yield the CSV texts of some studies at a time."""
     texts: list[bytes] = []
     files = (
         member
@@ -64,13 +64,13 @@ def _some_studies(archive: Path, text_at_once: int) -> Iterator[list[bytes]]:
 
 
 def _joined(trials: Iterator[Member]) -> bytes:
-    """The rows of several files below the header of the first one."""
+    """Return the rows of several files below the header of the first."""
     first = next(trials).data
     return b"".join([first, *(trial.data.partition(b"\n")[2] for trial in trials)])
 
 
 def _wait_for_rest() -> None:
-    """Wait until the decompressor has read ahead as far as it does: it would take cores from the parse."""
+    """Wait until the decompressor has read ahead, since it would take cores from the parser."""
     ends = time.monotonic() + _LONGEST_WAIT_S
     while time.monotonic() < ends:
         before = time.process_time()

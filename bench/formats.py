@@ -15,7 +15,7 @@ from bench.logs import MAPPING, WRITERS
 from bench.measure import in_own_process, machine
 from losslake.lake.lake import Lake
 from losslake_ingest.formats.format import format_named
-from losslake_ingest.mapping.mapping import LogMapping
+from losslake_ingest.mapping.mapping import MAPPING_NAME, load_mapping
 from losslake_ingest.run import ingest
 from losslake_ingest.run_log import RunLog
 from losslake_ingest.sources.open import open_source
@@ -29,8 +29,8 @@ def plain_read(folder: Path) -> int:
 
 
 def reader(name: str, folder: Path) -> int:
-    """Read the runs of a folder; returns how many there are."""
-    found = format_named(name).read(open_source(folder), LogMapping())
+    """Read the runs of a folder and return their number."""
+    found = format_named(name).read(open_source(folder), load_mapping(folder / MAPPING_NAME))
     return sum(isinstance(run, RunLog) for run in found)
 
 
@@ -42,13 +42,13 @@ def whole_ingest(folder: Path) -> tuple[int, int, int]:
 
 
 def measure(name: str) -> str:
-    """A row of the table for one kind of log."""
+    """Return a row of the table for one kind of log."""
     writer, runs, rows = WRITERS[name]
     with tempfile.TemporaryDirectory() as place:
         folder = Path(place, "logs")
         writer(folder, runs, rows)
-        (folder / "losslake.toml").write_text(MAPPING)
         log_format = name.partition(",")[0]
+        (folder / MAPPING_NAME).write_text(MAPPING.replace("FORMAT", log_format))
         rounds = [
             (
                 in_own_process(plain_read, folder),

@@ -40,7 +40,7 @@ SCALES = (0.01, 0.1, 1.0)
 
 
 def report(scales: Sequence[float], archives: Path, lakes: Path, effort: Effort, keep: bool) -> Iterator[str]:
-    """The report, line by line; raises RuntimeError when an answer is wrong."""
+    """Yield the lines of the report; raise RuntimeError when an answer is wrong."""
     measured = []
     for scale in scales:
         archive = archives / f"synthetic-{scale:g}.tar.bz2"
@@ -57,7 +57,7 @@ def report(scales: Sequence[float], archives: Path, lakes: Path, effort: Effort,
 
 
 def measured_at(archive: Path, lake: Path, effort: Effort) -> Iterator[Figure]:
-    """All figures of a scale."""
+    """Yield all figures of a scale."""
     truths = tuple(read_truth(truth_path(archive)))
     for part in (
         contents(archive, truths),
@@ -74,7 +74,7 @@ def measured_at(archive: Path, lake: Path, effort: Effort) -> Iterator[Figure]:
 
 
 def contents(archive: Path, truths: Sequence[StudyTruth]) -> Iterator[Figure]:
-    """What the archive holds, by its truth."""
+    """Yield the contents of the archive, from its truth."""
     say(f"{archive.name}")
     yield Figure("trials", sum(truth.trials for truth in truths))
     yield Figure("evaluations", sum(truth.evaluations for truth in truths))
@@ -82,7 +82,7 @@ def contents(archive: Path, truths: Sequence[StudyTruth]) -> Iterator[Figure]:
 
 
 def stored(archive: Path, folder: Path, truths: Sequence[StudyTruth]) -> Iterator[Figure]:
-    """From an archive to a verified release, beside the floors, and the same archive again."""
+    """Measure the ingest of an archive into a verified release, with the floors, and its repetition."""
     decompression = in_own_process(decompress, archive).wall_s
     parsing: float = in_own_process(parse, archive).result
     ingest: Measured = in_own_process(ingest_and_verify, archive, folder)
@@ -108,7 +108,7 @@ def stored(archive: Path, folder: Path, truths: Sequence[StudyTruth]) -> Iterato
 
 @contextmanager
 def _repacked(archive: Path, folder: Path) -> Iterator[Path]:
-    """The archive with more padding at its end, so that no sum of its bytes tells that it is the same."""
+    """Yield the archive with more padding, so that no checksum shows that it is the same."""
     other = folder / f"repacked-{archive.name}"
     shutil.copyfile(archive, other)
     with other.open("ab") as file:
@@ -128,7 +128,7 @@ def _check_counts(folder: Path, truths: Sequence[StudyTruth]) -> None:
 
 
 def sizes(archive: Path, folder: Path) -> Iterator[Figure]:
-    """The bytes of a release, by table, against its archive."""
+    """Yield the bytes of a release by table, compared with its archive."""
     lake = Lake.open(folder)
     files = lake.files(lake.release())
     packed, all_bytes = archive.stat().st_size, sum(file.bytes for file in files)
@@ -143,7 +143,7 @@ def sizes(archive: Path, folder: Path) -> Iterator[Figure]:
 
 
 def openings(lake: Path, times: int) -> Iterator[Figure]:
-    """Opening the release for the first time, and by processes that start later."""
+    """Measure opening the release for the first time, and in later processes."""
     shutil.rmtree(lake / "serving", ignore_errors=True)
     cold = in_own_process(opened, lake)
     warm = [opened_by_new_process(lake) for _ in range(times)]
@@ -165,7 +165,7 @@ def _bytes_below(folder: Path) -> int:
 
 
 def answered(lake: Path, truths: Sequence[StudyTruth], effort: Effort) -> Iterator[Figure]:
-    """What questions take."""
+    """Measure the questions."""
     first = in_own_process(ask, lake, truths, effort).result
     more = [in_own_process(ask_for_scaling, lake, effort).result for _ in range(effort.processes - 1)]
     yield from first.and_more(more).figures()
@@ -173,7 +173,7 @@ def answered(lake: Path, truths: Sequence[StudyTruth], effort: Effort) -> Iterat
 
 
 def exported(folder: Path) -> Iterator[Figure]:
-    """Writing the release as a plain folder, which is gone afterwards."""
+    """Measure writing the release as a plain folder, which is deleted afterwards."""
     target = folder.with_name(f"{folder.name}-export")
     for name, link in (("export, copies", False), ("export, hard links", True)):
         yield Figure(name, in_own_process(export_release, folder, target, link).wall_s, "s")
@@ -187,7 +187,7 @@ def export_release(folder: Path, target: Path, link: bool) -> None:
 
 
 def corrected(archive: Path, lake: Path, truths: Sequence[StudyTruth]) -> Iterator[Figure]:
-    """A corrected study into the lake."""
+    """Measure ingesting a corrected study."""
     with tempfile.TemporaryDirectory(prefix="losslake-bench-") as folder:
         correction = write_correction(archive, truths, Path(folder))
         publishing = in_own_process(publish_correction, lake, correction)
@@ -205,7 +205,7 @@ def corrected(archive: Path, lake: Path, truths: Sequence[StudyTruth]) -> Iterat
 
 
 def say(text: str) -> None:
-    """Tell how far the run is."""
+    """Report progress."""
     print(f"{time.strftime('%H:%M:%S')} {text}", file=sys.stderr, flush=True)
 
 
@@ -215,7 +215,7 @@ def _memory_gib() -> float:
 
 @contextmanager
 def _folder(given: Path | None) -> Iterator[Path]:
-    """The folder that is given, made if need be; else one that is gone afterwards."""
+    """Yield the given folder, created if necessary; else a temporary one."""
     if given is None:
         with tempfile.TemporaryDirectory(prefix="losslake-bench-") as folder:
             yield Path(folder)

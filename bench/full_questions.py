@@ -1,4 +1,4 @@
-"""What is asked of a release at full scale, in-process and over HTTP, and whether the answers are right.
+"""Questions to a release at full scale, in-process and over HTTP, with checks of the answers.
 
 In-process is from the question to JSON. Over HTTP one client asks one question after the other on one connection;
 beside it, the same connection asks for /healthz, which is the floor of the HTTP stack.
@@ -50,10 +50,10 @@ class Effort:
 
 
 class Question(Protocol):
-    """Something that can be asked both ways."""
+    """A question that can be asked in-process and over HTTP."""
 
     def answered(self, view: ReleaseView) -> bytes:
-        """The answer as JSON."""
+        """Return the answer as JSON."""
 
     @property
     def path(self) -> str:
@@ -75,7 +75,7 @@ class AskedCurves:
         return curves.CurvesParameters(trial=[str(Trial(study, self.truth.trial_id))], metric=metrics)
 
     def answered(self, view: ReleaseView) -> bytes:
-        """The answer as JSON."""
+        """Return the answer as JSON."""
         return b"".join(json_pieces(curves.answer(view, self.question)))
 
     @property
@@ -85,26 +85,26 @@ class AskedCurves:
         return f"/v1/curves?{urlencode([of, ('metric', self.question.metric)], doseq=True)}"
 
     def check(self, answer: bytes) -> None:
-        """Raise WrongAnswer unless that is what the archive was made from."""
+        """Raise WrongAnswer unless the answer is what the archive was made from."""
         (expect_study if self.is_whole else expect_curve)(self.truth, answer)
 
 
 @dataclass(frozen=True)
 class Times:
-    """Milliseconds of each question of a kind."""
+    """The milliseconds of each question of a kind."""
 
     in_process: Sequence[float]
     over_http: Sequence[float]
 
     def figures(self, what: str, inside: Limit | None = None, over_http: Limit | None = None) -> Iterator[Figure]:
-        """Rows of the report."""
+        """Yield rows of the report."""
         yield from spread(f"{what}, in-process", self.in_process, inside)
         yield from spread(f"{what}, over HTTP", self.over_http, over_http)
 
 
 @dataclass(frozen=True)
 class Answered:
-    """How long every kind of question took; healthz: milliseconds of the floor."""
+    """The times of every kind of question; healthz: milliseconds of the floor."""
 
     scaling: Times
     all_workloads: Times
@@ -113,12 +113,12 @@ class Answered:
     healthz: Sequence[float]
 
     def and_more(self, more: Sequence[tuple[Times, Times]]) -> Answered:
-        """With the times of other processes, of one workload and of all."""
+        """Return the times together with those of other processes."""
         ones, alls = [self.scaling, *(one for one, _ in more)], [self.all_workloads, *(every for _, every in more)]
         return replace(self, scaling=together(ones), all_workloads=together(alls))
 
     def figures(self) -> Iterator[Figure]:
-        """Rows of the report."""
+        """Yield rows of the report."""
         yield from spread("floor: /healthz over HTTP", self.healthz)
         yield from self.scaling.figures("scaling of a workload", ONE, ONE_OVER_HTTP)
         yield from self.all_workloads.figures("scaling of all workloads", ALL)
@@ -127,18 +127,18 @@ class Answered:
 
 
 def together(times: Sequence[Times]) -> Times:
-    """The times of several processes as one."""
+    """Return the times of several processes combined."""
     return Times([t for own in times for t in own.in_process], [t for own in times for t in own.over_http])
 
 
 def spread(what: str, times: Sequence[float], limit: Limit | None = None) -> Iterator[Figure]:
-    """Median and tail of times in milliseconds."""
+    """Yield median and tail of times in milliseconds."""
     yield Figure(f"{what}, median", statistics.median(times), "ms", limit)
     yield Figure(f"{what}, p99", percentile(times, 0.99), "ms")
 
 
 def ask(folder: Path, truths: Sequence[StudyTruth], effort: Effort) -> Answered:
-    """Ask the newest release of a lake everything; raises WrongAnswer."""
+    """Ask the newest release of a lake every question. Raises WrongAnswer."""
     lake = Lake.open(folder)
     view = ReleaseView.open(lake, lake.release())
     chance = random.Random(1)
@@ -162,7 +162,7 @@ def ask(folder: Path, truths: Sequence[StudyTruth], effort: Effort) -> Answered:
 
 
 def ask_for_scaling(folder: Path, effort: Effort) -> tuple[Times, Times]:
-    """The same questions about scaling once more: about one workload, and about all."""
+    """Measure the scaling questions again: about one workload, and about all."""
     lake = Lake.open(folder)
     view = ReleaseView.open(lake, lake.release())
     with service(folder, 1) as server:
@@ -194,7 +194,7 @@ def _asked(
     asked: Sequence[Kind],
     check: Callable[[Kind, bytes], None] | None = None,
 ) -> Times:
-    """Ask all questions one way, then the other; raises WrongAnswer where an answer is wrong or the two differ."""
+    """Ask all questions one way, then the other. Raises WrongAnswer if one is wrong or the two differ."""
     answers: list[bytes] = []
     digests: list[bytes] = []
     inside: list[float] = []

@@ -1,4 +1,4 @@
-"""SQL over everything at full scale, asked of a release as `losslake sql` opens it, and whether the rows are right."""
+"""SQL over a release at full scale, opened as `losslake sql` does, with checks of the rows."""
 
 from __future__ import annotations
 
@@ -37,7 +37,7 @@ class Asked:
 
 
 def ask_sql(folder: Path, truths: Sequence[StudyTruth]) -> tuple[Figure, ...]:
-    """How long each statement takes, the median of three runs unless one takes long; raises WrongAnswer."""
+    """Measure each statement: the median of three runs unless one takes long. Raises WrongAnswer."""
     lake = Lake.open(folder)
     connection = open_release(lake, lake.release())
     connection.execute("SET enable_progress_bar = false")
@@ -56,12 +56,12 @@ def ask_sql(folder: Path, truths: Sequence[StudyTruth]) -> tuple[Figure, ...]:
 
 
 def measurements_of(truth: StudyTruth) -> int:
-    """How many measurements a study holds: every evaluation is of all metrics."""
+    """Return the number of measurements of a study: every evaluation has all metrics."""
     return truth.evaluations * len(metrics_of(truth))
 
 
 def metrics_of(truth: StudyTruth) -> list[str]:
-    """What the trials of a study measure."""
+    """Return the metrics of a study."""
     (measured,) = (workload.metrics for workload in published() if truth.workload.partition("/")[2] == workload.path)
     return [f"{split}/{quantity}" for split in measured.splits for quantity in measured.quantities]
 
@@ -81,7 +81,7 @@ def _asked(connection: duckdb.DuckDBPyConnection, name: str, parameters: Mapping
 def _check_values(
     truths: Sequence[StudyTruth], best: Sequence[tuple[Any, ...]], extremes: Sequence[tuple[Any, ...]]
 ) -> None:
-    """The best of the records is the best of all measurements; every workload has all its metrics and evaluations."""
+    """Raise WrongAnswer unless records and measurements have the same best values, and none is missing."""
     counts = {("/".join(row[:4]), row[4]): row[5] for row in extremes}
     bounds = {("/".join(row[:4]), row[4]): row[6:] for row in extremes}
     right = {

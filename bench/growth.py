@@ -1,4 +1,4 @@
-"""How figures grow from scale to scale, as a Markdown table, beside the limits that they have to keep."""
+"""The growth of figures from scale to scale as a Markdown table, with their limits."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from dataclasses import dataclass
 
 @dataclass(frozen=True)
 class Limit:
-    """The most that a figure may be at the largest scale, and the most times what it is at a tenth of that."""
+    """The limits of a figure: its value at the largest scale, and its growth from a tenth of that."""
 
     most: float
     growth: float | None = None
@@ -17,7 +17,7 @@ class Limit:
 
 @dataclass(frozen=True)
 class Figure:
-    """One measured number; less is better where it has a limit."""
+    """A measured number; less is better if it has a limit."""
 
     name: str
     value: float
@@ -27,14 +27,14 @@ class Figure:
 
 @dataclass(frozen=True)
 class AtScale:
-    """What was measured at one scale; every scale has the same figures in the same order."""
+    """The figures of one scale; every scale has the same figures in the same order."""
 
     scale: float
     figures: tuple[Figure, ...]
 
 
 def growth_table(measured: Sequence[AtScale]) -> Iterator[str]:
-    """A row per figure with a column per scale, its growth over the last tenfold, and whether it keeps its limits."""
+    """Yield a row per figure, with a column per scale, its last tenfold growth, and the limits it keeps."""
     ordered = sorted(measured, key=lambda one: one.scale)
     tenth = _tenth_of_last(ordered)
     scales = [f"{one.scale:g}" for one in ordered]
@@ -55,7 +55,7 @@ def growth_table(measured: Sequence[AtScale]) -> Iterator[str]:
 
 
 def _tenth_of_last(ordered: Sequence[AtScale]) -> int | None:
-    """Which of the scales is a tenth of the last one."""
+    """Return the index of the scale that is a tenth of the last one."""
     near = [index for index, one in enumerate(ordered) if math.isclose(one.scale * 10, ordered[-1].scale)]
     return near[0] if near else None
 
@@ -65,7 +65,7 @@ def _ratio(value: float, base: float) -> float:
 
 
 def _verdicts(figure: Figure, ratio: float) -> Iterator[tuple[str, bool]]:
-    """Each limit of a figure in words, and whether it is kept; how it grows only where that is known."""
+    """Yield each limit of a figure in words, and True if it is kept; growth only where it is known."""
     limit = figure.limit
     if limit is None:
         return
@@ -79,7 +79,7 @@ def _verdict(limit: str, is_kept: bool) -> tuple[str, bool]:
 
 
 def _text(value: float) -> str:
-    """A count whole, another number with three digits, or with all before its point."""
+    """Return a count in full, and another number with three digits or all digits of its integer part."""
     if math.isnan(value):
         return ""
     if value == round(value) or abs(value) >= 100:

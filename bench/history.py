@@ -26,7 +26,7 @@ TOLD = (2, 10, 20, 50, 100, 200, 300, 500, 700, 1000)
 
 
 def history(folder: Path, releases: int) -> Iterator[AtScale]:
-    """The figures at some releases, the last among them."""
+    """Yield the figures at some releases, including the last."""
     lake, archive = Lake.create(folder), folder.with_name(f"{folder.name}.tar.bz2")
     plans = list(plans_of_many(STUDIES))
     newest = lake.newest_release()
@@ -41,7 +41,7 @@ def history(folder: Path, releases: int) -> Iterator[AtScale]:
 
 
 def figures(lake: Lake, ingest_s: float) -> Iterator[Figure]:
-    """What the newest release took, and what all of them take."""
+    """Yield the costs of the newest release, and of all releases."""
     below = [path for path in lake.folder.glob("warehouse/losslake/*/metadata/*") if path.is_file()]
     tables = [path for path in below if path.name.endswith(".metadata.json")]
     yield Figure("ingest of the release, CPU", ingest_s, "s")

@@ -26,7 +26,7 @@ from losslake_ingest.run import ingest
 
 @dataclass(frozen=True)
 class TakenIn:
-    """What was taken in, and how long that and verifying it took."""
+    """The result of an ingest, with the times of ingesting and verifying."""
 
     summary: Summary
     ingest_s: float
@@ -34,7 +34,7 @@ class TakenIn:
 
 
 def ingest_and_verify(archive: Path, folder: Path) -> TakenIn:
-    """What is measured: an archive into an empty lake, released and verified."""
+    """Ingest an archive into an empty lake and verify the release."""
     started = time.perf_counter()
     lake = Lake.create(folder)
     summary = ingest(lake, [archive])
@@ -45,14 +45,14 @@ def ingest_and_verify(archive: Path, folder: Path) -> TakenIn:
 
 
 def ingest_again(archive: Path, folder: Path) -> Summary:
-    """The same archive into a lake that holds all of it."""
+    """Ingest the same archive again."""
     summary = ingest(Lake.create(folder), [archive])
     assert not summary.published and not summary.studies_ingested, summary
     return summary
 
 
 def run(archive: Path, rounds: int) -> str:
-    """The report of some rounds, as lines of text."""
+    """Return the report of some rounds, as lines of text."""
     ingests: list[Measured] = []
     again: list[Measured] = []
     decompressions: list[float] = []

@@ -1,4 +1,4 @@
-"""The lake that a benchmark asks: an existing one, or one made for it."""
+"""The lake of a benchmark: an existing one, or a temporary one."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ LAKE_HELP = "an existing lake; by default one of a tenth of the published size i
 
 @contextmanager
 def lake_to_ask(existing: Path | None) -> Iterator[Lake]:
-    """The existing lake if one is given; else one that is gone afterwards."""
+    """Yield the given lake, else a temporary one."""
     if existing:
         yield Lake.open(existing)
         return

@@ -1,4 +1,4 @@
-"""A load of requests: so many clients, each on a connection of its own, asks one question after the other."""
+"""A load of requests: concurrent clients, each with a connection of its own, ask one question after the other."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ _READ = 1 << 20
 
 @dataclass(frozen=True)
 class Load:
-    """What a load saw. latencies: seconds by request; seconds: from the first request to the last answer."""
+    """The result of a load; latencies: seconds by request; seconds: from the first request to the last answer."""
 
     latencies: Sequence[float]
     bytes: int
@@ -43,23 +43,23 @@ class Load:
 
 
 def load(port: int, requests: Sequence[bytes], clients: int, seconds: float) -> Load:
-    """Ask so many at once for so long, going round the requests; raises RuntimeError for an answer but 200."""
+    """Send requests in turn from concurrent clients for some seconds. Raises RuntimeError unless all succeed."""
     return uvloop.run(_load(port, cycle(requests), clients, seconds))
 
 
 def ask(port: int, requests: Sequence[bytes], count: int, clients: int) -> Load:
-    """Ask so many questions in all, going round the requests."""
+    """Send a number of requests in turn."""
     asked = iter(islice(cycle(requests), count))
     return uvloop.run(_load(port, asked, clients, math.inf))
 
 
 def get(path: str) -> bytes:
-    """A GET request as it goes over the wire."""
+    """Return the bytes of a GET request."""
     return f"GET {path} HTTP/1.1\r\nHost: 127.0.0.1\r\nAccept: */*\r\n\r\n".encode()
 
 
 def post(path: str, body: bytes) -> bytes:
-    """A POST request with a JSON body."""
+    """Return the bytes of a POST request with a JSON body."""
     head = f"POST {path} HTTP/1.1\r\nHost: 127.0.0.1\r\nContent-Type: application/json\r\n"
     return head.encode() + f"Content-Length: {len(body)}\r\n\r\n".encode() + body
 
@@ -78,7 +78,7 @@ async def _load(port: int, requests: Iterator[bytes], clients: int, seconds: flo
 
 
 class _Client(asyncio.BufferedProtocol):
-    """A connection on which the next request follows when an answer is whole."""
+    """A connection that sends the next request when an answer is complete."""
 
     def __init__(self, requests: Iterator[bytes]) -> None:
         self._requests = requests

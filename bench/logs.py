@@ -24,6 +24,7 @@ model = "none"
 optimizer = "sgd"
 batch_size = 64
 [metrics]
+train_loss = "train/loss"
 "train/loss" = "train/loss"
 "train/accuracy" = "train/accuracy"
 eval_accuracy = "val/accuracy"
@@ -33,12 +34,16 @@ val_accuracy = "val/accuracy"
 "*" = ""
 [fields]
 epoch_examples = 64000
+[text]
+lines = ['step: (?P<step>\\d+) train_loss: (?P<train_loss>\\S+) val_loss: (?P<val_loss>\\S+)']
+[files]
+formats = ["FORMAT"]
 """
 NAMES = ("train/loss", "train/accuracy", "val/loss", "val/accuracy")
 
 
 def curve(seed: int, rows: int) -> npt.NDArray[np.float64]:
-    """rows by the four NAMES."""
+    """Rows by the four NAMES."""
     noise: npt.NDArray[np.float64] = np.random.default_rng(seed).normal(1.0, 0.01, (rows, 4))
     noise *= np.array([3.0, 0.9, 3.2, 0.85]) / (1 + np.arange(rows)[:, None] / 500.0)
     return noise
@@ -72,10 +77,27 @@ def algoperf(folder: Path, runs: int, rows: int) -> None:
         _write(trial / "hparams.json", '{"learning_rate": 0.1}')
 
 
+def sacred(folder: Path, runs: int, rows: int) -> None:
+    times = [f"2026-01-01T00:00:{at % 60:02}.{at % 1_000_000:06}" for at in range(rows)]
+    for run in range(runs):
+        columns = dict(zip(NAMES, curve(run, rows).T.tolist(), strict=True))
+        metrics = {n: {"steps": [*range(rows)], "timestamps": times, "values": v} for n, v in columns.items()}
+        _write(folder / f"runs/{run + 1}/metrics.json", json.dumps(metrics, indent=2))
+        _write(folder / f"runs/{run + 1}/run.json", json.dumps({"start_time": times[0], "status": "COMPLETED"}))
+
+
 def tensorboard(folder: Path, runs: int, rows: int) -> None:
     data = event_file(rows * 6)
     for run in range(runs):
         _write(folder / f"run_{run}/events.out.tfevents.1700000000.host", data)
+
+
+def dvclive(folder: Path, runs: int, rows: int) -> None:
+    for run in range(runs):
+        for name, values in zip(NAMES, curve(run, rows).T.tolist(), strict=True):
+            lines = [f"{at}\t{value!r}" for at, value in enumerate(values)]
+            path = folder / f"run_{run}/plots/metrics/{name}.tsv"
+            _write(path, "\n".join([f"step\t{name.rpartition('/')[2]}", *lines, ""]))
 
 
 def hf_trainer(folder: Path, runs: int, rows: int) -> None:
@@ -129,6 +151,20 @@ def _metric_rows(run: int, rows: int) -> Iterator[tuple[str, float, int, str, in
             yield name, row[column], 1_700_000_000_000 + at, f"{run:032x}", at
 
 
+def trackio(folder: Path, runs: int, rows: int) -> None:
+    folder.mkdir(parents=True, exist_ok=True)
+    with sqlite3.connect(folder / "trackio.db") as database:
+        columns = "run_id TEXT, timestamp TEXT, run_name TEXT, step INTEGER, metrics TEXT"
+        database.execute(f"CREATE TABLE metrics (id INTEGER PRIMARY KEY, {columns})")
+        database.execute("CREATE TABLE configs (run_id TEXT, config TEXT, created_at TEXT)")
+        for run in range(runs):
+            calls = ((at, json.dumps(dict(zip(NAMES, row, strict=True))).encode()) for at, row in _rows(run, rows))
+            values = ((f"r{run:03}", "2026-01-01T00:00:00+00:00", f"r{run}", at, text) for at, text in calls)
+            database.executemany(
+                "INSERT INTO metrics (run_id, timestamp, run_name, step, metrics) VALUES (?, ?, ?, ?, ?)", values
+            )
+
+
 def wandb_panels(folder: Path, runs: int, rows: int) -> None:
     for column, name in enumerate(NAMES):
         values = np.stack([curve(run, rows)[:, column] for run in range(runs)], axis=1).tolist()
@@ -152,7 +188,7 @@ def wandb_offline(folder: Path, runs: int, rows: int) -> None:
 
 
 def _leveldb(records: list[bytes]) -> bytes:
-    """Records in LevelDB's log format, with W&B's file header."""
+    """Return records in LevelDB's log format, with W&B's file header."""
     data = bytearray(b":W&B" + struct.pack("<HB", 0xBEE1, 0))
     for record in records:
         kind_of_next, left = {(True, True): 1, (True, False): 2, (False, False): 3, (False, True): 4}, record
@@ -175,6 +211,12 @@ def csv(folder: Path, runs: int, rows: int) -> None:
         _write(folder / f"run_{run}/metrics.csv", "\n".join([f"step,{','.join(NAMES)}", *lines, ""]))
 
 
+def json_arrays(folder: Path, runs: int, rows: int) -> None:
+    for run in range(runs):
+        lists = dict(zip(NAMES, curve(run, rows).T.tolist(), strict=True))
+        _write(folder / f"run_{run}/log.json", json.dumps({"step": [*range(rows)], **lists}))
+
+
 def jsonl(folder: Path, runs: int, rows: int) -> None:
     for run in range(runs):
         lines = [json.dumps({"step": at, **dict(zip(NAMES, row, strict=True))}) for at, row in _rows(run, rows)]
@@ -185,6 +227,15 @@ def llmc(folder: Path, runs: int, rows: int) -> None:
     for run in range(runs):
         lines = [f"s:{at} trl:{row[0]:.4f} lr:0.000600 norm:0.24" for at, row in _rows(run, rows)]
         _write(folder / f"run_{run}/main.log", "\n".join(["s:0 tel:11.0092", *lines, ""]))
+
+
+def text(folder: Path, runs: int, rows: int) -> None:
+    for run in range(runs):
+        lines = [
+            f"2026-01-01 00:00:00,000 INFO step: {at} train_loss: {a:.6f} val_loss: {b:.6f} time: 123.45ms"
+            for at, (a, _, b, _) in _rows(run, rows)
+        ]
+        _write(folder / f"run_{run}.log", "\n".join([*lines, ""]))
 
 
 def _rows(seed: int, rows: int) -> Iterator[tuple[int, list[float]]]:
@@ -199,13 +250,18 @@ def _write(path: Path, data: str | bytes) -> None:
 WRITERS: dict[str, tuple[Callable[[Path, int, int], None], int, int]] = {
     "algoperf": (algoperf, 40, 4_000),
     "csv": (csv, 40, 10_000),
+    "dvclive": (dvclive, 40, 5_000),
     "hf_trainer": (hf_trainer, 20, 4_000),
+    "json_arrays": (json_arrays, 40, 10_000),
     "jsonl": (jsonl, 40, 5_000),
     "llmc": (llmc, 20, 20_000),
     "mlflow, files": (mlflow_files, 40, 5_000),
     "mlflow, SQLite": (mlflow_sqlite, 20, 5_000),
     "mllog": (mllog, 40, 3_000),
+    "sacred": (sacred, 20, 5_000),
     "tensorboard": (tensorboard, 20, 10_000),
+    "text": (text, 20, 50_000),
+    "trackio": (trackio, 20, 5_000),
     "wandb, panels": (wandb_panels, 20, 5_000),
     "wandb, offline": (wandb_offline, 20, 3_000),
 }

@@ -25,7 +25,7 @@ _METRICS = (
 
 
 def plans_of_many(studies: int, seed: int = 1) -> Iterator[StudyPlan]:
-    """So many studies, in order of path; the last workload may have fewer than the others."""
+    """Yield the plans of studies by path; the last workload may have fewer than the others."""
     for number in range(-(-studies // len(BATCH_SIZES))):
         workload = _workload(number)
         first = number * len(BATCH_SIZES)

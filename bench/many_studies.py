@@ -26,6 +26,7 @@ from bench.truth import read_truth, truth_path
 from losslake.index.serving import open_release
 from losslake.lake.lake import Lake
 from losslake.questions.release_view import ReleaseView
+from losslake_ingest import offer
 from losslake_ingest.run import ingest
 
 QUESTIONS, CHECKED, OPENINGS = 400, 200, 5
@@ -36,7 +37,7 @@ WHERE collection = $1 AND dataset = $2 AND model = $3 AND optimizer = $4 AND bat
 
 @dataclass(frozen=True)
 class Asked:
-    """Milliseconds of each scaling question."""
+    """The milliseconds of each scaling question."""
 
     inside: Sequence[float]
     over_http: Sequence[float]
@@ -45,7 +46,8 @@ class Asked:
 
 
 def take_in(archive: Path, folder: Path) -> None:
-    """The archive into an empty lake."""
+    """Ingest the archive into an empty lake."""
+    offer.MOST_KEPT = 1 << 34  # an ingest would stop at a quarter of 100,000 studies
     summary = ingest(Lake.create(folder), [archive])
     assert not summary.quarantined and not summary.broken, summary
 
@@ -74,7 +76,7 @@ def _peak_mb(process: int) -> float:
 
 
 def count_of_one_study(folder: Path) -> float:
-    """Milliseconds of SQL over the measurements of one study, with the binding of the view, the second time."""
+    """Return the milliseconds of SQL over one study's measurements, including the view's binding, second run."""
     lake = Lake.open(folder)
     release = lake.release()
     connection = open_release(lake, release)
@@ -87,7 +89,7 @@ def count_of_one_study(folder: Path) -> float:
 
 
 def measured(archive: Path, lake: Path, studies: int) -> Iterator[Figure]:
-    """All figures; the lake is made unless it is there."""
+    """Yield all figures; the lake is made if it doesn't exist."""
     if not (archive.is_file() and truth_path(archive).is_file()):
         write_studies(archive, list(plans_of_many(studies)), 1)
     if not lake.exists():

@@ -19,7 +19,7 @@ _WHOSE = (resource.RUSAGE_SELF, resource.RUSAGE_CHILDREN)
 
 @dataclass(frozen=True)
 class Measured:
-    """What a run took, with what it returned."""
+    """The cost of a run, with its result."""
 
     wall_s: float
     cpu_s: float
@@ -43,7 +43,7 @@ def in_own_process(function: Callable[..., Any], *arguments: object) -> Measured
 
 
 def measured(function: Callable[..., Any], *arguments: object) -> Measured:
-    """Run a function here; processes that it started and waited for count, the largest of them for memory."""
+    """Run a function in this process; its finished children count, for memory the largest of them."""
     wall, cpu = time.perf_counter(), _cpu_s()
     result = function(*arguments)
     return Measured(time.perf_counter() - wall, _cpu_s() - cpu, _peak_mb(), result)
@@ -63,7 +63,7 @@ def _peak_mb() -> float:
 
 
 def machine() -> str:
-    """One line on the machine and the versions that matter."""
+    """Return one line about the machine and the relevant versions."""
     lines = Path("/proc/cpuinfo").read_text().splitlines()
     cpu = next((line.partition(":")[2].strip() for line in lines if line.startswith("model name")), "unknown CPU")
     libraries = ", ".join(

@@ -18,7 +18,7 @@ LEAST_FACTOR = 1e-4
 
 
 def study_json(plan: StudyPlan) -> bytes:
-    """What a study says of itself."""
+    """Return the study.json of a study."""
     dataset, model, optimizer = plan.workload.names
     document = {
         "batch_size": plan.batch_size,
@@ -33,7 +33,7 @@ def study_json(plan: StudyPlan) -> bytes:
 
 
 def metadata_json(plan: StudyPlan, trials: Trials, rng: np.random.Generator) -> list[bytes]:
-    """By trial, its metaparameters, status and steps; the best trial has the best effective learning rate."""
+    """Return the metadata of each trial; the best trial has the best effective learning rate."""
     drawn = _parameters(plan, trials, rng)
     return [
         json.dumps(
@@ -53,7 +53,7 @@ def metadata_json(plan: StudyPlan, trials: Trials, rng: np.random.Generator) -> 
 
 
 def best_effective_learning_rate(plan: StudyPlan) -> float:
-    """Learning rate over (1 - momentum) of the best trials: it grows with the batch size up to the critical one."""
+    """Return the best learning rate / (1 - momentum), which grows with the batch size up to the critical one."""
     return 2.0 * plan.batch_size / (plan.batch_size + plan.workload.critical_batch_size)
 
 

@@ -14,8 +14,11 @@ from losslake.questions.release_view import ReleaseView
 
 @dataclass(frozen=True)
 class Opening:
-    """Milliseconds: of opening for the first time in a process, with what Python imports only then; of opening again;
-    and of a process that starts, imports, opens once and ends."""
+    """Milliseconds of opening a release.
+
+    first_ms: for the first time in a process, with what Python imports only then. again_ms: once more.
+    process_ms: of a process that starts, imports, opens once and ends.
+    """
 
     first_ms: float
     again_ms: float

@@ -22,7 +22,7 @@ from bench.servers import service
 from losslake.lake.lake import Lake
 from losslake.questions.release_view import ReleaseView
 from losslake_schema.names import Study, Trial, Workload
-from losslake_service.web.templates import page_of, with_query
+from losslake_service.web.templates import page_path, with_query
 
 LIMIT_MS = 100.0
 NO_ANSWERS_KEPT = {"LOSSLAKE_ANSWER_CACHE_MB": "0"}
@@ -30,7 +30,7 @@ NO_ANSWERS_KEPT = {"LOSSLAKE_ANSWER_CACHE_MB": "0"}
 
 @dataclass(frozen=True)
 class Draw:
-    """Random things of a release."""
+    """A random selection from a release."""
 
     view: ReleaseView
     chance: random.Random
@@ -49,9 +49,20 @@ class Draw:
         return Trial(study, int(self.chance.choice(facts.trials.trial_id[rows])))
 
     def goal(self, workload: Workload) -> list[tuple[str, object]]:
-        """A metric and a target, as queries name them."""
+        """Return a metric and a target as query parameters."""
         metric = self.chance.choice(askable(self.view.workloads[workload]))
         return [("metric", metric.name), ("target", self.chance.uniform(metric.lowest, metric.highest))]
+
+    def viewed(self) -> list[tuple[str, object]]:
+        """Return a workload of which all curves are seen."""
+        return [("workload", self.workload())]
+
+    def advised(self) -> list[tuple[str, object]]:
+        """Return a workload, a goal, and step times at its ends."""
+        workload = self.workload()
+        sizes = self.view.workloads[workload].batch_sizes
+        times = " ".join(f"{size}={0.1 + size / 1000}" for size in sorted({sizes[0], sizes[-1]}))
+        return [("workload", workload), *self.goal(workload), ("step_times", times)]
 
     def rivals(self) -> list[tuple[str, object]]:
         """Two workloads on the same data set and model if there are, with a goal of the first."""
@@ -62,7 +73,7 @@ class Draw:
 
 
 def _with_goal(draw: Draw, what: Workload | Study) -> str:
-    return with_query(page_of(what), draw.goal(what.workload if isinstance(what, Study) else what))
+    return with_query(page_path(what), draw.goal(what.workload if isinstance(what, Study) else what))
 
 
 PAGES: tuple[tuple[str, Callable[[Draw], str]], ...] = (
@@ -71,12 +82,20 @@ PAGES: tuple[tuple[str, Callable[[Draw], str]], ...] = (
     ("search", lambda draw: with_query("/workloads", [("q", draw.workload().dataset)])),
     ("workload", lambda draw: _with_goal(draw, draw.workload())),
     ("study", lambda draw: _with_goal(draw, draw.study())),
-    ("trial", lambda draw: page_of(draw.trial())),
+    ("trial", lambda draw: page_path(draw.trial())),
     ("compare", lambda draw: with_query("/compare", draw.rivals())),
+    ("viewer", lambda draw: with_query("/viewer", draw.viewed())),
+    ("advice", lambda draw: with_query("/advice", draw.advised())),
+    ("atlas", lambda _: "/critical-batch-sizes"),
+    ("frontier", lambda _: "/frontier"),
+    ("papers", lambda _: "/papers"),
     ("sql", lambda _: "/sql"),
     ("releases", lambda _: "/releases"),
     ("release", lambda draw: f"/releases/{draw.view.number}"),
     ("docs", lambda _: "/docs"),
+    ("document", lambda _: "/docs/rest"),
+    ("reference", lambda _: "/docs/reference"),
+    ("path", lambda _: "/docs/reference/v1/scaling"),
     ("schema", lambda _: "/docs/schema"),
     ("methods", lambda _: "/docs/methods"),
 )
@@ -85,7 +104,7 @@ PAGES: tuple[tuple[str, Callable[[Draw], str]], ...] = (
 
 @dataclass(frozen=True)
 class Times:
-    """Milliseconds and bytes of each page of a kind."""
+    """The milliseconds and bytes of each page of a kind."""
 
     name: str
     milliseconds: Sequence[float]
@@ -96,14 +115,14 @@ class Times:
         return statistics.median(self.milliseconds)
 
     def line(self) -> str:
-        """One row of the report."""
+        """Return one row of the report."""
         kilobytes = statistics.median(self.bytes) / 1000
         verdict = "yes" if self.median <= LIMIT_MS else "**no**"
         return f"| {self.name} | {self.median:,.1f} | {max(self.milliseconds):,.1f} | {kilobytes:,.0f} | {verdict} |"
 
 
 def measured(name: str, address: Callable[[Draw], str], view: ReleaseView, port: int, count: int) -> Times:
-    """How long pages of a kind take; the first, with what is made once only, does not count."""
+    """Measure pages of a kind; the first, with one-time work, is excluded."""
     connection = http.client.HTTPConnection("127.0.0.1", port)
     draw = Draw(view, random.Random(name))
     sizes: list[int] = []
@@ -117,7 +136,7 @@ def measured(name: str, address: Callable[[Draw], str], view: ReleaseView, port:
 
 
 def report(lake: Lake, count: int) -> Iterator[str]:
-    """The report on a lake, line by line."""
+    """Yield the report on a lake, line by line."""
     release = lake.release()
     view = ReleaseView.open(lake, release)
     yield f"{machine()}; {release.n_trials:,} trials, {count} pages of each kind, limit {LIMIT_MS:,.0f} ms"

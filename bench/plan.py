@@ -87,7 +87,7 @@ def plans(scale: Scale) -> list[StudyPlan]:
 
 
 def trials_by_status(study: PublishedStudy, size: float) -> tuple[int, int, int]:
-    """How many trials of each status a study has at that size: at least one that is complete."""
+    """Return the number of trials of each status of a study at that size, at least one complete."""
     complete, incomplete, infeasible = (math.floor(count * size + 0.5) for count in study.trials)
     return max(1, complete), incomplete, infeasible
 
@@ -110,7 +110,7 @@ def rows_of_trials(found: Sequence[StudyPlan], total: int) -> list[Integers]:
 
 
 def steps_between(rows: int, last_step: int, rng: np.random.Generator) -> Integers:
-    """So many steps from 0 to the last one, strictly ascending, at intervals that are all different."""
+    """Return strictly ascending steps from 0 to the last one, at distinct intervals."""
     way = np.concatenate([[0], np.cumsum(0.6 + 0.8 * rng.random(rows - 1))])
     # As many steps as rows are needed at least, so they are given out first.
     spare: Integers = np.floor(way * ((last_step - rows + 1) / way[-1])).astype(np.int64)
@@ -119,7 +119,7 @@ def steps_between(rows: int, last_step: int, rng: np.random.Generator) -> Intege
 
 
 def _with_rows(plan: StudyPlan, rows: Integers) -> StudyPlan:
-    """The plan with evaluations; trials that share their steps end at one of these."""
+    """Return the plan with evaluations; trials with shared steps end at one of these."""
     if not plan.workload.shared_steps:
         return replace(plan, rows=rows)
     rng = np.random.default_rng((*plan.seed[:2], 2))
@@ -131,7 +131,7 @@ def _with_rows(plan: StudyPlan, rows: Integers) -> StudyPlan:
 
 
 def _length(plan: StudyPlan) -> int:
-    """The steps of a typical whole run."""
+    """Return the steps of a typical complete run."""
     return HORIZON * plan.steps_to_goal
 
 

@@ -71,13 +71,13 @@ class PublishedWorkload:
 
     @property
     def has_early_stopping(self) -> bool:
-        """Whether bad trials were stopped early: many of them are incomplete."""
+        """True if bad trials were stopped early, so that many are incomplete."""
         trials = [sum(column) for column in zip(*(study.trials for study in self.studies), strict=True)]
         return bool(trials[INCOMPLETE] > EARLY_STOPPING_FROM * sum(trials))
 
     @property
     def has_time_budget(self) -> bool:
-        """Whether trials ran for so long instead of for so many steps, so that none of them is incomplete."""
+        """True if trials ran for a given time instead of a number of steps, so that none is incomplete."""
         return not any(study.trials[INCOMPLETE] for study in self.studies)
 
     def steps_to_goal(self, batch_size: int) -> int:
@@ -87,14 +87,14 @@ class PublishedWorkload:
 
 @cache
 def published() -> tuple[PublishedWorkload, ...]:
-    """Every workload, in order of path."""
+    """Return every workload by path."""
     document = tomllib.loads(FILE.read_text("utf-8"))
     return tuple(_workloads(document))
 
 
 @cache
 def published_evaluations() -> int:
-    """How many evaluations all trials have together."""
+    """Return the number of evaluations of all trials."""
     return int(tomllib.loads(FILE.read_text("utf-8"))["evaluations"])
 
 

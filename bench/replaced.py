@@ -25,8 +25,11 @@ from losslake_schema.tables import PARTITIONED
 
 @dataclass(frozen=True)
 class Rewritten:
-    """What a release has that the one before has not. own, others: files of the corrected study and of other ones;
-    bytes: of these; small_bytes: of the tables that are one file each."""
+    """The files of a release that the one before lacks.
+
+    own, others: files of the corrected study and of other ones. bytes: of these. small_bytes: of the tables that are
+    one file each.
+    """
 
     own: int
     others: int
@@ -52,7 +55,7 @@ def publish_correction(folder: Path, correction: Correction) -> None:
 
 
 def rewritten(folder: Path, correction: Correction) -> Rewritten:
-    """What changed with the newest release."""
+    """Return the changes of the newest release."""
     lake = Lake.open(folder)
     newest, before = lake.releases()[:2]
     known = {(file.path, file.sha256) for file in lake.files(before)}
@@ -89,7 +92,7 @@ def differences(view: ReleaseView, study: Study, folder: Path) -> Iterator[Diffe
 def _by_text(
     texts: Sequence[Path], metric: str
 ) -> tuple[npt.NDArray[np.int64], npt.NDArray[np.int64], npt.NDArray[np.float64]]:
-    """Trial, step and value of each evaluation."""
+    """Return trial, step and value of each evaluation."""
     trials: list[int] = []
     steps: list[int] = []
     values: list[float] = []

@@ -36,7 +36,7 @@ TRIAL_SERVING_BYTES = 127.0
 
 @dataclass(frozen=True)
 class Shape:
-    """How measurements lie in studies."""
+    """The distribution of measurements over studies."""
 
     name: str
     of_study: float
@@ -51,7 +51,7 @@ SHAPES = (
 
 @dataclass(frozen=True)
 class Lake:
-    """So many measurements in a shape."""
+    """A number of measurements in a shape."""
 
     shape: Shape
     measurements: float
@@ -81,7 +81,7 @@ Row = tuple[str, Callable[[Lake], str]]
 
 
 def number(value: float) -> str:
-    """A count in two digits, with the word for its size."""
+    """Return a count in two digits with a word for its size."""
     for size, word in ((1e12, " trillion"), (1e9, " billion"), (1e6, " million")):
         if value >= size:
             return f"{value / size:.2g}{word}" if value < 100 * size else f"{value / size:,.0f}{word}"
@@ -89,7 +89,7 @@ def number(value: float) -> str:
 
 
 def size(value: float) -> str:
-    """Bytes in two digits."""
+    """Return bytes in two digits."""
     for unit, word in ((1e15, "PB"), (1e12, "TB"), (1e9, "GB"), (1e6, "MB")):
         if value >= unit:
             return f"{float(f'{value / unit:.2g}'):,.3g} {word}"
@@ -97,7 +97,7 @@ def size(value: float) -> str:
 
 
 def span(seconds: float) -> str:
-    """A time in two digits."""
+    """Return a time in two digits."""
     for unit, word in ((86400.0, "days"), (3600.0, "h"), (60.0, "min"), (1.0, "s")):
         if seconds >= 2 * unit:
             return f"{float(f'{seconds / unit:.2g}'):,.3g} {word}"
@@ -129,7 +129,7 @@ ROWS: tuple[Row, ...] = (
 
 
 def table(shape: Shape) -> Iterator[str]:
-    """The costs of a shape in Markdown."""
+    """Yield the costs of a shape in Markdown."""
     yield f"| {shape.name} | {' | '.join(f'10^{len(str(int(n))) - 1}' for n in MEASUREMENTS)} |"
     yield f"| --- |{' ---: |' * len(MEASUREMENTS)}"
     for name, of in ROWS:

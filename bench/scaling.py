@@ -44,7 +44,7 @@ PRECISION = Askable("val/average_precision", 0.05, 0.35)
 
 
 def askable(facts: WorkloadFacts) -> list[Askable]:
-    """What can be asked of a workload; one that measures nothing but a loss is a language model."""
+    """Return the metrics to ask about; a workload with only a loss is a language model."""
     found = [metric for metric in (ERROR, PRECISION, LOSS) if metric.name in facts.measured]
     return [LANGUAGE_LOSS] if found == [LOSS] else found
 
@@ -58,7 +58,7 @@ class Asked:
     target: float
 
     def answered(self, view: ReleaseView) -> bytes:
-        """The answer as JSON."""
+        """Return the answer as JSON."""
         names = [str(workload) for workload in self.workloads]
         parameters = scaling.ScalingParameters(workload=names, metric=self.metric, target=self.target)
         return b"".join(json_pieces(scaling.answer(view, parameters)))
@@ -71,7 +71,7 @@ class Asked:
 
 
 def questions(view: ReleaseView, count: int, seed: int = 1) -> list[Asked]:
-    """Random workloads, metrics and targets; the same for every way of asking."""
+    """Return random workloads, metrics and targets, the same for every way of asking."""
     chance = random.Random(seed)
     workloads = sorted(view.workloads)
     asked = []
@@ -83,14 +83,14 @@ def questions(view: ReleaseView, count: int, seed: int = 1) -> list[Asked]:
 
 
 def milliseconds(function: Callable[[], object]) -> float:
-    """How long one call takes."""
+    """Return the milliseconds of one call."""
     started = time.perf_counter()
     function()
     return (time.perf_counter() - started) * 1000
 
 
 def get(connection: http.client.HTTPConnection, path: str) -> bytes:
-    """The body of a successful answer."""
+    """Return the body of a successful answer."""
     connection.request("GET", path)
     response = connection.getresponse()
     body = response.read()
@@ -99,18 +99,18 @@ def get(connection: http.client.HTTPConnection, path: str) -> bytes:
 
 
 def percentile(times: Sequence[float], part: float) -> float:
-    """The time within which that part of them lies."""
+    """Return the time within which that part of them lies."""
     return sorted(times)[int(len(times) * part)]
 
 
 def line(name: str, times: Sequence[float]) -> str:
-    """One line of the report."""
+    """Return one line of the report."""
     tail = percentile(times, 0.99)
     return f"{name:36s} median {statistics.median(times):7.2f} ms   p99 {tail:7.2f} ms   n {len(times)}"
 
 
 def run(lake: Lake, count: int) -> str:
-    """The report on a lake."""
+    """Return the report on a lake."""
     release = lake.release()
     first = milliseconds(lambda: ReleaseView.open(lake, release))
     again = milliseconds(lambda: ReleaseView.open(lake, release))

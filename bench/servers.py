@@ -18,7 +18,7 @@ from types import MappingProxyType
 
 SECONDS_TO_START = 60
 _NGINX = """
-daemon off; worker_processes {workers}; pid {folder}/pid; error_log {folder}/error.log crit;
+{user}daemon off; worker_processes {workers}; pid {folder}/pid; error_log {folder}/error.log crit;
 events {{ worker_connections 1024; }}
 http {{
     access_log off; sendfile on; tcp_nopush on; keepalive_requests 1000000; default_type application/octet-stream;
@@ -27,6 +27,8 @@ http {{
     server {{ listen 127.0.0.1:{port}; location = /file {{ alias {file}; }} location = /healthz {{ return 200; }} }}
 }}
 """
+# Started by root, its workers would be nobody, who may not read the lake.
+_USER = "user root; " if os.geteuid() == 0 else ""
 
 
 @dataclass(frozen=True)
@@ -37,7 +39,7 @@ class Server:
     process: int
 
     def answer(self, path: str) -> bytes:
-        """The body of a successful answer."""
+        """Return the body of a successful answer."""
         connection = HTTPConnection("127.0.0.1", self.port, timeout=SECONDS_TO_START)
         connection.request("GET", path)
         response = connection.getresponse()
@@ -50,7 +52,7 @@ class Server:
 
 @contextmanager
 def service(lake: Path, workers: int, settings: Mapping[str, str] = MappingProxyType({})) -> Iterator[Server]:
-    """The service over a lake, without log lines. settings: environment variables."""
+    """Run the service over a lake, without log lines. settings: environment variables."""
     port = _free_port()
     command = ["-m", "losslake", "serve", "--lake", str(lake), "--workers", str(workers), "--port", str(port)]
     with _running([sys.executable, *command], port, {"LOSSLAKE_LOG_FORMAT": "off", **settings}, "/readyz") as server:
@@ -59,7 +61,7 @@ def service(lake: Path, workers: int, settings: Mapping[str, str] = MappingProxy
 
 @contextmanager
 def constants(lake: Path, workers: int) -> Iterator[Server]:
-    """The server of `bench.constant`."""
+    """Run the server of `bench.constant`."""
     port = _free_port()
     command = [sys.executable, "-m", "bench.constant", str(lake), str(port), str(workers)]
     with _running(command, port, {}, "/healthz") as server:
@@ -71,13 +73,13 @@ def nginx(file: Path, folder: Path, workers: int) -> Iterator[Server]:
     """nginx, giving one file by sendfile at /file; folder: for its own files."""
     port = _free_port()
     config = folder / "nginx.conf"
-    config.write_text(_NGINX.format(workers=workers, folder=folder, port=port, file=file))
+    config.write_text(_NGINX.format(user=_USER, workers=workers, folder=folder, port=port, file=file))
     with _running([nginx_program(), "-c", str(config), "-p", str(folder)], port, {}, "/healthz") as server:
         yield server
 
 
 def nginx_program() -> str:
-    """Where nginx is; raises FileNotFoundError."""
+    """Return the path of nginx. Raises FileNotFoundError."""
     found = shutil.which("nginx", path=f"{os.environ.get('PATH', '')}:/usr/sbin")
     if found is None:
         raise FileNotFoundError("nginx is not installed: install Debian's nginx-light, or the like")

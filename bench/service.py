@@ -42,7 +42,7 @@ class Case:
 
 
 def cases(view: ReleaseView, seed: int = 1) -> Iterator[Case]:
-    """The questions of the report."""
+    """Yield the questions of the report."""
     chance = random.Random(seed)
     asked = questions(view, DIFFERENT, seed)
     yield Case("scaling, each question new", [get(question.path) for question in asked])
@@ -72,7 +72,7 @@ def cases(view: ReleaseView, seed: int = 1) -> Iterator[Case]:
 
 
 def line(name: str, clients: int, found: Load, beside: Load | None = None) -> str:
-    """One row of the report."""
+    """Return one row of the report."""
     size = found.bytes / len(found.latencies) / 1000
     ratio = f"{found.per_second / beside.per_second:.2f}" if beside is not None else ""
     return (
@@ -82,7 +82,7 @@ def line(name: str, clients: int, found: Load, beside: Load | None = None) -> st
 
 
 def report(lake: Lake, seconds: float, workers: int) -> Iterator[str]:
-    """The report, line by line."""
+    """Yield the report, line by line."""
     view = ReleaseView.open(lake, lake.release())
     asked = list(cases(view))
     yield f"{machine()}; {workers} worker processes, the clients in one process beside them, {seconds:g} s a row"
@@ -103,14 +103,14 @@ def report(lake: Lake, seconds: float, workers: int) -> Iterator[str]:
 
 
 def heading(what: str, ratio: str) -> Iterator[str]:
-    """The head of a table."""
+    """Yield the head of a table."""
     yield ""
     yield f"| {what} | clients | requests/s | p50 ms | p99 ms | kB | MB/s | {ratio} |"
     yield "| --- | ---: | ---: | ---: | ---: | ---: | ---: | ---: |"
 
 
 def downloads(lake: Lake, server: Server, seconds: float, workers: int) -> Iterator[str]:
-    """The largest file, from the service and from nginx, in turn; of several rounds, the one with the median ratio."""
+    """Download the largest file from the service and from nginx, in turn; yield the round of the median ratio."""
     release = lake.release()
     listed = json.loads(server.answer(f"/v1/releases/{release.number}/files"))["rows"]
     largest = max(listed, key=lambda row: row["bytes"])
@@ -141,7 +141,7 @@ def mixed(asked: Sequence[Case]) -> Iterator[bytes]:
 
 
 def memory_after(server: Server, count: int, requests: Sequence[bytes]) -> float:
-    """What all processes of a server take after so many more requests, in MB: pages that several share count once."""
+    """Return the memory of all processes of a server after `count` requests, in MB; shared pages count once."""
     ask(server.port, requests, count, CLIENTS[-1])
     processes = [psutil.Process(server.process), *psutil.Process(server.process).children(recursive=True)]
     return sum(float(process.memory_full_info().pss) for process in processes) / 1e6

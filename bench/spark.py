@@ -59,7 +59,7 @@ def timed(work: Callable[[], object]) -> tuple[float, object]:
 
 
 def ingests(spark: SparkSession, archive: Path, folder: Path) -> tuple[Lake, Compared]:
-    """The archive by both engines; the lake of the local one."""
+    """Ingest the archive by both engines; return the lake of the local one."""
     own, theirs = Lake.create(folder / "own"), Lake.create(folder / "spark")
     own_s, _ = timed(lambda: ingest(own, [archive]))
     engine = SparkEngine(spark, theirs.location)
@@ -69,7 +69,7 @@ def ingests(spark: SparkSession, archive: Path, folder: Path) -> tuple[Lake, Com
 
 
 def questions(spark: SparkSession, lake: Lake) -> Iterator[Compared]:
-    """Every question of both engines."""
+    """Ask both engines every question."""
     release = lake.release()
     own_s, connection = timed(lambda: open_release(lake, release))
     spark_s, _ = timed(lambda: register(spark, lake, release))
@@ -100,7 +100,7 @@ def _median(ask: Callable[[], list[tuple[object, ...]]]) -> tuple[float, list[tu
 
 
 def show(title: str, found: list[Compared]) -> None:
-    """A table of seconds and ratios."""
+    """Print a table of seconds and ratios."""
     print(f"\n{title}\n\n| what | DuckDB, own cores s | Spark s | Spark / own |\n| --- | ---: | ---: | ---: |")
     for one in found:
         print(f"| {one.what} | {one.own_s:.3f} | {one.spark_s:.2f} | {one.spark_s / one.own_s:.1f} |", flush=True)

@@ -46,7 +46,7 @@ class Rate:
 
 
 def written(events: int) -> bytes:
-    """An event file of one scalar per event, its tags in turn, as training loops write it."""
+    """Return an event file of one scalar per event, its tags in turn, as training loops write it."""
     file = io.BytesIO()
     writer = RecordWriter(file)
     writer.write(Event(wall_time=1.7e9, file_version="brain.Event:2").SerializeToString())
@@ -58,7 +58,7 @@ def written(events: int) -> bytes:
 
 
 def measured(events: int = EVENTS, rounds: int = ROUNDS) -> list[Rate]:
-    """The rates of our reader and of TensorBoard's own ones on one generated file, in alternating rounds."""
+    """Return the rates of our reader and of TensorBoard's own on one generated file, in alternating rounds."""
     data = written(events)
     with tempfile.TemporaryDirectory() as name:
         folder = Path(name)

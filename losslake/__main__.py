@@ -1,59 +1,64 @@
-"""The command `losslake`."""
+"""The `losslake` command."""
 
 from __future__ import annotations
 
 import os
 import sys
+from copy import copy
 from io import TextIOWrapper
 from typing import Annotated
 
 import typer
 
-from losslake.cli.console import complain, in_one_line
+from losslake.cli.bundle import bundle
+from losslake.cli.console import describe_error, print_error, print_failure
 from losslake.cli.download import download, fetch
+from losslake.cli.imports import without_pandas
 from losslake.cli.ingest import ingest
 from losslake.cli.lake import export, init, ledger, releases, verify
 from losslake.cli.maintain import maintain
 from losslake.cli.mapping import formats, map_logs
+from losslake.cli.mcp import mcp
 from losslake.cli.reproduce import reproduce
 from losslake.cli.serve import config, serve
 from losslake.cli.sql import sql
-from losslake.cli.steps import steps
+from losslake.cli.steps import steps, workloads
+from losslake.cli.withdraw import withdraw
 from losslake_schema.errors import LossLakeError
 
 STOPPED = 130  # the exit status into which Typer turns Ctrl-C
 
 app = typer.Typer(
     name="losslake",
-    help="Training curves in, answers out: how many steps does each batch size need to reach this error?\n\n"
+    help="A database of training curves: how many steps does each batch size need to reach a target error?\n\n"
     "Start with 'losslake ingest PATH', then 'losslake steps', 'losslake sql' or 'losslake serve'.",
     no_args_is_help=True,
-    add_completion=False,
     pretty_exceptions_enable=False,
     rich_markup_mode=None,
 )
 for command in (
-    init, ingest, fetch, formats, map_logs, releases, ledger, steps, sql, serve, config, verify, export, download,
-    reproduce, maintain,
+    init, ingest, fetch, formats, map_logs, releases, ledger, workloads, steps, sql, serve, mcp, config, verify, export,
+    download, reproduce, maintain, withdraw, bundle,
 ):  # fmt: skip
     app.command(command.__name__.removesuffix("_logs"))(command)
 
 
 @app.command(context_settings={"allow_extra_args": True, "ignore_unknown_options": True, "help_option_names": []})
 def analyze(context: typer.Context) -> None:
-    """Analyze a lake: how its workloads scale, and how sure.
+    """Analyze how workloads scale, with uncertainty.
 
-    Regimes of scaling, critical batch size, uncertainty, metaparameters, comparisons:
-    'losslake analyze --help' lists the analyses, 'losslake analyze regimes --help' what one of them takes.
+    Analyses of scaling regimes, critical batch size, uncertainty, metaparameters and comparisons.
+    'losslake analyze --help' lists them; 'losslake analyze regimes --help' shows the options of one.
     """
-    # Declaring every analysis takes time to load: only those who analyze wait for it.
+    # Imported here, since declaring all analyses takes time and only this command needs them.
+    without_pandas()
     from losslake.cli.analyses import analyses
 
     analyses()(args=context.args, prog_name="losslake analyze", standalone_mode=False)
 
 
-def _show_version(wanted: bool) -> None:
-    if wanted:
+def _show_version(requested: bool) -> None:
+    if requested:
         from losslake import __version__
 
         typer.echo(f"losslake {__version__}")
@@ -63,30 +68,40 @@ def _show_version(wanted: bool) -> None:
 @app.callback()
 def _options(
     version: Annotated[
-        bool, typer.Option("--version", callback=_show_version, is_eager=True, help="Show the version and leave.")
+        bool, typer.Option("--version", callback=_show_version, is_eager=True, help="Show the version and exit.")
     ] = False,
 ) -> None:
-    """Nothing to do: the options act by themselves."""
+    """Do nothing: the callbacks of the options act."""
+
+
+def _with_command(names: list[str]) -> typer.Typer:
+    """Return the application with the named command only, if there is one: to declare the others takes time."""
+    chosen = [each for each in app.registered_commands if [each.name] == names]
+    if not chosen:
+        return app
+    small = copy(app)
+    small.registered_commands = chosen
+    return small
 
 
 def main() -> None:
-    """Run the command line; whatever goes wrong is one line on standard error."""
+    """Run the command line; report any error in one line on standard error."""
     for stream in (sys.stdout, sys.stderr):
         if isinstance(stream, TextIOWrapper):
             stream.reconfigure(errors="backslashreplace")
     try:
-        app()
-    except SystemExit as leaving:
-        if leaving.code == STOPPED:
-            complain("stopped")
+        _with_command(sys.argv[1:2])()
+    except SystemExit as status:
+        if status.code == STOPPED:
+            print_error("stopped")
         raise
     except LossLakeError as error:
-        complain(str(error))
+        print_failure(error)
         sys.exit(1)
     except Exception as error:
         if os.environ.get("LOSSLAKE_DEBUG"):
             raise
-        complain(in_one_line(error))
+        print_error(describe_error(error))
         sys.exit(1)
 
 

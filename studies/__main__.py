@@ -12,7 +12,7 @@ DEFAULT_SEED = 20190807
 
 
 def parser() -> argparse.ArgumentParser:
-    """The flags of the command."""
+    """Return the flags of the command."""
     flags = argparse.ArgumentParser(prog="python -m studies", description="Train the bundled batch-size studies.")
     flags.add_argument("--output", type=Path, required=True, help="archive to write, ending in .tar.bz2")
     flags.add_argument("--workload", action="append", help="only this dataset/model/optimizer (may be repeated)")
@@ -25,7 +25,7 @@ def parser() -> argparse.ArgumentParser:
 
 
 def chosen_tasks(arguments: argparse.Namespace) -> list[Task]:
-    """(workload, batch size, seed) of every study that the flags ask for, in the order of the archive."""
+    """Return (workload, batch size, seed) of every requested study, in the order of the archive."""
     workloads = load_workloads(arguments.workloads)
     unknown = set(arguments.workload or ()) - {workload.path for workload in workloads}
     if unknown:

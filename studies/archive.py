@@ -33,7 +33,7 @@ def study_files(workload: Workload, batch_size: int, metrics: list[str], trials:
 
 
 def study_description(workload: Workload, batch_size: int) -> dict[str, Any]:
-    """The fields of study.json."""
+    """Return the fields of study.json."""
     return {
         "batch_size": batch_size,
         "dataset": workload.dataset,
@@ -55,7 +55,7 @@ def study_description(workload: Workload, batch_size: int) -> dict[str, Any]:
 
 
 def measurements(metrics: list[str], trial: Trial) -> bytes:
-    """The curve as CSV: `step`, then one column per metric with six significant digits."""
+    """Return the curve as CSV: `step`, then one column per metric with six significant digits."""
     lines = [",".join(["step", *metrics])]
     for step, values in trial.curve:
         lines.append(",".join([str(step), *(f"{value:.{SIGNIFICANT_DIGITS}g}" for value in values)]))
@@ -63,12 +63,12 @@ def measurements(metrics: list[str], trial: Trial) -> bytes:
 
 
 def as_json(content: dict[str, Any]) -> bytes:
-    """JSON with sorted keys and a newline at the end."""
+    """Return JSON with sorted keys and a newline at the end."""
     return (json.dumps(content, indent=1, sort_keys=True) + "\n").encode()
 
 
 def write_archive(output: Path, files: Iterable[File]) -> None:
-    """Writes a .tar.bz2 of the files in the given order, without times or owners; `output` appears when it is whole."""
+    """Write a .tar.bz2 of the files in the given order, without times or owners; `output` appears when complete."""
     partial = output.with_name(output.name + ".partial")
     with tarfile.open(partial, "w:bz2", compresslevel=9, format=tarfile.USTAR_FORMAT) as archive:
         for path, content in files:

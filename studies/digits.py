@@ -4,8 +4,6 @@ from dataclasses import dataclass
 
 import numpy as np
 from numpy.typing import NDArray
-from sklearn.datasets import load_digits
-from sklearn.model_selection import train_test_split
 
 INPUT_WIDTH = 64
 CLASS_COUNT = 10
@@ -27,6 +25,10 @@ def load_splits() -> dict[str, Split]:
     Pixels (0 to 16 in the scans) are divided by 16 and not centred, as MNIST usually is: the common mean of all images
     makes the problem ill-conditioned, so that large batches need momentum and a few hundred steps instead of a dozen.
     """
+    # Imported here: scikit-learn takes a second, and those who want the constants need none of it.
+    from sklearn.datasets import load_digits
+    from sklearn.model_selection import train_test_split
+
     scans = load_digits()
     inputs, labels = (scans.data / 16).astype(np.float32), scans.target.astype(np.intp)
     rest, test = train_test_split(

@@ -1,4 +1,4 @@
-"""Which steps are evaluated: dense enough that a crossing is known to better than a tenth of its step."""
+"""The steps of evaluations: dense enough to locate a crossing to better than a tenth of its step."""
 
 RESOLUTION = 0.075
 

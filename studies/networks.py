@@ -19,12 +19,12 @@ def layer_widths(hidden_widths: Sequence[int]) -> list[int]:
 
 
 def parameter_count(hidden_widths: Sequence[int]) -> int:
-    """Weights and biases of one network."""
+    """Return the number of weights and biases of one network."""
     return sum((fan_in + 1) * fan_out for fan_in, fan_out in pairwise(layer_widths(hidden_widths)))
 
 
 def layers_of(parameters: Floats, hidden_widths: Sequence[int]) -> list[Layer]:
-    """Views of `parameters` (trials, parameters): per layer weights (trials, in, out) and biases (trials, 1, out)."""
+    """Return views of parameters (trials, parameters): by layer, weights (trials, in, out), biases (trials, 1, out)."""
     layers, start, trials = [], 0, len(parameters)
     for fan_in, fan_out in pairwise(layer_widths(hidden_widths)):
         middle, end = start + fan_in * fan_out, start + (fan_in + 1) * fan_out
@@ -47,7 +47,7 @@ def initial_parameters(hidden_widths: Sequence[int], seed: np.random.SeedSequenc
 
 
 def activations(layers: Sequence[Layer], inputs: Floats) -> list[Floats]:
-    """What each layer receives, then the logits (trials, rows, classes), for `inputs` (rows, pixels)."""
+    """Return the inputs of each layer, then the logits (trials, rows, classes), for `inputs` (rows, pixels)."""
     received = [inputs]
     for index, (weights, biases) in enumerate(layers):
         outputs = np.matmul(received[-1], weights)

@@ -29,13 +29,13 @@ class Optimizer:
 
 
 def sgd(parameters: Floats, gradients: Floats, _slots: Floats, tuned: Mapping[str, Floats], _step: int) -> None:
-    """w <- w - learning_rate g."""
+    """W <- w - learning_rate g."""
     gradients *= tuned["learning_rate"]
     parameters -= gradients
 
 
 def momentum(parameters: Floats, gradients: Floats, slots: Floats, tuned: Mapping[str, Floats], _step: int) -> None:
-    """v <- momentum v + g; w <- w - learning_rate v."""
+    """V <- momentum v + g; w <- w - learning_rate v."""
     velocity = slots[0]
     velocity *= tuned["momentum"]
     velocity += gradients
@@ -44,7 +44,7 @@ def momentum(parameters: Floats, gradients: Floats, slots: Floats, tuned: Mappin
 
 
 def nesterov(parameters: Floats, gradients: Floats, slots: Floats, tuned: Mapping[str, Floats], _step: int) -> None:
-    """v <- momentum v + g; w <- w - learning_rate (g + momentum v)."""
+    """V <- momentum v + g; w <- w - learning_rate (g + momentum v)."""
     velocity = slots[0]
     velocity *= tuned["momentum"]
     velocity += gradients

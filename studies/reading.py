@@ -1,4 +1,4 @@
-"""Reads an archive that this package wrote with the standard library only: an independent check of what it says."""
+"""A reader of the archive that uses only the standard library: an independent check of its contents."""
 
 import json
 import tarfile
@@ -10,19 +10,19 @@ from typing import Any
 
 @dataclass
 class StoredTrial:
-    """What metadata.json and measurements.csv of one trial say; `rows` are the lines of the CSV, split at commas."""
+    """The metadata.json and measurements.csv of one trial; `rows` are the lines of the CSV, split at commas."""
 
     metadata: dict[str, Any]
     header: list[str]
     rows: list[list[str]]
 
     def curve(self, metric: str) -> Iterator[tuple[int, float]]:
-        """(step, value) of one metric, in the order of the file."""
+        """Return (step, value) of one metric, in the order of the file."""
         column = self.header.index(metric)
         return ((int(row[0]), float(row[column])) for row in self.rows)
 
     def crossing(self, metric: str, target: float) -> tuple[int | None, int] | None:
-        """The first step where `metric` is strictly below `target`, after the step evaluated before; None if never."""
+        """Return the first step where `metric` is strictly below `target`, after the step before; None if never."""
         before = None
         for step, value in self.curve(metric):
             if value < target:
@@ -66,7 +66,7 @@ def read_archive(file: Path) -> dict[str, dict[int, StoredStudy]]:
 
 
 def store(study: StoredStudy, path: list[str], text: str) -> None:
-    """Puts one file of a study's directory in its place; `path` is relative to that directory."""
+    """Store one file of a study; `path` is relative to the study's directory."""
     if path == ["study.json"]:
         study.description = json.loads(text)
         return

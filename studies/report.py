@@ -36,19 +36,19 @@ class Goal:
 
 
 def load_goals(file: Path = GOALS_FILE) -> list[Goal]:
-    """The goals of goals.toml, in the order of the file."""
+    """Return the goals of goals.toml, in the order of the file."""
     rows = tomllib.loads(file.read_text(encoding="utf-8"))["goal"]
     return [Goal(**row | {"not_reached": tuple(row.get("not_reached", ()))}) for row in rows]
 
 
 def steps_to_result(studies: dict[int, StoredStudy], goal: Goal) -> dict[int, int]:
-    """Steps by batch size, ascending; a batch size that does not reach the goal is absent."""
+    """Return steps by batch size, ascending; a batch size that does not reach the goal is absent."""
     best = {batch_size: studies[batch_size].best(goal.metric, goal.target) for batch_size in sorted(studies)}
     return {batch_size: found[2] for batch_size, found in best.items() if found}
 
 
 def perfect_end(steps: dict[int, int], tau: float = PERFECT_END_TAU) -> int | None:
-    """Largest batch size up to which examples to the goal stay within 1 + tau of the least so far."""
+    """Return the largest batch size up to which examples to the goal stay within 1 + tau of the least so far."""
     end, least = None, math.inf
     for batch_size, needed in sorted(steps.items()):
         least = min(least, batch_size * needed)
@@ -59,7 +59,7 @@ def perfect_end(steps: dict[int, int], tau: float = PERFECT_END_TAU) -> int | No
 
 
 def max_useful(steps: dict[int, int], tau: float = MAX_USEFUL_TAU) -> int | None:
-    """Smallest batch size whose steps are within 1 + tau of the least of all batch sizes from it on."""
+    """Return the smallest batch size whose steps are within 1 + tau of the least of all batch sizes from it on."""
     for batch_size in sorted(steps):
         if steps[batch_size] <= (1 + tau) * min(needed for size, needed in steps.items() if size >= batch_size):
             return batch_size
@@ -67,7 +67,7 @@ def max_useful(steps: dict[int, int], tau: float = MAX_USEFUL_TAU) -> int | None
 
 
 def hyperbola_knee(steps: dict[int, int]) -> float:
-    """The batch size B_c of S(B) = S_min (1 + B_c / B), by least squares in log S on a fine grid of B_c."""
+    """Return the batch size B_c of S(B) = S_min (1 + B_c / B), by least squares in log S on a fine grid of B_c."""
 
     def misfit(knee: float) -> float:
         residuals = [math.log(needed / (1 + knee / batch_size)) for batch_size, needed in steps.items()]
@@ -78,13 +78,13 @@ def hyperbola_knee(steps: dict[int, int]) -> float:
 
 
 def knee_interval(steps: dict[int, int]) -> str:
-    """The knee, and the range that it takes when any one batch size is left out."""
+    """Return the knee, and its range when any one batch size is omitted."""
     knees = [hyperbola_knee({size: steps[size] for size in steps if size != left_out}) for left_out in steps]
     return f"{hyperbola_knee(steps):.0f} ({min(knees):.0f} to {max(knees):.0f})"
 
 
 def speed_up(steps: dict[int, int], first: int, last: int) -> str:
-    """How many times fewer steps batch size `last` needs than `first`; perfect scaling gives last / first."""
+    """Return the ratio of the steps of batch sizes `first` and `last`; perfect scaling gives last / first."""
     return f"{steps[first] / steps[last]:.1f}" if first in steps and last in steps else "-"
 
 
@@ -116,7 +116,7 @@ def short_name(goal: Goal) -> str:
 
 
 def markdown(lines: list[list[str]]) -> str:
-    """A table of cells."""
+    """Return a table of cells."""
     return "\n".join(f"| {' | '.join(line)} |" for line in lines)
 
 

@@ -1,4 +1,4 @@
-"""Runs studies, one or several at the same time: the files come in the same order and with the same bytes."""
+"""Running of studies, one or several at a time: the files have the same order and the same bytes."""
 
 import multiprocessing
 import sys
@@ -17,7 +17,7 @@ Task = tuple[Workload, int, int]
 
 
 def run_study(task: Task) -> list[File]:
-    """Trains one study on one thread (so that results don't depend on the number of cores) and prints a line."""
+    """Train one study on one thread, so that results don't depend on the number of cores, and print a line."""
     workload, batch_size, seed = task
     started, splits = time.perf_counter(), load_splits()
     with threadpool_limits(1):
@@ -29,7 +29,7 @@ def run_study(task: Task) -> list[File]:
 
 
 def run_studies(tasks: list[Task], processes: int) -> Iterator[File]:
-    """The files of all studies, in the order of the tasks however many processes train them."""
+    """Yield the files of all studies, in the order of the tasks whatever the number of processes."""
     if processes == 1:
         for task in tasks:
             yield from run_study(task)

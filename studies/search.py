@@ -4,7 +4,6 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 
 import numpy as np
-from scipy.stats import qmc
 
 SIGNIFICANT_DIGITS = 6
 
@@ -18,7 +17,7 @@ class Range:
     scale: str
 
     def at(self, position: float) -> float:
-        """The value at `position` (0 to 1) of the range, rounded to what the archive prints."""
+        """Return the value at `position` (0 to 1) of the range, rounded to what the archive prints."""
         if self.scale == "LOG_SCALE":
             value = float(f"{log_between(self.min_value, self.max_value, position):.{SIGNIFICANT_DIGITS}g}")
         elif self.scale == "REVERSE_LOG_SCALE":
@@ -30,12 +29,14 @@ class Range:
 
 
 def log_between(first: float, last: float, position: float) -> float:
-    """The point at `position` (0 to 1) between `first` and `last` on a logarithmic axis."""
+    """Return the point at `position` (0 to 1) between `first` and `last` on a logarithmic axis."""
     return float(first * (last / first) ** position)
 
 
 def sobol_points(ranges: Mapping[str, Range], count: int, seed: np.random.SeedSequence) -> list[dict[str, float]]:
     """`count` (best a power of two) points of one scrambled Sobol sequence, each a value per metaparameter."""
+    from scipy.stats import qmc  # takes a second
+
     sampler = qmc.Sobol(len(ranges), scramble=True, rng=np.random.default_rng(seed))
     positions = sampler.random(count)
     return [

@@ -55,7 +55,7 @@ class Team:
         yield from (slice(start, start + size) for start in range(0, len(self.trials), size))
 
     def take_step(self, step: int, inputs: Floats, labels: NDArray[np.intp]) -> Floats:
-        """Updates every trial once on the same minibatch; the losses (trials,) are those before the update."""
+        """Update every trial once on the same minibatch; the losses (trials,) are those before the update."""
         losses = np.empty(len(self.trials), np.float32)
         widths = self.workload.hidden_widths
         for block in self.blocks(len(labels)):
@@ -66,7 +66,7 @@ class Team:
         return losses
 
     def evaluate(self, splits: dict[str, Split]) -> Floats:
-        """Every metric of every trial (trials, metrics), in the order of `metric_names`."""
+        """Return every metric of every trial (trials, metrics), in the order of `metric_names`."""
         values = np.empty((len(self.trials), len(metric_names(splits))))
         for index, split in enumerate(splits.values()):
             for block in self.blocks(len(split.labels)):
@@ -77,7 +77,7 @@ class Team:
         return values
 
     def drop(self, diverged: NDArray[np.bool_], step: int) -> None:
-        """Ends the trials marked in `diverged` (trials,) as INFEASIBLE at `step`."""
+        """End the trials marked in `diverged` (trials,) as INFEASIBLE at `step`."""
         for trial in np.array(self.trials, object)[diverged]:
             trial.status, trial.steps = "INFEASIBLE", step
         kept = ~diverged
@@ -88,7 +88,7 @@ class Team:
 
 
 def metric_names(splits: dict[str, Split]) -> list[str]:
-    """Columns of measurements.csv after `step`."""
+    """Return the columns of measurements.csv after `step`."""
     return [f"{split}/{quantity}" for split in splits for quantity in QUANTITIES]
 
 
@@ -110,7 +110,7 @@ def study_seeds(workload: Workload, batch_size: int, seed: int) -> list[np.rando
 
 
 def train_study(workload: Workload, batch_size: int, splits: dict[str, Split], seed: int) -> list[Trial]:
-    """Trains all trials of one study; each is COMPLETE after `train_steps`, or INFEASIBLE where it diverged.
+    """Train all trials of one study; each is COMPLETE after `train_steps`, or INFEASIBLE where it diverged.
 
     A trial is INFEASIBLE at the first step whose minibatch loss isn't finite, or at the first evaluation where a
     parameter or a metric isn't. Its curve keeps every evaluation before that.
@@ -129,7 +129,7 @@ def train_trials(
     order_seed: np.random.SeedSequence,
     weight_seeds: list[np.random.SeedSequence],
 ) -> list[Trial]:
-    """Trains the given trials, which are changed in place and returned."""
+    """Train the given trials, which are changed in place and returned."""
     initial = np.stack([initial_parameters(workload.hidden_widths, weight_seed) for weight_seed in weight_seeds])
     team, train = Team(workload, list(trials), initial), splits["train"]
     batches = minibatches(len(train.labels), batch_size, order_seed)
@@ -149,7 +149,7 @@ def train_trials(
 
 
 def record_evaluation(team: Team, splits: dict[str, Split], step: int) -> None:
-    """Adds one evaluation to every curve, and drops the trials that are no longer finite."""
+    """Add one evaluation to every curve, and drop the trials that are no longer finite."""
     values = team.evaluate(splits)
     finite = np.logical_and(np.isfinite(values).all(axis=1), np.isfinite(team.parameters).all(axis=1))
     for trial, row, keep in zip(team.trials, values, finite, strict=True):

@@ -33,11 +33,11 @@ class Workload:
         return f"{self.dataset}/{self.model}/{self.optimizer}"
 
     def train_steps(self, batch_size: int) -> int:
-        """Steps of every trial that does not diverge."""
+        """Return the steps of every trial that does not diverge."""
         return self.minimum_steps + math.ceil(self.examples / batch_size)
 
     def ranges(self, batch_size: int) -> dict[str, Range]:
-        """The search space at this batch size, one range per metaparameter that the optimizer tunes."""
+        """Return the search space at this batch size, one range per metaparameter that the optimizer tunes."""
         growth = batch_size**self.learning_rate_growth
         low, high = (float(f"{bound * growth:.2g}") for bound in self.learning_rate)
         spaces = {"learning_rate": Range(low, high, "LOG_SCALE")}
@@ -48,7 +48,7 @@ class Workload:
 
 
 def load_workloads(file: Path = WORKLOADS_FILE) -> list[Workload]:
-    """The workloads of a file like `workloads.toml`, sorted by path."""
+    """Return the workloads of a file like `workloads.toml`, sorted by path."""
     common = tomllib.loads(file.read_text(encoding="utf-8"))
     rows = common.pop("workload")
     lists = ("hidden_widths", "learning_rate", "batch_sizes", "remainder")

@@ -10,10 +10,11 @@ import os
 import shutil
 from collections.abc import Iterator
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import pytest
 from hypothesis import settings
+from xdist.scheduler import LoadFileScheduling
 
 if TYPE_CHECKING:
     from tests.servers.postgresql import PostgreSQL
@@ -29,9 +30,7 @@ LONGEST = (
     "tests/browser/",
     "tests/conformance/",
     "tests/ingest/test_crashes.py",
-    "tests/losslake/cli/test_download.py",
     "tests/service/sandbox/",
-    "tests/service/test_schemathesis.py",
     "tests/losslake/questions/test_releases.py",
     "tests/studies/",
     "tests/losslake/figures/papers/",
@@ -41,7 +40,9 @@ LONGEST = (
     "tests/losslake/figures/",
     "tests/ingest/test_releases.py",
 )
-pytest_plugins = ["tests.made_up_lake"]
+# Tests below these folders share what takes seconds to start: a browser, processes for SQL. One process runs them all.
+TOGETHER = ("tests/browser/", "tests/service/sandbox/")
+pytest_plugins = ["tests.copied_lakes", "tests.made_up_lake"]
 
 MEMORY = Path("/dev/shm")
 ENOUGH_BYTES = 4 * 2**30
@@ -57,6 +58,19 @@ def pytest_configure(config: pytest.Config) -> None:
     """Keep temporary files where no test waits for a disk, unless told where."""
     if MEMORY.is_dir() and shutil.disk_usage(MEMORY).free > ENOUGH_BYTES:
         os.environ.setdefault("PYTEST_DEBUG_TEMPROOT", str(MEMORY))
+
+
+class ByFile(LoadFileScheduling):  # type: ignore[misc]
+    """Give the tests of a file, or of a folder of TOGETHER, to one process."""
+
+    def _split_scope(self, nodeid: str) -> str:
+        own: str = super()._split_scope(nodeid)
+        return next((folder for folder in TOGETHER if nodeid.startswith(folder)), own)
+
+
+@pytest.hookimpl(optionalhook=True)
+def pytest_xdist_make_scheduler(config: pytest.Config, log: Any) -> ByFile | None:
+    return ByFile(config, log) if config.getoption("dist") == "loadfile" else None
 
 
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:

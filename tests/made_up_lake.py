@@ -1,21 +1,26 @@
-"""A lake of a few small workloads, ingested as users do it, and a client of the service over it."""
+"""A lake of a few small workloads, ingested as users do it, and a client of the service over it.
+
+The process that distributes the tests loads this too: what takes long to import is imported where it is used.
+"""
 
 from __future__ import annotations
 
 import random
 from collections.abc import Iterator
+from functools import partialmethod
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 import pytest
-from fastapi.testclient import TestClient
 
-from losslake.lake.lake import Lake
-from losslake_ingest.run import ingest
-from losslake_schema.tables import STATUSES
-from losslake_service.app import create_app
 from tests.archives import write_workload
 from tests.oracle import Row
-from tests.servers.s3 import S3
+
+if TYPE_CHECKING:
+    from fastapi.testclient import TestClient
+
+    from losslake.lake.lake import Lake
+    from tests.servers.s3 import S3
 
 ERROR, PRECISION, ODD = "val/classification_error", "val/average_precision", "val/odd_thing"
 METRICS = (ERROR, PRECISION, ODD)
@@ -23,8 +28,21 @@ VALUES = (0.1, 0.2, 0.3, 0.30000000000000004, 0.9, float("nan"), float("inf"), f
 Curves = dict[str, dict[str, list[Row]]]
 
 
+@pytest.fixture(scope="session", autouse=True)
+def clients_name_localhost() -> Iterator[None]:
+    """TestClient names testserver and comes from testclient: neither is known to the service."""
+    from fastapi.testclient import TestClient
+
+    with pytest.MonkeyPatch.context() as changes:
+        local = {"base_url": "http://localhost", "client": ("127.0.0.1", 50000)}
+        changes.setattr(TestClient, "__init__", partialmethod(TestClient.__init__, **local))
+        yield
+
+
 def made_up_curves() -> Curves:
     """Workload -> metric -> rows; in the collection `shelf/deep`, and with a trial that was never evaluated."""
+    from losslake_schema.tables import STATUSES
+
     rng = random.Random(20)
     found: Curves = {}
     for workload in ("shelf/mnist/cnn/sgd", "shelf/deep/mnist/cnn/sgd"):
@@ -57,12 +75,16 @@ def archive(tmp_path_factory: pytest.TempPathFactory, curves: Curves) -> Path:
 
 @pytest.fixture(scope="session")
 def lake(tmp_path_factory: pytest.TempPathFactory, archive: Path) -> Lake:
+    from losslake.lake.lake import Lake
+
     return _filled(Lake.create(tmp_path_factory.mktemp("service") / "lake"), archive)
 
 
 @pytest.fixture(scope="session")
 def remote_lake(tmp_path_factory: pytest.TempPathFactory, archive: Path, s3: S3) -> Iterator[Lake]:
     """The same with its files in a bucket."""
+    from losslake.lake.lake import Lake
+
     folder = tmp_path_factory.mktemp("remote")
     with pytest.MonkeyPatch.context() as changes:
         s3.let_in(changes, folder / "cache")
@@ -70,6 +92,8 @@ def remote_lake(tmp_path_factory: pytest.TempPathFactory, archive: Path, s3: S3)
 
 
 def _filled(lake: Lake, archive: Path) -> Lake:
+    from losslake_ingest.run import ingest
+
     summary = ingest(lake, [archive])
     assert not summary.quarantined, summary.quarantined
     return lake
@@ -77,7 +101,13 @@ def _filled(lake: Lake, archive: Path) -> Lake:
 
 @pytest.fixture(scope="session")
 def client(lake: Lake) -> Iterator[TestClient]:
-    with TestClient(create_app(lake), raise_server_exceptions=False) as client:
+    from fastapi.testclient import TestClient
+
+    from losslake_service.app import create_app
+    from losslake_service.settings import Settings
+
+    settings = Settings.model_construct(log_format="off", sql_workers=1)
+    with TestClient(create_app(lake, settings), raise_server_exceptions=False) as client:
         yield client
 
 

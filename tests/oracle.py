@@ -207,3 +207,16 @@ def _best(rows: Sequence[Row], goal: Goal, batch_size: int, trial_ids: Sequence[
             if is_measured and (best is None or _better(value, best, goal.direction)):
                 best = value
     return best
+
+
+def amount_of(
+    measure: str, batch_size: int, steps: int, elapsed_s: float | None, epoch: int, accelerators: float | None
+) -> float | None:
+    """What steps are in what is counted; None where it isn't known."""
+    if measure in ("seconds", "accelerator_seconds"):
+        if elapsed_s is None or (measure == "accelerator_seconds" and accelerators is None):
+            return None
+        return elapsed_s * (accelerators or 1.0) if measure == "accelerator_seconds" else elapsed_s
+    return {"steps": float(steps), "examples": steps * float(batch_size), "epochs": steps * (batch_size / epoch)}[
+        measure
+    ]

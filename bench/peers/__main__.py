@@ -37,7 +37,7 @@ WITHOUT_CHDB = "chDB is not installed, so it is not asked: pip install chdb"
 
 @contextmanager
 def all_peers(found: Places, aims: Sequence[Aim]) -> Iterator[list[Peer]]:
-    """Every peer that is installed, ready to be asked about these aims."""
+    """Yield every installed peer, prepared for these aims."""
     with ExitStack() as open_peers:
         polars = PolarsParquet(found.lake.folder)
         sqlite = open_peers.enter_context(closing(SqliteTable(found.scratch / "peers.sqlite", polars, aims)))
@@ -59,7 +59,7 @@ def all_peers(found: Places, aims: Sequence[Aim]) -> Iterator[list[Peer]]:
 
 
 def run(found: Places, patience: Patience, command: str) -> str:
-    """The report."""
+    """Return the report."""
     release = found.lake.release()
     losslake = LossLake(ReleaseView.open(found.lake, release))
     known = known_workloads(losslake.view)

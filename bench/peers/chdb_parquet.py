@@ -15,7 +15,7 @@ from bench.peers.sql import statement, statements
 
 
 class ChdbParquet(ParquetPeer):
-    """Reads the folders of what is asked for; which trials are complete is in memory."""
+    """A peer that reads the folders of a question; the list of complete trials is in memory."""
 
     name = "chDB, on the Parquet"
     note = "the table of trials is in memory"

@@ -40,7 +40,7 @@ class Known:
 
 
 def known_workloads(view: ReleaseView) -> list[Known]:
-    """The synthetic workloads of a release; raises LossLakeError if it has none."""
+    """Return the synthetic workloads of a release; raise LossLakeError if it has none."""
     found = [(Workload.parse(f"{Scale.root}/{made.path}"), made) for made in published()]
     known = [Known(made, view.workloads[workload]) for workload, made in found if workload in view.workloads]
     if not known:

@@ -14,7 +14,7 @@ from bench.peers.sql import statement, statements
 
 
 class DuckdbParquet(ParquetPeer):
-    """Reads the folders of what is asked for; the Parquet metadata and which trials are complete are in memory."""
+    """A peer that reads the folders of a question; Parquet metadata and complete trials are in memory."""
 
     name, version = "DuckDB, on the Parquet", duckdb.__version__
     note = "the table of trials is in memory, and so is the metadata of files that were read"

@@ -23,7 +23,7 @@ _NAMES_OF_BEST = {"best_value": "value"}
 
 
 class LossLake:
-    """The service's answers, without HTTP."""
+    """The service in-process, without HTTP."""
 
     name, version, note, is_cached = "LossLake, in-process", __version__, "the release is open", True
     is_rival = False

@@ -14,7 +14,7 @@ from losslake_schema.names import Workload
 
 
 class PandasFiles:
-    """Reads the unpacked archive anew for every question."""
+    """A peer that reads the unpacked archive again for every question."""
 
     name, version = "pandas, reading the CSV files", pd.__version__
     note, is_cached = "files are in the page cache", False
@@ -41,7 +41,7 @@ class PandasFiles:
 
 
 def _trials(folder: Path) -> Iterator[pd.DataFrame]:
-    """The curves of all complete trials of a workload."""
+    """Yield the curves of all complete trials of a workload."""
     for study in folder.iterdir():
         batch_size = json.loads((study / "study.json").read_bytes())["batch_size"]
         for trial in study.iterdir():
@@ -87,5 +87,5 @@ def _is_better(values: pd.Series[float], sign: int, target: float) -> pd.Series[
 
 
 def table_of(frame: pd.DataFrame) -> pa.Table:
-    """The same rows in Arrow."""
+    """Return the same rows in Arrow."""
     return pa.Table.from_pandas(frame, preserve_index=False)

@@ -13,7 +13,7 @@ from bench.peers.questions import Aim, Best, Curve, Scaling, Sweep
 
 
 class ParquetPeer(ABC):
-    """Asks each question by the statement of its name."""
+    """A peer that answers each question by the statement of its name."""
 
     is_cached = True
     is_rival = True
@@ -45,4 +45,4 @@ class ParquetPeer(ABC):
 
     @abstractmethod
     def _rows(self, name: str, asked: dict[str, Any]) -> pa.Table:
-        """The rows of a statement's result."""
+        """Return the rows of a statement's result."""

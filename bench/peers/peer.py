@@ -1,4 +1,4 @@
-"""A peer: something that can be asked the questions."""
+"""The interface of a peer: a system that answers the questions."""
 
 from __future__ import annotations
 
@@ -32,7 +32,7 @@ class Peer(Protocol):
 
 
 def asked(peer: Peer, question: Question) -> pa.Table:
-    """The peer's answer."""
+    """Return the peer's answer."""
     match question:
         case Scaling():
             return peer.scaling(question)
@@ -47,7 +47,7 @@ def asked(peer: Peer, question: Question) -> pa.Table:
 
 
 def _named(question: Scaling, answer: pa.Table) -> pa.Table:
-    """What is told of a workload, with its name."""
+    """Return the compared columns of a workload, with its name."""
     return answer.select([*Kind.SCALING.keys, *Kind.SCALING.told]).append_column(
         "workload", pa.repeat(str(question.aim.workload), answer.num_rows)
     )

@@ -10,7 +10,6 @@ import pyarrow as pa
 from bench.peers import hive
 from bench.peers.questions import Aim, Best, Curve, Scaling, Sweep
 
-VALUE = pl.coalesce("value", pl.col("digits") / pl.col("divisor"))
 PARTITIONS = {
     "collection": pl.String,
     "dataset": pl.String,
@@ -22,7 +21,7 @@ _WORKLOAD = ("collection", "dataset", "model", "optimizer")
 
 
 class PolarsParquet:
-    """Scans the folders of what is asked for; which trials are complete is in memory."""
+    """A peer that scans the folders of a question; the list of complete trials is in memory."""
 
     name, version, is_cached = "Polars, on the Parquet", pl.__version__, True
     is_rival = True
@@ -48,7 +47,7 @@ class PolarsParquet:
         rows = (
             _scan(hive.measurements_of_study(self._lake, question.study))
             .filter(pl.col("metric") == question.metric, pl.col("trial_id") == question.trial.trial_id)
-            .select("step", value=VALUE)
+            .select("step", "value")
         )
         return rows.collect().to_arrow()
 
@@ -84,7 +83,7 @@ class PolarsParquet:
         return (
             _scan(hive.measurements_of(self._lake, aim.workload))
             .filter(pl.col("metric") == aim.metric)
-            .select("batch_size", "trial_id", "step", value=VALUE)
+            .select("batch_size", "trial_id", "step", "value")
             .join(complete, on=["batch_size", "trial_id"], how="semi")
         )
 

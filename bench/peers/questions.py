@@ -96,7 +96,7 @@ Question = Scaling | AllScalings | Curve | Best | Sweep
 
 
 def differences(kind: Kind, ours: pa.Table, theirs: pa.Table) -> str | None:
-    """What two answers differ in, bit for bit; None for nothing. Rows without a step, as of no result, don't count."""
+    """Return how two answers differ, bit for bit; None if they are equal. Rows without a step don't count."""
     left, right = _ordered(kind, ours), _ordered(kind, theirs)
     if left.num_rows != right.num_rows:
         return f"{left.num_rows} rows and {right.num_rows}"

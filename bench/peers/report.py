@@ -9,7 +9,7 @@ from bench.measure import machine
 from bench.peers.peer import Peer
 from bench.peers.questions import Kind
 from bench.peers.turns import Asked
-from losslake_schema.database import Release
+from losslake_schema.release import Release
 
 
 def report(command: str, release: Release, losslake: Peer, peers: Sequence[Peer], asked: Sequence[Asked]) -> str:

@@ -15,7 +15,7 @@ from bench.peers.questions import Kind, Question, differences
 
 
 class Differs(Exception):
-    """A peer's answer is not LossLake's."""
+    """A peer's answer differs from LossLake's."""
 
 
 @dataclass(frozen=True)

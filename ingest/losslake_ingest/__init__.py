@@ -1,1 +1,1 @@
-"""Logs in, released Parquet out."""
+"""Ingest of training logs into a lake."""

@@ -1,4 +1,4 @@
-"""Convert the parts of a source to data files, on this machine's cores or on a cluster (`losslake_ingest.spark`)."""
+"""Conversion of the parts of a source to data files, on this machine or on a cluster (`losslake_ingest.spark`)."""
 
 from __future__ import annotations
 
@@ -11,67 +11,59 @@ from typing import Protocol
 import numpy as np
 import pyarrow as pa
 
-from losslake.lake.data_files import Written
+from losslake.lake.data_files import WrittenFile
 from losslake.lake.machine import cores
 from losslake.lake.store.store import Store
 from losslake_ingest.gather import RunsPart
 from losslake_ingest.report import Quarantined
-from losslake_ingest.study import (
-    Curves,
-    LoadedPart,
-    StudyFacts,
-    StudyPart,
-    StudyRejected,
-    offsets_of,
-    source_digest,
-    trial_digests,
-)
+from losslake_ingest.rules import NO_MEMORY, Rule
+from losslake_ingest.study import LoadedPart, StudyFacts, StudyPart, StudyRejected, source_digest, trial_digests
 from losslake_ingest.write import write_curves
 from losslake_schema.tables import TRIALS
 
-_READ_AHEAD = 1 << 26  # bytes, for each core
-_MOST_CORES_AHEAD = 8
-_SAID = ("trial_id", "status", "steps", "source", "source_sha256")
+# Memory for the parts that are being converted or wait for it, on however many cores: 90 MB of text as published.
+MOST_IN_FLIGHT = 384 * 2**20
+_TRIAL_FIELDS = ("trial_id", "status", "steps", "source", "source_sha256")
 
 
 @dataclass(frozen=True)
 class Task:
-    """A part to convert, and what the newest release holds of its study; it can be sent to another process.
+    """A part to convert, and the stored state of its study. It can be pickled and sent to another process.
 
-    source_digest: of the stored study, None where there is none. lacks_trials: some of its trials were quarantined.
-    content: for single runs, the digest of each stored trial.
+    source_digest: of the stored study; None if it isn't stored. has_quarantined_trials: some trials of the stored
+    study were quarantined. content: the content digest of each stored trial, for parts of single runs; else empty.
     """
 
     part: StudyPart
     source_digest: str | None
-    lacks_trials: bool
+    has_quarantined_trials: bool
     content: Mapping[int, str]
 
 
 @dataclass(frozen=True)
 class WrittenPart:
-    """A part of a study whose curves are in data files now, small enough to keep a hundred thousand of them.
+    """A part of a study whose curves are written to data files. Compact, since an ingest can have 100,000 of them.
 
-    packed: its rows of `trials`; as a table they would take ten times the memory. is_carried: it was stored before and
-    only stays.
+    packed: its rows of `trials`, serialized, which take a tenth of a table's memory. is_carried: the trials were
+    carried over from the stored study.
     """
 
     facts: StudyFacts
     packed: pa.Buffer
-    written: Sequence[Written]
+    written: Sequence[WrittenFile]
     metrics: frozenset[str]
     quarantined: Sequence[Quarantined]
     is_carried: bool = False
 
     @property
     def trials(self) -> pa.Table:
-        """Its rows of `trials`."""
+        """The part's rows of `trials`."""
         return pa.Table.from_batches([pa.ipc.read_record_batch(self.packed, TRIALS)])
 
 
 @dataclass(frozen=True)
 class Outcome:
-    """What became of a part: its curves are written, or it is the whole of what is stored already, or was rejected."""
+    """The result of converting a part: written, already stored completely (None), or rejected."""
 
     files: Mapping[str, str]
     result: WrittenPart | Quarantined | None
@@ -82,31 +74,34 @@ Converted = tuple[StudyPart, Outcome]
 
 
 class Engine(Protocol):
-    """Runs `outcome_of` for many parts."""
+    """An executor of `outcome_of` for many parts."""
 
-    def converted(self, tasks: Iterable[Task], in_turns: bool) -> Iterator[Converted]:
-        """The parts of a source in their order; only some are under way, so memory is bounded.
+    def convert(self, tasks: Iterable[Task], reads_on_all_cores: bool) -> Iterator[Converted]:
+        """Yield the parts of a source in order with their outcomes. Few are in progress at a time, to bound memory.
 
-        in_turns: drawing the next task takes all cores of this machine.
+        reads_on_all_cores: producing the next task uses all cores of this machine.
         """
 
 
 def outcome_of(store: Store, task: Task) -> Outcome:
-    """Convert a part into data files of the store, unless the release has all of it."""
+    """Convert a part to data files in the store, unless all of it is stored already."""
     part = task.part
     files = part.file_digests()
     try:
         if not _is_stored(task, files):
-            return Outcome(files, _converted(store, part))
+            return Outcome(files, _convert(store, part))
         # Trials that were quarantined when it was stored are reported again.
-        is_whole = isinstance(part, RunsPart) or not task.lacks_trials
-        return Outcome(files, None, () if is_whole else part.load().quarantined)
+        is_complete = isinstance(part, RunsPart) or not task.has_quarantined_trials
+        return Outcome(files, None, () if is_complete else part.load().quarantined)
     except StudyRejected as rejection:
         return Outcome(files, rejection.reason)
+    except MemoryError:
+        reason = Quarantined("", str(part.study), Rule.FILE_TOO_LARGE, NO_MEMORY, study=str(part.study))
+        return Outcome(files, reason)
 
 
 def _is_stored(task: Task, files: Mapping[str, str]) -> bool:
-    """Whether all of a part is stored already: by its files, or for single runs by what each trial says."""
+    """Return True if the part is stored completely: compare its files or, for single runs, each trial's content."""
     part = task.part
     if task.source_digest is None:
         return False
@@ -117,41 +112,27 @@ def _is_stored(task: Task, files: Mapping[str, str]) -> bool:
     return all(task.content.get(trial) == digest for trial, digest in zip(part.runs, digests, strict=True))
 
 
-def _converted(store: Store, part: StudyPart) -> WrittenPart:
-    """Load a part, store its curves and describe them; raises StudyRejected."""
+def _convert(store: Store, part: StudyPart) -> WrittenPart:
+    """Load a part, write its curves, and describe them. Raises StudyRejected."""
     loaded = part.load()
-    trial_ids = [trial.trial_id for trial in loaded.trials]
-    written = write_curves(store, part.study, trial_ids, loaded.curves)
-    rows = _trial_rows(part, loaded, _nonfinite_by_trial(loaded.curves))
-    return WrittenPart(loaded.facts, packed(rows), written, frozenset(loaded.curves.values), loaded.quarantined)
+    written = write_curves(store, part.study, [trial.trial_id for trial in loaded.trials], loaded.curves)
+    rows = packed(_trial_rows(part, loaded))
+    return WrittenPart(loaded.facts, rows, written, frozenset(loaded.curves.values), loaded.quarantined)
 
 
-def _nonfinite_by_trial(curves: Curves) -> list[int]:
-    """How many measurements of each trial are NaN or infinite."""
-    total = np.zeros(len(curves.offsets) - 1, np.int64)
-    for metric, values in curves.values.items():
-        odd = ~np.isfinite(values)
-        if metric in curves.missing:
-            odd &= ~curves.missing[metric]
-        if odd.any():
-            total += np.diff(offsets_of(odd)[curves.offsets])
-    return [int(count) for count in total]
-
-
-def _trial_rows(part: StudyPart, loaded: LoadedPart, nonfinite: Sequence[int]) -> pa.Table:
-    """The rows of `trials` for a loaded part; nonfinite: its measurements that are NaN or infinite, by trial."""
-    trials = loaded.trials
-    offsets = loaded.curves.offsets
+def _trial_rows(part: StudyPart, loaded: LoadedPart) -> pa.Table:
+    """Return the rows of `trials` of a loaded part."""
+    trials, offsets = loaded.trials, loaded.curves.offsets
     counts = np.diff(offsets)
     last_rows = np.maximum(offsets[1:] - 1, 0)
     last_steps = loaded.curves.steps[last_rows] if len(loaded.curves.steps) else np.zeros(len(trials), np.int64)
-    columns: dict[str, object] = {key: [value] * len(trials) for key, value in part.study.key().items()}
-    columns |= {
-        **{name: [getattr(trial, name) for trial in trials] for name in _SAID},
+    columns: dict[str, object] = {
+        **{key: [value] * len(trials) for key, value in part.study.key().items()},
+        **{name: [getattr(trial, name) for trial in trials] for name in _TRIAL_FIELDS},
         "parameters": [sorted(trial.parameters.items()) for trial in trials],
         "attributes": [sorted(trial.attributes.items()) for trial in trials],
         "n_evaluations": counts,
-        "n_nonfinite": nonfinite,
+        "n_nonfinite": loaded.curves.nonfinite_by_trial(),
         "last_step": pa.array(last_steps, pa.int64(), mask=counts == 0),
         "content_digest": trial_digests(trials, loaded.curves),
     }
@@ -159,7 +140,7 @@ def _trial_rows(part: StudyPart, loaded: LoadedPart, nonfinite: Sequence[int]) -
 
 
 def packed(trials: pa.Table) -> pa.Buffer:
-    """Rows of `trials` as a part keeps them."""
+    """Serialize rows of `trials` for a WrittenPart."""
     return pa.record_batch([column.combine_chunks() for column in trials.columns], schema=TRIALS).serialize()
 
 
@@ -167,53 +148,61 @@ Submit = Callable[[Task], "Future[Converted]"]
 
 
 class LocalEngine:
-    """All cores of this machine."""
+    """An engine that uses all cores of this machine."""
 
     def __init__(self, store: Store) -> None:
         self._store = store
 
-    def converted(self, tasks: Iterable[Task], in_turns: bool) -> Iterator[Converted]:
+    def convert(self, tasks: Iterable[Task], reads_on_all_cores: bool) -> Iterator[Converted]:
+        """Convert the tasks in a thread pool; see `Engine`."""
         with ThreadPoolExecutor(cores() + 1, "convert") as pool:
 
             def submit(task: Task) -> Future[Converted]:
                 return pool.submit(lambda: (task.part, outcome_of(self._store, task)))
 
-            yield from _in_turns(tasks, submit) if in_turns else _side_by_side(tasks, submit)
+            yield from _alternate(tasks, submit) if reads_on_all_cores else _overlap(tasks, submit)
 
 
-def _side_by_side(tasks: Iterable[Task], submit: Submit) -> Iterator[Converted]:
-    """Convert while reading goes on."""
-    under_way: deque[Future[Converted]] = deque()
+def _overlap(tasks: Iterable[Task], submit: Submit) -> Iterator[Converted]:
+    """Convert parts while the next ones are read."""
+    pending: deque[Future[Converted]] = deque()
+    sizes: deque[int] = deque()
     for task in tasks:
-        under_way.append(submit(task))
-        if len(under_way) > cores() + 1:
-            yield under_way.popleft().result()
-    while under_way:
-        yield under_way.popleft().result()
+        sizes.append(task.part.size)
+        while pending and (len(pending) > cores() or sum(sizes) > MOST_IN_FLIGHT):
+            sizes.popleft()
+            yield pending.popleft().result()
+        pending.append(submit(task))
+        del task
+    while pending:
+        yield pending.popleft().result()
 
 
-def _in_turns(tasks: Iterable[Task], submit: Submit) -> Iterator[Converted]:
-    """Read some parts, then convert them, and so on, each on all cores; results come in the order of the parts.
+def _alternate(tasks: Iterable[Task], submit: Submit) -> Iterator[Converted]:
+    """Alternate between reading a batch and converting it, each on all cores. Results keep the order of the parts.
 
-    Decompression of bzip2 reads megabytes in random order: with conversion beside it on the same cores it finds them
-    gone from the caches, and takes half as much CPU time again.
+    bzip2 decompression reads megabytes in random order. Conversion on the same cores evicts them from the CPU caches,
+    which costs 50% more CPU time.
     """
-    for some in batches(tasks, min(cores(), _MOST_CORES_AHEAD) * _READ_AHEAD):
-        # The largest first, so that the cores end together.
-        largest_first = sorted(range(len(some)), key=lambda number: -some[number].part.size)
-        futures = {number: submit(some[number]) for number in largest_first}
-        yield from (futures[number].result() for number in range(len(some)))
+    for batch in batches(tasks, MOST_IN_FLIGHT):
+        # The largest first, so that all cores finish at about the same time.
+        largest_first = sorted(range(len(batch)), key=lambda number: -batch[number].part.size)
+        futures = {number: submit(batch[number]) for number in largest_first}
+        results = [futures.pop(number) for number in range(len(batch))][::-1]
+        batch.clear()
+        while results:
+            yield results.pop().result()
 
 
 def batches(tasks: Iterable[Task], most_bytes: int) -> Iterator[list[Task]]:
-    """Yield tasks some at a time, whose parts hold just above so many bytes together."""
-    some: list[Task] = []
+    """Yield the tasks in batches whose parts need at most `most_bytes` together, or of one part."""
+    batch: list[Task] = []
     size = 0
     for task in tasks:
-        some.append(task)
+        if batch and size + task.part.size > most_bytes:
+            yield batch
+            batch, size = [], 0
+        batch.append(task)
         size += task.part.size
-        if size > most_bytes:
-            yield some
-            some, size = [], 0
-    if some:
-        yield some
+    if batch:
+        yield batch

@@ -1,4 +1,4 @@
-"""Protocol buffers on the wire: the fields of a message one after the other, bounded by the message, without a schema.
+"""Protocol buffer wire format: iterate over the fields of a message, bounds-checked, without a schema.
 
 Source: https://protobuf.dev/programming-guides/encoding/.
 """
@@ -11,16 +11,16 @@ VARINT, FIXED64, BYTES, FIXED32 = 0, 1, 2, 5
 _LONGEST_VARINT = 10
 _SIZES = {FIXED64: 8, FIXED32: 4}
 
+# A field of a message: number, wire type, and the start and end of its bytes (without key and length).
 Field = tuple[int, int, int, int]
-"""A field of a message: its number, its wire type, and where its bytes (without key and length) begin and end."""
 
 
 class NotAMessage(Exception):
-    """The bytes are no protocol buffer message."""
+    """The bytes aren't a protocol buffer message."""
 
 
 def fields(data: bytes, at: int, stop: int) -> Iterator[Field]:
-    """The fields of the message that lies in data[at:stop]; raises NotAMessage where there is none."""
+    """Yield the fields of the message in data[at:stop]. Raises NotAMessage."""
     while at < stop:
         key = data[at]
         at += 1
@@ -45,18 +45,18 @@ def fields(data: bytes, at: int, stop: int) -> Iterator[Field]:
 
 
 def values(message: bytes) -> Iterator[tuple[int, int | bytes]]:
-    """The fields of a whole message by number: integers for varints, bytes for all others; raises NotAMessage."""
+    """Yield the fields of a message as (number, value): integers for varints, else bytes. Raises NotAMessage."""
     for number, kind, start, stop in fields(message, 0, len(message)):
         yield number, varint(message, start, stop)[0] if kind == VARINT else message[start:stop]
 
 
 def places(data: bytes, at: int, stop: int, number: int, kind: int) -> Iterator[tuple[int, int]]:
-    """Where those fields of the message in data[at:stop] lie that have this number and type; raises NotAMessage."""
+    """Yield the bounds of the fields of data[at:stop] with this number and wire type. Raises NotAMessage."""
     return (field[2:] for field in fields(data, at, stop) if field[:2] == (number, kind))
 
 
 def varint(data: bytes, at: int, stop: int) -> tuple[int, int]:
-    """The unsigned 64-bit number that begins at `at`, and where it ends; raises NotAMessage where it doesn't end."""
+    """Return the unsigned 64-bit varint at `at`, and where it ends. Raises NotAMessage if it is cut."""
     if at < stop and data[at] < 0x80:
         return data[at], at + 1
     value = 0
@@ -68,5 +68,5 @@ def varint(data: bytes, at: int, stop: int) -> tuple[int, int]:
 
 
 def signed(value: int) -> int:
-    """The int64 that an unsigned 64-bit number stands for."""
+    """Reinterpret an unsigned 64-bit number as int64."""
     return value - (1 << 64) if value >> 63 else value

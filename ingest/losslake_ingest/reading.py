@@ -1,4 +1,4 @@
-"""Read one source: its formats are detected, its runs placed by the mapping, and parts of studies come out."""
+"""Reading of one source: detect its formats, place its runs by the mapping, and yield parts of studies."""
 
 from __future__ import annotations
 
@@ -6,38 +6,55 @@ import fnmatch
 from collections import Counter
 from collections.abc import Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
+from itertools import accumulate
 from pathlib import Path
+from typing import Protocol
 
 from losslake_ingest.formats.format import GLIMPSE, Format, Glimpse, format_named, formats
 from losslake_ingest.gather import Gatherer, Stored
-from losslake_ingest.mapping.mapping import MAPPING_NAME, LogMapping, load_mapping, overlaid, parse_mapping
+from losslake_ingest.mapping.mapping import (
+    MAPPING_NAME,
+    LogMapping,
+    bundled_mappings,
+    load_mapping,
+    overlay,
+    parse_mapping,
+)
 from losslake_ingest.mapping.place import PlacedRun, collection_facts, goals_of, place
 from losslake_ingest.mapping.side_files import SideFiles
 from losslake_ingest.mapping.template import Template
 from losslake_ingest.report import Quarantined, SourceReport
-from losslake_ingest.rules import MissingField, Refusal, SourceBroken
-from losslake_ingest.run_log import RunLog
+from losslake_ingest.rules import NO_MEMORY, MissingField, Refusal, Rule, SourceBroken
+from losslake_ingest.run_log import Damage, RunLog
 from losslake_ingest.sources.database import DatabaseSource
 from losslake_ingest.sources.member import Member, PartOfSource, Source, UntilBreak, Wanted
-from losslake_ingest.sources.open import FolderSource
+from losslake_ingest.sources.open import FolderSource, Place, open_source
 from losslake_ingest.study import StudyPart
+from losslake_ingest.text_logs.proposal import advice
 from losslake_schema.names import Study
-from losslake_schema.registry import CollectionFacts, Goal
+from losslake_schema.registry import CollectionMetadata, Direction, Goal
 
-UNKNOWN = "no log of a known format is in it: see 'losslake formats', or name one with --format"
+UNREAD = "file that isn't recognized, though its name ends like that of a log: left out"
+NO_KNOWN_FORMAT = "no log of a known format is in it: see 'losslake formats', or name one with --format"
+PICKLE = (
+    "{path} is a pickle or a file of arrays, which LossLake never opens, because opening a pickle can run code: if you "
+    "trust it, load it in Python and write its values as CSV, as in pandas.DataFrame({{'step': steps, 'val/loss': "
+    "losses}}).to_csv('run.csv', index=False), then ingest that"
+)
+PICKLE_ENDINGS = ("pkl", "pickle", "pt", "pth", "ckpt", "joblib", "npy", "npz")
 MOST_FILES = 200_000
 MOST_ARCHIVED = 200
-SURE = 0.85
-_FOLDER = Path(__file__).parent / "mappings"
+CERTAIN_SCORE = 0.85
+TEXT = "text"
 
 
 @dataclass(frozen=True)
 class Request:
-    """How to read the sources.
+    """The options for reading the sources of an ingest.
 
-    collection: the name of the collection, whatever a mapping or a folder says. mapping: the file that holds for every
-    source, or the name of one that LossLake brings along; without it each source may have its own beside it. formats:
-    read these, and detect nothing.
+    collection: overrides the collection's name from the mapping or folder. mapping: a mapping file for every source, or
+    the name of a bundled mapping; without it, each source's own `losslake.toml` is used. formats: read only these,
+    without detection.
     """
 
     collection: str | None = None
@@ -45,7 +62,7 @@ class Request:
     formats: tuple[str, ...] = ()
 
     def mapping_for(self, source: Path) -> LogMapping:
-        """The mapping for a source: the one asked for, else `losslake.toml` in the folder or beside the file."""
+        """Return the mapping for a source: the requested one, else `losslake.toml` in the folder or beside the file."""
         beside = (source if source.is_dir() else source.parent) / MAPPING_NAME
         if self.mapping is not None:
             mapping = load_mapping(mapping_file(self.mapping))
@@ -56,16 +73,57 @@ class Request:
         return mapping
 
     def formats_for(self, mapping: LogMapping) -> dict[str, Format]:
-        """The formats that may be read; raises UnknownFormat."""
+        """Return the formats that may be read; text only where the mapping has expressions. Raises UnknownFormat."""
         names = self.formats or mapping.files.formats
-        return {name: format_named(name) for name in names} if names else formats()
+        if names:
+            return {name: format_named(name) for name in names}
+        return {name: each for name, each in formats().items() if name != TEXT or mapping.text.lines}
+
+
+def open_sources(places: Sequence[Place], request: Request) -> list[Source]:
+    """Open the sources at some places. Raises UnknownSource.
+
+    Without a mapping for all, a folder in which folders have a `losslake.toml` is read part by part: each of these is a
+    source of its own, and the rest of the folder is one, if it has files.
+    """
+    sources: list[Source] = []
+    for offered in places:
+        source = open_source(offered)
+        if not isinstance(source, FolderSource) or request.mapping is not None:
+            sources.append(source)
+            continue
+        top = source.path
+        found = sorted(file.parent for file in top.rglob(MAPPING_NAME) if file.is_file() and not file.is_symlink())
+        folders = {folder for folder in found if folder != top}
+        has_rest = any(file.is_file() and folders.isdisjoint(file.parents) for file in top.rglob("*"))
+        for folder in (top, *sorted(folders)) if has_rest or not folders else sorted(folders):
+            within = folder.relative_to(top).as_posix() if folder != top else ""
+            sources.append(FolderSource(folder, within, folders - {folder}))
+    return sources
+
+
+class Reading(Protocol):
+    """A reader of one source, of logs or a bundle; what it collects is complete once all items are drawn."""
+
+    source: Source
+    stored: Stored
+    collections: dict[str, CollectionMetadata]
+    goals: dict[Goal, None]
+    directions: dict[tuple[str, Direction], None]
+    missing: Counter[MissingField]
+
+    def items(self) -> Iterator[StudyPart | Quarantined]:
+        """Yield parts of studies and quarantined items; raises SourceBroken after everything before the break."""
+
+    def report(self) -> SourceReport:
+        """Return the report of the source, for what has been read so far."""
 
 
 class SourceReading:
-    """One source being read; what it says of collections, goals and itself is there once its items are drawn.
+    """A reader of one source. Its collections, goals, directions and report are complete once all items are drawn.
 
-    remarks: how often readers had to decide something. left_out: columns of which nothing says what they are, and of
-    how many runs. missing: what the mapping has to say, and for how many runs.
+    remarks: decisions of the readers, with their counts. left_out: columns that nothing maps to a metric, with the
+    number of runs. missing: fields that the mapping has to add, with the number of runs.
     """
 
     def __init__(self, source: Source, request: Request, stored: Stored, mapping: LogMapping | None = None) -> None:
@@ -73,18 +131,23 @@ class SourceReading:
         self.stored = stored
         self.mapping = mapping or request.mapping_for(source.path)
         self.formats = request.formats_for(self.mapping)
-        self.detected = self._detect(is_forced=bool(request.formats))
+        self._is_forced = bool(request.formats)
+        self.detected = self._detect()
         self.remarks: Counter[str] = Counter()
+        self._first_run: dict[str, str] = {}
         self.left_out: Counter[str] = Counter()
         self.missing: Counter[MissingField] = Counter()
-        self.collections: dict[str, CollectionFacts] = {}
+        self.collections: dict[str, CollectionMetadata] = {}
         self.goals: dict[Goal, None] = {}
+        self.directions: dict[tuple[str, Direction], None] = {}
         self._place = str(source.path.resolve()).lstrip("/")
+        self._unread = set(self.detected.unlike)
+        self._refused: set[str] = set()
 
-    def _detect(self, is_forced: bool) -> Detected:
+    def _detect(self) -> Detected:
         if isinstance(self.source, DatabaseSource):
             return Detected({}, {name: 1 for name in self.formats if name == "mlflow"})
-        if is_forced:
+        if self._is_forced:
             return Detected({}, dict.fromkeys(self.formats, 0))
         return detect(self.source, list(self.formats.values()), self._is_wanted)
 
@@ -96,37 +159,54 @@ class SourceReading:
         return is_included and not any(fnmatch.fnmatchcase(path, pattern) for pattern in files.exclude)
 
     def items(self) -> Iterator[StudyPart | Quarantined]:
-        """Yield parts of studies and what is quarantined; raises SourceBroken after everything before the break.
+        """Yield parts of studies and quarantined items; raises SourceBroken after everything before the break.
 
-        A source in which no format finds anything is broken, too.
+        Also raises SourceBroken if no format recognizes anything in the source, or requested formats read nothing.
         """
         if not self.detected.files:
-            raise SourceBroken(self.detected.broken or UNKNOWN)
+            if isinstance(self.source, FolderSource) and self.source.parts and self.mapping.where is None:
+                return  # all logs are in its parts
+            pickle = self.detected.pickle
+            why = PICKLE.format(path=pickle) if pickle else NO_KNOWN_FORMAT + advice(self.source)
+            raise SourceBroken(self.detected.broken or why)
         readings = [UntilBreak(self._items(self.formats[name])) for name in self.detected.files]
+        is_empty = True
         for items in readings:
-            yield from items
+            for item in items:
+                is_empty = False
+                yield item
         for items in readings:
-            items.tell()
+            items.raise_break()
+        if is_empty and self._is_forced:
+            raise SourceBroken(
+                f"no file in it is one of {' or '.join(self.formats)}: leave --format out, or correct it"
+            )
 
     def _items(self, log_format: Format) -> Iterator[StudyPart | Quarantined]:
         mapping = with_defaults(self.mapping, log_format)
         source = self.part(log_format.name)
-        gatherer = Gatherer(str(self.source.path), log_format.name, self.stored)
+        gatherer = Gatherer(self.source.name, log_format.name, self.stored, self._remark)
         side = SideFiles.read(source, mapping.files.side)
+        yield from side.unreadable
+        self._unread -= {path for path in self._unread if path.rpartition("/")[2] in mapping.files.side}
         logs = UntilBreak(log_format.read(source, mapping))
         for item in logs:
             if isinstance(item, RunLog):
-                placed = self._placed(item, mapping, side)
+                self._unread.difference_update(item.files)
+                placed = self._place_run(item, mapping, side)
                 yield from gatherer.add(placed) if isinstance(placed, PlacedRun) else [placed]
+                yield from self._damages(item)
             else:
-                if not isinstance(item, Quarantined):
-                    self._note(item.study, mapping)
+                if isinstance(item, Quarantined):
+                    self._refused.add(item.path)
+                else:
+                    self._collect_metadata(item.study, mapping)
                 yield item
-        yield from gatherer.rest()
-        logs.tell()
+        yield from gatherer.flush()
+        logs.raise_break()
 
     def part(self, name: str) -> Source:
-        """Return the part of the source that is for a format."""
+        """Return the files of the source that belong to a format."""
         files = self.mapping.files
         is_whole = len(self.detected.files) == 1 and not (files.include or files.exclude or self.mapping.lookup)
         if is_whole or isinstance(self.source, DatabaseSource):
@@ -134,31 +214,58 @@ class SourceReading:
         belongs = self.detected.belongs(name)
         return PartOfSource(self.source, lambda path: self._is_wanted(path) and belongs(path))
 
-    def _placed(self, log: RunLog, mapping: LogMapping, side: SideFiles) -> PlacedRun | Quarantined:
-        """The run in its place, or why it has none."""
+    def _place_run(self, log: RunLog, mapping: LogMapping, side: SideFiles) -> PlacedRun | Quarantined:
+        """Return the placed run, or the quarantined run with the reason."""
         try:
             run = place(log, mapping, self._place, side.beside(log.run))
         except Refusal as refusal:
             self.missing.update(refusal.missing)
             sha256 = next(iter(log.files.values()), None)
-            return Quarantined(str(self.source.path), log.run, refusal.rule, refusal.message, sha256=sha256)
-        self.remarks.update(run.remarks)
+            return Quarantined(
+                str(self.source.path), log.run, refusal.rule, refusal.message, refusal.line, sha256=sha256
+            )
+        except MemoryError:
+            return Quarantined(str(self.source.path), log.run, Rule.FILE_TOO_LARGE, NO_MEMORY)
+        for remark, count in run.remarks.items():
+            self._remark(remark, log.run, count)
         self.left_out.update(run.left_out)
         self.remarks.update({f"run from which personal data was left out: {kind}": 1 for kind in log.private})
         self.collections[run.collection.collection] = run.collection
         self.goals.update(dict.fromkeys(run.goals))
-        return run
+        self.directions.update(dict.fromkeys(run.directions))
+        within = self.source.within if isinstance(self.source, FolderSource) else ""
+        return replace(run, run=f"{within}/{run.run}") if within else run
 
-    def _note(self, study: Study, mapping: LogMapping) -> None:
-        """What the mapping says of a study that a format reads whole."""
+    def _damages(self, log: RunLog) -> Iterator[Quarantined]:
+        """Yield a line for each kind of damage in the files of a run."""
+        path = next(iter(log.files)) if len(log.files) == 1 else log.run
+        for remark, count in log.remarks.items():
+            if isinstance(remark, Damage):
+                message = f"{count:,} x {remark}; the run isn't COMPLETE: copy the file again"
+                yield Quarantined(str(self.source.path), path, Rule.DAMAGED_LOG, message)
+
+    def _remark(self, remark: str, run: str, count: int = 1) -> None:
+        self.remarks[remark] += count
+        self._first_run.setdefault(remark, run)
+
+    def _with_place(self, remark: str) -> str:
+        run = self._first_run.get(remark)
+        return remark if run is None else f"{remark} (first in {run})"
+
+    def _collect_metadata(self, study: Study, mapping: LogMapping) -> None:
+        """Collect the mapping's collection metadata and goals for a study that a format reads completely."""
         facts = collection_facts(mapping, study, study.key())
-        if facts != CollectionFacts(facts.collection):
+        if facts != CollectionMetadata(facts.collection):
             self.collections[facts.collection] = facts
         self.goals.update(dict.fromkeys(goals_of(mapping, study.workload, study.key())))
 
     def report(self) -> SourceReport:
-        """Return what an ingest reports of the source, as far as it has been read."""
+        """Return the report of the source, for what has been read so far."""
         detected = self.detected
+        remarks = {self._with_place(remark): count for remark, count in self.remarks.items()}
+        unread = [path for path in self._unread if self._refused.isdisjoint(_with_folders(path))]
+        if unread:
+            remarks[f"{UNREAD} (first in {min(unread)})"] = len(unread)
         return SourceReport(
             str(self.source.path),
             detected.files,
@@ -166,33 +273,29 @@ class SourceReading:
             detected.excluded,
             detected.is_whole,
             self.mapping.where,
-            tuple(sorted(self.remarks.items())),
+            tuple(sorted(remarks.items())),
             tuple(sorted(self.left_out.items())),
         )
 
 
 def with_defaults(mapping: LogMapping, log_format: Format) -> LogMapping:
-    """The mapping, with what the format itself says wherever it is silent."""
-    return overlaid(mapping, parse_mapping(log_format.defaults.encode(), f"defaults of {log_format.name}"))
+    """Return the mapping with the format's defaults for everything that it leaves open."""
+    return overlay(mapping, parse_mapping(log_format.defaults.encode(), f"defaults of {log_format.name}"))
 
 
-def shipped_mappings() -> dict[str, Path]:
-    """The file of each mapping, by name."""
-    return {file.parent.name: file for file in sorted(_FOLDER.glob(f"*/{MAPPING_NAME}"))}
-
-
-def mapping_file(asked: Path) -> Path:
-    """The file that is meant: the path itself, or else a mapping of that name that LossLake brings along."""
-    return asked if asked.exists() else shipped_mappings().get(str(asked), asked)
+def mapping_file(name: Path) -> Path:
+    """Return the mapping file: the path itself if it exists, else the bundled mapping of that name."""
+    return name if name.exists() else bundled_mappings().get(str(name), name)
 
 
 @dataclass(frozen=True)
 class Detected:
-    """Which formats a source is in.
+    """The formats that were detected in a source.
 
-    folders: the formats of each folder that has files of any. files: how many files begin a run, by format. others: how
-    many files no format wants. excluded: how many the mapping leaves out. is_whole: whether every file was looked at.
-    broken: why the source could not be looked through, if so.
+    folders: the formats of each folder with recognized files. files: the number of recognized files by format. others:
+    the number of unrecognized files. excluded: the number of files that the mapping excludes. is_whole: every file was
+    examined. broken: why the examination stopped early, if it did. unlike: unrecognized files with the ending of a
+    recognized one. pickle: the first unrecognized file whose name ends like that of a pickle or of arrays.
     """
 
     folders: Mapping[str, Collection[str]] = field(default_factory=dict)
@@ -201,9 +304,11 @@ class Detected:
     excluded: int = 0
     is_whole: bool = True
     broken: str | None = None
+    unlike: Sequence[str] = ()
+    pickle: str | None = None
 
     def belongs(self, name: str) -> Wanted:
-        """Return whether a path is for a format: the nearest folder above it that has a format decides."""
+        """Return a predicate for the paths of a format: the nearest folder above with a detected format decides."""
 
         def decide(path: str) -> bool:
             folder = path
@@ -217,19 +322,21 @@ class Detected:
 
 
 def detect(source: Source, formats: Sequence[Format], wanted: Wanted) -> Detected:
-    """Look at the start of each file (in an archive, of the first two hundred) and decide folder by folder.
+    """Detect the formats of a source, folder by folder, from the start of each file (200 files in an archive).
 
-    A format that is sure of a file by its bytes has its folder alone, the surest of several: event files beside
-    AlgoPerf's CSVs are the same run again.
+    A format that recognizes a file by its bytes gets the folder exclusively; of several, the one with the highest
+    score. For example, event files beside AlgoPerf's CSVs are the same run again.
     """
-    most = MOST_FILES if isinstance(source, FolderSource) else MOST_ARCHIVED
+    limit = MOST_FILES if isinstance(source, FolderSource) else MOST_ARCHIVED
     scores: dict[str, dict[str, list[float]]] = {}
-    others = excluded = looked_at = 0
+    excluded = n_examined = 0
+    others: list[str] = []
+    recognized: list[tuple[str, str]] = []
     broken: str | None = None
     try:
         for member in source.members(lambda _: True, GLIMPSE):
-            looked_at += 1
-            if looked_at > most:
+            n_examined += 1
+            if n_examined > limit:
                 break
             if not isinstance(member, Member) or member.path == MAPPING_NAME:
                 continue
@@ -240,19 +347,39 @@ def detect(source: Source, formats: Sequence[Format], wanted: Wanted) -> Detecte
             scores_of = ((one.detect(file), one.name) for one in formats)
             score, name = max(scores_of, key=lambda pair: pair[0], default=(0.0, ""))
             if score <= 0:
-                others += 1
+                others.append(member.path)
                 continue
-            scores.setdefault(member.path.rpartition("/")[0], {}).setdefault(name, []).append(score)
+            recognized.append((member.path, name))
+            scores.setdefault(_folder(member.path), {}).setdefault(name, []).append(score)
     except SourceBroken as error:
         broken = str(error)
     folders = {folder: _readers(of_format) for folder, of_format in scores.items()}
     files: Counter[str] = Counter()
     for folder, names in folders.items():
         files.update({name: len(scores[folder][name]) for name in names})
-    return Detected(folders, dict(sorted(files.items())), others, excluded, looked_at <= most, broken)
+    read = {path for path, name in recognized if name in folders[_folder(path)]}
+    endings = {_ending(path) for path in read}
+    beside = {(_folder(path), _ending(path)) for path in read}
+    unlike = [path for path in others if _ending(path) in endings]
+    unlike += [path for path, _ in recognized if path not in read and (_folder(path), _ending(path)) in beside]
+    pickle = next((path for path in others if _ending(path).lower() in PICKLE_ENDINGS), None)
+    counts = dict(sorted(files.items()))
+    return Detected(folders, counts, len(others), excluded, n_examined <= limit, broken, unlike, pickle)
+
+
+def _with_folders(path: str) -> Iterator[str]:
+    return accumulate(path.split("/"), "{}/{}".format)
+
+
+def _folder(path: str) -> str:
+    return path.rpartition("/")[0]
+
+
+def _ending(path: str) -> str:
+    return path.rpartition("/")[2].rpartition(".")[2]
 
 
 def _readers(scores: Mapping[str, Sequence[float]]) -> Collection[str]:
-    """The formats that read a folder, from how sure each is of its files."""
-    surest = max(scores, key=lambda name: max(scores[name]))
-    return (surest,) if max(scores[surest]) >= SURE else tuple(sorted(scores))
+    """Return the formats that read a folder, from their scores for its files."""
+    best = max(scores, key=lambda name: max(scores[name]))
+    return (best,) if max(scores[best]) >= CERTAIN_SCORE else tuple(sorted(scores))

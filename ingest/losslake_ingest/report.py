@@ -1,18 +1,19 @@
-"""What an ingest tells its caller: progress while it runs, and a summary at the end."""
+"""Reports of an ingest to its caller: progress while it runs, and a summary at the end."""
 
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Protocol
+
+from losslake_schema.names import Trial
 
 
 @dataclass(frozen=True)
 class Quarantined:
-    """Something offered that was not stored: which rule it broke, where, and what to do about it.
+    """An item of a source that was not stored: the rule that it breaks, where, and what to do about it.
 
-    path is within the source; line counts from 1, None where a line makes no sense; study and trial_id are
-    None where unknown.
+    path: within the source. line: counted from 1; None if not applicable. study, trial_id: None if unknown.
     """
 
     source: str
@@ -25,40 +26,43 @@ class Quarantined:
     sha256: str | None = None
 
     def __str__(self) -> str:
+        """Return rule, place and message in one line."""
         where = f"{self.path}:{self.line}" if self.line is not None else self.path
         return f"{self.rule}: {where}: {self.message}"
 
 
 class Progress(Protocol):
-    """Hears how an ingest gets on; called from one thread."""
+    """A listener for the progress of an ingest. Never called from two threads at once."""
 
     def begin(self, source: str, total_bytes: int | None) -> None:
-        """A source is opened; its size in bytes as offered (compressed), where known."""
+        """Begin a source; total_bytes is its (compressed) size, if known."""
 
     def advance(self, bytes_read: int, trials: int, evaluations: int) -> None:
-        """Totals of the current source so far: bytes read of its size, trials and evaluations taken in."""
+        """Report totals of the current source: bytes read, trials and evaluations ingested."""
 
     def stage(self, name: str) -> None:
-        """A new phase begins, for example `publishing`."""
+        """Begin a phase, for example `publishing`."""
 
 
-class Silence:
-    """A Progress that says nothing."""
+class NoProgress:
+    """A Progress that ignores all reports."""
 
-    def begin(self, source: str, total_bytes: int | None) -> None: ...
+    def begin(self, source: str, total_bytes: int | None) -> None:
+        """Do nothing."""
 
-    def advance(self, bytes_read: int, trials: int, evaluations: int) -> None: ...
+    def advance(self, bytes_read: int, trials: int, evaluations: int) -> None:
+        """Do nothing."""
 
-    def stage(self, name: str) -> None: ...
+    def stage(self, name: str) -> None:
+        """Do nothing."""
 
 
 @dataclass(frozen=True)
 class SourceReport:
-    """How a source was read: the files that begin a run by format, other files, and the mapping that was used.
+    """The report of a source: the number of files by format, other files, and the mapping used.
 
-    is_whole: whether the counts are of all files; of a large archive only the first two hundred are looked at.
-    remarks: short sentences about single cases of what the readers had to decide, and how many cases there were.
-    left_out: columns of which nothing says what they are, and of how many runs.
+    is_whole: all files were counted; of a large archive only the first 200 are. remarks: decisions of the readers, as
+    short sentences with the number of cases. left_out: columns that nothing maps to a metric, with the number of runs.
     """
 
     source: str
@@ -73,10 +77,10 @@ class SourceReport:
 
 @dataclass(frozen=True)
 class Summary:
-    """What became of everything that was offered in one ingest.
+    """The summary of one ingest.
 
-    release is the newest release afterwards, and published says whether this ingest made it. broken holds one line per
-    source that could not be read to its end; what was whole before the break is stored.
+    release: the newest release afterwards. published: this ingest published it. broken: a line for each source that
+    could not be read to its end; everything complete before the break is stored. moved: where stored trials are now.
     """
 
     release: int | None
@@ -92,3 +96,4 @@ class Summary:
     quarantined: tuple[Quarantined, ...] = ()
     broken: tuple[str, ...] = ()
     sources: tuple[SourceReport, ...] = ()
+    moved: Mapping[Trial, Trial] = field(default_factory=dict)

@@ -1,6 +1,6 @@
-"""The rules that logs have to keep, by name, and the errors of reading them.
+"""The rules for logs, by name, and the errors of reading logs.
 
-What breaks a rule is quarantined with a reason.
+Whatever breaks a rule is quarantined with a reason.
 """
 
 from __future__ import annotations
@@ -10,9 +10,11 @@ from enum import StrEnum
 
 from losslake_schema.errors import LossLakeError
 
+NO_MEMORY = "there isn't enough memory to read it: split the file"
+
 
 class Rule(StrEnum):
-    """Names of the rules, as the ledger and the summary show them; documented in docs/quarantine.md."""
+    """Names of the rules, as shown in the ledger and the summary; documented in docs/quarantine.md."""
 
     PATH_TRICK = "path_trick"
     NOT_A_FILE = "not_a_file"
@@ -30,6 +32,7 @@ class Rule(StrEnum):
     EMPTY_FILE = "empty_file"
     BAD_HEADER = "bad_header"
     COLUMNS_DIFFER = "columns_differ"
+    BLANK_LINE = "blank_line"
     WRONG_CELL_COUNT = "wrong_cell_count"
     BAD_STEP = "bad_step"
     NEGATIVE_STEP = "negative_step"
@@ -37,27 +40,34 @@ class Rule(StrEnum):
     NOT_A_NUMBER = "not_a_number"
     UNREADABLE_CSV = "unreadable_csv"
     UNREADABLE_LOG = "unreadable_log"
+    DAMAGED_LOG = "damaged_log"
+    UNREADABLE_SIDE_FILE = "unreadable_side_file"
+    OUT_OF_RANGE = "out_of_range"
     NO_MEASUREMENTS = "no_measurements"
     MISSING_FACT = "missing_fact"
     BAD_FACT = "bad_fact"
     FACTS_DISAGREE = "facts_disagree"
+    VALUES_DISAGREE = "values_disagree"
     STEP_UNKNOWN = "step_unknown"
+    STEP_DOUBTFUL = "step_doubtful"
     DUPLICATE_TRIAL = "duplicate_trial"
+    DUPLICATE_SOURCE = "duplicate_source"
     STATUS_UNDECIDED = "status_undecided"
+    WITHDRAWN = "withdrawn"
 
 
 @dataclass(frozen=True)
 class MissingField:
-    """Something that a run needs and nothing says; add: the line of the mapping that would say it."""
+    """A value that a run needs and nothing provides. add: the line of the mapping that would provide it."""
 
     what: str
     add: str
 
 
 class Refusal(Exception):
-    """A run, a table or a file that can't be stored: the rule that it breaks, why, and at which line (from 1).
+    """A run, table or file breaks a rule and can't be stored. line: counted from 1.
 
-    missing: the fields that are missing, where that is the cause.
+    missing: the missing fields, if they are the cause.
     """
 
     def __init__(
@@ -70,25 +80,25 @@ class Refusal(Exception):
         self.missing = missing
 
 
-def shown(value: object, at_most: int = 80) -> str:
-    """Return a value from a log as a message may show it: quoted, on one line, and not too long."""
+def shown(value: object, limit: int = 80) -> str:
+    """Format a value from a log for a message: quoted, on one line, and not too long."""
     if isinstance(value, str):
-        return repr(value if len(value) <= at_most else value[:at_most] + "…")
+        return repr(value if len(value) <= limit else value[:limit] + "…")
     text = repr(value)
-    return text if len(text) <= at_most else text[:at_most] + "…"
+    return text if len(text) <= limit else text[:limit] + "…"
 
 
 class SourceBroken(LossLakeError):
-    """A source breaks off or can't be read on; what came before is whole."""
+    """A source ends early or can't be read on; everything before the break is valid."""
 
 
 class UnknownSource(LossLakeError):
-    """Nothing that LossLake can read is at the offered path."""
+    """The given path holds nothing that LossLake can read."""
 
 
 class BadMapping(LossLakeError):
-    """A mapping file that can't be used."""
+    """A mapping file is invalid or can't be read or written."""
 
 
 class UnknownFormat(LossLakeError):
-    """A requested log format doesn't exist, or none fits."""
+    """The requested log format doesn't exist, or no format fits."""

@@ -1,4 +1,4 @@
-"""An ingest: from the paths offered to a published release, its entries in the ledger, and a summary."""
+"""An ingest: read the sources, publish a release, write the ledger, and return a summary."""
 
 from __future__ import annotations
 
@@ -8,57 +8,63 @@ from collections import Counter
 from collections.abc import Collection, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from datetime import UTC, datetime
+from functools import cache, partial
 
 from losslake.lake.lake import Lake
+from losslake_ingest.bundles.reading import reading_of
+from losslake_ingest.copies import Move
+from losslake_ingest.directions import DirectionConflict
 from losslake_ingest.engine import Engine, LocalEngine
 from losslake_ingest.gather import Stored
 from losslake_ingest.memory import Memory, states
-from losslake_ingest.offer import Offer, bring_together, ingest_source
-from losslake_ingest.publish import Changes, Overtaken, Published, StudyChange, discard, publish
-from losslake_ingest.reading import Request, SourceReading
-from losslake_ingest.report import Progress, Silence, Summary
+from losslake_ingest.moving import moved_entries, moves_of, sources_of, without_moved
+from losslake_ingest.offer import Offer, ingest_source, merge_offers
+from losslake_ingest.publish import Changes, ConcurrentChange, Published, StudyChange, discard, publish
+from losslake_ingest.reading import Request, open_sources
+from losslake_ingest.report import NoProgress, Progress, Summary
 from losslake_ingest.rules import SourceBroken
-from losslake_ingest.sources.open import Place, open_source
+from losslake_ingest.sources.open import Place
+from losslake_ingest.withdrawal import leave_out, withdrawn_trials
 from losslake_schema.database import LedgerEntry
 from losslake_schema.errors import LossLakeError
-from losslake_schema.names import Study
+from losslake_schema.names import Study, Trial
 
 ATTEMPTS = 10
-PLAIN = Request()
+DEFAULT_REQUEST = Request()
 LONGEST_FORMAT = 64
 
 
 def ingest(
     lake: Lake,
     paths: Sequence[Place],
-    request: Request = PLAIN,
+    request: Request = DEFAULT_REQUEST,
     notes: str = "",
     progress: Progress | None = None,
     engine: Engine | None = None,
 ) -> Summary:
-    """Read everything at the paths and publish it as one release; what is stored already is left alone.
+    """Read everything at the paths and publish it as one release. Ingestion is idempotent.
 
-    paths: folders, archives, single logs, the URL of a database, or an opened file from elsewhere, of which nothing is
-    stored unless all of its bytes came and are those that were promised. A file that was ingested completely before is
-    not read again: see `losslake_ingest.memory`. When another ingest adds to the same study first, everything is read
-    again on top of its release. Raises, before anything is read, UnknownSource when a path holds nothing that can be
-    read, BadMapping or UnknownFormat when the request can't be followed, and LakeBroken when the lake is not in the
-    place that its catalog names; raises SourceBroken for a file from elsewhere.
+    paths: folders, archives, single logs, the URL of a database, or an opened remote file. Nothing of a remote file is
+    published unless it arrived completely with the expected SHA-256; otherwise raises SourceBroken. A file that was
+    ingested completely before is skipped: see `losslake_ingest.memory`. If another ingest changes the same study first,
+    everything is read again on top of its release. Before it reads, raises UnknownSource if a path holds nothing
+    readable, BadMapping or UnknownFormat for an invalid request, and LakeBroken if the lake isn't where its catalog
+    says.
     """
-    may_recall = True
+    can_recall = True
     for _ in range(ATTEMPTS):
         try:
-            attempt = _Attempt(lake, paths, request, progress or Silence())
-            return attempt.publish(engine or LocalEngine(lake.store), notes, may_recall)
-        except Overtaken:
+            attempt = _Attempt(lake, paths, request, progress or NoProgress())
+            return attempt.publish(engine or LocalEngine(lake.store), notes, can_recall)
+        except ConcurrentChange:
             continue
-        except _SameStudies:
-            may_recall = False
+        except _SharedStudies:
+            can_recall = False
     raise LossLakeError("other ingests kept changing the same studies: run the same command again")
 
 
-class _SameStudies(Exception):
-    """A source that was recalled has studies that another source of the same ingest has, too: all are to be read."""
+class _SharedStudies(Exception):
+    """A recalled source shares studies with another source of this ingest, so every source has to be read."""
 
 
 class _Attempt:
@@ -66,21 +72,29 @@ class _Attempt:
 
     def __init__(self, lake: Lake, paths: Sequence[Place], request: Request, progress: Progress) -> None:
         self._started = time.monotonic()
-        lake.check_place()
+        lake.check_location()
         self._lake = lake
-        self._sources = [open_source(path) for path in paths]
+        self._sources = open_sources(paths, request)
         self._request = request
         self._progress = progress
         base = lake.newest_release()
-        self._stored = Stored(lake.store, lake.files(base) if base is not None else [])
+        self._withdrawn = withdrawn_trials(lake)
+        numbers = {study: {each.trial.trial_id: each.sha256 for each in own} for study, own in self._withdrawn.items()}
+        files = lake.files(base) if base is not None else []
+        self._stored = Stored(lake.store, files, numbers, cache(partial(sources_of, lake)))
 
-    def publish(self, engine: Engine, notes: str, may_recall: bool) -> Summary:
-        """Publish what the sources bring; raises Overtaken or _SameStudies when it has to be read again."""
+    def publish(self, engine: Engine, notes: str, can_recall: bool) -> Summary:
+        """Publish the sources' changes; raises ConcurrentChange or _SharedStudies if they have to be read again."""
         memory = Memory(self._lake, self._request)
         with _no_garbage_collection():
-            offers = self._offers(engine, memory, may_recall)
-            changes = bring_together(self._lake.store, self._stored, offers)
-            published = self._publish(offers, changes, notes)
+            offers = self._offers(engine, memory, can_recall)
+            for offer in offers:
+                leave_out(self._lake.store, offer, self._withdrawn)
+            moved = moves_of(self._stored, offers)
+            changes = merge_offers(self._lake.store, self._stored, offers, moved)
+            left = without_moved(self._lake.store, self._stored, moved, changes)
+            changes |= left.studies
+            published = self._publish(offers, changes, left.dropped, moved, notes)
         for study, change in changes.items():
             if study not in published.studies:
                 discard(self._lake.store, change.written)
@@ -90,14 +104,14 @@ class _Attempt:
         for offer in offers:
             if not (offer.is_recalled or offer.studies & doubtful):
                 memory.remember(offer, changes, after)
-        return self._summary(offers, changes, published)
+        return self._summary(offers, changes, published, moved)
 
-    def _offers(self, engine: Engine, memory: Memory, may_recall: bool) -> list[Offer]:
-        """What each source brings: recalled, where it could be, else read. Raises _SameStudies and SourceBroken."""
+    def _offers(self, engine: Engine, memory: Memory, can_recall: bool) -> list[Offer]:
+        """Return the offer of each source, recalled if possible, else read. Raises _SharedStudies and SourceBroken."""
         offers: list[Offer] = []
-        recalled = [memory.recall(source, self._stored.files) if may_recall else None for source in self._sources]
+        recalled = [memory.recall(source, self._stored.files) if can_recall else None for source in self._sources]
         readings = [
-            offer or SourceReading(source, self._request, self._stored)
+            offer or reading_of(source, self._request, self._stored)
             for source, offer in zip(self._sources, recalled, strict=True)
         ]
         for reading in readings:
@@ -111,10 +125,10 @@ class _Attempt:
         shared = _shared(offers)
         try:
             if any(offer.is_recalled and offer.studies & shared for offer in offers):
-                raise _SameStudies
+                raise _SharedStudies
             for offer in offers:
                 offer.verify()
-        except (_SameStudies, SourceBroken):
+        except (_SharedStudies, SourceBroken):
             discard(self._lake.store, [written for offer in offers for written in offer.written])
             raise
         return offers
@@ -122,24 +136,43 @@ class _Attempt:
     def _stored_trials(self, studies: Collection[Study]) -> int:
         return sum(int(self._stored.studies("n_trials").get(study, 0)) for study in studies)
 
-    def _publish(self, offers: Sequence[Offer], changes: Mapping[Study, StudyChange], notes: str) -> Published:
-        """Publish the changes; raises Overtaken."""
+    def _publish(
+        self,
+        offers: Sequence[Offer],
+        changes: Mapping[Study, StudyChange],
+        dropped: frozenset[Study],
+        moved: Mapping[Trial, Move],
+        notes: str,
+    ) -> Published:
+        """Publish the changes. Raises ConcurrentChange."""
         self._progress.stage("publishing")
         at = datetime.now(UTC)
         all_changes = Changes(
             changes,
             self._stored.studies("content_digest"),
-            {name: facts for offer in offers for name, facts in offer.collections.items()},
+            {name: collection for offer in offers for name, collection in offer.collections.items()},
             list(dict.fromkeys(goal for offer in offers for goal in offer.goals)),
+            frozenset(stated for offer in offers for stated in offer.directions),
+            dropped,
         )
+
+        def ledger(new: frozenset[Study]) -> list[LedgerEntry]:
+            return [*ledger_entries(offers, at, new), *moved_entries(moved, at)]
+
         try:
-            return publish(self._lake, all_changes, lambda new: ledger_entries(offers, at, new), notes)
-        except Overtaken:
+            return publish(self._lake, all_changes, ledger, notes)
+        except (ConcurrentChange, DirectionConflict):
             discard(self._lake.store, [written for change in changes.values() for written in change.written])
             raise
 
-    def _summary(self, offers: Sequence[Offer], changes: Mapping[Study, StudyChange], published: Published) -> Summary:
-        """What became of everything that was offered."""
+    def _summary(
+        self,
+        offers: Sequence[Offer],
+        changes: Mapping[Study, StudyChange],
+        published: Published,
+        moved: Mapping[Trial, Move],
+    ) -> Summary:
+        """Return the summary of the ingest."""
         newest = published.release or self._lake.newest_release()
         new = [changes[study] for study in published.studies]
         unchanged = ({study for offer in offers for study in offer.unchanged} | set(changes)) - published.studies
@@ -161,16 +194,17 @@ class _Attempt:
             quarantined=tuple(q for offer in offers for q in offer.quarantined),
             broken=tuple(offer.broken for offer in offers if offer.broken is not None),
             sources=tuple(offer.report for offer in offers),
+            moved={trial: move.to for trial, move in moved.items()},
         )
 
 
 def ledger_entries(offers: Sequence[Offer], at: datetime, published: Collection[Study]) -> list[LedgerEntry]:
-    """Return what became of everything offered, if these studies get published."""
+    """Return the ledger entries of the offers, given the studies that get published."""
     return [entry for offer in offers for entry in _entries(offer, at, published)]
 
 
 def _entries(offer: Offer, at: datetime, published: Collection[Study]) -> Iterator[LedgerEntry]:
-    """The entries for a source: itself, each study in it, each thing quarantined."""
+    """Yield the ledger entries of one source: the source, its studies, and its quarantined items."""
     source = offer.source.name
     names = ("+".join(offer.report.files) or "unknown")[:LONGEST_FORMAT]
 
@@ -186,7 +220,7 @@ def _entries(offer: Offer, at: datetime, published: Collection[Study]) -> Iterat
         entry(str(s), "unchanged", str(s), digest) for s, digest in offer.unchanged.items() if s not in offer.changes
     ]
     outcomes = {entry.outcome for entry in studies}
-    outcome = next((outcome for outcome in ("ingested", "unchanged") if outcome in outcomes), "quarantined")
+    outcome = next((name for name in ("ingested", "unchanged") if name in outcomes), "quarantined")
     yield entry("", outcome, None, offer.sha256, reason=offer.broken)
     yield from studies
     for q in offer.quarantined:
@@ -194,14 +228,14 @@ def _entries(offer: Offer, at: datetime, published: Collection[Study]) -> Iterat
 
 
 def _shared(offers: Sequence[Offer]) -> set[str]:
-    """The studies that several offers say something of."""
+    """Return the studies that occur in more than one offer."""
     offered = Counter(study for offer in offers for study in offer.studies)
     return {study for study, count in offered.items() if count > 1}
 
 
 @contextmanager
 def _no_garbage_collection() -> Iterator[None]:
-    """Hold back the collector of cycles, of which reading makes none, while millions of objects come and go."""
+    """Disable garbage collection: reading creates millions of objects but no reference cycles."""
     was_enabled = gc.isenabled()
     gc.disable()
     try:

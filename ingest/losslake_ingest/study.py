@@ -1,4 +1,4 @@
-"""What every log format delivers: a part of a study, first as offered, then as facts and curves. Nothing of storage."""
+"""The interface between log formats and storage: parts of studies, their facts and their curves."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ LARGEST_EXACT_INTEGER = 2**53
 
 @dataclass(frozen=True)
 class StudyFacts:
-    """What a study says of itself; parameter_configs is JSON text."""
+    """The facts of a study. parameter_configs is JSON text."""
 
     study: Study
     batch_unit: str
@@ -31,7 +31,7 @@ class StudyFacts:
 
 @dataclass(frozen=True)
 class TrialFacts:
-    """What a trial says of itself; attributes are the metaparameters that are not numbers, as JSON text."""
+    """The facts of a trial. attributes: the metaparameters that aren't numbers, as JSON text."""
 
     trial_id: int
     status: str
@@ -44,11 +44,11 @@ class TrialFacts:
 
 @dataclass(frozen=True)
 class Curves:
-    """The evaluations of some trials, one after the other.
+    """The evaluations of some trials, one trial after the other.
 
-    offsets: n_trials + 1; evaluations of the i-th trial are rows offsets[i]:offsets[i+1]. steps: n_rows, strictly
-    ascending within a trial. values: n_rows by metric. missing: rows at which a metric was not measured, by metric;
-    metrics measured everywhere are absent from it. elapsed_s: n_rows, NaN where unknown, or None.
+    offsets: (n_trials + 1,); the i-th trial has rows offsets[i]:offsets[i+1]. steps: (n_rows,), strictly ascending
+    within a trial. values: (n_rows,) by metric. missing: (n_rows,) by metric, flags of rows without a value; metrics
+    measured in every row are absent. elapsed_s: (n_rows,), NaN if unknown, or None.
     """
 
     offsets: Integers
@@ -68,9 +68,20 @@ class Curves:
             self.elapsed_s[rows] if self.elapsed_s is not None else None,
         )
 
+    def nonfinite_by_trial(self) -> Integers:
+        """Return the number of NaN and infinite measurements of each trial."""
+        total = np.zeros(len(self.offsets) - 1, np.int64)
+        for metric, values in self.values.items():
+            is_nonfinite = ~np.isfinite(values)
+            if metric in self.missing:
+                is_nonfinite &= ~self.missing[metric]
+            if is_nonfinite.any():
+                total += np.diff(offsets_of(is_nonfinite)[self.offsets])
+        return total
 
-def concatenated(curves: Sequence[Curves]) -> Curves:
-    """Return curves one after the other; a metric that one of them lacks is missing in all its rows."""
+
+def concatenate(curves: Sequence[Curves]) -> Curves:
+    """Concatenate curves; a metric that one of them lacks is missing in all its rows."""
     values: dict[str, Floats] = {}
     missing: dict[str, Flags] = {}
     for metric in sorted({metric for curve in curves for metric in curve.values}):
@@ -89,13 +100,13 @@ def _or_full(array: npt.NDArray[Any] | None, curve: Curves, value: float) -> npt
 
 
 def offsets_of(counts: npt.ArrayLike) -> Integers:
-    """Return where each of some consecutive groups of rows starts and, last, where the last one ends."""
+    """Return the offsets of consecutive groups of rows: each start and, last, the end."""
     return np.concatenate([np.zeros(1, np.int64), np.cumsum(counts, dtype=np.int64)])
 
 
 @dataclass(frozen=True)
 class LoadedPart:
-    """Trials of one study, ascending by trial_id, their curves in the same order, and what was quarantined."""
+    """Trials of one study by ascending trial_id, their curves in the same order, and quarantined items."""
 
     facts: StudyFacts
     trials: Sequence[TrialFacts]
@@ -104,35 +115,37 @@ class LoadedPart:
 
 
 class StudyPart(Protocol):
-    """Some or all trials of one study as offered; file_digests and load are called in a worker thread."""
+    """Some or all trials of one study as read. file_digests and load are called in a worker thread."""
 
     @property
-    def study(self) -> Study: ...
+    def study(self) -> Study:
+        """The study that the trials belong to."""
 
     @property
-    def n_trials(self) -> int: ...
+    def n_trials(self) -> int:
+        """The number of trials."""
 
     @property
     def size(self) -> int:
-        """Bytes that it holds in memory, about."""
+        """The approximate memory to convert it, in bytes."""
 
     @property
     def format(self) -> str:
-        """Name of the log format."""
+        """The name of the log format."""
 
     @property
     def reader_version(self) -> str:
-        """Changes when the same bytes may be read differently."""
+        """The version of the reader. It changes when the same bytes may be read differently."""
 
     def file_digests(self) -> Mapping[str, str]:
-        """The sha256 of every file of this part, by its path within the study."""
+        """Return the SHA-256 of every file of this part, by path within the study."""
 
     def load(self) -> LoadedPart:
-        """Parse and check it; raises StudyRejected when nothing of it can be stored."""
+        """Parse and validate the part. Raises StudyRejected if nothing of it can be stored."""
 
 
 class StudyRejected(Exception):
-    """A study that can't be stored at all, with the reason."""
+    """No part of a study can be stored, for a reason."""
 
     def __init__(self, reason: Quarantined) -> None:
         super().__init__(str(reason))
@@ -147,15 +160,15 @@ def is_exact_float(value: object) -> bool:
 
 
 def source_digest(reader_version: str, files: Mapping[str, str]) -> str:
-    """Return the sha256 over the reader's version and the sha256 of each source file, in order of path."""
+    """Return the SHA-256 over the reader's version and the SHA-256 of each source file, ordered by path."""
     text = "".join(f"{path}\0{sha256}\n" for path, sha256 in sorted(files.items()))
     return hashlib.sha256(f"{reader_version}\n{text}".encode()).hexdigest()
 
 
 def trial_digests(trials: Sequence[TrialFacts], curves: Curves) -> list[str]:
-    """Return the content digest of each of these trials, whose curves are in the same order.
+    """Return the content digest of each trial; `curves` has the trials in the same order.
 
-    It is the sha256 over the trial's facts (not its source) and its curve in canonical form.
+    The digest is the SHA-256 over the trial's facts (not its source) and its curve in canonical form.
     """
     return [_trial_digest(trial, curves, row) for row, trial in enumerate(trials)]
 
@@ -182,7 +195,7 @@ def _trial_digest(trial: TrialFacts, curves: Curves, row: int) -> str:
 
 
 def study_digest(facts: StudyFacts, trials: Mapping[int, str]) -> str:
-    """Return the content digest of a study: sha256 over its facts and the content digest of each trial, by trial_id."""
-    about = [str(facts.study), facts.batch_unit, facts.train_steps, facts.early_stopping, facts.parameter_configs]
+    """Return the content digest of a study: SHA-256 over its facts and the content digests of its trials."""
+    study_facts = [str(facts.study), facts.batch_unit, facts.train_steps, facts.early_stopping, facts.parameter_configs]
     text = "".join(f"{trial_id} {digest}\n" for trial_id, digest in sorted(trials.items()))
-    return hashlib.sha256(f"{json.dumps(about)}\n{text}".encode()).hexdigest()
+    return hashlib.sha256(f"{json.dumps(study_facts)}\n{text}".encode()).hexdigest()

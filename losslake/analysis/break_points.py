@@ -1,12 +1,15 @@
-"""Where the regimes of scaling begin and end, from the measured steps alone: no curve is fitted.
+"""The ends of the scaling regimes, from the measured steps alone: no curve is fitted.
 
-Perfect scaling ends, and larger batches save no more steps: for many curves at once, one for each target, or for one
-curve with the bounds that the sampled batch sizes set. A study that never reached its target within c steps is known to
-need more than B c examples, and no more is known of it.
+Two break points: perfect scaling ends, and larger batch sizes stop saving steps. Computed for many curves at once (one
+per target), or for one curve with the bounds that the sampled batch sizes set. A study that didn't reach its target
+within c steps needs more than B c examples; nothing else is known about it.
+Source: the regimes of Shallue et al. 2019, section 4.1; the tolerances tau are LossLake's definition (METHODS 2.3).
 """
 
 from __future__ import annotations
 
+import math
+from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Literal
 
@@ -20,21 +23,24 @@ Anchor = Literal["running minimum", "median of 3"]
 Censoring = Literal["none", "left", "right"]
 PERFECT_WITHIN = 0.2
 USEFUL_WITHIN = 0.1
+# A batch size that needs more than this times a larger one's examples was tuned or measured differently.
+FAR_MORE = 2.0
 
 
 @dataclass(frozen=True)
 class BreakPoint:
-    """A batch size at which a regime ends, as far as the sampled batch sizes tell.
+    """The batch size at which a regime ends, to the resolution of the sampled batch sizes.
 
-    batch_size: a sampled one; None if the target was never reached. lower, upper: between these the true end lies;
-    None where the sampled batch sizes set no bound. censoring: left or right if the true end may lie below the
-    smallest or above the largest of them.
+    batch_size: a sampled one; None if the target was never reached. lower, upper: bounds of the true end; None where
+    the sampled batch sizes set no bound. censoring: left or right if the true end may lie below the smallest or above
+    the largest of them. since: where the regime that ends here begins, for perfect scaling that was seen.
     """
 
     batch_size: float | None
     lower: float | None
     upper: float | None
     censoring: Censoring
+    since: float | None = None
 
 
 NO_BREAK_POINT = BreakPoint(None, None, None, "none")
@@ -47,23 +53,37 @@ def perfect_scaling_end(
     censored_at: npt.ArrayLike | None = None,
     anchor: Anchor = "running minimum",
 ) -> BreakPoint:
-    """The largest B up to which every batch size needs at most 1 + tau times the fewest examples so far (METHODS 2.3).
+    """Return the largest B up to which every batch size needs at most 1 + tau times the fewest examples so far.
 
     E(B) = B S(B). Every B' <= B has E(B') <= (1 + tau) min E(B'') over B'' <= B'; with anchor "median of 3", at most
     (1 + tau) times the median E of the three smallest batch sizes, as E at the smallest is one noisy number. The true
-    end lies in [B, next B). Left-censored if already the second batch size fails; right-censored if none fails, or
-    if the next never reached the target in too few steps to tell. If B is the smallest, nothing bounds it from below.
-    batch_sizes: (m,) ascending. steps: (m,), inf: never reached, NaN: no study. censored_at: (m,), steps that
-    never-reached studies ran to. Those below the smallest batch size with a result are passed over. Raises ValueError.
+    end lies in [B, next B). Right-censored if none fails, or if the next study didn't reach the target but ran for too
+    few steps to decide.
+
+    Perfect scaling was seen since the smallest B' from which on every batch size up to B needs at most twice the
+    examples of each larger one. Below B' steps fall by far more than the batch grows, so those batch sizes were tuned
+    or measured differently. If it was seen at B alone, there is no lower bound, and the end is left-censored if the
+    next batch size fails.
+
+    Args:
+        batch_sizes: shape (m,), ascending.
+        steps: shape (m,); inf: never reached, NaN: no study.
+        tau: the tolerated share of additional examples.
+        censored_at: shape (m,), the step up to which a never-reached study ran. Studies below the smallest batch size
+            with a result are ignored.
+        anchor: what examples are compared with.
+
+    Raises ValueError for batch sizes that don't ascend, steps of 0 or less, and a negative or infinite tau.
     """
     sizes, counts, limits = _checked(batch_sizes, steps, tau, censored_at)
     if not np.isfinite(counts).any():
         return NO_BREAK_POINT
     ends = perfect_ends(sizes, counts, tau, limits, anchor)
-    index = int(ends.index[0])
-    lower = None if index == int(np.isfinite(counts).argmax()) else float(sizes[index])
+    index, since = int(ends.index[0]), float(sizes[ends.since[0]])
+    end = float(sizes[index])
     after = None if ends.is_right_censored[0] else float(sizes[index + 1])
-    return BreakPoint(float(sizes[index]), lower, after, ends.censoring(0))
+    is_seen = since < end
+    return BreakPoint(end, end if is_seen else None, after, ends.censoring(0), since if is_seen else None)
 
 
 def max_useful_batch_size(
@@ -72,11 +92,11 @@ def max_useful_batch_size(
     tau: float = USEFUL_WITHIN,
     censored_at: npt.ArrayLike | None = None,
 ) -> BreakPoint:
-    """The smallest B whose steps no larger batch size betters by more than tau (METHODS 2.3).
+    """Return the smallest B for which no larger batch size saves more than a share tau of its steps.
 
-    S(B) <= (1 + tau) min S(B') over B' >= B. The true one lies in (B before, B]. Right-censored if B is the largest
-    batch size with a result, for a larger one may still gain; left-censored if it is the smallest.
-    Arguments as of perfect_scaling_end; a never-reached study betters nothing. Raises ValueError.
+    S(B) <= (1 + tau) min S(B') over B' >= B. The true value lies in (previous B, B]. Right-censored if B is the largest
+    batch size with a result, since a larger one may still save steps; left-censored if it is the smallest.
+    Arguments and errors as for perfect_scaling_end; a never-reached study saves nothing.
     """
     sizes, counts, _ = _checked(batch_sizes, steps, tau, censored_at)
     reached = np.isfinite(counts)
@@ -86,19 +106,80 @@ def max_useful_batch_size(
     ends = max_useful(counts[reached], tau)
     index = int(ends.index[0])
     before = float(sizes[index - 1]) if index else None
-    own = None if ends.is_right_censored[0] else float(sizes[index])
-    return BreakPoint(float(sizes[index]), before, own, ends.censoring(0))
+    upper = None if ends.is_right_censored[0] else float(sizes[index])
+    return BreakPoint(float(sizes[index]), before, upper, ends.censoring(0))
+
+
+# Of the difference of two noisy logarithms of steps.
+_NOISES = 1.28 * math.sqrt(2)
+_FEWEST_FOR_NOISE = 5
+
+
+def widened(
+    batch_sizes: npt.ArrayLike,
+    steps: npt.ArrayLike,
+    end: Callable[[float], BreakPoint],
+    tau: float,
+    previous_steps: npt.ArrayLike | None = None,
+) -> tuple[float | None, float | None]:
+    """Return the lower and upper bound of a break point, widened by the noise of steps and by their evaluations.
+
+    The hull of the bounds for tolerances tau whose logarithm is less and more by 1.8 measured noises plus the widest
+    log distance of an evaluation from the one before; None for no bound, as without a measure of the noise.
+    batch_sizes, steps, previous_steps: (m,). end: gives the break point for a tolerance.
+    Source: LossLake's definition; how often it holds is in docs/analysis.md.
+    """
+    counts = np.asarray(steps, np.float64)
+    reached = np.isfinite(counts)
+    noise = measured_noise(np.asarray(batch_sizes, np.float64)[reached], counts[reached])
+    if noise is None:
+        return None, None
+    reach = _NOISES * noise
+    if previous_steps is not None:
+        before = np.asarray(previous_steps, np.float64)[reached]
+        with np.errstate(divide="ignore"):
+            reach += float(np.log(counts[reached] / np.nan_to_num(np.minimum(before, counts[reached]))).max())
+    log_tau = math.log1p(tau)
+    if not math.isfinite(reach):
+        return None, None
+    points = [end(math.expm1(log_tau + reach))] + ([end(math.expm1(log_tau - reach))] if reach <= log_tau else [])
+    lowers, uppers = [point.lower for point in points], [point.upper for point in points]
+    if len(points) < 2:
+        # A tolerance below 0 ends perfect scaling at once, and never finds a batch size large enough.
+        is_perfect = points[0].lower == points[0].batch_size
+        return (None, uppers[0]) if is_perfect else (lowers[0], None)
+    return _extreme(min, lowers), _extreme(max, uppers)
+
+
+def measured_noise(batch_sizes: Floats, steps: Floats) -> float | None:
+    """Return the standard deviation of log steps around lines through their neighbours; None below 5 batch sizes.
+
+    The bend of a curve adds to it: at most 0.05 where batch sizes double.
+    """
+    if len(steps) < _FEWEST_FOR_NOISE:
+        return None
+    log_b, log_s = np.log(batch_sizes), np.log(steps)
+    share = (log_b[1:-1] - log_b[:-2]) / (log_b[2:] - log_b[:-2])
+    off = log_s[1:-1] - (1 - share) * log_s[:-2] - share * log_s[2:]
+    return float(np.sqrt((off**2 / (1 + share**2 + (1 - share) ** 2)).mean()))
+
+
+def _extreme(extreme: Callable[[list[float]], float], ends: list[float | None]) -> float | None:
+    known = [end for end in ends if end is not None]
+    return extreme(known) if len(known) == len(ends) else None
 
 
 @dataclass(frozen=True)
 class BreakPoints:
-    """One break point for each of n curves; all arrays (n,).
+    """The break point of each of n curves; all arrays have shape (n,).
 
-    index: into the batch sizes; NEVER for a curve without a study that reached its target. is_left_censored,
-    is_right_censored: the true one may lie below the smallest, or above the largest, batch size with a result.
+    index: into the batch sizes; NEVER if no study of the curve reached its target. since: the index at which the regime
+    that ends there begins. is_left_censored, is_right_censored: the true value may lie below the smallest, or above the
+    largest, batch size with a result.
     """
 
     index: Integers
+    since: Integers
     is_left_censored: Flags
     is_right_censored: Flags
 
@@ -114,14 +195,12 @@ def perfect_ends(
     censored_at: npt.ArrayLike | None = None,
     anchor: Anchor = "running minimum",
 ) -> BreakPoints:
-    """By curve, the largest B up to which every B' has E(B') <= (1 + tau) min over B'' <= B' of E(B''), E = B S.
+    """Return, per curve, the largest B up to which every B' has E(B') <= (1 + tau) min E(B'') over B'' <= B'.
 
-    With anchor "median of 3" the smallest B with a result passes, and the others have E at most (1 + tau) times the
-    median E of the three smallest with one: E at the smallest is one noisy number.
-    Left-censored if the next batch size fails already; right-censored if none fails, or if the first that never reached
-    the target ran for too few steps to tell. batch_sizes: (m,) ascending. steps: (n, m) or (m,); inf where a study
-    never reached the target, NaN where there is none. censored_at: (m,), steps that never-reached studies ran to.
-    Raises ValueError for a tau that isn't 0 or more. Source: METHODS 2.3.
+    E = B S. `perfect_scaling_end` for n curves at once, with the same arguments, but steps of shape (n, m) or (m,).
+    With anchor "median of 3" the smallest B with a result always passes, and E of the others is compared with the
+    median E of the three smallest. `since` is that of perfect_scaling_end. Raises ValueError for a tau below 0 or
+    infinite, and without batch sizes.
     """
     counts, sizes = _curves(steps, tau), np.asarray(batch_sizes, np.float64)
     is_there, is_reached = ~np.isnan(counts), np.isfinite(counts)
@@ -134,15 +213,16 @@ def perfect_ends(
     index = _last(is_perfect)
     has_failed = np.take_along_axis(fails, np.maximum(_first(stops), 0)[:, None], axis=1)[:, 0]
     is_known = index != NEVER
-    return BreakPoints(index, is_known & has_failed & (index == _first(is_reached)), is_known & ~has_failed)
+    since = _since(at_least, is_reached, index)
+    return BreakPoints(index, since, is_known & has_failed & (index == since), is_known & ~has_failed)
 
 
 def max_useful(steps: npt.ArrayLike, tau: float = USEFUL_WITHIN) -> BreakPoints:
-    """By curve, the smallest B with S(B) <= (1 + tau) min over B' >= B of S(B'): no larger one saves more than tau.
+    """Return, per curve, the smallest B with S(B) <= (1 + tau) min S(B') over B' >= B.
 
-    Right-censored if it is the largest with a result, else left-censored if it is the smallest. steps: of ascending
-    batch sizes; shapes, errors and source as of perfect_ends. With times instead of steps: beyond which batch size time
-    falls no more.
+    `max_useful_batch_size` for n curves at once. Right-censored if B is the largest batch size with a result, else
+    left-censored if it is the smallest. steps: by ascending batch size; shapes and errors as for perfect_ends. Times
+    instead of steps give the batch size beyond which time no longer falls.
     """
     counts = _curves(steps, tau)
     is_reached = np.isfinite(counts)
@@ -150,11 +230,19 @@ def max_useful(steps: npt.ArrayLike, tau: float = USEFUL_WITHIN) -> BreakPoints:
     index = _first(is_reached & (counts <= (1 + tau) * later))
     is_known = index != NEVER
     is_last = is_known & (index == _last(is_reached))
-    return BreakPoints(index, is_known & ~is_last & (index == _first(is_reached)), is_last)
+    return BreakPoints(index, index, is_known & ~is_last & (index == _first(is_reached)), is_last)
+
+
+def _since(examples: Floats, is_reached: Flags, end: Integers) -> Integers:
+    """Return the first index from which on no study up to the end needs over twice a larger one's examples."""
+    is_within = is_reached & (np.arange(examples.shape[1]) <= end[:, None])
+    fewest_later = np.minimum.accumulate(np.where(is_within, examples, np.inf)[:, ::-1], axis=1)[:, ::-1]
+    falls = is_within & (examples > FAR_MORE * fewest_later)
+    return _first(is_within & ~np.logical_or.accumulate(falls[:, ::-1], axis=1)[:, ::-1])
 
 
 def _fewest_examples(examples: Floats, anchor: Anchor) -> Floats:
-    """What examples are compared to, (n, m) or (n, 1); inf where the target was never reached."""
+    """Return the examples to compare with, (n, m) or (n, 1); inf where the target was never reached."""
     if anchor == "running minimum":
         return np.minimum.accumulate(examples, axis=1)
     is_first = np.isfinite(examples) & (np.cumsum(np.isfinite(examples), axis=1) <= 3)
@@ -173,7 +261,7 @@ def _curves(steps: npt.ArrayLike, tau: float) -> Floats:
 def _checked(
     batch_sizes: npt.ArrayLike, steps: npt.ArrayLike, tau: float, censored_at: npt.ArrayLike | None
 ) -> tuple[Floats, Floats, Floats]:
-    """Batch sizes and steps of the studies of one curve, and up to where never-reached ones ran."""
+    """Return batch sizes, steps and censoring steps of the studies of one curve. Raises ValueError."""
     _check_tau(tau)
     sizes = checked_batch_sizes(batch_sizes)
     counts = checked_steps(steps, len(sizes))
@@ -189,16 +277,16 @@ def _check_tau(tau: float) -> None:
 
 
 def _limits(censored_at: npt.ArrayLike | None, counts: Floats) -> Floats:
-    """The steps that never-reached studies ran to, in the shape of the curves; 0 where nobody knows."""
+    """Return the step up to which never-reached studies ran, in the shape of the curves; 0 where unknown."""
     limits = np.broadcast_to(np.asarray(0.0 if censored_at is None else censored_at, np.float64), counts.shape)
     return np.where(np.isfinite(limits), limits, 0.0)
 
 
 def _first(flags: Flags) -> Integers:
-    """By row, the first index that is set; NEVER for none."""
+    """Return, per row, the first index that is set; NEVER for none."""
     return np.where(flags.any(axis=1), flags.argmax(axis=1), NEVER)
 
 
 def _last(flags: Flags) -> Integers:
-    """By row, the last index that is set; NEVER for none."""
+    """Return, per row, the last index that is set; NEVER for none."""
     return np.where(flags.any(axis=1), flags.shape[1] - 1 - flags[:, ::-1].argmax(axis=1), NEVER)

@@ -1,7 +1,7 @@
-"""The critical batch size of one curve of steps, with intervals, under each definition that has a name.
+"""The critical batch size of one curve of steps, with intervals, under each published definition.
 
-Beside it what other curves than the hyperbola would say, with a knee of another sharpness, and what others have
-published on how critical batch sizes grow, to hold a measured one against.
+Also fits of other curves than the hyperbola, with a sharper or softer knee, and published laws of the growth of
+critical batch sizes, for comparison with a measured one.
 """
 
 from __future__ import annotations
@@ -38,11 +38,11 @@ _ROUNDING = 1e-20
 
 @dataclass(frozen=True)
 class CurveFit:
-    """What one curve says of B_c = E_min/S_min.
+    """The estimate of B_c = E_min/S_min from one curve.
 
-    fit: None with fewer than 3 batch sizes that reached the target. known: the 90% interval, or bounds and why there
-    is no more. delta_method, bootstrap, left_out, subsampled: other ranges of B_c at 90% (left_out: the least and the
-    most); None unless known is identifiable, subsampled also where no trials were given. other_forms: the model-form
+    fit: None if fewer than 3 batch sizes reached the target. known: the 90% interval, or bounds and the reasons for
+    giving only these. delta_method, bootstrap, left_out, subsampled: other 90% ranges of B_c (left_out: minimum and
+    maximum); None unless `known` is identifiable; subsampled is also None without trials. other_forms: the model-form
     error; None likewise. runs_p_value: of the runs test of the residuals.
     """
 
@@ -58,10 +58,9 @@ class CurveFit:
 
 @dataclass(frozen=True)
 class CriticalBatchSize:
-    """A critical batch size under a definition: a number with its 90% interval, or bounds and no number.
+    """A critical batch size under one definition: a value with its 90% interval, or bounds without a value.
 
-    lower, upper: None where the data set no bound. s_min, e_min: fewest steps and examples; None like the number.
-    changed: this definition's number for a B_c of the fit: scale B_c + shift.
+    lower, upper: None where the data set no bound. s_min, e_min: fewest steps and examples; None if value is None.
     """
 
     definition: str
@@ -77,7 +76,7 @@ class CriticalBatchSize:
     warnings: tuple[str, ...]
 
     def changed(self, critical_batch_size: float) -> float:
-        """This definition's number where B_c = E_min/S_min is that."""
+        """Return the value under this definition for a B_c = E_min/S_min: scale B_c + shift."""
         return self.scale * critical_batch_size + self.shift
 
 
@@ -89,10 +88,11 @@ def fit_curve(
     trial_steps: Sequence[npt.ArrayLike] | None = None,
     kind: Kind = "robust",
 ) -> CurveFit:
-    """Fit the hyperbola to one curve, ask whether the data support it, and find what B_c may be otherwise.
+    """Fit the hyperbola to one curve, test whether the data support it, and compute ranges of B_c.
 
-    batch_sizes, steps, censored_at, previous_steps: (m,), as of identifiability.gates. trial_steps: by batch size,
-    the steps of each trial, inf for never, for the range of subsampled searches. Raises ValueError.
+    batch_sizes, steps, censored_at, previous_steps: (m,), as for identifiability.gates, with its errors. trial_steps:
+    by batch size, the steps of each trial, inf for never, for the range of subsampled searches.
+    Source: delta method, residual bootstrap and runs test as in METHODS 3.3; see the functions called.
     """
     sizes = checked_batch_sizes(batch_sizes)
     counts = checked_steps(steps, len(sizes))
@@ -115,18 +115,22 @@ def fit_curve(
 
 
 def mccandlish2018(curve: CurveFit) -> CriticalBatchSize:
-    """B_c = E_min/S_min: twice the fewest steps, with twice the fewest examples (McCandlish et al. 2018, eq. 2.11)."""
+    """Return B_c = E_min/S_min, which needs twice the fewest steps and twice the fewest examples.
+
+    Source: McCandlish et al. 2018 (arXiv 1812.06162), equation 2.11.
+    """
     return _defined(MCCANDLISH, curve, 1.0, 0.0, ())
 
 
 def zhang2024(
     curve: CurveFit, overhead: float = OVERHEAD, optimal_batch_size: float = OPTIMAL_BATCH_SIZE
 ) -> CriticalBatchSize:
-    """B* whose examples exceed those of the optimal batch size by the overhead: B* S(B*) = (1 + eps) B_opt S(B_opt).
+    """Return B* that needs a share eps more examples than B_opt: B* S(B*) = (1 + eps) B_opt S(B_opt).
 
-    B* = eps B_c + (1 + eps) B_opt (Zhang et al. 2024; METHODS 2.1), so it is never below (1 + eps) B_opt. Where B_c is
-    below B_opt that is all it says: then it counts as not identifiable. overhead > 0, optimal_batch_size >= 0, in the
-    unit of the batch sizes; raises ValueError.
+    B* = eps B_c + (1 + eps) B_opt, so it is never below (1 + eps) B_opt. If B_c is below B_opt, B* mainly reflects the
+    choice of B_opt and counts as not identifiable. overhead: eps > 0. optimal_batch_size: B_opt >= 0, in the unit of
+    the batch sizes. Raises ValueError for values out of range.
+    Source: Zhang et al. 2024 (arXiv 2410.21676), plots/chinchilla.ipynb of their code (METHODS 2.1).
     """
     if not 0 < overhead < math.inf:
         raise ValueError(f"overhead {overhead}: give a finite number above 0")
@@ -162,11 +166,11 @@ def _defined(name: str, curve: CurveFit, scale: float, shift: float, objections:
 
 @dataclass(frozen=True)
 class OtherForms:
-    """Least-squares fits with a third parameter, beside the hyperbola.
+    """Least-squares fits with a third parameter, for comparison with the hyperbola.
 
     sharpness: g of S = S_min (1 + (B_c/B)^g)^(1/g); 1: hyperbola, inf: max(S_min, E_min/B), METHODS 2.1. p_value: of
-    the likelihood ratio of that to the hyperbola, n log(RSS_1/RSS_g) against chi-square with 1 degree of freedom.
-    sharpness_critical_batch_size: its B_c. exponent: alpha of S = a + b/B^alpha (Zhang et al. 2024).
+    the F test against the hyperbola, (RSS_1 - RSS_g) (n - 3)/RSS_g with 1 and n - 3 degrees of freedom.
+    sharpness_critical_batch_size: B_c of that fit. exponent: alpha of S = a + b/B^alpha (Zhang et al. 2024).
     exponent_critical_batch_size: (b/a)^(1/alpha), where S = 2a.
     """
 
@@ -180,7 +184,7 @@ class OtherForms:
 def fit_other_forms(batch_sizes: npt.ArrayLike, steps: npt.ArrayLike) -> OtherForms | None:
     """Fit both forms in log space; None with fewer than 5 batch sizes that reached the target.
 
-    batch_sizes, steps: (m,), as of fit_hyperbola. g and alpha are sought in [1/8, 16]. Raises ValueError.
+    batch_sizes, steps: (m,), with the errors of fit_hyperbola. g and alpha are searched in [1/8, 16].
     """
     sizes = checked_batch_sizes(batch_sizes)
     counts = checked_steps(steps, len(sizes))
@@ -194,18 +198,19 @@ def fit_other_forms(batch_sizes: npt.ArrayLike, steps: npt.ArrayLike) -> OtherFo
     knee, knee_b_c, knee_rss = _fit(log_b, log_s, at, is_root=True)
     power, power_b_c, _ = _fit(log_b, log_s, at, is_root=False)
     rss = hyperbola.rms_log_residual**2 * len(log_b)
-    ratio = len(log_b) * math.log(max(rss, _ROUNDING) / max(knee_rss, _ROUNDING))
-    return OtherForms(knee, float(scipy.stats.chi2.sf(max(ratio, 0.0), 1)), knee_b_c, power, power_b_c)
+    free = len(log_b) - 3
+    ratio = free * max(max(rss, _ROUNDING) / max(knee_rss, _ROUNDING) - 1, 0.0)
+    return OtherForms(knee, float(scipy.stats.f.sf(ratio, 1, free)), knee_b_c, power, power_b_c)
 
 
 def _fit(log_b: Floats, log_s: Floats, at: float, is_root: bool) -> tuple[float, float, float]:
-    """The third parameter k, B_c and the residual sum of squares of log S = m + log(1 + (B_c/B)^k) [/k if is_root]."""
+    """Return k, B_c and the residual sum of squares of the fit log S = m + log(1 + (B_c/B)^k) [/k if is_root]."""
 
     def residuals(point: Floats) -> Floats:
         k = math.exp(point[1])
         bent = np.logaddexp(0.0, k * (point[0] - log_b)) / (k if is_root else 1.0)
-        found = log_s - bent
-        centred: Floats = found - found.mean()
+        above = log_s - bent
+        centred: Floats = above - above.mean()
         return centred
 
     bounds = (
@@ -219,10 +224,10 @@ def _fit(log_b: Floats, log_s: Floats, at: float, is_root: bool) -> tuple[float,
 
 
 def runs_test(residuals: npt.ArrayLike) -> float | None:
-    """The probability of so few runs of equal sign, or fewer (Wald and Wolfowitz 1940), exactly.
+    """Return the exact probability of at most this many runs of equal sign; None if all signs are equal.
 
-    residuals: (m,), in the order of the batch sizes; zeros and what isn't finite are passed over. Small: the curve is
-    bent in a way that the fit isn't. None if all are of one sign.
+    residuals: (m,), by ascending batch size; zeros and non-finite values are ignored. A small probability means that
+    the curve bends in a way that the fit does not. Source: Wald and Wolfowitz 1940.
     """
     values = np.asarray(residuals, np.float64)
     signs = values[np.isfinite(values) & (values != 0)] > 0
@@ -235,7 +240,7 @@ def runs_test(residuals: npt.ArrayLike) -> float | None:
 
 
 def _ways(above: int, below: int, runs: int) -> int:
-    """In how many orders so many signs make so many runs."""
+    """Return the number of orders in which these signs form this many runs."""
     half = runs // 2
     if runs % 2 == 0:
         return 2 * math.comb(above - 1, half - 1) * math.comb(below - 1, half - 1)
@@ -244,26 +249,29 @@ def _ways(above: int, below: int, runs: int) -> int:
 
 
 def critical_batch_size_zhang2024(parameters: float) -> float:
-    """B* of a language model trained to its Chinchilla-optimal loss, in sequences.
+    """Return B* of a language model trained to its Chinchilla-optimal loss, in sequences.
 
-    B* = 93.196814 (parameters / 10^6)^0.468278, with 20% overhead over batch size 256: the fit in log space that Zhang
-    et al. 2024, "How does critical batch size scale in pre-training?", published with their figures.
+    B* = 93.196814 (parameters / 10^6)^0.468278, with 20% overhead over batch size 256.
 
     Args:
-        parameters: of the model, above 0. They measured 85 million to 1.2 billion.
+        parameters: of the model, above 0; else ValueError. The fit covers 85 million to 1.2 billion.
+
+    Source: Zhang et al. 2024, "How does critical batch size scale in pre-training?" (arXiv 2410.21676): the fit in log
+    space that they published with their figures.
     """
     return 93.196814 * math.pow(_positive("parameters", parameters) / 1e6, 0.468278)
 
 
 def critical_batch_size_kaplan2020(loss: float, scale: float = 2.1e8) -> float:
-    """B_crit = E_min / S_min of a language model at a loss, in tokens.
+    """Return B_crit = E_min / S_min of a language model at a loss, in tokens: scale / loss^(1 / 0.21).
 
-    B_crit = scale / loss^(1 / 0.21): Kaplan et al. 2020, "Scaling laws for neural language models", equation 1.4. The
-    batch size is thus a matter of the loss alone, not of the model's size.
+    It depends on the loss alone, not on the size of the model.
 
     Args:
-        loss: cross-entropy in nats per token, above 0.
-        scale: in tokens; their table has 2.1e8, their text 2e8.
+        loss: cross-entropy in nats per token, above 0; else ValueError.
+        scale: in tokens; 2.1e8 in their table, 2e8 in their text.
+
+    Source: Kaplan et al. 2020, "Scaling laws for neural language models" (arXiv 2001.08361), equation 1.4.
     """
     return scale / math.pow(_positive("loss", loss), 1 / 0.21)
 

@@ -1,4 +1,4 @@
-"""Where curves cross a target: at the first evaluation that does, or at one that later evaluations confirm."""
+"""The evaluation at which each curve crosses a target: its first hit, or a hit that later evaluations confirm."""
 
 from __future__ import annotations
 
@@ -15,10 +15,11 @@ COARSE = 0.05
 
 @dataclass(frozen=True)
 class Curves:
-    """Evaluations of many trials, one trial after the other.
+    """The evaluations of many trials, concatenated.
 
-    steps: by evaluation, ascending within a trial. losses: by evaluation, lower is better; negate to maximize.
-    offsets: one more than there are trials; evaluations of trial i are offsets[i] up to offsets[i+1].
+    steps: (evaluations,), ascending within a trial. losses: (evaluations,), lower is better; negate to maximize.
+    offsets: (trials + 1,); trial i has the evaluations offsets[i]:offsets[i + 1]. Raises ValueError for lengths that
+    don't match.
     """
 
     steps: Integers
@@ -35,19 +36,21 @@ class Curves:
 
     @property
     def n_trials(self) -> int:
+        """The number of trials."""
         return len(self.offsets) - 1
 
 
 def crossings(
     curves: Curves, target: float, comparator: Comparator = "strict", rule: CrossingRule = "first", k: int = 1
 ) -> Integers:
-    """By trial, the evaluation at which its curve crosses the target, as an index into steps; NEVER for none.
+    """Return, per trial, the index into steps of the evaluation that crosses the target; NEVER for none.
 
-    first: the first hit. k_consecutive: the first of k successive hits, all of which the trial has to have.
-    sustained: the first hit after which every evaluation hits, up to the trial's last.
-    Evaluations that are NaN or infinite are left out: they neither confirm a crossing nor undo one.
-    Raises ValueError for a target that is not finite, and for k below 1.
-    Source: METHODS 1.4; the first hit of a noisy curve comes early, the more so the more evaluations there are.
+    rule: "first": the first hit. "k_consecutive": the first of k successive hits within the trial. "sustained": the
+    first hit after which all evaluations of the trial are hits. Non-finite evaluations are skipped: they neither
+    confirm nor undo a crossing. The first hit of a noisy curve is biased towards early steps, more so with more
+    evaluations.
+    Raises ValueError for a target that is not finite and for k below 1.
+    Source: "first" is compute_steps_to_result of Shallue et al. 2019 (google-research/batch_science); METHODS 1.1, 1.4.
     """
     if k < 1:
         raise ValueError(f"k={k} is out of range: give 1 or more")
@@ -67,9 +70,10 @@ def crossings(
 
 
 def previous_steps(curves: Curves, crossed: Integers) -> Integers:
-    """By trial, the step of the evaluation before the crossing, finite or not; NO_STEP if its first one crosses.
+    """Return, per trial, the step of the evaluation before the crossing; NO_STEP if the first one crosses.
 
-    The true crossing lies in (previous step, step]. Of a trial that never crosses the result means nothing.
+    The true crossing lies in (previous step, step]; the previous evaluation need not be finite. crossed: as returned by
+    `crossings`; the result is undefined for trials that are NEVER.
     """
     if not len(curves.steps):
         return np.full(len(crossed), NO_STEP, np.int64)
@@ -77,10 +81,10 @@ def previous_steps(curves: Curves, crossed: Integers) -> Integers:
 
 
 def resolution(steps: Integers, previous: Integers) -> Floats:
-    """How coarsely a crossing is known: (step - previous step) / step, from above 0 to 1.
+    """Return the relative resolution of crossings, (step - previous step) / step, in (0, 1].
 
-    Infinite where there is no evaluation before (previous: NO_STEP): the crossing is left-censored.
-    Source: METHODS 1.4, which warns above COARSE.
+    inf where there is no evaluation before (previous: NO_STEP): the crossing is left-censored. Answers warn above
+    COARSE (METHODS 1.4).
     """
     known = (previous != NO_STEP) & (steps > 0)
     relative = np.full(len(steps), np.inf)
@@ -89,7 +93,7 @@ def resolution(steps: Integers, previous: Integers) -> Floats:
 
 
 def _first_in_each(confirmed: Integers, bounds: Integers, finite: Integers) -> Integers:
-    """By trial, the first of the confirmed evaluations within its bounds; NEVER for none."""
+    """Return, per trial, the first of the confirmed evaluations within its bounds; NEVER for none."""
     if not len(confirmed):
         return np.full(len(bounds) - 1, NEVER, np.int64)
     places = np.searchsorted(confirmed, bounds[:-1])

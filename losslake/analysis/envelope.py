@@ -1,8 +1,8 @@
-"""The lower envelope of a study: of all its trials' records those that no trial bettered before.
+"""The lower envelope of a study: the best loss of any of its trials as a strictly falling function of the step.
 
-It answers "how many steps to this target?" for every target at once, and "what is best within this budget?" for every
-budget, since both are first and last entries of one strictly falling staircase. So scaling is an exact function of the
-target: which targets to look at, who reaches them, and where claims hold (METHODS 3.6, 6.1).
+The first entry below a target gives the steps to that target, for every target at once; the last entry within a budget
+gives the best loss within it. So scaling is an exact function of the target: which targets are useful, which studies
+reach them, and for which targets a claim holds. Source: METHODS 3.6, 6.1 (proof that records suffice).
 """
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ from losslake_schema.reached import NEVER, Flags, Floats, Integers
 class Envelope:
     """The envelope of one study.
 
-    step: ascending, equal ones possible. loss: strictly falling, lower is better. row: which of the given evaluations.
+    step: ascending, not strictly. loss: strictly falling, lower is better. row: index of the evaluation that was given.
     """
 
     step: Integers
@@ -28,51 +28,52 @@ class Envelope:
     row: Integers
 
     def first_hits(self, targets: Floats) -> Integers:
-        """By target, the first entry with a loss strictly below it; NEVER for none, or for a target that is NaN."""
-        found = np.searchsorted(-self.loss, -targets, side="right")
-        return np.where((found < len(self.loss)) & ~np.isnan(targets), found, NEVER)
+        """Return, per target, the first entry with a loss strictly below it; NEVER for none and for NaN."""
+        first = np.searchsorted(-self.loss, -targets, side="right")
+        return np.where((first < len(self.loss)) & ~np.isnan(targets), first, NEVER)
 
     def steps_to(self, targets: Floats) -> Floats:
-        """By target, the least steps to it; inf where it is never reached."""
+        """Return the steps to each target; inf if it is never reached."""
         hits = self.first_hits(targets)
         return np.where(hits != NEVER, self.step[hits], np.inf) if len(self.step) else np.full(len(targets), np.inf)
 
     def best_within(self, budgets: Integers) -> Integers:
-        """By budget of steps, inclusive, the entry with the best loss within it; NEVER for none."""
+        """Return, per budget of steps (inclusive), the entry with the best loss within it; NEVER for none."""
         return np.searchsorted(self.step, budgets, side="right") - 1
 
 
 def lower_envelope(step: Integers, loss: Floats) -> Envelope:
-    """The envelope of evaluations of one study, given trial by trial in the order of trial_id; best only the records.
+    """Return the envelope of the evaluations of one study.
 
-    Of evaluations at one step the one of the lower trial_id goes first, so that steps to any target, by either
-    comparator, and the trial that has them are those of a search by (step, trial_id). Values that aren't finite don't
-    count. Sources: METHODS 1.1 (order), 6.1 (proof).
+    step, loss: (evaluations,), trial by trial in the order of trial_id; records alone are enough and faster. Among
+    evaluations at the same step the lower trial_id goes first, so steps to any target and the trial that needs them
+    equal those of a search by (step, trial_id), for either comparator. Non-finite values are ignored.
+    Source: compute_steps_to_result of Shallue et al. 2019 (order); METHODS 6.1 (proof).
     """
     order = np.argsort(step, kind="stable")
     losses = np.where(np.isfinite(loss), loss, np.inf)[order]
     best_before = np.concatenate([[np.inf], np.minimum.accumulate(losses)[:-1]]) if len(losses) else losses
-    kept = order[losses < best_before]
-    return Envelope(step[kept], loss[kept], kept)
+    rows = order[losses < best_before]
+    return Envelope(step[rows], loss[rows], rows)
 
 
 def steps_to_targets(envelopes: Sequence[Envelope], targets: Floats) -> Floats:
-    """Least steps, targets by studies; inf where a study never reaches a target."""
+    """Return the steps to each target by study, shape (targets, studies); inf if a study never reaches a target."""
     if not envelopes:
         return np.empty((len(targets), 0))
     return np.stack([envelope.steps_to(targets) for envelope in envelopes], axis=1)
 
 
 def best_losses(envelopes: Sequence[Envelope]) -> Floats:
-    """By study, the best loss of all; inf for a study without any."""
+    """Return the best loss of each study; inf for a study without finite losses."""
     return np.array([envelope.loss[-1] if len(envelope.loss) else np.inf for envelope in envelopes])
 
 
 def breakpoints(envelopes: Sequence[Envelope]) -> Floats:
-    """Every target at which steps to target, or whose they are, change for some study; ascending, in exact float64.
+    """Return every target at which the steps, or the trial that needs them, change for any study; ascending.
 
-    Between neighbours a < b nothing changes: all targets in (a, b] have the answers of b, those up to the first of the
-    list have no result, and those above the last have the answers of infinity.
+    Exact float64 values. Between neighbours a < b nothing changes: all targets in (a, b] have the result of b. Targets
+    up to the first breakpoint have no result; those above the last have the result of infinity.
     """
     losses = [envelope.loss for envelope in envelopes]
     return np.unique(np.concatenate(losses)) if losses else np.empty(0)
@@ -80,9 +81,11 @@ def breakpoints(envelopes: Sequence[Envelope]) -> Floats:
 
 @dataclass(frozen=True)
 class Reach:
-    """How far the studies of a workload get. hardest_for_all: t_all, the worst over batch sizes of the best loss: every
-    study gets better than any target above it. limiting: index of the study that sets it. hardest_for_any: the best
-    loss of all. None where not every study, or none, has a finite loss.
+    """The hardest targets that the studies of a workload reach.
+
+    hardest_for_all: the worst over studies of their best loss; every study reaches any target above it. limiting: index
+    of the study that sets it. Both are None unless every study has a finite loss. hardest_for_any: the best loss of any
+    study; None if no study has a finite loss.
     """
 
     hardest_for_all: float | None
@@ -91,7 +94,7 @@ class Reach:
 
 
 def reach(envelopes: Sequence[Envelope]) -> Reach:
-    """What the hardest targets are (METHODS 3.6)."""
+    """Return the hardest targets that all studies, and any study, reach (METHODS 3.6)."""
     best = best_losses(envelopes)
     is_known = np.isfinite(best)
     if not is_known.any():
@@ -102,7 +105,10 @@ def reach(envelopes: Sequence[Envelope]) -> Reach:
 
 
 def coverage(steps: Floats) -> Floats:
-    """The share of studies that reach each target. steps: targets by studies, inf for never; NaN without studies."""
+    """Return the share of studies that reach each target; NaN without studies.
+
+    steps: (targets, studies), inf for never.
+    """
     if not steps.shape[1]:
         return np.full(len(steps), np.nan)
     share: Floats = np.isfinite(steps).mean(axis=1)
@@ -110,15 +116,15 @@ def coverage(steps: Floats) -> Floats:
 
 
 def chosen_targets(envelopes: Sequence[Envelope], count: int) -> Floats:
-    """So many targets for which something changes, from the easiest to the hardest, evenly by rank among breakpoints.
+    """Return up to `count` targets from the easiest to the hardest, evenly spaced by rank among the breakpoints.
 
-    The hardest is reached by one batch size at least; the easiest by none at its very first evaluation, if there is
-    such a one. Fewer than `count` where fewer things change; none without finite losses.
+    The hardest is reached by at least one study. The easiest is reached by none at its first evaluation, where such
+    targets exist. Empty without finite losses.
     """
     points = breakpoints(envelopes)
     if not len(points):
         return points
-    # A target equal to the least loss of all is not reached, so it is no target to look at.
+    # The least loss is not a useful target: no study gets strictly below it.
     candidates = points[1:] if len(points) > 1 else np.nextafter(points, np.inf)
     easiest = min(float(each.loss[each.step == each.step[0]].min()) for each in envelopes if len(each.loss))
     useful = candidates[candidates <= easiest]
@@ -129,17 +135,17 @@ def chosen_targets(envelopes: Sequence[Envelope], count: int) -> Floats:
 
 @dataclass(frozen=True)
 class TargetInterval:
-    """Targets as losses: above `hardest` (itself not included), up to and including `easiest`; inf for all above."""
+    """The targets, as losses, in (hardest, easiest]; easiest is inf if there is no upper end."""
 
     hardest: float
     easiest: float
 
 
 def holding_intervals(points: Floats, holds: Flags) -> list[TargetInterval]:
-    """Where a claim holds, exactly, from the hardest targets on.
+    """Return the exact intervals of targets for which a claim holds, the hardest first.
 
-    points: (k,) the breakpoints, ascending. holds: (k,), whether it holds between each and the next, for targets in
-    (points[i], points[i + 1]]; the last goes on to infinity.
+    points: (k,), the breakpoints, ascending. holds: (k,), True if the claim holds for targets in
+    (points[i], points[i + 1]]; the last interval extends to infinity.
     """
     edges = np.diff(np.concatenate([[False], holds, [False]]).astype(np.int8))
     ends = np.append(points, np.inf)
@@ -149,11 +155,11 @@ def holding_intervals(points: Floats, holds: Flags) -> list[TargetInterval]:
 
 @dataclass(frozen=True)
 class Ranks:
-    """How workloads compare at each target; arrays of workloads by targets.
+    """The ranks of workloads at each target; arrays of shape (workloads, targets).
 
-    mean_rank: over the shared batch sizes at which any reached the target, 1 for the fewest steps, ties shared, never
-    after all that reached; NaN where none reached it. n_fewest: at how many of these none needed fewer steps.
-    n_compared: (targets,), how many these are.
+    mean_rank: over the shared batch sizes at which any workload reached the target; 1 for the fewest steps, ties share
+    their mean rank, workloads that never reach come last; NaN if none reached it. n_fewest: at how many of these batch
+    sizes no workload needed fewer steps. n_compared: (targets,), the number of these batch sizes.
     """
 
     mean_rank: Floats
@@ -162,9 +168,10 @@ class Ranks:
 
 
 def ranks(steps: Sequence[Floats]) -> Ranks:
-    """Rank workloads at each target. steps: of each workload, targets by shared batch sizes; inf for never.
+    """Rank workloads at each target.
 
-    Ranks go by batch size, never by mean steps: an order can flip with batch size (METHODS 5.3).
+    steps: for each workload (targets, shared batch sizes), inf for never. Ranks are taken per batch size, not of mean
+    steps, since the order of workloads can change with the batch size (METHODS 5.3).
     """
     stacked = np.stack(steps)
     is_compared = np.isfinite(stacked).any(axis=0)

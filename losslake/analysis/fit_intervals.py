@@ -1,7 +1,8 @@
-"""How sure the B_c of a fit is: intervals from the profile of its criterion, and ranges from fits to changed data.
+"""The uncertainty of the B_c of a fit: profile intervals, and ranges of refits to resampled data.
 
-An interval holds the B_c that the steps don't rule out. Data are changed by drawing residuals anew, by leaving a batch
-size out, and by searching half of the trials.
+A profile interval contains every B_c that the steps don't rule out. Data are resampled by drawing residuals with
+replacement, by leaving out one batch size, and by drawing half of the trials.
+Source: METHODS 2.2, 3.2, 3.3; each function names its own.
 """
 
 from __future__ import annotations
@@ -35,7 +36,7 @@ _BISECTIONS = 22
 
 @dataclass(frozen=True)
 class Intervals:
-    """Intervals of B_c of n curves, each array of shape (n,); NaN where there is no fit.
+    """The intervals of B_c of n curves, arrays of shape (n,); NaN where there is no fit.
 
     lower, upper: 0 and inf where the steps rule out nothing on that side. log_standard_error: of log B_c.
     """
@@ -52,13 +53,13 @@ def profile_intervals(
     kind: Kind = "robust",
     level: float = LEVEL,
 ) -> Intervals:
-    """Intervals of B_c at a two-sided level, for n curves at once; arguments as of fit_hyperbolas.
+    """Return two-sided profile intervals of B_c for n curves; arguments and errors as for fit_hyperbolas.
 
-    All B_c with 2 (Q(B_c) - min Q) / lambda <= t^2, Q the criterion at the best S_min, t Student's quantile at m - 2
-    degrees of freedom for m studies that reached the target. lambda = K sum psi^2 / (m - 2) / mean psi', with Huber's
-    correction K = 1 + 2/m (1 - c)/c for the share c of residuals on the parabola (Huber 1981, 7.6; the ratio test of
-    Schrader and Hettmansperger 1980). For least squares that is the exact F test of B_c:
-    RSS(B_c) <= RSS_min (1 + t^2/(m - 2)). The standard error is that of the delta method (METHODS 3.3).
+    All B_c with 2 (Q(B_c) - min Q) / lambda <= t^2, where Q is the criterion at the best S_min and t Student's quantile
+    with m - 2 degrees of freedom, for m studies that reached the target. lambda = K sum psi^2 / (m - 2) / mean psi',
+    with Huber's correction K = 1 + 2/m (1 - c)/c for the share c of residuals on the parabola (Huber 1981, 7.6; the
+    ratio test of Schrader and Hettmansperger 1980). For least squares this is the F test of B_c:
+    RSS(B_c) <= RSS_min (1 + t^2/(m - 2)). The standard error comes from the delta method (METHODS 3.3).
     """
     curves = log_curves(batch_sizes, steps, censored_at)
     fits = fit_hyperbolas(batch_sizes, np.atleast_2d(np.asarray(steps, np.float64)), censored_at, kind)
@@ -76,7 +77,7 @@ def profile_intervals(
 
 
 def _unit_of_loss(criterion: Criterion, log_b_c: Floats, log_s_min: Floats) -> tuple[Floats, Floats]:
-    """lambda as above, and the standard error of log B_c, both (n,)."""
+    """Return lambda of `profile_intervals` and the standard error of log B_c, both of shape (n,)."""
     curves = criterion.curves
     z = criterion.residuals(curves.log_steps - bend(log_b_c, curves.log_batch_size), log_s_min)
     z = np.where(curves.is_reached, z, 0.0)
@@ -94,7 +95,7 @@ def _unit_of_loss(criterion: Criterion, log_b_c: Floats, log_s_min: Floats) -> t
 
 
 def _level_set(criterion: Criterion, log_b_c: Floats, limit: Floats) -> tuple[Floats, Floats]:
-    """The ends of the hull of all log B_c with a profile of at most the limit; -inf and inf if it reaches an edge."""
+    """Return the smallest and largest log B_c whose profile is within the limit; -inf, inf at an edge of the grid."""
     grid = search_grid(criterion.curves.log_batch_size)
     loss = criterion.profile(grid)[1]
     is_in = loss <= limit[:, None]
@@ -114,7 +115,7 @@ def _level_set(criterion: Criterion, log_b_c: Floats, limit: Floats) -> tuple[Fl
 
 @dataclass(frozen=True)
 class Range:
-    """From lower to upper, both included."""
+    """A closed interval."""
 
     lower: float
     upper: float
@@ -123,10 +124,11 @@ class Range:
 def residual_bootstrap(
     fit: HyperbolaFit, batch_sizes: npt.ArrayLike, steps: npt.ArrayLike, kind: Kind = "robust"
 ) -> Range:
-    """Percentiles of B_c of refits to the fitted curve with residuals drawn with replacement (METHODS 3.3).
+    """Return the 90% range of B_c over refits to the fitted curve plus residuals drawn with replacement.
 
-    The log residuals of the m studies that reached the target are multiplied by sqrt(m/(m - 2)), for two parameters
-    were fitted. batch_sizes, steps: (m,). The draws are the same each time. Raises ValueError.
+    The log residuals of the m studies that reached the target are inflated by sqrt(m/(m - 2)), since two parameters
+    were fitted. batch_sizes, steps: (m,). Deterministic: the seed is fixed. Raises ValueError as fit_hyperbolas does.
+    Source: Davison and Hinkley 1997, section 6.2.3 (resampling of errors); METHODS 3.3.
     """
     sizes = checked_batch_sizes(batch_sizes)
     counts = checked_steps(steps, len(sizes))
@@ -141,7 +143,10 @@ def residual_bootstrap(
 def leave_one_out(
     batch_sizes: npt.ArrayLike, steps: npt.ArrayLike, censored_at: npt.ArrayLike | None = None, kind: Kind = "robust"
 ) -> Range | None:
-    """The least and the most B_c of fits without one of the batch sizes; None where too few are left for any."""
+    """Return the range of B_c over fits that each omit one batch size; None if fewer than 4 reached the target.
+
+    Arguments and errors as for fit_hyperbola.
+    """
     sizes = checked_batch_sizes(batch_sizes)
     counts = checked_steps(steps, len(sizes))
     reached = np.flatnonzero(np.isfinite(counts))
@@ -149,8 +154,8 @@ def leave_one_out(
         return None
     without = np.tile(counts, (len(reached), 1))
     without[np.arange(len(reached)), reached] = np.nan
-    found = fit_hyperbolas(sizes, without, censored_at, kind).critical_batch_size
-    return Range(float(found.min()), float(found.max()))
+    refits = fit_hyperbolas(sizes, without, censored_at, kind).critical_batch_size
+    return Range(float(refits.min()), float(refits.max()))
 
 
 def subsampled_search(
@@ -159,25 +164,25 @@ def subsampled_search(
     censored_at: npt.ArrayLike | None = None,
     kind: Kind = "robust",
 ) -> Range | None:
-    """Percentiles of B_c if every search had only half of its trials: what another search might have said.
+    """Return the 90% range of B_c over searches with half of the trials.
 
-    Of the N trials of each study N/2 are drawn without replacement, and the best of these kept: not a bootstrap of a
-    minimum, which is inconsistent (METHODS 3.2). trial_steps: by batch size, the steps of each trial, inf for never.
-    None if fewer than half of the draws leave 3 batch sizes that reach the target. Raises ValueError.
+    Each draw takes the best of N/2 of the N trials of every study, without replacement; a bootstrap of the minimum
+    would be inconsistent (METHODS 3.2). trial_steps: by batch size, the steps of each trial, inf for never. None if in
+    more than half of the draws fewer than 3 batch sizes reach the target. Raises ValueError as fit_hyperbolas does.
     """
     sizes = checked_batch_sizes(batch_sizes)
     rng = np.random.default_rng(SEED)
     drawn = np.stack([fewest_of_half(steps, N_RESAMPLES, rng) for steps in trial_steps], axis=-1)
-    found = fit_hyperbolas(sizes, drawn, censored_at, kind).critical_batch_size
-    found = found[np.isfinite(found)]
-    return _percentiles(found) if 2 * len(found) >= N_RESAMPLES else None
+    refits = fit_hyperbolas(sizes, drawn, censored_at, kind).critical_batch_size
+    refits = refits[np.isfinite(refits)]
+    return _percentiles(refits) if 2 * len(refits) >= N_RESAMPLES else None
 
 
 def fewest_of_half(steps: npt.ArrayLike, n_draws: int, rng: np.random.Generator) -> Floats:
-    """The fewest steps among half of the trials (at least one), drawn without replacement, so many times.
+    """Return the fewest steps among half of the trials (at least one), drawn without replacement, shape (n_draws,).
 
-    The rank r of the best of n of N has P(rank > r) = C(N - r, n)/C(N, n), so nothing but the rank has to be drawn.
-    steps: (N,), inf for never. No trials: all NaN, absent.
+    The rank r of the best of n of N trials has P(rank > r) = C(N - r, n)/C(N, n), so only the rank is drawn.
+    steps: (N,), inf for never. NaN without trials.
     """
     ordered = np.sort(np.asarray(steps, np.float64))
     n_trials = len(ordered)

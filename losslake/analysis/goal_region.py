@@ -1,6 +1,6 @@
-"""The goal region: which metaparameters reach a target, which do not, and which diverge.
+"""The goal region: the metaparameters that reach a target, beside those that do not and those that diverge.
 
-Within it, the near-optimal set: the trials that reach a target almost as soon as the best one of their study.
+Within it lies the near-optimal set: the trials that need almost as few steps to the target as the best of their study.
 """
 
 from __future__ import annotations
@@ -20,10 +20,10 @@ WITHIN = 0.1
 
 
 def outcomes(has_reached: Flags, is_infeasible: Flags, is_incomplete: Flags) -> Integers:
-    """By trial, the index of its class in OUTCOMES.
+    """Return, per trial, the index of its class in OUTCOMES.
 
     A trial that diverged is infeasible even if it had reached the target, as in the scripts of Shallue et al. 2019
-    (METHODS 1.1). These refuse trials that did not finish; here they are a class of their own.
+    (METHODS 1.1). Those reject trials that did not finish; here such trials are a class of their own.
     """
     return np.select(
         [is_infeasible, is_incomplete, has_reached], [INFEASIBLE, INCOMPLETE, REACHED], NOT_REACHED
@@ -31,52 +31,53 @@ def outcomes(has_reached: Flags, is_infeasible: Flags, is_incomplete: Flags) -> 
 
 
 def fraction_reaching(of_trials: Integers) -> float | None:
-    """Of the trials that finished or diverged, the fraction that reached the target; None if there is none."""
+    """Return the fraction of the finished or diverged trials that reached the target; None if there are none."""
     known = of_trials[of_trials != INCOMPLETE]
     return float((known == REACHED).mean()) if len(known) else None
 
 
 def goal_probability(places: Floats, of_trials: Integers, at: Floats, k: int = NEAREST_FOR_PROBABILITY) -> Floats:
-    """p_goal: of the k trials nearest to each place, the fraction that reached the target; shape (len(at),).
+    """Return p_goal: the fraction of the k nearest trials that reached the target; shape (len(at),), NaN for none.
 
     Args:
-        places: of the trials, log10 of learning rate and of 1 - momentum, shape (trials, 2); NaN rows are left out.
-        of_trials: their classes. Trials that did not finish say nothing and are left out; divergence is a miss.
-        at: places to ask for, shape (n, 2), without NaN.
+        places: of the trials, log10 of learning rate and of 1 - momentum, shape (trials, 2); NaN rows are ignored.
+        of_trials: outcomes of the trials. Unfinished trials are ignored; divergence counts as a miss.
+        at: places to evaluate, shape (n, 2), without NaN.
+        k: the number of nearest trials, by the distance of `nearest_trials`.
 
-    NaN if there are no trials. Nearness is that of `nearest_trials` (METHODS 4).
+    Source: a k-nearest-neighbour estimate of the goal region of Shallue et al. 2019 (METHODS 4).
     """
     usable = of_trials != INCOMPLETE
     nearest = nearest_trials(places[usable], at, k)
     if not nearest.rows.shape[1]:
         return np.full(len(at), np.nan)
-    found: Floats = (of_trials[usable][nearest.rows] == REACHED).mean(axis=1)
-    return found
+    result: Floats = (of_trials[usable][nearest.rows] == REACHED).mean(axis=1)
+    return result
 
 
 def goal_probability_of_others(places: Floats, of_trials: Integers, k: int = NEAREST_FOR_PROBABILITY) -> Floats:
-    """The goal probability at the place of each trial, itself left out; NaN for a trial without place or others.
+    """Return `goal_probability` at the place of each trial, without that trial; NaN without a place or other trials.
 
     places, of_trials and k: as in `goal_probability`.
     """
-    found = np.full(len(of_trials), np.nan)
+    result = np.full(len(of_trials), np.nan)
     usable = np.flatnonzero((of_trials != INCOMPLETE) & np.isfinite(places).all(axis=1))
-    asked = np.flatnonzero(np.isfinite(places).all(axis=1))
-    near = usable[nearest_trials(places[usable], places[asked], k + 1).rows]
-    is_itself = near == asked[:, np.newaxis]
-    # Of k + 1 neighbours a trial is one itself, mostly: those that are not leave the farthest out instead.
-    kept = np.take_along_axis(near, np.argsort(is_itself, axis=1, kind="stable"), axis=1)
+    placed = np.flatnonzero(np.isfinite(places).all(axis=1))
+    near = usable[nearest_trials(places[usable], places[placed], k + 1).rows]
+    is_itself = near == placed[:, np.newaxis]
+    # Drop the trial itself from its k + 1 neighbours; if it is not among them, drop the farthest.
+    others = np.take_along_axis(near, np.argsort(is_itself, axis=1, kind="stable"), axis=1)
     counts = np.minimum(near.shape[1] - is_itself.sum(axis=1), k)
-    is_hit = (of_trials[kept] == REACHED) & (np.arange(near.shape[1]) < counts[:, np.newaxis])
+    is_hit = (of_trials[others] == REACHED) & (np.arange(near.shape[1]) < counts[:, np.newaxis])
     with np.errstate(invalid="ignore"):
-        found[asked] = is_hit.sum(axis=1) / counts
-    return found
+        result[placed] = is_hit.sum(axis=1) / counts
+    return result
 
 
 def grid_over(places: Floats, size: int) -> Floats:
-    """size x size places that span those of the trials, learning rate varying fastest; shape (size^2, 2).
+    """Return a grid of size x size places over the range of the trials', shape (size^2, 2); empty without places.
 
-    Empty if no trial has a place.
+    The learning rate varies fastest.
     """
     known = places[np.isfinite(places).all(axis=1)]
     if not len(known):
@@ -87,10 +88,10 @@ def grid_over(places: Floats, size: int) -> Floats:
 
 
 def is_stability_limited(study: TunedStudy, best: int, k: int = NEAREST) -> bool | None:
-    """Whether the best trial lies at the edge of the infeasible region (METHODS 4).
+    """Return True if the best trial lies next to the infeasible region; None if it has no place.
 
-    True if of the k trials nearest to it one diverged that has a greater effective learning rate: then larger steps
-    may have been better, had they been stable. None if the best trial has no place among the others.
+    That is, if any of the k nearest trials diverged with a greater effective learning rate: larger steps might have
+    been better had they been stable (METHODS 4).
     """
     at = study.places[best : best + 1]
     if np.isnan(at).any():
@@ -104,7 +105,7 @@ def is_stability_limited(study: TunedStudy, best: int, k: int = NEAREST) -> bool
 
 @dataclass(frozen=True)
 class NearOptimal:
-    """rows: of the trials, by steps and then by row; the first is the best. steps: of the best."""
+    """The near-optimal trials: rows by steps and then by row, the best first; steps: of the best."""
 
     rows: Integers
     steps: float
@@ -116,13 +117,13 @@ class NearOptimal:
 
 
 def near_optimal(steps: Floats, within: float = WITHIN) -> NearOptimal | None:
-    """{i: S_i <= (1 + within) S*}, ties to the lower row; None if no trial reached the target (METHODS 4).
+    """Return the trials with S_i <= (1 + within) S*, ties by row; None if no trial reached the target.
 
-    steps: to the target by trial, inf where never reached. A single best trial jumps from batch size to batch size;
-    the set shows how much. Raises ValueError for a negative or infinite `within`.
+    steps: to the target by trial, inf for never. The metaparameters of the single best trial vary randomly from batch
+    size to batch size; the set shows by how much (METHODS 4). Raises ValueError for a negative or infinite `within`.
     """
     if not 0 <= within < np.inf:
-        raise ValueError(f"within={within} has to be a finite number, 0 or more")
+        raise ValueError(f"within={within}: give a finite number, 0 or more")
     ordered = np.argsort(steps, kind="stable")
     ordered = ordered[np.isfinite(steps[ordered])]
     if not len(ordered):

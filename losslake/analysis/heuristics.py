@@ -1,4 +1,4 @@
-"""Heuristics that carry a learning rate from one batch size to another, and what following them costs."""
+"""Heuristics that scale a learning rate with the batch size, and the cost of following them."""
 
 from __future__ import annotations
 
@@ -16,11 +16,11 @@ FARTHEST_DECADES = 0.25
 
 @dataclass(frozen=True)
 class Regret:
-    """What metaparameters cost against the best trial of a study.
+    """The cost of metaparameters relative to the best trial of a study.
 
-    regret: median of S_near/S*, so 1 is no loss; None where the study never reached the target, where no trial is near
-    enough, and where at least half of the nearest never reach it. decades: to the nearest trial; None without trials.
-    n_nearest: trials compared. n_reached: of these, how many reach the target.
+    regret: median of S_near/S*, 1 for no cost; None if the study never reached the target, if no trial is near enough,
+    or if at least half of the nearest never reach the target. decades: distance to the nearest trial; None without
+    trials. n_nearest: trials compared. n_reached: those of them that reach the target.
     """
 
     regret: float | None
@@ -31,7 +31,7 @@ class Regret:
 
 @dataclass(frozen=True)
 class Origin:
-    """Where a heuristic starts: the best trial of one batch size."""
+    """The best trial of one batch size, from which a heuristic extrapolates."""
 
     batch_size: float
     learning_rate: float
@@ -40,14 +40,14 @@ class Origin:
 
 @dataclass(frozen=True)
 class Prediction:
-    """What a heuristic says for a study, its momentum being that of the origin, and what following it costs."""
+    """The learning rate that a heuristic predicts for a study, and its regret; momentum is that of the origin."""
 
     learning_rate: float
     regret: Regret
 
 
 def prediction(study: TunedStudy, origin: Origin, exponent: float) -> Prediction | None:
-    """What the heuristic of that exponent says for a study; None if its metaparameters have no finite logarithm."""
+    """Return the prediction of the heuristic eta ~ B^exponent; None if the metaparameters have no finite logarithm."""
     learning_rate = scaled_learning_rate(origin.learning_rate, origin.batch_size, study.batch_size, exponent)
     if np.isnan(places(np.array([learning_rate]), np.array([origin.momentum]))).any():
         return None
@@ -55,7 +55,7 @@ def prediction(study: TunedStudy, origin: Origin, exponent: float) -> Prediction
 
 
 def scaled_learning_rate(learning_rate: float, from_batch_size: float, batch_size: float, exponent: float) -> float:
-    """learning_rate * (batch_size / from_batch_size)^exponent; exponent: 1 linear, 0.5 square-root; momentum is kept.
+    """Return learning_rate * (batch_size / from_batch_size)^exponent; exponent 1: linear, 0.5: square-root.
 
     Raises ValueError for a batch size of 0. Source: Shallue et al. 2019, section 5.2 (METHODS 1.1).
     """
@@ -65,11 +65,12 @@ def scaled_learning_rate(learning_rate: float, from_batch_size: float, batch_siz
 
 
 def regret(study: TunedStudy, learning_rate: float, momentum: float, k: int = NEAREST) -> Regret:
-    """The regret of metaparameters in a study, from the k trials nearest to them (METHODS 4).
+    """Return the regret of metaparameters in a study, estimated from the k nearest trials.
 
-    Nearest in standardized log space of learning rate and 1 - momentum. A trial that never reaches the target, or
-    diverges, counts as infinitely many steps. No number if the nearest trial is farther than 0.25 decades.
-    Raises ValueError if the metaparameters have no place in that space: learning rate 0 or less, momentum 1 or more.
+    Nearest by `nearest_trials`, in standardized log space of learning rate and 1 - momentum. A trial that never reaches
+    the target, or diverges, counts as infinitely many steps. The regret is None if the nearest trial is farther than
+    0.25 decades. Raises ValueError for a learning rate of 0 or less and a momentum of 1 or more.
+    Source: LossLake's definition (METHODS 4).
     """
     at = places(np.array([learning_rate]), np.array([momentum]))
     if np.isnan(at).any():

@@ -1,6 +1,7 @@
-"""The hyperbola S = S_min (1 + B_c/B) of steps to target over batch size, fitted in log space, many curves at once.
+"""Fits of the hyperbola S = S_min (1 + B_c/B) of steps to target over batch size, in log space, for many curves.
 
-A fit makes residuals of log steps small: their squares, or Huber's loss, one-sided for never-reached studies.
+A fit minimizes the squares of the residuals of log steps, or Huber's loss, one-sided for never-reached studies.
+Source: McCandlish et al. 2018 (arXiv 1812.06162), equation 2.11; the fit METHODS 2.2.
 """
 
 from __future__ import annotations
@@ -19,20 +20,20 @@ HUBER = 1.345
 Kind = Literal["robust", "least-squares"]
 KINDS: tuple[Kind, ...] = ("robust", "least-squares")
 FEWEST_POINTS = 3
-# Nobody knows log steps better than this: evaluations have a spacing, searches an end.
+# The resolution of log steps is limited: evaluations have a spacing, and searches end.
 LEAST_SCALE = 0.005
 _BEYOND = np.log(100.0)
 _SPACING = 0.35
-# Elements of the arrays of one block of curves: they stay in the processor's cache.
+# Array elements per block of curves, so that a block fits in the processor's cache.
 _BLOCK = 1 << 17
 
 
 @dataclass(frozen=True)
 class HyperbolaFits:
-    """Fits of n curves, each array of shape (n,); NaN where a curve has fewer than 3 studies that reached the target.
+    """The fits of n curves, arrays of shape (n,); NaN where fewer than 3 studies reached the target.
 
-    critical_batch_size: B_c = E_min/S_min (McCandlish et al. 2018, eq. 2.11), in the unit of the batch sizes.
-    s_min: fewest steps, at B -> inf. scale: the size of a residual of log steps that the fit reckons with.
+    critical_batch_size: B_c = E_min/S_min, in the unit of the batch sizes. s_min: fewest steps, at B -> inf. scale: the
+    expected size of a residual of log steps.
     rms_log_residual: of the studies that reached the target. n_points: studies that reached the target.
     """
 
@@ -45,7 +46,7 @@ class HyperbolaFits:
 
 @dataclass(frozen=True)
 class HyperbolaFit:
-    """The fit of one curve; the fields of HyperbolaFits."""
+    """The fit of one curve, with the fields of HyperbolaFits."""
 
     critical_batch_size: float
     s_min: float
@@ -55,11 +56,11 @@ class HyperbolaFit:
 
     @property
     def e_min(self) -> float:
-        """Fewest examples, at B -> 0: E_min = B_c S_min."""
+        """The fewest examples, at B -> 0: E_min = B_c S_min."""
         return self.critical_batch_size * self.s_min
 
     def steps(self, batch_sizes: npt.ArrayLike) -> Floats:
-        """Steps at these batch sizes: S_min (1 + B_c/B)."""
+        """Return the fitted steps at these batch sizes: S_min (1 + B_c/B)."""
         predicted: Floats = self.s_min * (1.0 + self.critical_batch_size / np.asarray(batch_sizes, np.float64))
         return predicted
 
@@ -67,7 +68,10 @@ class HyperbolaFit:
 def fit_hyperbola(
     batch_sizes: npt.ArrayLike, steps: npt.ArrayLike, censored_at: npt.ArrayLike | None = None, kind: Kind = "robust"
 ) -> HyperbolaFit | None:
-    """Fit one curve, steps of shape (m,), as fit_hyperbolas does; None if fewer than 3 studies reached the target."""
+    """Fit one curve, steps of shape (m,); None if fewer than 3 studies reached the target.
+
+    Arguments and errors otherwise as for fit_hyperbolas.
+    """
     fits = fit_hyperbolas(batch_sizes, np.asarray(steps, np.float64)[None], censored_at, kind)
     if fits.n_points[0] < FEWEST_POINTS:
         return None
@@ -77,14 +81,19 @@ def fit_hyperbola(
 def fit_hyperbolas(
     batch_sizes: npt.ArrayLike, steps: npt.ArrayLike, censored_at: npt.ArrayLike | None = None, kind: Kind = "robust"
 ) -> HyperbolaFits:
-    """Fit S = S_min (1 + B_c/B) to n curves in log space (METHODS 2.2).
+    """Fit S = S_min (1 + B_c/B) to n curves in log space.
 
-    batch_sizes: (m,) ascending, above 0. steps: (n, m); inf where the target was never reached, NaN for no study.
-    censored_at: (m,) or (n, m), the step to which never-reached studies ran; without it they count for nothing.
-    kind: "least-squares" minimises the squares of log residuals of the reached studies, as Zhang et al. 2024 do;
-    "robust" takes Huber's loss at a scale from the median absolute residual, and never-reached studies one-sidedly.
-    The search for log B_c starts from a grid over [B_1/100, 100 B_m], so no local optimum catches it.
-    Raises ValueError.
+    Args:
+        batch_sizes: shape (m,), ascending, above 0.
+        steps: shape (n, m), above 0; inf where the target was never reached, NaN for no study.
+        censored_at: shape (m,) or (n, m), the step up to which never-reached studies ran; without it they are ignored.
+        kind: "least-squares" minimizes the squares of the log residuals of the reached studies, as Zhang et al. 2024
+            do; "robust" minimizes Huber's loss, scaled by the median absolute residual, with one-sided residuals for
+            never-reached studies.
+
+    The search for log B_c starts from a grid over [B_1/100, 100 B_m], which avoids local optima. Raises ValueError for
+    another kind, other shapes, batch sizes that don't ascend, and steps of 0 or less.
+    Source: METHODS 2.2; Huber 1964; Zhang et al. 2024 (arXiv 2410.21676).
     """
     if kind not in KINDS:
         raise ValueError(f"kind '{kind}': give one of {', '.join(KINDS)}")
@@ -104,20 +113,20 @@ def fit_hyperbolas(
 
 
 def search_grid(log_batch_size: Floats) -> Floats:
-    """Values of log B_c over [B_1/100, 100 B_m], at most 0.35 apart, shape (g,)."""
+    """Return a grid of log B_c over [B_1/100, 100 B_m] with spacing at most 0.35, shape (g,)."""
     low, high = float(log_batch_size[0]) - _BEYOND, float(log_batch_size[-1]) + _BEYOND
     return np.linspace(low, high, int(np.ceil((high - low) / _SPACING)) + 1)
 
 
 def criterion_of(curves: LogCurves, kind: Kind) -> Criterion:
-    """What a fit of that kind makes small."""
+    """Return the criterion that a fit of this kind minimizes."""
     if kind == "least-squares":
         return Criterion(curves.without_censored(), np.ones(len(curves.log_steps)), np.inf)
     return Criterion(curves, _robust_scale(curves), HUBER)
 
 
 def bend(log_critical_batch_size: Floats, log_batch_size: Floats) -> Floats:
-    """log(1 + B_c/B), of shape (..., m) for log B_c of shape (...): how far log S lies above log S_min."""
+    """Return log(1 + B_c/B) = log S - log S_min, of shape (..., m) for log B_c of shape (...)."""
     bent: Floats = np.logaddexp(0.0, log_critical_batch_size[..., None] - log_batch_size)
     return bent
 
@@ -126,9 +135,9 @@ def bend(log_critical_batch_size: Floats, log_batch_size: Floats) -> Floats:
 class Criterion:
     """The sum over batch sizes of rho(z), z = (log S - log S_min - log(1 + B_c/B)) / scale; METHODS 2.2.
 
-    rho(z) = z^2/2, and beyond |z| = bound it goes on as a straight line (Huber 1964); bound = inf: least squares. A
-    never-reached study counts only if the fit says that it should have been reached: there z = max(z, 0).
-    curves: n of them, over m batch sizes. scale: (n,), in units of log steps.
+    rho(z) = z^2/2 up to |z| = bound and linear beyond (Huber 1964); bound = inf: least squares. A never-reached study
+    counts only if the fit predicts that it should have reached the target: z = max(z, 0).
+    curves: n curves over m batch sizes. scale: (n,), in units of log steps.
     """
 
     curves: LogCurves
@@ -136,39 +145,39 @@ class Criterion:
     bound: float
 
     def residuals(self, above: Floats, log_s_min: Floats) -> Floats:
-        """z of shape (n, ..., m), 0 where absent; above: log S minus the bend, (n, ..., m); log_s_min: (n, ...)."""
+        """Return z, (n, ..., m), 0 where absent; above: log S minus the bend, (n, ..., m); log_s_min: (n, ...)."""
         between = (slice(None), *[None] * (above.ndim - 2), slice(None))
         scale = self.scale.reshape(-1, *[1] * (above.ndim - 1))
         z = (above - log_s_min[..., None]) / scale
         censored = self.curves.is_censored[between]
         if censored.any():
             z = np.where(censored, np.maximum(z, 0.0), z)
-        kept: Floats = np.where((self.curves.is_reached | self.curves.is_censored)[between], z, 0.0)
-        return kept
+        present: Floats = np.where((self.curves.is_reached | self.curves.is_censored)[between], z, 0.0)
+        return present
 
     def is_pulling(self, z: Floats) -> Floats:
-        """rho'' of z: 1 on the parabola, 0 on the lines, and for what counts for nothing; as z."""
+        """Return rho''(z): 1 on the parabola, 0 on the lines and for ignored studies; shape of z."""
         between = (slice(None), *[None] * (z.ndim - 2), slice(None))
         counts = self.curves.is_reached[between] | (self.curves.is_censored[between] & (z > 0))
         pulling: Floats = ((np.abs(z) <= self.bound) & counts).astype(np.float64)
         return pulling
 
     def pull(self, z: Floats) -> Floats:
-        """rho' of z, Huber's psi; as z."""
+        """Return rho'(z), Huber's psi; shape of z."""
         pulled: Floats = np.clip(z, -self.bound, self.bound)
         return pulled
 
     def total(self, z: Floats) -> Floats:
-        """The sum of rho(z) over the last axis."""
+        """Return the sum of rho(z) over the last axis."""
         pull = self.pull(z)
         summed: Floats = np.einsum("...m,...m->...", pull, z - 0.5 * pull)
         return summed
 
     def profile(self, log_critical_batch_size: Floats, n_steps: int = 12) -> tuple[Floats, Floats]:
-        """The best log S_min at given log B_c, and the criterion there.
+        """Return the best log S_min for given log B_c, and the criterion there, both (n, g).
 
-        log_critical_batch_size: (g,) for all curves, or (n, g). Both answers: (n, g). The criterion is convex in
-        log S_min, so Newton's method from the median ends after few steps (one, for least squares).
+        log_critical_batch_size: (g,) for all curves, or (n, g). The criterion is convex in log S_min, so Newton's
+        method from the median converges in few steps (one for least squares).
         """
         above = self.curves.log_steps[:, None, :] - bend(log_critical_batch_size, self.curves.log_batch_size)
         is_reached = self.curves.is_reached[:, None, :]
@@ -188,7 +197,7 @@ class Criterion:
 
 
 def _fit(criterion: Criterion, grid: Floats) -> Floats:
-    """log B_c, log S_min, scale and rms log residual, shape (4, n)."""
+    """Return log B_c, log S_min, scale and rms log residual, shape (4, n)."""
     log_s_min, loss = criterion.profile(grid, n_steps=3)
     rows, best = np.arange(len(loss)), loss.argmin(-1)
     low, high = grid[np.maximum(best - 1, 0)], grid[np.minimum(best + 1, len(grid) - 1)]
@@ -202,7 +211,7 @@ def _fit(criterion: Criterion, grid: Floats) -> Floats:
 def _refined(
     criterion: Criterion, log_b_c: Floats, log_s_min: Floats, low: Floats, high: Floats
 ) -> tuple[Floats, Floats]:
-    """From a start to the minimum between low and high: Newton's steps in both parameters, cut while they overshoot."""
+    """Return the minimum with log B_c in [low, high], by damped Newton steps in both parameters."""
     curves = criterion.curves
     damping = np.ones(len(log_b_c))
     at, offset = log_b_c, log_s_min
@@ -225,7 +234,7 @@ def _refined(
 
 
 def _newton_step(criterion: Criterion, z: Floats, log_b_c: Floats) -> tuple[Floats, Floats]:
-    """Steps in log B_c and log S_min; where the second derivatives aren't positive, those of Gauss and Newton."""
+    """Return Newton steps in log B_c and log S_min; Gauss-Newton steps where the Hessian isn't positive definite."""
     share = 1.0 / (1.0 + np.exp(criterion.curves.log_batch_size - log_b_c[:, None]))
     pull, curvature = criterion.pull(z), criterion.is_pulling(z)
     scaled = pull * criterion.scale[:, None]
@@ -237,17 +246,17 @@ def _newton_step(criterion: Criterion, z: Floats, log_b_c: Floats) -> tuple[Floa
         weight = np.where(z == 0, curvature, pull / np.where(z == 0, 1.0, z))
         w, wu, wuu = weight.sum(-1), (weight * share).sum(-1), (weight * share**2).sum(-1)
         mm, mu, second = np.where(whole, mm, w), np.where(whole, mu, wu), np.where(whole, second, wuu)
-    # A ridge far below rounding of the answer: perfect scaling, or none, leaves the matrix singular.
+    # A ridge far below the rounding of the result: perfect scaling, or none, makes the matrix singular.
     mm, second = mm + 1e-12, second + 1e-12
     determinant = np.maximum(mm * second - mu**2, 1e-24)
     return (mm * g_at - mu * g_offset) / determinant, (second * g_offset - mu * g_at) / determinant
 
 
 def _robust_scale(curves: LogCurves) -> Floats:
-    """The scale of residuals, (n,): 1.4826 times their median absolute value around the least-absolute-values fit.
+    """Return the scale of residuals, (n,): 1.4826 times their median absolute value around the L1 fit.
 
-    The two smallest residuals are left out, since a fit of two parameters makes as many vanish (Maronna, Martin and
-    Yohai 2006, 4.4.2).
+    The two smallest residuals are omitted, since an L1 fit of two parameters makes two of them vanish (Maronna, Martin
+    and Yohai 2006, 4.4.2).
     """
     grid = search_grid(curves.log_batch_size)
     at = grid[_absolute(curves, grid)[0].argmin(-1)]
@@ -264,7 +273,7 @@ def _robust_scale(curves: LogCurves) -> Floats:
 
 
 def _absolute(curves: LogCurves, log_b_c: Floats) -> tuple[Floats, Floats]:
-    """Sums of absolute residuals around their median, (n, g), and the residuals, (n, g, m); log_b_c: (g,) or (n, g)."""
+    """Return sums of absolute residuals around their median, (n, g), and the residuals, (n, g, m)."""
     is_reached = curves.is_reached[:, None, :]
     above = curves.log_steps[:, None, :] - bend(log_b_c, curves.log_batch_size)
     counts = np.broadcast_to(is_reached.sum(-1).astype(np.float64), above.shape[:2])

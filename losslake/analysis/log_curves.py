@@ -1,7 +1,7 @@
-"""Steps to target by batch size, as the fits take them: checked, in logarithms, never-reached studies marked.
+"""Steps to target by batch size as input of the fits: validated, in logarithms, with never-reached studies marked.
 
-Beside them their shape, point by point: slopes, efficiencies, and batch sizes tuned worse than others; and medians of
-steps of which some may be infinite.
+Also the shape of a curve point by point (slopes, efficiencies, undertuned batch sizes), and medians of steps of which
+some are infinite.
 """
 
 from __future__ import annotations
@@ -10,16 +10,15 @@ from dataclasses import dataclass
 
 import numpy as np
 import numpy.typing as npt
-import scipy
 
 from losslake_schema.reached import Flags, Floats
 
 
 @dataclass(frozen=True)
 class LogCurves:
-    """Curves of log steps over the same batch sizes.
+    """The curves of log steps over the same batch sizes.
 
-    log_batch_size: (m,). log_steps: (n, m); of a never-reached study the log of the step it ran to; 0 where absent.
+    log_batch_size: (m,). log_steps: (n, m); for a never-reached study the log of the step it ran to; 0 where absent.
     is_reached, is_censored: (n, m); a study that is neither is absent from its curve.
     """
 
@@ -29,16 +28,16 @@ class LogCurves:
     is_censored: Flags
 
     def of(self, fits: npt.NDArray[np.intp]) -> LogCurves:
-        """These curves only."""
+        """Return the curves at these indices."""
         return LogCurves(self.log_batch_size, self.log_steps[fits], self.is_reached[fits], self.is_censored[fits])
 
     def without_censored(self) -> LogCurves:
-        """The same curves without their never-reached studies."""
+        """Return the curves without their never-reached studies."""
         return LogCurves(self.log_batch_size, self.log_steps, self.is_reached, np.zeros_like(self.is_censored))
 
 
 def checked_batch_sizes(batch_sizes: npt.ArrayLike) -> Floats:
-    """Batch sizes as float64; raises ValueError unless they are finite, above 0 and strictly ascending."""
+    """Return batch sizes as float64. Raises ValueError unless they are finite, above 0 and strictly ascending."""
     sizes = np.asarray(batch_sizes, np.float64)
     if sizes.ndim != 1 or not (np.isfinite(sizes) & (sizes > 0)).all() or (np.diff(sizes) <= 0).any():
         raise ValueError("batch_sizes: give finite numbers above 0, ascending, each once")
@@ -46,9 +45,9 @@ def checked_batch_sizes(batch_sizes: npt.ArrayLike) -> Floats:
 
 
 def checked_steps(steps: npt.ArrayLike, n_batch_sizes: int) -> Floats:
-    """Steps as float64, one column per batch size; raises ValueError for another shape, or a step of 0 or less.
+    """Return steps as float64, one column per batch size; inf: never reached, NaN: absent.
 
-    inf is a study that never reached its target, NaN one that is absent.
+    Raises ValueError for another shape and for steps of 0 or less.
     """
     counts = np.asarray(steps, np.float64)
     if counts.ndim == 0 or counts.shape[-1] != n_batch_sizes:
@@ -59,11 +58,11 @@ def checked_steps(steps: npt.ArrayLike, n_batch_sizes: int) -> Floats:
 
 
 def log_curves(batch_sizes: npt.ArrayLike, steps: npt.ArrayLike, censored_at: npt.ArrayLike | None = None) -> LogCurves:
-    """Take logarithms of curves of steps.
+    """Return the logarithms of curves of steps.
 
-    batch_sizes: (m,) ascending. steps: (m,) or (n, m); inf: never reached, NaN: absent. censored_at: (m,) or (n, m),
-    the step up to which a never-reached study was run; where it isn't finite and above 0 (or None: everywhere) such
-    a study is absent. Raises ValueError.
+    batch_sizes: (m,), ascending. steps: (m,) or (n, m); inf: never reached, NaN: absent. censored_at: (m,) or (n, m),
+    the step up to which a never-reached study ran; where it is missing or not above 0, that study is absent.
+    Raises ValueError for batch sizes that don't ascend and steps of 0 or less.
     """
     sizes = checked_batch_sizes(batch_sizes)
     counts = np.atleast_2d(checked_steps(steps, len(sizes)))
@@ -79,12 +78,12 @@ UNDERTUNED_TAU = 0.05
 
 @dataclass(frozen=True)
 class ScalingShape:
-    """By batch size, each array of shape (m,); NaN where the target wasn't reached, or there is nothing to compare.
+    """The shape of a curve by batch size, arrays of shape (m,); NaN where the target wasn't reached or undefined.
 
     slope: -dlog S / dlog B to the next larger batch size with a result; 1 is perfect scaling, 0 no gain (METHODS 2.1).
-    efficiency: min E / E, E = B S, of examples. isotonic_steps: the steps closest in log S (least squares) that never
-    rise with B. is_undertuned: needs more than 1 + tau times the steps of a smaller batch size, which nothing but
-    tuning or noise explains.
+    efficiency: min E / E with E = B S examples. isotonic_steps: the non-increasing steps closest in log S (least
+    squares). is_undertuned: needs more than 1 + tau times the steps of a smaller batch size, which only poor tuning or
+    noise explains.
     """
 
     slope: Floats
@@ -94,10 +93,11 @@ class ScalingShape:
 
 
 def scaling_shape(batch_sizes: npt.ArrayLike, steps: npt.ArrayLike, tau: float = UNDERTUNED_TAU) -> ScalingShape:
-    """The shape of one curve.
+    """Return the shape of one curve.
 
-    batch_sizes: (m,) ascending, above 0. steps: (m,), inf: never reached, NaN: no study. Raises ValueError.
-    The isotonic steps come from pooling adjacent violators (METHODS 2.3; Barlow et al. 1972).
+    batch_sizes: (m,), ascending, above 0. steps: (m,); inf: never reached, NaN: no study. tau: tolerance of
+    is_undertuned. Raises ValueError for other shapes, batch sizes that don't ascend and steps of 0 or less.
+    Source: pooling of adjacent violators, Barlow et al. 1972 (METHODS 2.3).
     """
     sizes = checked_batch_sizes(batch_sizes)
     counts = checked_steps(steps, len(sizes))
@@ -111,16 +111,18 @@ def scaling_shape(batch_sizes: npt.ArrayLike, steps: npt.ArrayLike, tau: float =
         slope[np.flatnonzero(reached)[:-1]] = (log_s[:-1] - log_s[1:]) / np.diff(log_b)
         log_e = log_b + log_s
         efficiency[reached] = np.exp(log_e.min() - log_e)
+        import scipy  # here, since the question asked most has no use for it
+
         isotonic[reached] = np.exp(scipy.optimize.isotonic_regression(log_s, increasing=False).x)
-        # Not in logarithms, where rounding would decide about steps that are just 1 + tau times as many.
+        # Not in logarithms: rounding would decide ties at exactly 1 + tau.
         undertuned[reached] = counts[reached] > (1 + tau) * np.minimum.accumulate(counts[reached])
     return ScalingShape(slope, efficiency, isotonic, undertuned)
 
 
 def median_of(values: Floats, counts: npt.ArrayLike) -> Floats:
-    """Medians along the last axis of its first `counts` values; the values are sorted, those left out last.
+    """Return the medians of the first `counts` values along the last axis, which is sorted.
 
-    Of an even number the mean of the two in the middle, so inf if either is; halves are added, for sums may overflow.
+    For an even count the mean of the two middle values, so inf if either is inf; halves are added to avoid overflow.
     """
     numbers, most = np.asarray(counts), values.shape[-1] - 1
     low = np.clip((numbers - 1) // 2, 0, most).astype(np.intp)

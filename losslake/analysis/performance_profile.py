@@ -1,7 +1,7 @@
-"""Performance profiles: in which share of columns a competitor is within a factor of the best.
+"""Performance profiles: the share of columns in which a competitor is within a factor of the best.
 
-A column is whatever competitors are timed on: a workload, or a workload at one batch size. Times are seconds or steps.
-Beside them AlgoPerf's times to target and `scores`, as its scoring code has them.
+A column is what competitors are timed on: a workload, or a workload at one batch size. Times are seconds or steps.
+Also AlgoPerf's times to target and scores, computed as its scoring code does.
 Source: Dolan and More 2002; mlcommons/algorithmic-efficiency, scoring/performance_profile.py (METHODS 5.1).
 """
 
@@ -21,13 +21,13 @@ POINTS = 100
 
 
 def ratios_to_best(times: Floats) -> Floats:
-    """r = time / least time of its column; inf where a competitor didn't get there, or nobody did.
+    """Return r = time / least time of its column; inf where a competitor didn't reach the target.
 
-    times: (competitors, columns), 0 or more; inf: not reached; NaN: no data, which counts as not reached.
-    A least time of 0 has ratio 1, and everything slower than it inf. Raises ValueError for negative times.
+    times: (competitors, columns), 0 or more; inf: not reached; NaN: no data, which counts as not reached. A least time
+    of 0 has ratio 1; slower times in its column have ratio inf. Raises ValueError for another shape and negative times.
     """
     if times.ndim != 2:
-        raise ValueError(f"times have to be a table of competitors by columns, and have {times.ndim} axes")
+        raise ValueError(f"times have {times.ndim} axes: give a table of competitors by columns")
     if (times < 0).any():
         raise ValueError("times have to be 0 or more")
     reached = np.where(np.isnan(times), np.inf, times)
@@ -38,20 +38,21 @@ def ratios_to_best(times: Floats) -> Floats:
 
 
 def share_within(ratios: Floats, factors: Floats) -> Floats:
-    """rho(tau): the share of columns with r <= tau, as (competitors, factors).
+    """Return rho(tau), the share of columns with r <= tau, shape (competitors, factors).
 
-    ratios: (competitors, columns). Raises ValueError without columns.
+    ratios: (competitors, columns). Raises ValueError without columns. Source: Dolan and More 2002, equation 1.1.
     """
     n = _n_columns(ratios)
     ordered = np.sort(ratios, axis=1)
-    counts = [np.searchsorted(own, factors, side="right") for own in ordered]
+    counts = [np.searchsorted(row, factors, side="right") for row in ordered]
     return np.array(counts, np.float64).reshape(len(ordered), len(factors)) / n
 
 
 def trapezoid_scores(ratios: Floats, largest: float = LARGEST_RATIO, n_points: int = POINTS) -> Floats:
-    """By competitor, the mean of rho over factors 1 to largest, by the trapezoid rule on n_points even points.
+    """Return AlgoPerf's score: the mean of rho over factors from 1 to `largest`, by the trapezoid rule.
 
-    That is AlgoPerf's score; 1 is best in every column. Raises ValueError for largest <= 1 and for fewer than 2 points.
+    ratios: (competitors, columns); the result: (competitors,), 1 for the best in every column. n_points: evenly spaced.
+    Raises ValueError for largest <= 1, for fewer than 2 points and without columns.
     """
     _check_largest(largest)
     if n_points < 2:
@@ -62,22 +63,25 @@ def trapezoid_scores(ratios: Floats, largest: float = LARGEST_RATIO, n_points: i
 
 
 def exact_scores(ratios: Floats, largest: float = LARGEST_RATIO) -> Floats:
-    """By competitor, the same mean without a grid: the mean over columns of max(0, (largest - r) / (largest - 1))."""
+    """Return the exact value of `trapezoid_scores`: the mean over columns of max(0, (largest - r) / (largest - 1)).
+
+    Raises ValueError for largest <= 1 and without columns.
+    """
     _check_largest(largest)
     gains = np.maximum(0.0, (largest - ratios) / (largest - 1))
     return np.asarray(gains.sum(axis=1) / _n_columns(ratios), np.float64)
 
 
 def geometric_mean_of_ratios(times: Floats, base: Floats, never: Floats | None = None) -> tuple[float | None, int]:
-    """The geometric mean over columns of time / base, and of how many columns it is.
+    """Return the geometric mean over columns of time / base, and the number of columns used.
 
-    times, base: by column; NaN: no data. never: by column, what stands for a time that was not reached (AlgoPerf:
-    budget + 1); without it, columns that either didn't reach are left out. Columns without data, and times of 0, are
-    left out as well. None where no column is left. Raises ValueError if `never` isn't finite and above 0.
+    times, base: by column; inf: not reached; NaN: no data. never: by column, the substitute for inf (AlgoPerf:
+    budget + 1); without it, columns with an inf are ignored, as are columns without data and times of 0. None if no
+    column remains. Raises ValueError if `never` isn't finite and above 0.
     """
     if never is not None:
         if not (np.isfinite(never) & (never > 0)).all():
-            raise ValueError("what stands for a time that was not reached has to be finite and above 0")
+            raise ValueError("the substitute for times that were not reached has to be finite and above 0")
         times, base = np.where(np.isposinf(times), never, times), np.where(np.isposinf(base), never, base)
     used = np.isfinite(times) & np.isfinite(base) & (times > 0) & (base > 0)
     if not used.any():
@@ -87,7 +91,7 @@ def geometric_mean_of_ratios(times: Floats, base: Floats, never: Floats | None =
 
 @dataclass(frozen=True)
 class TimedCurve:
-    """One trial's evaluations, as they were logged. times: seconds. losses: lower is better; negate to maximize."""
+    """The evaluations of a trial as logged; times: seconds; losses: lower is better, negate to maximize."""
 
     times: Floats
     losses: Floats
@@ -95,7 +99,7 @@ class TimedCurve:
 
 @dataclass(frozen=True)
 class Scores:
-    """By submission: AlgoPerf's score, the same integral without its grid, and the ratios (submissions, workloads)."""
+    """The scores by submission: AlgoPerf's, the exact integral, and the ratios (submissions, workloads)."""
 
     score: Floats
     exact: Floats
@@ -103,39 +107,40 @@ class Scores:
 
 
 def time_to_target(trials: Sequence[TimedCurve], target: float, rule: TrialRule = "index") -> float:
-    """The time at which a study, the trials of one tuning, first has a loss <= target; inf if no trial ever has.
+    """Return the time at which a study first has a loss <= target; inf if none of its trials reaches it.
 
-    rule "index", as the official code has it: of the trial whose first hit has the smallest number among its
-    evaluations, of equal ones the first trial; that isn't always the earliest. Rule "time": of the earliest. NaN and
-    infinities never reach. Raises ValueError for a target that is not finite, and for hits with a negative or NaN time.
+    rule "index", as in the official code: the time of the trial whose first hit has the smallest evaluation index, ties
+    to the first trial; not always the earliest. rule "time": the earliest time. Non-finite losses never reach the
+    target. Raises ValueError for a target that is not finite, and for hits with a negative or NaN time.
     """
     if not np.isfinite(target):
         raise ValueError(f"target {target} is not finite: give a number")
     first = [np.flatnonzero(hits(trial.losses, target, "inclusive"))[:1] for trial in trials]
-    found = [(int(hit[0]), float(trial.times[hit[0]])) for hit, trial in zip(first, trials, strict=True) if len(hit)]
-    if not all(time >= 0 for _, time in found):
+    reached = [(int(hit[0]), float(trial.times[hit[0]])) for hit, trial in zip(first, trials, strict=True) if len(hit)]
+    if not all(time >= 0 for _, time in reached):
         raise ValueError("the time of an evaluation that reaches the target has to be 0 or more")
-    if not found:
+    if not reached:
         return np.inf
-    return min(found, key=lambda pair: pair[0])[1] if rule == "index" else min(time for _, time in found)
+    return min(reached, key=lambda pair: pair[0])[1] if rule == "index" else min(time for _, time in reached)
 
 
 def median_over_studies(times: Sequence[float]) -> float | None:
-    """The median of a submission's studies, of which inf, not reached, is one like others; None without studies.
+    """Return the median time of a submission's studies, with inf for not reached; None without studies.
 
-    Of an even number it is the mean of the two in the middle, so inf if either is. Take the studies that are there, and
-    say how many: the baseline of v0.5 has 4.
+    For an even count the mean of the two middle times, so inf if either is inf. Report the number of studies: the
+    baseline of v0.5 has 4.
     """
     return float(np.median(np.asarray(times, np.float64))) if len(times) else None
 
 
 def scores(base: Floats, held_out: Floats | None = None, base_of: Integers | None = None) -> Scores:
-    """Scores from times to target.
+    """Return AlgoPerf's scores from times to target.
 
-    base: (submissions, workloads); inf: not reached; NaN: no data. held_out: (submissions, variants), base_of: of each
-    variant, the column of its workload in base. In this order: a variant isn't reached where its workload isn't; no
-    time counts that exceeds LARGEST_RATIO times the best of its column; a workload isn't reached where a variant isn't;
-    then ratios to the best. Raises ValueError for negative times and variants that are of no column.
+    base: (submissions, workloads); inf: not reached; NaN: no data. held_out: (submissions, variants). base_of:
+    (variants,), the column of each variant's workload in base. In this order: a variant counts as not reached if its
+    workload does; so does a time above LARGEST_RATIO times the best of its column; a workload counts as not reached if
+    a variant does; then ratios to the best are taken. Raises ValueError for negative times and for shapes that don't
+    match.
     """
     if (base < 0).any() or (held_out is not None and (held_out < 0).any()):
         raise ValueError("times have to be 0 or more")
@@ -153,7 +158,7 @@ def scores(base: Floats, held_out: Floats | None = None, base_of: Integers | Non
 
 
 def _within(times: Floats) -> Floats:
-    """The times, inf where they exceed LARGEST_RATIO times the least of their column."""
+    """Return the times, inf where they exceed LARGEST_RATIO times the least of their column."""
     best = np.min(times, axis=0, keepdims=True, initial=np.inf)
     return np.where(times > LARGEST_RATIO * best, np.inf, times)
 

@@ -1,7 +1,7 @@
-"""MLPerf's reference convergence points (RCP): how soon the reference converges, by batch size.
+"""MLPerf's reference convergence points (RCP): the epochs or samples the reference needs to converge, by batch size.
 
-A point states from how many epochs or samples on, in the mean, a submission is suspected to converge too fast. The
-check compares a submission with them: does it converge no faster than the reference?
+The check compares the mean of a submission's runs with the point of its batch size: a mean below the least acceptable
+one is suspiciously fast.
 Source: mlcommons/logging, rcp_checker (METHODS 5.2).
 """
 
@@ -29,11 +29,12 @@ TOO_LARGE = 1e100
 class Rules:
     """The rules of one benchmark.
 
-    submission_runs: how many runs a submission has; a reference has about twice as many.
-    trimmed: how many runs the olympic mean leaves out at each end; 4 for unet3d.
-    tolerated_failures: how many runs of a submission may fail to converge, at most trimmed; 4 for unet3d.
-    significance: of the one-sided t-test.
-    allowance: by how much the least acceptable mean is lowered, in the unit of the runs; 46,080 for llama31_405b.
+    submission_runs: runs of a submission; a reference has about twice as many.
+    trimmed: runs that the olympic mean omits at each end; 4 for unet3d.
+    tolerated_failures: runs of a submission that may fail to converge, at most `trimmed`; 4 for unet3d.
+    significance: level of the one-sided t-test.
+    allowance: amount by which the least acceptable mean is lowered, in the unit of the runs; 46,080 for llama31_405b.
+    Raises ValueError for values out of range.
     """
 
     submission_runs: int
@@ -44,22 +45,22 @@ class Rules:
 
     def __post_init__(self) -> None:
         if not 0 <= self.tolerated_failures <= self.trimmed:
-            raise ValueError("tolerated_failures has to be from 0 to trimmed: a mean has no place for more")
+            raise ValueError("tolerated_failures has to be from 0 to trimmed: the olympic mean omits no more runs")
         if self.submission_runs <= max(2, 2 * self.trimmed):
             least = max(2, 2 * self.trimmed) + 1
             raise ValueError(f"submission_runs={self.submission_runs} is too few to trim: give {least} or more")
         if not 0 < self.significance < 0.5:
-            raise ValueError(f"significance={self.significance} is out of range: give above 0 and below 0.5")
+            raise ValueError(f"significance={self.significance} is out of range: give a number above 0 and below 0.5")
         if not (math.isfinite(self.allowance) and self.allowance >= 0):
             raise ValueError(f"allowance={self.allowance} is out of range: give 0 or more")
 
 
 @dataclass(frozen=True)
 class ReferencePoint:
-    """How soon the reference converges at one batch size, in epochs or samples.
+    """The reference at one batch size, in epochs or samples to convergence.
 
-    mean: olympic. stdev: over all runs, with n in the denominator. n_compared: runs that the t-test counts.
-    least_mean: the least mean that a submission may have; None where every mean would do, which checks nothing.
+    mean: olympic. stdev: over all runs, with n in the denominator. n_compared: runs of the reference in the t-test.
+    least_mean: the least acceptable mean of a submission; None if every mean is acceptable, so that nothing is checked.
     max_speedup: mean / least_mean; None likewise.
     """
 
@@ -73,21 +74,18 @@ class ReferencePoint:
 
 
 def olympic_mean(runs: Floats, trimmed: int = 1) -> float:
-    """The mean of the runs without so many of the least and of the greatest.
-
-    Raises ValueError if none are left.
-    """
+    """Return the mean of the runs without the `trimmed` least and greatest. Raises ValueError if none remain."""
     if len(runs) <= 2 * trimmed:
         raise ValueError(f"an olympic mean needs {2 * trimmed + 1} runs or more, and there are {len(runs)}")
     return float(np.mean(np.sort(runs)[trimmed : len(runs) - trimmed]))
 
 
 def least_acceptable_mean(mean: float, stdev: float, n_reference: int, rules: Rules) -> float | None:
-    """mean - t(1 - significance; n + m - 2) * stdev * sqrt(1/n + 1/m) - allowance, with m = submission_runs - 2.
+    """Return the mean below which a one-sided t-test rejects a submission; None if it isn't above 0.
 
-    That is where a one-sided t-test with pooled variance rejects, when both sides have this standard deviation; the
-    reference finds it by bisection. None if it isn't above 0: then no submission would be refused.
-    Raises ValueError if there are no degrees of freedom. Source: METHODS 5.2.
+    mean - t(1 - significance; n + m - 2) * stdev * sqrt(1/n + 1/m) - allowance, with n = n_reference and
+    m = submission_runs - 2; variances are pooled, both with this standard deviation. Raises ValueError for n < 1 and
+    without degrees of freedom. Source: mlcommons/logging, rcp_checker, which finds the same value by bisection.
     """
     n_submission = rules.submission_runs - 2
     freedom = n_reference + n_submission - 2
@@ -101,9 +99,10 @@ def least_acceptable_mean(mean: float, stdev: float, n_reference: int, rules: Ru
 
 
 def reference_point(batch_size: float, runs: Floats, rules: Rules) -> ReferencePoint:
-    """The point of the runs of one batch size: epochs or samples to convergence, above 0 and below 1e100.
+    """Return the reference point of one batch size.
 
-    Raises ValueError for runs that aren't, and for too few of them.
+    runs: epochs or samples to convergence. Raises ValueError for too few runs, and unless all are above 0 and below
+    1e100.
     """
     if not ((runs > 0) & (runs < TOO_LARGE)).all():
         raise ValueError(f"batch size {batch_size:.15g}: runs have to be above 0 and below {TOO_LARGE:g}")
@@ -115,10 +114,10 @@ def reference_point(batch_size: float, runs: Floats, rules: Rules) -> ReferenceP
 
 
 def outlying_runs(batch_size: float, runs: Floats) -> list[str]:
-    """In words, the runs that are OUTLYING times the median or more, or as much less: slips of the pen, mostly.
+    """Return a warning about runs at least a factor OUTLYING from the median, often typing errors; at most one text.
 
-    They hardly move the olympic mean, but the standard deviation is over all runs: one stray digit lets the check
-    accept anything (METHODS 5.2). At most a text, which names the few that are farthest from the median.
+    They hardly move the olympic mean, but the standard deviation is over all runs: one stray digit makes the check
+    accept anything (METHODS 5.2). The text names those farthest from the median.
     """
     median = float(np.median(runs)) if len(runs) else 0.0
     if median <= 0:
@@ -130,15 +129,15 @@ def outlying_runs(batch_size: float, runs: Floats) -> list[str]:
     named = ", ".join(f"{run:,.15g} ({run / median:.3g} times)" for run in farthest.tolist())
     others = f" and {len(stray) - _NAMED} more" if len(stray) > _NAMED else ""
     where = f"at batch size {batch_size:.15g} runs are far from the median of {median:,.15g}"
-    why = "they hardly move the mean but widen what is accepted, so see whether they are slips"
+    why = "they hardly change the mean but raise the standard deviation, so check them for typing errors"
     return [f"{where}: {named}{others}; {why}"]
 
 
 def interpolated(low: ReferencePoint, high: ReferencePoint, batch_size: float, rules: Rules) -> ReferencePoint:
-    """The point at a batch size between two others: mean and standard deviation linear in the batch size.
+    """Return the point between two others: mean and standard deviation are linear in the batch size.
 
-    The t-test counts twice submission_runs. Linear in the batch size is what the hyperbola of steps says of examples.
-    Raises ValueError for a batch size that isn't between. Source: METHODS 5.2.
+    The t-test counts 2 * submission_runs. By the hyperbola of steps, examples are linear in the batch size.
+    Raises ValueError for a batch size that isn't between the two.
     """
     if not low.batch_size < batch_size < high.batch_size:
         raise ValueError(
@@ -149,11 +148,11 @@ def interpolated(low: ReferencePoint, high: ReferencePoint, batch_size: float, r
 
 
 def pruned(points: Sequence[ReferencePoint]) -> list[ReferencePoint]:
-    """The points that MLPerf compares with, of points by ascending batch size.
+    """Return the points that MLPerf compares with, by ascending batch size.
 
-    Left out are batch sizes below the one with the least mean (of equal ones the smallest), and then, in one pass
-    upwards, each inner point above the line through its neighbours. Not a lower hull: nothing is looked at twice.
-    Source: METHODS 5.2.
+    Omitted are batch sizes below the one with the least mean (ties: the smallest), and then, in a single upward pass,
+    each inner point above the line through its neighbours. A single pass does not give the lower hull.
+    points: by ascending batch size.
     """
     if not points:
         return []
@@ -166,7 +165,7 @@ def pruned(points: Sequence[ReferencePoint]) -> list[ReferencePoint]:
 
 
 def _on_line(low: ReferencePoint, high: ReferencePoint, batch_size: float) -> tuple[float, float]:
-    """The mean and the standard deviation between two points, linear in the batch size."""
+    """Return the mean and the standard deviation between two points, linear in the batch size."""
     share = (batch_size - low.batch_size) / (high.batch_size - low.batch_size)
     return low.mean + share * (high.mean - low.mean), low.stdev + share * (high.stdev - low.stdev)
 
@@ -181,14 +180,14 @@ def _point(
 
 @dataclass(frozen=True)
 class Verdict:
-    """What the check says of a submission.
+    """The result of the check for a submission.
 
-    passes: None where the reference can't tell, because no mean would be too low for it.
-    ground: what it was compared with: the point of its batch size (found), one interpolated, or that of the smallest
-    batch size, being below all; or why it wasn't: its batch size is above all (missing), there are no points, too many
-    runs didn't converge, or the runs can't be averaged (unusable: where `check` would raise).
-    score_factor: max(1, mean of the reference / mean of the submission), which normalizes the score of one that passes.
-    explanation: the same in words.
+    passes: None if the reference can't decide, because no mean would be too low for it.
+    ground: the point it was compared with: that of its batch size (found), an interpolated one, or that of the smallest
+    batch size, if its own is smaller; or why it wasn't compared: its batch size is above all points (missing), there
+    are no points, too many runs didn't converge, or the runs can't be averaged (unusable: `check` raises).
+    score_factor: max(1, mean of the reference / mean of the submission), which normalizes the score if it passes.
+    explanation: the result in words.
     """
 
     passes: bool | None
@@ -200,34 +199,34 @@ class Verdict:
 
 
 def check(points: Sequence[ReferencePoint], batch_size: float, runs: Floats, rules: Rules) -> Verdict:
-    """Compare the runs of a submission with the points, which are by ascending batch size, pruned or not.
+    """Compare the runs of a submission with the reference points.
 
-    runs: epochs or samples to convergence, as in the reference; infinite for a run that didn't converge. Of those as
-    many are tolerated as rules say; the olympic mean leaves the slowest out, and where it can't, the mean is infinite.
-    Raises ValueError for runs that are NaN or not above 0, and for too few of them. Source: METHODS 5.2.
+    points: by ascending batch size, pruned or not. runs: epochs or samples to convergence, as in the reference, inf for
+    a run that didn't converge; `rules` limits the number of those. The mean is inf if trimming doesn't omit them all.
+    Raises ValueError for runs that are NaN or not above 0, and for too few of them.
     """
     if np.isnan(runs).any() or (runs <= 0).any():
-        raise ValueError("the runs of the submission have to be above 0; infinite where one didn't converge")
+        raise ValueError("the runs of the submission have to be above 0: give infinity for a run that didn't converge")
     mean = olympic_mean(runs, rules.trimmed)
     failed = int(np.isinf(runs).sum())
     if failed > rules.tolerated_failures:
         tolerated = rules.tolerated_failures
-        return Verdict(False, "not_converged", f"{failed} runs did not converge: {tolerated} may fail")
+        return Verdict(False, "not_converged", f"{failed} runs did not converge; at most {tolerated} may fail")
     if not points:
         return Verdict(None, "no_reference", "the reference has no points to compare with")
-    found = point_at(points, batch_size, rules)
-    if found is None:
+    compared = point_at(points, batch_size, rules)
+    if compared is None:
         largest = points[-1].batch_size
-        reason = f"batch size {batch_size:.15g} is above all of the reference, whose largest is {largest:.15g}"
-        return Verdict(False, "missing", f"{reason}: a reference for it is missing")
-    point, ground = found
+        reason = f"batch size {batch_size:.15g} is above the largest of the reference, {largest:.15g}"
+        return Verdict(False, "missing", f"{reason}: it needs a reference point of its own")
+    point, ground = compared
     return _compared(point, ground, batch_size, mean)
 
 
 def point_at(
     points: Sequence[ReferencePoint], batch_size: float, rules: Rules
 ) -> tuple[ReferencePoint, Literal["found", "interpolated", "smallest"]] | None:
-    """What a submission of this batch size is compared with; None if it is above all of the points.
+    """Return the point to compare a submission of this batch size with; None if it is above all points.
 
     points: one or more, by ascending batch size.
     """
@@ -247,14 +246,14 @@ def _compared(point: ReferencePoint, ground: Ground, batch_size: float, mean: fl
         "interpolated": f"the reference's {point.mean:.6g}, interpolated",
         "smallest": f"{point.mean:.6g} at {point.batch_size:.15g}, the reference's smallest batch size",
     }[ground]
-    told = f"at batch size {batch_size:.15g} the submission's mean is {mean:.6g}, to be compared with {place}"
+    report = f"at batch size {batch_size:.15g} the submission's mean is {mean:.6g}, compared with {place}"
     if point.least_mean is None and mean < point.mean:
-        why = "but the reference's runs are so far apart that no mean would be refused: this checks nothing"
-        return Verdict(None, ground, f"{told}; {why}", point, mean)
+        why = "but the reference's runs vary so much that no mean would be refused, so nothing is checked"
+        return Verdict(None, ground, f"{report}; {why}", point, mean)
     if point.least_mean is not None and mean < point.least_mean:
-        why = f"faster than {point.least_mean:.6g}, the least that is accepted"
+        why = f"faster than {point.least_mean:.6g}, the least acceptable mean"
         if ground == "smallest":
-            why += "; a reference for its own batch size is missing"
-        return Verdict(False, ground, f"{told}; {why}", point, mean)
-    slower = "not faster" if factor == 1 else f"faster, but accepted with its score normalized by {factor:.6g}"
-    return Verdict(True, ground, f"{told}; {slower}", point, mean, factor)
+            why += "; its own batch size has no reference point"
+        return Verdict(False, ground, f"{report}; {why}", point, mean)
+    speed = "not faster" if factor == 1 else f"faster, but accepted with its score normalized by {factor:.6g}"
+    return Verdict(True, ground, f"{report}; {speed}", point, mean, factor)

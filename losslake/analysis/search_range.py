@@ -1,4 +1,7 @@
-"""Search ranges of metaparameters, and boundary flags: is the best trial at the edge of what was searched?"""
+"""The search ranges of metaparameters, and flags of best trials at the boundary of a range.
+
+Source: the rule of Shallue et al. 2019 (search again if the best trial is near the boundary), METHODS 1.3, 4.
+"""
 
 from __future__ import annotations
 
@@ -20,10 +23,10 @@ _MOST_INTEGERS = 100_000
 
 @dataclass(frozen=True)
 class SearchRange:
-    """Where a search looked for one metaparameter.
+    """The range in which a metaparameter was searched.
 
-    type: DOUBLE, INTEGER or DISCRETE. scale: in which the search was uniform; of DISCRETE ones it means nothing.
-    points: of DISCRETE ones the values, ascending. Of no use, and without flags, if it has not two different ends.
+    type: DOUBLE, INTEGER or DISCRETE. scale: the scale on which the search was uniform; ignored for DISCRETE.
+    points: the values of DISCRETE, ascending. A range without two different ends has no flags.
     """
 
     type: str
@@ -33,20 +36,20 @@ class SearchRange:
     points: tuple[float, ...] = ()
 
     def positions(self, values: Floats) -> Floats:
-        """Position of each value in the range, 0 to 1 on the range's own scale; NaN if there is none (METHODS 4).
+        """Return the position of each value in the range, from 0 to 1 on its scale; NaN if undefined.
 
-        LINEAR (v-a)/(b-a); LOG log(v/a)/log(b/a); REVERSE_LOG log((1-v)/(1-a))/log((1-b)/(1-a)); INTEGER as DOUBLE,
-        on its scale; DISCRETE: the rank among the points over their number less 1, and NaN for any other value.
+        LINEAR (v-a)/(b-a); LOG log(v/a)/log(b/a); REVERSE_LOG log((1-v)/(1-a))/log((1-b)/(1-a)); INTEGER as DOUBLE;
+        DISCRETE: rank / (number of points - 1), NaN for any other value (METHODS 4).
         """
         if self.type == "DISCRETE":
             return self._ranks(values)
         with np.errstate(all="ignore"):
-            ends, own = (self._on_scale(np.asarray(v, np.float64)) for v in ([self.low, self.high], values))
-            found = (own - ends[0]) / (ends[1] - ends[0])
-        return np.where(np.isfinite(found), found, np.nan)
+            ends, scaled = (self._on_scale(np.asarray(v, np.float64)) for v in ([self.low, self.high], values))
+            positions = (scaled - ends[0]) / (ends[1] - ends[0])
+        return np.where(np.isfinite(positions), positions, np.nan)
 
     def at_boundary(self, values: Floats) -> tuple[Flags, Flags]:
-        """Whether each value is at the low end (position below 0.05, or the first point), and at the high end."""
+        """Return flags of values at the low end (position below 0.05, or the first point) and at the high end."""
         u = self.positions(values)
         if self.type == "DISCRETE":
             return u == 0, u == 1
@@ -54,7 +57,7 @@ class SearchRange:
 
     @property
     def chance(self) -> float:
-        """How probable a flag is if the optimum were flat: 0.1, but more where there are only a few values."""
+        """The probability of a flag under a flat optimum: 0.1, or more if there are only a few values."""
         if self.type == "DISCRETE":
             return min(1.0, 2 / len(self.points)) if len(self.points) > 1 else 0.0
         if self.type == "INTEGER" and self.scale == "LINEAR_SCALE" and self.high - self.low < _MOST_INTEGERS:
@@ -78,10 +81,10 @@ class SearchRange:
 
 
 def search_ranges(parameter_configs: str | None) -> Mapping[str, SearchRange]:
-    """The ranges of a study by metaparameter, from the JSON text of its parameter_configs (study.json).
+    """Return the ranges of a study by metaparameter, from the JSON text of its parameter_configs (study.json).
 
-    What is no range (a type or scale of another name, ends that are missing, equal, reversed or have no place on the
-    scale, fewer than two points) is left out: nothing can be said about its boundary.
+    Invalid ranges are omitted: an unknown type or scale, ends that are missing, equal, reversed or not on the scale,
+    and fewer than two points.
     """
     document = json.loads(parameter_configs or "{}")
     if isinstance(document, list):
@@ -89,7 +92,7 @@ def search_ranges(parameter_configs: str | None) -> Mapping[str, SearchRange]:
     if not isinstance(document, dict):
         return {}
     ranges = {name: _range(config) for name, config in document.items() if isinstance(config, dict)}
-    return {name: found for name, found in ranges.items() if found is not None}
+    return {name: valid for name, valid in ranges.items() if valid is not None}
 
 
 def _range(config: Mapping[str, Any]) -> SearchRange | None:
@@ -103,12 +106,12 @@ def _range(config: Mapping[str, Any]) -> SearchRange | None:
     low, high = _number(config.get("min_value")), _number(config.get("max_value"))
     if low is None or high is None or not low < high:
         return None
-    found = SearchRange(kind, scale, low, high)
-    return found if np.isfinite(found.positions(np.array([low, high]))).all() else None
+    search_range = SearchRange(kind, scale, low, high)
+    return search_range if np.isfinite(search_range.positions(np.array([low, high]))).all() else None
 
 
 def _number(value: object) -> float | None:
-    """A finite number, also written as text; None for anything else."""
+    """Return a finite number, which may be given as text; None for anything else."""
     if isinstance(value, bool) or not isinstance(value, int | float | str):
         return None
     try:
@@ -120,11 +123,11 @@ def _number(value: object) -> float | None:
 
 @dataclass(frozen=True)
 class BoundaryFlags:
-    """Of the best trials of a study.
+    """The boundary flags of the best trials of a study.
 
-    of_best: for the very best one, "NAME low" or "NAME high" for each metaparameter at an end of its range.
-    n_best: trials looked at. n_flagged: of these, how many have any metaparameter at an end.
-    chance: how probable it is that a trial anywhere in the ranges has one: what a flat optimum would show.
+    of_best: "NAME low" or "NAME high" for each metaparameter of the best trial that is at an end of its range.
+    n_best: trials examined. n_flagged: those with any metaparameter at an end. chance: the probability of that for a
+    trial anywhere in the ranges, as under a flat optimum.
     """
 
     of_best: tuple[str, ...]
@@ -134,12 +137,12 @@ class BoundaryFlags:
 
 
 def boundary_flags(ranges: Mapping[str, SearchRange], names: Sequence[str], values: Floats) -> BoundaryFlags | None:
-    """Which of the best trials are at the boundary of the search (METHODS 4); None if no range is known.
+    """Return the boundary flags of the best trials; None if no range is known.
 
     Args:
         ranges: by metaparameter.
         names: of metaparameters.
-        values: of the best trials, the best first, shape (trials, names); NaN, and so no flag, where missing.
+        values: of the best trials, the best first, shape (trials, names); NaN where missing, which sets no flag.
     """
     searched = [(index, name, ranges[name]) for index, name in enumerate(names) if name in ranges]
     if not searched or not len(values):

@@ -1,9 +1,8 @@
-"""Time to target over the trials of a study: how many have reached it by a step, where some diverge or are stopped.
+"""Survival analysis of the trials of a study: the share that has reached the target by each step.
 
-A trial ends by reaching the target, by diverging, or by being stopped (censored) before either. Divergence competes
-with reaching: a trial that diverged will never reach. To call it censored would say that it still might.
-How sure a share of trials is, is Wilson's interval.
-Source: METHODS 3.4.
+A trial ends by reaching the target, by diverging, or by being stopped (censored) before either. Divergence is a
+competing event: a trial that diverged will never reach the target, while a censored one still might.
+Shares have Wilson's interval. Source: Aalen and Johansen 1978; METHODS 3.4; the functions name the other papers.
 """
 
 from __future__ import annotations
@@ -21,11 +20,11 @@ CENSORED, REACHED, DIVERGED = 0, 1, 2
 
 @dataclass(frozen=True)
 class Survival:
-    """By step at which any trial ends, ascending.
+    """The cumulative incidences by step; one entry per step at which any trial ends, ascending.
 
-    at_risk: trials that haven't ended before. n_reached, n_diverged, n_censored: trials that end there.
-    reached, diverged: cumulative incidences, the share that has by then. running: the share that has done neither.
-    lower, upper: interval of reached. least, most: bounds of reached whatever the censored trials would have done.
+    at_risk: trials that haven't ended before. n_reached, n_diverged, n_censored: trials that end at the step.
+    reached, diverged: cumulative incidences. running: the share that has neither reached nor diverged. lower, upper:
+    95% interval of reached. least, most: bounds of reached whatever the censored trials would have done.
     """
 
     steps: Integers
@@ -42,23 +41,28 @@ class Survival:
     most: Floats
 
     def median_steps(self) -> int | None:
-        """The step by which half of the trials have reached the target; None if that isn't seen: no extrapolation."""
+        """Return the first step by which half of the trials have reached the target; None if they never have."""
         places = np.flatnonzero(self.reached >= 0.5 - 1e-12)
         return int(self.steps[places[0]]) if len(places) else None
 
 
 def survival(steps: Integers, ends: Integers) -> Survival:
-    """Aalen-Johansen incidences of reaching and diverging; without divergence, 1 - Kaplan-Meier.
+    """Return Aalen-Johansen incidences of reaching and diverging; 1 - Kaplan-Meier if no trial diverges.
 
-    steps: by trial, where it ended. ends: by trial, REACHED, DIVERGED or CENSORED; of those at the same step, censored
-    trials count as still there. Incidence F(s) = sum of S(s_i-) d_i / n_i, where S is the share still running.
-    Interval: Wilson's, for as many trials as F (1 - F) / variance; variance by the delta method, which without
-    divergence is Greenwood's. least: censored trials never reach; most: they would have reached at once (for
-    informative censoring, as by early stopping). Raises ValueError for shapes that differ and other ends.
+    Incidence F(s) = sum of S(s_i-) d_i / n_i, where S is the share still running. Interval: Wilson's for an effective
+    F (1 - F) / variance trials; the variance by the delta method, which is Greenwood's without divergence.
+    least: censored trials never reach the target; most: they reach it at once (bounds for informative censoring, as by
+    early stopping).
+
+    Args:
+        steps: by trial, the step at which it ended.
+        ends: by trial, REACHED, DIVERGED or CENSORED; at equal steps, censored trials are still at risk.
+
+    Raises ValueError for shapes that differ and for other values of ends.
     Source: Aalen & Johansen 1978; Marubini & Valsecchi 1995 (variance); Rothman 1978 (effective number of trials).
     """
     if steps.shape != ends.shape or not np.isin(ends, (CENSORED, REACHED, DIVERGED)).all():
-        raise ValueError("give for each trial one step, and how it ended: REACHED, DIVERGED or CENSORED")
+        raise ValueError("give one step and one end (REACHED, DIVERGED or CENSORED) for each trial")
     distinct, place = np.unique(steps, return_inverse=True)
     counts = [np.bincount(place[ends == end], minlength=len(distinct)) for end in (REACHED, DIVERGED, CENSORED)]
     n_reached, n_diverged, n_censored = counts
@@ -68,7 +72,7 @@ def survival(steps: Integers, ends: Integers) -> Survival:
     running = np.cumprod(1 - n_ended / at_risk)
     before = np.concatenate([[1.0], running[:-1]])
     least, most = np.cumsum(n_reached) / max(n_trials, 1), np.cumsum(n_reached + n_censored) / max(n_trials, 1)
-    # Rounding must not carry it beyond its bounds.
+    # Keep rounding within the bounds.
     reached = np.clip(np.cumsum(before * n_reached / at_risk), least, most)
     variance = _variance(reached, before, at_risk, n_reached, n_ended)
     followed = n_trials - np.cumsum(n_censored) + n_censored
@@ -91,7 +95,7 @@ def survival(steps: Integers, ends: Integers) -> Survival:
 
 @dataclass(frozen=True)
 class Proportion:
-    """A share with its interval, both from 0 to 1; share is None for nothing out of nothing."""
+    """A share with its interval, both from 0 to 1; share is None for a total of 0."""
 
     share: float | None
     lower: float
@@ -99,13 +103,12 @@ class Proportion:
 
 
 def wilson(count: int, total: int, confidence: float = CONFIDENCE) -> Proportion:
-    """The share count / total with Wilson's score interval, which is from 0 to 1 if there is nothing to count.
+    """Return the share count / total with Wilson's score interval, which is [0, 1] for a total of 0.
 
-    Raises ValueError unless 0 <= count <= total and 0 < confidence < 1.
-    Source: Wilson 1927; for the probability of reaching a target METHODS 3.4.
+    Raises ValueError unless 0 <= count <= total and 0 < confidence < 1. Source: Wilson 1927.
     """
     if not 0 <= count <= total:
-        raise ValueError(f"{count} of {total} is no proportion")
+        raise ValueError(f"{count} of {total} is no proportion: give a count from 0 to the total")
     if not 0 < confidence < 1:
         raise ValueError(f"a confidence of {confidence} is out of range: give one between 0 and 1")
     if total == 0:
@@ -116,12 +119,12 @@ def wilson(count: int, total: int, confidence: float = CONFIDENCE) -> Proportion
 
 
 def wilson_bounds(shares: Floats, totals: Floats, confidence: float = CONFIDENCE) -> tuple[Floats, Floats]:
-    """The bounds by share and total, which need not be a whole number; from 0 to 1 where the total is 0."""
+    """Return the bounds of Wilson's interval by share and total, which need not be whole; 0 and 1 for a total of 0."""
     z = float(scipy.stats.norm.ppf((1 + confidence) / 2))
     weight = totals + z * z
     middle = (totals * shares + z * z / 2) / weight
     reach = z * np.sqrt(totals * shares * (1 - shares) + z * z / 4) / weight
-    # At the ends the bound is the share itself, but for rounding.
+    # At shares of 0 and 1 the bound is the share itself, apart from rounding.
     return (
         np.where(shares <= 0, 0.0, np.clip(middle - reach, 0, 1)),
         np.where(shares >= 1, 1.0, np.clip(middle + reach, 0, 1)),
@@ -129,22 +132,23 @@ def wilson_bounds(shares: Floats, totals: Floats, confidence: float = CONFIDENCE
 
 
 def _variance(incidence: Floats, before: Floats, at_risk: Integers, n_reached: Integers, n_ended: Integers) -> Floats:
-    """Of the incidence F at each step s, sums over i up to s, with d of which d_1 reach, n at risk and S before:
+    """Return the variance of the incidence F at each step s by the delta method.
 
+    Sums over i up to s, with d ended of which d_1 reached, n at risk and S before:
     sum (F(s) - F_i)^2 d / (n (n - d)) + sum S^2 d_1 (n - d_1) / n^3 - 2 sum (F(s) - F_i) S d_1 / n^2.
     """
-    left = at_risk - n_ended
-    # Where all end nobody is left for later steps, so that F(s) - F_i is 0 from there.
-    rate = np.divide(n_ended, at_risk * left, out=np.zeros(len(at_risk)), where=left > 0)
-    own = before * n_reached / at_risk**2
+    remaining = at_risk - n_ended
+    # If no trial remains F(s) - F_i is 0 from there on.
+    rate = np.divide(n_ended, at_risk * remaining, out=np.zeros(len(at_risk)), where=remaining > 0)
+    increment = before * n_reached / at_risk**2
     squares = incidence**2 * np.cumsum(rate) - 2 * incidence * np.cumsum(rate * incidence)
     squares += np.cumsum(rate * incidence**2)
-    crossed = incidence * np.cumsum(own) - np.cumsum(own * incidence)
-    variance: Floats = squares + np.cumsum(before * own * (at_risk - n_reached) / at_risk) - 2 * crossed
+    crossed = incidence * np.cumsum(increment) - np.cumsum(increment * incidence)
+    variance: Floats = squares + np.cumsum(before * increment * (at_risk - n_reached) / at_risk) - 2 * crossed
     return np.maximum(variance, 0)
 
 
 def _effective_trials(incidence: Floats, variance: Floats, followed: Integers) -> Floats:
-    """As many trials as would have that variance; where it is 0, none or all having reached, those never censored."""
+    """Return F (1 - F) / variance; where the variance is 0, the number of trials that were not censored before."""
     known = variance > 1e-15
     return np.divide(incidence * (1 - incidence), variance, out=followed.astype(np.float64), where=known)

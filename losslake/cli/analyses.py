@@ -1,7 +1,4 @@
-"""The commands under `losslake analyze`, one for each question under /v1/analysis, with the same parameters.
-
-`losslake analyze`.
-"""
+"""The commands of `losslake analyze`, one for each question under /v1/analysis, with the same parameters."""
 
 from __future__ import annotations
 
@@ -17,7 +14,6 @@ from typer.core import TyperGroup
 
 from losslake.cli.analysis_table import print_table, with_options
 from losslake.cli.console import Format, LakeOption, ReleaseOption
-from losslake.cli.steps import goal_of
 from losslake.lake.lake import Lake
 from losslake.output.formats import FORMATS
 from losslake.questions.errors import BadParameter
@@ -25,23 +21,23 @@ from losslake.questions.parameters import ReleaseParameters
 from losslake.questions.question import Question
 from losslake.questions.questions import ANALYSES, PREFIX
 from losslake.questions.release_view import ReleaseView
-from losslake.questions.selection import named_workload
+from losslake.questions.workload_words import named_workload
 from losslake_schema.errors import LossLakeError
 
-_HELP = "Analyze a lake; the answers are those of the service under /v1/analysis."
+_HELP = "Analyze a lake. The service gives the same answers under /v1/analysis."
 
 
 class _Listed(TyperGroup):
-    """Commands whose list says what each does in whole sentences."""
+    """A group that lists its commands with their whole help."""
 
     def format_commands(self, ctx: Any, formatter: Any) -> None:
-        """Write the list."""
+        """Write the list of commands."""
         with formatter.section("Commands"):
             formatter.write_dl([(name, command.help or "") for name, command in self.commands.items()])
 
 
 def analyses() -> typer.Typer:
-    """The commands, as an application of their own."""
+    """Return the application with the commands."""
     app = typer.Typer(
         cls=_Listed,
         help=_HELP,
@@ -57,7 +53,7 @@ def analyses() -> typer.Typer:
 
 
 def _no_options() -> None:
-    """A lone command would otherwise be the application itself."""
+    """Do nothing. Without a callback, a single command would become the application itself."""
 
 
 def _command(question: Question) -> Callable[..., None]:
@@ -65,21 +61,23 @@ def _command(question: Question) -> Callable[..., None]:
         opened = Lake.open(lake)
         view = ReleaseView.open(opened, opened.release(release))
         values = {name: value for name, value in given.items() if value not in (None, [])}
-        parameters = _parameters(question, _with_goal(question, view, values))
-        output = FORMATS["json" if format is Format.table else format.value]
+        if "workload" in values:
+            values["workload"] = [str(named_workload(view, text)) for text in values["workload"]]
+        parameters = _parameters(question, values)
+        output = FORMATS["json" if format == "table" else format]
         try:
-            answer = question.answer(view, parameters)
+            answer = question.ask(view, parameters)
         except BadParameter as error:
             raise LossLakeError(with_options(str(error), question.parameters.model_fields)) from None
-        if format is Format.table:
+        if format == "table":
             print_table(answer, question.parameters.model_fields)
             return
         for piece in output.encode(answer):
             sys.stdout.buffer.write(piece)
-        if format is Format.json:
+        if format == "json":
             sys.stdout.buffer.write(b"\n")
 
-    signature = Signature([*_options(question), *_own_options()])
+    signature = Signature([*_options(question), *_common_options()])
     run.__signature__ = signature  # type: ignore[attr-defined]
     run.__annotations__ = {name: each.annotation for name, each in signature.parameters.items()}
     return run
@@ -88,25 +86,23 @@ def _command(question: Question) -> Callable[..., None]:
 def _options(question: Question) -> Iterator[Parameter]:
     for name, field in question.parameters.model_fields.items():
         if name not in ReleaseParameters.model_fields:
-            option = typer.Option(
-                f"--{name.replace('_', '-')}", metavar=_metavar(name, field), help=_help(field), show_default=False
-            )
+            option = typer.Option(f"--{name.replace('_', '-')}", metavar=_metavar(name, field), help=_help(field))
             kind = list[str] if get_origin(field.annotation) is list else str
             yield Parameter(name, Parameter.KEYWORD_ONLY, default=None, annotation=Annotated[kind | None, option])
 
 
-def _own_options() -> Iterator[Parameter]:
-    how = Annotated[Format, typer.Option(help="How to print.")]
+def _common_options() -> Iterator[Parameter]:
+    format_option = Annotated[Format, typer.Option(help="Output format.")]
     for name, default, annotation in (
         ("lake", None, LakeOption),
         ("release", None, ReleaseOption),
-        ("format", Format.table, how),
+        ("format", "table", format_option),
     ):
         yield Parameter(name, Parameter.KEYWORD_ONLY, default=default, annotation=annotation)
 
 
 def _metavar(name: str, field: FieldInfo) -> str:
-    """The values to choose from where they are few, else the name."""
+    """Return the choices of a literal, or the name in capitals."""
     kinds = (field.annotation, *get_args(field.annotation))
     choices = next((get_args(kind) for kind in kinds if get_origin(kind) is Literal), ())
     return "|".join(map(str, choices)) or name.upper()
@@ -114,32 +110,20 @@ def _metavar(name: str, field: FieldInfo) -> str:
 
 def _help(field: FieldInfo) -> str:
     text = " ".join((field.description or "").split())
-    is_said = field.is_required() or "efault" in text or field.default in (None, "") or field.default_factory
-    return text if is_said else f"{text} Default: {field.default}."
-
-
-def _with_goal(question: Question, view: ReleaseView, given: Mapping[str, Any]) -> Mapping[str, Any]:
-    """What is given, and of metric and target what is missing: from the goal of a workload that has one."""
-    missing = {
-        name
-        for name in ("metric", "target")
-        if name not in given and name in (fields := question.parameters.model_fields) and fields[name].is_required()
-    }
-    if not missing or "workload" not in given:
-        return given
-    workload = view.workload(named_workload(given["workload"][0])).workload
-    metric, target = goal_of(view, str(workload), given.get("metric"), given.get("target"))
-    return {**given, **{name: value for name, value in (("metric", metric), ("target", target)) if name in missing}}
+    has_default = field.is_required() or "efault" in text or field.default in (None, "") or field.default_factory
+    return text if has_default else f"{text} Default: {field.default}."
 
 
 def _parameters(question: Question, given: Mapping[str, Any]) -> Any:
-    """The parameters as the service reads them; raises LossLakeError, in terms of options."""
+    """Return the validated parameters; raise LossLakeError that names the options."""
     try:
         return question.parameters.model_validate(given)
     except ValidationError as error:
         fault = error.errors()[0]
     option = f"--{str(fault['loc'][0]).replace('_', '-')}" if fault["loc"] else "the options"
     if fault["type"] == "missing":
-        raise LossLakeError(f"give {option}: 'losslake analyze {question.path.removeprefix(PREFIX)} --help' says what")
+        raise LossLakeError(
+            f"give {option}: 'losslake analyze {question.path.removeprefix(PREFIX)} --help' describes it"
+        )
     why = str(fault["ctx"]["error"]) if fault["type"] == "value_error" else str(fault["msg"])
     raise LossLakeError(f"{option} {fault['input']}: {why[:1].lower()}{why[1:]}")

@@ -1,6 +1,6 @@
-"""An analysis on the terminal: what was computed, its rows, and what to know before relying on them.
+"""An analysis on the terminal: its settings, rows and warnings.
 
-A table that is wider than the terminal is printed in parts, so that every column is whole.
+A table that is wider than the terminal is split by columns into several tables.
 """
 
 from __future__ import annotations
@@ -12,7 +12,8 @@ from dataclasses import dataclass
 from itertools import zip_longest
 from typing import Any
 
-from losslake.cli.console import cell_text, is_number_column, say, show_table, shown, terminal_width
+from losslake.cli.console import echo, printable
+from losslake.cli.table import cell_text, is_number_column, show_table, terminal_width
 from losslake.output.answer import Answer
 from losslake.questions.workload_facts import workload_labels
 
@@ -22,7 +23,7 @@ _KEYS = frozenset(
         "trial_id", "step", "factor", "break_point", "variant",
     }
 )  # fmt: skip
-"""Columns that say which row it is, where they come first: every part of a table has them."""
+"""Columns that identify a row if they come first; they are repeated in every part of a table."""
 
 _TEXT_WIDTH = 40
 _FEW_ROWS = 4
@@ -30,7 +31,7 @@ _FEW_ROWS = 4
 
 @dataclass(frozen=True)
 class _Column:
-    """A column as it is shown. heading: its lines. cells: the lines of each cell. width: in characters."""
+    """A column of text. heading: its lines. cells: the lines of each cell. width: in characters."""
 
     name: str
     heading: list[str]
@@ -40,17 +41,17 @@ class _Column:
 
 
 def wide_table(columns: Sequence[str], rows: Sequence[Sequence[object]], space: int) -> Iterator[str]:
-    """Lines of at most `space` characters, if the widest cells allow it.
+    """Yield lines of at most `space` characters, unless a cell is wider.
 
-    A table that is too wide is parted, and each part begins with the columns that say which row it is; but up to four
-    rows with more columns than fit are shown as columns, with a line for each name.
+    A table that is too wide is split, and each part begins with the columns that identify a row. If it has at most four
+    rows, it is transposed instead, with one line per column.
     """
     shown_columns = [_column(name, [row[at] for row in rows]) for at, name in enumerate(columns)]
     parts = list(_parts(shown_columns, space))
     if len(parts) > 1 and len(rows) <= _FEW_ROWS:
-        turned = list(_turned(shown_columns))
-        if max(map(len, turned)) <= space:
-            yield from turned
+        transposed = list(_transposed(shown_columns))
+        if max(map(len, transposed)) <= space:
+            yield from transposed
             return
     for number, part in enumerate(parts):
         if number:
@@ -59,14 +60,14 @@ def wide_table(columns: Sequence[str], rows: Sequence[Sequence[object]], space: 
 
 
 def _column(name: str, values: Sequence[object]) -> _Column:
-    heading = shown(name).replace("_", "_\n").split("\n")
+    heading = printable(name).replace("_", "_\n").split("\n")
     cells = [textwrap.wrap(cell_text(value), _TEXT_WIDTH) or [""] for value in values]
     width = max(len(line) for lines in (heading, *cells) for line in lines)
-    return _Column(shown(name), heading, cells, is_number_column(values), width)
+    return _Column(printable(name), heading, cells, is_number_column(values), width)
 
 
 def _parts(columns: Sequence[_Column], space: int) -> Iterator[list[_Column]]:
-    """The columns of each part: the keys, and as many others as fit, at least one."""
+    """Yield the columns of each part: the keys, and as many others as fit, at least one."""
     n_keys = next((at for at, column in enumerate(columns) if column.name not in _KEYS), len(columns)) or 1
     part = list(columns[:n_keys])
     for column in columns[n_keys:]:
@@ -96,8 +97,8 @@ def _line(columns: Sequence[_Column], texts: Sequence[str]) -> str:
     return " ".join(padded).rstrip()
 
 
-def _turned(columns: Sequence[_Column]) -> Iterator[str]:
-    """A line for each column, in which each row is a column."""
+def _transposed(columns: Sequence[_Column]) -> Iterator[str]:
+    """Yield the lines of the transposed table, one per column."""
     left = max(len(column.name) for column in columns)
     rows = list(zip(*([" ".join(lines) for lines in column.cells] for column in columns), strict=True))
     widths = [max(map(len, row)) for row in rows]
@@ -106,7 +107,7 @@ def _turned(columns: Sequence[_Column]) -> Iterator[str]:
         yield f"{column.name:{left}}  {cells}".rstrip()
 
 
-_SAID_ELSEWHERE = {
+_SHOWN_ELSEWHERE = {
     "release", "workloads", "metric", "direction", "target", "definition", "n_used", "left_out", "warnings", "status",
     "comparator",
 }  # fmt: skip
@@ -114,41 +115,41 @@ _IN_WORDS = "in_words"
 
 
 def print_table(answer: Answer, parameters: Collection[str]) -> None:
-    """Print an analysis: its facts, its rows, what it left out and what it warns of.
+    """Print an analysis: its settings, rows, omissions and warnings.
 
-    Columns that hold the one workload asked about are left out; of several workloads, tables have what differs.
-    parameters: what the analysis takes; where it speaks of one, the option is named.
+    A single workload is omitted from the tables; several are shown by the parts of their names that differ.
+    parameters: the parameters of the analysis, which texts are made to name as options.
     """
     facts, table = answer.facts, answer.table()
     workloads = list(facts.get("workloads", ()))
     _paragraph(_headline(facts))
     if "definition" in facts:
         _paragraph(f"{facts['definition']} From {facts['n_used']:,} values.")
-    others = {name: value for name, value in facts.items() if name not in _SAID_ELSEWHERE and value not in (None, [])}
+    others = {name: value for name, value in facts.items() if name not in _SHOWN_ELSEWHERE and value not in (None, [])}
     settings = {name: value for name, value in others.items() if not _is_table(value)}
     if settings:
         _paragraph(", ".join(f"{name} {_text(value)}" for name, value in settings.items()))
     for name, value in others.items():
         if _is_table(value):
-            say("")
+            echo("")
             _show(name, value, workloads)
-    say("")
+    echo("")
     rows: list[dict[str, Any]] = table.to_pylist(maps_as_pydicts="lossy")
     _show(answer.rows_name, rows, workloads, table.column_names)
     notes = [f"left out: {text}" for text in facts.get("left_out", ())]
     notes += [f"warning: {text}" for text in facts.get("warnings", ())]
     if notes:
-        say("")
+        echo("")
     for text in notes:
         note = with_options(text, parameters)
-        # With a single workload, the headline has said which.
+        # The headline names a single workload.
         _paragraph(note.replace(f": {workloads[0]}: ", ": ", 1) if len(workloads) == 1 else note, "  ")
 
 
 def with_options(text: str, parameters: Collection[str]) -> str:
-    """A text of the service that speaks of parameters, `last=true`, in terms of options: `--last true`."""
-    named = "|".join(map(re.escape, parameters))
-    return re.sub(rf"\b({named})=(\S*)", lambda found: f"--{found[1].replace('_', '-')} {found[2]}".rstrip(), text)
+    """Return a text that names parameters, `last=true`, with options instead, `--last true`."""
+    names = "|".join(map(re.escape, parameters))
+    return re.sub(rf"\b({names})=([^\s:]*)", lambda match: f"--{match[1].replace('_', '-')} {match[2]}".rstrip(), text)
 
 
 def _is_table(value: object) -> bool:
@@ -156,35 +157,40 @@ def _is_table(value: object) -> bool:
 
 
 def _show(name: str, rows: Sequence[Mapping[str, Any]], workloads: Sequence[str], columns: Sequence[str] = ()) -> None:
-    """Objects that all have the same fields as a table under its name; in words where they are there in words."""
-    say(f"{name}:")
+    """Print rows of the same fields as a table under its name, or as sentences if they have them."""
+    echo(f"{name}:")
     if rows and rows[0].get(_IN_WORDS):
         for row in rows:
             _paragraph(f"{row[_IN_WORDS]}", "  ")
         return
-    own = workload_labels(workloads).own if len(workloads) > 1 else {}
-    kept = [name for name in columns or rows[0] if name != "workload" or len(workloads) != 1]
-    cells = [[_cell(row[name], own) for name in kept] for row in rows]
+    is_alone = len(workloads) == 1 and all(row.get("workload") == workloads[0] for row in rows)
+    labels = workload_labels(workloads).short if len(workloads) > 1 else {}
+    names = [name for name in columns or rows[0] if name != "workload" or not is_alone]
+    cells = [[_cell(row[name], labels) for name in names] for row in rows]
     space = terminal_width()
     if space is None:
-        show_table(kept, cells)
+        show_table(names, cells)
         return
-    empty = [name for at, name in enumerate(kept) if all(row[at] is None for row in cells)]
-    filled = [at for at, name in enumerate(kept) if name not in empty or not rows] or [0]
-    for line in wide_table([kept[at] for at in filled], [[row[at] for at in filled] for row in cells], space):
-        say(line)
+    empty = [name for at, name in enumerate(names) if all(row[at] is None for row in cells)]
+    filled = [at for at, name in enumerate(names) if name not in empty or not rows] or [0]
+    for line in wide_table([names[at] for at in filled], [[row[at] for at in filled] for row in cells], space):
+        echo(line)
     if rows and empty:
-        _paragraph(f"nothing in: {', '.join(empty)}", "  ")
+        _paragraph(f"empty columns: {', '.join(empty)}", "  ")
 
 
-def _cell(value: Any, own: Mapping[str, str]) -> Any:
+def _cell(value: Any, labels: Mapping[str, str]) -> Any:
     return (
-        own.get(value, value) if isinstance(value, str) else _text(value) if isinstance(value, (list, dict)) else value
+        labels.get(value, value)
+        if isinstance(value, str)
+        else _text(value)
+        if isinstance(value, (list, dict))
+        else value
     )
 
 
 def _text(value: Any) -> str:
-    """A list or an object in a line, as short as it can be read."""
+    """Return a list or an object on one line."""
     if isinstance(value, Mapping):
         return " ".join(f"{name}={_text(each)}" for name, each in value.items())
     if isinstance(value, list):
@@ -193,11 +199,11 @@ def _text(value: Any) -> str:
 
 
 def _paragraph(text: str, indent: str = "") -> None:
-    """Text in as many lines as the terminal needs, the others indented; what is piped stays in one line."""
+    """Print text wrapped to the terminal, with an indent from the second line on; without a terminal, on one line."""
     space = terminal_width()
     lines = textwrap.wrap(text, max(20, space), subsequent_indent=indent, break_on_hyphens=False) if space else [text]
     for line in lines:
-        say(line)
+        echo(line)
 
 
 def _headline(facts: Mapping[str, Any]) -> str:

@@ -1,99 +1,105 @@
-"""`losslake ingest`, with its report and what --dry-run prints."""
+"""`losslake ingest`, its report and the output of --dry-run."""
 
 from __future__ import annotations
 
 import re
 from collections import Counter
-from collections.abc import Iterator, Sequence
-from contextlib import contextmanager
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager, suppress
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from losslake.cli.console import EngineOption, LakeOption, complain, counted, say, show_table
+from losslake.cli.console import EngineOption, LakeOption, echo, plural, print_error
+from losslake.cli.table import show_table
 from losslake_schema.errors import LossLakeError
 
 if TYPE_CHECKING:
     from losslake.lake.lake import Lake
     from losslake_ingest.engine import Engine
+    from losslake_ingest.plan import IngestPlan
     from losslake_ingest.reading import Request
-    from losslake_ingest.rehearsal import Rehearsal
     from losslake_ingest.report import Quarantined, SourceReport, Summary
     from losslake_ingest.sources.member import SourceFile
+    from losslake_schema.names import Trial
 
 
 MOST_REASONS = 10
 MOST_REMARKS = 20
+MAX_GB = 20.0
 
 
 def ingest(
     paths: Annotated[
         list[str] | None,
         typer.Argument(
-            metavar="PATH...",
-            help="Folders, tars (.bz2 .gz .xz .zst), zips, single logs, database URLs.",
-            show_default=False,
+            metavar="PATH...", help="Folders, tars (.bz2 .gz .xz .zst), zips, single logs or database URLs."
         ),
     ] = None,
     lake: LakeOption = None,
     url: Annotated[
-        str | None,
-        typer.Option(metavar="URL", help="An archive or log on the web, read while it comes.", show_default=False),
+        str | None, typer.Option(metavar="URL", help="URL of an archive or log, read while it is downloaded.")
     ] = None,
     sha256: Annotated[
-        str | None,
-        typer.Option(
-            metavar="HEX", help="What the sha256 of --url has to be; else nothing is stored.", show_default=False
-        ),
+        str | None, typer.Option(metavar="HEX", help="Expected sha256 of --url; if it differs, nothing is stored.")
     ] = None,
+    max_gb: Annotated[
+        float, typer.Option("--max-gb", metavar="GB", min=0, help="Maximum size of --url in gigabytes, as downloaded.")
+    ] = MAX_GB,
+    allow_private: Annotated[
+        bool, typer.Option("--allow-private", help="Let redirects of --url lead to loopback and private addresses.")
+    ] = False,
     collection: Annotated[
-        str | None,
-        typer.Option(
-            metavar="NAME", help="Name of the collection, whatever folder or mapping say.", show_default=False
-        ),
+        str | None, typer.Option(metavar="NAME", help="Name of the collection; overrides folder and mapping.")
     ] = None,
     mapping: Annotated[
         Path | None,
         typer.Option(
             "--map",
             metavar="FILE|NAME",
-            help="The mapping. Default: losslake.toml beside the logs.",
-            show_default=False,
+            help="Mapping: a file or a bundled one. Default: losslake.toml beside the logs.",
         ),
     ] = None,
     format: Annotated[  # noqa: A002
         list[str] | None,
-        typer.Option(metavar="NAME", help="Read only this format; repeatable. Default: told by the files."),
+        typer.Option(metavar="NAME", help="Read only this format; repeatable. Default: detected from the files."),
     ] = None,
-    dry_run: Annotated[bool, typer.Option("--dry-run", help="Store nothing: print what would be ingested.")] = False,
-    notes: Annotated[str, typer.Option(metavar="TEXT", help="A note for the release.", show_default=False)] = "",
+    dry_run: Annotated[bool, typer.Option("--dry-run", help="Store nothing, print what would be ingested.")] = False,
+    notes: Annotated[str, typer.Option(metavar="TEXT", help="A note for the release.")] = "",
     quiet: Annotated[bool, typer.Option("--quiet", help="No progress, only the summary.")] = False,
     engine: EngineOption = None,
-    strict: Annotated[bool, typer.Option("--strict", help="Exit with 1 also when something was quarantined.")] = False,
+    strict: Annotated[bool, typer.Option("--strict", help="Exit with status 1 if anything is quarantined.")] = False,
+    each: Annotated[
+        bool, typer.Option("--each", help="Publish each PATH as a release of its own, with a line each as report.")
+    ] = False,
 ) -> None:
-    """Take in training logs and publish a release.
+    """Ingest training logs and publish a release.
 
-    Makes the lake if there is none. 'losslake formats' lists what can be read. Bad trials are quarantined with a reason
-    and never block the good ones. The same bytes again change nothing.
+    Creates the lake if it doesn't exist. 'losslake formats' lists the supported formats. Bad trials are quarantined
+    with a reason and never block good ones. Ingesting the same bytes again changes nothing.
     """
     from losslake_ingest.reading import Request
 
     request = Request(collection, mapping, tuple(format or ()))
     if url is not None:
-        ingest_url(paths or [], url, sha256, lake, request, Manner(dry_run, notes, quiet, strict, engine))
+        options = IngestOptions(dry_run, notes, quiet, strict, engine)
+        ingest_url(paths or [], url, sha256, lake, request, options, max_gb=max_gb, allow_private=allow_private)
         return
     if sha256 is not None:
-        raise LossLakeError("--sha256 is for --url: what lies on a disk is read as it is")
+        raise LossLakeError("--sha256 applies to --url only: leave it out for local files")
     if not paths:
-        raise LossLakeError("nothing is offered: give a PATH, or --url")
-    ingest_places(paths, lake, request, Manner(dry_run, notes, quiet, strict, engine))
+        raise LossLakeError("nothing to ingest: give a PATH or --url")
+    if each and not dry_run:
+        ingest_each(paths, lake, request, IngestOptions(dry_run, notes, quiet, strict, engine))
+        return
+    ingest_sources(paths, lake, request, IngestOptions(dry_run, notes, quiet, strict, engine))
 
 
 @dataclass(frozen=True)
-class Manner:
-    """How an ingest is run and reported."""
+class IngestOptions:
+    """The options of running and reporting an ingest."""
 
     dry_run: bool = False
     notes: str = ""
@@ -103,47 +109,129 @@ class Manner:
 
 
 def ingest_url(
-    paths: Sequence[str], url: str, sha256: str | None, lake: str | None, request: Request, manner: Manner
+    paths: Sequence[str],
+    url: str,
+    sha256: str | None,
+    lake: str | None,
+    request: Request,
+    options: IngestOptions,
+    *,
+    max_gb: float = MAX_GB,
+    allow_private: bool = False,
+    top: str | None = None,
 ) -> None:
-    """Ingest an archive from the web after what is at the paths; raises what `ingest_places` does, and RemoteError."""
+    """Ingest the paths, then the archive at a URL; raise the errors of `ingest_sources`, and RemoteError.
+
+    top: the name of the repository that the URL has at a commit, which becomes that of the archive's top folder.
+    """
     from losslake.cli.remote_archive import RemoteArchive
     from losslake.client.client import Client
 
     if sha256 is not None and not re.fullmatch(r"[0-9a-fA-F]{64}", sha256):
-        raise LossLakeError("--sha256 takes the 64 hexadecimal digits that sha256sum prints")
-    if sha256 is None:
-        complain("warning: nothing vouches for the bytes that come: give --sha256 if their publisher names it")
-    promised = sha256.lower() if sha256 is not None else None
-    with Client() as client, RemoteArchive(client, url, promised) as archive:
-        ingest_places([*paths, archive], lake, request, manner)
+        raise LossLakeError("--sha256 must be 64 hexadecimal digits, as printed by sha256sum")
+    if sha256 is None and top is None:
+        print_error("warning: the download is not verified: give --sha256 if its publisher states it")
+    expected = sha256.lower() if sha256 is not None else None
+    with (
+        Client(to_private=allow_private) as client,
+        RemoteArchive(client, url, expected, max_gb * 10**9, top) as archive,
+    ):
+        ingest_sources([*paths, archive], lake, request, options)
 
 
-def ingest_places(places: Sequence[str | SourceFile], lake: str | None, request: Request, manner: Manner) -> None:
-    """Ingest what is at the places and print what became of it; Exit with 1 when something of it was broken."""
-    from losslake.cli.progress import progress
-    from losslake.lake.lake import Lake
-    from losslake_ingest.report import Silence
-    from losslake_ingest.run import ingest as run
-    from losslake_ingest.sources.open import open_source
-
-    for place in places:  # said before a lake is made in vain
-        source = open_source(place)
-        request.formats_for(request.mapping_for(source.path))
-    if manner.dry_run:
+def ingest_sources(
+    places: Sequence[str | SourceFile], lake: str | None, request: Request, options: IngestOptions
+) -> None:
+    """Ingest the sources and print a report; exit with status 1 if a source was damaged."""
+    check_sources(places, request)
+    if options.dry_run:
         show_dry_run(lake, places, request)
         return
-    opened = Lake.create(lake)
-    with _engine(manner.engine, opened) as engine, progress() as heard:
-        summary = run(opened, places, request, manner.notes, Silence() if manner.quiet else heard, engine)
+    summary = run_ingest(places, lake, request, options)
     report(summary)
-    hint_at_mapping(places, summary)
-    if summary.broken or (manner.strict and summary.quarantined):
+    print_mapping_hint(places, summary)
+    if summary.broken or (options.strict and summary.quarantined):
         raise typer.Exit(1)
+
+
+def ingest_each(paths: Sequence[str], lake: str | None, request: Request, options: IngestOptions) -> None:
+    """Ingest the sources one after the other, and print a line for each; exit with status 1 if one was damaged."""
+    is_faulty = False
+    for path in paths:
+        try:
+            check_sources([path], request)
+            summary = run_ingest([path], lake, request, options)
+        except LossLakeError as error:
+            print_error(str(error))
+            is_faulty = True
+            continue
+        for broken in summary.broken:
+            print_error(broken)
+        is_faulty |= bool(summary.broken or (options.strict and summary.quarantined))
+        trials, studies = summary.trials_ingested, summary.studies_ingested
+        if not summary.published:
+            trials, studies = summary.trials_unchanged, summary.studies_unchanged
+        outcome = f"release {summary.release}" if summary.published else "nothing new"
+        counts = f"{plural(trials, 'trial')} in {plural(studies, 'study')}, {len(summary.quarantined):,} quarantined"
+        echo(f"{Path(path).name}: {outcome}, {counts}, {summary.seconds:.1f} s")
+    if is_faulty:
+        raise typer.Exit(1)
+
+
+def check_sources(places: Sequence[str | SourceFile], request: Request) -> None:
+    """Raise the errors of sources, formats and mappings, before a lake is created."""
+    from losslake_ingest.reading import open_sources
+
+    for source in open_sources(places, request):
+        request.formats_for(request.mapping_for(source.path))
+
+
+def run_ingest(
+    places: Sequence[str | SourceFile], lake: str | None, request: Request, options: IngestOptions
+) -> Summary:
+    """Ingest the sources, creating the lake if it doesn't exist, and show progress."""
+    from losslake.cli.progress import progress
+    from losslake.lake.lake import Lake
+    from losslake_ingest.report import NoProgress
+    from losslake_ingest.run import ingest as run
+
+    _check_for_logs(places, lake, request)
+    opened = Lake.create(lake)
+    with _engine(options.engine, opened) as engine, progress() as reporter:
+        return run(opened, places, request, options.notes, NoProgress() if options.quiet else reporter, engine)
+
+
+def _check_for_logs(places: Sequence[str | SourceFile], lake: str | None, request: Request) -> None:
+    """Raise LossLakeError if a lake would be created for folders and files without a log of a known format."""
+    from losslake.lake.lake import Lake
+    from losslake.lake.store.folder import FolderStore
+    from losslake_ingest.bundles.reading import reading_of
+    from losslake_ingest.gather import Stored, no_sources
+    from losslake_ingest.reading import open_sources
+    from losslake_ingest.rules import SourceBroken
+    from losslake_schema.errors import LakeNotFound
+
+    if not all(isinstance(place, str) for place in places):
+        return
+    with suppress(LakeNotFound):
+        Lake.open(lake)
+        return
+    nothing = Stored(FolderStore(Path()), [], None, no_sources)
+    readings = [reading_of(source, request, nothing) for source in open_sources(places, request)]
+    reports = [reading.report() for reading in readings]
+    # Of a large archive only the first files were looked at.
+    if any(report.files or not report.is_whole for report in reports):
+        return
+    for reading in readings:
+        try:
+            next(iter(reading.items()), None)
+        except SourceBroken as error:
+            raise LossLakeError(f"{reading.source.name}: {error}") from None
 
 
 @contextmanager
 def _engine(url: str | None, lake: Lake) -> Iterator[Engine | None]:
-    """The cluster that converts, if there is to be one."""
+    """Yield the Spark engine at `url`, or None."""
     if url is None:
         yield None
         return
@@ -155,118 +243,135 @@ def _engine(url: str | None, lake: Lake) -> Iterator[Engine | None]:
 
 
 def report(summary: Summary) -> None:
-    """Print what became of everything that was offered."""
+    """Print the outcome of an ingest."""
     for source in summary.sources:
-        say_source(source)
-    say(f"ingested     {counted(summary.trials_ingested, 'trial')} in {counted(summary.studies_ingested, 'study')}")
-    say(f"             {counted(summary.evaluations, 'evaluation')}, {counted(summary.measurements, 'measurement')}")
+        print_source(source)
+    echo(f"ingested     {plural(summary.trials_ingested, 'trial')} in {plural(summary.studies_ingested, 'study')}")
+    echo(f"             {plural(summary.evaluations, 'evaluation')}, {plural(summary.measurements, 'measurement')}")
     if summary.nonfinite:
-        say(f"             {summary.nonfinite:,} of them NaN or infinite: kept, they never reach a target")
-    say(f"unchanged    {counted(summary.trials_unchanged, 'trial')} in {counted(summary.studies_unchanged, 'study')}")
-    say(f"quarantined  {len(summary.quarantined):,}")
-    say_quarantined(summary.quarantined)
-    say_remarks(summary.sources)
+        echo(f"             {summary.nonfinite:,} of them NaN or infinite: stored, but they never reach a target")
+    echo(f"unchanged    {plural(summary.trials_unchanged, 'trial')} in {plural(summary.studies_unchanged, 'study')}")
+    print_moved(summary.moved)
+    echo(f"quarantined  {len(summary.quarantined):,}")
+    print_quarantined(summary.quarantined)
+    print_remarks(summary.sources)
+    stored = "; the complete trials before that are stored" if summary.trials_ingested else ""
     for broken in summary.broken:
-        complain(f"{broken}; what was whole before is stored")
-    what = "published" if summary.published else "nothing new, still at"
+        print_error(f"{broken}{stored}")
+    outcome = "published" if summary.published else "nothing new, still at"
     release = "no release" if summary.release is None else f"release {summary.release}"
-    say(f"{what} {release} in {summary.seconds:.1f} s")
+    echo(f"{outcome} {release} in {summary.seconds:.1f} s")
 
 
-def hint_at_mapping(places: Sequence[str | SourceFile], summary: Summary) -> None:
-    """Where runs lack facts: how to get a mapping, or to see what the one there lacks."""
+def print_moved(moved: Mapping[Trial, Trial]) -> None:
+    """Print from where to where trials moved, by study."""
+    studies = Counter((old.study, new.study) for old, new in moved.items())
+    for (old, new), count in studies.most_common(MOST_REASONS):
+        echo(f"moved        {plural(count, 'trial')} from {old} to {new}; earlier releases keep them")
+    if len(studies) > MOST_REASONS:
+        echo(f"  … and {len(studies) - MOST_REASONS:,} more studies: losslake ledger --outcome moved")
+
+
+def print_mapping_hint(places: Sequence[str | SourceFile], summary: Summary) -> None:
+    """Print how to draft or complete a mapping if runs lack fields."""
     from losslake_ingest.rules import Rule
 
     if any(reason.rule in (Rule.MISSING_FACT, Rule.STEP_UNKNOWN) for reason in summary.quarantined):
         if any(source.mapping for source in summary.sources):
-            say("hint         the same command with --dry-run shows every line that the mapping lacks")
+            echo("hint         the same command with --dry-run shows every line that the mapping needs")
         elif isinstance(places[0], str):
-            say(f"hint         'losslake map --init {places[0]}' writes a mapping to start from")
+            echo(f"hint         'losslake map --init {places[0]}' drafts a mapping")
 
 
-def say_quarantined(quarantined: Sequence[Quarantined]) -> None:
-    """The reasons, those for the same thing together."""
-    together: dict[tuple[str, str], list[Quarantined]] = {}
+def print_quarantined(quarantined: Sequence[Quarantined], *, is_dry_run: bool = False) -> None:
+    """Print the reasons for quarantine, grouped. After a dry run there is no ledger with all of them."""
+    groups: dict[tuple[str, str], list[Quarantined]] = {}
     for reason in quarantined:
-        together.setdefault((reason.rule, reason.message), []).append(reason)
-    for same in list(together.values())[:MOST_REASONS]:
-        say(f"  {same[0]}")
+        groups.setdefault((reason.rule, reason.message), []).append(reason)
+    for same in list(groups.values())[:MOST_REASONS]:
+        echo(f"  {same[0]}")
         if len(same) > 1:
-            say(f"    and {len(same) - 1:,} more for the same reason, up to {same[-1].path}")
-    if len(together) > MOST_REASONS:
-        say(f"  … and {len(together) - MOST_REASONS:,} more reasons: losslake ledger --outcome quarantined")
+            echo(f"    and {len(same) - 1:,} more for the same reason, up to {same[-1].path}")
+    if len(groups) > MOST_REASONS:
+        rules = Counter(reason.rule for same in list(groups.values())[MOST_REASONS:] for reason in same)
+        more = ", ".join(f"{count:,} x {rule}" for rule, count in rules.most_common())
+        where = "" if is_dry_run else ": losslake ledger --outcome quarantined"
+        echo(f"  … and {len(groups) - MOST_REASONS:,} more reasons ({more}){where}")
 
 
-def say_source(source: SourceReport) -> None:
-    """One line about the formats that a source is in, and one about its mapping."""
+def print_source(source: SourceReport) -> None:
+    """Print one line about the formats of a source and one about its mapping."""
     at_least = "" if source.is_whole else "at least "
-    counts = [f"{name} ({at_least}{counted(files, 'file')})" if files else name for name, files in source.files.items()]
-    others = f"; {counted(source.other_files, 'other file')}" if source.other_files else ""
-    excluded = f"; {counted(source.excluded_files, 'file')} left out by the mapping" if source.excluded_files else ""
-    say(f"read         {source.source}: {', '.join(counts) or 'no log of a known format'}{others}{excluded}")
+    counts = [f"{name} ({at_least}{plural(files, 'file')})" if files else name for name, files in source.files.items()]
+    others = f"; {plural(source.other_files, 'other file')}" if source.other_files else ""
+    excluded = f"; {plural(source.excluded_files, 'file')} excluded by the mapping" if source.excluded_files else ""
+    echo(f"read         {source.source}: {', '.join(counts) or 'no log in a known format'}{others}{excluded}")
     if source.mapping is not None:
-        say(f"mapping      {source.mapping}")
+        echo(f"mapping      {source.mapping}")
 
 
-def say_remarks(sources: Sequence[SourceReport]) -> None:
-    """What the readers had to decide, the most frequent first."""
+def print_remarks(sources: Sequence[SourceReport]) -> None:
+    """Print the remarks of the readers, most frequent first."""
     counts: Counter[str] = Counter()
     for source in sources:
         counts.update(dict(source.remarks))
-    found = counts.most_common()
-    if found:
-        say("noted")
-    for sentence, count in found[:MOST_REMARKS]:
-        say(f"  {count:,} x {sentence}")
-    if len(found) > MOST_REMARKS:
-        say(f"  … and {len(found) - MOST_REMARKS:,} more kinds")
-    say_left_out(sources)
+    remarks = counts.most_common()
+    if remarks:
+        echo("remarks")
+    for sentence, count in remarks[:MOST_REMARKS]:
+        echo(f"  {count:,} x {sentence}")
+    if len(remarks) > MOST_REMARKS:
+        echo(f"  … and {len(remarks) - MOST_REMARKS:,} more remarks")
+    print_ignored_columns(sources)
 
 
-def say_left_out(sources: Sequence[SourceReport]) -> None:
-    """The columns that were not taken in, because nothing says what they are."""
+def print_ignored_columns(sources: Sequence[SourceReport]) -> None:
+    """Print the columns that were ignored because the mapping does not name them."""
     counts: Counter[str] = Counter()
     for source in sources:
         counts.update(dict(source.left_out))
     if counts:
-        names = [f"{name} ({counted(runs, 'run')})" for name, runs in counts.most_common(MOST_REMARKS)]
+        names = [f"{name} ({plural(runs, 'run')})" for name, runs in counts.most_common(MOST_REMARKS)]
         more = f" and {len(counts) - MOST_REMARKS:,} more" if len(counts) > MOST_REMARKS else ""
-        say(f"left out     {', '.join(names)}{more}: no line of [metrics] in the mapping says what they are")
+        echo(f"ignored      {', '.join(names)}{more}: no line under [metrics] in the mapping names them")
 
 
 MOST_STUDIES = 50
-MOST_LACKS = 40
+MOST_MISSING = 40
 
 
 def show_dry_run(lake: str | None, places: Sequence[str | SourceFile], request: Request) -> None:
     """Print the studies that an ingest would store, the first rows, and what is missing with the line that adds it."""
     from losslake.lake.lake import Lake
-    from losslake_ingest.rehearsal import rehearse
+    from losslake_ingest.plan import plan_ingest
     from losslake_schema.errors import LakeNotFound
 
     try:
         opened = Lake.open(lake)
     except LakeNotFound:
         opened = None
-    found = rehearse(opened, places, request)
-    for source in found.sources:
-        say_source(source)
-    _show_studies(found)
-    _show_first_rows(found)
-    _show_collections_and_goals(found)
-    say_remarks(found.sources)
-    say(f"quarantined  {len(found.quarantined):,}")
-    say_quarantined(found.quarantined)
-    _show_lacks(found)
-    for broken in found.broken:
-        complain(f"{broken}; what was whole before would be stored")
-    trials = sum(plan.trials for plan in found.studies.values())
-    say(f"nothing was stored: would ingest {counted(trials, 'trial')} in {counted(len(found.studies), 'study')}")
+    ingest_plan = plan_ingest(opened, places, request)
+    for source in ingest_plan.sources:
+        print_source(source)
+    _show_studies(ingest_plan)
+    _show_first_rows(ingest_plan)
+    _show_collections_and_goals(ingest_plan)
+    print_remarks(ingest_plan.sources)
+    print_moved(ingest_plan.moved)
+    echo(f"quarantined  {len(ingest_plan.quarantined):,}")
+    print_quarantined(ingest_plan.quarantined, is_dry_run=True)
+    _show_missing_fields(ingest_plan)
+    for broken in ingest_plan.broken:
+        print_error(broken)
+    trials = sum(plan.trials for plan in ingest_plan.studies.values())
+    echo(f"nothing was stored: would ingest {plural(trials, 'trial')} in {plural(len(ingest_plan.studies), 'study')}")
+    if ingest_plan.broken:
+        raise typer.Exit(1)
 
 
-def _show_studies(found: Rehearsal) -> None:
+def _show_studies(ingest_plan: IngestPlan) -> None:
     columns = ("study", "unit", "trials", "complete", "evaluations", "metrics")
-    plans = sorted(found.studies.items())
+    plans = sorted(ingest_plan.studies.items())
     rows = [
         (str(study), p.batch_unit, p.trials, p.statuses["COMPLETE"], p.evaluations, ", ".join(sorted(p.metrics)))
         for study, p in plans[:MOST_STUDIES]
@@ -274,34 +379,36 @@ def _show_studies(found: Rehearsal) -> None:
     if rows:
         show_table(columns, rows)
     if len(plans) > MOST_STUDIES:
-        say(f"… and {counted(len(plans) - MOST_STUDIES, 'more study')}")
+        echo(f"… and {plural(len(plans) - MOST_STUDIES, 'more study')}")
 
 
-def _show_first_rows(found: Rehearsal) -> None:
-    for study, plan in sorted(found.studies.items())[:1]:
+def _show_first_rows(ingest_plan: IngestPlan) -> None:
+    for study, plan in sorted(ingest_plan.studies.items())[:1]:
         if plan.first_rows:
             metrics = list(plan.first_rows[0][2])
-            say(f"first rows of {study}")
+            echo(f"first rows of {study}")
             show_table(
                 ("trial_id", "step", *metrics), [(t, s, *(v[m] for m in metrics)) for t, s, v in plan.first_rows]
             )
 
 
-def _show_collections_and_goals(found: Rehearsal) -> None:
-    for facts in found.collections.values():
-        licence = facts.licence or 'not stated: add licence = "…" under [collection]'
-        say(f"collection   {facts.collection}: licence {licence}")
-    goals = list(found.goals)
+def _show_collections_and_goals(ingest_plan: IngestPlan) -> None:
+    for collection in ingest_plan.collections.values():
+        licence = collection.licence or 'not stated: add licence = "…" under [collection]'
+        echo(f"collection   {collection.collection}: licence {licence}")
+    goals = list(ingest_plan.goals)
     for goal in goals[:MOST_STUDIES]:
-        say(f"goal         {goal.workload}: {goal.metric} {goal.target:g} ({goal.source})")
+        echo(f"goal         {goal.workload}: {goal.metric} {goal.target:g} ({goal.source})")
+    for metric, direction in sorted(ingest_plan.directions):
+        echo(f"direction    {metric}: {direction}, as the mapping says")
 
 
-def _show_lacks(found: Rehearsal) -> None:
-    lacks = found.missing.most_common()
-    if lacks:
-        say("missing in the mapping (losslake.toml beside the logs, or --map FILE)")
-    for lack, runs in lacks[:MOST_LACKS]:
-        say(f"  {counted(runs, 'run')}: {lack.what}")
-        say(f"      {lack.add}")
-    if len(lacks) > MOST_LACKS:
-        say(f"  … and {len(lacks) - MOST_LACKS:,} more")
+def _show_missing_fields(ingest_plan: IngestPlan) -> None:
+    missing = ingest_plan.missing.most_common()
+    if missing:
+        echo("missing in the mapping (losslake.toml beside the logs, or --map FILE)")
+    for field, runs in missing[:MOST_MISSING]:
+        echo(f"  {plural(runs, 'run')}: {field.what}")
+        echo(f"      {field.add}")
+    if len(missing) > MOST_MISSING:
+        echo(f"  … and {len(missing) - MOST_MISSING:,} more")

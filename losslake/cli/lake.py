@@ -1,59 +1,80 @@
-"""The commands about a lake itself: `losslake init`, `verify`, `export`, `releases` and `ledger`."""
+"""The commands about a lake: `losslake init`, `verify`, `export`, `releases` and `ledger`."""
 
 from __future__ import annotations
 
 import json
-import sys
-from enum import StrEnum
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated
+from typing import TYPE_CHECKING, Annotated, Literal
 
 import typer
 
-from losslake.cli.console import LakeOption, ReleaseOption, TextFormat, complain, counted, say, show_table, write_csv
+from losslake.cli.console import LakeOption, ReleaseOption, TextFormat, echo, plural, print_error
+from losslake.cli.table import print_rows, show_table
 
 if TYPE_CHECKING:
-    from losslake_schema.database import Release
+    from losslake_schema.release import Release
 
 
-def init(lake: LakeOption = None) -> None:
-    """Make an empty lake, or bring one up to date.
+def init(
+    lake: LakeOption = None,
+    rewrite: Annotated[
+        bool, typer.Option("--rewrite", help="Convert a lake of an older layout, exactly, without its logs.")
+    ] = False,
+    adopt: Annotated[
+        bool, typer.Option("--adopt", help="Let ingests change a lake whose folder was moved or copied here.")
+    ] = False,
+) -> None:
+    """Create an empty lake.
 
-    'losslake ingest' also makes a lake if there is none.
+    'losslake ingest' also creates the lake if it doesn't exist. --rewrite keeps numbers, times, digests and values of
+    all listed releases; stop ingests and services of the older LossLake first. It needs as much free space as the lake
+    takes; 'losslake maintain' then deletes the old files. --adopt writes new lists of the same files. If either is
+    interrupted, the lake is unchanged: run it again.
     """
     from losslake.lake.lake import Lake
 
-    made = Lake.migrate(lake)
-    say(f"the lake is in {made}")
-    say(f"next: losslake ingest PATH --lake {made.typed}")
+    if adopt:
+        from losslake_ingest.rewriting import adopt_moved
+
+        opened = adopt_moved(lake)
+    elif rewrite:
+        from losslake.cli.progress import counting
+        from losslake_ingest.rewriting import rewrite as convert
+
+        with counting("the lake") as report:
+            opened = convert(lake, report)
+    else:
+        opened = Lake.create(lake)
+    echo(f"the lake is in {opened}")
+    echo(f"next: losslake ingest PATH --lake {opened.as_argument}")
 
 
 def verify(
     lake: LakeOption = None,
     release: ReleaseOption = None,
-    every: Annotated[bool, typer.Option("--all", help="Every release, not only one.")] = False,
+    every: Annotated[bool, typer.Option("--all", help="Verify every release, not only one.")] = False,
 ) -> None:
-    """Check every file of a release again.
+    """Verify every file of a release.
 
-    Each data file is re-read against its size, digest and row count, and Iceberg's list of files against the release's.
-    Exits with 1 if anything differs.
+    Checks the size, sha256 and row count of each data file, and compares Iceberg's list of files with the release's.
+    Exits with status 1 if anything differs.
     """
     from losslake.cli.progress import counting
     from losslake.lake.lake import Lake
     from losslake.lake.verification import verify as check
 
     opened = Lake.open(lake)
-    is_whole = True
+    is_intact = True
     for number in [r.number for r in opened.releases()] if every else [opened.release(release).number]:
-        with counting(f"release {number}") as heard:
-            found = check(opened, opened.release(number), heard)
-        is_whole &= not found.problems
-        for problem in found.problems:
-            complain(problem)
-        verdict = "is whole" if not found.problems else f"has {counted(len(found.problems), 'problem')}"
-        read = f"{counted(found.files, 'file')}, {found.bytes:,} bytes, {counted(found.rows, 'row')}"
-        say(f"release {number} {verdict}: {read}")
-    if not is_whole:
+        with counting(f"release {number}") as report:
+            result = check(opened, opened.release(number), report)
+        is_intact &= not result.problems
+        for problem in result.problems:
+            print_error(problem)
+        verdict = "is intact" if not result.problems else f"has {plural(len(result.problems), 'problem')}"
+        read = f"{plural(result.files, 'file')}, {result.bytes:,} bytes, {plural(result.rows, 'row')}"
+        echo(f"release {number} {verdict}: {read}")
+    if not is_intact:
         raise typer.Exit(1)
 
 
@@ -61,42 +82,58 @@ def export(
     folder: Annotated[Path, typer.Argument(metavar="FOLDER", help="A new or empty folder.")],
     lake: LakeOption = None,
     release: ReleaseOption = None,
-    link: Annotated[bool, typer.Option("--link", help="Hard links, no copies: then never edit them.")] = False,
+    link: Annotated[
+        bool, typer.Option("--link", help="Create hard links instead of copies; never edit these files.")
+    ] = False,
+    keys_in_files: Annotated[
+        bool, typer.Option("--keys-in-files", help="Add the keys of a study to its files, as columns.")
+    ] = False,
+    hugging_face: Annotated[
+        str | None,
+        typer.Option("--hugging-face", metavar="OWNER/NAME", help="For this repository on the Hugging Face Hub."),
+    ] = None,
 ) -> None:
-    """Write a release as a plain folder.
+    """Export a release to a plain folder.
 
-    It holds Hive-partitioned Parquet files for any tool, SHA256SUMS, and a README.md that says how to read them;
-    CITATION.cff and LICENSES say how to cite and use them, croissant.json describes them to machines.
+    Writes Hive-partitioned Parquet files for any tool, SHA256SUMS, and a README.md that explains how to read them.
+    CITATION.cff and LICENSES state how to cite and use them, croissant.json is a machine-readable description.
+    --keys-in-files is for viewers that open single files, which don't see the keys in the path. --hugging-face adds a
+    dataset card to that, and prints the command that publishes the folder; nothing is uploaded.
     """
     from losslake.cli.progress import counting
     from losslake.lake.export import export as write
     from losslake.lake.lake import Lake
 
     opened = Lake.open(lake)
-    chosen = opened.release(release)
-    with counting(f"release {chosen.number}") as heard:
-        count = write(opened, chosen, folder.expanduser().absolute(), link, heard)
-    say(f"release {chosen.number}: {count:,} files in {folder}; check them there with: sha256sum -c SHA256SUMS")
+    selected = opened.release(release)
+    with counting(f"release {selected.number}") as report:
+        count = write(opened, selected, folder.expanduser().absolute(), link, keys_in_files, hugging_face, report)
+    echo(f"release {selected.number}: {count:,} files in {folder}; to check them, run there: sha256sum -c SHA256SUMS")
+    if hugging_face is not None:
+        from losslake.lake.hugging_face import upload_command
+
+        echo("nothing is uploaded; to publish the folder, install huggingface_hub, run 'hf auth login', then")
+        echo(upload_command(hugging_face, folder))
 
 
 def releases(
     lake: LakeOption = None,
-    every: Annotated[bool, typer.Option("--all", help="Also those that were unlisted.")] = False,
-    as_json: Annotated[bool, typer.Option("--json", help="Print JSON, digests in full.")] = False,
+    every: Annotated[bool, typer.Option("--all", help="Include unlisted releases.")] = False,
+    as_json: Annotated[bool, typer.Option("--json", help="Print JSON, with full digests.")] = False,
 ) -> None:
     """List the releases, newest first."""
     from losslake.lake.lake import Lake
 
-    found = Lake.open(lake).releases(unlisted=every)
+    listed = Lake.open(lake).releases(include_unlisted=every)
     if as_json:
         names = ("number", "notes", "content_digest", "n_studies", "n_trials", "n_evaluations", "n_measurements")
         rows = [
-            {n: getattr(r, n) for n in names} | {"created_at": r.created_at.isoformat()} | _unlisted(r) for r in found
+            {n: getattr(r, n) for n in names} | {"created_at": r.created_at.isoformat()} | _unlisted(r) for r in listed
         ]
         typer.echo(json.dumps(rows, indent=2))
         return
-    if not found:
-        say("no release yet: ingest something first")
+    if not listed:
+        echo("no release yet: run 'losslake ingest PATH' first")
         return
     columns = ("release", "created (UTC)", "studies", "trials", "evaluations", "measurements", "digest", "notes")
     show_table(
@@ -112,7 +149,7 @@ def releases(
                 r.content_digest[:12],
                 f"(unlisted {r.unlisted_at:%Y-%m-%d}) {r.notes}".strip() if r.unlisted_at else r.notes,
             )
-            for r in found
+            for r in listed
         ],
     )
 
@@ -121,35 +158,28 @@ def _unlisted(release: Release) -> dict[str, str]:
     return {"unlisted_at": release.unlisted_at.isoformat()} if release.unlisted_at else {}
 
 
-class Outcome(StrEnum):
-    ingested = "ingested"
-    unchanged = "unchanged"
-    quarantined = "quarantined"
-
-
+Outcome = Literal["ingested", "unchanged", "quarantined", "moved", "withdrawn", "restored"]
 COLUMNS = ("offered_at", "outcome", "source", "path", "line", "rule", "reason", "study", "release", "sha256", "format")
 _IN_TABLE = COLUMNS[:9]
 
 
 def ledger(
     lake: LakeOption = None,
-    outcome: Annotated[Outcome | None, typer.Option(help="Only these.", show_default=False)] = None,
-    limit: Annotated[int, typer.Option(min=1, help="At most so many, newest first.")] = 100,
-    format: Annotated[TextFormat, typer.Option(help="How to print.")] = TextFormat.table,  # noqa: A002
+    outcome: Annotated[Outcome | None, typer.Option(help="Only entries with this outcome.")] = None,
+    limit: Annotated[int, typer.Option(min=1, help="Maximum number of entries, newest first.")] = 100,
+    format: Annotated[TextFormat, typer.Option(help="Output format.")] = "table",  # noqa: A002
 ) -> None:
-    """List what was ever offered and its fate.
+    """List all ingests and their outcomes.
 
-    That is every source, its studies, and each quarantined file with the reason.
+    The ledger has an entry for every source, for its studies, and for each quarantined file with the reason.
     """
     from losslake.lake.lake import Lake
 
-    found = Lake.open(lake).ledger(outcome.value if outcome else None, limit)
-    rows = [[e.offered_at.isoformat(timespec="seconds"), *(getattr(e, name) for name in COLUMNS[1:])] for e in found]
-    if format is TextFormat.json:
-        typer.echo(json.dumps([dict(zip(COLUMNS, row, strict=True)) for row in rows], indent=2))
-    elif format is TextFormat.csv:
-        write_csv(sys.stdout, COLUMNS, rows)
-    elif not rows:
-        say("the ledger has no such entry")
-    else:
+    entries = Lake.open(lake).ledger(outcome, limit)
+    rows = [[e.offered_at.isoformat(timespec="seconds"), *(getattr(e, name) for name in COLUMNS[1:])] for e in entries]
+    if format == "table" and not rows:
+        echo("the ledger has no matching entry")
+    elif format == "table":
         show_table(_IN_TABLE, [row[: len(_IN_TABLE)] for row in rows])
+    else:
+        print_rows(COLUMNS, rows, format)

@@ -2,66 +2,60 @@
 
 from __future__ import annotations
 
-import json
-import sys
 from pathlib import Path
 from typing import Annotated
 
 import typer
 
-from losslake.cli.console import TextFormat, say, write_csv
+from losslake.cli.console import TextFormat, echo
+from losslake.cli.table import print_rows
 
 
 def map_logs(
-    path: Annotated[str, typer.Argument(metavar="PATH", help="The logs; without --init also a mapping file.")],
-    init: Annotated[bool, typer.Option("--init", help="Write a starting mapping for the logs.")] = False,
+    path: Annotated[str, typer.Argument(metavar="PATH", help="The logs, or a mapping file to check.")],
+    init: Annotated[bool, typer.Option("--init", help="Write a draft mapping for the logs.")] = False,
     format: Annotated[  # noqa: A002
-        list[str] | None, typer.Option(metavar="NAME", help="Read only this format; repeatable.", show_default=False)
+        list[str] | None, typer.Option(metavar="NAME", help="Read only this format; repeatable.")
     ] = None,
     output: Annotated[
-        Path | None,
-        typer.Option(
-            metavar="FILE", help="Where to write. Default: losslake.toml beside the logs.", show_default=False
-        ),
+        Path | None, typer.Option(metavar="FILE", help="File to write. Default: losslake.toml beside the logs.")
     ] = None,
 ) -> None:
-    """Check the mapping of some logs, or write one to start from.
+    """Check the mapping of some logs, or draft one.
 
-    A mapping says what logs leave open: collection, dataset, model, optimizer, batch size, metrics. 'losslake ingest
-    --dry-run' shows what it makes of the logs.
+    A mapping states what the logs don't: collection, dataset, model, optimizer, batch size, metrics. 'losslake ingest
+    --dry-run' shows the result for the logs.
     """
     from losslake_ingest.mapping.mapping import MAPPING_NAME, load_mapping
-    from losslake_ingest.starting import start_mapping
+    from losslake_ingest.mapping_draft import draft_mapping
 
     if init:
-        written = start_mapping(path, tuple(format or ()), output)
-        say(f"wrote {written}: complete it, then try 'losslake ingest {path} --map {written} --dry-run'")
+        written = draft_mapping(path, tuple(format or ()), output)
+        echo(f"wrote {written}: complete it, then run 'losslake ingest {path} --map {written} --dry-run'")
         return
     place = Path(path)
     file = place / MAPPING_NAME if place.is_dir() else place if place.suffix == ".toml" else place.parent / MAPPING_NAME
     load_mapping(file)
-    say(f"{file} can be used: 'losslake ingest PATH --map {file} --dry-run' shows what it makes of the logs")
+    echo(f"{file} is valid: 'losslake ingest PATH --map {file} --dry-run' shows the result for the logs")
 
 
 COLUMNS = ("format", "reads", "needs")
 
 
 def formats(
-    format: Annotated[TextFormat, typer.Option(help="How to print.")] = TextFormat.table,  # noqa: A002
+    format: Annotated[TextFormat, typer.Option(help="Output format.")] = "table",  # noqa: A002
 ) -> None:
-    """List the log formats that can be read.
+    """List the supported log formats.
 
-    Each with its files and with what a mapping has to say.
+    For each format, the files it reads and what a mapping must state.
     """
     from losslake_ingest.formats.format import formats as installed
 
     rows = [(one.name, one.reads, one.needs) for one in installed().values()]
-    if format is TextFormat.json:
-        typer.echo(json.dumps([dict(zip(COLUMNS, row, strict=True)) for row in rows], indent=2))
-    elif format is TextFormat.csv:
-        write_csv(sys.stdout, COLUMNS, rows)
-    else:
-        for name, reads, needs in rows:
-            say(name)
-            say(f"  reads  {reads}")
-            say(f"  needs  {needs}")
+    if format != "table":
+        print_rows(COLUMNS, rows, format)
+        return
+    for name, reads, needs in rows:
+        echo(name)
+        echo(f"  reads  {reads}")
+        echo(f"  needs  {needs}")

@@ -1,4 +1,4 @@
-"""How an ingest or a download gets on: a live bar on a terminal, a plain line now and then elsewhere."""
+"""The progress of an ingest or a download: a live bar on a terminal, otherwise a line every few seconds."""
 
 from __future__ import annotations
 
@@ -19,36 +19,37 @@ from rich.progress import (
     TransferSpeedColumn,
 )
 
-from losslake.cli.console import shown
-from losslake_ingest.report import Progress as Hears
+from losslake.cli.console import printable
+from losslake_ingest.report import Progress as IngestProgress
 
 SECONDS_BETWEEN_LINES = 5.0
 
 
 @contextmanager
-def progress() -> Iterator[Hears]:
-    """Report an ingest on standard error."""
+def progress() -> Iterator[IngestProgress]:
+    """Yield a reporter of the progress of an ingest, on standard error."""
     if not sys.stderr.isatty():
         yield PlainLines()
         return
-    with _bars(TextColumn("{task.fields[counts]}", markup=False)) as bars:
+    counts = TextColumn("{task.fields[counts]}", markup=False)
+    with _bars(DownloadColumn(), TransferSpeedColumn(), counts) as bars:
         yield LiveBar(bars)
 
 
 @contextmanager
-def counting(what: str) -> Iterator[Callable[[int, int], None] | None]:
-    """Report how many files of how many are done, as a bar; None where standard error is no terminal."""
+def counting(name: str) -> Iterator[Callable[[int, int], None] | None]:
+    """Yield a function that shows the number of files done and the total as a bar, or None without a terminal."""
     if not sys.stderr.isatty():
         yield None
         return
     with _bars(TextColumn("{task.completed:,} of {task.total:,} files", markup=False)) as bars:
-        task = bars.add_task(what, total=0)
+        task = bars.add_task(name, total=0)
         yield lambda done, total: bars.update(task, completed=done, total=total)
 
 
 @contextmanager
 def downloading(quiet: bool = False) -> Iterator[Transfer]:
-    """Report a download on standard error."""
+    """Yield a reporter of the progress of a download, on standard error."""
     if quiet or not sys.stderr.isatty():
         yield Transfer() if quiet else TransferLines()
         return
@@ -63,7 +64,7 @@ def _bars(*columns: ProgressColumn) -> Progress:
 
 
 class _Lines:
-    """Lines on standard error, at most one every few seconds."""
+    """Progress as lines on standard error, at most one every few seconds."""
 
     def __init__(self) -> None:
         self._started = self._last = 0.0
@@ -73,7 +74,7 @@ class _Lines:
         self._say(line)
 
     def _seconds_if_due(self) -> float | None:
-        """Return the seconds since the beginning if it is time for a line."""
+        """Return the seconds since the beginning if a line is due, or None."""
         now = time.monotonic()
         if now - self._last < SECONDS_BETWEEN_LINES:
             return None
@@ -81,11 +82,11 @@ class _Lines:
         return now - self._started
 
     def _say(self, line: str) -> None:
-        print(shown(line), file=sys.stderr, flush=True)  # noqa: T201
+        print(printable(line), file=sys.stderr, flush=True)  # noqa: T201
 
 
 class LiveBar:
-    """A bar over the bytes of the source, with trials and evaluations per second."""
+    """Progress of an ingest as a bar over the bytes of a source, with rates and the time left."""
 
     def __init__(self, bars: Progress) -> None:
         self._bars = bars
@@ -93,37 +94,43 @@ class LiveBar:
         self._started = 0.0
 
     def begin(self, source: str, total_bytes: int | None) -> None:
+        """Begin a source."""
         if self._task is not None:
             self._bars.remove_task(self._task)
         self._started = time.monotonic()
-        self._task = self._bars.add_task(shown(source.rpartition("/")[2]), total=total_bytes, counts="")
+        self._task = self._bars.add_task(printable(source.rpartition("/")[2]), total=total_bytes, counts="")
 
     def advance(self, bytes_read: int, trials: int, evaluations: int) -> None:
+        """Report the bytes read, and the trials and evaluations in them."""
         if self._task is not None:
             counts = _counts(trials, evaluations, time.monotonic() - self._started)
             self._bars.update(self._task, completed=bytes_read, counts=counts)
 
     def stage(self, name: str) -> None:
+        """Report the next stage."""
         if self._task is not None:
             self._bars.update(self._task, description=name)
 
 
 class PlainLines(_Lines):
-    """An ingest as lines."""
+    """Progress of an ingest as lines."""
 
     _total: int | None = None
 
     def begin(self, source: str, total_bytes: int | None) -> None:
+        """Begin a source."""
         self._total = total_bytes
         self._begin(f"reading {source}")
 
     def advance(self, bytes_read: int, trials: int, evaluations: int) -> None:
+        """Report the bytes read, and the trials and evaluations in them."""
         seconds = self._seconds_if_due()
         if seconds is not None:
             share = f"{100 * bytes_read / self._total:.0f}%, " if self._total else ""
             self._say(f"  {share}{_counts(trials, evaluations, seconds)}")
 
     def stage(self, name: str) -> None:
+        """Report the next stage."""
         self._say(name)
 
 
@@ -132,40 +139,46 @@ def _counts(trials: int, evaluations: int, seconds: float) -> str:
 
 
 class Transfer:
-    """Hears how a download gets on, and says nothing."""
+    """Progress of a download that is not shown."""
 
-    def begin(self, what: str, total_bytes: int, total_files: int) -> None: ...
+    def begin(self, name: str, total_bytes: int, total_files: int) -> None:
+        """Begin a download."""
 
-    def advance(self, bytes_here: int, files_here: int) -> None: ...
+    def advance(self, bytes_here: int, files_here: int) -> None:
+        """Report the bytes and files that are complete so far."""
 
 
 class TransferBar(Transfer):
-    """A bar over the bytes, with files and bytes per second."""
+    """Progress of a download as a bar over the bytes, with files and bytes per second."""
 
     def __init__(self, bars: Progress) -> None:
         self._bars = bars
         self._task: TaskID | None = None
         self._files = 0
 
-    def begin(self, what: str, total_bytes: int, total_files: int) -> None:
+    def begin(self, name: str, total_bytes: int, total_files: int) -> None:
+        """Begin a download."""
         self._files = total_files
-        self._task = self._bars.add_task(what, total=total_bytes, files="")
+        self._task = self._bars.add_task(name, total=total_bytes, files="")
 
     def advance(self, bytes_here: int, files_here: int) -> None:
+        """Report the bytes and files that are complete so far."""
         if self._task is not None:
             self._bars.update(self._task, completed=bytes_here, files=f"{files_here:,} of {self._files:,} files")
 
 
 class TransferLines(_Lines, Transfer):
-    """A download as lines."""
+    """Progress of a download as lines."""
 
     _bytes = _files = 0
 
-    def begin(self, what: str, total_bytes: int, total_files: int) -> None:
+    def begin(self, name: str, total_bytes: int, total_files: int) -> None:
+        """Begin a download."""
         self._bytes, self._files = total_bytes, total_files
-        self._begin(f"fetching {what}: {total_files:,} files, {total_bytes:,} bytes")
+        self._begin(f"fetching {name}: {total_files:,} files, {total_bytes:,} bytes")
 
     def advance(self, bytes_here: int, files_here: int) -> None:
+        """Report the bytes and files that are complete so far."""
         seconds = self._seconds_if_due()
         if seconds is not None:
             share, speed = 100 * bytes_here / max(1, self._bytes), bytes_here / seconds / 1e6

@@ -1,4 +1,4 @@
-"""A query's result as a table, CSV, JSON or Parquet, written as it comes so that its size doesn't matter."""
+"""Query results as a table, CSV, JSON or Parquet, written in batches, so that memory stays bounded."""
 
 from __future__ import annotations
 
@@ -14,12 +14,14 @@ import uuid
 from collections.abc import Iterable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
+from functools import partial
 from itertools import chain
 from pathlib import Path
 from typing import IO, Any, TypeVar
 
-from losslake.cli.console import Format, complain, counted, say, show_table, write_csv
-from losslake.cli.session import Arrow, Question, Row, Rows
+from losslake.cli.console import Format, echo, plural, print_error, write_csv
+from losslake.cli.session import Arrow, Query, Row, Rows, Session
+from losslake.cli.table import show_table
 from losslake_schema.errors import LossLakeError
 
 Batch = TypeVar("Batch")
@@ -27,50 +29,50 @@ Batch = TypeVar("Batch")
 
 @dataclass
 class Output:
-    """Where results go and how they look; max_rows only limits tables on a screen.
+    """The destination and format of results. max_rows: limit for tables.
 
-    lake: the folder into which nothing may be written, if there is one here.
+    lake: the folder of a local lake, into which nothing may be written.
     """
 
     format: Format
     path: Path | None
     max_rows: int
     lake: Path | None = None
-    _is_taken: bool = False
+    _is_used: bool = False
     _is_stopped: bool = False
 
-    def send(self, format: Format, path: Path | None) -> None:  # noqa: A002
-        """Change where results go and how they look; raises LossLakeError when that format can't go there."""
-        if format is Format.parquet and path is None and sys.stdout.isatty():
-            raise LossLakeError("Parquet is not for a terminal: give --output FILE, or send standard output to a file")
-        if format is Format.table and path is not None:
-            raise LossLakeError("a table is for the screen: give --format csv, json or parquet with --output")
+    def redirect(self, format: Format, path: Path | None) -> None:  # noqa: A002
+        """Set format and destination; raise LossLakeError if they don't fit together."""
+        if format == "parquet" and path is None and sys.stdout.isatty():
+            raise LossLakeError("Parquet can't be shown on a terminal: give --output FILE, or redirect standard output")
+        if format == "table" and path is not None:
+            raise LossLakeError("a table can't be written to a file: give --format csv, json or parquet with --output")
         if path is not None and self.lake is not None and path.resolve().is_relative_to(self.lake.resolve()):
-            raise LossLakeError(f"{path} is in the lake, which is only read: give another --output")
-        self.format, self.path, self._is_taken = format, path, False
+            raise LossLakeError(f"{path} is inside the lake, which is read-only: give another --output")
+        self.format, self.path, self._is_used = format, path, False
 
-    def write(self, question: Question) -> None:
-        """Run a statement and print its result; one without a result, such as SET, prints nothing."""
+    def write(self, query: Query) -> None:
+        """Run a statement and write its result; nothing for a statement without one, such as SET."""
         self._is_stopped = False
-        if self.format is Format.parquet:
-            with question.arrow() as arrow:
+        if self.format == "parquet":
+            with query.arrow() as arrow:
                 if arrow is not None:
                     self._write_parquet(arrow)
-                    _say_cut(arrow.cut)
+                    _warn_if_truncated(arrow.limit)
             return
-        with question.rows() as rows:
+        with query.rows() as rows:
             if rows is None:
                 return
-            if self.format is Format.table:
+            if self.format == "table":
                 self._write_table(rows)
             else:
                 with self._opened() as file:
                     single = chain.from_iterable(self._until_stopped(rows.batches))
-                    (_write_csv if self.format is Format.csv else _write_json)(file, rows.names, single)
-            _say_cut(rows.cut)
+                    (_write_csv if self.format == "csv" else _write_json)(file, rows.names, single)
+            _warn_if_truncated(rows.limit)
 
     def stop(self) -> None:
-        """Write no more of the result that is being written; callable from another thread."""
+        """Stop writing the current result; callable from another thread."""
         self._is_stopped = True
 
     def _until_stopped(self, batches: Iterable[Batch]) -> Iterator[Batch]:
@@ -82,18 +84,18 @@ class Output:
     def _write_table(self, rows: Rows) -> None:
         if list(rows.names) == ["explain_key", "explain_value"]:
             for line in "".join(value for batch in rows.batches for _, value in batch).splitlines():
-                say(line)
+                echo(line)
             return
         limit, total = self.max_rows, 0
         first: list[Row] = []
         for batch in self._until_stopped(rows.batches):
             total += len(batch)
             first += batch[: limit - len(first)]
-        show_table(rows.names, [[_in_table(value) for value in row] for row in first])
+        show_table(rows.names, [[_to_table_cell(value) for value in row] for row in first])
         if total <= limit:
-            say(f"({counted(total, 'row')})")
+            echo(f"({plural(total, 'row')})")
         else:
-            say(f"(the first {limit:,} of {total:,} rows: --max-rows shows more, --format csv all)")
+            echo(f"(the first {limit:,} of {total:,} rows; --max-rows shows more, --format csv shows all)")
 
     def _write_parquet(self, arrow: Arrow) -> None:
         import pyarrow.parquet as pq
@@ -114,16 +116,18 @@ class Output:
 
     @contextmanager
     def _opened_binary(self) -> Iterator[IO[bytes]]:
-        """Standard output, or the file, which appears only when it is whole; a file takes one result."""
-        if self._is_taken and (self.path is not None or self.format is Format.parquet):
-            raise LossLakeError("one file takes one result, and this is the second: run the statements one by one")
-        self._is_taken = True
+        """Open standard output, or the file, which appears when complete; a file holds one result."""
+        if self._is_used and (self.path is not None or self.format == "parquet"):
+            raise LossLakeError(
+                "a file can hold only one result, and this is the second: run the statements one by one"
+            )
+        self._is_used = True
         if self.path is None:
             sys.stdout.flush()
             yield sys.stdout.buffer
             sys.stdout.buffer.flush()
             return
-        # What is no plain file, such as /dev/stdout or a named pipe, is written to as it is.
+        # Special files, such as /dev/stdout or a named pipe, are written to directly.
         is_plain = not self.path.is_symlink() and (self.path.is_file() or not self.path.exists())
         unfinished = self.path.with_name(f".{self.path.name}.{os.getpid()}") if is_plain else self.path
         try:
@@ -138,32 +142,40 @@ class Output:
                 unfinished.unlink(missing_ok=True)
 
 
-def _say_cut(cut: str | None) -> None:
-    if cut is not None:
-        complain(f"the service cut the result at its limit of {cut}: ask for less, or download the release")
+def run_script(session: Session, text: str, output: Output) -> None:
+    """Run the statements in a text; raise LossLakeError at the first that fails, KeyboardInterrupt on Ctrl-C."""
+    for query in session.queries(text):
+        session.run_interruptible(partial(output.write, query), output.stop)
+
+
+def _warn_if_truncated(limit: str | None) -> None:
+    if limit is not None:
+        print_error(
+            f"the service truncated the result at its limit on {limit}: add a LIMIT, or use 'losslake download'"
+        )
 
 
 def _write_csv(file: IO[str], names: Sequence[str], rows: Iterable[Row]) -> None:
-    write_csv(file, names, ([_in_csv(value) for value in row] for row in rows))
+    write_csv(file, names, ([_to_csv_cell(value) for value in row] for row in rows))
 
 
 def _write_json(file: IO[str], names: Sequence[str], rows: Iterable[Row]) -> None:
-    is_ascii = file.isatty()  # so that no control character gets through, C1 included
+    is_ascii = file.isatty()  # escapes all control characters, including C1
     file.write("[")
     for number, row in enumerate(rows):
-        record = {name: in_json(value) for name, value in zip(names, row, strict=True)}
+        record = {name: to_json_value(value) for name, value in zip(names, row, strict=True)}
         file.write(("," if number else "") + "\n" + json.dumps(record, ensure_ascii=is_ascii))
     file.write("\n]\n")
 
 
-def in_json(value: Any) -> Any:
-    """A value as JSON has it: floats round-trip, NaN and infinities are strings, times are ISO 8601."""
+def to_json_value(value: Any) -> Any:
+    """Return a value for JSON: floats round-trip, NaN and infinities are strings, times are ISO 8601."""
     if isinstance(value, float) and not math.isfinite(value):
         return "NaN" if math.isnan(value) else "Infinity" if value > 0 else "-Infinity"
     if isinstance(value, dict):
-        return {str(key): in_json(item) for key, item in value.items()}
+        return {str(key): to_json_value(item) for key, item in value.items()}
     if isinstance(value, (list, tuple)):
-        return [in_json(item) for item in value]
+        return [to_json_value(item) for item in value]
     if isinstance(value, bytes):
         return base64.b64encode(value).decode()
     if isinstance(value, (datetime.date, datetime.time)):
@@ -173,9 +185,9 @@ def in_json(value: Any) -> Any:
     return value
 
 
-def _in_csv(value: Any) -> Any:
-    return json.dumps(in_json(value), ensure_ascii=False) if isinstance(value, (dict, list, tuple)) else value
+def _to_csv_cell(value: Any) -> Any:
+    return json.dumps(to_json_value(value), ensure_ascii=False) if isinstance(value, (dict, list, tuple)) else value
 
 
-def _in_table(value: Any) -> Any:
+def _to_table_cell(value: Any) -> Any:
     return value if value is None or isinstance(value, (int, float, str)) else str(value)

@@ -1,16 +1,16 @@
-"""An archive on the web as a file that is read while it comes, without being stored.
+"""An archive on the web as a file that is read while it is downloaded, without being stored.
 
-The first time through, its bytes come in one request, go into the sha256 of the whole, and the sha256 of each chunk is
-kept. Recent chunks are kept, too, since an ingest looks at the first files before it reads all of them. What is read
-once more later is asked for again and has to have the same sha256: so every byte that anybody saw is a byte that the
-sha256 of the whole vouches for. A zip, which is read from its end, and what a server can't give in parts, lie in a
-temporary file without a name meanwhile.
+On the first pass, one request reads all bytes; they are hashed as a whole and per chunk. Recent chunks are cached,
+since an ingest inspects the first files before it reads all. Other chunks are requested again if they are needed again,
+and must have the same sha256; so the sha256 of the whole covers every byte that was read. A zip, which is read from its
+end, and a file from a server without range requests are stored in an unnamed temporary file.
 """
 
 from __future__ import annotations
 
 import hashlib
 import io
+import math
 import tempfile
 from collections import OrderedDict
 from collections.abc import Generator, Iterator
@@ -19,36 +19,44 @@ from typing import IO, Any, cast
 
 import httpx
 
-from losslake.client.client import Client, Interrupted, RemoteError, checked_url, plain_bytes, shown
+from losslake.client.client import Client, RemoteError, TransientError, parse_url, redact, unencoded_bytes
 from losslake_ingest.rules import SourceBroken
 
 CHUNK = 1 << 20
-KEPT_CHUNKS = 64
-_ZIP = b"PK"
+CACHED_CHUNKS = 64
 
 
 class RemoteArchive:
-    """An archive or log by its URL, as an ingest's SourceFile.
+    """An archive or log at a URL, as a SourceFile of an ingest.
 
-    promised: the sha256 of the whole, if somebody vouches for it. Raises RemoteError when it can't be had at all; what
-    fails later ends the file early, and `sha256` raises it as SourceBroken.
+    expected: the sha256 of the whole, if known. max_bytes: of the whole. top: see SourceFile. Raises RemoteError if the
+    first request fails, or the size is known to be larger. A later failure ends the file early, and `sha256` raises it
+    as SourceBroken.
     """
 
     is_streamed = True
 
-    def __init__(self, client: Client, url: str, promised: str | None = None) -> None:
-        where = checked_url(url)
-        self.name = shown(where)
-        self.path = Path("/", where.host, *(part for part in where.path.split("/") if part not in ("", ".", "..")))
-        self._promised = promised
-        self._stream = _Stream(client, where)
+    def __init__(
+        self,
+        client: Client,
+        url: str,
+        expected: str | None = None,
+        max_bytes: float = math.inf,
+        top: str | None = None,
+    ) -> None:
+        parsed = parse_url(url)
+        self.name = redact(parsed)
+        self.path = Path("/", parsed.host, *(part for part in parsed.path.split("/") if part not in ("", ".", "..")))
+        self._expected = expected
+        self.top = top
+        self._stream = _Stream(client, parsed, max_bytes)
         self._whole = hashlib.sha256()
         self._digests: list[bytes] = []
-        self._kept: OrderedDict[int, bytes] = OrderedDict()
+        self._cached: OrderedDict[int, bytes] = OrderedDict()
         self._stored: IO[bytes] | None = None
         self._failure: str | None = None
         first = self._next_chunk()
-        if first.startswith(_ZIP) or not self._stream.has_ranges:
+        if first.startswith(b"PK") or not self._stream.has_ranges:
             self._store(first)
         self.size = self._stream.size or 0
 
@@ -61,31 +69,33 @@ class RemoteArchive:
             self._stored.close()
 
     def open(self) -> IO[bytes]:
+        """Return the archive as a file, at its start."""
         return cast(IO[bytes], _Reader(self))
 
     def sha256(self) -> str:
-        """Of all bytes; raises SourceBroken when they didn't come, or aren't those that were promised."""
+        """Return the sha256 of all bytes; raise SourceBroken if reading failed, or if it is not the expected one."""
         while self._failure is None and len(self._digests) * CHUNK < self.size:
             self.chunk(len(self._digests))
         if self._failure is not None:
             raise SourceBroken(f"{self._failure}; nothing of {self.name} was stored")
-        found = self._whole.hexdigest()
-        if self._promised not in (None, found):
+        sha256 = self._whole.hexdigest()
+        if self._expected not in (None, sha256):
             raise SourceBroken(
-                f"{self.name}: its sha256 is {found}, not {self._promised}: nothing of it was stored, "
-                "these are other bytes than were asked for"
+                f"{self.name}: its sha256 is {sha256}, not {self._expected}: nothing of it was stored, "
+                "check URL and checksum"
             )
-        return found
+        return sha256
 
     def expected_sha256(self) -> str | None:
-        """The one that was promised."""
-        return self._promised
+        """Return the expected sha256, if known."""
+        return self._expected
 
     def stamp(self) -> tuple[int, ...]:
+        """Return an empty tuple: changes of a remote file can't be detected by a stamp."""
         return ()
 
     def chunk(self, index: int) -> bytes:
-        """The bytes from index x CHUNK on, at most CHUNK of them; none from the first failure on."""
+        """Return up to CHUNK bytes from index x CHUNK on, or none after a failure."""
         if self._failure is not None or index * CHUNK >= self.size:
             return b""
         try:
@@ -98,34 +108,34 @@ class RemoteArchive:
         if self._stored is not None:
             self._stored.seek(index * CHUNK)
             return self._stored.read(CHUNK)
-        if index in self._kept:
-            self._kept.move_to_end(index)
-            return self._kept[index]
+        if index in self._cached:
+            self._cached.move_to_end(index)
+            return self._cached[index]
         if index < len(self._digests):
             data = self._stream.chunk(index)
             if hashlib.sha256(data).digest() != self._digests[index]:
-                raise RemoteError(f"{self.name} changed while it was read: run the same command again")
-            return self._keep(index, data)
+                raise RemoteError(f"{self.name} changed during the download: run the same command again")
+            return self._cache(index, data)
         while len(self._digests) < index:
             self._next_chunk()
         return self._next_chunk()
 
     def _next_chunk(self) -> bytes:
-        """The first chunk that never came before."""
+        """Read the next new chunk."""
         index = len(self._digests)
         data = self._stream.chunk(index)
         self._whole.update(data)
         self._digests.append(hashlib.sha256(data).digest())
-        return self._keep(index, data)
+        return self._cache(index, data)
 
-    def _keep(self, index: int, data: bytes) -> bytes:
-        self._kept[index] = data
-        if len(self._kept) > KEPT_CHUNKS:
-            self._kept.popitem(last=False)
+    def _cache(self, index: int, data: bytes) -> bytes:
+        self._cached[index] = data
+        if len(self._cached) > CACHED_CHUNKS:
+            self._cached.popitem(last=False)
         return data
 
     def _store(self, first: bytes) -> None:
-        """Put everything into a temporary file."""
+        """Store everything in a temporary file."""
         try:
             stored = tempfile.TemporaryFile()  # noqa: SIM115 - closed with the archive
             stored.write(first)
@@ -133,62 +143,68 @@ class RemoteArchive:
                 stored.write(self._next_chunk())
         except OSError as error:
             raise RemoteError(
-                f"{self.name} can't be kept in {tempfile.gettempdir()} ({error.strerror}): "
-                "it is a zip, or its server gives no parts; set TMPDIR to where there is space"
+                f"{self.name} can't be stored in {tempfile.gettempdir()} ({error.strerror}); a zip, or a file from a "
+                "server without range requests, needs space there: set TMPDIR to another folder"
             ) from None
         self._stored = stored
-        self._kept.clear()
+        self._cached.clear()
 
 
 class _Reader(io.RawIOBase):
-    """A place in an archive from which it is read on."""
+    """A file object with its own position in the archive."""
 
     def __init__(self, archive: RemoteArchive) -> None:
         self._archive = archive
         self._at = 0
 
     def readable(self) -> bool:
+        """Return True."""
         return True
 
     def seekable(self) -> bool:
+        """Return True."""
         return True
 
     def tell(self) -> int:
+        """Return the position."""
         return self._at
 
     def seek(self, offset: int, whence: int = io.SEEK_SET) -> int:
+        """Move to a position and return it."""
         start = {io.SEEK_SET: 0, io.SEEK_CUR: self._at, io.SEEK_END: self._archive.size}[whence]
         self._at = max(0, start + offset)
         return self._at
 
     def read(self, size: int = -1) -> bytes:
-        """As many bytes as asked for, fewer only at the end."""
+        """Return `size` bytes, fewer only at the end."""
         parts = []
-        left = size if size >= 0 else self._archive.size
-        while left > 0:
+        remaining = size if size >= 0 else self._archive.size
+        while remaining > 0:
             index, start = divmod(self._at, CHUNK)
-            part = self._archive.chunk(index)[start : start + left]
+            part = self._archive.chunk(index)[start : start + remaining]
             if not part:
                 break
             parts.append(part)
             self._at += len(part)
-            left -= len(part)
+            remaining -= len(part)
         return b"".join(parts)
 
     def readinto(self, buffer: Any) -> int:
+        """Read into a buffer and return the number of bytes."""
         data = self.read(len(buffer))
         buffer[: len(data)] = data
         return len(data)
 
 
 class _Stream:
-    """The bytes of a URL, chunk by chunk: one request as long as the chunks are asked for in order.
+    """The bytes of a URL in chunks: a single request, as long as chunks are read in order.
 
-    size, has_ranges: known once the first chunk has come; a size that the server doesn't say is known at the end.
+    size, has_ranges: known after the first chunk; if the server does not state the size, it is known at the end.
     """
 
-    def __init__(self, client: Client, url: httpx.URL) -> None:
+    def __init__(self, client: Client, url: httpx.URL, max_bytes: float) -> None:
         self._client = client
+        self._max_bytes = max_bytes
         self._url = url
         self._body: Generator[bytes] | None = None
         self._rest = b""
@@ -198,15 +214,16 @@ class _Stream:
         self.has_ranges = False
 
     def chunk(self, index: int) -> bytes:
-        """All bytes of a chunk, through drops of the connection; raises RemoteError when patience is at its end."""
+        """Return all bytes of a chunk, across lost connections; raise RemoteError at the retry limits."""
         if self._at != index * CHUNK:
             self.close()
             self._at = index * CHUNK
         data = bytearray()
-        self._client.patience.keep_trying(lambda: self._fill(data))
+        self._client.retries.run(lambda: self._fill(data))
         return bytes(data)
 
     def close(self) -> None:
+        """Close the connection."""
         if self._body is not None:
             self._body.close()
         self._body, self._rest = None, b""
@@ -217,11 +234,12 @@ class _Stream:
             self._body = self._request(self._at)
         try:
             while len(data) < CHUNK and (more := self._rest or next(self._body, b"")):
-                taken = CHUNK - len(data)
-                data += more[:taken]
-                self._rest = more[taken:]
-                self._at += len(more[:taken])
-        except Interrupted as failure:
+                size = CHUNK - len(data)
+                data += more[:size]
+                self._rest = more[size:]
+                self._at += len(more[:size])
+                self._check_size(self._at)
+        except TransientError as failure:
             self.close()
             failure.has_progressed = len(data) > before
             raise
@@ -229,12 +247,12 @@ class _Stream:
             self._end()
 
     def _end(self) -> None:
-        """The body is at its end: is that the end of the file?"""
+        """Handle the end of the body; raise TransientError if the file continues."""
         self.close()
         if self.size is None:
             self.size = self._at
         elif self._at < self.size:
-            raise Interrupted(f"{shown(self._url)} ended after {self._at:,} of {self.size:,} bytes")
+            raise TransientError(f"{redact(self._url)} ended after {self._at:,} of {self.size:,} bytes")
 
     def _request(self, start: int) -> Generator[bytes]:
         headers = {"Accept-Encoding": "identity"}
@@ -242,20 +260,28 @@ class _Stream:
             headers["Range"] = f"bytes={start}-"
             if self._validator is not None:
                 headers["If-Range"] = self._validator
-        with self._client.answer("GET", self._url, headers) as response:
-            body = plain_bytes(response)
+        with self._client.stream("GET", self._url, headers) as response:
+            body = unencoded_bytes(response)
             if response.status_code == httpx.codes.PARTIAL_CONTENT:
                 if response.headers.get("content-range") != f"bytes {start}-{(self.size or 0) - 1}/{self.size}":
-                    raise RemoteError(f"{shown(self._url)} answers with another range than was asked for")
-            elif start and (self._facts(response) != (self.size, self._validator) or self._validator is None):
-                raise RemoteError(f"{shown(self._url)} changed meanwhile, or can't give its rest: run the same again")
+                    raise RemoteError(f"{redact(self._url)} returns another range than requested")
+            elif start and (
+                self._size_and_validator(response) != (self.size, self._validator) or self._validator is None
+            ):
+                raise RemoteError(f"{redact(self._url)} changed, or can't be resumed: run the same command again")
             else:
-                self.size, self._validator = self._facts(response)
+                self.size, self._validator = self._size_and_validator(response)
                 self.has_ranges = response.headers.get("accept-ranges") == "bytes" and self.size is not None
+                self._check_size(self.size or 0)
                 body = _without(start, body)
             yield from body
 
-    def _facts(self, response: httpx.Response) -> tuple[int | None, str | None]:
+    def _check_size(self, size: int) -> None:
+        if size > self._max_bytes:
+            limit = f"the limit --max-gb is {self._max_bytes / 1e9:g}"
+            raise RemoteError(f"{redact(self._url)} has {size:,} bytes or more, and {limit}: give a larger one")
+
+    def _size_and_validator(self, response: httpx.Response) -> tuple[int | None, str | None]:
         length = response.headers.get("content-length", "")
         etag = response.headers.get("etag", "")
         validator = etag if etag.startswith('"') else response.headers.get("last-modified")
@@ -263,7 +289,7 @@ class _Stream:
 
 
 def _without(size: int, parts: Iterator[bytes]) -> Iterator[bytes]:
-    """The parts without the first bytes, for a server that begins anew."""
+    """Yield the parts without the first bytes, for a server that restarts from the beginning."""
     for part in parts:
         if size < len(part):
             yield part[size:]

@@ -1,4 +1,4 @@
-"""A release that a service answers for, as the SQL shell asks it: its answers come as an Arrow stream."""
+"""SQL sessions on a release of a service, whose responses are Arrow streams."""
 
 from __future__ import annotations
 
@@ -12,8 +12,8 @@ import duckdb
 import httpx
 import pyarrow as pa
 
-from losslake.cli.session import Arrow, Question, Row, Rows, is_complete
-from losslake.client.client import Client, Interrupted, RemoteError
+from losslake.cli.session import Arrow, Query, Row, Rows, add_caret, is_complete
+from losslake.client.client import Client, RemoteError, TransientError
 from losslake.client.service import Service
 from losslake.index.serving import VIEWS
 from losslake_schema.errors import LossLakeError
@@ -21,11 +21,10 @@ from losslake_schema.tables import TABLES
 
 SECONDS_TO_WAIT = 600
 _ARROW = "application/vnd.apache.arrow.stream"
-_TRUNCATED = "losslake-truncated"
 
 
 class RemoteSession:
-    """Asks a service about one release; parser only tells where a statement ends, the service judges it."""
+    """A session on a release of a service. parser: only splits statements, the service checks them."""
 
     def __init__(self, client: Client, service: Service, release: int, parser: duckdb.DuckDBPyConnection) -> None:
         self._client = client
@@ -34,25 +33,28 @@ class RemoteSession:
         self._parser = parser
         self.title = f"release {release} of {service.name}"
 
-    def questions(self, text: str) -> Sequence[Question]:
+    def queries(self, text: str) -> Sequence[Query]:
+        """Return the statements in a text."""
         try:
             statements = [statement.query for statement in self._parser.extract_statements(text)]
         except duckdb.Error:
             statements = [text]
-        return [_RemoteQuestion(self._client, self._service, self._release, statement) for statement in statements]
+        return [_RemoteQuery(self._client, self._service, self._release, statement) for statement in statements]
 
     def is_complete(self, text: str) -> bool:
+        """Return True if a text is complete."""
         return is_complete(self._parser, text)
 
-    def carry_out(self, work: Callable[[], None], stop: Callable[[], None]) -> None:
-        """In the main thread, where Ctrl-C is heard; leaving it closes the connection, which ends the query there."""
+    def run_interruptible(self, work: Callable[[], None], stop: Callable[[], None]) -> None:
+        """Do work in the main thread, which receives Ctrl-C. Closing the connection stops the query in the service."""
         work()
 
     def columns(self, table: str) -> Sequence[tuple[str, str]]:
+        """Return name and type of each column of a table."""
         return [(name, kind) for name, kind, *_ in self._rows(f"DESCRIBE {table}")]
 
-    def words(self) -> Sequence[str]:
-        """Columns and metrics; only the columns of stored tables where the service doesn't answer."""
+    def completions(self) -> Sequence[str]:
+        """Return columns and metrics, or only the columns of stored tables if the service does not respond."""
         columns = dict.fromkeys(field.name for schema in TABLES.values() for field in schema)
         try:
             metrics = [f"'{metric}'" for (metric,) in self._rows("SELECT metric FROM metrics")]
@@ -62,40 +64,47 @@ class RemoteSession:
         return [*(columns | dict.fromkeys(views)), *metrics]
 
     def _rows(self, statement: str) -> list[Row]:
-        with _RemoteQuestion(self._client, self._service, self._release, statement).rows() as rows:
+        with _RemoteQuery(self._client, self._service, self._release, statement).rows() as rows:
             return [row for batch in rows.batches for row in batch]
 
 
-class _RemoteQuestion:
+class _RemoteQuery:
     def __init__(self, client: Client, service: Service, release: int, statement: str) -> None:
         self._client = client
         self._url = service.url("v1/sql", format="arrow")
+        self._statement = statement
         self._body = {"sql": statement, "release": release}
 
     @contextmanager
     def arrow(self) -> Iterator[Arrow]:
+        """Run the statement and yield Arrow batches."""
         with ExitStack() as stack:
-            response = self._client.patience.keep_trying(lambda: stack.enter_context(self._asked()))
+            response = self._client.retries.run(lambda: stack.enter_context(self._response()))
             if not response.headers.get("content-type", "").startswith(_ARROW):
-                raise RemoteError(f"{self._url.host} does not answer with Arrow: is it a LossLake service?")
+                raise RemoteError(f"{self._url.host} does not return Arrow: is it a LossLake service?")
             with _one_line_errors():
                 reader = pa.ipc.open_stream(_Body(response.iter_bytes()))
-            yield Arrow(reader.schema, _batches(reader), response.headers.get(_TRUNCATED))
+            yield Arrow(reader.schema, _batches(reader), response.headers.get("losslake-truncated"))
 
     @contextmanager
     def rows(self) -> Iterator[Rows]:
+        """Run the statement and yield its rows."""
         with self.arrow() as arrow:
-            yield Rows(arrow.schema.names, map(rows_of, arrow.batches), arrow.cut)
+            yield Rows(arrow.schema.names, map(rows_of, arrow.batches), arrow.limit)
 
     @contextmanager
-    def _asked(self) -> Iterator[httpx.Response]:
-        """The response; asked again only if the service says when: it may have worked on this for long."""
+    def _response(self) -> Iterator[httpx.Response]:
+        """Yield the response; retry only if the service states when, since a query may take long."""
         try:
-            with self._client.answer("POST", self._url, {"Accept": _ARROW}, self._body) as response:
+            with self._client.stream("POST", self._url, {"Accept": _ARROW}, self._body) as response:
                 yield response
-        except Interrupted as failure:
-            if failure.after is None:
+        except TransientError as failure:
+            if failure.retry_after is None:
                 raise RemoteError(str(failure)) from None
+            raise
+        except RemoteError as failure:
+            if failure.place is not None:
+                add_caret(failure, self._statement, *failure.place)
             raise
 
 
@@ -109,11 +118,11 @@ def _one_line_errors() -> Iterator[None]:
     try:
         yield
     except (pa.ArrowException, OSError) as error:
-        raise RemoteError(f"the answer broke off ({str(error).splitlines()[0]}): ask again") from None
+        raise RemoteError(f"the response was cut off ({str(error).splitlines()[0]}): run the statement again") from None
 
 
 def rows_of(batch: pa.RecordBatch) -> list[Row]:
-    """The rows of a batch as Python values, as DuckDB itself would give them."""
+    """Return the rows of a batch as the Python values that DuckDB would return."""
     columns = [_values(column) for column in batch.columns]
     return list(zip(*columns, strict=True)) if columns else []
 
@@ -128,25 +137,26 @@ def _values(column: pa.Array) -> list[Any]:
 
 
 class _Body(io.RawIOBase):
-    """The body of a response as a file."""
+    """The body of a response as a file object."""
 
     def __init__(self, chunks: Iterator[bytes]) -> None:
         self._chunks = chunks
         self._rest = memoryview(b"")
 
     def readable(self) -> bool:
+        """Return True."""
         return True
 
     def readinto(self, buffer: Any) -> int:
-        """Fill the buffer, less only at the end: Arrow takes a short read for the end."""
+        """Fill the buffer, except at the end: Arrow takes a short read for the end."""
         filled = 0
         while filled < len(buffer):
             if not self._rest:
                 self._rest = memoryview(next(self._chunks, b""))
                 if not self._rest:
                     break
-            taken = min(len(buffer) - filled, len(self._rest))
-            buffer[filled : filled + taken] = self._rest[:taken]
-            self._rest = self._rest[taken:]
-            filled += taken
+            size = min(len(buffer) - filled, len(self._rest))
+            buffer[filled : filled + size] = self._rest[:size]
+            self._rest = self._rest[size:]
+            filled += size
         return filled

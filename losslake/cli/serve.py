@@ -2,67 +2,60 @@
 
 from __future__ import annotations
 
-from enum import StrEnum
-from typing import Annotated
+from typing import Annotated, Literal
 
 import typer
 
-from losslake.cli.console import LakeOption, complain, say, show_table
+from losslake.cli.console import LakeOption, echo, print_error
+from losslake.cli.table import show_table
 
 ConfigOption = Annotated[
     str | None,
     typer.Option(
         "--config",
         metavar="FILE",
-        help="Settings in TOML; 'losslake config --format toml' prints one. Default: $LOSSLAKE_CONFIG, else none.",
-        show_default=False,
+        help="A TOML file of settings; 'losslake config --format toml' prints one. Default: $LOSSLAKE_CONFIG.",
     ),
 ]
 
 
 def serve(
     lake: LakeOption = None,
-    host: Annotated[
-        str | None, typer.Option(help="Address to listen on. Default: 127.0.0.1.", show_default=False)
+    host: Annotated[str | None, typer.Option(help="Address to listen on. Default: 127.0.0.1.")] = None,
+    port: Annotated[int | None, typer.Option(help="Port to listen on. Default: 8000.")] = None,
+    workers: Annotated[int | None, typer.Option(help="Number of processes. Default: 1.")] = None,
+    allow_root: Annotated[
+        bool | None, typer.Option("--allow-root", help="Run as root even if other machines can connect.")
     ] = None,
-    port: Annotated[int | None, typer.Option(help="Port to listen on. Default: 8000.", show_default=False)] = None,
-    workers: Annotated[int | None, typer.Option(help="Number of processes. Default: 1.", show_default=False)] = None,
     config: ConfigOption = None,
 ) -> None:
-    """Answer questions over HTTP until Ctrl-C."""
+    """Run the HTTP service until Ctrl-C."""
     from losslake_service.serve import serve as run
     from losslake_service.settings import load_settings
 
-    flags = {"lake": lake, "host": host, "port": port, "workers": workers}
+    flags = {"lake": lake, "host": host, "port": port, "workers": workers, "allow_root": allow_root}
     run(load_settings(config, flags).settings)
-
-
-class ConfigFormat(StrEnum):
-    """How the settings are printed."""
-
-    TABLE = "table"
-    TOML = "toml"
 
 
 def config(
     config: ConfigOption = None,
     form: Annotated[
-        ConfigFormat, typer.Option("--format", help="A table, or a TOML file to start from.", show_default=True)
-    ] = ConfigFormat.TABLE,
+        Literal["table", "toml"], typer.Option("--format", help="Output format: a table, or a TOML file to edit.")
+    ] = "table",
 ) -> None:
-    """Show the service's settings and where they come from."""
+    """Show the service's settings and their sources."""
     from losslake_service.settings import as_toml, load_settings, toml_value, unknown_variables
 
-    chosen = load_settings(config)
+    loaded = load_settings(config)
     for variable in unknown_variables():
-        complain(f"no setting is called {variable}")
-    if form is ConfigFormat.TOML:
-        for line in as_toml(chosen.settings).splitlines():
-            say(line)
+        print_error(f"no setting is called {variable}")
+    if form == "toml":
+        for line in as_toml(loaded.settings).splitlines():
+            echo(line)
         return
-    fields = type(chosen.settings).model_fields
+    fields = type(loaded.settings).model_fields
     rows = [
-        (name, toml_value(getattr(chosen.settings, name)), chosen.named(name), field.description)
+        (name, toml_value(getattr(loaded.settings, name)), loaded.source_of(name), field.description)
         for name, field in fields.items()
     ]
     show_table(("setting", "value", "from", "description"), rows)

@@ -1,7 +1,6 @@
-"""A release that answers SQL, as the SQL shell and `losslake sql` use it; here, one of a lake on this machine.
+"""SQL sessions on a release, for `losslake sql` and its shell; here, on a lake in reach.
 
-The database is opened read-only, but DuckDB would still write files beside it, the lake's data files included: so
-statements that could write a file are refused.
+Statements that could write a file are refused.
 """
 
 from __future__ import annotations
@@ -15,6 +14,7 @@ from typing import TYPE_CHECKING, Any, Protocol
 
 import duckdb
 
+from losslake.index.read_only import check_read_only
 from losslake_schema.errors import LossLakeError
 
 if TYPE_CHECKING:
@@ -27,92 +27,78 @@ BATCH = 10_000
 
 @dataclass(frozen=True)
 class Rows:
-    """The result of a statement: names of its columns, and its rows, many at a time, to be drawn once.
+    """The result of a statement: column names, and batches of rows, which can be read once.
 
-    cut: what the service says of a limit that cut the result short; None if it is whole.
+    limit: the limit of the service that truncated the result, None if it is complete.
     """
 
     names: Sequence[str]
     batches: Iterator[list[Row]]
-    cut: str | None = None
+    limit: str | None = None
 
 
 @dataclass(frozen=True)
 class Arrow:
-    """The same as Arrow batches."""
+    """The result of a statement as Arrow batches."""
 
     schema: pa.Schema
     batches: Iterator[pa.RecordBatch]
-    cut: str | None = None
+    limit: str | None = None
 
 
-class Question(Protocol):
-    """A statement, ready to be run; what has no result, such as SET, gives None."""
+class Query(Protocol):
+    """A parsed statement. Statements without a result, such as SET, yield None."""
 
     def rows(self) -> AbstractContextManager[Rows | None]:
-        """Run it for its rows."""
+        """Run the statement and return its rows."""
 
     def arrow(self) -> AbstractContextManager[Arrow | None]:
-        """Run it for Arrow batches."""
+        """Run the statement and return Arrow batches."""
 
 
 class Session(Protocol):
-    """A release that answers SQL."""
+    """A session in which SQL statements on a release are run."""
 
     @property
-    def title(self) -> str: ...
+    def title(self) -> str:
+        """The release and its location."""
 
-    def questions(self, text: str) -> Sequence[Question]:
-        """The statements of a text; raises LossLakeError if it is no SQL, or not allowed."""
+    def queries(self, text: str) -> Sequence[Query]:
+        """Return the statements in a text; raise LossLakeError if they are not valid SQL or not allowed."""
 
     def is_complete(self, text: str) -> bool:
-        """Whether a text can be run as it is, or goes on in the next line."""
+        """Return True if a text is complete, False if it continues on the next line."""
 
-    def carry_out(self, work: Callable[[], None], stop: Callable[[], None]) -> None:
-        """Do work that runs a statement; on Ctrl-C call stop, end the statement and raise KeyboardInterrupt."""
+    def run_interruptible(self, work: Callable[[], None], stop: Callable[[], None]) -> None:
+        """Do work that runs a statement; on Ctrl-C call stop, cancel the statement and raise KeyboardInterrupt."""
 
     def columns(self, table: str) -> Sequence[tuple[str, str]]:
-        """Name and type of each column of a table."""
+        """Return name and type of each column of a table."""
 
-    def words(self) -> Sequence[str]:
-        """Columns and quoted metrics, for completion."""
+    def completions(self) -> Sequence[str]:
+        """Return columns and quoted metrics for completion."""
 
 
-def in_a_thread(work: Callable[[], None], *ends: Callable[[], object]) -> None:
-    """Do work that waits for a statement; on Ctrl-C, which the main thread hears, call what ends it, and raise."""
+def run_in_thread(work: Callable[[], None], *cancel: Callable[[], object]) -> None:
+    """Do work in another thread; on Ctrl-C, which the main thread receives, call the cancel functions and raise."""
     with ThreadPoolExecutor(1, "query") as pool:
         running = pool.submit(work)
         try:
             running.result()
         except KeyboardInterrupt:
-            for end in ends:
+            for end in cancel:
                 end()
             raise
 
 
-_WRITES_FILES = {"COPY", "COPY_DATABASE", "EXPORT", "ATTACH"}
-_HOLDS_ANOTHER = {"EXPLAIN", "PREPARE", "PRAGMA", "CALL", "SET", "VARIABLE_SET", "MULTI"}
-_WORDS = {
-    "copy", "export", "import", "attach",
-    "profiling_output", "profile_output", "log_query_path", "enable_logging", "logging_storage",
-}  # fmt: skip
-
-
-def statements_of(connection: duckdb.DuckDBPyConnection, text: str) -> list[duckdb.Statement]:
-    """The statements of a text; raises LossLakeError if it is no SQL."""
+def parse_statements(connection: duckdb.DuckDBPyConnection, text: str) -> list[duckdb.Statement]:
+    """Return the statements in a text; raise LossLakeError if it is not valid SQL."""
     with one_line_errors():
         return connection.extract_statements(text)
 
 
-def check_writes_no_file(statement: duckdb.Statement) -> None:
-    """Raise LossLakeError for a statement that could write a file, also from within EXPLAIN, PREPARE and the like."""
-    kind = statement.type.name
-    if kind in _WRITES_FILES or (kind in _HOLDS_ANOTHER and _WORDS & set(_bare_words(statement.query))):
-        raise LossLakeError("COPY, EXPORT, ATTACH and their like are off, they could write into the lake: use --output")
-
-
 def is_complete(connection: duckdb.DuckDBPyConnection, text: str) -> bool:
-    """Whether a text can be run as it is: a dot command, or statements up to a ';' that is in no string or comment."""
+    """Return True for a dot command, and for statements that end with a ';' outside of strings and comments."""
     stripped = text.strip()
     if not stripped or stripped.startswith("."):
         return True
@@ -127,7 +113,7 @@ def is_complete(connection: duckdb.DuckDBPyConnection, text: str) -> bool:
 
 @contextmanager
 def one_line_errors() -> Iterator[None]:
-    """Turn what DuckDB complains of into one line."""
+    """Raise errors of DuckDB as LossLakeError with one line; the line of the statement and its caret are its notes."""
     try:
         yield
     except duckdb.InterruptException:
@@ -135,45 +121,51 @@ def one_line_errors() -> Iterator[None]:
     except (duckdb.Error, RuntimeError, UnicodeError, OverflowError) as error:
         if "interrupted" in str(error):
             raise LossLakeError("stopped") from None
-        lines = [line.strip() for line in str(error).splitlines() if line.strip()]
-        raise LossLakeError(" ".join(line for line in lines[:3] if not set(line) <= set("^ ~"))) from None
+        message, _, statement = str(error).partition("\nLINE ")
+        failure = LossLakeError(" ".join(line.strip() for line in message.splitlines()[:3] if line.strip()))
+        for line in f"LINE {statement}".splitlines()[:2] if statement else ():
+            failure.add_note(line)
+        raise failure from None
 
 
-def _bare_words(text: str) -> Iterator[str]:
-    """The words of a statement outside of strings and comments, in lower case."""
-    tokens = duckdb.tokenize(text)
-    ends = [start for start, _ in tokens[1:]] + [len(text.encode())]
-    data = text.encode()
-    for (start, kind), end in zip(tokens, ends, strict=True):
-        if kind in (duckdb.token_type.keyword, duckdb.token_type.identifier):
-            yield data[start:end].decode(errors="replace").strip().strip('"').lower()
+def add_caret(failure: LossLakeError, statement: str, line: int, column: int) -> None:
+    """Add to an error, as its notes, a line of the statement and a caret below a column; both are counted from 1."""
+    lines = statement.splitlines()
+    if 1 <= line <= len(lines) and 1 <= column <= len(lines[line - 1]) + 1:
+        shown = f"LINE {line}: "
+        failure.add_note(f"{shown}{lines[line - 1]}")
+        failure.add_note(" " * (len(shown) + column - 1) + "^")
 
 
 class LocalSession:
-    """Asks a connection to a release's DuckDB file."""
+    """A session on a connection to the DuckDB file of a release."""
 
     def __init__(self, connection: duckdb.DuckDBPyConnection, title: str) -> None:
         self._connection = connection
         self.title = title
 
-    def questions(self, text: str) -> Sequence[Question]:
-        statements = statements_of(self._connection, text)
+    def queries(self, text: str) -> Sequence[Query]:
+        """Return the statements in a text."""
+        statements = parse_statements(self._connection, text)
         for statement in statements:
-            check_writes_no_file(statement)
-        return [_LocalQuestion(self._connection, statement) for statement in statements]
+            check_read_only(statement)
+        return [_LocalQuery(self._connection, statement) for statement in statements]
 
     def is_complete(self, text: str) -> bool:
+        """Return True if a text is complete."""
         return is_complete(self._connection, text)
 
-    def carry_out(self, work: Callable[[], None], stop: Callable[[], None]) -> None:
-        """In a thread of its own: DuckDB does not always hear Ctrl-C in the main one."""
-        in_a_thread(work, stop, self._connection.interrupt)
+    def run_interruptible(self, work: Callable[[], None], stop: Callable[[], None]) -> None:
+        """Do work in another thread, since DuckDB does not always react to Ctrl-C in the main thread."""
+        run_in_thread(work, stop, self._connection.interrupt)
 
     def columns(self, table: str) -> Sequence[tuple[str, str]]:
-        found = self._connection.execute(f"DESCRIBE {table}").fetchall()
-        return [(name, kind) for name, kind, *_ in found]
+        """Return name and type of each column of a table."""
+        rows = self._connection.execute(f"DESCRIBE {table}").fetchall()
+        return [(name, kind) for name, kind, *_ in rows]
 
-    def words(self) -> Sequence[str]:
+    def completions(self) -> Sequence[str]:
+        """Return columns and quoted metrics for completion."""
         columns = self._connection.execute(
             "SELECT DISTINCT column_name FROM information_schema.columns WHERE table_schema = 'main' ORDER BY 1"
         ).fetchall()
@@ -181,13 +173,14 @@ class LocalSession:
         return [*(name for (name,) in columns), *(f"'{name}'" for (name,) in metrics)]
 
 
-class _LocalQuestion:
+class _LocalQuery:
     def __init__(self, connection: duckdb.DuckDBPyConnection, statement: duckdb.Statement) -> None:
         self._connection = connection
         self._statement = statement
 
     @contextmanager
     def rows(self) -> Iterator[Rows | None]:
+        """Run the statement and yield its rows."""
         with one_line_errors():
             result = self._connection.execute(self._statement)
             names = [column[0] for column in result.description or ()]
@@ -195,6 +188,7 @@ class _LocalQuestion:
 
     @contextmanager
     def arrow(self) -> Iterator[Arrow | None]:
+        """Run the statement and yield Arrow batches."""
         with one_line_errors():
             relation = self._connection.sql(self._statement)
             if relation is None or not self._has_rows(relation.columns):
@@ -204,7 +198,7 @@ class _LocalQuestion:
             yield Arrow(reader.schema, iter(reader))
 
     def _has_rows(self, names: Sequence[str]) -> bool:
-        """Whether the statement answers with rows of its own, not only with DuckDB's Count or Success."""
+        """Return True if the statement has a result other than DuckDB's Count or Success."""
         return self._statement.expected_result_type == [duckdb.ExpectedResultType.QUERY_RESULT] or (
             list(names) not in (["Count"], ["Success"], [])
         )

@@ -1,12 +1,12 @@
-"""The SQL shell: history, completion, statements over several lines; and scripts without it."""
+"""The SQL shell, with history, completion and multi-line statements."""
 
 from __future__ import annotations
 
 import os
 import re
 from collections.abc import Iterable, Iterator, Sequence
-from functools import partial
 from pathlib import Path
+from typing import cast
 
 from prompt_toolkit import PromptSession
 from prompt_toolkit.completion import CompleteEvent, Completer, Completion
@@ -16,20 +16,20 @@ from prompt_toolkit.history import FileHistory, InMemoryHistory
 from prompt_toolkit.lexers import PygmentsLexer
 from pygments.lexers.sql import SqlLexer
 
-from losslake.cli.console import Format, complain, say
-from losslake.cli.query_output import Output
+from losslake.cli.console import FORMATS, Format, echo, print_failure
+from losslake.cli.query_output import Output, run_script
 from losslake.cli.session import Session
 from losslake.index.serving import MACROS, VIEWS
 from losslake_schema.errors import LossLakeError
 
 HELP = """\
-Statements end with ';' and may take several lines. Tab completes, the up arrow goes back, Ctrl-C stops, Ctrl-D leaves.
-.tables          the tables and macros
-.schema NAME     the columns of a table
-.format FORMAT   table, csv, json or parquet
-.output FILE     the next result goes to this file, in the format chosen before; without FILE: to the screen again
-.help            this
-.quit            leave"""
+Statements end with ';' and may span lines. Tab completes, the up arrow recalls, Ctrl-C stops a query, Ctrl-D exits.
+.tables          list the tables and macros
+.schema NAME     list the columns of a table
+.format FORMAT   set the format: table, csv, json or parquet
+.output FILE     write the next result to FILE in the current format; without FILE: print results again
+.help            show this help
+.quit            exit"""
 DOT_COMMANDS = (".tables", ".schema", ".format", ".output", ".help", ".quit")
 KEYWORDS = (
     "SELECT", "FROM", "WHERE", "GROUP BY", "ORDER BY", "LIMIT", "JOIN", "USING", "ON", "AS", "AND", "OR", "NOT", "NULL",
@@ -39,21 +39,15 @@ KEYWORDS = (
 _LAST_WORD = re.compile(r"(?:'[^']*|[.\w]+)$")
 
 
-def run_script(session: Session, text: str, output: Output) -> None:
-    """Run statements one after the other; raises LossLakeError at the first that fails, KeyboardInterrupt on Ctrl-C."""
-    for question in session.questions(text):
-        session.carry_out(partial(output.write, question), output.stop)
-
-
 def run_shell(session: Session, output: Output) -> None:
     """Read statements from the terminal until Ctrl-D or .quit."""
-    say(f"{session.title}; .help for help")
+    echo(f"{session.title}; .help for help")
     prompt: PromptSession[str] = PromptSession(
         "losslake> ",
         multiline=Condition(lambda: not session.is_complete(prompt.default_buffer.text)),
         prompt_continuation="      ... ",
         history=_history(),
-        completer=_Words([*VIEWS, *MACROS, *session.words()]),
+        completer=_Words([*VIEWS, *MACROS, *session.completions()]),
         lexer=PygmentsLexer(SqlLexer),
         complete_while_typing=False,
     )
@@ -65,16 +59,16 @@ def run_shell(session: Session, output: Output) -> None:
             if text.startswith("."):
                 _dot_command(session, output, text)
             elif text:
-                _run_typed(session, text, output)
+                _run_statements(session, text, output)
         except LossLakeError as error:
-            complain(str(error))
+            print_failure(error)
         except KeyboardInterrupt:
             continue
         except EOFError:
             return
 
 
-def _run_typed(session: Session, text: str, output: Output) -> None:
+def _run_statements(session: Session, text: str, output: Output) -> None:
     try:
         run_script(session, text, output)
     except KeyboardInterrupt:
@@ -86,22 +80,22 @@ def _dot_command(session: Session, output: Output, text: str) -> None:
     argument = argument.strip()
     if command == ".help":
         for line in HELP.splitlines():
-            say(line)
+            echo(line)
     elif command == ".tables":
-        say("  ".join((*VIEWS, *(f"{macro}(metric, target)" for macro in MACROS))))
+        echo("  ".join((*VIEWS, *(f"{macro}(metric, target)" for macro in MACROS))))
     elif command == ".schema" and argument in VIEWS:
         for name, kind in session.columns(argument):
-            say(f"  {name}  {kind}")
+            echo(f"  {name}  {kind}")
     elif command == ".schema":
-        raise LossLakeError(f".schema takes one of: {', '.join(VIEWS)}")
-    elif command == ".format" and argument in list(Format):
-        output.send(Format(argument), output.path)
+        raise LossLakeError(f".schema needs one of: {', '.join(VIEWS)}")
+    elif command == ".format" and argument in FORMATS:
+        output.redirect(cast(Format, argument), output.path)
     elif command == ".format":
-        raise LossLakeError(f".format takes one of: {', '.join(Format)}")
+        raise LossLakeError(f".format needs one of: {', '.join(FORMATS)}")
     elif command == ".output":
-        output.send(output.format, Path(argument).expanduser() if argument else None)
+        output.redirect(output.format, Path(argument).expanduser() if argument else None)
     else:
-        raise LossLakeError(f"there is no command {command}: .help lists them")
+        raise LossLakeError(f"unknown command {command}: .help lists the commands")
 
 
 def _history() -> FileHistory | InMemoryHistory:
@@ -115,22 +109,23 @@ def _history() -> FileHistory | InMemoryHistory:
 
 
 class _Words(Completer):
-    """Completes the dot command, or the word or quoted metric, before the cursor."""
+    """Completion of the dot command, word or quoted metric before the cursor."""
 
     def __init__(self, names: Iterable[str]) -> None:
         self._words = list(dict.fromkeys([*names, *KEYWORDS]))
 
     def get_completions(self, document: Document, complete_event: CompleteEvent) -> Iterator[Completion]:
+        """Yield the completions."""
         before = document.text_before_cursor.lstrip()
-        words = _dot_words(before) if before.startswith(".") else self._words
+        words = _dot_completions(before) if before.startswith(".") else self._words
         typed = _LAST_WORD.search(before)
         for word in words if typed else ():
             if typed and word.lower().startswith(typed[0].lower()):
                 yield Completion(word, start_position=-len(typed[0]))
 
 
-def _dot_words(before: str) -> Sequence[str]:
-    """What may come next in a dot command."""
-    following = {".schema": VIEWS, ".format": tuple(Format)}
+def _dot_completions(before: str) -> Sequence[str]:
+    """Return the words that may come next in a dot command."""
+    arguments = {".schema": VIEWS, ".format": FORMATS}
     command, space, _ = before.partition(" ")
-    return following.get(command, ()) if space else DOT_COMMANDS
+    return arguments.get(command, ()) if space else DOT_COMMANDS

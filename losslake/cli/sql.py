@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from losslake.cli.console import EngineOption, Format, LakeOption, ReleaseOption
+from losslake.cli.imports import without_pandas
 from losslake_schema.errors import LossLakeError
 
 if TYPE_CHECKING:
@@ -20,52 +21,51 @@ if TYPE_CHECKING:
 def sql(
     lake: LakeOption = None,
     url: Annotated[
-        str | None,
-        typer.Option(metavar="URL", help="A LossLake service to ask, instead of a lake.", show_default=False),
+        str | None, typer.Option(metavar="URL", help="URL of a LossLake service to query instead of a lake.")
     ] = None,
     release: ReleaseOption = None,
     engine: EngineOption = None,
-    command: Annotated[
-        str | None, typer.Option("-c", "--command", metavar="SQL", help="Run this and leave.", show_default=False)
-    ] = None,
-    format: Annotated[Format, typer.Option(help="How to print results.")] = Format.table,  # noqa: A002
-    output: Annotated[
-        Path | None, typer.Option(metavar="FILE", help="Write the result there, not to the screen.", show_default=False)
-    ] = None,
-    max_rows: Annotated[int, typer.Option(min=1, help="Most rows that a table on the screen shows.")] = 40,
+    command: Annotated[str | None, typer.Option("-c", "--command", metavar="SQL", help="Run this and exit.")] = None,
+    format: Annotated[Format, typer.Option(help="Output format.")] = "table",  # noqa: A002
+    output: Annotated[Path | None, typer.Option(metavar="FILE", help="Write the result to a file.")] = None,
+    max_rows: Annotated[int, typer.Option(min=1, help="Maximum number of rows in a table.")] = 40,
 ) -> None:
-    """Ask a release in SQL, here or of a service.
+    """Query a release of a lake or a service in SQL.
 
-    In an interactive shell, by one statement with -c, or by a script from standard input.
+    Runs an interactive shell, one statement with -c, or a script from standard input.
 
     Tables: collections, workloads, studies, trials, measurements, records, metrics, goals, steps_to_target,
-    steps_to_result. For any target: FROM steps_to('val/classification_error', 0.05) by trial, result_at(…) by study.
+    steps_to_result. For any target: FROM steps_to('val/classification_error', 0.05) per trial, result_at(…) per study,
+    pooled_result_at(…, workload := 'collection/dataset/model/*') per batch size of all workloads that match.
     In JSON, NaN and infinities are the strings "NaN", "Infinity" and "-Infinity"; tables round to six digits, the other
-    formats are exact. The lake is only read: COPY, EXPORT and ATTACH are off, --output writes results to a file.
+    formats are exact. The lake is read-only: COPY, EXPORT and ATTACH are disabled, --output writes results to a file.
 
-    With --engine a Spark cluster answers over the lake's files, for what is too much for this machine; then statements
-    are in Spark's SQL.
+    With --engine, a Spark cluster runs the statements on the lake's files, for queries that are too large for one
+    machine. Statements are then in Spark's SQL.
     """
-    from losslake.cli.query_output import Output
-    from losslake.cli.shell import run_script, run_shell
+    if engine is None:
+        without_pandas()
+    from losslake.cli.query_output import Output, run_script
 
     if url is not None and lake is not None:
-        raise LossLakeError("give either --lake or --url: a statement is asked of one of them")
+        raise LossLakeError("give either --lake or --url, not both")
     if url is not None and engine is not None:
-        raise LossLakeError("give either --engine or --url: a service has its own engine")
+        raise LossLakeError("give either --engine or --url, not both: a service has its own engine")
     if url is not None:
         opened = _remote(url, release)
     else:
         opened = _local(lake, release) if engine is None else _on_spark(lake, release, engine)
     with opened as (session, folder):
-        printed = Output(Format.table, None, max_rows, folder)
-        printed.send(format, output)
+        printed = Output("table", None, max_rows, folder)
+        printed.redirect(format, output)
         if command is None and sys.stdin.isatty():
+            from losslake.cli.shell import run_shell
+
             run_shell(session, printed)
             return
         text = command if command is not None else sys.stdin.read()
         if not text.strip():
-            raise LossLakeError("there is no statement: give one with -c, or a script on standard input")
+            raise LossLakeError("no statement: give one with -c, or a script on standard input")
         run_script(session, text, printed)
 
 

@@ -1,1 +1,1 @@
-"""What the command line does with other machines: asking a service, downloading a release, streaming an archive."""
+"""The HTTP client of the command line: requests to a service and downloads of releases."""

@@ -1,8 +1,9 @@
-"""Requests to another machine: bounded in time and size, tried again for a while, every failure one line."""
+"""HTTP requests with limits on time and size, retries, and errors of one line."""
 
 from __future__ import annotations
 
 import email.utils
+import ipaddress
 import json
 import random
 import socket
@@ -19,78 +20,84 @@ from losslake_schema.errors import LossLakeError
 
 
 class RemoteError(LossLakeError):
-    """Another machine did not give what was asked for, and asking again won't help."""
+    """A request that failed and should not be retried.
 
-
-class Interrupted(RemoteError):
-    """An attempt failed in a way that may pass.
-
-    after: seconds that the other side asks to wait, None if it doesn't say. has_progressed: whether bytes came.
+    place: line and column of the mistake in a statement, counted from 1, if the server gives them.
     """
 
-    def __init__(self, message: str, after: float | None = None) -> None:
+    place: tuple[int, int] | None = None
+
+
+class TransientError(RemoteError):
+    """A failed attempt that may be retried.
+
+    retry_after: seconds that the server asks to wait, or None. has_progressed: True if bytes were received.
+    """
+
+    def __init__(self, message: str, retry_after: float | None = None) -> None:
         super().__init__(message)
-        self.after = after
+        self.retry_after = retry_after
         self.has_progressed = False
 
 
 class Stopped(RemoteError):
-    """The user, or an error elsewhere in the command, stopped the work."""
+    """The work was stopped by the user, or by an error elsewhere in the command."""
 
 
 TRIES = 6
 FIRST_WAIT_S = 0.25
 LONGEST_WAIT_S = 120.0
-WAITING_IN_ALL_S = 600.0
+TOTAL_WAIT_S = 600.0
 
 Result = TypeVar("Result")
 
 
-class Patience:
-    """Shared by all threads of a command.
+class RetryPolicy:
+    """The retry policy of a command, shared by its threads.
 
-    A request is tried six times without progress, with waits that double from a quarter of a second, or as long as the
-    other side asks, up to two minutes. All waits of a connection together take at most ten minutes.
+    A request is tried up to six times without progress. Waits double from a quarter of a second, or are as long as the
+    server asks, up to two minutes. The waits of one connection add up to at most ten minutes.
     """
 
     def __init__(self, connections: int = 1) -> None:
         self.stopped = threading.Event()
-        self._left = WAITING_IN_ALL_S * connections
+        self._remaining = TOTAL_WAIT_S * connections
         self._lock = threading.Lock()
 
-    def keep_trying(self, attempt: Callable[[], Result]) -> Result:
-        """What the attempt gives, tried again after each Interrupted; raises RemoteError when patience is spent."""
+    def run(self, attempt: Callable[[], Result]) -> Result:
+        """Return the result of an attempt, repeated after each TransientError; raise RemoteError at the limits."""
         tries = 0
         while True:
             try:
                 return attempt()
-            except Interrupted as failure:
+            except TransientError as failure:
                 tries = 1 if failure.has_progressed else tries + 1
                 self._wait(tries, failure)
 
     def check(self) -> None:
-        """Raise Stopped once the command is to end."""
+        """Raise Stopped if the command has been stopped."""
         if self.stopped.is_set():
             raise Stopped("stopped")
 
-    def _wait(self, tries: int, failure: Interrupted) -> None:
+    def _wait(self, tries: int, failure: TransientError) -> None:
         if tries >= TRIES:
             raise RemoteError(f"{failure}; gave up after {TRIES} tries: run the same command again later") from None
         seconds = FIRST_WAIT_S * 2 ** (tries - 1) * random.uniform(0.75, 1.25)
-        if failure.after is not None:
-            seconds = max(seconds, failure.after)
+        if failure.retry_after is not None:
+            seconds = max(seconds, failure.retry_after)
         if seconds > LONGEST_WAIT_S:
-            raise RemoteError(f"{failure}; it asks to come back in {seconds:,.0f} s: do so") from None
+            message = f"{failure}; the server asks to wait {seconds:,.0f} s: run the command again then"
+            raise RemoteError(message) from None
         with self._lock:
-            self._left -= seconds
-            is_spent = self._left < 0
+            self._remaining -= seconds
+            is_spent = self._remaining < 0
         if is_spent:
-            raise RemoteError(f"{failure}; too much of this already: run the same command again later") from None
+            raise RemoteError(f"{failure}; gave up after too many retries: run the same command again later") from None
         self.stopped.wait(seconds)
         self.check()
 
 
-_MAY_PASS = {408, 425, 429, 500, 502, 503, 504}
+_TRANSIENT = {408, 425, 429, 500, 502, 503, 504}
 _REDIRECTS = 5
 _LONGEST_PROBLEM = 1 << 16
 _LARGEST_JSON = 1 << 28
@@ -98,10 +105,16 @@ _LONGEST_DETAIL = 2000
 
 
 class Client:
-    """One user's requests; safe to share between threads."""
+    """An HTTP client. Thread-safe.
 
-    def __init__(self, connections: int = 1, read_timeout_s: float = 60) -> None:
-        self.patience = Patience(connections)
+    to_private: whether connections after the first one, of redirects for example, may lead to loopback, link-local and
+    private addresses; to the first address always, since it is the one that the user gave.
+    """
+
+    def __init__(self, connections: int = 1, read_timeout_s: float = 60, *, to_private: bool = True) -> None:
+        self.retries = RetryPolicy(connections)
+        self._to_private = to_private
+        self._first: tuple[str, int] | None = None
         self._sockets: list[socket.socket] = []
         self._extensions = {"trace": self._trace}
         self._http = httpx.Client(
@@ -120,113 +133,146 @@ class Client:
         self._http.close()
 
     def stop(self) -> None:
-        """End every request that is under way, and allow no other; callable from any thread."""
-        self.patience.stopped.set()
+        """Abort all running requests and refuse new ones; callable from any thread."""
+        self.retries.stopped.set()
         for opened in self._sockets:
-            with suppress(OSError):  # it was closed before
+            with suppress(OSError):  # already closed
                 opened.shutdown(socket.SHUT_RDWR)
 
-    def _trace(self, event: str, facts: Mapping[str, Any]) -> None:
-        """Remember the sockets: httpx has no other way to break off a request that waits."""
+    def _trace(self, event: str, details: Mapping[str, Any]) -> None:
+        """Check the address, and remember the sockets: httpx has no other way to abort a waiting request."""
+        if event == "connection.connect_tcp.complete" and not self._to_private:
+            self._check_address(details["return_value"])
         if event in ("connection.connect_tcp.complete", "connection.start_tls.complete"):
-            self._sockets.append(facts["return_value"].get_extra_info("socket"))
+            self._sockets.append(details["return_value"].get_extra_info("socket"))
+
+    def _check_address(self, connection: Any) -> None:
+        """Raise RemoteError before anything is sent to an address that isn't public, unless it is the first one.
+
+        This is the address that is connected to: a name could be resolved to another one than was checked.
+        """
+        try:
+            host, port = connection.get_extra_info("server_addr")[:2]
+        except OSError as error:
+            raise TransientError(f"the connection was lost ({error.strerror})") from None
+        if self._first is None:
+            self._first = host, port
+        elif (host, port) != self._first and not _is_public(host):
+            connection.close()
+            where = f"[{host}]:{port}" if ":" in host else f"{host}:{port}"
+            raise RemoteError(f"the URL leads to {where}, not a public address: give --allow-private if you trust it")
 
     @contextmanager
-    def answer(
+    def stream(
         self, method: str, url: httpx.URL, headers: Mapping[str, str] | None = None, body: object = None
     ) -> Iterator[httpx.Response]:
-        """One attempt at a request, its body not yet read; raises Interrupted where another attempt may do better."""
-        self.patience.check()
+        """Send a request and yield the response before its body; raise TransientError if a retry may help."""
+        self.retries.check()
         try:
             with self._http.stream(method, url, headers=headers, json=body, extensions=self._extensions) as response:
                 if response.status_code >= 400:
-                    raise _refusal(response)
+                    raise _error_of(response)
                 yield response
         except httpx.ConnectError as error:
-            raise Interrupted(f"{shown(url)} can't be reached ({_reason(error)})") from None
+            raise TransientError(f"{redact(url)} can't be reached ({_reason(error)})") from None
         except httpx.UnsupportedProtocol:
-            raise RemoteError(f"{shown(url)} redirects to what is no http:// or https:// URL") from None
+            raise RemoteError(f"{redact(url)} redirects to a URL other than http:// or https://") from None
         except httpx.TransportError as error:
-            raise Interrupted(f"{shown(url)} broke off ({_reason(error)})") from None
+            raise TransientError(f"{redact(url)}: the connection was lost ({_reason(error)})") from None
         except (httpx.HTTPError, httpx.InvalidURL, httpx.StreamError) as error:
-            raise RemoteError(f"{shown(url)}: {_reason(error)}") from None
+            raise RemoteError(f"{redact(url)}: {_reason(error)}") from None
 
     def json(self, url: httpx.URL) -> tuple[Any, httpx.URL | None]:
-        """A JSON document, and the next page of it if there is one."""
-        return self.patience.keep_trying(lambda: self._json(url))
+        """Return a JSON document, and the URL of its next page or None."""
+        return self.retries.run(lambda: self._json(url))
 
     def _json(self, url: httpx.URL) -> tuple[Any, httpx.URL | None]:
-        text = bytearray()
-        with self.answer("GET", url, {"Accept": "application/json"}) as response:
-            for chunk in response.iter_bytes():
-                text += chunk
-                if len(text) > _LARGEST_JSON:
-                    raise RemoteError(f"{shown(url)} answers with more than {_LARGEST_JSON:,} bytes: is it a LossLake?")
+        with self.stream("GET", url, {"Accept": "application/json"}) as response:
+            text = _read(response, _LARGEST_JSON)
+            if len(text) > _LARGEST_JSON:
+                raise RemoteError(f"{redact(url)} returns more than {_LARGEST_JSON:,} bytes: is it a LossLake service?")
             following = response.links.get("next", {}).get("url")
         try:
             document = json.loads(text)
         except (ValueError, RecursionError):
-            raise RemoteError(f"{shown(url)} does not answer with JSON: is it the URL of a LossLake service?") from None
+            raise RemoteError(f"{redact(url)} does not return JSON: is it the URL of a LossLake service?") from None
         return document, url.join(following) if following else None
 
 
-def checked_url(text: str) -> httpx.URL:
-    """An http:// or https:// URL with a host; raises RemoteError."""
+def parse_url(text: str) -> httpx.URL:
+    """Return an http:// or https:// URL with a host; raise RemoteError for anything else."""
     try:
         url = httpx.URL(text)
     except (httpx.InvalidURL, ValueError) as error:
-        raise RemoteError(f"'{text}' is no URL ({error}): give one such as https://host/path") from None
+        raise RemoteError(f"'{text}' is not a URL ({error}): give one such as https://host/path") from None
     if url.scheme not in ("http", "https") or not url.host:
-        raise RemoteError(f"'{text}' is no http:// or https:// URL: give one such as https://host/path")
+        raise RemoteError(f"'{text}' is not an http:// or https:// URL: give one such as https://host/path")
     return url.copy_with(fragment=None)
 
 
-def shown(url: httpx.URL) -> str:
-    """A URL without what may be secret: user, password and query."""
+def redact(url: httpx.URL) -> str:
+    """Return a URL without user, password and query, which may be secret."""
     return str(url.copy_with(userinfo=b"", query=None))
 
 
-def plain_bytes(response: httpx.Response) -> Iterator[bytes]:
-    """The body as it lies on the other side; raises RemoteError when it comes in another coding."""
+def unencoded_bytes(response: httpx.Response) -> Iterator[bytes]:
+    """Return the body of a response; raise RemoteError if it is compressed."""
     coding = response.headers.get("content-encoding", "identity")
     if coding != "identity":
-        raise RemoteError(f"{shown(response.url)} comes as {coding!r} although plain bytes were asked for")
+        raise RemoteError(f"{redact(response.url)} returns the encoding {coding!r} instead of plain bytes")
     return response.iter_raw()
+
+
+def _is_public(host: str) -> bool:
+    address = ipaddress.ip_address(host)
+    mapped = getattr(address, "ipv4_mapped", None)
+    return bool((mapped or address).is_global)
 
 
 def _check_redirect(response: httpx.Response) -> None:
     if response.has_redirect_location and response.url.scheme == "https":
         target = response.url.join(response.headers["location"])
         if target.scheme != "https":
-            raise RemoteError(f"{shown(response.url)} redirects to {target.scheme}://, which is not encrypted: refused")
+            raise RemoteError(f"{redact(response.url)} redirects to unencrypted {target.scheme}://: refused")
 
 
-def _refusal(response: httpx.Response) -> RemoteError:
-    """What the other side says, as far as it says it in a way that is known."""
+def _error_of(response: httpx.Response) -> RemoteError:
+    """Return the error for a response with an error status, with the detail that the server gives."""
+    problem = _problem(_read(response, _LONGEST_PROBLEM)[:_LONGEST_PROBLEM])
+    detail = problem.get("detail") or problem.get("title")
+    said = " ".join(detail.split())[:_LONGEST_DETAIL] if isinstance(detail, str) else ""
+    reason = said or f"HTTP status {response.status_code} {response.reason_phrase}".strip()
+    message = f"{redact(response.url)}: {reason}"
+    if response.status_code in _TRANSIENT:
+        return TransientError(message, _seconds(response.headers.get("retry-after")))
+    failure = RemoteError(message)
+    line, column = problem.get("line"), problem.get("column")
+    if isinstance(line, int) and isinstance(column, int):
+        failure.place = line, column
+    return failure
+
+
+def _read(response: httpx.Response, most: int) -> bytes:
+    """Return the body of a response; of one longer than `most` bytes, only the beginning, which is longer as well."""
     text = bytearray()
     for chunk in response.iter_bytes():
         text += chunk
-        if len(text) > _LONGEST_PROBLEM:
+        if len(text) > most:
             break
-    detail = _detail(bytes(text[:_LONGEST_PROBLEM]))
-    what = detail or f"it answers {response.status_code} {response.reason_phrase}".strip()
-    message = f"{shown(response.url)}: {what}"
-    if response.status_code in _MAY_PASS:
-        return Interrupted(message, _seconds(response.headers.get("retry-after")))
-    return RemoteError(message)
+    return bytes(text)
 
 
-def _detail(text: bytes) -> str:
+def _problem(text: bytes) -> dict[str, object]:
+    """Return the problem document of a response; empty if it isn't one."""
     try:
         document = json.loads(text)
     except (ValueError, RecursionError):
-        return ""
-    found = document.get("detail") or document.get("title") if isinstance(document, dict) else None
-    return " ".join(found.split())[:_LONGEST_DETAIL] if isinstance(found, str) else ""
+        return {}
+    return document if isinstance(document, dict) else {}
 
 
 def _seconds(retry_after: str | None) -> float | None:
-    """Retry-After, which is a number of seconds or a date."""
+    """Return the seconds in a Retry-After header, which is a number or a date."""
     if retry_after is None:
         return None
     if retry_after.strip().isdigit():

@@ -1,9 +1,7 @@
-"""Download a release of a service, or a part of it, as a release of a lake on this machine."""
+"""Download of a release, or a part of it, from a service into a local lake."""
 
 from __future__ import annotations
 
-import fcntl
-import os
 import shutil
 from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
@@ -18,87 +16,87 @@ import pyarrow.compute as pc
 from sqlalchemy import select
 
 from losslake.client.client import Client, RemoteError
-from losslake.client.fetching import Tally, Wanted, fetch_all
+from losslake.client.fetching import ProgressTotal, RemoteFile, fetch_all
 from losslake.client.service import ListedFile, ListedRelease, Service
 from losslake.lake import iceberg
-from losslake.lake.data_files import data_file, folder_of, stored_table, studies_in, write_small_table
+from losslake.lake.data_files import column_by_study, data_file, folder_of, read_small_table, write_small_table
 from losslake.lake.lake import Lake
-from losslake.lake.publishing import ReleaseFacts, adopt, content_digest, why_not_a_data_file
+from losslake.lake.machine import locked
+from losslake.lake.publishing import ReleaseMetadata, adopt, content_digest, data_file_problem
 from losslake.lake.store.store import DataFile
-from losslake_schema.database import LedgerEntry, Release
+from losslake_schema.database import LedgerEntry
 from losslake_schema.names import Study
+from losslake_schema.release import Release
 from losslake_schema.tables import PARTITIONED, STUDY_KEYS, TABLES
 
 
 @dataclass(frozen=True)
 class Selection:
-    """For each key of a study, the values that are wanted; none given means all."""
+    """The selected values of each key of a study; no values mean all."""
 
-    wanted: Mapping[str, Sequence[str | int]]
+    values: Mapping[str, Sequence[str | int]]
 
     @property
     def is_everything(self) -> bool:
-        return not any(self.wanted.values())
+        """True if nothing is excluded."""
+        return not any(self.values.values())
 
     def __str__(self) -> str:
-        return "; ".join(f"{key} {', '.join(map(str, found))}" for key, found in self.wanted.items() if found)
+        return "; ".join(f"{key} {', '.join(map(str, values))}" for key, values in self.values.items() if values)
 
-    def holds(self, study: Study) -> bool:
-        """Whether a study is wanted."""
+    def includes(self, study: Study) -> bool:
+        """Return True if a study is selected."""
         key = study.key()
-        return all(not found or key[name] in found for name, found in self.wanted.items())
+        return all(not values or key[name] in values for name, values in self.values.items())
 
-    def of(self, tables: Mapping[str, pa.Table]) -> dict[str, pa.Table]:
-        """The small tables of a release, reduced to the studies that are wanted and to what these need."""
+    def filter_tables(self, tables: Mapping[str, pa.Table]) -> dict[str, pa.Table]:
+        """Return the small tables of a release with the rows of the selected studies only."""
         studies = self._rows(tables["studies"])
-        collections = tables["collections"]
-        metrics = tables["metrics"]
+        collections, metrics = tables["collections"], tables["metrics"]
         measured = {name for names in studies["metrics"].to_pylist() for name in names}
-        goals = _of_workloads(tables["goals"], studies)
         return {
             "collections": collections.filter(pc.is_in(collections["collection"], _set(studies["collection"]))),
             "studies": studies,
             "trials": self._rows(tables["trials"]),
             "metrics": metrics.filter(pc.is_in(metrics["metric"], pa.array(sorted(measured), pa.string()))),
-            "goals": goals,
+            "goals": _of_workloads(tables["goals"], studies),
         }
 
     def _rows(self, table: pa.Table) -> pa.Table:
-        for name, found in self.wanted.items():
-            if found:
-                table = table.filter(pc.is_in(table[name], pa.array(found, TABLES["studies"].field(name).type)))
+        for name, values in self.values.items():
+            if values:
+                table = table.filter(pc.is_in(table[name], pa.array(values, TABLES["studies"].field(name).type)))
         return table
 
 
 def _of_workloads(goals: pa.Table, studies: pa.Table) -> pa.Table:
     keys = list(STUDY_KEYS[:4])
-    there = set(zip(*(studies[key].to_pylist() for key in keys), strict=True))
+    workloads = set(zip(*(studies[key].to_pylist() for key in keys), strict=True))
     rows = zip(*(goals[key].to_pylist() for key in keys), strict=True)
-    return goals.filter(pa.array([row in there for row in rows], pa.bool_()))
+    return goals.filter(pa.array([row in workloads for row in rows], pa.bool_()))
 
 
 def _set(column: pa.ChunkedArray) -> pa.Array:
     return pa.array(sorted(set(column.to_pylist())), column.type)
 
 
-ORIGIN = "losslake release"
-"""What the ledger has as the format of a downloaded release."""
-
-_UNFINISHED = "downloading"
+ORIGIN = "losslake release"  # the format of a downloaded release in the ledger
 _MOST_SHOWN = 20
 
 
 class Progress(Protocol):
-    """Hears how a download gets on."""
+    """Receives the progress of a download."""
 
-    def begin(self, what: str, total_bytes: int, total_files: int) -> None: ...
+    def begin(self, name: str, total_bytes: int, total_files: int) -> None:
+        """Begin a download."""
 
-    def advance(self, bytes_here: int, files_here: int) -> None: ...
+    def advance(self, bytes_here: int, files_here: int) -> None:
+        """Report the bytes and files that are complete so far."""
 
 
 @dataclass(frozen=True)
 class Downloaded:
-    """What a download led to; is_new is False when the release was there already."""
+    """The result of a download; is_new is False if the release existed already."""
 
     release: Release
     files: int
@@ -107,78 +105,73 @@ class Downloaded:
 
 
 def download(
-    client: Client, service: Service, place: str, number: int | None, selection: Selection, jobs: int, heard: Progress
+    client: Client,
+    service: Service,
+    place: str,
+    number: int | None,
+    selection: Selection,
+    jobs: int,
+    progress: Progress,
 ) -> Downloaded:
-    """Make a release of a service, or what is selected of it, the newest release of the lake at a place.
+    """Download a release, or the selected part of it, as the newest release of the lake at `place`.
 
-    The lake is made if there is none. Run again, it goes on where it was left. Raises RemoteError, and LossLakeError
-    when the place holds something else.
+    Creates the lake if it doesn't exist. Resumes an interrupted download. Raises RemoteError, and LossLakeError if
+    `place` contains something else.
     """
     listed = service.release(number)
-    chosen = _chosen(service, listed, selection)
+    selected = _selected_files(service, listed, selection)
     lake = Lake.create(place)
-    lake.check_place()
+    lake.check_location()
     notes = _notes(service, listed, selection)
-    with _alone_in(lake) as unfinished:
-        there = _there_already(lake, service, listed, notes)
-        if there is not None:
-            iceberg.settle(lake, there, "")
-            return Downloaded(there, 0, 0, is_new=False)
-        work = _Download(client, service, lake, listed, selection, unfinished)
-        files, tables = work.run(chosen, jobs, heard)
+    with _download_lock(lake) as unfinished:
+        existing = _existing_release(lake, service, listed, notes)
+        if existing is not None:
+            iceberg.finalize(lake, existing, "")
+            return Downloaded(existing, 0, 0, is_new=False)
+        files, tables = _Download(client, service, lake, listed, selection, unfinished).run(selected, jobs, progress)
         digest = content_digest(tables)
         if selection.is_everything and digest != listed.content_digest:
-            raise RemoteError(
-                f"release {listed.release} of {service.name} says that its digest is {listed.content_digest[:12]}…, "
-                f"its tables give {digest[:12]}…: ask the service's operator"
-            )
-        facts = ReleaseFacts(listed.release, listed.created_at.astimezone(UTC), notes, digest)
-        release = adopt(lake, facts, files, tables["studies"], [_origin(service, selection)])
+            message = f"release {listed.release} of {service.name} states the digest {listed.content_digest[:12]}…"
+            raise RemoteError(f"{message}, but its tables have {digest[:12]}…: contact the operator of the service")
+        metadata = ReleaseMetadata(listed.release, listed.created_at.astimezone(UTC), notes, digest)
+        release = adopt(lake, metadata, files, tables["studies"], [_origin(service, selection)])
         shutil.rmtree(unfinished, ignore_errors=True)
         return Downloaded(release, len(files), sum(file.bytes for file in files), is_new=True)
 
 
+@dataclass(frozen=True)
 class _Download:
-    """The files of one release on their way into a lake."""
+    """The download of the files of one release into a lake."""
 
-    def __init__(
-        self,
-        client: Client,
-        service: Service,
-        lake: Lake,
-        listed: ListedRelease,
-        selection: Selection,
-        unfinished: Path,
-    ) -> None:
-        self._client = client
-        self._service = service
-        self._lake = lake
-        self._listed = listed
-        self._selection = selection
-        self._unfinished = unfinished
+    _client: Client
+    _service: Service
+    _lake: Lake
+    _listed: ListedRelease
+    _selection: Selection
+    _unfinished: Path
 
     def run(
-        self, chosen: Sequence[ListedFile], jobs: int, heard: Progress
+        self, selected: Sequence[ListedFile], jobs: int, progress: Progress
     ) -> tuple[list[DataFile], dict[str, pa.Table]]:
-        """Fetch the files; returns the files and the small tables of the release to be."""
-        here = self._places(chosen)
-        self._fetch(chosen, here, jobs, heard)
-        tables = {name: stored_table(self._lake.store, here, name) for name in TABLES if name not in PARTITIONED}
+        """Fetch the files, and return the files and small tables of the new release."""
+        local = self._local_files(selected)
+        self._fetch(selected, local, jobs, progress)
+        tables = {name: read_small_table(self._lake.store, local, name) for name in TABLES if name not in PARTITIONED}
         if not self._selection.is_everything:
-            tables = self._selection.of(tables)
-            here = [file for file in here if file.study is not None]
-            here += [write_small_table(self._lake.store, name, table).file for name, table in tables.items()]
-        self._check(here, tables)
-        return here, tables
+            tables = self._selection.filter_tables(tables)
+            local = [file for file in local if file.study is not None]
+            local += [write_small_table(self._lake.store, name, table).file for name, table in tables.items()]
+        self._check(local, tables)
+        return local, tables
 
-    def _places(self, chosen: Sequence[ListedFile]) -> list[DataFile]:
-        """Where each file goes: named by its content, so that it is known again in a later release.
+    def _local_files(self, selected: Sequence[ListedFile]) -> list[DataFile]:
+        """Return the local files, named by their content, so that later releases share them.
 
-        The small tables of which only a part is wanted go where the unfinished files are.
+        Small tables of a partial download go to the folder of unfinished files: only a part of them is stored.
         """
         times: Counter[Path] = Counter()
-        places = []
-        for listed in chosen:
+        files = []
+        for listed in selected:
             folder = folder_of(listed.table, listed.study)
             if listed.study is None and not self._selection.is_everything:
                 folder = self._unfinished.relative_to(self._lake.folder) / listed.table
@@ -186,69 +179,62 @@ class _Download:
             times[path] += 1
             again = f"-{times[path]}" if times[path] > 1 else ""
             name = f"{path.as_posix()}{again}.parquet"
-            places.append(data_file(listed.table, listed.study, name, listed.bytes, listed.sha256, listed.rows))
-        return places
+            files.append(data_file(listed.table, listed.study, name, listed.bytes, listed.sha256, listed.rows))
+        return files
 
-    def _fetch(self, chosen: Sequence[ListedFile], here: Sequence[DataFile], jobs: int, heard: Progress) -> None:
+    def _fetch(self, selected: Sequence[ListedFile], local: Sequence[DataFile], jobs: int, progress: Progress) -> None:
+        release = self._listed.release
         wanted = [
-            Wanted(
-                self._service.data_url(self._listed.release, listed),
-                file.bytes,
-                file.sha256,
-                self._lake.folder / file.path,
-            )
-            for listed, file in zip(chosen, here, strict=True)
+            RemoteFile(self._service.data_url(release, listed), file.bytes, file.sha256, self._lake.folder / file.path)
+            for listed, file in zip(selected, local, strict=True)
         ]
         missing = sum(one.size for one in wanted if not one.target.exists())
         free = shutil.disk_usage(self._unfinished).free
         if missing > free:
-            raise RemoteError(f"{missing:,} bytes are to come, but {self._lake.folder} has space for {free:,} only")
-        heard.begin(f"release {self._listed.release}", sum(one.size for one in wanted), len(wanted))
-        fetch_all(self._client, wanted, self._unfinished, jobs, Tally(heard.advance))
-        for file in here:
-            self._lake.store.take(self._lake.folder / file.path, file.path)
-            fault = why_not_a_data_file(self._lake, file)
+            raise RemoteError(f"{missing:,} bytes are missing, but {self._lake.folder} has space for {free:,} only")
+        progress.begin(f"release {release}", sum(one.size for one in wanted), len(wanted))
+        fetch_all(self._client, wanted, self._unfinished, jobs, ProgressTotal(progress.advance))
+        for file in local:
+            self._lake.store.move_in(self._lake.folder / file.path, file.path)
+            fault = data_file_problem(self._lake, file)
             if fault:
-                raise RemoteError(
-                    f"{file.table} of release {self._listed.release} of {self._service.name}: a file {fault}"
-                )
+                raise RemoteError(f"{file.table} of release {release} of {self._service.name}: a file {fault}")
 
-    def _check(self, here: Sequence[DataFile], tables: Mapping[str, pa.Table]) -> None:
-        """Whether what is here is whole by its own account, and the whole release by that of the service."""
+    def _check(self, local: Sequence[DataFile], tables: Mapping[str, pa.Table]) -> None:
+        """Raise RemoteError unless the files match the counts of their tables, or those of the service for all."""
         listed, studies = self._listed, tables["studies"]
-        found = {
+        actual = {
             "n_studies": studies.num_rows,
             "n_trials": tables["trials"].num_rows,
             "n_evaluations": sum(studies["n_evaluations"].to_pylist()),
-            "n_measurements": sum(file.rows for file in here if file.table == "measurements"),
+            "n_measurements": sum(file.rows for file in local if file.table == "measurements"),
         }
-        said = {name: sum(studies[name].to_pylist()) for name in ("n_trials", "n_measurements")}
+        expected = {name: sum(studies[name].to_pylist()) for name in ("n_trials", "n_measurements")}
         if self._selection.is_everything:
-            said = {name: getattr(listed, name) for name in found}
-        is_whole = all(found[name] == count for name, count in said.items())
-        if not is_whole or {file.study for file in here if file.study} != set(studies_in(studies, "content_digest")):
-            raise RemoteError(
-                f"release {listed.release} of {self._service.name} lacks files, or holds others than it says: "
-                "ask the service's operator"
-            )
+            expected = {name: getattr(listed, name) for name in actual}
+        is_whole = all(actual[name] == count for name, count in expected.items())
+        studies_here = {file.study for file in local if file.study}
+        if not is_whole or studies_here != set(column_by_study(studies, "content_digest")):
+            message = f"the files of release {listed.release} of {self._service.name} do not match its counts"
+            raise RemoteError(f"{message}: contact the operator of the service")
 
 
-def _there_already(lake: Lake, service: Service, listed: ListedRelease, notes: str) -> Release | None:
-    """The same release in this lake, if it is there; raises RemoteError when the lake can't take it."""
+def _existing_release(lake: Lake, service: Service, listed: ListedRelease, notes: str) -> Release | None:
+    """Return the same release in this lake, or None; raise RemoteError if the lake can't store it."""
     releases = lake.releases()
     same = next((r for r in releases if r.number == listed.release), None)
     if same is not None:
-        if same.notes == notes and _came_from(lake, service, same):
+        if same.notes == notes and _is_from(lake, service, same):
             return same
-        raise RemoteError(f"{lake} has another release {listed.release} already: give another folder")
+        raise RemoteError(f"{lake} already has another release {listed.release}: give another folder")
     if releases and releases[0].number > listed.release:
-        raise RemoteError(f"{lake} has a newer release, {releases[0].number}, already: give another folder")
-    if releases and not _came_from(lake, service, releases[0]):
+        raise RemoteError(f"{lake} already has a newer release, {releases[0].number}: give another folder")
+    if releases and not _is_from(lake, service, releases[0]):
         raise RemoteError(f"the newest release in {lake} was not downloaded from {service.name}: give another folder")
     return None
 
 
-def _came_from(lake: Lake, service: Service, release: Release) -> bool:
+def _is_from(lake: Lake, service: Service, release: Release) -> bool:
     origin = select(LedgerEntry.id).where(
         LedgerEntry.format == ORIGIN, LedgerEntry.source == service.name, LedgerEntry.release == release.number
     )
@@ -256,14 +242,9 @@ def _came_from(lake: Lake, service: Service, release: Release) -> bool:
 
 
 def _origin(service: Service, selection: Selection) -> LedgerEntry:
-    return LedgerEntry(
-        offered_at=datetime.now(UTC),
-        source=service.name,
-        path="",
-        format=ORIGIN,
-        outcome="ingested",
-        reason=str(selection) or None,
-    )
+    reason = str(selection) or None
+    now = datetime.now(UTC)
+    return LedgerEntry(offered_at=now, source=service.name, path="", format=ORIGIN, outcome="ingested", reason=reason)
 
 
 def _notes(service: Service, listed: ListedRelease, selection: Selection) -> str:
@@ -273,27 +254,24 @@ def _notes(service: Service, listed: ListedRelease, selection: Selection) -> str
     return f"{part}. {listed.notes}" if listed.notes else part
 
 
-def _chosen(service: Service, listed: ListedRelease, selection: Selection) -> list[ListedFile]:
+def _selected_files(service: Service, listed: ListedRelease, selection: Selection) -> list[ListedFile]:
     files = service.files(listed.release)
-    chosen = [file for file in files if file.study is None or selection.holds(file.study)]
-    if not selection.is_everything and not any(file.study for file in chosen):
-        keys = [key for key, found in selection.wanted.items() if found]
-        there = {key: sorted({file.study.key()[key] for file in files if file.study}, key=str) for key in keys}
-        known = "; ".join(f"{key} {', '.join(map(str, values[:_MOST_SHOWN]))}" for key, values in there.items())
-        raise RemoteError(f"no study of release {listed.release} has {selection}; there are: {known}")
-    return chosen
+    selected = [file for file in files if file.study is None or selection.includes(file.study)]
+    if not selection.is_everything and not any(file.study for file in selected):
+        keys = [key for key, values in selection.values.items() if values]
+        existing = {key: sorted({file.study.key()[key] for file in files if file.study}, key=str) for key in keys}
+        known = "; ".join(f"{key} {', '.join(map(str, values[:_MOST_SHOWN]))}" for key, values in existing.items())
+        raise RemoteError(f"no study of release {listed.release} has {selection}; it has {known}")
+    return selected
 
 
 @contextmanager
-def _alone_in(lake: Lake) -> Iterator[Path]:
-    """The folder for what is not whole yet, which only one download has at a time."""
-    folder = lake.folder / _UNFINISHED
+def _download_lock(lake: Lake) -> Iterator[Path]:
+    """Lock and yield the folder for unfinished files, so that only one download runs at a time."""
+    folder = lake.folder / "downloading"
     folder.mkdir(parents=True, exist_ok=True)
-    opened = os.open(folder, os.O_RDONLY)
     try:
-        fcntl.flock(opened, fcntl.LOCK_EX | fcntl.LOCK_NB)
-        yield folder
+        with locked(folder, wait=False):
+            yield folder
     except BlockingIOError:
-        raise RemoteError(f"another download into {lake} is under way: let it finish") from None
-    finally:
-        os.close(opened)
+        raise RemoteError(f"another download into {lake} is running: wait until it finishes") from None

@@ -1,4 +1,4 @@
-"""Fetching many files at once: resumed where they were left, checked as they come, in place only when whole."""
+"""Concurrent download of files: resumed after interruptions, verified, and moved into place when complete."""
 
 from __future__ import annotations
 
@@ -11,16 +11,16 @@ from pathlib import Path
 
 import httpx
 
-from losslake.client.client import Client, Interrupted, RemoteError, plain_bytes, shown
+from losslake.client.client import Client, RemoteError, TransientError, redact, unencoded_bytes
 from losslake.lake.manifest import sha256_of
 
-_TRIES_FOR_THE_BYTES = 3
-Heard = Callable[[int, int], None]
+_DIGEST_TRIES = 3
+ProgressCallback = Callable[[int, int], None]
 
 
 @dataclass(frozen=True)
-class Wanted:
-    """A file to fetch: where from, how large and with what sha256, and where to."""
+class RemoteFile:
+    """A file to fetch: its URL, size in bytes, sha256 and local path."""
 
     url: httpx.URL
     size: int
@@ -28,15 +28,17 @@ class Wanted:
     target: Path
 
 
-def fetch_all(client: Client, wanted: Sequence[Wanted], unfinished: Path, jobs: int, heard: Heard) -> None:
-    """Fetch what is not there yet, several files at once.
+def fetch_all(
+    client: Client, file: Sequence[RemoteFile], unfinished: Path, jobs: int, progress: ProgressCallback
+) -> None:
+    """Fetch the files that don't exist yet, several at once.
 
-    unfinished: the folder for what is not whole yet; a file in it is gone on with. heard: bytes and files that are
-    newly there. Raises RemoteError at the first file that can't be had, or that can't be written.
+    unfinished: folder of partial files, which are resumed. progress: called with the number of new bytes and files.
+    Raises RemoteError for the first file that can't be fetched or written.
     """
     with ThreadPoolExecutor(jobs, "fetch") as pool:
         try:
-            running = [pool.submit(_Fetch(client, one, unfinished, heard).run) for one in wanted]
+            running = [pool.submit(_Fetch(client, one, unfinished, progress).run) for one in file]
             done, _ = wait(running, return_when=FIRST_EXCEPTION)
             for future in done:
                 future.result()
@@ -46,23 +48,24 @@ def fetch_all(client: Client, wanted: Sequence[Wanted], unfinished: Path, jobs: 
             raise
 
 
-class Tally:
-    """Adds up what several threads hear, and hands on the totals."""
+class ProgressTotal:
+    """Sums up the progress of several threads and reports the totals."""
 
-    def __init__(self, heard: Heard) -> None:
-        self._heard = heard
+    def __init__(self, progress: ProgressCallback) -> None:
+        self._progress = progress
         self._bytes = self._files = 0
         self._lock = threading.Lock()
 
     def __call__(self, size: int, files: int) -> None:
+        """Add bytes and files to the total, and report it."""
         with self._lock:
             self._bytes += size
             self._files += files
-            self._heard(self._bytes, self._files)
+            self._progress(self._bytes, self._files)
 
 
 class _Part:
-    """A file that is not whole yet, and the sha256 of what is there."""
+    """A partial file and the sha256 of its content."""
 
     def __init__(self, path: Path) -> None:
         self._file = path.open("a+b")
@@ -77,100 +80,102 @@ class _Part:
         self._file.close()
 
     def add(self, data: bytes) -> None:
+        """Append bytes."""
         self._file.write(data)
         self._digest.update(data)
         self.size += len(data)
 
-    def begin_anew(self) -> None:
+    def restart(self) -> None:
+        """Delete the content."""
         self.size = self._file.truncate(0)
         self._digest = hashlib.sha256()
 
     def sha256(self) -> str:
+        """Return the sha256 of the content."""
         self._file.flush()
         return self._digest.hexdigest()
 
 
 class _Fetch:
-    """One file on its way."""
+    """The download of one file."""
 
-    def __init__(self, client: Client, wanted: Wanted, unfinished: Path, heard: Heard) -> None:
+    def __init__(self, client: Client, file: RemoteFile, unfinished: Path, progress: ProgressCallback) -> None:
         self._client = client
-        self._wanted = wanted
-        key = hashlib.sha256(f"{wanted.url.path} {wanted.sha256}".encode()).hexdigest()
+        self._wanted = file
+        key = hashlib.sha256(f"{file.url.path} {file.sha256}".encode()).hexdigest()
         self._path = unfinished / f"{key}.part"
-        self._heard = heard
-        self._told = 0
+        self._progress = progress
+        self._reported = 0
         self._etag: str | None = None
-        self._wrong = 0
+        self._mismatches = 0
 
     def run(self) -> None:
-        wanted = self._wanted
-        self._client.patience.check()
+        """Fetch the file unless it exists."""
+        file = self._wanted
+        self._client.retries.check()
         try:
-            if not _is_there(wanted):
-                wanted.target.parent.mkdir(parents=True, exist_ok=True)
-                self._client.patience.keep_trying(self._attempt)
-                self._path.replace(wanted.target)
-            self._tell(wanted.size)
-            self._heard(0, 1)
+            if not _is_complete(file):
+                file.target.parent.mkdir(parents=True, exist_ok=True)
+                self._client.retries.run(self._attempt)
+                self._path.replace(file.target)
+            self._report(file.size)
+            self._progress(0, 1)
         except OSError as error:
-            raise RemoteError(
-                f"can't write {wanted.target} ({error.strerror}): set this right and run the same command again, "
-                "what came so far is kept"
-            ) from None
+            message = f"can't write {file.target} ({error.strerror}): fix this and run the same command again"
+            raise RemoteError(f"{message}, it resumes the download") from None
 
     def _attempt(self) -> None:
-        """Get the rest of the file; what has come stays in the part, also when this is killed."""
-        wanted = self._wanted
+        """Fetch the rest of the file. The partial file stays, also if the process is killed."""
+        file = self._wanted
         with _Part(self._path) as part:
-            if part.size > wanted.size:
-                part.begin_anew()
+            if part.size > file.size:
+                part.restart()
             before = part.size
             try:
-                if part.size < wanted.size:
-                    self._get_the_rest(part)
-            except Interrupted as failure:
+                if part.size < file.size:
+                    self._resume(part)
+            except TransientError as failure:
                 failure.has_progressed = part.size > before
                 raise
-            if part.sha256() == wanted.sha256:
+            if part.sha256() == file.sha256:
                 return
-            part.begin_anew()
-        self._wrong += 1
-        message = f"{shown(wanted.url)}: its bytes are not those of the list (sha256 differs)"
-        if self._wrong == _TRIES_FOR_THE_BYTES:
-            raise RemoteError(f"{message}, {self._wrong} times: ask the service's operator")
-        raise Interrupted(message)
+            part.restart()
+        self._mismatches += 1
+        message = f"{redact(file.url)}: its sha256 differs from the one in the list of files"
+        if self._mismatches == _DIGEST_TRIES:
+            raise RemoteError(f"{message}, {self._mismatches} times: contact the operator of the service")
+        raise TransientError(message)
 
-    def _get_the_rest(self, part: _Part) -> None:
-        wanted = self._wanted
+    def _resume(self, part: _Part) -> None:
+        file = self._wanted
         headers = {"Accept-Encoding": "identity"}
         if part.size:
             headers["Range"] = f"bytes={part.size}-"
             if self._etag is not None:
                 headers["If-Range"] = self._etag
-        with self._client.answer("GET", wanted.url, headers) as response:
-            chunks = plain_bytes(response)
+        with self._client.stream("GET", file.url, headers) as response:
+            chunks = unencoded_bytes(response)
             etag = response.headers.get("etag", "")
             self._etag = etag if etag.startswith('"') else None
             if response.status_code != httpx.codes.PARTIAL_CONTENT:
-                part.begin_anew()
-            elif response.headers.get("content-range") != f"bytes {part.size}-{wanted.size - 1}/{wanted.size}":
-                raise RemoteError(f"{shown(wanted.url)} answers with another range than was asked for")
+                part.restart()
+            elif response.headers.get("content-range") != f"bytes {part.size}-{file.size - 1}/{file.size}":
+                raise RemoteError(f"{redact(file.url)} returns another range than requested")
             for chunk in chunks:
-                if part.size + len(chunk) > wanted.size:
-                    raise RemoteError(f"{shown(wanted.url)} is longer than the {wanted.size:,} bytes of the list")
+                if part.size + len(chunk) > file.size:
+                    raise RemoteError(f"{redact(file.url)} is longer than the {file.size:,} bytes in the list of files")
                 part.add(chunk)
-                self._tell(part.size)
-                self._client.patience.check()
-        if part.size < wanted.size:
-            raise Interrupted(f"{shown(wanted.url)} ended after {part.size:,} of {wanted.size:,} bytes")
+                self._report(part.size)
+                self._client.retries.check()
+        if part.size < file.size:
+            raise TransientError(f"{redact(file.url)} ended after {part.size:,} of {file.size:,} bytes")
 
-    def _tell(self, size: int) -> None:
-        self._heard(size - self._told, 0)
-        self._told = size
+    def _report(self, size: int) -> None:
+        self._progress(size - self._reported, 0)
+        self._reported = size
 
 
-def _is_there(wanted: Wanted) -> bool:
-    """Whether the file is in its place already, from an earlier run or release."""
-    target = wanted.target
-    return target.is_file() and target.stat().st_size == wanted.size and sha256_of(target) == wanted.sha256
+def _is_complete(file: RemoteFile) -> bool:
+    """Return True if the file already exists, from an earlier run or release."""
+    target = file.target
+    return target.is_file() and target.stat().st_size == file.size and sha256_of(target) == file.sha256

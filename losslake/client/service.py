@@ -1,4 +1,4 @@
-"""A LossLake service, as its clients see it: releases, their files, and where the files are."""
+"""A LossLake service: its releases, their files, and the URLs of the files."""
 
 from __future__ import annotations
 
@@ -9,8 +9,8 @@ from urllib.parse import quote
 import httpx
 from pydantic import AwareDatetime, BaseModel, ConfigDict, Field, ValidationError, model_validator
 
-from losslake.client.client import Client, RemoteError, checked_url, shown
-from losslake_schema.names import Study, Workload, why_bad_name
+from losslake.client.client import Client, RemoteError, parse_url, redact
+from losslake_schema.names import Study, Workload, name_problem
 from losslake_schema.tables import PARTITIONED, TABLES
 
 _MOST_PAGES = 10_000
@@ -23,7 +23,7 @@ Row = TypeVar("Row", bound=BaseModel)
 
 
 class ListedRelease(BaseModel):
-    """A release as a service lists it."""
+    """A release as listed by a service."""
 
     model_config = ConfigDict(frozen=True, strict=True)
 
@@ -38,7 +38,7 @@ class ListedRelease(BaseModel):
 
 
 class ListedFile(BaseModel):
-    """A data file as a service lists it: none of its names can lead out of the folder that it belongs in."""
+    """A data file as listed by a service. Its path is validated, so that it can't point outside of its folder."""
 
     model_config = ConfigDict(frozen=True, strict=True)
 
@@ -72,11 +72,11 @@ class ListedFile(BaseModel):
             raise ValueError(f"{self.path!r} has no batch size")
         w = study.workload
         for name in (*w.collection.split("/"), w.dataset, w.model, w.optimizer):
-            fault = why_bad_name(name)
+            fault = name_problem(name)
             if fault:
                 raise ValueError(f"the name {name!r} {fault}")
         folder, _, name = self.path.rpartition("/")
-        if folder != f"{self.table}/{study.folder()}" or why_bad_name(name) or not name.endswith(".parquet"):
+        if folder != f"{self.table}/{study.folder()}" or name_problem(name) or not name.endswith(".parquet"):
             raise ValueError(f"{self.path!r} is not in the folder of its study")
         return self
 
@@ -85,52 +85,52 @@ class Service:
     """A LossLake service by its base URL, for example https://host or https://host/losslake."""
 
     def __init__(self, client: Client, url: str) -> None:
-        base = checked_url(url)
+        base = parse_url(url)
         if base.query:
-            raise RemoteError(f"{shown(base)} must have no query: give the service's base URL")
+            raise RemoteError(f"{redact(base)} must have no query: give the service's base URL")
         self._client = client
         self._base = base.copy_with(path=base.path.rstrip("/").removesuffix("/v1") + "/")
-        self.name = shown(self._base).rstrip("/")
+        self.name = redact(self._base).rstrip("/")
 
     def url(self, path: str, **query: str) -> httpx.URL:
-        """The URL of a path below the base, each of its parts encoded."""
+        """Return the URL of a path below the base, with its parts percent-encoded."""
         target = self._base.join(quote(path, safe="/="))
         return target.copy_merge_params(query) if query else target
 
     def releases(self) -> Iterator[ListedRelease]:
-        """Every release, newest first."""
+        """Yield every release, newest first."""
         return self._rows("v1/releases", ListedRelease)
 
     def release(self, number: int | None = None) -> ListedRelease:
-        """The release of that number, by default the newest; raises RemoteError when there is none."""
-        for found in self.releases():
-            if number in (None, found.release):
-                return found
-        what = "has no release yet" if number is None else f"has no release {number}"
-        raise RemoteError(f"{self.name} {what}: GET {self.name}/v1/releases lists them")
+        """Return a release, by default the newest; raise RemoteError if it doesn't exist."""
+        for release in self.releases():
+            if number in (None, release.release):
+                return release
+        problem = "has no release yet" if number is None else f"has no release {number}"
+        raise RemoteError(f"{self.name} {problem}: GET {self.name}/v1/releases lists them")
 
     def files(self, number: int) -> Sequence[ListedFile]:
-        """The data files of a release; raises RemoteError unless every small table is there, once."""
-        found = list(self._rows(f"v1/releases/{number}/files", ListedFile))
+        """Return the data files of a release; raise RemoteError unless every small table is listed once."""
+        files = list(self._rows(f"v1/releases/{number}/files", ListedFile))
         for table in TABLES.keys() - set(PARTITIONED):
-            if sum(file.table == table for file in found) != 1:
-                raise RemoteError(f"{self.name} does not list {table}.parquet once: its list of files is not whole")
-        if len({file.path for file in found}) < len(found):
-            raise RemoteError(f"{self.name} lists a file twice: its list of files can't be followed")
-        return found
+            if sum(file.table == table for file in files) != 1:
+                raise RemoteError(f"{self.name} must list {table}.parquet once: its list of files is invalid")
+        if len({file.path for file in files}) < len(files):
+            raise RemoteError(f"{self.name} lists a file twice: its list of files is invalid")
+        return files
 
     def data_url(self, number: int, file: ListedFile) -> httpx.URL:
-        """Where the bytes of a file are."""
+        """Return the URL of the bytes of a file."""
         return self.url(f"data/{number}/{file.path}")
 
     def _rows(self, path: str, kind: type[Row]) -> Iterator[Row]:
-        """The rows of a list, page by page; those of no table, such as a release's README.md, are passed over."""
+        """Yield the rows of a list, page by page, without files of no table, such as README.md."""
         page: httpx.URL | None = self.url(path, format="json")
         for _ in range(_MOST_PAGES):
             if page is None:
                 return
             if (page.scheme, page.netloc) != (self._base.scheme, self._base.netloc):
-                raise RemoteError(f"{self.name} has the next page of its list on another host: refused")
+                raise RemoteError(f"{self.name} links to a next page on another host: refused")
             document, page = self._client.json(page)
             rows = document.get("rows") if isinstance(document, dict) else None
             if not isinstance(rows, list):
@@ -138,7 +138,7 @@ class Service:
             for row in rows:
                 if not (isinstance(row, dict) and row.get("table", "") is None):
                     yield self._checked(path, kind, row)
-        raise RemoteError(f"{self.name}/{path} has no end")
+        raise RemoteError(f"{self.name}/{path} has more than {_MOST_PAGES:,} pages: refused")
 
     def _checked(self, path: str, kind: type[Row], row: Any) -> Row:
         try:
@@ -146,4 +146,4 @@ class Service:
         except ValidationError as error:
             fault = error.errors(include_url=False, include_input=False)[0]
             where = ".".join(map(str, fault["loc"])) or "a row"
-            raise RemoteError(f"{self.name}/{path} can't be followed: {where}: {fault['msg']}") from None
+            raise RemoteError(f"{self.name}/{path} returns an invalid row: {where}: {fault['msg']}") from None

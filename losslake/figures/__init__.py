@@ -1,1 +1,1 @@
-"""Figures: charts of answers, each one Vega-Lite specification, rendered to SVG, PNG and PDF."""
+"""Figures: charts of answers as Vega-Lite specifications, rendered to SVG, PNG and PDF."""

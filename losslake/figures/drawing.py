@@ -1,6 +1,6 @@
-"""The kinds of figures, what each is drawn from, and what comes of it; the series and sentences that several need.
+"""The kinds of figures, with their inputs and outputs, and helpers that several charts share.
 
-Each kind is declared by a module of losslake.figures.charts.
+Each module of losslake.figures.charts declares one kind.
 """
 
 from __future__ import annotations
@@ -17,22 +17,24 @@ from pydantic import BaseModel
 from losslake.figures.figure import figure
 from losslake.figures.layers import Plot
 from losslake.figures.links import Links
-from losslake.figures.panel import Panel, Series, caption, columns_of, grid_panels, single_panel
+from losslake.figures.panel import Panel, Series, caption, grid_panels, n_columns_for, single_panel
 from losslake.figures.theme import Document
 from losslake.questions.release_view import ReleaseView
 from losslake.questions.selection import Goal
 from losslake.questions.workload_facts import workload_labels
+from losslake_schema.names import Workload
 
 _MOST_SERIES = 4
+UNKNOWN_UNIT = "something unknown"  # as in batch_units.sql
 
 
 @dataclass(frozen=True, eq=False)
-class Drawing:
-    """An answer, and the size it is drawn in.
+class ChartRequest:
+    """An answer to draw, and the size of the figure.
 
-    rows, facts: of the answer. view: the release that gave it, for what else a figure shows. parameters: those of the
-    answer's path. query: the URL of the answer, for the caption. width, height: of the figure in px. title: in place of
-    the figure's own. links: to the explorer's pages.
+    rows, facts: of the answer. view: its release, for other data that a figure shows. parameters: those of the answer's
+    path. query: the URL of the answer, for the caption. width, height: of the figure in px. title: replaces the
+    figure's own. links: to the explorer's pages. is_captioned: heading and caption are part of the figure.
     """
 
     rows: pa.Table
@@ -44,68 +46,87 @@ class Drawing:
     height: int
     title: str | None = None
     links: Links | None = None
+    is_captioned: bool = True
 
-    def caption(self, explained: Sequence[str]) -> list[str]:
-        """Return what the marks mean, and where the data are from."""
-        return caption(explained, self.view.number, self.query)
+    def caption(self, notes: Sequence[str]) -> list[str]:
+        """Return the sentences of the caption: the notes on the marks, and the source of the data."""
+        return caption(notes, self.view.number, self.query)
 
-    def panel(self, title: str, subtitle: str, labels: Sequence[str], explained: Sequence[str]) -> Panel:
-        """Return a panel as large as the figure leaves room for. labels: of the legend. explained: for the caption."""
-        lines = self.caption(explained)
-        panel = single_panel(self.width, self.height, self.title or title, subtitle, labels, lines)
-        return replace(panel, links=self.links)
+    def panel(
+        self, title: str, subtitle: str, labels: Sequence[str], notes: Sequence[str], has_ends: bool = False
+    ) -> Panel:
+        """Return the panel of a single plot. labels: of the legend; notes: for the caption, both of which need room.
+
+        has_ends: each series is a line, at whose end its name can be.
+        """
+        texts = (self.title or title, subtitle, labels, self.caption(notes))
+        if not self.is_captioned:
+            texts = ("", "", labels, [])
+        panel = single_panel(self.width, self.height, *texts, has_ends)
+        return replace(panel, title=self.title or title, subtitle=subtitle, **self._of_answer)
 
     def grid(self, n_panels: int) -> Panel:
-        """Return a panel of several alike."""
-        return replace(grid_panels(self.width, n_panels, self.height), links=self.links)
+        """Return the panel for each of n_panels plots of equal size."""
+        return replace(grid_panels(self.width, n_panels, self.height), **self._of_answer)
 
-    def panels(self, title: str, labels: Sequence[str], explained: Sequence[str]) -> dict[str, Panel]:
-        """Return a panel for each workload, by its name. title: of a single one; labels, explained: as for `panel`."""
+    @property
+    def _of_answer(self) -> dict[str, Any]:
+        """The fields of a panel that depend on the answer: its links, and what all of its batch sizes count."""
+        names = map(Workload.parse, self.facts.get("workloads", ()))
+        all_facts = [facts for name in names for facts in self.view.matching(name)]
+        units = {unit for facts in all_facts for (unit,) in self.view.rows("batch_units", facts.study_ids)}
+        is_known = len(units) == 1 and units != {UNKNOWN_UNIT}
+        return {"links": self.links, "batch_unit": units.pop() if is_known else "examples"}
+
+    def panels(self, title: str, labels: Sequence[str], notes: Sequence[str]) -> dict[str, Panel]:
+        """Return a panel for each workload, by its name. title: of a single panel; labels, notes: as for `panel`."""
         names = workload_labels(self.facts["workloads"])
-        if len(names.own) == 1:
-            return {workload: self.panel(title, names.common, labels, explained) for workload in names.own}
-        grid = self.grid(len(names.own))
-        return {workload: replace(grid, title=own, subtitle=names.common) for workload, own in names.own.items()}
+        if len(names.short) == 1:
+            return {workload: self.panel(title, names.common, labels, notes) for workload in names.short}
+        grid = self.grid(len(names.short))
+        return {workload: replace(grid, title=own, subtitle=names.common) for workload, own in names.short.items()}
 
     def series_by_workload(self) -> tuple[str, list[Series]]:
-        """Return what all workloads have in common, and a series for each, with what it has besides as its label."""
+        """Return the part of the names that all workloads share, and a series for each, labelled with the rest."""
         labels = workload_labels(self.facts["workloads"])
-        return labels.common, [Series(own, where(self.rows, workload=name), name) for name, own in labels.own.items()]
+        return labels.common, [
+            Series(own, filter_rows(self.rows, workload=name), name) for name, own in labels.short.items()
+        ]
 
 
 @dataclass(frozen=True)
-class Drawn:
-    """Panels, side by side as far as there is room.
+class ChartPanels:
+    """The plots of a figure, side by side as far as they fit.
 
-    explained: what their marks mean, in sentences. shares_legend: all panels have the same series. summary: the main
-    numbers, in sentences, for those who don't see the figure.
+    notes: sentences that explain the marks. shares_legend: all plots have the same series. summary: sentences with the
+    main numbers, for readers who don't see the figure.
     """
 
     panels: Sequence[Plot]
-    explained: Sequence[str] = ()
+    notes: Sequence[str] = ()
     shares_legend: bool = False
     summary: Sequence[str] = ()
 
     def description(self, title: str | None) -> str:
-        """Return what is to be seen: the heading, how many plots, and the main numbers, or else what marks mean."""
+        """Return the text alternative: the heading, the number of plots, and the summary, or else the notes."""
         first, n = self.panels[0], len(self.panels)
         headings = [title or ("" if n > 1 else " ".join(first.heading)), f"{n} plots" if n > 1 else "", first.subtitle]
         heading = ", ".join(text for text in headings if text)
-        return " ".join([f"{heading}.", *(self.summary or self.explained)])
+        return " ".join([f"{heading}.", *(self.summary or self.notes)])
 
 
 @dataclass(frozen=True)
 class Kind:
     """A kind of figure.
 
-    answer: the path of the answer that it draws. draw: draws it; its docstring says what it shows.
-    defaults: of the answer's parameters where none of those in `unless` is given.
-    most_rows: of the answer; more could not be told apart. parameters: that only this kind has.
+    answer: the path of the answer that it draws. draw: draws it; the first sentence of its docstring is public.
+    defaults: of the answer's parameters, unless the request has one of those in `unless`.
+    most_rows: of the answer; more would be indistinguishable. parameters: those that only this kind has.
     """
 
     name: str
     answer: str
-    draw: Callable[[Drawing], Drawn]
+    draw: Callable[[ChartRequest], ChartPanels]
     defaults: Mapping[str, Any] = field(default_factory=dict)
     unless: tuple[str, ...] = ()
     most_rows: int = 50_000
@@ -113,60 +134,65 @@ class Kind:
 
     @property
     def doc(self) -> str:
-        """What the figure shows, in a sentence."""
+        """The description of the figure, in a sentence."""
         return (inspect.getdoc(self.draw) or "").partition("\n\n")[0]
 
     def with_defaults(self, parameters: BaseModel) -> BaseModel:
-        """Return the parameters, with the defaults of this kind."""
+        """Return the parameters with the defaults of this kind."""
         if set(self.unless) & parameters.model_fields_set:
             return parameters
         return parameters.model_copy(update=dict(self.defaults))
 
-    def specification(self, drawing: Drawing) -> Document:
+    def specification(self, request: ChartRequest) -> Document:
         """Return the figure as a Vega-Lite specification."""
-        drawn = self.draw(drawing)
-        lines = drawing.caption(drawn.explained)
-        if drawing.title and len(drawn.panels) > 1:
-            lines.insert(0, drawing.title)
-        columns = columns_of(drawing.width, len(drawn.panels))
-        return figure(
-            drawn.panels, columns, lines, drawing.width, drawn.shares_legend, drawn.description(drawing.title)
-        )
+        drawn = self.draw(request)
+        lines = request.caption(drawn.notes)
+        if request.title and len(drawn.panels) > 1:
+            lines.insert(0, request.title)
+        columns = n_columns_for(request.width, len(drawn.panels))
+        description = drawn.description(request.title)
+        if request.is_captioned:
+            return figure(drawn.panels, columns, lines, request.width, drawn.shares_legend, description)
+        plots, said = list(drawn.panels), {"heading": request.title or "", "notes": list(drawn.notes)}
+        if len(plots) == 1:
+            said["heading"] = " ".join(plots[0].heading)
+            plots = [replace(plots[0], heading=())]
+        bare = figure(plots, columns, (), request.width, drawn.shares_legend, description)
+        return bare | {"usermeta": said}
 
 
-def where(rows: pa.Table, **values: object) -> pa.Table:
-    """Return the rows with those values."""
+def filter_rows(rows: pa.Table, **values: object) -> pa.Table:
+    """Return the rows whose columns have these values."""
     for name, value in values.items():
         rows = rows.filter(pc.equal(rows[name], value))
     return rows
 
 
-def names_of(series: Sequence[Series]) -> list[str]:
-    """Return the names that a legend has; none for a single series without a name."""
+def legend_labels(series: Sequence[Series]) -> list[str]:
+    """Return the labels of the legend; none for a single series without a label."""
     return [one.label for one in series] if any(one.label for one in series) else []
 
 
 def goal_text(facts: Mapping[str, Any]) -> str:
     """Return the goal in words: val/classification_error < 0.05."""
-    goal = Goal(facts["target"], facts.get("comparator", "strict"))
-    return goal.in_words(facts["metric"], facts["direction"])
+    return Goal(facts["target"], facts.get("comparator", "strict")).in_words(facts["metric"], facts["direction"])
 
 
 def summary(series: Sequence[Series], words: Callable[[Series], str]) -> list[str]:
-    """Return a sentence for each of the first few series, with its name. words: of a series; empty: no sentence."""
-    said = [
+    """Return a sentence for each of the first few series. words: returns the text for a series; empty: no sentence."""
+    sentences = [
         f"{one.label}: {text}" if one.label else f"{text[:1].upper()}{text[1:]}"
         for one in series
         if (text := words(one))
     ]
-    more = len(said) - _MOST_SERIES
-    return [f"{text}." for text in said[:_MOST_SERIES]] + ([f"And {more} more."] if more > 0 else [])
+    more = len(sentences) - _MOST_SERIES
+    return [f"{text}." for text in sentences[:_MOST_SERIES]] + ([f"And {more} more."] if more > 0 else [])
 
 
 def ends_in_words(series: Series, field: str, unit: str = "") -> str:
-    """Return the field at the smallest and the largest batch size that has one, and its least value.
+    """Return the values at the smallest and the largest batch size, and the least value, in words.
 
-    From 2,417 steps at batch size 1 to 24 at 512, least 22 at 256.
+    Example: from 2,417 steps at batch size 1 to 24 at 512, least 22 at 256.
     """
     rows = sorted((row["batch_size"], row[field]) for row in series.rows.to_pylist() if row[field] is not None)
     if not rows:

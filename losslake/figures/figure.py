@@ -1,4 +1,4 @@
-"""A figure: plots in a grid with a caption below, as one Vega-Lite specification; and the formats that it comes in."""
+"""A figure: plots in a grid with a caption below, as one Vega-Lite specification; and the formats of figures."""
 
 from __future__ import annotations
 
@@ -11,10 +11,11 @@ import orjson
 
 from losslake.figures import theme
 from losslake.figures.layers import Plot
-from losslake.figures.panel import PADDING, wrapped
+from losslake.figures.panel import PADDING, wrap
 from losslake.figures.theme import Document
 
 SCHEMA = "https://vega.github.io/schema/vega-lite/v6.4.1.json"
+# Media types by the ending of the path. CSV has the rows that are drawn.
 MEDIA_TYPES = {
     "vl.json": "application/vnd.vegalite.v6+json",
     "svg": "image/svg+xml",
@@ -22,9 +23,8 @@ MEDIA_TYPES = {
     "pdf": "application/pdf",
     "csv": "text/csv; charset=utf-8",
 }
-"""By ending of the path; csv has the rows that are drawn."""
+# The endings of rendered images.
 IMAGES: dict[str, Literal["svg", "png", "pdf"]] = {"svg": "svg", "png": "png", "pdf": "pdf"}
-"""The endings that are rendered."""
 
 
 def figure(
@@ -35,13 +35,13 @@ def figure(
     shares_legend: bool = False,
     description: str = "",
 ) -> Document:
-    """Return the specification of plots, row by row in so many columns, with the sentences of a caption below them.
+    """Return the specification of a grid of plots with a caption below.
 
-    width: of the figure in px, for the lines of the caption. shares_legend: all plots have the same series.
-    description: what is to be seen, for those who don't see it.
+    columns: of the grid. width: of the figure in px, for the lines of the caption. shares_legend: all plots have the
+    same series. description: text alternative, for readers who don't see the figure.
     """
     resolved = "shared" if shares_legend else "independent"
-    # Rows that several layers draw are written once.
+    # Write rows that several layers share only once.
     rows = {id(layer.rows): layer.rows for plot in plots for layer in plot.layers}
     names = {key: f"rows-{place}" for place, key in enumerate(rows)}
     specification: Document = {
@@ -54,7 +54,7 @@ def figure(
     }
     if description:
         specification["description"] = description
-    lines = wrapped(caption, width - 2 * PADDING)
+    lines = wrap(caption, width - 2 * PADDING)
     if lines:
         specification["title"] = {
             "text": lines,
@@ -71,7 +71,7 @@ def figure(
 
 
 def _plot(plot: Plot, names: dict[int, str]) -> Document:
-    """names: of rows, by their identity."""
+    """Return the specification of a plot. names: of datasets, by the identity of their rows."""
     layers = [
         {"data": {"name": names[id(layer.rows)]}, "mark": layer.mark, "encoding": layer.encoding}
         | ({"transform": list(layer.transforms)} if layer.transforms else {})
@@ -81,8 +81,8 @@ def _plot(plot: Plot, names: dict[int, str]) -> Document:
     return {"layer": layers, "width": plot.width, "height": plot.height} | ({"title": heading} if plot.heading else {})
 
 
-def encoded(specification: Document) -> bytes:
-    """Return a specification as JSON text; raises ValueError for NaN and infinity, which orjson would write as null."""
+def to_json(specification: Document) -> bytes:
+    """Return a specification as JSON; raises ValueError for NaN and infinity, which orjson would write as null."""
     try:
         json.dumps(specification, allow_nan=False)
     except ValueError:
@@ -92,15 +92,16 @@ def encoded(specification: Document) -> bytes:
 
 @dataclass(frozen=True)
 class Finished:
-    """The format of a figure that is drawn already. name: its ending."""
+    """The output format of a figure that is already rendered. name: its ending."""
 
     name: str
     body: bytes
 
     @property
     def media_type(self) -> str:
+        """The media type of the ending."""
         return MEDIA_TYPES[self.name]
 
     def encode(self, _: object) -> Iterator[bytes]:
-        """Yield the figure's bytes, whatever the answer."""
+        """Yield the bytes of the figure; the argument is ignored."""
         yield self.body

@@ -1,18 +1,23 @@
-"""The encodings and layers that charts share: where a row is, how its series looks, and the legend that names it."""
+"""The encodings and layers that charts share: positions, the colours and shapes of series, and the legend."""
 
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
 from typing import Any
 
+import numpy as np
+
 from losslake.figures import theme
 from losslake.figures.axes import Scale
-from losslake.figures.layers import Channel, Layer, Plot, category, layer, layered, px, quantity, tip
-from losslake.figures.panel import Panel, Row, legend_columns
+from losslake.figures.layers import Channel, Layer, Plot, category, layer, plot_layers, px, quantity, tip
+from losslake.figures.panel import BEFORE_NAMES, Panel, Row, legend_columns, names_width
+
+# px from one line of text to the next.
+_LINE = 14
 
 
 class Frame:
-    """A panel's axes and series. labels: of its series, in order. is_ordered: whether their colours show that order."""
+    """The axes and series of a panel. labels: of the series, in order. is_ordered: colours show that order."""
 
     def __init__(self, panel: Panel, x: Scale, y: Scale, labels: Sequence[str], is_ordered: bool = False) -> None:
         self.panel, self.x_axis, self.y_axis = panel, x, y
@@ -24,39 +29,63 @@ class Frame:
         self.colour: dict[str, Channel] = {
             "color": category("series", scale=colour_scale(labels, is_ordered), legend=key)
         }
-        shapes = {"domain": list(labels), "range": _as_many(theme.SHAPES, labels)}
+        shapes = {"domain": list(labels), "range": _cycled(theme.SHAPES, labels)}
         self.shape: dict[str, Channel] = {} if is_ordered else {"shape": category("series", scale=shapes, legend=key)}
 
     def y_of(self, field: str) -> Channel:
-        """Return the channel of another field on the same axis."""
+        """Return the channel of another field on the y axis."""
         return quantity(field, scale=self.y_axis.scale, axis=self.y_axis.axis(self.panel, is_x=False))
 
     def tooltip(self, lines: Sequence[Channel]) -> dict[str, Any]:
-        """Return what is said of a mark that is pointed at, after its series if that has a name."""
+        """Return the tooltip of a mark: these lines, after the name of its series if it has one."""
         return {"tooltip": [tip("series", "Series"), *lines] if self._has_names else list(lines)}
 
     def lines(self, rows: Sequence[Row], width: float = 1.6) -> Layer:
-        """Return a line through the rows of each series."""
+        """Return a layer with a line through the rows of each series."""
         return layer(rows, "line", self.place | self.colour, strokeWidth=width, clip=True)
 
     def points(self, rows: Sequence[Row], tooltip: Sequence[Channel], size: float = theme.POINT) -> Layer:
-        """Return a filled mark for each row."""
+        """Return a layer with a filled mark for each row."""
         marks = self.place | self.colour | self.shape | self.tooltip(tooltip)
         return layer(rows, "point", marks, size=size, filled=True, opacity=1, clip=True)
 
+    def names(self, rows: Iterable[Row], colour: Channel | None = None) -> list[Layer]:
+        """Return the layers that name each series at the end of its line, if the panel has room for it there.
+
+        rows: the points of the lines. colour: of the series, instead of the palette.
+        """
+        if self.panel.legend != "ends":
+            return []
+        lasts: dict[str, Row] = {}
+        for row in sorted(rows, key=lambda row: float(row[self.x_axis.field])):
+            lasts[row["series"]] = row
+        ends = sorted(lasts.values(), key=lambda row: -float(row[self.y_axis.field]))
+        heights = self.y_axis.to_px(self.panel.height, is_up=True)(np.array([row[self.y_axis.field] for row in ends]))
+        downs = _apart(heights.tolist(), self.panel.height)
+        named = [{"series": row["series"], "down": down} for row, down in zip(ends, downs, strict=True)]
+        down = {"y": quantity("down", scale=None, axis=None)}
+        symbol = {"x": px(self.panel.width + 9)} | down | self.shape | {"color": colour or self.colour["color"]}
+        text = {"x": px(self.panel.width + BEFORE_NAMES)} | down | {"text": category("series")}
+        # The figure is as wide as its marks, and the reader's font may be wider than the one that it is measured by.
+        room = {"x": px(self.panel.width + names_width(list(lasts))), "y": px(0)}
+        return [
+            layer(named[:1], "point", room, opacity=0, tooltip=None),
+            layer(named, "point", symbol, size=theme.POINT, filled=True, opacity=1, tooltip=None),
+            layer(named, "text", text, align="left", baseline="middle", fontSize=theme.LABEL, color=theme.INK),
+        ]
+
     def plot(self, layers: Iterable[Layer], nothing: str = "") -> Plot:
-        """Return the layers, the lowest first, with the labels of axes. nothing: words in place of marks."""
+        """Return the plot of these layers, the lowest first. nothing: text to show if there are no marks."""
         drawn = list(layers)
         if nothing:
             middle = {"x": px(self.panel.width / 2), "y": px(self.panel.height / 2), "text": category("text")}
             drawn.append(layer([{"text": nothing}], "text", middle, fontSize=theme.TITLE, color=theme.INK))
-        drawn += self.x_axis.labels(self.panel, is_x=True) + self.y_axis.labels(self.panel, is_x=False)
-        return layered(drawn, self.panel)
+        return plot_layers(drawn, self.panel)
 
 
 def legend(labels: Sequence[str], panel: Panel) -> dict[str, Any] | None:
-    """Return the legend with the names of the series; None for one without a name."""
-    if panel.legend == "none" or list(labels) in ([], [""]):
+    """Return the legend of the series; None for a single series without a label."""
+    if panel.legend in ("none", "ends") or list(labels) in ([], [""]):
         return None
     if panel.legend != "bottom":
         return {"title": None, "orient": panel.legend, "fillColor": theme.VEIL, "padding": 3}
@@ -65,10 +94,22 @@ def legend(labels: Sequence[str], panel: Panel) -> dict[str, Any] | None:
 
 
 def colour_scale(labels: Sequence[str], is_ordered: bool) -> dict[str, Any]:
-    """Return a colour for each series, in the order given; is_ordered: from dark to light."""
-    colours = theme.ordered(len(labels)) if is_ordered else _as_many(theme.COLOURS, labels)
+    """Return the scale with a colour for each series. is_ordered: from dark to light."""
+    colours = theme.ordered(len(labels)) if is_ordered else _cycled(theme.COLOURS, labels)
     return {"domain": list(labels), "range": colours}
 
 
-def _as_many(choices: Sequence[str], labels: Sequence[str]) -> list[str]:
+def _apart(heights: Sequence[float], most: float) -> list[float]:
+    """Return heights in px, ascending, moved so that lines of text there don't touch, within 0 and `most`."""
+    moved: list[float] = []
+    for height in heights:
+        moved.append(max(height, moved[-1] + _LINE if moved else _LINE / 2))
+    limit = most - _LINE / 2
+    for place in reversed(range(len(moved))):
+        moved[place] = limit = min(moved[place], limit)
+        limit -= _LINE
+    return moved
+
+
+def _cycled(choices: Sequence[str], labels: Sequence[str]) -> list[str]:
     return [choices[index % len(choices)] for index in range(len(labels))]

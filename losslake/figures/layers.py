@@ -1,4 +1,4 @@
-"""The layers that charts are made of: marks, and the channels that show fields of their rows."""
+"""The layers of charts: marks, and the channels that encode fields of their rows."""
 
 from __future__ import annotations
 
@@ -8,32 +8,32 @@ from typing import Any, Literal
 
 from losslake.figures import theme
 from losslake.figures.links import HREF, Transform
-from losslake.figures.panel import HANGING, Panel, Row, wrapped
+from losslake.figures.panel import HANGING, Panel, Row, wrap
 
 Mark = Literal["line", "point", "rule", "rect", "area", "text"]
+# How a mark encodes a field of its row: a part of Vega-Lite's `encoding`.
 Channel = dict[str, Any]
-"""Which field of its row a mark shows, and how: a part of Vega-Lite's `encoding`."""
+# Formats of numbers in tooltips.
 COUNT, DECIMAL = ",", ".6~g"
-"""Formats of numbers in tooltips."""
 
 
 def quantity(field: str, **how: Any) -> Channel:
-    """Return the channel of a field of numbers. how: its scale, its axis."""
+    """Return the channel of a numeric field. how: scale, axis and other options."""
     return {"field": field, "type": "quantitative", **how}
 
 
 def category(field: str, **how: Any) -> Channel:
-    """Return the channel of a field of names, or of numbers that stand for themselves. how: its scale, its legend."""
+    """Return the channel of a field of names. how: scale, legend and other options."""
     return {"field": field, "type": "nominal", **how}
 
 
 def px(place: float) -> Channel:
-    """Return the channel of a place in px from the plot's upper left corner, the same for every row."""
+    """Return the channel of a constant position in px from the plot's upper left corner."""
     return {"value": place}
 
 
 def tip(field: str, title: str, form: str | None = None) -> Channel:
-    """Return a line of a tooltip: a field under a title. form: of numbers, as d3-format has it; None: as it is."""
+    """Return a line of a tooltip. form: d3 format of a number; None: the value unchanged."""
     return category(field, title=title) if form is None else quantity(field, title=title, format=form)
 
 
@@ -44,10 +44,9 @@ TRIAL = tip("trial_id", "Trial")
 
 @dataclass(frozen=True, eq=False)
 class Layer:
-    """Marks of one sort.
+    """A layer of marks.
 
-    rows: of JSON values; those of several layers are written once if they are the same list. mark: how it looks;
-    encoding: what of each row it shows, by channel; transforms: what is made of the rows first; as Vega-Lite has them.
+    rows: of JSON values; a list shared by several layers is written once. mark, encoding, transforms: as in Vega-Lite.
     """
 
     rows: Sequence[Row]
@@ -56,7 +55,7 @@ class Layer:
     transforms: Sequence[Transform] = ()
 
     def linked(self, computed: Transform | None) -> Layer:
-        """Return the same marks, each with the link that Links computes; None: without."""
+        """Return the layer with a link for each mark. computed: the transform of the links; None: no links."""
         if computed is None:
             return self
         encoding = {**self.encoding, "href": category(HREF)}
@@ -65,7 +64,7 @@ class Layer:
 
 @dataclass(frozen=True, eq=False)
 class Plot:
-    """Layers, the lowest first, in one frame. width, height: px. heading: in lines."""
+    """A plot of layers, the lowest first. width, height: px. heading: lines of text."""
 
     layers: Sequence[Layer]
     width: int
@@ -75,11 +74,11 @@ class Plot:
 
 
 def layer(rows: Sequence[Row], mark: Mark, encoding: Mapping[str, Any], **style: Any) -> Layer:
-    """Return a mark for each row; for line and area, one for all rows of a series. style: of all of them alike."""
+    """Return a layer with a mark for each row, or for lines and areas for each series. style: of every mark."""
     return Layer(rows, {"type": mark, **style}, encoding)
 
 
-def layered(layers: Sequence[Layer], panel: Panel) -> Plot:
-    """Return layers, the lowest first, in the frame of a panel."""
-    heading = wrapped([panel.title], panel.width + HANGING, theme.HEADING)
+def plot_layers(layers: Sequence[Layer], panel: Panel) -> Plot:
+    """Return the plot of these layers, the lowest first, with the size and the titles of a panel."""
+    heading = wrap([panel.title], panel.width + HANGING, theme.HEADING)
     return Plot(layers, panel.width, panel.height, heading, panel.subtitle)

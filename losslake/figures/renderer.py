@@ -1,7 +1,7 @@
-"""Renders figures in a process of its own: the renderer would hold up every other request of this one.
+"""Rendering of figures in a separate process, since the renderer would block all other requests.
 
-That process is started by the first figure, is renewed after some hundred, as it grows, and ends with the service. It
-runs this module as a program. Messages between both have a kind, a scale, and bytes behind their length.
+The first figure starts the process. It is replaced after some hundred figures, since it grows, and ends with the
+service. It runs this module as a program. A message has a kind, a scale, and a body preceded by its length.
 """
 
 from __future__ import annotations
@@ -27,28 +27,25 @@ MOST_WAITING = 32
 SECONDS_EACH = 20.0
 FIGURES_PER_PROCESS = 300
 _RENDERED, _FAILED = "rendered", "failed"
-_PROGRAM = "losslake.figures.renderer"
 _HEAD = struct.Struct("!8sdQ")
 _LONGEST = 512 * 1024 * 1024
-# Figures wait for answers, never the other way round.
-_NICENESS = 10
 _log = logging.getLogger(__name__)
 
 
 class FiguresBusy(LossLakeError):
-    """So many figures wait to be rendered that one more would wait too long."""
+    """Too many figures are waiting to be rendered."""
 
     def __init__(self, n_waiting: int, retry_after: int) -> None:
-        super().__init__(f"{n_waiting} figures are waiting to be rendered: ask again in {retry_after} s")
+        super().__init__(f"{n_waiting} figures are waiting to be rendered: try again in {retry_after} s")
         self.retry_after = retry_after
 
 
 class RenderingFailed(Exception):
-    """A specification could not be rendered, or not in time."""
+    """Rendering a specification failed or took too long."""
 
 
 class Renderer:
-    """Renders one figure after the other, for any thread and event loop."""
+    """A renderer of one figure after the other, for any thread and event loop."""
 
     def __init__(self, seconds_each: float = SECONDS_EACH, figures_per_process: int = FIGURES_PER_PROCESS) -> None:
         self._seconds_each = seconds_each
@@ -59,11 +56,11 @@ class Renderer:
 
     @property
     def process_id(self) -> int | None:
-        """Of the process that renders; None before the first figure."""
+        """The id of the rendering process; None before the first figure."""
         return self._process.process_id if self._process is not None else None
 
     async def render(self, specification: bytes, ending: Rendered, scale: float = 1.0) -> bytes:
-        """Return the bytes of an image, as `rendered` makes them; raises FiguresBusy and RenderingFailed."""
+        """Return the bytes of an image; raises FiguresBusy and RenderingFailed."""
         if self._n_waiting >= MOST_WAITING:
             raise FiguresBusy(MOST_WAITING, retry_after=5)
         self._n_waiting += 1
@@ -74,23 +71,23 @@ class Renderer:
             self._n_waiting -= 1
 
     def close(self) -> None:
-        """End the process, once the figures that wait are rendered; another figure would start another one."""
+        """End the process after the waiting figures; another figure would start a new process."""
         self._thread.submit(self._drop).result()
 
     def _rendered(self, specification: bytes, ending: Rendered, scale: float) -> bytes:
-        """Ask the process, in the one thread that does so; a new one, once more, if it has died meanwhile."""
+        """Render in the process; retry once in a new process if it has died. Runs in the renderer's thread."""
         try:
-            kind, body = self._asked(specification, ending, scale)
+            kind, body = self._send_request(specification, ending, scale)
         except ConnectionError:
             try:
-                kind, body = self._asked(specification, ending, scale)
+                kind, body = self._send_request(specification, ending, scale)
             except ConnectionError:
                 raise RenderingFailed("the process that renders figures died twice") from None
         if kind != _RENDERED:
             raise RenderingFailed(body.decode("utf-8", "replace"))
         return body
 
-    def _asked(self, specification: bytes, ending: Rendered, scale: float) -> tuple[str, bytes]:
+    def _send_request(self, specification: bytes, ending: Rendered, scale: float) -> tuple[str, bytes]:
         """Return the reply of the process; raises ConnectionError if it has died."""
         process = self._process = self._process or _Process(self._seconds_each)
         try:
@@ -102,7 +99,7 @@ class Renderer:
         except TimeoutError:
             self._drop()
             raise RenderingFailed(f"a figure took longer than {self._seconds_each:g} s") from None
-        if process.n_asked >= self._figures_per_process:
+        if process.n_requests >= self._figures_per_process:
             self._drop()
         return reply
 
@@ -117,7 +114,7 @@ class _Process:
         self._channel, theirs = socket.socketpair()
         with theirs:
             self._process = subprocess.Popen(
-                [sys.executable, "-P", "-s", "-m", _PROGRAM],
+                [sys.executable, "-P", "-s", "-m", "losslake.figures.renderer"],
                 stdin=theirs.fileno(),
                 stdout=subprocess.DEVNULL,
                 stderr=subprocess.DEVNULL,
@@ -127,10 +124,10 @@ class _Process:
         self._channel.settimeout(seconds)
         self._stream = self._channel.makefile("rb")
         self.process_id = self._process.pid
-        self.n_asked = 0
+        self.n_requests = 0
 
     def ask(self, specification: bytes, ending: Rendered, scale: float) -> tuple[str, bytes]:
-        self.n_asked += 1
+        self.n_requests += 1
         _send(self._channel, ending, scale, specification)
         kind, _, body = _receive(self._stream)
         return kind, body
@@ -160,14 +157,14 @@ def _receive(stream: BinaryIO) -> tuple[Any, float, bytes]:
 def _exactly(stream: BinaryIO, length: int) -> bytes:
     received = stream.read(length)
     if len(received) < length:
-        raise ConnectionError("the other side has gone")
+        raise ConnectionError("the connection was closed")
     return received
 
 
 def main() -> None:
-    """Render one figure after the other, until the socket that is the standard input is closed."""
-    # Not above: the service, which only sends messages, does without the 9 MB of the renderer.
-    from losslake.figures.rendering import rendered
+    """Render one figure after the other, until the socket on standard input is closed."""
+    # Imported here, since the service itself doesn't need the 9 MB of the renderer.
+    from losslake.figures.rendering import render_image
 
     channel = socket.socket(fileno=os.dup(0))
     requests = channel.makefile("rb")
@@ -175,15 +172,16 @@ def main() -> None:
     for stream in (0, 1, 2):
         os.dup2(nothing, stream)
     signal.signal(signal.SIGINT, signal.SIG_IGN)
-    os.nice(_NICENESS)
+    # Answers have priority over figures.
+    os.nice(10)
     while True:
         try:
             ending, scale, specification = _receive(requests)
         except ConnectionError:
             return
         try:
-            kind, body = _RENDERED, rendered(specification, ending, scale)
-        except Exception as error:  # noqa: BLE001  # whatever it is, the service has to say it in its log
+            kind, body = _RENDERED, render_image(specification, ending, scale)
+        except Exception as error:  # noqa: BLE001  # the service logs any error
             kind, body = _FAILED, f"{type(error).__name__}: {error}"[:1000].encode()
         _send(channel, kind, scale, body)
 

@@ -1,6 +1,6 @@
-"""How figures look, on a light and on a dark ground.
+"""The light and the dark theme of figures.
 
-Colours that the colour-blind tell apart, shapes as a second cue, type that is read at 400 px.
+Colours are distinguishable for colour-blind readers, shapes are a second cue, and text is legible at 400 px.
 """
 
 from __future__ import annotations
@@ -10,44 +10,44 @@ from typing import Any, Literal
 
 import numpy as np
 
+# A Vega-Lite specification, or a part of one.
 Document = dict[str, Any]
-"""A Vega-Lite specification, or a part of one."""
 Theme = Literal["light", "dark"]
 
+# The palette of Okabe and Ito 2008 without yellow, which is invisible on white; the most distinct colours first.
 COLOURS = ("#0072B2", "#D55E00", "#009E73", "#CC79A7", "#E69F00", "#56B4E9", "#000000")
-"""Okabe and Ito 2008, without the yellow, which white swallows, and those least alike first."""
+# One more than there are colours, so that 56 series differ.
 SHAPES = ("circle", "square", "triangle-up", "diamond", "cross", "triangle-down", "triangle-left", "triangle-right")
-"""One more than there are colours, so that 56 series differ."""
 DASHES = ((1, 0), (6, 2), (2, 2), (8, 2, 2, 2))
+# For series that have an order, such as batch sizes; viridis without its yellow.
 ORDERED = ("#440154", "#46327e", "#365c8d", "#277f8e", "#1fa187", "#4ac16d", "#9fda3a")
-"""For series that have an order, such as batch sizes; viridis without its yellow."""
+# Colours of text, of secondary text and lines, and of grids.
 INK, FAINT, GRID = "#222222", "#6b6b6b", "#e6e6e6"
-"""Text; lines and marks that explain; lines behind."""
+# Colours of the background, behind a legend inside a plot, around a plot, and of axes.
 GROUND, VEIL, EDGE, AXIS = "#ffffff", "#ffffffcc", "#bbbbbb", "#888888"
-"""What all is drawn on; behind a legend within a plot; around a plot; the line of an axis."""
+# Colours of contour lines, and of marks that don't count.
 CONTOUR, NEUTRAL = "#c4c4c4", "#8a8a8a"
-"""Lines of equal value; marks of what counts for nothing."""
+# Background colours of the regimes: perfect scaling, diminishing returns, maximal data parallelism.
 SHADES = ("#b3d4ea", "#eeeeee", "#f6cdb0")
-"""Behind the regimes: perfect scaling, diminishing returns, maximal data parallelism."""
+# The dark theme's COLOURS: the same hues, lighter.
 DARK_COLOURS = ("#3d9ae8", "#f0763b", "#22c58f", "#e8a3cf", "#f2c21b", "#a5dcff", "#ffffff")
-"""In place of COLOURS: of the same names, but lighter."""
+# The dark theme's ORDERED: without the dark end, with yellow.
 DARK_ORDERED = ("#7a6fd0", "#5a86c9", "#3f9bb5", "#35b195", "#5fca6a", "#a5dc3d", "#fde725")
-"""In place of ORDERED: without its dark end, with the yellow."""
 
+# The first font comes with the renderer, so figures are the same on every machine.
 FONT = "Liberation Sans, Arial, Helvetica, sans-serif"
-"""The first of them comes with the renderer, so that figures look alike on every machine."""
-LABEL, EXPONENT, TITLE, HEADING, CAPTION = 11, 9, 12, 13, 9.5
-"""Sizes of type in px: numbers at axes, their exponents, names of axes, the heading, the caption."""
+# Font sizes in px of axis labels, axis titles, the heading and the caption.
+LABEL, TITLE, HEADING, CAPTION = 11, 12, 13, 9.5
 CAPTION_LINE = CAPTION + 3
+# px between panels.
 SPACING = 18
-"""px between panels."""
+# Area of a point in square px.
 POINT = 46
-"""Area of a point in square px."""
 _N_BETWEEN = 256
 
 
 def configuration() -> Document:
-    """Return Vega-Lite's `config` of every figure."""
+    """Return the Vega-Lite `config` of every figure."""
     words = {"titleFontWeight": "normal", "labelColor": INK, "titleColor": INK}
     return {
         "background": GROUND,
@@ -88,7 +88,7 @@ def configuration() -> Document:
 
 
 def between(colours: Sequence[str]) -> list[str]:
-    """Return the colours of a scale from its first to its last, so many that neighbours look alike."""
+    """Return a scale interpolated from these colours."""
     channels = np.array([[int(colour[at : at + 2], 16) for at in (1, 3, 5)] for colour in colours])
     places = np.linspace(0, len(colours) - 1, _N_BETWEEN)
     mixed = np.column_stack([np.interp(places, np.arange(len(colours)), channel) for channel in channels.T])
@@ -103,6 +103,7 @@ def ordered(n: int) -> list[str]:
     return [_BETWEEN[place] for place in np.linspace(0, _N_BETWEEN - 1, n).round().astype(int).tolist()]
 
 
+# The colours of the dark theme, by colour of the light theme.
 DARK = {
     GROUND: "#0f1419",
     VEIL: "#0f1419cc",
@@ -117,19 +118,18 @@ DARK = {
     **dict(zip(_BETWEEN, between(DARK_ORDERED), strict=True)),
     **dict(zip(COLOURS, DARK_COLOURS, strict=True)),
 }
-"""The colours of dark figures, by colour of a light one."""
 _HOLD_COLOURS = frozenset(("color", "fill", "stroke", "background", "range", "value"))
 
 
 def in_theme(specification: Document, theme: Theme) -> Document:
-    """Return the specification with the colours of a theme; rows, titles and names of series stay as they are."""
+    """Return the specification with the colours of a theme; rows, titles and labels are unchanged."""
     if theme == "light":
         return specification
     return {name: each if name == "datasets" else _dark(each, name) for name, each in specification.items()}
 
 
 def _dark(value: Any, name: str) -> Any:
-    """Return a value that stands under a name in the specification; items of a list stand under its name."""
+    """Return a value of the specification with dark colours. name: its key; that of the list for items."""
     if isinstance(value, dict):
         return {key: _dark(each, key) for key, each in value.items()}
     if isinstance(value, list):

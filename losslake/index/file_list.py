@@ -1,4 +1,4 @@
-"""The files of a release as a table, with the range of the columns that tell files apart; read from them once."""
+"""The list of a release's files, with the ranges of the columns by which clients select files."""
 
 from __future__ import annotations
 
@@ -11,75 +11,71 @@ import pyarrow as pa
 import pyarrow.compute as pc
 import pyarrow.parquet as pq
 
-from losslake.index.shared import have, path_of
-from losslake.lake.data_files import broken, stored_columns, with_values
+from losslake.index.shared import ensure, path_of
+from losslake.lake.data_files import damaged_file
 from losslake.lake.lake import Lake
-from losslake.lake.machine import written_whole
-from losslake.lake.manifest import MANIFEST, places, read_table
+from losslake.lake.machine import atomic_write
+from losslake.lake.manifest import MANIFEST, public_paths, read_table
 from losslake.lake.store.store import DataFile, Store
-from losslake_schema.database import Release
+from losslake_schema.release import Release
 
 FILE_LIST_VERSION = 1
 _RANGED = {"metric": pa.string(), "trial_id": pa.int64(), "step": pa.int64(), "value": pa.float64()}
+# path: in an export, and below /data/N/. The keys of the study are null in tables that are one file. The least and
+# greatest value are null for columns that the table doesn't have; they ignore NaN.
 FILES = pa.schema([*MANIFEST, *((f"{name}_{end}", kind) for name, kind in _RANGED.items() for end in ("min", "max"))])
-"""path: in an export, and below /data/N/. The keys of the study are null in a table of one file, and so are the least
-and greatest of a column that the table doesn't have; NaN is neither."""
 
 
 def file_list(lake: Lake, release: Release) -> pa.Table:
-    """A row per data file of a release, by path, with the columns of FILES.
+    """Return a row per data file of a release, by path, with the columns of FILES.
 
-    Kept beside the release's serving file: footers say only which metrics a file holds, so its columns have to be read.
-    Raises LakeBroken when a data file is missing or is no Parquet.
+    The table is cached in a file, since building it reads columns of every data file: footers have only the ranges of
+    metrics. Raises LakeBroken if a data file is missing or isn't Parquet.
     """
-    kept = path_of(lake, release, f"files-v{FILE_LIST_VERSION}.parquet")
-    if not kept.is_file():
-        have(lake, kept, partial(_make, kept, lake, release))
-    return read_table(kept, FILES)
+    cached = path_of(lake, release, f"files-v{FILE_LIST_VERSION}.parquet")
+    if not cached.is_file():
+        ensure(lake, cached, partial(_make, cached, lake, release))
+    return read_table(cached, FILES)
 
 
 def _make(path: Path, lake: Lake, release: Release) -> None:
-    table = _read(lake, lake.files(release))
-    with written_whole(path) as unfinished:
-        pq.write_table(table, unfinished, compression="zstd")
-
-
-def _read(lake: Lake, files: list[DataFile]) -> pa.Table:
-    place_of = places(files)
+    files = lake.files(release)
+    public_path = public_paths(files)
     rows = [
         {name: getattr(file, name) for name in MANIFEST.names}
-        | {"path": place_of[file.path]}
+        | {"path": public_path[file.path]}
         | _ranges(lake.store, file)
-        for file in sorted(files, key=lambda file: place_of[file.path])
+        for file in sorted(files, key=lambda file: public_path[file.path])
     ]
-    return pa.Table.from_pylist(rows, FILES)
+    with atomic_write(path) as unfinished:
+        pq.write_table(pa.Table.from_pylist(rows, FILES), unfinished, compression="zstd")
 
 
 def _ranges(store: Store, file: DataFile) -> dict[str, Any]:
-    """The least and greatest value of each ranged column that the file has."""
-    found: dict[str, Any] = {}
+    """Return the least and greatest value of each ranged column that the file has."""
+    ranges: dict[str, Any] = {}
     try:
         with pq.ParquetFile(store.open(file.path, file.bytes)) as opened:
             for number in range(opened.metadata.num_columns):
                 name = opened.metadata.schema.column(number).path
                 if name in _RANGED:
                     bounds = [bound for group in _bounds(opened, number, name) for bound in group]
-                    found |= {f"{name}_min": min(bounds, default=None), f"{name}_max": max(bounds, default=None)}
+                    ranges |= {f"{name}_min": min(bounds, default=None), f"{name}_max": max(bounds, default=None)}
     except FileNotFoundError:
-        raise broken(store, file.path, "is missing") from None
+        raise damaged_file(store, file.path, "is missing") from None
     except (OSError, pa.ArrowInvalid):
-        raise broken(store, file.path, "can't be read") from None
-    return found
+        raise damaged_file(store, file.path, "can't be read") from None
+    return ranges
 
 
 def _bounds(file: pq.ParquetFile, column: int, name: str) -> Iterator[tuple[Any, ...]]:
-    """By row group: from the footer where it says them, else from the values themselves."""
+    """Yield the bounds of each row group, from the footer where it has them, else from the values."""
     for group in range(file.metadata.num_row_groups):
         statistics = file.metadata.row_group(group).column(column).statistics
         if name != "value" and statistics is not None and statistics.has_min_max:
             yield statistics.min, statistics.max
             continue
-        values = with_values(file.read_row_group(group, stored_columns([name]))).column(name)
+        values = file.read_row_group(group, [name]).column(name)
         if pa.types.is_floating(values.type):
             values = values.filter(pc.invert(pc.is_nan(values)))
         bounds = pc.min_max(values)

@@ -1,8 +1,8 @@
-"""Which trial of a study reaches a target first, and when the next one does, for every target at once.
+"""The frontiers of studies: the first trial to reach a target and the runner-up, for every target at once.
 
-All that a question about the fewest steps needs of a study are two staircases: the best value of any trial so far, step
-by step, and the best of any trial but the one that holds it. Beside them, how far each trial gets says how many reach a
-target. A search in these three short lists takes as long for a thousand trials as for a hundred.
+Questions about the fewest steps need two step functions per study: the best value of any trial so far, and the best of
+any trial but the one that holds it. The best value of each trial gives the number of trials that reach a target.
+Bisecting these three short lists takes as long for a thousand trials as for a hundred.
 """
 
 from __future__ import annotations
@@ -12,19 +12,20 @@ from itertools import pairwise
 
 import numpy as np
 import pyarrow as pa
+import pyarrow.compute as pc
 
 from losslake.index.records import FLOAT_LISTS, INTEGER_LISTS, TrialRecords, lists, offsets_of
-from losslake_schema.reached import Flags, Floats, Integers
+from losslake_schema.reached import NO_STEP, Flags, Floats, Integers, sign_of
 
-# The statuses of the trials that a question takes unless it says otherwise.
+# The trial statuses that questions use by default.
 COUNTED = ("COMPLETE",)
 
 
 @dataclass(frozen=True)
 class Staircase:
-    """By study, steps in ascending order, equal ones possible, and strictly rising merits.
+    """The step functions of studies: steps ascend, not strictly, and merits rise strictly.
 
-    merit: the value, or its negative to minimize. offsets: entries of study i are offsets[i] up to offsets[i+1].
+    merit: the value, negated to minimize. offsets: study i has the entries offsets[i]:offsets[i + 1].
     """
 
     offsets: Integers
@@ -36,9 +37,9 @@ class Staircase:
 class Frontiers:
     """The frontiers of a workload's studies in one metric, over some of its trials.
 
-    best: entries of the trial that has reached a merit first, of several at one step of that with the lower trial_id;
-    with row, which of the workload's trials it is, and previous_step, where that was measured before. runner_up: the
-    best merit of any other trial. reach: the best merit of each trial, ascending within a study, by reach_offsets.
+    best: the best merit of any trial; at equal steps the lower trial_id goes first. row: the workload's trial that
+    holds each entry of best. previous_step: its evaluation before. runner_up: the best merit of any other trial.
+    reach: the best merit of each trial, ascending within a study; study i has reach_offsets[i]:reach_offsets[i + 1].
     """
 
     best: Staircase
@@ -51,7 +52,7 @@ class Frontiers:
 
 @dataclass(frozen=True)
 class _Study:
-    """A study's part of Frontiers."""
+    """The frontiers of one study."""
 
     entries: Integers
     runner_up: tuple[list[int], list[float]]
@@ -59,46 +60,46 @@ class _Study:
 
 
 def frontiers(records: TrialRecords, counts: Flags, bounds: Integers, sign: float) -> Frontiers:
-    """The frontiers of some trials of a workload.
+    """Return the frontiers of some trials of a workload.
 
-    counts: of each trial with records, whether it is one of them.
-    bounds: trials of study i are those whose rows are bounds[i] up to bounds[i+1]. sign: 1 to minimize, -1 to maximize.
+    counts: for each trial with records, True if it is included. bounds: the trials of study i have the rows
+    bounds[i]:bounds[i + 1]. sign: 1 to minimize, -1 to maximize.
     """
     rows, offsets = records.rows, records.offsets
     merit = records.value * -sign
-    found = []
+    studies = []
     for first, end in pairwise(np.searchsorted(rows, bounds).tolist()):
         trials = first + np.flatnonzero(counts[first:end])
-        found.append(_of_study(records.step, merit, offsets[trials], offsets[trials + 1]))
-    entries = np.concatenate([np.zeros(0, np.int64), *(study.entries for study in found)])
+        studies.append(_of_study(records.step, merit, offsets[trials], offsets[trials + 1]))
+    entries = np.concatenate([np.zeros(0, np.int64), *(study.entries for study in studies)])
     trial = np.searchsorted(offsets, entries, side="right") - 1
     return Frontiers(
-        best=Staircase(_offsets([len(study.entries) for study in found]), records.step[entries], merit[entries]),
+        best=Staircase(_offsets([len(study.entries) for study in studies]), records.step[entries], merit[entries]),
         row=rows[trial],
         previous_step=records.previous_step[entries],
         runner_up=Staircase(
-            _offsets([len(study.runner_up[0]) for study in found]),
-            np.array([step for study in found for step in study.runner_up[0]], np.int64),
-            np.array([merit for study in found for merit in study.runner_up[1]], np.float64),
+            _offsets([len(study.runner_up[0]) for study in studies]),
+            np.array([step for study in studies for step in study.runner_up[0]], np.int64),
+            np.array([merit for study in studies for merit in study.runner_up[1]], np.float64),
         ),
-        reach_offsets=_offsets([len(study.reach) for study in found]),
-        reach=np.concatenate([np.zeros(0), *(study.reach for study in found)]),
+        reach_offsets=_offsets([len(study.reach) for study in studies]),
+        reach=np.concatenate([np.zeros(0), *(study.reach for study in studies)]),
     )
 
 
 def _of_study(step: Integers, merit: Floats, starts: Integers, ends: Integers) -> _Study:
-    """starts, ends: of each trial, its records; in the order of trial_id."""
+    """Return the frontiers of one study; trial i, by trial_id, has the records starts[i]:ends[i]."""
     sizes = ends - starts
     trial = np.repeat(np.arange(len(starts)), sizes)
     record = np.arange(len(trial)) + (starts - (np.cumsum(sizes) - sizes))[trial]
-    # Trials come in the order of trial_id, so a stable sort leaves the lower one first among equal steps.
+    # Trials are in the order of trial_id, so a stable sort keeps the lower one first among equal steps.
     order = np.argsort(step[record], kind="stable")
     record, trial = record[order], trial[order]
     merits = merit[record]
     is_best = merits > _best_before(merits)
     is_holder = np.zeros(len(starts), np.bool_)
     is_holder[trial[is_best]] = True
-    # What does not better the trials that never hold the best betters neither staircase.
+    # A record that is no better than an earlier one of a trial that never holds the best changes neither function.
     matters = np.flatnonzero(merits > _best_before(np.where(is_holder[trial], -np.inf, merits)))
     runner_up = _runner_up(step[record[matters]].tolist(), merits[matters].tolist(), trial[matters].tolist())
     return _Study(record[is_best], runner_up, np.sort(merit[ends - 1]))
@@ -111,10 +112,10 @@ def _best_before(merits: Floats) -> Floats:
 
 
 def _runner_up(steps: list[int], merits: list[float], trials: list[int]) -> tuple[list[int], list[float]]:
-    """The best of any trial but the one with the best: where it betters, and to what."""
+    """Return the steps at which the best merit of any trial but the holder of the best improves, and these merits."""
     best = second = -np.inf
     holder = None
-    found_steps, found_merits = [], []
+    new_steps, new_merits = [], []
     for step, merit, trial in zip(steps, merits, trials, strict=True):
         before = second
         if trial == holder:
@@ -124,9 +125,9 @@ def _runner_up(steps: list[int], merits: list[float], trials: list[int]) -> tupl
         else:
             second = max(second, merit)
         if second > before:
-            found_steps.append(step)
-            found_merits.append(second)
-    return found_steps, found_merits
+            new_steps.append(step)
+            new_merits.append(second)
+    return new_steps, new_merits
 
 
 def _offsets(sizes: list[int]) -> Integers:
@@ -158,8 +159,39 @@ def batch_of_frontiers(workload: Frontiers) -> pa.RecordBatch:
 
 
 def frontiers_of_batch(batch: pa.RecordBatch) -> Frontiers:
-    """Return what `batch_of_frontiers` made into this batch, without a copy."""
+    """Return the frontiers that `batch_of_frontiers` wrote into a batch, without a copy."""
     step, merit, row, previous_step, next_step, next_merit, reach = (each.values.to_numpy() for each in batch.columns)
     best = Staircase(offsets_of(batch["best_step"]), step, merit)
     runner_up = Staircase(offsets_of(batch["runner_up_step"]), next_step, next_merit)
     return Frontiers(best, row, previous_step, runner_up, offsets_of(batch["reach"]), reach)
+
+
+_HIT = pa.struct(
+    [("step", pa.int64()), ("value", pa.float64()), ("trial_id", pa.int64()), ("previous_step", pa.int64())]
+)
+# For SQL, in values instead of merits. hits: the entries of `best`. bests: the best value of each trial.
+FRONTIERS_OF_STUDIES = pa.schema(
+    [("study_id", pa.int64()), ("metric", pa.string()), ("hits", pa.list_(_HIT)), ("bests", FLOAT_LISTS)]
+)
+
+
+def batch_of_studies(
+    first_study: int, metric: str, direction: str, of_workload: Frontiers, trial_id: Integers
+) -> pa.RecordBatch:
+    """Return a row of FRONTIERS_OF_STUDIES for each study of a workload; trial_id: of the workload's trials."""
+    best, sign = of_workload.best, -sign_of(direction)
+    before = pa.array(of_workload.previous_step)
+    before = pc.if_else(pc.not_equal(before, NO_STEP), before, None)
+    hits = [pa.array(best.step), pa.array(best.merit * sign), pa.array(trial_id[of_workload.row]), before]
+    n_studies = len(best.offsets) - 1
+    return pa.RecordBatch.from_arrays(
+        [
+            pa.array(np.arange(first_study, first_study + n_studies)),
+            pa.repeat(metric, n_studies),
+            pa.ListArray.from_arrays(
+                pa.array(best.offsets, pa.int32()), pa.StructArray.from_arrays(hits, fields=list(_HIT))
+            ),
+            lists(of_workload.reach_offsets, of_workload.reach * sign),
+        ],
+        schema=FRONTIERS_OF_STUDIES,
+    )

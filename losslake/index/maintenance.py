@@ -1,7 +1,7 @@
-"""All that a lake's maintenance deletes, in an order in which it may be killed at any time.
+"""Maintenance of a lake: deletes what no release needs, in an order that is safe to interrupt at any time.
 
-Iceberg's snapshots and the files that nothing needs come first (`losslake.lake.retention`), then serving files of
-releases that are gone, on this machine and in the store, and downloads that never ended.
+First expired Iceberg snapshots and orphaned files (`losslake.lake.retention`), then serving files of deleted releases,
+on this machine and in the store, and incomplete downloads.
 """
 
 from __future__ import annotations
@@ -16,20 +16,20 @@ from pathlib import Path
 from sqlalchemy import text
 
 from losslake.index.file_list import FILE_LIST_VERSION
-from losslake.index.serving import REMOTE_VERSION, SERVING_VERSION
-from losslake.index.shared import FOLDER, PACKED, fetched, is_shared, only_one_at_a_time
+from losslake.index.serving import REMOTE_VERSION
+from losslake.index.shared import FOLDER, PACKED, exclusive, fetch, is_shared
+from losslake.index.view_texts import SERVING_VERSION
 from losslake.index.workloads import INDEX_VERSION, WORKLOAD_VERSION, folders_in
 from losslake.lake import iceberg
 from losslake.lake.lake import Lake
 from losslake.lake.machine import locked
-from losslake.lake.retention import Terms, delete_orphans, expire
+from losslake.lake.retention import RetentionPolicy, delete_orphans, expire
 from losslake_schema.errors import LakeBroken, LossLakeError
 from losslake_schema.tables import TABLES
 
-_DOWNLOADS = "downloading"
 _WORKLOADS = "workloads"
-_KEPT = (_WORKLOADS, ".building")
-_MAINTAINING = 5_355_322  # the number of the lock that PostgreSQL keeps meanwhile
+_NEVER_DELETED = (_WORKLOADS, ".building")
+_MAINTAINING = 5_355_322  # key of the PostgreSQL advisory lock
 _OF_A_RELEASE = re.compile(
     r"(release|remote)-(?P<number>\d{6,})-(?P<manifest>[0-9a-f]{12})-"
     rf"([0-9a-f]+-v{SERVING_VERSION}\.duckdb|[0-9a-f]+-v{REMOTE_VERSION}\.duckdb|files-v{FILE_LIST_VERSION}\.parquet|"
@@ -38,47 +38,47 @@ _OF_A_RELEASE = re.compile(
 
 
 @dataclass(frozen=True)
-class Gone:
-    """So many of a kind, and their bytes."""
+class Deleted:
+    """The number of deleted files or folders of a kind, and their bytes."""
 
     count: int
     bytes: int
 
 
 @dataclass(frozen=True)
-class Cleaned:
-    """What went. snapshots: of Iceberg, in all tables; branches: left over by killed ingests."""
+class CleanupReport:
+    """The result of a cleanup; snapshots: of Iceberg, in all tables; branches: left by interrupted ingests."""
 
     snapshots: int
     branches: int
-    orphans: Gone
-    serving_files: Gone
-    downloads: Gone
+    orphans: Deleted
+    serving_files: Deleted
+    downloads: Deleted
 
 
-def clean(lake: Lake, terms: Terms) -> Cleaned:
-    """Delete whatever nothing needs. Raises LakeBroken, before any file goes, where that can't be told."""
+def clean(lake: Lake, policy: RetentionPolicy) -> CleanupReport:
+    """Delete what no release needs. Raises LakeBroken, before deleting any file, if that can't be determined."""
     newest = lake.newest_release()
-    if newest is not None and not terms.only_look:
-        # An ingest that was killed after it published may have left Iceberg's `main` behind.
-        iceberg.settle(lake, newest, "")
-    expired = [expire(lake, name, terms) for name in TABLES]
-    orphans = [file.bytes for file in delete_orphans(lake, terms)]
-    serving = [*_delete_serving_files(lake, terms), *_delete_shared_serving_files(lake, terms)]
-    downloads = _delete_downloads(lake, terms)
-    return Cleaned(
+    if newest is not None and not policy.dry_run:
+        # An ingest that was interrupted after it published may not have updated Iceberg's `main`.
+        iceberg.finalize(lake, newest, "")
+    expired = [expire(lake, name, policy) for name in TABLES]
+    orphans = [file.bytes for file in delete_orphans(lake, policy)]
+    serving = [*_delete_serving_files(lake, policy), *_delete_shared_serving_files(lake, policy)]
+    downloads = _delete_downloads(lake, policy)
+    return CleanupReport(
         snapshots=sum(len(each.snapshots) for each in expired),
         branches=len({branch for each in expired for branch in each.branches}),
-        orphans=Gone(len(orphans), sum(orphans)),
-        serving_files=Gone(len(serving), sum(serving)),
-        downloads=Gone(len(downloads), sum(downloads)),
+        orphans=Deleted(len(orphans), sum(orphans)),
+        serving_files=Deleted(len(serving), sum(serving)),
+        downloads=Deleted(len(downloads), sum(downloads)),
     )
 
 
 @contextmanager
-def alone(lake: Lake) -> Iterator[None]:
-    """Raises LossLakeError while another process is in here for this lake; a killed one holds nothing up."""
-    busy = LossLakeError(f"the lake {lake} is being maintained already: let that finish")
+def maintenance_lock(lake: Lake) -> Iterator[None]:
+    """Hold the maintenance lock of a lake. Raises LossLakeError if another process has it; a crash releases it."""
+    busy = LossLakeError(f"another process is already maintaining the lake {lake}: wait until it has finished")
     if lake.engine.dialect.name == "postgresql":
         with lake.engine.connect().execution_options(isolation_level="AUTOCOMMIT") as connection:
             if not connection.scalar(text("SELECT pg_try_advisory_lock(:lock)"), {"lock": _MAINTAINING}):
@@ -98,26 +98,25 @@ def alone(lake: Lake) -> Iterator[None]:
 
 
 class _Needed:
-    """Tells which serving files the releases that stay are answered from, by their names."""
+    """The names of the serving files of the releases that remain."""
 
-    def __init__(self, lake: Lake, terms: Terms) -> None:
-        staying = [release for release in lake.releases(unlisted=True) if terms.needs(release)]
-        self._releases = {(f"{release.number:06d}", release.manifest_sha256[:12]) for release in staying}
+    def __init__(self, lake: Lake, policy: RetentionPolicy) -> None:
+        remaining = [release for release in lake.releases(include_unlisted=True) if policy.needs(release)]
+        self._releases = {(f"{release.number:06d}", release.manifest_sha256[:12]) for release in remaining}
 
     def match(self, name: str) -> re.Match[str] | None:
-        """The name's parts, if the file is of one of the releases, and of this version of LossLake."""
+        """Return the parts of the name if the file belongs to a remaining release and this version of LossLake."""
         match = _OF_A_RELEASE.fullmatch(name)
-        is_needed = match is not None and (match["number"], match["manifest"]) in self._releases
-        return match if is_needed else None
+        return match if match is not None and (match["number"], match["manifest"]) in self._releases else None
 
 
-def _delete_serving_files(lake: Lake, terms: Terms) -> list[int]:
-    """Delete the serving files of releases that are gone, and those of other versions; returns the bytes of each."""
+def _delete_serving_files(lake: Lake, policy: RetentionPolicy) -> list[int]:
+    """Delete serving files of deleted releases and other versions of LossLake; return the bytes of each."""
     folder = lake.folder / FOLDER
     if not folder.is_dir():
         return []
-    with only_one_at_a_time(folder):
-        return _delete(_unneeded(folder, _Needed(lake, terms)), terms)
+    with exclusive(folder):
+        return _delete(_unneeded(folder, _Needed(lake, policy)), policy)
 
 
 def _unneeded(folder: Path, needed: _Needed) -> Iterator[Path]:
@@ -126,45 +125,45 @@ def _unneeded(folder: Path, needed: _Needed) -> Iterator[Path]:
         match = needed.match(path.name)
         if match is not None:
             workloads |= _folders_named_by(path) if match["index"] else set()
-        elif path.name not in _KEPT:
+        elif path.name not in _NEVER_DELETED:
             yield path
     yield from (path for path in _entries(folder / _WORKLOADS) if path.name not in workloads)
 
 
-def _delete_shared_serving_files(lake: Lake, terms: Terms) -> list[int]:
-    """The same in the store."""
+def _delete_shared_serving_files(lake: Lake, policy: RetentionPolicy) -> list[int]:
+    """Delete unneeded serving files in the store; return the bytes of each."""
     if not is_shared(lake):
         return []
-    listed = {file.path: file for file in lake.store.listed(FOLDER)}
-    needed, staying = _Needed(lake, terms), set()
+    listed = {file.path: file for file in lake.store.list_files(FOLDER)}
+    needed, remaining = _Needed(lake, policy), set()
     for path in listed:
         name = path.removeprefix(f"{FOLDER}/").removesuffix(PACKED)
         match = needed.match(name) if path.endswith(PACKED) else None
         if match is not None:
-            staying.add(path)
+            remaining.add(path)
             index = lake.folder / FOLDER / name
-            if match["index"] and (index.is_file() or fetched(lake, index)):
-                staying |= {f"{FOLDER}/{_WORKLOADS}/{folder}{PACKED}" for folder in _folders_named_by(index)}
-    going = [file for path, file in listed.items() if path not in staying and file.modified < terms.before]
-    if not terms.only_look:
-        lake.store.delete([file.path for file in going])
-    return [file.bytes for file in going]
+            if match["index"] and (index.is_file() or fetch(lake, index)):
+                remaining |= {f"{FOLDER}/{_WORKLOADS}/{folder}{PACKED}" for folder in _folders_named_by(index)}
+    unneeded = [file for path, file in listed.items() if path not in remaining and file.modified < policy.before]
+    if not policy.dry_run:
+        lake.store.delete([file.path for file in unneeded])
+    return [file.bytes for file in unneeded]
 
 
-def _delete_downloads(lake: Lake, terms: Terms) -> list[int]:
-    """Delete what downloads left that never ended, unless one is under way."""
-    folder = lake.folder / _DOWNLOADS
+def _delete_downloads(lake: Lake, policy: RetentionPolicy) -> list[int]:
+    """Delete incomplete downloads, unless one is in progress; return the bytes of each."""
+    folder = lake.folder / "downloading"
     if not folder.is_dir():
         return []
     try:
         with locked(folder, wait=False):
-            return _delete(folder.iterdir(), terms)
+            return _delete(folder.iterdir(), policy)
     except BlockingIOError:
         return []
 
 
 def _folders_named_by(index: Path) -> set[str]:
-    """The folders of the workloads that an index names; none if it is harmed: it is made again, with its folders."""
+    """Return the workload folders that an index names; none if it is damaged, since it is rebuilt with its folders."""
     try:
         return folders_in(index)
     except LakeBroken:
@@ -175,13 +174,13 @@ def _entries(folder: Path) -> list[Path]:
     return list(folder.iterdir()) if folder.is_dir() else []
 
 
-def _delete(paths: Iterable[Path], terms: Terms) -> list[int]:
-    """Delete those of these files and folders that are older than the grace time; returns the bytes of each."""
+def _delete(paths: Iterable[Path], policy: RetentionPolicy) -> list[int]:
+    """Delete the files and folders that are older than the grace time; return the bytes of each."""
     sizes = []
-    for path in [path for path in paths if _is_old(path, terms)]:
+    for path in [path for path in paths if _is_old(path, policy)]:
         inside = path.rglob("*") if path.is_dir() else [path]
         sizes.append(sum(file.lstat().st_size for file in inside if file.is_file()))
-        if terms.only_look:
+        if policy.dry_run:
             continue
         if path.is_dir() and not path.is_symlink():
             shutil.rmtree(path, ignore_errors=True)
@@ -190,8 +189,8 @@ def _delete(paths: Iterable[Path], terms: Terms) -> list[int]:
     return sizes
 
 
-def _is_old(path: Path, terms: Terms) -> bool:
+def _is_old(path: Path, policy: RetentionPolicy) -> bool:
     try:
-        return path.stat().st_mtime < terms.before.timestamp()
+        return path.stat().st_mtime < policy.before.timestamp()
     except FileNotFoundError:
         return False

@@ -1,7 +1,7 @@
-"""The trials of a workload, and their records of one metric, as arrays and as Arrow batches of lists.
+"""The trials of a workload and their records of one metric, as arrays and as Arrow batches of lists.
 
-A question about a target has to look at every trial of a workload. Records of a trial get better step by step, so a
-binary search in each finds its first hit: a few reads per trial, whatever the number of records.
+A question about a target examines every trial of a workload. The records of a trial improve strictly, so bisection
+finds its first hit with few reads, whatever the number of records.
 """
 
 from __future__ import annotations
@@ -13,45 +13,46 @@ import numpy as np
 import pyarrow as pa
 
 from losslake.index.study_files import StudyRecords
-from losslake_schema.reached import Floats, Integers
+from losslake_schema.reached import NEVER, Floats, Integers
 
 
 @dataclass(frozen=True)
 class Trials:
-    """Trials in the order of study and trial_id.
+    """The trials of a workload or study, by study and trial_id.
 
-    status: index into STATUSES. last_step: -1 for a trial that was never evaluated.
+    status: index into STATUSES. last_step: -1 for a trial that was never evaluated. flagged: 1 or 0.
     """
 
     trial_id: Integers
     status: Integers
     last_step: Integers
+    flagged: Integers
 
     def __getitem__(self, rows: slice) -> Trials:
-        return Trials(self.trial_id[rows], self.status[rows], self.last_step[rows])
+        return Trials(self.trial_id[rows], self.status[rows], self.last_step[rows], self.flagged[rows])
 
 
 @dataclass(frozen=True)
 class WorkloadTrials:
-    """The trials of a workload; those of its study i are offsets[i] up to offsets[i+1] of them."""
+    """The trials of a workload; study i has the trials offsets[i]:offsets[i + 1]."""
 
     offsets: Integers
     trials: Trials
 
     def rows_of(self, study: int, trial_id: Integers) -> Integers:
-        """Where trials of a study, by number, are among those of the workload."""
+        """Return the rows, within the workload, of trials of a study given by trial_id."""
         start, end = self.offsets[study], self.offsets[study + 1]
-        found: Integers = start + np.searchsorted(self.trials.trial_id[start:end], trial_id)
-        return found
+        rows: Integers = start + np.searchsorted(self.trials.trial_id[start:end], trial_id)
+        return rows
 
 
 @dataclass(frozen=True)
 class TrialRecords:
     """The records of one metric in one workload.
 
-    rows: which of the workload's trials have any, ascending. offsets: records of the trial rows[i] are offsets[i] up to
-    offsets[i+1] of the others, which are in the order of steps. previous_step: NO_STEP for none. elapsed_s: NaN for
-    unknown; None where none is known.
+    rows: the workload's trials that have records, ascending. offsets: trial rows[i] has the records
+    offsets[i]:offsets[i + 1] of the other arrays, by step. previous_step: NO_STEP for none. elapsed_s: seconds, NaN for
+    unknown; None if all are unknown.
     """
 
     rows: Integers
@@ -63,27 +64,50 @@ class TrialRecords:
 
 
 def trial_records(trials: WorkloadTrials, studies: Sequence[StudyRecords]) -> TrialRecords:
-    """The records of a metric, from those of each of the workload's studies."""
-    rows, starts, begun = [], [], 0
-    for study, found in enumerate(studies):
-        changes = np.flatnonzero(np.diff(found.trial_id)) + 1
-        first = np.concatenate([[0], changes]) if len(found.trial_id) else changes
-        rows.append(trials.rows_of(study, found.trial_id[first]))
-        starts.append(first + begun)
-        begun += len(found.trial_id)
-    times = [found.elapsed_s for found in studies]
+    """Return the records of a metric in a workload from those of each of its studies."""
+    rows, starts, n_records = [], [], 0
+    for study, records in enumerate(studies):
+        changes = np.flatnonzero(np.diff(records.trial_id)) + 1
+        first = np.concatenate([[0], changes]) if len(records.trial_id) else changes
+        rows.append(trials.rows_of(study, records.trial_id[first]))
+        starts.append(first + n_records)
+        n_records += len(records.trial_id)
+    times = [records.elapsed_s for records in studies]
     return TrialRecords(
         rows=np.concatenate([np.zeros(0, np.int64), *rows]),
-        offsets=np.concatenate([np.zeros(0, np.int64), *starts, [begun]]),
-        step=np.concatenate([found.step for found in studies]),
-        previous_step=np.concatenate([found.previous_step for found in studies]),
-        value=np.concatenate([found.value for found in studies]),
-        elapsed_s=None if all(np.isnan(own).all() for own in times) else np.concatenate(times),
+        offsets=np.concatenate([np.zeros(0, np.int64), *starts, [n_records]]),
+        step=np.concatenate([records.step for records in studies]),
+        previous_step=np.concatenate([records.previous_step for records in studies]),
+        value=np.concatenate([records.value for records in studies]),
+        elapsed_s=None if all(np.isnan(seconds).all() for seconds in times) else np.concatenate(times),
+    )
+
+
+def reordered_records(parts: Sequence[tuple[Integers, TrialRecords]]) -> TrialRecords:
+    """Return the records of one metric in several workloads as those of one.
+
+    parts: by workload, the row in the new one of each of its trials, NEVER for those left out, with its records.
+    """
+    rows = np.concatenate([places[records.rows] for places, records in parts])
+    order = np.argsort(rows)[np.count_nonzero(rows == NEVER) :]
+    starts = np.cumsum([0, *(len(records.step) for _, records in parts[:-1])])
+    firsts = np.concatenate([start + own.offsets[:-1] for start, (_, own) in zip(starts, parts, strict=True)])[order]
+    sizes = np.concatenate([np.diff(records.offsets) for _, records in parts])[order]
+    offsets = np.append(0, np.cumsum(sizes))
+    picked = np.repeat(firsts - offsets[:-1], sizes) + np.arange(offsets[-1])
+    times = [np.full(len(own.step), np.nan) if own.elapsed_s is None else own.elapsed_s for _, own in parts]
+    return TrialRecords(
+        rows=rows[order],
+        offsets=offsets,
+        step=np.concatenate([own.step for _, own in parts])[picked],
+        previous_step=np.concatenate([own.previous_step for _, own in parts])[picked],
+        value=np.concatenate([own.value for _, own in parts])[picked],
+        elapsed_s=None if all(own.elapsed_s is None for _, own in parts) else np.concatenate(times)[picked],
     )
 
 
 INTEGER_LISTS, FLOAT_LISTS = pa.list_(pa.int64()), pa.list_(pa.float64())
-TRIALS = pa.schema([(name, INTEGER_LISTS) for name in ("trial_id", "status", "last_step")])
+TRIALS = pa.schema([(name, INTEGER_LISTS) for name in ("trial_id", "status", "last_step", "flagged")])
 RECORDS = pa.schema(
     [
         ("row", pa.int64()),
@@ -95,13 +119,13 @@ RECORDS = pa.schema(
 )
 
 
-def lists(offsets: Integers, values: Integers | Floats) -> pa.Array:
-    """Return values as lists, of which list i has those from offsets[i] up to offsets[i+1]."""
+def lists(offsets: Integers, values: Integers | Floats | pa.Array) -> pa.Array:
+    """Return values as an array of lists; list i has values[offsets[i]:offsets[i + 1]]."""
     return pa.ListArray.from_arrays(pa.array(offsets, pa.int32()), pa.array(values))
 
 
 def offsets_of(column: pa.ListArray) -> Integers:
-    """Return where each list begins among the values, and the end."""
+    """Return the offsets of the lists into their values, one more than there are lists."""
     offsets: Integers = column.offsets.to_numpy().astype(np.int64)
     return offsets
 
@@ -113,12 +137,12 @@ def batch_of_trials(workload: WorkloadTrials) -> pa.RecordBatch:
 
 
 def trials_of_batch(batch: pa.RecordBatch) -> WorkloadTrials:
-    """Return what `batch_of_trials` made into this batch, without a copy."""
+    """Return the trials that `batch_of_trials` wrote into a batch, without a copy."""
     return WorkloadTrials(offsets_of(batch.column(0)), Trials(*(column.values.to_numpy() for column in batch.columns)))
 
 
 def batch_of_records(records: TrialRecords) -> pa.RecordBatch:
-    """Return the records as one row per trial; elapsed_s is null in every row where it is None."""
+    """Return the records as one row per trial; elapsed_s is null in every row if it is None."""
     columns = [lists(records.offsets, values) for values in (records.step, records.previous_step, records.value)]
     elapsed_s = records.elapsed_s
     times = pa.nulls(len(records.rows), FLOAT_LISTS) if elapsed_s is None else lists(records.offsets, elapsed_s)
@@ -126,7 +150,7 @@ def batch_of_records(records: TrialRecords) -> pa.RecordBatch:
 
 
 def records_of_batch(batch: pa.RecordBatch) -> TrialRecords:
-    """Return what `batch_of_records` made into this batch, without a copy."""
+    """Return the records that `batch_of_records` wrote into a batch, without a copy."""
     row, step, previous_step, value, elapsed_s = batch.columns
     has_times = elapsed_s.null_count < len(elapsed_s)
     columns = (step, previous_step, value, *([elapsed_s] if has_times else []))

@@ -1,8 +1,8 @@
-"""What is made of releases, in the folder `serving` of each machine, and shared by machines that serve the same lake.
+"""Files built from releases: cached in the folder `serving` of each machine, shared by machines with the same lake.
 
-Where a lake isn't in a folder of one machine, what one has made lies beside the lake's files, for others to fetch: a
-compressed archive behind its sha256, so that what is harmed is made anew. What lies on a machine is bounded; what was
-used least lately goes first, and is fetched again when it is needed.
+If the lake isn't a folder on one machine, built files are also put into the lake's store for other machines to fetch:
+a compressed archive after its SHA-256, so that damaged files are detected and rebuilt. The size of the cache is
+bounded; the least recently used files are deleted first, and fetched again when they are needed.
 """
 
 from __future__ import annotations
@@ -19,47 +19,45 @@ from functools import lru_cache, partial
 from pathlib import Path
 
 import pyarrow as pa
-from sqlalchemy import text
-from sqlalchemy.exc import SQLAlchemyError
 
 from losslake.lake.lake import Lake
 from losslake.lake.machine import locked
 from losslake.lake.store import blocks
-from losslake_schema.database import Release
+from losslake_schema.release import Release
 
 FOLDER = "serving"
 PACKED = ".tar.zst"
+# Files used this recently are never evicted, since a process may be about to open them; `touch` files in use.
 SECONDS_SAFE = 3600.0
-"""What was used so lately stays on a machine: somebody may be about to open it. What is in use is to be touched."""
 _SHARE_OF_CACHE = 0.5
 _DIGEST_BYTES = 32
 _log = logging.getLogger(__name__)
 
 
 def path_of(lake: Lake, release: Release, ending: str, kind: str = "release") -> Path:
-    """Return where something that is made of a release lies on this machine."""
+    """Return the path of a file built from a release on this machine."""
     return lake.folder / FOLDER / f"{kind}-{release.number:06d}-{release.manifest_sha256[:12]}-{ending}"
 
 
 def is_shared(lake: Lake) -> bool:
-    """Return whether other machines may serve the same lake."""
+    """Return True if other machines may serve the same lake."""
     return not lake.location.is_folder
 
 
-def have(lake: Lake, path: Path, make: Callable[[], None]) -> None:
-    """Have a file or folder of `lake.folder/serving`: fetched if another machine has put it in the store, else made.
+def ensure(lake: Lake, path: Path, make: Callable[[], None]) -> None:
+    """Fetch a file or folder of `lake.folder/serving` from the store, or else make it and share it.
 
-    make: makes it, whole or not at all.
+    make: creates it atomically.
     """
-    if not fetched(lake, path):
+    if not fetch(lake, path):
         with _only_one_machine(lake, path.name):
-            if not fetched(lake, path):
+            if not fetch(lake, path):
                 make()
                 share(lake, path)
 
 
-def fetched(lake: Lake, path: Path) -> bool:
-    """Return whether a file or folder could be had from the store, and is in its place now."""
+def fetch(lake: Lake, path: Path) -> bool:
+    """Fetch a file or folder from the store into its place; return False if that isn't possible."""
     if not is_shared(lake):
         return False
     beside = _beside(path)
@@ -73,7 +71,7 @@ def fetched(lake: Lake, path: Path) -> bool:
     except FileNotFoundError:
         return False
     except (OSError, pa.ArrowException, tarfile.TarError, ValueError) as error:
-        _log.warning("%s can't be had from the store (%s): it is made here", path.name, error)
+        _log.warning("%s can't be fetched from the store (%s): building it here", path.name, error)
         return False
     finally:
         packed.unlink(missing_ok=True)
@@ -83,34 +81,29 @@ def fetched(lake: Lake, path: Path) -> bool:
 
 
 def share(lake: Lake, path: Path) -> None:
-    """Put a file or folder that was made here into the store; if that fails others make their own."""
+    """Put a file or folder that was built here into the store; if that fails, other machines build their own."""
     if not is_shared(lake):
         return
     packed = _beside(path).with_suffix(".packed")
     try:
         _pack(path, packed)
-        lake.store.take(packed, _key(lake, path))
+        lake.store.move_in(packed, _key(lake, path))
     except OSError as error:
-        _log.warning("%s can't be put into the store, others make their own: %s", path.name, error)
+        _log.warning("%s can't be put into the store (%s): other machines build their own", path.name, error)
     finally:
         packed.unlink(missing_ok=True)
     _bound(lake).account(_size_of(path))
 
 
 def touch(path: Path) -> None:
-    """Note that a file or folder is in use."""
+    """Mark a file or folder as in use."""
     with suppress(OSError):
         blocks.touch(path, SECONDS_SAFE / 4)
 
 
-def forget_the_oldest(lake: Lake) -> None:
-    """Keep what lies in `serving` on this machine below half of the cache's bound."""
-    _bound(lake).forget()
-
-
 @contextmanager
-def only_one_at_a_time(folder: Path) -> Iterator[None]:
-    """Wait until nobody else, in this process or another, is in here for this folder; it is made if there is none."""
+def exclusive(folder: Path) -> Iterator[None]:
+    """Hold an exclusive lock on a folder, across threads and processes; create the folder if it doesn't exist."""
     folder.mkdir(parents=True, exist_ok=True)
     with locked(folder / ".building"):
         yield
@@ -118,9 +111,12 @@ def only_one_at_a_time(folder: Path) -> Iterator[None]:
 
 @contextmanager
 def _only_one_machine(lake: Lake, name: str) -> Iterator[None]:
-    """Wait until nobody else makes what has this name; without the database two may, which is only twice the work."""
+    """Hold a lock on a name across machines; if the database is down, two may build the same, which is harmless."""
     with ExitStack() as stack:
         if is_shared(lake) and lake.engine.dialect.name == "postgresql":
+            from sqlalchemy import text
+            from sqlalchemy.exc import SQLAlchemyError
+
             digest = hashlib.sha256(f"{lake.store.url} {name}".encode()).digest()
             with suppress(SQLAlchemyError):
                 connection = stack.enter_context(lake.engine.connect())
@@ -129,17 +125,17 @@ def _only_one_machine(lake: Lake, name: str) -> Iterator[None]:
         yield
 
 
-def _bound(lake: Lake) -> blocks.Bound:
+def _bound(lake: Lake) -> blocks.SizeLimit:
     return _bound_of(lake.folder / FOLDER, lake.location.cache_bytes * _SHARE_OF_CACHE)
 
 
 @lru_cache(16)
-def _bound_of(folder: Path, most_bytes: float) -> blocks.Bound:
-    return blocks.Bound(partial(_entries, folder), most_bytes, SECONDS_SAFE)
+def _bound_of(folder: Path, most_bytes: float) -> blocks.SizeLimit:
+    return blocks.SizeLimit(partial(_entries, folder), most_bytes, SECONDS_SAFE)
 
 
 def _entries(folder: Path) -> Iterator[tuple[float, int, Path]]:
-    """When each was used, its bytes, and where it is: files, and the folders of workloads."""
+    """Yield the time of last use, the bytes and the path of each file and of each workload's folder."""
     for path in [*folder.glob("*"), *folder.glob("*/*")]:
         with suppress(OSError):
             is_workload = path.is_dir() and path.parent != folder
@@ -148,8 +144,7 @@ def _entries(folder: Path) -> Iterator[tuple[float, int, Path]]:
 
 
 def _size_of(path: Path) -> int:
-    files = path.iterdir() if path.is_dir() else (path,)
-    return sum(file.stat().st_size for file in files)
+    return sum(file.stat().st_size for file in (path.iterdir() if path.is_dir() else (path,)))
 
 
 def _key(lake: Lake, path: Path) -> str:
@@ -176,11 +171,11 @@ def _pack(path: Path, target: Path) -> None:
 
 
 def _unpack(packed: Path, folder: Path) -> None:
-    """Unpack into a folder; raises ValueError for what is harmed."""
+    """Unpack an archive into a folder. Raises ValueError if it is damaged."""
     with packed.open("rb") as file:
-        said = file.read(_DIGEST_BYTES)
-        if hashlib.file_digest(file, "sha256").digest() != said:
-            raise ValueError("its sha256 is another")
+        expected = file.read(_DIGEST_BYTES)
+        if hashlib.file_digest(file, "sha256").digest() != expected:
+            raise ValueError("its SHA-256 doesn't match")
         file.seek(_DIGEST_BYTES)
         with (
             pa.CompressedInputStream(pa.PythonFile(file, "r"), "zstd") as stream,
@@ -194,6 +189,6 @@ def _put_in_place(made: Path, path: Path) -> None:
     try:
         made.replace(path)
     except OSError:
-        # Another thread was faster: a folder that isn't empty isn't replaced.
+        # Another thread was faster: a folder that isn't empty can't be replaced.
         if not path.is_dir():
             raise

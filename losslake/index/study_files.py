@@ -1,26 +1,28 @@
-"""Measurements and records of a study, read from its Parquet files: only the row groups of the metric and trials."""
+"""The measurements and records of a study, read from only the row groups of the requested metric and trials."""
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass
-from functools import lru_cache
+from functools import cached_property, lru_cache
 
 import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 import pyarrow.parquet as pq
 
-from losslake.lake.data_files import broken, stored_columns, with_values
+from losslake.lake.data_files import damaged_file
 from losslake.lake.store.store import DataFile, Store
-from losslake_schema.errors import LakeBroken
 from losslake_schema.reached import NO_STEP, Floats, Integers
 from losslake_schema.tables import TABLES
 
 COLUMNS = ("trial_id", "step", "value", "elapsed_s")
-_OF_RECORDS = ("trial_id", "step", "interval", "value", "elapsed_s")
+_OF_RECORDS = ("trial_id", "step", "previous_step", "value", "elapsed_s")
 _NO_RECORDS = pa.schema([TABLES["records"].field(name) for name in _OF_RECORDS]).empty_table()
 _MOST_OPEN = 512
+# The bounds of the row groups of a file take much less memory than its metadata.
+_MOST_KNOWN = 4096
 
 
 @dataclass(frozen=True)
@@ -37,66 +39,82 @@ class StudyRecords:
     elapsed_s: Floats
 
 
-def study_records(store: Store, files: Sequence[DataFile], metric: str) -> StudyRecords:
-    """Read the records of a metric from the files of one study.
+def study_records(store: Store, files: Sequence[DataFile], metrics: Iterable[str]) -> Iterator[StudyRecords]:
+    """Yield the records of each metric from the files of one study, which stay open until the last metric.
 
-    Raises LakeBroken when a file is missing or can't be read.
+    Raises LakeBroken if a file is missing or can't be read.
     """
-    parts: list[pa.Table] = []
-    for file in files:
-        try:
-            parts += _rows(store, file, metric, None, _OF_RECORDS)
-        except FileNotFoundError:
-            raise broken(store, file.path, "is missing") from None
-        except (OSError, pa.ArrowException) as error:
-            raise broken(store, file.path, f"can't be read ({error})") from None
+    with ExitStack() as stack:
+        opened = [stack.enter_context(_reading(store, file)) for file in files]
+        for metric in metrics:
+            yield _records([rows for file in opened for rows in file.rows(metric, None, _OF_RECORDS)])
+
+
+def _records(parts: list[pa.Table]) -> StudyRecords:
     rows = pa.concat_tables(parts) if parts else _NO_RECORDS
-    integers = (rows["trial_id"], rows["step"], pc.subtract(rows["step"], rows["interval"]).fill_null(NO_STEP))
+    integers = (rows["trial_id"], rows["step"], pc.fill_null(rows["previous_step"], NO_STEP))
     trial_id, step, previous_step = (np.asarray(column.to_numpy(), np.int64) for column in integers)
     value, elapsed_s = (np.asarray(rows[name].to_numpy(), np.float64) for name in ("value", "elapsed_s"))
     if (np.diff(trial_id) >= 0).all():
         return StudyRecords(trial_id, step, previous_step, value, elapsed_s)
-    # A trial lies in one file, in the order of steps; the files of a study follow each other in any order.
+    # A trial is in one file, sorted by step; the files of a study are in any order.
     order = np.argsort(trial_id, kind="stable")
     return StudyRecords(trial_id[order], step[order], previous_step[order], value[order], elapsed_s[order])
 
 
 def measurements(
-    store: Store,
-    files: Sequence[DataFile],
-    metric: str,
-    trials: Sequence[int] | None,
-    columns: Sequence[str] = COLUMNS,
+    store: Store, files: Sequence[DataFile], metric: str, trials: Sequence[int] | None, columns: Sequence[str] = COLUMNS
 ) -> Iterator[pa.Table]:
-    """Read the evaluations of one metric by trial and step, a row group at a time.
+    """Yield the evaluations of one metric by trial and step, a row group at a time.
 
-    files: of one study; each is sorted by metric, trial and step. trials: by number, ascending; None for all.
-    columns: of COLUMNS, trial_id among them.
-    Raises LakeBroken when a file is missing or can't be read.
+    files: of one study, each sorted by metric, trial and step. trials: trial_ids, ascending; None for all. columns: a
+    subset of COLUMNS with trial_id. Raises LakeBroken if a file is missing or can't be read.
     """
     for file in files:
-        try:
-            yield from _rows(store, file, metric, trials, columns)
-        except (OSError, pa.ArrowException) as error:
-            what = f"the data file {store.name_of(file.path)} can't be read ({error})"
-            raise LakeBroken(f"{what}: restore it") from None
+        with _reading(store, file) as opened:
+            yield from opened.rows(metric, trials, columns)
 
 
-def _rows(
-    store: Store, stored: DataFile, metric: str, trials: Sequence[int] | None, columns: Sequence[str]
-) -> Iterator[pa.Table]:
-    metadata, groups = _opened(store, stored.path, stored.bytes)
-    wanted = [group for group in groups if group.may_hold(metric, trials)]
-    if not wanted:
-        return
-    with pq.ParquetFile(store.open(stored.path, stored.bytes), metadata=metadata) as file:
-        for group in wanted:
-            rows = group.rows_of(file, metric, columns)
-            yield with_values(rows if trials is None else _of_trials(rows, trials)).select(columns)
+@dataclass(frozen=True)
+class _OpenFile:
+    """A data file, open for reading."""
+
+    open_file: Callable[[], pq.ParquetFile]
+    groups: Sequence[_RowGroup]
+
+    @cached_property
+    def file(self) -> pq.ParquetFile:
+        """The file, opened when a row group of it is read first."""
+        return self.open_file()
+
+    def rows(self, metric: str, trials: Sequence[int] | None, columns: Sequence[str]) -> Iterator[pa.Table]:
+        """Yield the rows of a metric by row group; trials: trial_ids, ascending; None for all."""
+        for group in self.groups:
+            if group.may_hold(metric, trials):
+                rows = group.rows_of(self.file, metric, columns)
+                yield (rows if trials is None else _of_trials(rows, trials)).select(columns)
+
+
+@contextmanager
+def _reading(store: Store, stored: DataFile) -> Iterator[_OpenFile]:
+    """Open a data file; raise LakeBroken for any error while it is read."""
+    try:
+        groups = _row_groups(store, stored.path, stored.bytes)
+        with ExitStack() as stack:
+
+            def open_file() -> pq.ParquetFile:
+                metadata = _metadata(store, stored.path, stored.bytes)
+                return stack.enter_context(pq.ParquetFile(store.open(stored.path, stored.bytes), metadata=metadata))
+
+            yield _OpenFile(open_file, groups)
+    except FileNotFoundError:
+        raise damaged_file(store, stored.path, "is missing") from None
+    except (OSError, pa.ArrowException) as error:
+        raise damaged_file(store, stored.path, f"can't be read ({error})") from None
 
 
 def _of_trials(rows: pa.Table, trials: Sequence[int]) -> pa.Table:
-    """The rows of these trials, which lie together each."""
+    """Return the rows of these trials; rows are sorted by trial."""
     numbers = rows["trial_id"].to_numpy()
     starts, ends = (np.searchsorted(numbers, trials, side) for side in ("left", "right"))
     parts = [rows.slice(start, end - start) for start, end in zip(starts, ends, strict=True)]
@@ -105,14 +123,14 @@ def _of_trials(rows: pa.Table, trials: Sequence[int]) -> pa.Table:
 
 @dataclass(frozen=True)
 class _RowGroup:
-    """The least and greatest metric and trial of a row group, by its statistics; None where they don't say."""
+    """The least and greatest metric and trial of a row group, from its statistics; None where these are missing."""
 
     number: int
     metrics: tuple[str, str] | None
     trials: tuple[int, int] | None
 
     def may_hold(self, metric: str, trials: Sequence[int] | None) -> bool:
-        """Return whether rows of the metric, and of any of these trials, can be in it."""
+        """Return True if the row group may contain rows of the metric and of any of these trials."""
         if self.metrics is not None and not self.metrics[0] <= metric <= self.metrics[1]:
             return False
         if trials is None or self.trials is None:
@@ -120,21 +138,26 @@ class _RowGroup:
         return any(self.trials[0] <= trial <= self.trials[1] for trial in trials)
 
     def rows_of(self, file: pq.ParquetFile, metric: str, columns: Sequence[str]) -> pa.Table:
-        """Return its rows of a metric with these columns, values as they are stored; file: the one it is in."""
+        """Return the rows of a metric with these columns; file: the file of the row group."""
         is_all = self.metrics == (metric, metric)
-        names = [*stored_columns(columns), *([] if is_all else ["metric"])]
+        names = [*columns, *([] if is_all else ["metric"])]
         rows = file.read_row_group(self.number, names, use_threads=False)
         return rows if is_all else rows.filter(pc.equal(rows["metric"], metric))
 
 
-@lru_cache(_MOST_OPEN)
-def _opened(store: Store, path: str, size: int) -> tuple[pq.FileMetaData, tuple[_RowGroup, ...]]:
-    """The metadata of a file, which never changes once it is published."""
-    metadata = pq.read_metadata(store.open(path, size))
+@lru_cache(_MOST_KNOWN)
+def _row_groups(store: Store, path: str, size: int) -> tuple[_RowGroup, ...]:
+    """Return the row groups of a file, cached: published files never change."""
+    metadata = _metadata(store, path, size)
     places = [metadata.schema.names.index(name) for name in ("metric", "trial_id")]
     groups = []
     for number in range(metadata.num_row_groups):
         statistics = [metadata.row_group(number).column(place).statistics for place in places]
         bounds = [(s.min, s.max) if s is not None and s.has_min_max else None for s in statistics]
         groups.append(_RowGroup(number, *bounds))
-    return metadata, tuple(groups)
+    return tuple(groups)
+
+
+@lru_cache(_MOST_OPEN)
+def _metadata(store: Store, path: str, size: int) -> pq.FileMetaData:
+    return pq.read_metadata(store.open(path, size))

@@ -1,14 +1,14 @@
-"""What questions need of a workload, in Arrow files that every process maps into memory: trials, records, frontiers.
+"""The index of a workload: trials, records and frontiers in Arrow files that every process maps into memory.
 
-Opening takes no time whatever their size, and their pages are shared. Studies and trials are numbered within the
-workload and metrics go by name, so that the files serve every release in which the workload is the same.
+Opening is instant at any size, and processes share the pages. Studies and trials are numbered within the workload and
+metrics are identified by name, so the files serve every release in which the workload is the same.
 """
 
 from __future__ import annotations
 
 import json
 import threading
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from contextlib import ExitStack
 from functools import cached_property
 from pathlib import Path
@@ -38,32 +38,42 @@ _IS_COUNTED = np.array([status in COUNTED for status in STATUSES])
 
 
 class OpenWorkload:
-    """The files of a workload; what is in them is looked at when it is first asked for, and then kept."""
+    """The mapped files of a workload; their contents are read on first use and cached."""
 
     def __init__(self, sources: Mapping[str, pa.NativeFile]) -> None:
-        """sources: the file of each of NAMES."""
+        """Take the file of each of NAMES."""
         self._sources = sources
         self._records: dict[str, TrialRecords] = {}
         self._frontiers: dict[str, Frontiers] = {}
 
+    @staticmethod
+    def in_memory(trials: WorkloadTrials, metric: str, direction: str | None, records: TrialRecords) -> OpenWorkload:
+        """Return a workload without files that has one metric. direction: without it, there are no frontiers."""
+        workload = OpenWorkload({})
+        workload.trials = trials
+        workload._records[metric] = records
+        if direction is not None:
+            workload._frontiers[metric] = _frontiers_of_counted(trials, direction, records)
+        return workload
+
     @cached_property
     def trials(self) -> WorkloadTrials:
-        """Its trials."""
+        """The trials of the workload."""
         return trials_of_batch(self._reader("trials").get_batch(0))
 
     def records(self, metric: str) -> TrialRecords:
-        """The records of a metric; without any, all arrays are empty."""
+        """Return the records of a metric; empty arrays if there are none."""
         records = self._records.get(metric)
         if records is None:
             records = self._records[metric] = records_of_batch(_batch(self._record_batches, metric))
         return records
 
     def frontiers(self, metric: str) -> Frontiers:
-        """The frontiers of a metric with a direction, over the trials whose status is COUNTED."""
-        of_studies = self._frontiers.get(metric)
-        if of_studies is None:
-            of_studies = self._frontiers[metric] = frontiers_of_batch(_batch(self._frontier_batches, metric))
-        return of_studies
+        """Return the frontiers of a metric with a direction, over the trials that are COUNTED and not flagged."""
+        cached = self._frontiers.get(metric)
+        if cached is None:
+            cached = self._frontiers[metric] = frontiers_of_batch(_batch(self._frontier_batches, metric))
+        return cached
 
     @cached_property
     def _record_batches(self) -> pa.RecordBatchFileReader:
@@ -77,19 +87,19 @@ class OpenWorkload:
         try:
             return pa.ipc.open_file(self._sources[name])
         except (OSError, pa.ArrowException) as error:
-            raise harmed(error) from None
+            raise damaged_serving_file(error) from None
 
 
 class OpenWorkloads:
-    """The files of workloads, mapped when they are first asked for, by the names of their folders.
+    """A bounded cache of mapped workloads, by the names of their folders.
 
-    Only so many at once: a process may have 65,530 maps and, on some machines, 1,024 open files.
+    Bounded because a process may have 65,530 maps and, on some machines, 1,024 open files.
     """
 
-    def __init__(self, folder: Path, have_again: Callable[[Path], None], most: int = MOST_OPEN) -> None:
-        """folder: that of all workloads. have_again: has those of a folder that was removed."""
+    def __init__(self, folder: Path, restore: Callable[[Path], None], most: int = MOST_OPEN) -> None:
+        """Take the folder of all workloads, and a function that restores a workload's folder that was deleted."""
         self._folder = folder
-        self._have_again = have_again
+        self._restore = restore
         self._most = most
         self._open: dict[str, OpenWorkload] = {}
         self._changing = threading.Lock()
@@ -98,31 +108,31 @@ class OpenWorkloads:
         return len(self._open)
 
     def opened(self, name: str) -> OpenWorkload:
-        """The files of a workload; whoever has them keeps them, whatever becomes of the folder. Raises LakeBroken."""
-        found = self._open.get(name)
-        if found is None:
+        """Return the files of a workload, which stay usable if the folder is deleted. Raises LakeBroken."""
+        workload = self._open.get(name)
+        if workload is None:
             try:
                 if not (self._folder / name).is_dir():
-                    self._have_again(self._folder / name)
-                found = OpenWorkload({part: mapped_file(self._folder / name / f"{part}.arrow") for part in NAMES})
+                    self._restore(self._folder / name)
+                workload = OpenWorkload({part: mapped_file(self._folder / name / f"{part}.arrow") for part in NAMES})
             except (OSError, pa.ArrowException) as error:
-                raise harmed(error) from None
+                raise damaged_serving_file(error) from None
             with self._changing:
-                self._open[name] = found
+                self._open[name] = workload
                 while len(self._open) > self._most:
                     del self._open[next(iter(self._open))]
-        return found
+        return workload
 
 
 def mapped_file(path: Path) -> pa.BufferReader:
-    """A file in memory, without a file handle."""
+    """Return a file mapped into memory, without an open file handle."""
     with pa.memory_map(str(path)) as file:
         return pa.BufferReader(file.read_buffer())
 
 
-def harmed(error: Exception) -> LakeBroken:
-    """What to say of files that can't be read."""
-    return LakeBroken(f"a serving file can't be read ({error}): delete the lake's folder serving, it is made again")
+def damaged_serving_file(error: Exception) -> LakeBroken:
+    """Return the error for serving files that can't be read."""
+    return LakeBroken(f"a serving file can't be read ({error}): delete the lake's folder `serving`, which is rebuilt")
 
 
 def _batch(reader: pa.RecordBatchFileReader, metric: str) -> pa.RecordBatch:
@@ -136,15 +146,15 @@ def write_workload(
     open_sink: Callable[[str], pa.NativeFile],
     trials: WorkloadTrials,
     directions: Mapping[str, str],
-    records_of: Callable[[str], TrialRecords],
+    records: Iterable[TrialRecords],
 ) -> None:
     """Write the files of a workload, one metric after the other.
 
     Args:
-        open_sink: where to write the file of each of NAMES.
+        open_sink: opens the file of each of NAMES for writing.
         trials: of the workload.
-        directions: of its metrics; minimize or maximize.
-        records_of: the records of a metric.
+        directions: minimize or maximize, by metric.
+        records: of each of these metrics, in the same order.
     """
     metrics = {_METRICS: json.dumps(list(directions)).encode()}
     with ExitStack() as stack:
@@ -155,9 +165,12 @@ def write_workload(
         writer("trials", TRIALS).write_batch(batch_of_trials(trials))
         to_records = writer("records", RECORDS.with_metadata(metrics))
         to_frontiers = writer("frontiers", FRONTIERS.with_metadata(metrics))
-        for metric, direction in directions.items():
-            records = records_of(metric)
-            counts = _IS_COUNTED[trials.trials.status[records.rows]]
-            found = frontiers(records, counts, trials.offsets, sign_of(direction))
-            to_records.write_batch(batch_of_records(records))
-            to_frontiers.write_batch(batch_of_frontiers(found))
+        for direction, of_metric in zip(directions.values(), records, strict=True):
+            to_records.write_batch(batch_of_records(of_metric))
+            to_frontiers.write_batch(batch_of_frontiers(_frontiers_of_counted(trials, direction, of_metric)))
+
+
+def _frontiers_of_counted(trials: WorkloadTrials, direction: str, records: TrialRecords) -> Frontiers:
+    """Return the frontiers of the trials whose status is COUNTED and that aren't flagged."""
+    counts = _IS_COUNTED[trials.trials.status[records.rows]] & (trials.trials.flagged[records.rows] == 0)
+    return frontiers(records, counts, trials.offsets, sign_of(direction))

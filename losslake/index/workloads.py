@@ -1,10 +1,10 @@
-"""The workloads of a release: for each the files of `losslake.index.workload_file`, made where they aren't there yet.
+"""The workloads of a release: the files of `losslake.index.workload_file` for each, built if they are missing.
 
-A workload's folder is named by what goes into it. So releases share what is the same in them: after a correction of one
-study only its workload's files are made, and nothing is ever changed.
+The name of a workload's folder is a hash of its inputs. So releases share the files of unchanged workloads: after a
+correction of one study only its workload is rebuilt, and files never change.
 
-What opening a release needs to know of all of them is one more Arrow file, the index, mapped and not parsed: a
-microsecond a study. The serving file and the file list say the same, in a hundred times that.
+Opening a release needs one more Arrow file, the index of its workloads, which is mapped rather than parsed: a
+microsecond per study. Reading the same from the serving file and the file list takes a hundred times as long.
 """
 
 from __future__ import annotations
@@ -26,24 +26,26 @@ import duckdb
 import numpy as np
 import pyarrow as pa
 
-from losslake.index.frontiers import COUNTED
-from losslake.index.records import TrialRecords, Trials, WorkloadTrials, trial_records
-from losslake.index.serving import SERVING_VERSION, sql
-from losslake.index.shared import FOLDER, fetched, have, is_shared, only_one_at_a_time, path_of, share
+from losslake.index.frontiers import COUNTED, FRONTIERS_OF_STUDIES, batch_of_studies
+from losslake.index.records import Trials, WorkloadTrials, trial_records
+from losslake.index.shared import FOLDER, ensure, exclusive, fetch, is_shared, path_of, share
 from losslake.index.study_files import study_records
-from losslake.index.workload_file import OpenWorkload, OpenWorkloads, harmed, mapped_file, write_workload
+from losslake.index.view_texts import SERVING_VERSION, sql
+from losslake.index.workload_file import OpenWorkload, OpenWorkloads, damaged_serving_file, mapped_file, write_workload
 from losslake.lake.lake import Lake
-from losslake.lake.machine import cores, written_whole
+from losslake.lake.machine import atomic_write, cores
 from losslake.lake.store.store import DataFile
-from losslake_schema.database import Release
 from losslake_schema.names import Study, Workload
+from losslake_schema.release import Release
 from losslake_schema.tables import STATUSES, STUDY_KEYS
 
-WORKLOAD_VERSION = 1
+WORKLOAD_VERSION = 2
 INDEX_VERSION = 1
 _UNFINISHED = ".unfinished"
 _METRICS = b"metrics of a study"
 _FILE = pa.struct([("path", pa.string()), ("bytes", pa.int64()), ("sha256", pa.string()), ("rows", pa.int64())])
+# A row per workload. metrics: by study, the index of a list in the schema's metadata. files: of the measurements, by
+# study.
 _INDEX = pa.schema(
     [
         *((key, pa.string()) for key in STUDY_KEYS[:4]),
@@ -54,13 +56,11 @@ _INDEX = pa.schema(
         ("files", pa.list_(pa.list_(_FILE))),
     ]
 )
-"""A row per workload. metrics: by study, which of the lists in the schema's metadata. files: of its measurements, by
-study."""
 
 
 @dataclass(frozen=True)
 class Studies:
-    """A workload of a release: its studies by ascending batch size, with consecutive study_id. metrics: by study."""
+    """The studies of a workload in a release, by ascending batch size, with consecutive study_id; metrics: by study."""
 
     workload: Workload
     first_study: int
@@ -69,16 +69,18 @@ class Studies:
 
     @property
     def last_study(self) -> int:
+        """The study_id of the last study."""
         return self.first_study + len(self.batch_sizes) - 1
 
     @property
     def studies(self) -> list[Study]:
+        """The names of the studies."""
         return [Study(self.workload, batch_size) for batch_size in self.batch_sizes]
 
 
 @dataclass(frozen=True)
 class KnownWorkload:
-    """A workload of a release. opened: gives its files, mapped. files: of the measurements of its study of an index."""
+    """A workload of a release; opened: returns its mapped files; files: returns the measurement files of study i."""
 
     studies: Studies
     opened: Callable[[], OpenWorkload]
@@ -86,22 +88,22 @@ class KnownWorkload:
 
 
 def open_workloads(lake: Lake, release: Release, connection: duckdb.DuckDBPyConnection) -> list[KnownWorkload]:
-    """The workloads of a release, in the order of study_id; whatever is missing of their files is made first.
+    """Return the workloads of a release, by study_id, building missing files first.
 
-    connection: to the release's serving file. Raises LakeBroken.
+    connection: to the release's serving file. Raises LakeBroken if a file is missing or damaged.
     """
     version = f"{SERVING_VERSION}.{WORKLOAD_VERSION}.{INDEX_VERSION}"
     path = path_of(lake, release, f"workloads-v{version}.arrow")
     make = partial(_make_index, path, lake, release, connection)
     if not path.is_file():
-        have(lake, path, make)
+        ensure(lake, path, make)
     batch = _read_index(path)
     folder = workloads_folder(lake)
     folders: list[str] = batch.column("folder").to_pylist()
-    # Where others share theirs, each is fetched when it is first asked for.
+    # In a shared lake each workload is fetched on first use.
     if not is_shared(lake) and not _names_in(folder).issuperset(folders):
         make()
-    opened = OpenWorkloads(folder, partial(_have_again, lake, make))
+    opened = OpenWorkloads(folder, partial(_restore, lake, make))
     files = batch.column("files")
     return [
         KnownWorkload(studies, partial(opened.opened, name), partial(_files_of, files, row, studies))
@@ -110,13 +112,13 @@ def open_workloads(lake: Lake, release: Release, connection: duckdb.DuckDBPyConn
 
 
 def folders_in(path: Path) -> set[str]:
-    """The names of the folders of workloads that an index names; raises LakeBroken."""
+    """Return the names of the workload folders in an index. Raises LakeBroken if the index is damaged."""
     return set(_read_index(path).column("folder").to_pylist())
 
 
-def _have_again(lake: Lake, make: Callable[[], None], path: Path) -> None:
-    """Have the files of a workload that aren't on this machine, or no more."""
-    if not fetched(lake, path):
+def _restore(lake: Lake, make: Callable[[], None], path: Path) -> None:
+    """Fetch or rebuild the files of a workload that aren't on this machine."""
+    if not fetch(lake, path):
         make()
 
 
@@ -129,28 +131,30 @@ def _names_in(folder: Path) -> set[str]:
 
 
 def workloads_folder(lake: Lake) -> Path:
-    """Where the folders of all workloads are."""
+    """Return the folder that contains the folders of all workloads."""
     return lake.folder / FOLDER / "workloads"
 
 
 @dataclass(frozen=True)
 class WorkloadStudies(Studies):
-    """With what its files depend on. content_digests: by study. directions: of those of its metrics that have one."""
+    """The studies of a workload, with all inputs of its files.
+
+    content_digests: by study. directions: by metric, of those that have one.
+    """
 
     content_digests: tuple[str, ...]
     directions: Mapping[str, str]
 
 
 def workloads_of(connection: duckdb.DuckDBPyConnection) -> list[WorkloadStudies]:
-    """The workloads of an open release, in the order of study_id."""
+    """Return the workloads of an open release, by study_id."""
     directions: dict[str, str] = dict(connection.execute(sql("metric_directions")).fetchall())
-    found = []
-    rows = connection.execute(sql("study_facts")).fetchall()
-    for keys, group in groupby(rows, key=lambda row: row[1:5]):
+    workloads = []
+    for keys, group in groupby(connection.execute(sql("study_facts")).fetchall(), key=lambda row: row[1:5]):
         studies = list(group)
         metrics = tuple(tuple(sorted(row[6])) for row in studies)
         measured = sorted({metric for names in metrics for metric in names})
-        found.append(
+        workloads.append(
             WorkloadStudies(
                 workload=Workload(*keys),
                 first_study=studies[0][0],
@@ -160,41 +164,60 @@ def workloads_of(connection: duckdb.DuckDBPyConnection) -> list[WorkloadStudies]
                 directions={metric: directions[metric] for metric in measured if metric in directions},
             )
         )
-    return found
+    return workloads
 
 
 def trials_of(connection: duckdb.DuckDBPyConnection, studies: WorkloadStudies) -> WorkloadTrials:
-    """The trials of a workload of an open release."""
-    asked = {"statuses": STATUSES, "first_study": studies.first_study, "last_study": studies.last_study}
-    columns = connection.cursor().execute(sql("trial_facts"), asked).fetchnumpy()
-    study_id, trial_id, status, last_step = (
-        np.asarray(columns[name], np.int64) for name in ("study_id", "trial_id", "status", "last_step")
-    )
-    offsets = np.searchsorted(study_id, np.arange(studies.first_study, studies.last_study + 2))
-    return WorkloadTrials(offsets, Trials(trial_id, status, last_step))
+    """Return the trials of a workload of an open release."""
+    parameters = {"statuses": STATUSES, "first_study": studies.first_study, "last_study": studies.last_study}
+    columns = connection.cursor().execute(sql("trial_facts"), parameters).fetchnumpy()
+    numbers = {name: np.asarray(column, np.int64) for name, column in columns.items()}
+    offsets = np.searchsorted(numbers.pop("study_id"), np.arange(studies.first_study, studies.last_study + 2))
+    return WorkloadTrials(offsets, Trials(**numbers))
 
 
-def _made_workloads(
+def _ensure_workloads(
     lake: Lake, connection: duckdb.DuckDBPyConnection, workloads: Sequence[WorkloadStudies], files: Iterable[DataFile]
 ) -> list[str]:
-    """The names of the folders of these workloads, made where they are missing; raises LakeBroken.
+    """Return the names of the folders of these workloads, building missing ones. Raises LakeBroken.
 
     connection: to the release's DuckDB file. files: of the release.
     """
+    sources = _sources_of(lake, workloads, files)
+    if not all(source.folder.is_dir() for source in sources):
+        with exclusive(lake.folder / FOLDER):
+            _make_missing(sources, connection)
+    return [source.folder.name for source in sources]
+
+
+def frontiers_of_studies(lake: Lake, files: Iterable[DataFile], connection: duckdb.DuckDBPyConnection) -> pa.Table:
+    """Return the frontiers of each study in each metric with a direction, as rows of FRONTIERS_OF_STUDIES.
+
+    connection: to the release's DuckDB file. The caller must hold the lock. Raises LakeBroken.
+    """
+    sources = _sources_of(lake, workloads_of(connection), files)
+    _make_missing(sources, connection)
+    opened = OpenWorkloads(workloads_folder(lake), lambda _: None)
+    batches = []
+    for source in sources:
+        workload = opened.opened(source.folder.name)
+        for metric, direction in source.studies.directions.items():
+            frontiers, trial_id = workload.frontiers(metric), workload.trials.trials.trial_id
+            batches.append(batch_of_studies(source.studies.first_study, metric, direction, frontiers, trial_id))
+    return pa.Table.from_batches(batches, FRONTIERS_OF_STUDIES)
+
+
+def _sources_of(lake: Lake, workloads: Sequence[WorkloadStudies], files: Iterable[DataFile]) -> list[_Sources]:
     of_study: dict[Study, list[DataFile]] = {}
     for file in files:
         if file.table == "records" and file.study is not None:
             of_study.setdefault(file.study, []).append(file)
-    sources = [_Sources(lake, studies, [of_study.get(study, []) for study in studies.studies]) for studies in workloads]
-    if not all(source.folder.is_dir() for source in sources):
-        with only_one_at_a_time(lake.folder / FOLDER):
-            _make_missing([source for source in sources if not source.folder.is_dir()], connection)
-    return [source.folder.name for source in sources]
+    return [_Sources(lake, studies, [of_study.get(study, []) for study in studies.studies]) for studies in workloads]
 
 
 @dataclass(frozen=True)
 class _Sources:
-    """What the files of a workload are made from; files: of records, by study."""
+    """The inputs of the files of a workload; files: of records, by study."""
 
     lake: Lake
     studies: WorkloadStudies
@@ -202,24 +225,25 @@ class _Sources:
 
     @cached_property
     def folder(self) -> Path:
-        """Where they are, by the digest of all that goes into them."""
-        facts: list[object] = [WORKLOAD_VERSION, sorted(self.studies.directions.items()), COUNTED]
+        """The folder of the workload, named by the digest of all inputs."""
+        inputs: list[object] = [WORKLOAD_VERSION, sorted(self.studies.directions.items()), COUNTED]
         parts = zip(self.studies.batch_sizes, self.studies.content_digests, self.files, strict=True)
-        facts += [(size, digest, sorted(file.sha256 for file in files)) for size, digest, files in parts]
-        return workloads_folder(self.lake) / hashlib.sha256(repr(facts).encode()).hexdigest()[:32]
+        inputs += [(size, digest, sorted(file.sha256 for file in files)) for size, digest, files in parts]
+        return workloads_folder(self.lake) / hashlib.sha256(repr(inputs).encode()).hexdigest()[:32]
 
     @property
     def n_records(self) -> int:
+        """The number of records."""
         return sum(file.rows for files in self.files for file in files)
 
-    def have(self, connection: duckdb.DuckDBPyConnection) -> None:
-        """Fetch the files, or make them and share them; not to be called by two at once."""
-        if not fetched(self.lake, self.folder):
+    def ensure(self, connection: duckdb.DuckDBPyConnection) -> None:
+        """Fetch the files, or make and share them. The caller must hold the lock."""
+        if not fetch(self.lake, self.folder):
             self._make(connection)
             share(self.lake, self.folder)
 
     def _make(self, connection: duckdb.DuckDBPyConnection) -> None:
-        """Make the files, in a folder that gets its name when they are whole."""
+        """Make the files in a temporary folder, which is renamed when they are complete."""
         unfinished = self.folder.with_suffix(_UNFINISHED)
         unfinished.mkdir(parents=True)
         trials = trials_of(connection, self.studies)
@@ -227,33 +251,33 @@ class _Sources:
         def open_sink(name: str) -> pa.NativeFile:
             return pa.OSFile(str(unfinished / f"{name}.arrow"), "wb")
 
-        def records_of(metric: str) -> TrialRecords:
-            return trial_records(trials, [study_records(self.lake.store, files, metric) for files in self.files])
-
-        write_workload(open_sink, trials, self.studies.directions, records_of)
+        by_study = [study_records(self.lake.store, files, self.studies.directions) for files in self.files]
+        by_metric = (trial_records(trials, studies) for studies in zip(*by_study, strict=True))
+        write_workload(open_sink, trials, self.studies.directions, by_metric)
         unfinished.rename(self.folder)
 
 
-def _make_missing(missing: Sequence[_Sources], connection: duckdb.DuckDBPyConnection) -> None:
+def _make_missing(sources: Sequence[_Sources], connection: duckdb.DuckDBPyConnection) -> None:
+    missing = [source for source in sources if not source.folder.is_dir()]
     if not missing:
         return
-    for left in missing[0].folder.parent.glob(f"*{_UNFINISHED}"):
-        shutil.rmtree(left)
-    # The largest first, so that none is left over for one core at the end.
+    for abandoned in missing[0].folder.parent.glob(f"*{_UNFINISHED}"):
+        shutil.rmtree(abandoned)
+    # The largest first, to balance the cores.
     ordered = sorted(missing, key=lambda source: -source.n_records)
     executor = ThreadPoolExecutor(cores())
     try:
-        for _ in executor.map(partial(_Sources.have, connection=connection), ordered):
+        for _ in executor.map(partial(_Sources.ensure, connection=connection), ordered):
             pass
     finally:
         executor.shutdown(cancel_futures=True)
 
 
 def _make_index(path: Path, lake: Lake, release: Release, connection: duckdb.DuckDBPyConnection) -> None:
-    """Make the files of workloads that aren't there, then the index."""
+    """Make the missing files of workloads, then the index."""
     files, workloads = lake.files(release), workloads_of(connection)
-    folders = _made_workloads(lake, connection, workloads, files)
-    with only_one_at_a_time(path.parent), written_whole(path) as unfinished:
+    folders = _ensure_workloads(lake, connection, workloads, files)
+    with exclusive(path.parent), atomic_write(path) as unfinished:
         _write_index(unfinished, workloads, folders, files)
 
 
@@ -282,18 +306,18 @@ def _read_index(path: Path) -> pa.RecordBatch:
     try:
         return pa.ipc.open_file(mapped_file(path)).get_batch(0)
     except (OSError, pa.ArrowException) as error:
-        raise harmed(error) from None
+        raise damaged_serving_file(error) from None
 
 
 def _studies(batch: pa.RecordBatch) -> Iterable[Studies]:
-    """Built from flat columns: lists of lists would take four times as long."""
+    """Yield the studies of each workload, from flat columns: lists of lists would take four times as long."""
     keys = zip(*(batch.column(name).to_pylist() for name in _INDEX.names[:4]), strict=True)
     sets = [tuple(names) for names in json.loads((batch.schema.metadata or {})[_METRICS])]
     ends = batch.column("batch_sizes").offsets.to_pylist()
     sizes: list[int] = batch.column("batch_sizes").values.to_pylist()
     metrics = [sets[index] for index in batch.column("metrics").values.to_pylist()]
-    for own, first, start, end in zip(keys, batch.column("first_study").to_pylist(), ends, ends[1:], strict=False):
-        yield Studies(Workload(*own), first, tuple(sizes[start:end]), tuple(metrics[start:end]))
+    for key, first, start, end in zip(keys, batch.column("first_study").to_pylist(), ends, ends[1:], strict=False):
+        yield Studies(Workload(*key), first, tuple(sizes[start:end]), tuple(metrics[start:end]))
 
 
 def _files_of(files: pa.ListArray, row: int, studies: Studies, study: int) -> list[DataFile]:

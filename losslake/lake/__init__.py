@@ -1,0 +1,1 @@
+"""Storage: catalog, stores, releases, publishing, verification, maintenance and export."""

@@ -1,4 +1,4 @@
-"""The Iceberg catalog of a lake, its tables as they are made, and how Iceberg's own files are read and written."""
+"""The Iceberg catalog of a lake, the creation of its tables, and the I/O of Iceberg's metadata files."""
 
 from __future__ import annotations
 
@@ -13,145 +13,155 @@ from pyiceberg.io import S3_ENDPOINT, FileIO, InputFile, InputStream, OutputFile
 from pyiceberg.io.pyarrow import pyarrow_to_schema
 from pyiceberg.partitioning import PartitionField, PartitionSpec
 from pyiceberg.table import CommitTableResponse, Table
-from pyiceberg.table.update import TableRequirement, TableUpdate
+from pyiceberg.table.update import AddSnapshotUpdate, TableRequirement, TableUpdate
 from pyiceberg.transforms import IdentityTransform
 from pyiceberg.typedef import Identifier
 
-from losslake.lake.connecting import SECONDS_TO_WRITE, patiently
+from losslake.lake.connecting import SECONDS_TO_WRITE, with_retries
 from losslake.lake.location import Location
-from losslake.lake.machine import on_disk
-from losslake.lake.store.bucket import SCHEME, Bucket, usual_endpoint
+from losslake.lake.machine import sync_to_disk
+from losslake.lake.store.bucket import SCHEME, Bucket, default_endpoint
 from losslake_schema.tables import NAMESPACE, PARTITIONED, STUDY_KEYS, TABLES
 
 _TABLE_PROPERTIES = {
-    # Only the metric tells data files apart; the ingest retries by itself, from the newest release.
+    # Data files differ in their metric only, so no other statistics help. Ingests do their own retries.
     "write.metadata.metrics.default": "none",
     "write.metadata.metrics.column.metric": "full",
     "commit.retry.num-retries": "0",
-    # Each commit writes the whole history of its table anew: a thousand releases would leave gigabytes of old ones.
+    # Each commit rewrites the whole history of its table: a thousand releases would leave gigabytes of old metadata.
     "write.metadata.delete-after-commit.enabled": "true",
     "write.metadata.previous-versions-max": "20",
 }
 
 
-def catalog(location: Location) -> SqlCatalog:
-    """The catalog of the lake at a location."""
-    files = {"py-io-impl": f"{WholeFileIO.__module__}.{WholeFileIO.__name__}"}
-    endpoint = {"s3.endpoint": location.endpoint} if location.endpoint else {}
-    uri = location.database_url
-
-    def connected() -> SqlCatalog:
-        return PatientCatalog(
-            "losslake", uri=uri, warehouse=location.files_url, pool_pre_ping="true", **files, **endpoint
-        )
-
-    return patiently(connected, SECONDS_TO_WRITE)
+def open_catalog(location: Location) -> SqlCatalog:
+    """Open the catalog of the lake at a location."""
+    options = {
+        "uri": location.database_url,
+        "warehouse": location.files_url,
+        "pool_pre_ping": "true",
+        "py-io-impl": f"{AtomicFileIO.__module__}.{AtomicFileIO.__name__}",
+        **({S3_ENDPOINT: location.endpoint} if location.endpoint else {}),
+    }
+    return with_retries(lambda: PatientCatalog("losslake", **options), SECONDS_TO_WRITE)
 
 
 class PatientCatalog(SqlCatalog):
-    """Waits for a database that goes away for a while.
-
-    A commit that came about although its connection was lost is tried again, and then refused as the second of two.
-    """
+    """An SQL catalog that retries while its database is unavailable."""
 
     def load_table(self, identifier: str | Identifier) -> Table:
-        return patiently(lambda: super(PatientCatalog, self).load_table(identifier), SECONDS_TO_WRITE)
+        """Load a table, with retries."""
+        return with_retries(lambda: super(PatientCatalog, self).load_table(identifier), SECONDS_TO_WRITE)
 
     def commit_table(
         self, table: Table, requirements: tuple[TableRequirement, ...], updates: tuple[TableUpdate, ...]
     ) -> CommitTableResponse:
-        return patiently(
-            lambda: super(PatientCatalog, self).commit_table(table, requirements, updates), SECONDS_TO_WRITE
-        )
+        """Commit changes of a table, with retries; raise CommitFailedException if others changed it meanwhile.
+
+        If a commit succeeds but its answer is lost, PyIceberg takes the retry for a conflict. It would be reported as
+        failed, and PyIceberg then deletes the files of its snapshot, which the table refers to.
+        """
+        commit = super().commit_table
+        added = {update.snapshot.snapshot_id for update in updates if isinstance(update, AddSnapshotUpdate)}
+
+        def work() -> CommitTableResponse:
+            try:
+                return commit(table, requirements, updates)
+            except CommitFailedException:
+                now = self.load_table(table.name())
+                if not added or not added <= {snapshot.snapshot_id for snapshot in now.metadata.snapshots}:
+                    raise
+                response = {"metadata": now.metadata, "metadata-location": now.metadata_location}
+                return CommitTableResponse.model_validate(response)
+
+        return with_retries(work, SECONDS_TO_WRITE)
 
 
-def make(catalog: SqlCatalog, warehouse: str) -> None:
-    """Create whatever is not there yet, even after an attempt that was killed; only one process may at once.
+def create_tables(catalog: SqlCatalog, warehouse: str) -> None:
+    """Create the missing tables, also after a killed attempt; not safe to run concurrently.
 
-    warehouse: URL below which the tables lie.
+    warehouse: URL of the folder of the tables.
     """
     catalog.create_tables()
     catalog.create_namespace_if_not_exists(NAMESPACE)
     for name, arrow_schema in TABLES.items():
-        schema = pyarrow_to_schema(arrow_schema)
-        keys = STUDY_KEYS if name in PARTITIONED else ()
-        fields = [
-            PartitionField(schema.find_field(key).field_id, 1000 + position, IdentityTransform(), key)
-            for position, key in enumerate(keys)
-        ]
         if catalog.table_exists((NAMESPACE, name)):
             continue
-        making = catalog.create_table_transaction(
+        schema = pyarrow_to_schema(arrow_schema)
+        fields = [
+            PartitionField(schema.find_field(key).field_id, 1000 + position, IdentityTransform(), key)
+            for position, key in enumerate(STUDY_KEYS if name in PARTITIONED else ())
+        ]
+        transaction = catalog.create_table_transaction(
             (NAMESPACE, name),
             schema,
             location=f"{warehouse}/{NAMESPACE}/{name}",
             partition_spec=PartitionSpec(*fields),
             properties=_TABLE_PROPERTIES,
         )
-        # A first, empty snapshot: PyIceberg can branch only from a snapshot, and ingests commit to branches.
-        making.update_snapshot().fast_append().commit()
-        try:
-            making.commit_transaction()
-        except CommitFailedException:
-            # It was made, and the answer was lost with the connection: the second try finds it there.
-            if not catalog.table_exists((NAMESPACE, name)):
-                raise
+        # An empty first snapshot: PyIceberg can branch only from a snapshot, and ingests commit to branches.
+        transaction.update_snapshot().fast_append().commit()
+        transaction.commit_transaction()
 
 
-class WholeFileIO(FileIO):
-    """What PyIceberg reads and writes files by: whole, and each for good before the catalog names it.
+class AtomicFileIO(FileIO):
+    """PyIceberg's file I/O: files are read and written whole, and are durable before the catalog refers to them.
 
-    The files of a folder are on the disk then; those of a bucket are had by the requests that everything else of a lake
-    is read and written by.
+    Files in a folder are synced to disk. Files in a bucket use the same client as the data files of the lake.
     """
 
     def new_input(self, location: str) -> _File:
-        return _File(location, *self._place(location))
+        """Return a file to read."""
+        return _File(location, *self._resolve(location))
 
     def new_output(self, location: str) -> _File:
-        return _File(location, *self._place(location))
+        """Return a file to write."""
+        return _File(location, *self._resolve(location))
 
     def delete(self, location: str | InputFile | OutputFile) -> None:
-        files, path = self._place(location if isinstance(location, str) else location.location)
+        """Delete a file."""
+        files, path = self._resolve(location if isinstance(location, str) else location.location)
         files.delete([path])
 
-    def _place(self, location: str) -> tuple[Bucket | _Disk, str]:
+    def _resolve(self, location: str) -> tuple[Bucket | _Disk, str]:
         if not location.startswith(SCHEME):
             return _Disk(), location.removeprefix("file://")
         name, _, path = location.removeprefix(SCHEME).partition("/")
-        return _bucket(f"{SCHEME}{name}", self.properties.get(S3_ENDPOINT) or usual_endpoint()), path
+        return _bucket(f"{SCHEME}{name}", self.properties.get(S3_ENDPOINT) or default_endpoint()), path
 
 
-@lru_cache(16)
-def _bucket(url: str, endpoint: str | None) -> Bucket:
-    return Bucket(url, endpoint)
+_bucket = lru_cache(16)(Bucket)
 
 
 class _Disk:
-    """The files of this machine, by the methods of a Bucket."""
+    """The local file system, with the methods of a Bucket."""
 
     def size(self, path: str) -> int | None:
+        """Return the size of a file in bytes, or None if it doesn't exist."""
         try:
             return Path(path).stat().st_size
         except FileNotFoundError:
             return None
 
     def read(self, path: str) -> bytes:
+        """Return the bytes of a file."""
         return Path(path).read_bytes()
 
     def put(self, path: str, data: bytes) -> None:
+        """Write a file and sync it to disk."""
         file = Path(path)
         file.parent.mkdir(parents=True, exist_ok=True)
         file.write_bytes(data)
-        on_disk(file.parent, [file])
+        sync_to_disk(file.parent, [file])
 
     def delete(self, paths: Sequence[str]) -> None:
+        """Delete files; missing ones are ignored."""
         for path in paths:
             Path(path).unlink(missing_ok=True)
 
 
 class _File(InputFile, OutputFile):
-    """A file, which is read and written whole."""
+    """A file that is read and written whole."""
 
     def __init__(self, location: str, files: Bucket | _Disk, path: str) -> None:
         super().__init__(location)
@@ -161,26 +171,30 @@ class _File(InputFile, OutputFile):
     def __len__(self) -> int:
         size = self._files.size(self._path)
         if size is None:
-            raise FileNotFoundError(f"{self.location} is not there")
+            raise FileNotFoundError(f"{self.location} does not exist")
         return size
 
     def exists(self) -> bool:
+        """Return True if the file exists."""
         return self._files.size(self._path) is not None
 
     def open(self, seekable: bool = True) -> InputStream:
+        """Read the file and return its bytes as a stream."""
         return io.BytesIO(self._files.read(self._path))
 
     def to_input_file(self) -> InputFile:
+        """Return the file itself, which can be read as well."""
         return self
 
     def create(self, overwrite: bool = False) -> OutputStream:
+        """Return a stream to write the file to."""
         if not overwrite and self.exists():
-            raise FileExistsError(f"{self.location} is there already")
+            raise FileExistsError(f"{self.location} already exists")
         return _Upload(self._files, self._path)
 
 
 class _Upload(io.BytesIO):
-    """Bytes that become the file when they are closed."""
+    """A buffer that is written to the file when it is closed."""
 
     def __init__(self, files: Bucket | _Disk, path: str) -> None:
         super().__init__()
@@ -188,6 +202,7 @@ class _Upload(io.BytesIO):
         self._path = path
 
     def close(self) -> None:
+        """Write the file."""
         if not self.closed:
             self._files.put(self._path, self.getvalue())
         super().close()

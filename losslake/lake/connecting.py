@@ -1,4 +1,4 @@
-"""Connections to the database of a lake, and patience with one that goes away for a while."""
+"""Connections to the database of a lake, with retries while it is unavailable."""
 
 from __future__ import annotations
 
@@ -13,41 +13,41 @@ SECONDS_TO_WAIT_FOR_THE_DATABASE = 60
 SECONDS_TO_READ = 5.0
 SECONDS_TO_WRITE = 60.0
 _FIRST_PAUSE_S, _LONGEST_PAUSE_S = 0.05, 2.0
-# Connections lost or refused for now, a deadlock, and what two transactions could not both do.
-_PASSING = ("08", "53300", "57P", "40001", "40P01")
+# SQLSTATE of lost and refused connections, shutdowns, serialization failures and deadlocks.
+_TRANSIENT = ("08", "53300", "57P", "40001", "40P01")
 
 T = TypeVar("T")
 
 
 def engine_of(database: URL) -> Engine:
-    """An engine for the database at a URL."""
+    """Return an engine for the database at a URL."""
     if database.drivername == "sqlite":
         return create_engine(database, connect_args={"timeout": SECONDS_TO_WAIT_FOR_THE_DATABASE})
     return create_engine(database, pool_pre_ping=True, connect_args={"connect_timeout": 10})
 
 
-def patiently(work: Callable[[], T], seconds: float) -> T:
-    """What `work` returns; while the database is away it is done again, for about so many seconds.
+def with_retries(work: Callable[[], T], seconds: float) -> T:
+    """Return the result of `work`, retried on transient errors of the database.
 
-    work: leaves nothing behind in the database when it fails, or can tell that it was done.
+    work: has to be safe to repeat: either a failure changes nothing, or it notices that it has succeeded before.
+    seconds: after about this time the error is raised.
     """
     pause, last = _FIRST_PAUSE_S, time.monotonic() + seconds
     while True:
         try:
             return work()
         except DBAPIError as error:
-            if not may_pass(error) or time.monotonic() + pause > last:
+            if not is_transient(error) or time.monotonic() + pause > last:
                 raise
         time.sleep(pause)
         pause = min(2 * pause, _LONGEST_PAUSE_S)
 
 
-def may_pass(error: DBAPIError) -> bool:
-    """Whether an error of the database is one that may be gone in a moment; a file has none of these."""
-    module = type(error.orig).__module__
-    if module.startswith("sqlite3"):
+def is_transient(error: DBAPIError) -> bool:
+    """Return True if an error of the database may go away by itself; errors of SQLite never do."""
+    if type(error.orig).__module__.startswith("sqlite3"):
         return False
     state = getattr(error.orig, "sqlstate", None)
     if state is None:
         return error.connection_invalidated or isinstance(error, (OperationalError, InterfaceError))
-    return str(state).startswith(_PASSING)
+    return str(state).startswith(_TRANSIENT)

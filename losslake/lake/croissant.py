@@ -1,8 +1,8 @@
-"""A release described as MLCommons Croissant 1.0 (https://docs.mlcommons.org/croissant/docs/croissant-spec.html).
+"""The description of a release in MLCommons Croissant 1.0 (https://docs.mlcommons.org/croissant/docs/croissant-spec.html).
 
-Tables of one file are FileObjects, which tools can iterate from anywhere. The files of a partitioned table make a
-FileSet; its keys are taken from the paths, where they are percent-encoded. Iterating such a table takes a local export,
-since Croissant's own library has no sets of remote files.
+Tables of one file are FileObjects, which tools can read from anywhere. The files of a partitioned table are a FileSet;
+its keys are taken from the paths, where they are percent-encoded. Reading such a table requires a local export, since
+the mlcroissant library does not support sets of remote files.
 """
 
 from __future__ import annotations
@@ -13,13 +13,14 @@ from typing import Any
 
 import pyarrow as pa
 
-from losslake.lake.documents import AUTHORS, Collection, template
-from losslake.lake.manifest import places, url_path
+from losslake.lake.citations import Collection
+from losslake.lake.documents import AUTHORS, template
+from losslake.lake.manifest import public_paths, url_path
 from losslake.lake.store.store import DataFile
-from losslake_schema.database import Release
+from losslake_schema.release import Release
 from losslake_schema.tables import PARTITIONED, STUDY_KEYS, TABLES
 
-CROISSANT_PLACE = "croissant.json"
+CROISSANT_PATH = "croissant.json"
 _PARQUET = "application/x-parquet"
 _IN_HTML = str.maketrans({"<": "\\u003c", ">": "\\u003e", "&": "\\u0026", "\u2028": "\\u2028", "\u2029": "\\u2029"})
 _JsonObject = dict[str, Any]
@@ -31,23 +32,25 @@ def croissant(
     collections: Sequence[Collection],
     base_url: str | None = None,
     brief: bool = False,
+    keys_in_files: bool = False,
 ) -> str:
-    """The description as JSON.
+    """Return the description as JSON.
 
-    base_url: of the service that gives the files; without it they are named by their places, for a local folder.
-    brief: without the files of partitioned tables, of which there may be thousands.
+    base_url: of the service that serves the files; without it, paths are relative to a local folder.
+    brief: omit the files of partitioned tables, of which there may be thousands. keys_in_files: the keys of studies are
+    columns of the files, and not in their paths.
     """
-    small = [file for file in files if file.batch_size is None]
-    partitioned = [] if brief else [file for file in files if file.batch_size is not None]
-    place_of = places([*small, *partitioned])
+    small = [file for file in files if file.table not in PARTITIONED]
+    partitioned = [] if brief else [file for file in files if file.table in PARTITIONED]
+    public_path = public_paths([*small, *partitioned], keys_in_files)
     document = _about(release, collections) | {
         "distribution": [
-            *(_file_object(file, place_of[file.path], release.number, base_url) for file in (*small, *partitioned)),
-            *(_file_set(table, partitioned if base_url else []) for table in PARTITIONED if not brief),
+            *(_file_object(file, public_path[file.path], release.number, base_url) for file in (*small, *partitioned)),
+            *(_file_set(table, partitioned, base_url is not None, keys_in_files) for table in PARTITIONED if not brief),
         ],
         "recordSet": [
-            *(_record_set(file.table, place_of[file.path]) for file in small),
-            *(_record_set(table, None) for table in PARTITIONED if not brief),
+            *(_record_set(file.table, public_path[file.path], True) for file in small),
+            *(_record_set(table, None, keys_in_files) for table in PARTITIONED if not brief),
         ],
     }
     if base_url is not None:
@@ -56,7 +59,7 @@ def croissant(
 
 
 def json_ld(croissant_text: str) -> str:
-    """The same JSON, harmless between `<script type="application/ld+json">` and `</script>`."""
+    """Return the JSON, escaped for use in `<script type="application/ld+json">`."""
     return croissant_text.translate(_IN_HTML)
 
 
@@ -79,54 +82,59 @@ def _about(release: Release, collections: Sequence[Collection]) -> _JsonObject:
     }
 
 
-def _file_object(file: DataFile, place: str, release: int, base_url: str | None) -> _JsonObject:
+def _file_object(file: DataFile, path: str, release: int, base_url: str | None) -> _JsonObject:
     return {
         "@type": "cr:FileObject",
-        "@id": place,
-        "name": place,
-        "contentUrl": f"{base_url}/data/{release}/{url_path(place)}" if base_url is not None else place,
+        "@id": path,
+        "name": path,
+        "contentUrl": f"{base_url}/data/{release}/{url_path(path)}" if base_url is not None else path,
         "contentSize": f"{file.bytes} B",
         "encodingFormat": _PARQUET,
         "sha256": file.sha256,
     }
 
 
-def _file_set(table: str, files: Sequence[DataFile]) -> _JsonObject:
-    """The files of a partitioned table; in a local folder the pattern finds them."""
-    place_of = places(files)
+def _file_set(table: str, files: Sequence[DataFile], lists_files: bool, keys_in_files: bool) -> _JsonObject:
+    """Return the file set of a partitioned table. lists_files: in a local folder, its pattern matches the files."""
+    public_path = public_paths(files)
+    folders = "**/" if any(file.study for file in files) else ""
+    hive = f"Hive-style partitions of {table}, percent-encoded: /{'=…/'.join(STUDY_KEYS)}=…."
     file_set: _JsonObject = {
         "@type": "cr:FileSet",
         "@id": f"{table}-files",
         "name": f"{table}-files",
-        "description": f"Hive-style partitions of {table}, percent-encoded: /{'=…/'.join(STUDY_KEYS)}=….",
+        "description": f"The files of {table}, study by study." if keys_in_files else hive,
         "encodingFormat": _PARQUET,
-        "includes": f"{table}/**/*.parquet",
+        "includes": f"{table}/{folders}*.parquet",
     }
-    contained = [{"@id": place_of[file.path]} for file in files if file.table == table]
+    contained = [{"@id": public_path[file.path]} for file in files if lists_files and file.table == table]
     return file_set | ({"containedIn": contained} if contained else {})
 
 
-def _record_set(table: str, place: str | None) -> _JsonObject:
-    """The columns of a table, read from its one file, or from its file set where place is None."""
+def _record_set(table: str, path: str | None, has_keys: bool) -> _JsonObject:
+    """Return the columns of a table, read from the file at `path`, or from its file set if path is None.
+
+    has_keys: the keys of studies are columns, too.
+    """
     return {
         "@type": "cr:RecordSet",
         "@id": table,
         "name": table,
-        # A map's columns have no type in Croissant.
-        "field": [_field(table, column, place) for column in TABLES[table] if not pa.types.is_map(column.type)],
+        # Croissant has no type for maps.
+        "field": [_field(table, field, path, has_keys) for field in TABLES[table] if not pa.types.is_map(field.type)],
     }
 
 
-def _field(table: str, column: pa.Field, place: str | None) -> _JsonObject:
+def _field(table: str, column: pa.Field, path: str | None, has_keys: bool) -> _JsonObject:
     source: _JsonObject = {"extract": {"column": column.name}}
-    if place is not None:
-        source["fileObject"] = {"@id": place}
+    if path is not None:
+        source["fileObject"] = {"@id": path}
     else:
         source["fileSet"] = {"@id": f"{table}-files"}
-        if column.name in STUDY_KEYS:
+        if column.name in STUDY_KEYS and not has_keys:
             source["extract"] = {"fileProperty": "fullpath"}
             source["transform"] = {"regex": f".*{column.name}=([^/]+)/.*"}
-    found = {
+    field = {
         "@type": "cr:Field",
         "@id": f"{table}/{column.name}",
         "name": f"{table}/{column.name}",
@@ -134,7 +142,7 @@ def _field(table: str, column: pa.Field, place: str | None) -> _JsonObject:
         "dataType": _data_type(column.type),
         "source": source,
     }
-    return found | ({"repeated": True} if pa.types.is_list(column.type) else {})
+    return field | ({"repeated": True} if pa.types.is_list(column.type) else {})
 
 
 def _data_type(kind: pa.DataType) -> str:

@@ -1,8 +1,8 @@
-"""The documents that come along with the files of a release: README.md, CITATION.cff and a licence per collection."""
+"""The documents beside the files of a release: README.md, CITATION.cff and a licence per collection."""
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Sequence
 from functools import cache
 from importlib import resources
 from typing import Any
@@ -10,42 +10,51 @@ from urllib.parse import quote
 
 import yaml
 
-from losslake.lake.data_files import stored_table
+from losslake.lake.citations import Collection, authors_of, doi_of, on_one_line
+from losslake.lake.data_files import read_small_table
 from losslake.lake.lake import Lake
 from losslake.lake.store.store import DataFile
-from losslake_schema.database import Release
+from losslake_schema.release import Release
 from losslake_schema.tables import PARTITIONED
 
-Collection = Mapping[str, Any]
-"""A row of the table `collections`."""
 AUTHORS = "The LossLake developers"
 URL_SCHEMES = ("https://", "http://", "ftp://", "sftp://")
 
 
 def collections_of(lake: Lake, files: Iterable[DataFile]) -> Sequence[Collection]:
-    """The collections of a release, by name, from its files; raises LakeBroken."""
-    rows: list[Collection] = stored_table(lake.store, files, "collections").to_pylist()
+    """Return the collections of the release with these files, sorted by name; raise LakeBroken if one can't be read."""
+    rows: list[Collection] = read_small_table(lake.store, files, "collections").to_pylist()
     return sorted(rows, key=lambda row: str(row["collection"]))
 
 
-def documents(release: Release, collections: Sequence[Collection]) -> dict[str, str]:
-    """The text of each document, by its place beside the data files."""
-    licences = {licence_place(row["collection"]): _licence(row) for row in collections}
-    return {"README.md": _readme(release, collections), "CITATION.cff": _citation(release, collections)} | licences
+def documents(release: Release, collections: Sequence[Collection], keys_in_files: bool = False) -> dict[str, str]:
+    """Return the text of each document, by its path beside the data files.
+
+    keys_in_files: the keys of studies are columns of the files, and not in their paths.
+    """
+    licences = {licence_path(row["collection"]): _licence(row) for row in collections}
+    readme = _readme(release, collections, keys_in_files)
+    return {"README.md": readme, "CITATION.cff": _citation(release, collections)} | licences
 
 
-def licence_place(collection: str) -> str:
-    """Where the licence of a collection lies: the name is that of a folder, since wget decodes names of files twice."""
+def licence_path(collection: str) -> str:
+    """Return the path of a collection's licence; its name is in the folder, since wget decodes file names twice."""
     return f"LICENSES/collection={quote(collection, safe='')}/LICENSE.txt"
 
 
 @cache
 def template(name: str) -> str:
-    """The text of `schema/losslake_schema/data/<name>`."""
+    """Return the text of `schema/losslake_schema/data/<name>`."""
     return resources.files("losslake_schema.data").joinpath(name).read_text("utf-8")
 
 
-def _readme(release: Release, collections: Sequence[Collection]) -> str:
+def _readme(release: Release, collections: Sequence[Collection], keys_in_files: bool) -> str:
+    tables = " and ".join(f"`{name}/`" for name in PARTITIONED)
+    keys = "collection, dataset, model, optimizer and batch_size"
+    if keys_in_files:
+        layout = f"The tables {tables} are folders of files, study by study; {keys} are columns"
+    else:
+        layout = f"The tables {tables} are partitioned Hive style by {keys}, percent-encoded in the path"
     sources = "\n".join(
         f"* **{row['collection']}**: {row['title']} Licence: {row['licence']}. {row['citation']}".rstrip()
         for row in collections
@@ -55,7 +64,7 @@ def _readme(release: Release, collections: Sequence[Collection]) -> str:
         .replace("$release", str(release.number))
         .replace("$digest", release.content_digest)
         .replace("$measurements", f"{release.n_measurements:,}")
-        .replace("$partitioned", " and ".join(f"`{name}/`" for name in PARTITIONED))
+        .replace("$layout", layout)
         .replace("$collections", sources)
     )
 
@@ -68,7 +77,7 @@ def _licence(row: Collection) -> str:
 
 
 def _citation(release: Release, collections: Sequence[Collection]) -> str:
-    """The release in the Citation File Format 1.2.0, with its collections as references."""
+    """Return the release in the Citation File Format 1.2.0, with its collections as references."""
     text: str = yaml.safe_dump(
         {
             "cff-version": "1.2.0",
@@ -81,7 +90,7 @@ def _citation(release: Release, collections: Sequence[Collection]) -> str:
             "identifiers": [
                 {"type": "other", "value": f"sha256:{release.content_digest}", "description": "content digest"}
             ],
-            "references": [_reference(row) for row in collections],
+            "references": [_reference(release, row) for row in collections],
         },
         sort_keys=False,
         allow_unicode=True,
@@ -90,20 +99,15 @@ def _citation(release: Release, collections: Sequence[Collection]) -> str:
     return text
 
 
-def _reference(row: Collection) -> dict[str, Any]:
-    """A collection's citation is free text; the names of its authors usually end at a colon."""
-    citation = _on_one_line(row["citation"])
-    name, colon, _ = citation.partition(":")
+def _reference(release: Release, row: Collection) -> dict[str, Any]:
+    """Return the reference to a collection."""
+    citation, doi = on_one_line(row["citation"]), doi_of(row)
     reference = {
         "type": "data",
-        "title": _on_one_line(row["title"]) or row["collection"],
-        "authors": [{"name": name if colon and name else f"Authors of {row['collection']}"}],
+        "title": on_one_line(row["title"]) or row["collection"],
+        "authors": [{"name": authors_of(row)}],
+        "version": f"{row['collection']}@{release.number}",
         "notes": f"Licence: {row['licence']}. {citation}".strip(),
     }
-    is_url = row["source_url"].startswith(URL_SCHEMES)
-    return reference | ({"url": row["source_url"]} if is_url else {})
-
-
-def _on_one_line(text: str) -> str:
-    """PyYAML loses some line breaks of Unicode in what it writes."""
-    return " ".join(text.split())
+    reference |= {"doi": doi} if doi else {}
+    return reference | ({"url": row["source_url"]} if row["source_url"].startswith(URL_SCHEMES) else {})

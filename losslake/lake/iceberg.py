@@ -1,8 +1,7 @@
-"""Committing files to the Iceberg tables, each commit on a branch of its own until its release is published.
+"""Commits to the Iceberg tables, each on its own branch until its release is published.
 
-An ingest builds on the snapshots of the newest release, not on whatever is at the head of `main`, so what a killed
-ingest left behind is never built upon. After the release, `main` moves to its snapshots, which are tagged
-`release-<number>`.
+An ingest builds on the snapshots of the newest release, not on the head of `main`, so it never builds on remains of a
+killed ingest. After the release, `main` moves to its snapshots, which are tagged `release-<number>`.
 """
 
 from __future__ import annotations
@@ -10,7 +9,8 @@ from __future__ import annotations
 import logging
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from functools import partial
-from typing import Any, Self, TypeVar
+from threading import Lock
+from typing import Any, TypeVar
 
 from pyiceberg.exceptions import CommitFailedException
 from pyiceberg.io.pyarrow import (
@@ -27,78 +27,73 @@ from pyiceberg.table.update import TableUpdate, _apply_table_update, _TableMetad
 from pyiceberg.table.update.snapshot import ManageSnapshots, _OverwriteFiles
 from pyiceberg.typedef import EMPTY_DICT, Record
 
-from losslake.lake.data_files import Written
+from losslake.lake.data_files import WrittenFile
 from losslake.lake.lake import Lake
 from losslake.lake.store.store import DataFile
-from losslake_schema.database import Release, ReleaseSnapshot
+from losslake_schema.release import Release
 from losslake_schema.tables import PARTITIONED
 
 ATTEMPTS = 20
 T = TypeVar("T")
 
-# It warns of columns without statistics, which those of a file without rows are.
+# It warns about columns without statistics, such as those of files without rows.
 logging.getLogger("pyiceberg.io.pyarrow").setLevel(logging.ERROR)
 
 
 def commit(
-    lake: Lake, name: str, base: int | None, branch: str, removed: Sequence[DataFile], added: Sequence[Written]
+    lake: Lake, name: str, base: int | None, branch: str, removed: Sequence[DataFile], added: Sequence[WrittenFile]
 ) -> int:
-    """Commit to one table on `branch`, starting from snapshot `base`; returns the id of the new snapshot."""
-    tried: int | None = None
+    """Commit to one table on `branch`, starting from snapshot `base`; return the id of the new snapshot."""
 
     def change(table: Table, transaction: QuickTransaction) -> int:
-        nonlocal tried
-        made = table.metadata.refs.get(branch)
-        if made is not None and made.snapshot_id == tried:
-            return made.snapshot_id  # the attempt came about, although the connection was lost in it
         start = base if base is not None else _empty_snapshot(table)
         ManageSnapshots(transaction).create_branch(start, branch).commit()
         with transaction.replacement(branch) as update:
-            tried = update.snapshot_id
             for file in removed:
                 update.delete_data_file(_iceberg_file(lake, table, file, {"record_count": file.rows}))
             for file, statistics in _statistics(table, added):
                 update.append_data_file(_iceberg_file(lake, table, file, statistics))
         return update.snapshot_id
 
-    return changed(lake, name, change)
+    return commit_change(lake, name, change)
 
 
-def settle(lake: Lake, release: Release, branch: str) -> None:
-    """Move `main` of every table to the newest release, tag this release's snapshots and drop the branch."""
+def finalize(lake: Lake, release: Release, branch: str) -> None:
+    """Move `main` of every table to the newest release, tag the snapshots of this release and drop the branch."""
     tag = f"release-{release.number}"
-    for snapshot in release.snapshots:
+    for name, snapshot in release.snapshots.items():
 
-        def change(table: Table, transaction: QuickTransaction, snapshot: ReleaseSnapshot = snapshot) -> None:
-            newest = lake.release().snapshot_of(snapshot.table)
+        def change(table: Table, transaction: QuickTransaction, name: str = name, snapshot: int = snapshot) -> None:
+            newest = lake.release().snapshots.get(name)
             if newest is not None and table.metadata.current_snapshot_id != newest:
                 ManageSnapshots(transaction).set_current_snapshot(newest).commit()
             if tag not in table.metadata.refs:
-                ManageSnapshots(transaction).create_tag(snapshot.snapshot_id, tag).commit()
+                ManageSnapshots(transaction).create_tag(snapshot, tag).commit()
             _remove_branch(table, transaction, branch)
 
-        changed(lake, snapshot.table, change)
+        commit_change(lake, name, change)
 
 
 def drop_branch(lake: Lake, names: Sequence[str], branch: str) -> None:
-    """Take back commits that did not become a release."""
+    """Drop the branch of commits that did not become a release."""
     for name in names:
-        changed(lake, name, partial(_remove_branch, branch=branch))
+        commit_change(lake, name, partial(_remove_branch, branch=branch))
 
 
-def changed(lake: Lake, name: str, change: Callable[[Table, QuickTransaction], T]) -> T:
-    """Commit what `change` does to a table, and return what it returns.
+def commit_change(lake: Lake, name: str, change: Callable[[Table, QuickTransaction], T]) -> T:
+    """Commit the changes that `change` makes to a table, and return its result.
 
-    change: called again, with the table's newest metadata, while other commits come first.
+    change: repeated with the newest metadata of the table after a conflicting commit.
     """
     attempt = 1
     while True:
         table = lake.table(name)
         try:
-            with QuickTransaction(table) as transaction:
+            transaction = QuickTransaction(table)
+            with transaction:
                 return change(table, transaction)
         except (CommitFailedException, ValueError):
-            # PyIceberg raises ValueError when the other commit comes late: "Cannot add snapshot with sequence number".
+            # PyIceberg raises ValueError for a late conflict: "Cannot add snapshot with sequence number".
             if attempt == ATTEMPTS:
                 raise
             attempt += 1
@@ -110,12 +105,12 @@ def _remove_branch(table: Table, transaction: QuickTransaction, branch: str) -> 
 
 
 def _empty_snapshot(table: Table) -> int:
-    """The snapshot that a table was made with."""
+    """Return the id of the empty snapshot that a table was created with."""
     return next(s.snapshot_id for s in table.metadata.snapshots if s.parent_snapshot_id is None)
 
 
-def _statistics(table: Table, added: Sequence[Written]) -> Iterator[tuple[DataFile, dict[str, Any]]]:
-    """New files with the column statistics that their Parquet footers hold."""
+def _statistics(table: Table, added: Sequence[WrittenFile]) -> Iterator[tuple[DataFile, dict[str, Any]]]:
+    """Yield new files with the column statistics in their Parquet footers."""
     columns = compute_statistics_plan(table.schema(), table.properties)
     mapping = parquet_path_to_id_mapping(table.schema())
     for written in added:
@@ -123,9 +118,9 @@ def _statistics(table: Table, added: Sequence[Written]) -> Iterator[tuple[DataFi
         yield written.file, statistics.to_serialized_dict()
 
 
-def _iceberg_file(lake: Lake, table: Table, file: DataFile, facts: dict[str, Any]) -> IcebergFile:
+def _iceberg_file(lake: Lake, table: Table, file: DataFile, statistics: dict[str, Any]) -> IcebergFile:
     keys = (file.collection, file.dataset, file.model, file.optimizer, file.batch_size)
-    described = IcebergFile.from_args(
+    iceberg_file = IcebergFile.from_args(
         content=DataFileContent.DATA,
         file_path=lake.store.url_of(file.path),
         file_format=FileFormat.PARQUET,
@@ -134,50 +129,57 @@ def _iceberg_file(lake: Lake, table: Table, file: DataFile, facts: dict[str, Any
         sort_order_id=None,
         equality_ids=None,
         key_metadata=None,
-        **facts,
+        **statistics,
     )
-    described.spec_id = table.metadata.default_spec_id
-    return described
+    iceberg_file.spec_id = table.metadata.default_spec_id
+    return iceberg_file
 
 
 class QuickTransaction(Transaction):
-    """Puts the table's metadata together once for each change, where PyIceberg does it each time that it looks.
+    """A transaction that computes the table's metadata once per change.
 
-    It looks about ten times a change, and copies every snapshot and reference of the table each time. The metadata is
-    only looked at, so that nothing has to be copied.
+    PyIceberg computes it at each access, about ten times per change, and copies every snapshot and reference each time.
+    The metadata is only read, so it can be shared.
     """
 
     def __init__(self, table: Table) -> None:
         super().__init__(table)
-        self._known: tuple[TableMetadata, tuple[TableUpdate, ...], TableMetadata] | None = None
-
-    def __enter__(self) -> Self:
-        super().__enter__()
-        return self
+        self._cached: tuple[TableMetadata, tuple[TableUpdate, ...], TableMetadata] | None = None
 
     @property
     def table_metadata(self) -> TableMetadata:
+        """The metadata of the table with the changes so far."""
         start, updates = self._table.metadata, self._updates
-        if self._known is None or self._known[0] is not start or self._known[1] is not updates:
+        if self._cached is None or self._cached[0] is not start or self._cached[1] is not updates:
             metadata, context = start, _TableMetadataUpdateContext()
             for update in updates:
                 metadata = _apply_table_update(update, metadata, context)
-            self._known = start, updates, metadata
-        return self._known[2]
+            self._cached = start, updates, metadata
+        return self._cached[2]
 
     def replacement(self, branch: str) -> _OverwriteFiles:
-        """A new snapshot on a branch that is there: files go and files come."""
+        """Return a new snapshot on an existing branch, in which files can be added and removed."""
         return _Replacement(Operation.OVERWRITE, self, self._table.io, branch=branch)
 
 
 class _Replacement(_OverwriteFiles):
-    """Leaves behind the lists of what earlier snapshots removed: PyIceberg would read all of them again each time."""
+    """A snapshot without the manifests of files removed earlier, all of which PyIceberg would read at each commit."""
 
     def _existing_manifests(self) -> list[ManifestFile]:
         return [m for m in super()._existing_manifests() if m.has_added_files() or m.has_existing_files()]
 
+    def _build_manifest_evaluator(self, spec_id: int) -> Callable[[ManifestFile], bool]:
+        """Return an evaluator for several threads; PyIceberg's own mixes the manifests that they evaluate at once."""
+        evaluate, lock = super()._build_manifest_evaluator(spec_id), Lock()
+
+        def evaluate_alone(manifest: ManifestFile) -> bool:
+            with lock:
+                return evaluate(manifest)
+
+        return evaluate_alone
+
     def _summary(self, snapshot_properties: Mapping[str, str] = EMPTY_DICT) -> Summary:
-        """Without the count of changed partitions, for which PyIceberg would write down the path of each."""
+        """Return the summary without the number of changed partitions, which is slow to compute."""
         metrics = UpdateMetrics()
         for file in self._added_data_files:
             metrics.add_file(file)

@@ -1,236 +1,296 @@
-"""The lake: an Iceberg catalog, data files, releases and the ledger, in a folder or at two URLs."""
+"""A lake: Iceberg catalog, data files, releases and ledger, in a folder or at two URLs."""
 
 from __future__ import annotations
 
 import shlex
+import sqlite3
 from collections.abc import Callable, Iterator, Sequence
-from contextlib import contextmanager
-from dataclasses import dataclass
+from contextlib import closing, contextmanager, suppress
+from dataclasses import dataclass, fields
+from datetime import UTC, datetime
 from functools import cached_property
 from pathlib import Path
-from typing import TYPE_CHECKING, TypeVar
+from typing import TYPE_CHECKING, Any, TypeVar
 
-from sqlalchemy import Engine, select, text
-from sqlalchemy.orm import Session
-
-from losslake.lake.connecting import SECONDS_TO_READ, engine_of, patiently
-from losslake.lake.location import MARKER, Location, layout_of, location_of
+from losslake.lake.location import MARKER, Location, check_layout, location_of
 from losslake.lake.machine import locked
 from losslake.lake.manifest import read_manifest
 from losslake.lake.store.folder import FolderStore
 from losslake.lake.store.store import DataFile, Store
-from losslake_schema.database import LedgerEntry, Release
 from losslake_schema.errors import LakeBroken, LakeNotFound, LossLakeError, UnknownRelease
-from losslake_schema.migrating import check, migrate
+from losslake_schema.migrating import NEWEST, VERSION_TABLE, check, migrate
+from losslake_schema.release import Release
 from losslake_schema.tables import NAMESPACE
 
 if TYPE_CHECKING:
     from pyiceberg.catalog.sql import SqlCatalog
     from pyiceberg.table import Table
+    from sqlalchemy import Engine
+    from sqlalchemy.orm import Session
 
-LAYOUT_VERSION = 2
+    from losslake_schema.database import LedgerEntry
+
+LAYOUT_VERSION = 3
+REWRITABLE_VERSION = 2  # also in the marker of a lake whose rewriting was killed at its very end
 T = TypeVar("T")
+_COLUMNS = tuple(each.name for each in fields(Release) if each.name != "snapshots")
 WAREHOUSE = "warehouse"
-_MARKER_TEXT = f"""# A LossLake lake: data files in warehouse/, catalog, releases and ledger in catalog.db.
+MARKER_TEXT = f"""# A LossLake lake: data files in warehouse/, catalog, releases and ledger in catalog.db.
 layout_version = {LAYOUT_VERSION}
 """
-_MAKING = 5_355_321  # the number of the lock that PostgreSQL keeps while a lake is made
+_CREATION_LOCK = 5_355_321  # key of the advisory lock in PostgreSQL while a lake is created
 
 
 @dataclass(frozen=True)
 class Lake:
-    """A lake. Make one by `Lake.create`, open one by `Lake.open`."""
+    """A lake. Use `Lake.create` to create one and `Lake.open` to open one."""
 
     location: Location
 
     @staticmethod
     def open(location: Location | str | Path | None = None) -> Lake:
-        """Open an existing lake; raises LakeNotFound, or LakeBroken for a layout of another version."""
+        """Open an existing lake; raise LakeNotFound, or LakeBroken for a layout of another version."""
         lake = Lake(location if isinstance(location, Location) else location_of(location))
         try:
             marker = bytes(lake.store.read(MARKER)).decode("utf-8")
         except (FileNotFoundError, NotADirectoryError):
-            raise LakeNotFound(
-                f"there is no lake in {lake}: make one with 'losslake ingest PATH --lake {lake.typed}', "
-                "or name another with --lake or LOSSLAKE_LAKE"
-            ) from None
+            message = f"there is no lake in {lake}: create one with 'losslake ingest PATH --lake {lake.as_argument}'"
+            raise LakeNotFound(f"{message}, or name another with --lake or LOSSLAKE_LAKE") from None
         except UnicodeDecodeError as error:
-            raise LakeBroken(f"{lake.store.name_of(MARKER)} can't be read ({error}): restore it") from None
+            raise LakeBroken(f"{lake.store.display_name(MARKER)} can't be read ({error}): restore it") from None
         except OSError as error:
             raise LossLakeError(f"can't read the lake: {error.strerror or error}") from None
-        layout_of(marker, lake.store.name_of(MARKER), LAYOUT_VERSION)
-        patiently(lambda: check(lake.engine, lake.typed), SECONDS_TO_READ)
+        check_layout(marker, lake.store.display_name(MARKER), (REWRITABLE_VERSION, LAYOUT_VERSION))
+        lake._check_version()
         return lake
 
     @staticmethod
     def create(location: str | Path | None = None) -> Lake:
-        """Open the lake at `location`, making it first if there is none; safe to call from several processes.
+        """Open the lake at `location` and create it first if it doesn't exist; safe to call from several processes.
 
-        Raises what `open` raises, also for a database whose tables are of an older version: `migrate` helps there.
+        Raises the errors of `open`, also for a lake of an older layout.
         """
         lake = Lake(location_of(location))
         if lake.location.is_folder:
             _check_folder(lake.folder)
-        if lake.store.missing([MARKER]):
-            lake._make_tables()
+        if lake.store.first_missing([MARKER]):
+            lake._create_tables()
         return Lake.open(location)
-
-    @staticmethod
-    def migrate(location: str | Path | None = None) -> Lake:
-        """As `create`, and brings the tables in the database to the version that this LossLake works with."""
-        lake = Lake(location_of(location))
-        if not lake.store.missing([MARKER]):
-            with _only_one_at_once(lake):
-                migrate(lake.engine)
-        return Lake.create(location)
 
     @property
     def folder(self) -> Path:
-        """The folder of this machine: the lake itself, or what is kept here of one that is elsewhere."""
+        """The local folder: the lake itself, or the cache of a remote lake."""
         return self.location.folder
 
     def __str__(self) -> str:
         return str(self.location)
 
     @property
-    def typed(self) -> str:
-        """The lake as a command line takes it."""
+    def as_argument(self) -> str:
+        """The lake as an argument for a shell."""
         return shlex.quote(str(self))
 
     @cached_property
     def store(self) -> Store:
-        """Where its files lie for good."""
+        """The store of its files."""
         return store_of(self.location)
 
     @property
     def warehouse(self) -> Path:
-        """The folder below which its data files lie, where they lie in a folder."""
+        """The folder of its data files, for a lake in a folder."""
         return Path(self.location.files_url.removeprefix("file://")) / WAREHOUSE
 
     @cached_property
     def engine(self) -> Engine:
+        """The engine of its database."""
+        from losslake.lake.connecting import engine_of
+
         return engine_of(self.location.database)
 
     @cached_property
     def catalog(self) -> SqlCatalog:
-        """The Iceberg catalog. Only writers and checks use it, and PyIceberg takes half a second to import."""
+        """The Iceberg catalog, imported lazily: only writers and checks need it, and PyIceberg takes half a second."""
         from losslake.lake import catalog as iceberg_tables
 
-        return iceberg_tables.catalog(self.location)
+        return iceberg_tables.open_catalog(self.location)
 
     def table(self, name: str) -> Table:
-        """The Iceberg table of that name, at its newest metadata."""
+        """Return an Iceberg table, with its newest metadata."""
         return self.catalog.load_table((NAMESPACE, name))
 
-    def check_place(self) -> None:
-        """Raise LakeBroken when the catalog names files elsewhere than in the store: the lake was moved or copied."""
-        first = text("SELECT metadata_location FROM iceberg_tables LIMIT 1")
-        location = str(self.read(lambda session: session.scalar(first)))
-        here = f"{self.store.url_of(WAREHOUSE)}/"
-        if not location.startswith(here):
-            was = location.removeprefix("file://").partition(f"/{WAREHOUSE}/")[0]
-            raise LakeBroken(
-                f"the lake in {self} was moved or copied from {was}: it can be read here, "
-                f"but to take in more put it back there, or ingest into a new lake"
-            )
+    def check_location(self) -> None:
+        """Raise LakeBroken if the catalog refers to files outside of the store: the lake was moved or copied."""
+        if not self.is_in_place():
+            original = self._place_in_catalog().removeprefix("file://").partition(f"/{WAREHOUSE}/")[0]
+            message = f"the lake in {self} was moved or copied from {original}: it can be read here"
+            raise LakeBroken(f"{message}; to change it here, run 'losslake init --adopt --lake {self.as_argument}'")
 
-    def read(self, asked: Callable[[Session], T]) -> T:
-        """What is read in a session of the database, which may go away for a moment meanwhile."""
+    def is_in_place(self) -> bool:
+        """Return True if the catalog refers to files in the store, False if the lake was moved or copied."""
+        return self._place_in_catalog().startswith(f"{self.store.url_of(WAREHOUSE)}/")
+
+    def _place_in_catalog(self) -> str:
+        return str(self._rows("SELECT min(metadata_location) FROM iceberg_tables")[0][0])
+
+    def read(self, query: Callable[[Session], T]) -> T:
+        """Return the result of a query in a session of the database, retried on transient errors."""
+        from sqlalchemy.orm import Session
+
+        from losslake.lake.connecting import SECONDS_TO_READ, with_retries
 
         def work() -> T:
             with Session(self.engine) as session:
-                return asked(session)
+                return query(session)
 
-        return patiently(work, SECONDS_TO_READ)
+        return with_retries(work, SECONDS_TO_READ)
 
-    def releases(self, unlisted: bool = False) -> Sequence[Release]:
-        """Every release that is listed, newest first; unlisted: also those that are not any more."""
-        query = select(Release).order_by(Release.number.desc())
-        if not unlisted:
-            query = query.where(Release.unlisted_at.is_(None))
-        return self.read(lambda session: session.scalars(query).all())
+    def releases(self, include_unlisted: bool = False) -> Sequence[Release]:
+        """Return the listed releases, newest first; with include_unlisted, all that were ever published."""
+        return self._releases("" if include_unlisted else "WHERE unlisted_at IS NULL")
 
     def release(self, number: int | None = None) -> Release:
-        """The release of that number, by default the newest; raises UnknownRelease, also for one that was unlisted."""
-        found = self.newest_release() if number is None else self.release_ever(number)
-        if found is not None and found.unlisted_at is not None:
-            when = f"{found.unlisted_at:%Y-%m-%d}"
-            raise UnknownRelease(
-                f"release {number} was unlisted on {when}: use another, 'losslake releases' lists them"
-            )
-        if found is not None:
-            return found
+        """Return a release, by default the newest; raise UnknownRelease if it does not exist or was unlisted."""
+        release = self.newest_release() if number is None else self.find_release(number)
+        if release is not None and release.unlisted_at is not None:
+            message = f"release {number} was unlisted on {release.unlisted_at:%Y-%m-%d}"
+            raise UnknownRelease(f"{message}: use another, 'losslake releases' lists them")
+        if release is not None:
+            return release
         if number is None:
             raise UnknownRelease(f"the lake in {self} has no release yet: ingest something first")
-        known = ", ".join(str(release.number) for release in self.releases()[:5]) or "none"
-        raise UnknownRelease(f"there is no release {number}; the newest are: {known}")
+        newest = ", ".join(str(release.number) for release in self.releases()[:5]) or "none"
+        raise UnknownRelease(f"there is no release {number}; the newest are: {newest}")
 
     def newest_release(self) -> Release | None:
-        """The newest release, which is always listed, or None while nothing has been published."""
-        newest = select(Release).order_by(Release.number.desc()).limit(1)
-        return self.read(lambda session: session.scalars(newest).first())
+        """Return the newest release, which is always listed, or None if there is none yet."""
+        newest = self._releases("WHERE number = (SELECT max(number) FROM losslake_releases)")
+        return newest[0] if newest else None
 
-    def release_ever(self, number: int) -> Release | None:
-        """The release of that number, listed or not; None if there never was one."""
-        return self.read(lambda session: session.get(Release, number))
+    def find_release(self, number: int) -> Release | None:
+        """Return a release, listed or not, or None if it never existed."""
+        found = self._releases(f"WHERE number = {number:d}")
+        return found[0] if found else None
 
-    def files(self, release: Release, of_studies: bool = True) -> list[DataFile]:
-        """The files of a release, or only those of no study; raises LakeBroken when its list is missing or altered."""
-        return read_manifest(self.store, release.manifest, release.manifest_sha256, of_studies)
+    def _releases(self, condition: str) -> list[Release]:
+        """Return releases, newest first. condition: a WHERE clause, or nothing."""
+        columns = ", ".join(_COLUMNS)
+        # One statement: between two, another release could be published.
+        rows = self._rows(
+            f'SELECT {columns}, "table", snapshot_id FROM losslake_releases '  # noqa: S608
+            f"LEFT JOIN losslake_release_snapshots ON release = number {condition} "
+            'ORDER BY number DESC, "table"'
+        )
+        found: dict[int, tuple[dict[str, Any], dict[str, int]]] = {}
+        for *values, table, snapshot in rows:
+            _, snapshots = found.setdefault(values[0], (dict(zip(_COLUMNS, values, strict=True)), {}))
+            if table is not None:
+                snapshots[table] = snapshot
+        return [_release(facts, snapshots) for facts, snapshots in found.values()]
+
+    def _rows(self, statement: str) -> Sequence[Sequence[Any]]:
+        """Return the rows of a statement in the database."""
+        rows = self._rows_of_file(statement)
+        if rows is not None:
+            return rows
+        from sqlalchemy import text
+
+        return self.read(lambda session: session.execute(text(statement)).all())
+
+    def _rows_of_file(self, statement: str) -> list[tuple[Any, ...]] | None:
+        """Return the rows of a statement without importing SQLAlchemy, or None if that isn't possible.
+
+        SQLAlchemy takes longer to import than a release to be read; it then says what is wrong with the file.
+        """
+        file = self.location.database_file
+        with suppress(sqlite3.Error):
+            if file is not None and file.is_file():
+                with closing(sqlite3.connect(file)) as connection:
+                    return connection.execute(statement).fetchall()
+        return None
+
+    def _check_version(self) -> None:
+        if self._rows_of_file(f"SELECT version_num FROM {VERSION_TABLE}") != [(NEWEST,)]:  # noqa: S608
+            from losslake.lake.connecting import SECONDS_TO_READ, with_retries
+
+            with_retries(lambda: check(self.engine, self.as_argument), SECONDS_TO_READ)
+
+    def files(self, release: Release, partitioned: bool = True) -> list[DataFile]:
+        """Return the files of a release; raise LakeBroken if its list is missing or altered.
+
+        partitioned: include the files of partitioned tables.
+        """
+        return read_manifest(self.store, release.manifest, release.manifest_sha256, partitioned)
 
     def ledger(self, outcome: str | None = None, limit: int | None = None) -> Sequence[LedgerEntry]:
-        """What was offered and what became of it, newest first."""
+        """Return entries of the ledger, newest first."""
+        from sqlalchemy import select
+
+        from losslake_schema.database import LedgerEntry
+
         query = select(LedgerEntry).order_by(LedgerEntry.id.desc())
         if outcome is not None:
             query = query.where(LedgerEntry.outcome == outcome)
         return self.read(lambda session: session.scalars(query.limit(limit) if limit is not None else query).all())
 
-    def _make_tables(self) -> None:
-        """Create whatever is not there yet; the marker is written last, so a half-made lake is made again."""
+    def _create_tables(self) -> None:
+        """Create what is missing. The marker is written last, so that an interrupted creation is resumed."""
         from losslake.lake import catalog as iceberg_tables
 
-        with _only_one_at_once(self):
-            if self.store.missing([MARKER]):
+        with creation_lock(self):
+            if self.store.first_missing([MARKER]):
                 if self.engine.dialect.name == "sqlite":
                     with self.engine.connect() as connection:
-                        # Readers go on while an ingest commits, and a commit waits for the disk once, not four times.
+                        # With WAL, readers continue during a commit, and a commit syncs to disk once, not four times.
                         connection.exec_driver_sql("PRAGMA journal_mode = WAL")
                 migrate(self.engine)
-                iceberg_tables.make(self.catalog, self.store.url_of(WAREHOUSE))
-                self.store.put(MARKER, _MARKER_TEXT.encode())
+                iceberg_tables.create_tables(self.catalog, self.store.url_of(WAREHOUSE))
+                self.store.put(MARKER, MARKER_TEXT.encode())
 
 
 def store_of(location: Location) -> Store:
-    """The store of the files of a lake."""
+    """Return the store of the files of a lake."""
     if location.files_url.startswith("file://"):
         return FolderStore(Path(location.files_url.removeprefix("file://")))
-    from losslake.lake.store.blocks import Blocks
+    from losslake.lake.store.blocks import BlockCache
     from losslake.lake.store.bucket import Bucket
     from losslake.lake.store.bucket_store import BucketStore
 
     bucket = Bucket(location.files_url, location.endpoint)
-    return BucketStore(bucket, Blocks(location.folder, location.cache_bytes))
+    return BucketStore(bucket, BlockCache(location.folder, location.cache_bytes))
+
+
+def _release(values: dict[str, Any], snapshots: dict[str, int]) -> Release:
+    times = {name: _utc(values[name]) for name in ("created_at", "unlisted_at") if values[name] is not None}
+    return Release(**{**values, **times, "snapshots": snapshots})
+
+
+def _utc(value: str | datetime) -> datetime:
+    """Return a stored time in UTC. SQLite stores text without a zone, and PostgreSQL may return another zone."""
+    time = datetime.fromisoformat(value) if isinstance(value, str) else value
+    return time.astimezone(UTC) if time.tzinfo is not None else time.replace(tzinfo=UTC)
 
 
 def _check_folder(folder: Path) -> None:
-    """Raise LossLakeError unless a lake is in the folder, or can be made there; makes the folder."""
+    """Create the folder of a lake; raise LossLakeError if it can't be created or contains other files."""
     if folder.exists() and not folder.is_dir():
         raise LossLakeError(f"{folder} is a file: give --lake a folder")
     is_lake = (folder / MARKER).is_file() or (folder / "catalog.db").exists()
     if not is_lake and folder.is_dir() and any(folder.iterdir()):
-        raise LossLakeError(f"{folder} holds other files and is no lake: give --lake an empty or new folder")
+        raise LossLakeError(f"{folder} contains other files and is not a lake: give --lake an empty or new folder")
     try:
         folder.mkdir(parents=True, exist_ok=True)
     except OSError as error:
-        raise LossLakeError(f"can't make a lake in {folder}: {error.strerror}") from None
+        raise LossLakeError(f"can't create a lake in {folder}: {error.strerror}") from None
 
 
 @contextmanager
-def _only_one_at_once(lake: Lake) -> Iterator[None]:
-    """Wait until no other process makes this lake."""
+def creation_lock(lake: Lake) -> Iterator[None]:
+    """Hold the lock under which one process at a time creates or rewrites this lake."""
     if lake.engine.dialect.name == "postgresql":
+        from sqlalchemy import text
+
         with lake.engine.connect() as connection:
-            connection.execute(text("SELECT pg_advisory_xact_lock(:lock)"), {"lock": _MAKING})
+            connection.execute(text("SELECT pg_advisory_xact_lock(:lock)"), {"lock": _CREATION_LOCK})
             yield
         return
     lake.folder.mkdir(parents=True, exist_ok=True)

@@ -1,4 +1,4 @@
-"""Where a lake is: a folder; or two URLs, of the catalog's database and of the warehouse for its files."""
+"""The location of a lake: a folder, or two URLs, of the catalog's database and of the warehouse for its files."""
 
 from __future__ import annotations
 
@@ -8,12 +8,13 @@ import re
 import tomllib
 from dataclasses import dataclass, replace
 from pathlib import Path
+from typing import TYPE_CHECKING
 from urllib.parse import unquote, urlsplit
 
-from sqlalchemy import URL, make_url
-from sqlalchemy.exc import ArgumentError
-
 from losslake_schema.errors import LakeBroken, LossLakeError
+
+if TYPE_CHECKING:
+    from sqlalchemy import URL
 
 MARKER = "lake.toml"
 CACHE_MB = 10_000
@@ -27,27 +28,39 @@ _KEYS = ("catalog", "warehouse", "endpoint", "cache", "cache_mb")
 
 @dataclass(frozen=True)
 class Location:
-    """Where a lake is.
+    """The location of a lake.
 
-    folder: of this machine: the lake itself, or what is kept here of one that is elsewhere. database: of the catalog,
-    releases and ledger. files_url: file:// or s3://, without a slash at the end. endpoint: of an S3 store that isn't
-    Amazon's. cache_bytes: of files to keep in the folder, about.
+    folder: a local folder: the lake itself, or the cache of a remote lake. files_url: file:// or s3://, without
+    a trailing slash. catalog: the URL of the database, None for the file in the folder. endpoint: of an S3 store other
+    than Amazon's. cache_bytes: approximate size of the cache.
     """
 
     folder: Path
-    database: URL
     files_url: str
+    catalog: URL | None = None
     endpoint: str | None = None
     cache_bytes: int = CACHE_MB * _MEGABYTE
 
     @property
     def is_folder(self) -> bool:
-        """Whether all of it is in the folder."""
+        """True if the whole lake is in the folder."""
         return self.files_url == f"file://{self.folder}"
 
     @property
+    def database_file(self) -> Path | None:
+        """The file of the database of a lake in a folder."""
+        return self.folder / "catalog.db" if self.catalog is None else None
+
+    @property
+    def database(self) -> URL:
+        """The database of catalog, releases and ledger."""
+        from sqlalchemy import URL
+
+        return self.catalog or URL.create("sqlite", database=str(self.database_file))
+
+    @property
     def database_url(self) -> str:
-        """The database's URL, with its password."""
+        """The URL of the database, including its password."""
         return self.database.render_as_string(hide_password=False)
 
     def __str__(self) -> str:
@@ -57,18 +70,17 @@ class Location:
 
 
 def in_folder(folder: Path) -> Location:
-    """The lake that is a folder."""
-    return Location(folder, URL.create("sqlite", database=str(folder / "catalog.db")), f"file://{folder}")
+    """Return the location of a lake in a folder."""
+    return Location(folder, f"file://{folder}")
 
 
-def location_of(wanted: str | Path | None = None, cache: str = "", cache_mb: int = 0) -> Location:
-    """The location that is meant: a folder or its file:// URL, a lake.toml, or two URLs; default $LOSSLAKE_LAKE, else
-    ./lake. Raises LossLakeError for anything else.
+def location_of(lake: str | Path | None = None, cache: str = "", cache_mb: int = 0) -> Location:
+    """Return the location of a lake; raise LossLakeError for anything else.
 
-    cache, cache_mb: the folder for what is kept here of a lake that is elsewhere, and its size, where they aren't to be
-    as the environment or the lake.toml says.
+    lake: a folder or its file:// URL, a lake.toml, or two URLs; default: $LOSSLAKE_LAKE, or ./lake.
+    cache, cache_mb: folder and size of the cache of a remote lake; default: those of the environment or the lake.toml.
     """
-    location = _location(str(wanted or os.environ.get("LOSSLAKE_LAKE") or "lake").strip())
+    location = _location(str(lake or os.environ.get("LOSSLAKE_LAKE") or "lake").strip())
     if location.is_folder:
         return location
     folder = Path(cache).expanduser().absolute() / location.folder.name if cache else location.folder
@@ -78,7 +90,7 @@ def location_of(wanted: str | Path | None = None, cache: str = "", cache_mb: int
 def _location(text: str) -> Location:
     pair = _PAIR.fullmatch(text)
     if pair:
-        return _of_two(pair["catalog"], pair["warehouse"], "--lake")
+        return _from_urls(pair["catalog"], pair["warehouse"], "--lake")
     parts = urlsplit(text)
     if parts.scheme == "file":
         return in_folder(Path(unquote(parts.path)).absolute())
@@ -86,32 +98,32 @@ def _location(text: str) -> Location:
         without_password = re.sub(r"(://[^/@:\s]*):[^/@\s]*@", r"\1:***@", text)
         raise LossLakeError(f"--lake {without_password} is one URL: {_HOW}")
     path = Path(text).expanduser().absolute()
-    return _of_file(path) if path.name.endswith(".toml") and not path.is_dir() else in_folder(path)
+    return _from_file(path) if path.name.endswith(".toml") and not path.is_dir() else in_folder(path)
 
 
-def _of_file(path: Path) -> Location:
-    """The location that a TOML file says, or the folder of the file that marks a lake."""
+def _from_file(path: Path) -> Location:
+    """Return the location in a TOML file, or the folder of the file if it is the marker of a lake."""
     try:
-        said = tomllib.loads(path.read_text("utf-8"))
+        values = tomllib.loads(path.read_text("utf-8"))
     except (OSError, UnicodeDecodeError, tomllib.TOMLDecodeError) as error:
         reason = (error.strerror if isinstance(error, OSError) else None) or error
         raise LossLakeError(f"--lake {path} can't be read ({reason}): {_HOW}") from None
-    if "layout_version" in said:
+    if "layout_version" in values:
         return in_folder(path.parent)
-    unknown = next((key for key in said if key not in _KEYS), None)
+    unknown = next((key for key in values if key not in _KEYS), None)
     if unknown:
-        raise LossLakeError(f"{path}: {unknown!r} is not known; a lake.toml has {', '.join(_KEYS)}")
+        raise LossLakeError(f"{path}: unknown key {unknown!r}; the keys of a lake.toml are {', '.join(_KEYS)}")
     for key in ("catalog", "warehouse"):
-        if not isinstance(said.get(key), str):
-            raise LossLakeError(f'{path} lacks {key} = "…": it says where the lake\'s {key} is, as a URL')
-    cache, cache_mb, endpoint = said.get("cache"), said.get("cache_mb"), said.get("endpoint")
+        if not isinstance(values.get(key), str):
+            raise LossLakeError(f'{path}: {key} is missing: add {key} = "URL"')
+    cache, cache_mb, endpoint = values.get("cache"), values.get("cache_mb"), values.get("endpoint")
     for key, value, kind in (("cache", cache, str), ("cache_mb", cache_mb, int), ("endpoint", endpoint, str)):
         if value is not None and not isinstance(value, kind):
-            raise LossLakeError(f"{path}: {key} has to be {'a number' if kind is int else 'text'}")
-    return _of_two(said["catalog"], said["warehouse"], str(path), endpoint, cache, cache_mb)
+            raise LossLakeError(f"{path}: {key} must be {'a number' if kind is int else 'a string'}")
+    return _from_urls(values["catalog"], values["warehouse"], str(path), endpoint, cache, cache_mb)
 
 
-def _of_two(
+def _from_urls(
     catalog: str,
     warehouse: str,
     where: str,
@@ -122,25 +134,28 @@ def _of_two(
     database = _database(catalog, where)
     files_url = _files_url(warehouse, where)
     if endpoint is not None and urlsplit(endpoint).scheme not in ("http", "https"):
-        raise LossLakeError(f"{where}: the endpoint {endpoint} is no http:// or https:// URL")
+        raise LossLakeError(f"{where}: the endpoint {endpoint} is not an http:// or https:// URL")
     megabytes = os.environ.get("LOSSLAKE_CACHE_MB") or (CACHE_MB if cache_mb is None else cache_mb)
     if not str(megabytes).isdigit() or int(megabytes) == 0:
-        raise LossLakeError(f"the size of the cache, {megabytes} MB, has to be a whole number above 0")
-    usual = Path(os.environ.get("XDG_CACHE_HOME") or "~/.cache") / "losslake"
-    top = os.environ.get("LOSSLAKE_CACHE") or cache or usual
+        raise LossLakeError(f"the size of the cache, {megabytes} MB, must be a whole number above 0")
+    default = Path(os.environ.get("XDG_CACHE_HOME") or "~/.cache") / "losslake"
+    top = os.environ.get("LOSSLAKE_CACHE") or cache or default
     name = hashlib.sha256(f"{database.render_as_string(hide_password=True)} {files_url}".encode()).hexdigest()[:16]
     folder = Path(top).expanduser().absolute() / name
-    return Location(folder, database, files_url, endpoint, int(megabytes) * _MEGABYTE)
+    return Location(folder, files_url, database, endpoint, int(megabytes) * _MEGABYTE)
 
 
 def _database(url: str, where: str) -> URL:
+    from sqlalchemy import make_url
+    from sqlalchemy.exc import ArgumentError
+
     try:
         parsed = make_url(url)
     except (ArgumentError, ValueError):
         raise LossLakeError(f"{where}: the catalog's URL can't be read: {_HOW}") from None
     driver = _DRIVERS.get(parsed.drivername)
     if driver is None:
-        raise LossLakeError(f"{where}: a catalog is in PostgreSQL or SQLite, not {parsed.drivername}: {_HOW}")
+        raise LossLakeError(f"{where}: a catalog must be in PostgreSQL or SQLite, not {parsed.drivername}: {_HOW}")
     if driver == "sqlite":
         if not parsed.database or parsed.database == ":memory:":
             raise LossLakeError(f"{where}: the catalog's URL names no file: write sqlite:////path/catalog.db")
@@ -153,21 +168,21 @@ def _files_url(url: str, where: str) -> str:
     parts = urlsplit(url)
     if parts.scheme == "s3":
         if not _BUCKET.fullmatch(url) or "//" in url.removeprefix("s3://") or "/../" in f"{url}/":
-            raise LossLakeError(f"{where}: {url} is no place in a bucket: write s3://bucket/prefix")
+            raise LossLakeError(f"{where}: {url} is not a valid bucket and prefix: write s3://bucket/prefix")
         return url
     if parts.scheme not in ("", "file"):
-        raise LossLakeError(f"{where}: a warehouse is a folder or s3://bucket/prefix, not {parts.scheme}://")
+        raise LossLakeError(f"{where}: a warehouse must be a folder or s3://bucket/prefix, not {parts.scheme}://")
     path = Path(unquote(parts.path) if parts.scheme else url)
     return f"file://{path.expanduser().absolute()}"
 
 
-def layout_of(marker: str, what: str, reads: int) -> None:
-    """Check the layout that a lake's marker says; raises LakeBroken. what: names the marker; reads: what we do."""
+def check_layout(marker: str, name: str, supported: tuple[int, ...]) -> None:
+    """Raise LakeBroken unless the marker of a lake states a supported layout version. name: of the marker."""
     try:
         version = tomllib.loads(marker).get("layout_version")
     except tomllib.TOMLDecodeError as error:
-        raise LakeBroken(f"{what} can't be read ({error}): restore it, or make a new lake") from None
-    if version != reads:
-        known = isinstance(version, int) and version < reads
-        remedy = "ingest its logs into a new lake" if known else "use a newer LossLake"
-        raise LakeBroken(f"{what} has layout {version}, this LossLake reads layout {reads}: {remedy}")
+        raise LakeBroken(f"{name} can't be read ({error}): restore it, or create a new lake") from None
+    if version not in supported:
+        is_older = isinstance(version, int) and version < supported[0]
+        remedy = "ingest its logs into a new lake" if is_older else "use a newer LossLake"
+        raise LakeBroken(f"{name} has layout {version}, this LossLake reads layout {supported[-1]}: {remedy}")

@@ -1,4 +1,4 @@
-"""What this machine offers: cores, and files that are locked, written whole, or on the disk for good."""
+"""The local machine: number of cores, file locks, atomic writes and syncing files to disk."""
 
 from __future__ import annotations
 
@@ -10,31 +10,29 @@ from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager
 from pathlib import Path
 
-_AT_ONCE = 16  # a file system writes down together what several threads wait for
-
 
 def cores() -> int:
-    """Return how many cores this process may use."""
+    """Return the number of cores that this process may use."""
     return len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
 
 
 @contextmanager
 def locked(path: Path, wait: bool = True) -> Iterator[None]:
-    """Hold the lock of a folder, or of a file, which is made if there is none; a killed process holds nothing up.
+    """Hold the lock of a folder, or of a file, which is created if missing. The lock of a killed process is released.
 
-    Raises BlockingIOError where another process, or another one in here, has it and this one isn't to wait.
+    Raises BlockingIOError if the lock is taken, also by another thread, and wait is False.
     """
-    opened = os.open(path, os.O_RDONLY if path.is_dir() else os.O_RDWR | os.O_CREAT, 0o666)
+    descriptor = os.open(path, os.O_RDONLY if path.is_dir() else os.O_RDWR | os.O_CREAT, 0o666)
     try:
-        fcntl.flock(opened, fcntl.LOCK_EX if wait else fcntl.LOCK_EX | fcntl.LOCK_NB)
+        fcntl.flock(descriptor, fcntl.LOCK_EX if wait else fcntl.LOCK_EX | fcntl.LOCK_NB)
         yield
     finally:
-        os.close(opened)
+        os.close(descriptor)
 
 
 @contextmanager
-def written_whole(path: Path) -> Iterator[Path]:
-    """Give the path to write a file to, which gets its name once it is whole; where that fails nothing is left."""
+def atomic_write(path: Path) -> Iterator[Path]:
+    """Yield a temporary path to write a file to, which is renamed to `path` at the end, or deleted on failure."""
     path.parent.mkdir(parents=True, exist_ok=True)
     unfinished = path.with_suffix(f".{uuid.uuid4().hex[:12]}")
     try:
@@ -44,8 +42,8 @@ def written_whole(path: Path) -> Iterator[Path]:
         unfinished.unlink(missing_ok=True)
 
 
-def on_disk(top: Path, files: Collection[Path]) -> None:
-    """Return once these files below `top`, and the names of all folders that lead to them, are on the disk."""
+def sync_to_disk(top: Path, files: Collection[Path]) -> None:
+    """Sync files below `top`, and all folders that lead to them, to disk."""
     folders: set[Path] = set()
     for folder in {file.parent for file in files}:
         while folder not in folders and folder.is_relative_to(top):
@@ -55,15 +53,16 @@ def on_disk(top: Path, files: Collection[Path]) -> None:
         for path in (*files, *folders):
             _sync(path)
         return
-    with ThreadPoolExecutor(_AT_ONCE, "sync") as pool:
+    # A file system syncs the files of several waiting threads together.
+    with ThreadPoolExecutor(16, "sync") as pool:
         for paths in (files, folders):
             for _ in pool.map(_sync, paths):
                 pass
 
 
 def _sync(path: Path) -> None:
-    opened = os.open(path, os.O_RDONLY)
+    descriptor = os.open(path, os.O_RDONLY)
     try:
-        os.fsync(opened)
+        os.fsync(descriptor)
     finally:
-        os.close(opened)
+        os.close(descriptor)

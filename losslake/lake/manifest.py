@@ -1,12 +1,12 @@
 """The manifest of a release: every file that belongs to it, with its size, sha256, rows and partition.
 
-Reading a small Parquet file whole.
-Where the files of a release lie in a plain folder: the layout of an export, and of `/data` over HTTP.
+Also the public paths of these files, as in an export and under `/data` over HTTP.
 """
 
 from __future__ import annotations
 
 import hashlib
+import re
 from collections import defaultdict
 from collections.abc import Iterable
 from dataclasses import fields
@@ -20,12 +20,13 @@ import pyarrow.parquet as pq
 
 from losslake.lake.store.store import DataFile, Store
 from losslake_schema.errors import LakeBroken
+from losslake_schema.tables import PARTITIONED
 
 
 def read_table(source: pa.Buffer | Path, schema: pa.Schema) -> pa.Table:
-    """The rows of a file, or of its bytes, that has these columns.
+    """Return the rows of a Parquet file, or of its bytes, cast to a schema.
 
-    pyarrow.parquet.read_table would import pyarrow.dataset, and with it pandas, which takes longer than opening a lake.
+    pyarrow.parquet.read_table would import pyarrow.dataset and thus pandas, which takes longer than opening a lake.
     """
     with pq.ParquetFile(source) as file:
         return file.read().cast(schema)
@@ -46,57 +47,65 @@ def write_manifest(store: Store, path: str, files: Iterable[DataFile]) -> str:
     return hashlib.sha256(data).hexdigest()
 
 
-def read_manifest(store: Store, path: str, sha256: str, of_studies: bool = True) -> list[DataFile]:
-    """Read a manifest back; raises LakeBroken when it is missing or is not the one that was published.
+def read_manifest(store: Store, path: str, sha256: str, partitioned: bool = True) -> list[DataFile]:
+    """Return the files in a manifest; raise LakeBroken if it is missing or differs from the published one.
 
-    of_studies: with the files of studies, of which there may be hundreds of thousands.
+    partitioned: include the files of partitioned tables, of which there may be hundreds of thousands.
     """
     table = manifest_table(store, path, sha256)
-    if not of_studies:
+    if not partitioned:
         table = table.filter(pc.is_null(table["batch_size"]))
     columns = (column.to_pylist() for column in table.columns)
     return [DataFile(*row) for row in zip(*columns, strict=True)]
 
 
 def manifest_table(store: Store, path: str, sha256: str) -> pa.Table:
-    """A manifest as it is stored, with the columns of MANIFEST; raises what `read_manifest` does."""
+    """Return a manifest with the columns of MANIFEST; raise the errors of `read_manifest`."""
     try:
         data = store.read(path)
     except FileNotFoundError:
-        what = f"the file list {store.name_of(path)} is missing"
+        what = f"the file list {store.display_name(path)} is missing"
         raise LakeBroken(f"{what}: restore it, or use another release") from None
     if hashlib.sha256(data).hexdigest() != sha256:
-        what = f"the file list {store.name_of(path)} was altered since its release"
+        what = f"the file list {store.display_name(path)} was altered since its release"
         raise LakeBroken(f"{what}: restore it, or use another release")
     return read_table(data, MANIFEST)
 
 
 def sha256_of(path: Path) -> str:
-    """The sha256 of a file's bytes, in hexadecimal."""
+    """Return the sha256 of a file's bytes, in hexadecimal."""
     with path.open("rb") as file:
         return hashlib.file_digest(file, "sha256").hexdigest()
 
 
-def places(files: Iterable[DataFile]) -> dict[str, str]:
-    """The place of each data file, by its path in the lake; several files of one partition are numbered."""
+_KEY_NAME = re.compile(r"\b[a-z_]+=")
+
+
+def public_paths(files: Iterable[DataFile], keys_in_files: bool = False) -> dict[str, str]:
+    """Return the public path of each data file, by its path in the lake; files of one partition are numbered.
+
+    keys_in_files: omit the names of the keys, which readers would take for columns.
+    """
     counts: dict[str, int] = defaultdict(int)
-    found = {}
+    paths = {}
     for file in sorted(files, key=attrgetter("path")):
         study = file.study
         if study is None:
-            found[file.path] = f"{file.table}.parquet"
+            # A file of several studies is in no partition, only in an export.
+            paths[file.path] = file.path if file.table in PARTITIONED else f"{file.table}.parquet"
             continue
-        partition = f"{file.table}/{study.folder()}"
-        found[file.path] = f"{partition}/part-{counts[partition]}.parquet"
+        folder = _KEY_NAME.sub("", study.folder()) if keys_in_files else study.folder()
+        partition = f"{file.table}/{folder}"
+        paths[file.path] = f"{partition}/part-{counts[partition]}.parquet"
         counts[partition] += 1
-    return found
+    return paths
 
 
-def url_path(place: str) -> str:
-    """A place as the path of a URL. Places are percent-encoded by themselves, so their percent signs become %25."""
-    return quote(place, safe="/=")
+def url_path(path: str) -> str:
+    """Return a public path as the path of a URL: it contains percent signs itself, which become %25."""
+    return quote(path, safe="/=")
 
 
 def checksum_lines(sums: dict[str, str]) -> str:
-    """The text of SHA256SUMS, as sha256sum writes and checks it, from the sha256 of each place."""
-    return "".join(f"{sha256}  {place}\n" for place, sha256 in sorted(sums.items()))
+    """Return the text of SHA256SUMS, in the format of sha256sum, from the sha256 of each path."""
+    return "".join(f"{sha256}  {path}\n" for path, sha256 in sorted(sums.items()))

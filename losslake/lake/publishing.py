@@ -1,6 +1,6 @@
-"""A release from its files: the commit of every Iceberg table, the manifest, and the INSERT that publishes it.
+"""Publishing a release: the commit of every Iceberg table, the manifest, and the INSERT that publishes it.
 
-`adopt` takes a release over from another lake: the same number, time, notes and content, in files that lie here now.
+`adopt` publishes a release of another lake with the same number, time, notes and content, from files in this lake.
 """
 
 from __future__ import annotations
@@ -19,23 +19,24 @@ from sqlalchemy.exc import IntegrityError
 from sqlalchemy.orm import Session
 
 from losslake.lake import iceberg
-from losslake.lake.connecting import SECONDS_TO_WRITE, patiently
-from losslake.lake.data_files import Written, studies_in
+from losslake.lake.connecting import SECONDS_TO_WRITE, with_retries
+from losslake.lake.data_files import WrittenFile, column_by_study
 from losslake.lake.lake import Lake
 from losslake.lake.manifest import write_manifest
 from losslake.lake.store.store import DataFile
-from losslake_schema.database import LedgerEntry, Release, ReleaseSnapshot
+from losslake_schema.database import LedgerEntry, ReleaseRow
 from losslake_schema.errors import LossLakeError
+from losslake_schema.release import Release
 from losslake_schema.tables import TABLES, file_schema
 
 
 @dataclass
 class FileChanges:
-    """How the files of a release differ from those of the one before it, by table."""
+    """The changes of files from one release to the next, by table."""
 
     kept: Sequence[DataFile] = ()
     removed: dict[str, list[DataFile]] = field(default_factory=dict)
-    added: dict[str, list[Written]] = field(default_factory=dict)
+    added: dict[str, list[WrittenFile]] = field(default_factory=dict)
 
     @property
     def all(self) -> list[DataFile]:
@@ -44,8 +45,8 @@ class FileChanges:
 
 
 @dataclass(frozen=True)
-class ReleaseFacts:
-    """What a release says of itself, beside its files and counts."""
+class ReleaseMetadata:
+    """The metadata of a release, except its files and counts."""
 
     number: int
     created_at: datetime
@@ -53,23 +54,23 @@ class ReleaseFacts:
     content_digest: str
 
 
-def following(base: Release | None, notes: str, digest: str) -> ReleaseFacts:
-    """The facts of the release that comes after another one."""
+def next_release(base: Release | None, notes: str, digest: str) -> ReleaseMetadata:
+    """Return the metadata of the release after `base`."""
     if base is None:
-        return ReleaseFacts(1, datetime.now(UTC), notes, digest)
-    # Later than the release before by whatever clock that was made.
+        return ReleaseMetadata(1, datetime.now(UTC), notes, digest)
+    # Later than the previous release, whatever clock that one was created by.
     created_at = max(datetime.now(UTC), base.created_at + timedelta(microseconds=1))
-    return ReleaseFacts(base.number + 1, created_at, notes, digest)
+    return ReleaseMetadata(base.number + 1, created_at, notes, digest)
 
 
 def commit_release(
-    lake: Lake, base: Release | None, branch: str, changes: FileChanges, facts: ReleaseFacts, studies: pa.Table
+    lake: Lake, base: Release | None, branch: str, changes: FileChanges, metadata: ReleaseMetadata, studies: pa.Table
 ) -> Release:
     """Commit every changed table to the branch, write the manifest, and return the release, not yet published.
 
-    All of it is on the disk then, and nothing else is waited for.
+    All files are durable when this returns.
     """
-    snapshots = {s.table: s.snapshot_id for s in base.snapshots} if base is not None else {}
+    snapshots = dict(base.snapshots) if base is not None else {}
     for name, written in changes.added.items():
         removed = changes.removed.get(name, [])
         if name in snapshots and not (written or removed):
@@ -78,127 +79,131 @@ def commit_release(
     manifest = f"releases/{uuid.uuid4().hex}.parquet"
     manifest_sha256 = write_manifest(lake.store, manifest, changes.all)
     new = [written.file.path for added in changes.added.values() for written in added]
-    lake.store.settle([*new, manifest])
+    lake.store.sync([*new, manifest])
     return Release(
-        number=facts.number,
-        created_at=facts.created_at,
-        notes=facts.notes,
-        content_digest=facts.content_digest,
+        **vars(metadata),
         manifest=manifest,
         manifest_sha256=manifest_sha256,
         n_studies=studies.num_rows,
-        n_trials=sum(studies["n_trials"].to_pylist()),
-        n_evaluations=sum(studies["n_evaluations"].to_pylist()),
-        n_measurements=sum(studies["n_measurements"].to_pylist()),
-        snapshots=[ReleaseSnapshot(table=name, snapshot_id=snapshot) for name, snapshot in snapshots.items()],
+        **{name: sum(studies[name].to_pylist()) for name in ("n_trials", "n_evaluations", "n_measurements")},
+        snapshots=snapshots,
     )
 
 
-def store(lake: Lake, release: Release | None, ledger: Sequence[LedgerEntry]) -> None:
-    """One transaction: the release, if there is one, and the ledger's entries; raises IntegrityError if overtaken."""
+def save_release(lake: Lake, release: Release | None, ledger: Sequence[LedgerEntry]) -> None:
+    """Insert a release, if any, and ledger entries in one transaction; raise IntegrityError if its number is taken."""
     for entry in ledger:
-        entry.release = release.number if release is not None and entry.outcome == "ingested" else None
+        is_of_release = entry.outcome in ("ingested", "moved", "withdrawn")
+        entry.release = release.number if release is not None and is_of_release else None
     attempts = 0
 
     def work() -> None:
         nonlocal attempts
         attempts += 1
         with Session(lake.engine, expire_on_commit=False) as session:
-            # A connection that is lost in a commit doesn't tell whether that came about.
+            # If the connection was lost during a commit, the commit may have succeeded.
             if attempts > 1 and _is_stored(session, release, ledger):
                 return
             session.add_all(ledger)
             if release is not None:
-                session.add(release)
+                session.add(ReleaseRow.of(release))
             session.commit()
 
-    patiently(work, SECONDS_TO_WRITE)
+    with_retries(work, SECONDS_TO_WRITE)
 
 
 def _is_stored(session: Session, release: Release | None, ledger: Sequence[LedgerEntry]) -> bool:
-    """Whether an earlier attempt has come about after all; each manifest and each moment of an offer is unique."""
+    """Return True if an earlier attempt was committed; manifests and times of ledger entries are unique."""
     if release is not None:
-        found = session.scalar(select(Release.manifest).where(Release.number == release.number))
-        return found == release.manifest
+        manifest = session.scalar(select(ReleaseRow.manifest).where(ReleaseRow.number == release.number))
+        return manifest == release.manifest
     if not ledger:
         return True
     first = ledger[0]
-    same = (LedgerEntry.offered_at == first.offered_at, LedgerEntry.source == first.source)
-    return session.scalar(select(LedgerEntry.id).where(*same).limit(1)) is not None
+    is_first = (LedgerEntry.offered_at == first.offered_at, LedgerEntry.source == first.source)
+    return session.scalar(select(LedgerEntry.id).where(*is_first).limit(1)) is not None
 
 
-def land(
+def publish_release(
     lake: Lake, release: Release, ledger: Sequence[LedgerEntry], branch: str, tables: Sequence[str]
 ) -> Release | None:
-    """Publish a release whose tables are committed to a branch; return None if another release came first."""
+    """Publish a release whose tables are committed to a branch; return None if another release was first."""
     try:
-        store(lake, release, ledger)
+        save_release(lake, release, ledger)
     except IntegrityError:
         iceberg.drop_branch(lake, tables, branch)
         return None
-    published = lake.release_ever(release.number) or release
-    iceberg.settle(lake, published, branch)
+    published = lake.find_release(release.number) or release
+    iceberg.finalize(lake, published, branch)
     return published
 
 
 def content_digest(tables: Mapping[str, pa.Table]) -> str:
-    """sha256 over what a release says, whatever files it lies in."""
-    studies = sorted((str(s), digest) for s, digest in studies_in(tables["studies"], "content_digest").items())
+    """Return a sha256 over the content of a release, independent of how it is split into files.
+
+    A comparator that is strict isn't in it: goals had none in lakes of layout 2, whose digests stay.
+    """
+    studies = sorted((str(s), digest) for s, digest in column_by_study(tables["studies"], "content_digest").items())
     small = {name: tables[name].to_pylist() for name in ("collections", "metrics", "goals")}
+    small["goals"] = [
+        {name: value for name, value in goal.items() if (name, value) != ("comparator", "strict")}
+        for goal in small["goals"]
+    ]
     return hashlib.sha256(json.dumps([studies, small], sort_keys=True).encode()).hexdigest()
 
 
 def adopt(
-    lake: Lake, facts: ReleaseFacts, files: Sequence[DataFile], studies: pa.Table, ledger: Sequence[LedgerEntry]
+    lake: Lake, metadata: ReleaseMetadata, files: Sequence[DataFile], studies: pa.Table, ledger: Sequence[LedgerEntry]
 ) -> Release:
-    """Publish a release of exactly these files, which lie in the lake already, as the newest one.
+    """Publish these files, which are in the lake already, as its newest release.
 
-    studies: the table `studies` of the release, from which its counts come. Raises LossLakeError when another release
-    is published meanwhile.
+    studies: the table `studies` of the release, from which its counts are computed. Raises LossLakeError if another
+    release is published in the meantime.
     """
     base = lake.newest_release()
-    before = {file.path: file for file in lake.files(base)} if base is not None else {}
-    here = {file.path for file in files}
-    changes = FileChanges(
-        [file for file in files if file.path in before],
-        {table: [] for table in TABLES},
-        {table: [] for table in TABLES},
-    )
-    for path, file in before.items():
-        if path not in here:
+    old_files = {file.path: file for file in lake.files(base)} if base is not None else {}
+    new_paths = {file.path for file in files}
+    kept = [file for file in files if file.path in old_files]
+    changes = FileChanges(kept, {table: [] for table in TABLES}, {table: [] for table in TABLES})
+    for path, file in old_files.items():
+        if path not in new_paths:
             changes.removed[file.table].append(file)
     for file in files:
-        if file.path not in before:
-            metadata = pq.read_metadata(lake.store.open(file.path, file.bytes))
-            changes.added[file.table].append(Written.of(file, metadata))
+        if file.path not in old_files:
+            footer = pq.read_metadata(lake.store.open(file.path, file.bytes))
+            changes.added[file.table].append(WrittenFile.of(file, footer))
     branch = f"adopt-{uuid.uuid4().hex}"
-    release = commit_release(lake, base, branch, changes, facts, studies)
-    published = land(lake, release, ledger, branch, sorted(changes.added))
+    release = commit_release(lake, base, branch, changes, metadata, studies)
+    published = publish_release(lake, release, ledger, branch, sorted(changes.added))
     if published is None:
-        raise LossLakeError(f"another release was published in {lake} meanwhile: run the same again")
+        raise LossLakeError(f"another release was published in {lake} in the meantime: run the same command again")
     return published
 
 
-def why_not_a_data_file(lake: Lake, file: DataFile) -> str | None:
-    """Why a file can't be the data file that it is said to be; None if it can."""
+def data_file_problem(lake: Lake, file: DataFile) -> str | None:
+    """Return why a stored file does not match its description as a data file, or None if it does."""
     try:
         metadata = pq.read_metadata(lake.store.open(file.path, file.bytes))
-        found = metadata.schema.to_arrow_schema()
+        return schema_problem(metadata, file.rows, file_schema(file.table), file.table)
     except (pa.ArrowException, OSError) as error:
-        return f"is no Parquet file ({str(error).splitlines()[0]})"
-    if metadata.num_rows != file.rows:
-        return f"has {metadata.num_rows:,} rows, not {file.rows:,}"
-    expected = file_schema(file.table)
-    if found.names != expected.names:
-        return f"has other columns than {file.table}: this may be the layout of a newer LossLake"
-    for here, there in zip(found, expected, strict=True):
-        if not _plain(here.type).equals(_plain(there.type)):
-            return f"has a column {here.name} of type {here.type}, not {_plain(there.type)}"
+        return f"is not a Parquet file ({str(error).splitlines()[0]})"
+
+
+def schema_problem(metadata: pq.FileMetaData, rows: int, expected: pa.Schema, table: str) -> str | None:
+    """Return why a Parquet file does not have these rows and the columns of a table, or None if it does."""
+    schema = metadata.schema.to_arrow_schema()
+    if metadata.num_rows != rows:
+        return f"has {metadata.num_rows:,} rows, not {rows:,}"
+    if schema.names != expected.names:
+        return f"has other columns than {table}: it may be from a newer LossLake"
+    for actual, wanted in zip(schema, expected, strict=True):
+        if not _plain(actual.type).equals(_plain(wanted.type)):
+            return f"has a column {actual.name} of type {actual.type}, not {_plain(wanted.type)}"
     return None
 
 
 def _plain(kind: pa.DataType) -> pa.DataType:
-    """A type without what Parquet may leave out: dictionaries, and the names within maps and lists."""
+    """Return a type without dictionaries and the names within maps and lists, which Parquet may omit."""
     if pa.types.is_dictionary(kind):
         return kind.value_type
     if pa.types.is_map(kind):

@@ -1,4 +1,4 @@
-"""Re-reading every data file of a release: does the lake still hold what was published?"""
+"""Verification of a release: re-read every data file and compare it with what was published."""
 
 from __future__ import annotations
 
@@ -11,20 +11,19 @@ from pathlib import Path
 import pyarrow as pa
 import pyarrow.parquet as pq
 
-from losslake.lake.data_files import stored_table
+from losslake.lake.data_files import read_small_table
 from losslake.lake.lake import Lake
 from losslake.lake.store.store import DataFile, Store
-from losslake_schema.database import Release
 from losslake_schema.errors import LakeBroken
+from losslake_schema.release import Release
 from losslake_schema.tables import PARTITIONED
 
-_READERS = 2
 _LOCAL = "file://"
 
 
 @dataclass(frozen=True)
 class Verification:
-    """What was checked, and each problem in one line; no problem means that the release is whole."""
+    """The counts of what was checked, and the problems, one line each; without problems, the release is intact."""
 
     release: int
     files: int
@@ -34,17 +33,17 @@ class Verification:
 
 
 def verify(lake: Lake, release: Release, progress: Callable[[int, int], None] | None = None) -> Verification:
-    """Check a release's file list, each file's size, sha256 and row count, and what Iceberg says of them.
+    """Check a release's file list, the size, sha256 and row count of each file, and Iceberg's list of files.
 
-    progress hears how many files of how many are done.
+    progress: called with the number of files done and the total.
     """
     try:
         files = lake.files(release)
     except LakeBroken as error:
         return Verification(release.number, 0, 0, 0, (str(error),))
     problems: list[str] = []
-    with ThreadPoolExecutor(_READERS) as pool:
-        for done, problem in enumerate(pool.map(lambda file: _problem_of(lake.store, file), files), start=1):
+    with ThreadPoolExecutor(2) as pool:
+        for done, problem in enumerate(pool.map(lambda file: _file_problem(lake.store, file), files), start=1):
             if problem:
                 problems.append(problem)
             if progress:
@@ -55,7 +54,7 @@ def verify(lake: Lake, release: Release, progress: Callable[[int, int], None] | 
     return Verification(release.number, len(files), n_bytes, n_rows, tuple(problems))
 
 
-def _problem_of(store: Store, file: DataFile) -> str | None:
+def _file_problem(store: Store, file: DataFile) -> str | None:
     try:
         data = store.read(file.path)
         if data.size != file.bytes:
@@ -68,25 +67,25 @@ def _problem_of(store: Store, file: DataFile) -> str | None:
     except (OSError, pa.ArrowException) as error:
         return f"{file.path}: it can't be read ({str(error).splitlines()[0]}): restore the file"
     if rows != file.rows:
-        return f"{file.path}: {rows:,} rows, the release says {file.rows:,}"
+        return f"{file.path}: {rows:,} rows, published with {file.rows:,}"
     if file.study is not None and f"/{file.study.folder()}/" not in f"/{file.path}":
-        return f"{file.path}: lies in the partition of another study than {file.study}"
+        return f"{file.path}: is not in the partition of its study {file.study}"
     return None
 
 
 def _wrong_counts(lake: Lake, release: Release, files: list[DataFile], known: list[str]) -> Iterator[str]:
-    """The release's own counts against the rows of its files; its evaluations only where no file is harmed."""
+    """Yield the counts of the release that differ from its files; check evaluations only if no file is damaged."""
     counts = [
         ("rows of measurements", release.n_measurements, _rows_of(files, "measurements")),
         ("trials", release.n_trials, _rows_of(files, "trials")),
         ("studies", release.n_studies, _rows_of(files, "studies")),
     ]
     if not known:
-        evaluations = sum(stored_table(lake.store, files, "studies")["n_evaluations"].to_pylist())
+        evaluations = sum(read_small_table(lake.store, files, "studies")["n_evaluations"].to_pylist())
         counts.append(("evaluations", release.n_evaluations, evaluations))
-    for what, said, counted in counts:
-        if said != counted:
-            yield f"release {release.number} says {said:,} {what}, its files hold {counted:,}"
+    for what, published, counted in counts:
+        if published != counted:
+            yield f"release {release.number} was published with {published:,} {what}, its files have {counted:,}"
 
 
 def _rows_of(files: list[DataFile], table: str) -> int:
@@ -94,31 +93,29 @@ def _rows_of(files: list[DataFile], table: str) -> int:
 
 
 def _iceberg_differs(lake: Lake, release: Release, files: list[DataFile]) -> Iterator[str]:
-    """Whether another engine, which asks Iceberg, would read the same files."""
+    """Yield the differences between Iceberg's list of files, which other engines read, and the release's."""
     for table in sorted({*PARTITIONED, *(file.table for file in files)}):
         try:
             by_iceberg = _listed_by_iceberg(lake, release, table)
         except Exception as error:  # noqa: BLE001 - whatever damaged metadata makes PyIceberg raise
             reason = next(iter(str(error).splitlines()), type(error).__name__)
-            yield f"{table}: Iceberg's metadata can't be read ({reason}): restore it, other engines need it"
+            yield f"{table}: Iceberg's metadata can't be read ({reason}): restore it for other engines"
             continue
         outside = sorted(path for path in by_iceberg if Path(path).is_absolute() or "://" in path)
         if outside:
-            yield (
-                f"Iceberg names files outside of the lake, such as {outside[0]}: the lake was moved or copied, "
-                "other engines can read it only where it was made"
-            )
+            problem = f"Iceberg refers to files outside of the lake, such as {outside[0]}: the lake was moved or copied"
+            yield f"{problem}, other engines can read it only in its original location"
             return
-        # Iceberg plans to read no file that has no rows.
-        by_us = {file.path for file in files if file.table == table and file.rows}
-        for path in sorted(by_iceberg ^ by_us)[:1]:
-            who = "Iceberg" if path in by_iceberg else "the file list"
-            yield f"{table}: {path} is known to {who} only ({len(by_iceberg ^ by_us)} such files)"
+        # Iceberg does not plan files without rows.
+        by_manifest = {file.path for file in files if file.table == table and file.rows}
+        for path in sorted(by_iceberg ^ by_manifest)[:1]:
+            where = "Iceberg" if path in by_iceberg else "the file list"
+            yield f"{table}: {path} is only in {where} ({len(by_iceberg ^ by_manifest)} such files)"
 
 
 def _listed_by_iceberg(lake: Lake, release: Release, table: str) -> set[str]:
-    """The files of a table's snapshot, relative to the lake where they are in it."""
-    snapshot = release.snapshot_of(table)
+    """Return the files of a table's snapshot, relative to the lake if they are in it."""
+    snapshot = release.snapshots.get(table)
     if snapshot is None:
         return set()
     tasks = lake.table(table).scan(snapshot_id=snapshot).plan_files()
@@ -126,7 +123,7 @@ def _listed_by_iceberg(lake: Lake, release: Release, table: str) -> set[str]:
 
 
 def _within(store: str, file: str) -> str:
-    """A file's path in the store, also through symbolic links; as it is when it lies elsewhere."""
+    """Return a file's path relative to the store, also through symbolic links, or its full path if it is elsewhere."""
     if file.startswith(f"{store}/"):
         return file.removeprefix(f"{store}/")
     folder, path = Path(store.removeprefix(_LOCAL)).resolve(), Path(file.removeprefix(_LOCAL))

@@ -1,1 +1,1 @@
-"""Answers as tables: named columns, Arrow batches, and the formats they are sent in."""
+"""Answers as Arrow batches with named columns, and the formats in which they are sent."""

@@ -1,4 +1,4 @@
-"""An answer: facts that hold for all of it, and rows."""
+"""The answer to a question: facts about the whole answer, and rows."""
 
 from __future__ import annotations
 
@@ -12,12 +12,12 @@ import pyarrow as pa
 
 @dataclass(frozen=True)
 class Answer:
-    """What a question is answered with.
+    """The answer to a question.
 
-    facts: by name, what holds for the whole answer, for example {"release": 3}; JSON's fields before the rows.
-    schema: of the rows. batches: the rows, to be taken once; each batch has this schema.
-    total: rows that the question has in all, of which these may be a page; None where there are no pages.
-    next_cursor: where the next page begins; None on the last one. rows_name: of JSON's field with the rows.
+    facts: properties of the whole answer by name, for example {"release": 3}; in JSON the fields before the rows.
+    schema: of the rows. batches: the rows, which can be read once; each batch has this schema.
+    total: the number of rows of all pages; None for an answer without pages.
+    next_cursor: of the next page; None on the last one. rows_name: of the field with the rows in JSON.
     """
 
     facts: Mapping[str, Any]
@@ -28,12 +28,12 @@ class Answer:
     rows_name: str = "rows"
 
     def table(self) -> pa.Table:
-        """All rows at once; takes the batches."""
+        """Return all rows; consumes the batches."""
         return pa.Table.from_batches(self.batches, self.schema)
 
 
-def begun(batches: Iterable[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
-    """The same batches, the first of which is fetched now, so that its errors come before anything is sent."""
+def prefetched(batches: Iterable[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
+    """Return the batches after fetching the first, so that its errors are raised before anything is sent."""
     rest = iter(batches)
     first = next(rest, None)
     return iter(()) if first is None else chain([first], rest)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from datetime import datetime
 from functools import cache, cached_property
@@ -40,6 +40,7 @@ _KINDS: dict[Any, str] = {
     dict[str, Any]: "json by name",
     list[KnownGoal]: "goals",
 }
+_SINGLE = (str, int, float, NoneType)
 _NUMBER = {"anyOf": [{"type": "number"}, {"type": "string", "enum": ["NaN", "Infinity", "-Infinity"]}]}
 _SHAPES: dict[str, dict[str, Any]] = {
     "string": {"type": "string"},
@@ -58,7 +59,7 @@ _SHAPES: dict[str, dict[str, Any]] = {
             "type": "object",
             "properties": {
                 "metric": {"type": "string", "description": "split/quantity", "examples": ["val/classification_error"]},
-                "target": _NUMBER | {"description": "Reached by being strictly better.", "examples": [0.05]},
+                "target": _NUMBER | {"description": "Better, or equal if inclusive.", "examples": [0.05]},
                 "source": {"type": "string", "description": "Where the goal comes from.", "examples": ["the paper"]},
             },
         },
@@ -70,7 +71,7 @@ _SHAPES: dict[str, dict[str, Any]] = {
 class Column:
     """A column of an answer.
 
-    kind: a key of the types above. unit: empty for what has none, as a name. json: its texts are JSON already.
+    kind: a key of the types above. unit: empty where the column has none.
     """
 
     name: str
@@ -82,21 +83,22 @@ class Column:
 
     @property
     def type(self) -> pa.DataType:
+        """The Arrow type."""
         return _TYPES[self.kind]
 
     @property
     def field(self) -> pa.Field:
-        """The Arrow field; its metadata says what it means, and whether its texts are JSON."""
+        """The Arrow field. Its metadata has the documentation, the unit, and whether its texts are JSON."""
         facts = {"doc": self.doc, "unit": self.unit} | ({"json": "yes"} if "json" in self.kind else {})
         return pa.field(self.name, self.type, metadata={name: text for name, text in facts.items() if text})
 
     @property
     def is_ordered(self) -> bool:
-        """Whether rows can be sorted by it: one value a row, which is no document."""
+        """True if rows can be sorted by the column: a single value in each row, which is not JSON."""
         return self.kind in ("string", "integer", "number", "boolean", "timestamp")
 
     def json_schema(self) -> dict[str, Any]:
-        """The shape of its values in JSON, with meaning, unit and example, as OpenAPI has them."""
+        """Return the JSON schema of its values, with documentation, unit and example, for OpenAPI."""
         shape = _SHAPES[self.kind]
         if self.nullable and shape:
             shape = {"anyOf": [*shape.get("anyOf", [shape]), {"type": "null"}]}
@@ -105,27 +107,43 @@ class Column:
 
 @dataclass(frozen=True, eq=False)
 class RowShape:
-    """What a row of an answer is: its columns in order, and the same as an Arrow schema."""
+    """The columns of the rows of an answer, in order."""
 
     columns: tuple[Column, ...]
 
     @cached_property
     def schema(self) -> pa.Schema:
+        """The Arrow schema."""
         return pa.schema([column.field for column in self.columns])
 
     @cached_property
     def by_name(self) -> dict[str, Column]:
-        """Its columns by name."""
+        """The columns by name."""
         return {column.name: column for column in self.columns}
 
     def only(self, names: Sequence[str]) -> RowShape:
-        """The shape with just these columns, in the order of `names`."""
+        """Return the shape with these columns only, in the order of `names`."""
         return RowShape(tuple(self.by_name[name] for name in names))
+
+    def batch(self, columns: Mapping[str, Any]) -> pa.RecordBatch:
+        """Build rows from columns by name; a missing column is null.
+
+        columns: Arrow or numpy arrays or lists, at least one of them, and single values, which all rows share.
+        """
+        n_rows = next(len(values) for values in columns.values() if not isinstance(values, _SINGLE))
+        arrays = [_array(columns.get(column.name), column.type, n_rows) for column in self.columns]
+        return pa.RecordBatch.from_arrays(arrays, schema=self.schema)
+
+
+def _array(values: Any, kind: pa.DataType, n_rows: int) -> pa.Array:
+    if isinstance(values, pa.Array):
+        return values
+    return pa.repeat(pa.scalar(values, kind), n_rows) if isinstance(values, _SINGLE) else pa.array(values, kind)
 
 
 @cache
 def row_shape(model: type[Row]) -> RowShape:
-    """The columns that a model declares."""
+    """Return the columns that a model declares."""
     return RowShape(tuple(_column(name, field) for name, field in model.model_fields.items()))
 
 

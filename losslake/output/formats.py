@@ -1,4 +1,4 @@
-"""The formats of answers: JSON, CSV, Arrow's IPC stream and Parquet, each written piece by piece."""
+"""The formats of answers: JSON, CSV, Arrow IPC stream and Parquet, each written in pieces."""
 
 from __future__ import annotations
 
@@ -7,9 +7,11 @@ from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from typing import Any
 
+import numpy as np
 import orjson
 import polars as pl
 import pyarrow as pa
+import pyarrow.compute as pc
 import pyarrow.parquet as pq
 
 from losslake.output.answer import Answer
@@ -23,19 +25,19 @@ FEW_ROWS = 1000
 
 @dataclass(frozen=True)
 class OutputFormat:
-    """A format: the value of the parameter `format`, its media type, and how answers in plain types are written."""
+    """A format: the value of the parameter `format`, its media type, and the writer for answers in plain types."""
 
     name: str
     media_type: str
     write: Callable[[Answer], Iterator[bytes]]
 
     def encode(self, answer: Answer) -> Iterator[bytes]:
-        """The bytes of an answer, piece by piece."""
+        """Yield the bytes of an answer in pieces."""
         return self.write(plain_answer(answer))
 
 
 def json_pieces(answer: Answer) -> Iterator[bytes]:
-    """One object: the facts, then the rows with an object for each."""
+    """Yield one JSON object: the facts, then the rows as a list of objects."""
     facts = dict(answer.facts)
     if answer.total is not None:
         facts |= {"total": answer.total, "next_cursor": answer.next_cursor}
@@ -43,16 +45,15 @@ def json_pieces(answer: Answer) -> Iterator[bytes]:
     comma = b"," if facts else b""
     batches = _bounded(answer.batches)
     first = next(batches, None)
-    yield head + comma + b'"' + answer.rows_name.encode() + b'":[' + (_json_rows(first) if first is not None else b"")
-    for batch in batches:
-        yield b"," + _json_rows(batch)
+    rows = _json_rows(first)[1:] if first is not None else b""
+    yield head + comma + b'"' + answer.rows_name.encode() + b'":[' + rows
+    yield from map(_json_rows, batches)
     yield b"]}"
 
 
 def csv_pieces(answer: Answer) -> Iterator[bytes]:
-    """A line of names, then one for each row; NaN, inf and -inf in words, nothing for null."""
-    names = pl.DataFrame({field.name: [] for field in answer.schema})
-    yield names.write_csv().encode()
+    """Yield a header line, then a line per row; floats may be NaN, inf and -inf, null is empty."""
+    yield pl.DataFrame({field.name: [] for field in answer.schema}).write_csv().encode()
     for batch in _bounded(answer.batches):
         series = [
             csv_column(column, field).alias(field.name)
@@ -62,23 +63,23 @@ def csv_pieces(answer: Answer) -> Iterator[bytes]:
 
 
 def arrow_pieces(answer: Answer) -> Iterator[bytes]:
-    """Arrow's IPC stream; the facts are in the schema's metadata, under `losslake`."""
+    """Yield an Arrow IPC stream, with the facts in the schema's metadata under `losslake`."""
     sink = _Pieces()
     with pa.ipc.new_stream(pa.PythonFile(sink, "w"), _with_facts(answer)) as writer:
         for batch in answer.batches:
             writer.write_batch(blank_nulls(batch))
-            yield from sink.taken()
-    yield from sink.taken()
+            yield from sink.drain()
+    yield from sink.drain()
 
 
 def parquet_pieces(answer: Answer) -> Iterator[bytes]:
-    """A Parquet file; the facts are in its metadata, under `losslake`."""
+    """Yield a Parquet file, with the facts in its metadata under `losslake`."""
     sink = _Pieces()
     with pq.ParquetWriter(pa.PythonFile(sink, "w"), _with_facts(answer), compression="zstd") as writer:
         for table in _row_groups(answer):
             writer.write_table(table)
-            yield from sink.taken()
-    yield from sink.taken()
+            yield from sink.drain()
+    yield from sink.drain()
 
 
 FORMATS = {
@@ -93,26 +94,61 @@ FORMATS = {
 
 
 def _json_rows(batch: pa.RecordBatch) -> bytes:
-    """The rows of a batch, not empty, with commas between them."""
+    """Return the rows of a non-empty batch, each after a comma."""
     if batch.num_rows <= FEW_ROWS:
         return _few_json_rows(batch)
-    pieces: list[pl.Expr] = []
-    for number, (column, field) in enumerate(zip(batch.columns, batch.schema, strict=True)):
-        pieces.append(pl.lit(("," if number else "{") + json_text(field.name) + ":"))
-        pieces.append(pl.lit(json_column(column, field)))
-    text: str = pl.select(pl.concat_str([*pieces, pl.lit("}")]).str.join(",")).item()
-    return text.encode()
+    pieces: list[pa.Array | pa.Scalar] = []
+    text = ",{"
+    for number, (column, field) in enumerate(zip(batch.columns, batch.schema, strict=True), start=1):
+        is_last = number == batch.num_columns
+        text += json_text(field.name) + ":"
+        # At least one column is written row by row.
+        if _is_constant(column) and (pieces or not is_last):
+            text += "null" if column.null_count else json_column(column.slice(0, 1), field)[0].as_py()
+        elif pa.types.is_integer(column.type) and not column.null_count and not is_last:
+            pieces += [_text(text), _integers_and_commas(column)]
+            text = ""
+            continue
+        else:
+            pieces += [_text(text), json_column(column, field)]
+            text = ""
+        text += "}" if is_last else ","
+    rows = pc.binary_join_element_wise(*pieces, _text(text), _text(""))
+    # Arrow keeps texts one after the other: these are the rows.
+    written: bytes = rows.buffers()[2].slice(0, pc.sum(pc.binary_length(rows)).as_py()).to_pybytes()
+    return written
+
+
+def _integers_and_commas(column: pa.Array) -> pa.LargeStringArray:
+    """Return each integer as a text, with a comma after it: orjson writes them in a third of the time of polars."""
+    texts = orjson.dumps(column.to_numpy(), option=orjson.OPT_SERIALIZE_NUMPY)[1:-1] + b","
+    ends = np.flatnonzero(np.frombuffer(texts, np.uint8) == ord(",")) + 1
+    offsets = np.concatenate([[0], ends])
+    return pa.LargeStringArray.from_buffers(len(column), pa.py_buffer(offsets), pa.py_buffer(texts))
+
+
+def _text(text: str) -> pa.Scalar:
+    return pa.scalar(text, pa.large_string())
+
+
+def _is_constant(column: pa.Array) -> bool:
+    """Return True if all rows have the same text or integer, or null."""
+    if column.null_count:
+        return bool(column.null_count == len(column))
+    kind = column.type
+    is_text_or_integer = pa.types.is_string(kind) or pa.types.is_integer(kind)
+    return bool(is_text_or_integer and pc.all(pc.equal(column, column[0])).as_py())
 
 
 def _few_json_rows(batch: pa.RecordBatch) -> bytes:
-    """The same without the cost of setting up for many."""
+    """Return the same for few rows, without the set-up cost of polars."""
     names = batch.schema.names
     columns = [_few_values(column, field) for column, field in zip(batch.columns, batch.schema, strict=True)]
-    return orjson.dumps([dict(zip(names, row, strict=True)) for row in zip(*columns, strict=True)])[1:-1]
+    return b"," + orjson.dumps([dict(zip(names, row, strict=True)) for row in zip(*columns, strict=True)])[1:-1]
 
 
 def _few_values(column: pa.Array, field: pa.Field) -> list[Any]:
-    """A column's values as orjson takes them."""
+    """Return the values of a column as orjson accepts them."""
     kind = field.type
     if pa.types.is_floating(kind):
         return [value if value is None else number_text(value) for value in column.to_pylist()]
@@ -122,19 +158,19 @@ def _few_values(column: pa.Array, field: pa.Field) -> list[Any]:
 
 
 def _bounded(batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
-    """The same rows in batches that are neither empty nor large."""
+    """Yield the same rows in batches of 1 to ROWS_AT_A_TIME rows."""
     for batch in batches:
         for start in range(0, batch.num_rows, ROWS_AT_A_TIME):
             yield batch.slice(start, ROWS_AT_A_TIME)
 
 
 def _with_facts(answer: Answer) -> pa.Schema:
-    kept = answer.schema.metadata or {}
-    return answer.schema.with_metadata(kept | {b"losslake": json_text(dict(answer.facts)).encode()})
+    metadata = answer.schema.metadata or {}
+    return answer.schema.with_metadata(metadata | {b"losslake": json_text(dict(answer.facts)).encode()})
 
 
 def _row_groups(answer: Answer) -> Iterator[pa.Table]:
-    """The rows in tables of about ROWS_IN_A_GROUP, at least one of them."""
+    """Yield the rows in tables of at least ROWS_IN_A_GROUP rows, except the last."""
     waiting: list[pa.RecordBatch] = []
     for batch in answer.batches:
         waiting.append(batch)
@@ -146,7 +182,7 @@ def _row_groups(answer: Answer) -> Iterator[pa.Table]:
 
 
 class _Pieces(io.RawIOBase):
-    """A file to write to whose bytes are taken away as they come."""
+    """A writable file whose bytes are drained as they are written."""
 
     def __init__(self) -> None:
         super().__init__()
@@ -154,19 +190,22 @@ class _Pieces(io.RawIOBase):
         self._written = 0
 
     def writable(self) -> bool:
+        """Return True."""
         return True
 
     def write(self, data: Any) -> int:
+        """Buffer the bytes and return their number."""
         piece = bytes(data)
         self._waiting.append(piece)
         self._written += len(piece)
         return len(piece)
 
     def tell(self) -> int:
+        """Return the number of bytes written so far."""
         return self._written
 
-    def taken(self) -> Iterator[bytes]:
-        """What was written since the last time, in one piece."""
+    def drain(self) -> Iterator[bytes]:
+        """Yield what was written since the last call, in one piece."""
         if self._waiting:
             yield b"".join(self._waiting)
             self._waiting = []

@@ -1,9 +1,8 @@
-"""Answers in types that every format and its usual clients know; SQL has more of them than Parquet does.
+"""Conversion of answers to types that every format and its usual clients support; SQL has more types than Parquet.
 
-Dictionaries and runs are written out, views are text and bytes, half floats are floats, intervals are ISO 8601 texts,
-UUIDs are texts. A union, an empty struct or a decimal of more than 38 digits is JSON text. Every column has a name of
-its own. What lies under nulls, which is whatever was in memory there, is blanked: so an answer has the same bytes each
-time, and nobody is sent what was never meant for them.
+Dictionaries and runs are decoded, views become text and bytes, half floats become floats, intervals ISO 8601 texts and
+UUIDs texts. A union, an empty struct or a decimal of more than 38 digits becomes JSON text. Column names are made
+distinct. The memory under nulls is zeroed, so that the bytes of an answer are reproducible and leak nothing.
 """
 
 from __future__ import annotations
@@ -33,7 +32,7 @@ _PLAIN = frozenset(
 
 
 def plain_answer(answer: Answer) -> Answer:
-    """The same answer in plain types under distinct names; itself where it has them already."""
+    """Return the answer in plain types with distinct names; the same object if it has these already."""
     names = distinct(answer.schema.names)
     if names == answer.schema.names and all(_is_plain(field.type) for field in answer.schema):
         return answer
@@ -47,15 +46,15 @@ def plain_answer(answer: Answer) -> Answer:
 
 
 def distinct(names: Sequence[str]) -> list[str]:
-    """The names; one that was there before gets the first of _1, _2 … that makes it a new one."""
-    found: dict[str, None] = {}
+    """Return the names, with the first suitable suffix _1, _2 … added to those that repeat an earlier one."""
+    unique: dict[str, None] = {}
     for name in names:
         candidate, number = name, 0
-        while candidate in found or (number and candidate in names):
+        while candidate in unique or (number and candidate in names):
             number += 1
             candidate = f"{name}_{number}"
-        found[candidate] = None
-    return list(found)
+        unique[candidate] = None
+    return list(unique)
 
 
 def _is_plain(kind: pa.DataType) -> bool:
@@ -100,7 +99,7 @@ def _texts(values: Iterator[str | None]) -> pa.Array:
 
 
 def blank_nulls(batch: pa.RecordBatch) -> pa.RecordBatch:
-    """The same batch, of plain types, with zeros under each null."""
+    """Return a batch of plain types with zeros under each null."""
     arrays = [with_leaves(column, _blank) if _may_hide(column) else column for column in batch.columns]
     return pa.RecordBatch.from_arrays(arrays, schema=batch.schema)
 
@@ -110,7 +109,7 @@ def _may_hide(array: pa.Array) -> bool:
 
 
 def _is_fixed(kind: pa.DataType) -> bool:
-    """Whether nulls take room among the values."""
+    """Return True if nulls occupy space among the values."""
     return not (pa.types.is_null(kind) or pa.types.is_string(kind) or pa.types.is_large_string(kind)
                 or pa.types.is_binary(kind) or pa.types.is_large_binary(kind))  # fmt: skip
 
@@ -139,6 +138,6 @@ def finite(values: npt.NDArray[np.float64]) -> pa.Array:
 
 
 def whole(values: npt.NDArray[Any]) -> pa.Array:
-    """Return numbers as 64-bit integers; null for NaN, infinities and what is too large. Exact up to 2^53."""
+    """Return numbers as 64-bit integers; null for NaN, infinities and values that are too large. Exact up to 2^53."""
     is_known = np.isfinite(values) & (np.abs(values) < 2.0**63)
     return pa.array(np.where(is_known, values, 0).astype(np.int64), mask=~is_known)

@@ -1,6 +1,6 @@
-"""How the rows of answers are declared: by models, of which no object is ever made, since rows are Arrow columns.
+"""The declaration of the rows of answers: models for their columns, and the columns that several answers share.
 
-And what the columns mean that several kinds of rows have.
+Models are never instantiated, since rows are Arrow columns.
 """
 
 from __future__ import annotations
@@ -11,19 +11,19 @@ from pydantic import BaseModel, ConfigDict, Field
 
 
 def unit(of_measure: str) -> dict[str, Any]:
-    """What a JSON schema says of a value beyond its type."""
+    """Return the unit of measure as an extension of a JSON schema."""
     return {"x-unit": of_measure}
 
 
 def shown(example: object, of_measure: str = "", **constraints: Any) -> Any:
-    """An example of a field and its unit of measure, beside any constraints: for `Annotated`."""
+    """Return field information with an example, a unit of measure and constraints, for `Annotated`."""
     return Field(examples=[example], json_schema_extra=unit(of_measure) if of_measure else None, **constraints)
 
 
 class Row(BaseModel):
-    """What a row of an answer is: a column for each field, whose docstring says what it means.
+    """A row of an answer, with a column for each field; the field's docstring describes it.
 
-    A field without one means what it means in `SharedColumns`.
+    A field without a docstring has that of `SharedColumns`.
     """
 
     model_config = ConfigDict(use_attribute_docstrings=True, defer_build=True)
@@ -38,10 +38,10 @@ class KnownGoal(BaseModel):
 
 
 class SharedColumns(Row):
-    """The columns that mean the same in the rows of several answers."""
+    """The columns that have the same meaning in several answers."""
 
     workload: Annotated[str, shown("bundled/digits/mlp_64/nesterov_momentum")]
-    """The workload: collection/dataset/model/optimizer, as the parameter `workload` takes it."""
+    """The workload: collection/dataset/model/optimizer, or a pattern, as the parameter `workload` takes it."""
     collection: Annotated[str, shown("bundled")]
     """Where the studies come from; slashes separate sub-collections."""
     dataset: Annotated[str, shown("digits")]
@@ -60,6 +60,8 @@ class SharedColumns(Row):
     """The trial: collection/dataset/model/optimizer/batch_size/trial_id, as the parameter `trial` takes it."""
     trial_id: Annotated[int, shown(17)]
     """Number of the trial within its study."""
+    trial_workload: Annotated[str | None, shown("bundled/digits/mlp_64/nesterov_momentum")]
+    """The workload of the trial if `workload` is a pattern; null without a pattern, or without a trial."""
     status: Annotated[str, shown("COMPLETE")]
     """COMPLETE, INCOMPLETE (stopped for an outside reason) or INFEASIBLE (diverged)."""
     metric: Annotated[str, shown("val/classification_error")]
@@ -67,12 +69,11 @@ class SharedColumns(Row):
     metrics: Annotated[list[str], shown(["train/cross_entropy_error", "val/classification_error"])]
     """Metrics measured, by name."""
     target: Annotated[float, shown(0.05, "unit of the metric")]
-    """The target; reached means strictly better, unless comparator=inclusive was asked for."""
+    """The target; comparator says whether an equal value reaches it."""
     step: Annotated[int, shown(400, "steps")]
     """Updates of the parameters before this evaluation."""
     steps: Annotated[int | None, shown(400, "steps")]
-    """Steps to target: the first step at which the trial reaches the target; null if it never does within the budgets.
-    """
+    """Steps to target: the first step at which the trial reaches it; null if it never does within the budgets."""
     value: Annotated[float, shown(0.0421, "unit of the metric")]
     """The value as the log has it; may be NaN or infinite."""
     elapsed_s: Annotated[float | None, shown(12.5, "seconds")]
@@ -84,8 +85,7 @@ class SharedColumns(Row):
     examples: Annotated[int | None, shown(25600, "batch_unit of the study, mostly examples")]
     """steps times batch_size; null if the target was not reached, or where it exceeds 64 bits."""
     resolution: Annotated[float | None, shown(0.04, "none: a ratio")]
-    """How coarsely steps is known: (steps - previous_step) / steps; null if the target was not reached, or at the first
-    evaluation."""
+    """How coarsely steps is known: (steps - previous_step) / steps; null without target or earlier evaluation."""
     confirmed_previous_step: Annotated[int | None, shown(400, "steps")]
     """The evaluation before confirmed_steps, of the same trial; null if there is none."""
     n_trials: Annotated[int, shown(64, "trials")]
@@ -99,7 +99,7 @@ class SharedColumns(Row):
     attributes: Annotated[dict[str, Any], shown({"schedule": "linear"}, "each its own")]
     """Metaparameters that are not numbers, by name."""
     direction: Annotated[str | None, shown("minimize")]
-    """minimize or maximize: which way is better; null: nobody has said, a question has to."""
+    """minimize or maximize, whichever is better; null if unknown: give `direction` with a question."""
     content_digest: Annotated[str, shown("0d5a1c7e5b5e0f6d2f8b7a1f4d4a3c2b1e0f9a8b7c6d5e4f3a2b1c0d9e8f7a6b")]
     """sha256 over what it holds, whatever file that is in, in hexadecimal."""
     n_studies: Annotated[int, shown(11, "studies")]

@@ -1,7 +1,7 @@
-"""Columns and values of any Arrow type as text, for JSON and CSV; one form for each, in answers as in SQL results.
+"""Text forms of values of any Arrow type, for JSON and CSV; the same in answers and in SQL results.
 
 Floats round-trip; NaN and infinities are the strings "NaN", "Infinity" and "-Infinity". Times, durations and intervals
-are ISO 8601, moments in UTC; decimals are numbers with all their digits; bytes are base64; maps are objects.
+are ISO 8601, timestamps in UTC; decimals are numbers with all their digits; bytes are base64; maps are objects.
 """
 
 from __future__ import annotations
@@ -19,27 +19,28 @@ import polars as pl
 import pyarrow as pa
 import pyarrow.compute as pc
 
-_LAST = 2**63 - 1
 _PER_SECOND = {"s": 1, "ms": 10**3, "us": 10**6, "ns": 10**9}
 
 
 def is_json(field: pa.Field) -> bool:
-    """Whether the texts of this column are JSON already."""
+    """Return True if the texts of this column are JSON already."""
     return field.metadata is not None and field.metadata.get(b"json") == b"yes"
 
 
-def json_column(array: pa.Array, field: pa.Field) -> pl.Series:
-    """Each value as JSON text."""
+def json_column(array: pa.Array, field: pa.Field) -> pa.LargeStringArray:
+    """Return each value as JSON text."""
     kind = field.type
     if pa.types.is_boolean(kind) or pa.types.is_integer(kind):
-        return pl.Series(array).cast(pl.String).fill_null("null")
-    if pa.types.is_floating(kind):
-        return _floats(array).fill_null("null")
-    return pl.Series(json_texts(array, is_json(field)))
+        texts = pl.Series(array).cast(pl.String).to_arrow()
+    elif pa.types.is_floating(kind):
+        texts = _floats(array)
+    else:
+        texts = json_texts(array, is_json(field))
+    return pc.fill_null(texts.cast(pa.large_string()), "null")
 
 
 def csv_column(array: pa.Array, field: pa.Field) -> pl.Series:
-    """Each value as polars can write it: what nests as JSON; floats may be NaN, inf and -inf."""
+    """Return each value in a type that polars can write; nested values as JSON, floats may be NaN, inf and -inf."""
     kind = field.type
     if pa.types.is_floating(kind):
         return pl.Series(array.cast(pa.float64()))
@@ -51,7 +52,7 @@ def csv_column(array: pa.Array, field: pa.Field) -> pl.Series:
 
 
 def json_text(value: Any) -> str:
-    """A Python value as compact JSON; half a surrogate pair, which UTF-8 can't hold, becomes U+FFFD."""
+    """Return a Python value as compact JSON; a lone surrogate, which UTF-8 can't encode, becomes U+FFFD."""
     if isinstance(value, float):
         return orjson.dumps(number_text(value)).decode()
     if isinstance(value, decimal.Decimal):
@@ -66,24 +67,24 @@ def json_text(value: Any) -> str:
 
 
 def json_texts(array: pa.Array, is_json: bool = False) -> pa.Array:
-    """Each value of an array in plain types as JSON text, nulls as `null`; each different text is only written once.
+    """Return each value of an array of plain types as JSON text, nulls as `null`; distinct texts are encoded once.
 
-    is_json: the texts, or those in a map, are JSON themselves and stand as what they say.
+    is_json: the texts, or the values of a map, are JSON and are embedded as such.
     """
     kind = array.type
     if pa.types.is_string(kind) or pa.types.is_large_string(kind):
         encoded = array.dictionary_encode()
-        write: Callable[[Any], str] = _written_again if is_json else _quoted
+        write: Callable[[Any], str] = _standard_json if is_json else _quoted
         texts = pa.array([write(text) for text in encoded.dictionary.to_pylist()], pa.string())
         return texts.take(encoded.indices).fill_null("null")
     return pa.array(list(_texts(with_leaves(array, text_leaves), is_json)), pa.string())
 
 
 def text_leaves(array: pa.Array) -> pa.Array:
-    """Times, durations and bytes as the texts that JSON and CSV have for them; the rest as it is."""
+    """Return times, durations and bytes as their texts in JSON and CSV; other arrays unchanged."""
     kind = array.type
     if pa.types.is_timestamp(kind) or pa.types.is_date(kind):
-        return _moments(array)
+        return _timestamps(array)
     if pa.types.is_time(kind):
         return array.cast(pa.string())
     if pa.types.is_duration(kind):
@@ -96,24 +97,24 @@ def text_leaves(array: pa.Array) -> pa.Array:
 
 
 def interval_text(months: int, days: int, nanoseconds: int) -> str:
-    """An interval as ISO 8601 has it, each part with its own sign."""
+    """Return an interval in ISO 8601, each part with its own sign."""
     return f"P{months}M{days}DT{_seconds(nanoseconds, _PER_SECOND['ns'])}S"
 
 
 def number_text(value: float) -> float | str:
-    """A float as JSON can hold it: NaN, Infinity and -Infinity become strings."""
+    """Return a float for JSON: NaN, Infinity and -Infinity as strings."""
     if math.isfinite(value):
         return value
     return "NaN" if value != value else "Infinity" if value > 0 else "-Infinity"
 
 
-def _moments(array: pa.Array) -> pa.Array:
-    """Dates and moments; the last and the first that there are stand for infinity, as DuckDB has it."""
+def _timestamps(array: pa.Array) -> pa.Array:
+    """Return dates and timestamps as texts; their largest and smallest values are infinity, as in DuckDB."""
     kind = array.type
     if pa.types.is_timestamp(kind) and kind.tz is not None:
         array = array.cast(pa.timestamp(kind.unit, "UTC"))
     texts = pc.replace_substring_regex(array.cast(pa.string()), r"^([-\d]+) ", r"\1T")
-    last = 2**31 - 1 if pa.types.is_date32(kind) else _LAST
+    last = 2**31 - 1 if pa.types.is_date32(kind) else 2**63 - 1
     counts = array.view(pa.int32() if pa.types.is_date32(kind) else pa.int64())
     texts = pc.if_else(pc.equal(counts, last), "infinity", texts)
     return pc.if_else(pc.equal(counts, -last), "-infinity", texts)
@@ -137,13 +138,13 @@ def _quoted(text: str) -> str:
         return orjson.dumps(text.encode("utf-16", "surrogatepass").decode("utf-16", "replace")).decode()
 
 
-def _written_again(text: str) -> str:
-    """JSON of a log, in which Python's NaN and numbers beyond float64 may stand, as JSON proper."""
+def _standard_json(text: str) -> str:
+    """Return a log's JSON, which may contain Python's NaN and numbers beyond float64, as standard JSON."""
     return json_text(json.loads(text, parse_constant=str))
 
 
 def _texts(array: pa.Array, is_json: bool) -> Iterator[str]:
-    of_type = _typed(array.type)
+    of_type = _to_plain(array.type)
     for value in array.to_pylist():
         plain = of_type(value) if value is not None else None
         if is_json and isinstance(plain, dict):
@@ -151,16 +152,16 @@ def _texts(array: pa.Array, is_json: bool) -> Iterator[str]:
         yield json_text(plain)
 
 
-def _typed(kind: pa.DataType) -> Callable[[Any], Any]:
-    """What makes of a value of that type, as Arrow gives it, one that says what it is: a map comes as pairs."""
+def _to_plain(kind: pa.DataType) -> Callable[[Any], Any]:
+    """Return the conversion from Arrow's Python values of a type to plain ones: maps are pairs there, dicts here."""
     if pa.types.is_map(kind):
-        of_item = _typed(kind.item_type)
+        of_item = _to_plain(kind.item_type)
         return lambda pairs: {key: None if v is None else of_item(v) for key, v in pairs}
     if pa.types.is_struct(kind):
-        inner = {kind.field(at).name: _typed(kind.field(at).type) for at in range(kind.num_fields)}
+        inner = {kind.field(at).name: _to_plain(kind.field(at).type) for at in range(kind.num_fields)}
         return lambda row: {name: None if v is None else inner[name](v) for name, v in row.items()}
     if is_list(kind):
-        of_value = _typed(kind.value_type)
+        of_value = _to_plain(kind.value_type)
         return lambda values: [None if v is None else of_value(v) for v in values]
     return lambda value: value
 
@@ -170,12 +171,12 @@ def _key(value: Any) -> str:
 
 
 def is_list(kind: pa.DataType) -> bool:
-    """Whether it is a list of any layout that answers have."""
+    """Return True for a list type of any layout that answers have."""
     return bool(pa.types.is_list(kind) or pa.types.is_large_list(kind) or pa.types.is_fixed_size_list(kind))
 
 
 def with_leaves(array: pa.Array, convert: Callable[[pa.Array], pa.Array]) -> pa.Array:
-    """The same array with each column of leaves converted; a list of a fixed size becomes one of any."""
+    """Return the array with each column of leaves converted; fixed-size lists become variable-size lists."""
     kind = array.type
     if pa.types.is_struct(kind) and kind.num_fields:
         names = [kind.field(at).name for at in range(kind.num_fields)]
@@ -192,24 +193,18 @@ def with_leaves(array: pa.Array, convert: Callable[[pa.Array], pa.Array]) -> pa.
 
 
 def _offsets(lists: pa.Array) -> pa.Array:
-    """Where each list begins among the values, and the end; nulls have none."""
+    """Return the offsets of lists into their values; nulls are empty."""
     lengths = pc.fill_null(pc.list_value_length(lists), 0).to_numpy(zero_copy_only=False)
     return pa.array(np.concatenate([[0], np.cumsum(lengths)]), pa.int32())
 
 
-def _floats(array: pa.Array) -> pl.Series:
-    """The shortest text that gives the same float again."""
-    values = pl.Series(array.cast(pa.float64()))
-    texts = values.cast(pl.String)
-    if values.is_finite().all():
+def _floats(array: pa.Array) -> pa.LargeStringArray:
+    """Return the shortest texts that round-trip the floats."""
+    array = array.cast(pa.float64())
+    texts = pl.Series(array).cast(pl.String).to_arrow()
+    is_nonfinite = pc.fill_null(pc.invert(pc.is_finite(array)), False)
+    if not pc.any(is_nonfinite).as_py():
         return texts
-    words = (
-        pl.when(values.is_nan())
-        .then(pl.lit('"NaN"'))
-        .when(values.is_infinite() & (values > 0))
-        .then(pl.lit('"Infinity"'))
-        .when(values.is_infinite())
-        .then(pl.lit('"-Infinity"'))
-        .otherwise(texts)
-    )
-    return pl.select(words).to_series()
+    nonfinite = array.filter(is_nonfinite)
+    words = pc.if_else(pc.is_nan(nonfinite), '"NaN"', pc.if_else(pc.greater(nonfinite, 0), '"Infinity"', '"-Infinity"'))
+    return pc.replace_with_mask(texts, is_nonfinite, words.cast(texts.type))

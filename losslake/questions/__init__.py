@@ -1,1 +1,1 @@
-"""One module per question: a frozen question in, a frozen answer or an Arrow table out; nothing of HTTP."""
+"""One module per question: parameters in, an answer with Arrow rows out, independent of HTTP."""

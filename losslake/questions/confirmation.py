@@ -1,16 +1,16 @@
-"""Crossings of a target that later evaluations confirm, found in the measurements: records don't have what follows."""
+"""Crossings of a target that later evaluations confirm: read from the measurements, since records lack the rest."""
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import get_args
 
 import numpy as np
-import pyarrow as pa
 
 from losslake.analysis.crossings import CrossingRule, Curves, crossings, previous_steps
 from losslake.index.study_files import measurements
+from losslake.lake.store.store import DataFile, Store
 from losslake.questions.errors import BadParameter
 from losslake.questions.release_view import ReleaseView
 from losslake.questions.search import Search
@@ -23,7 +23,7 @@ DEFAULT_K = 2
 
 @dataclass(frozen=True)
 class Crossing:
-    """Which hit of a trial counts as its crossing of the target.
+    """The rule by which a hit counts as the crossing of the target.
 
     rule: the first hit; the first of k_consecutive hits; or the first after which all hit, sustained.
     k: for k_consecutive; None: DEFAULT_K. Raises BadParameter.
@@ -42,12 +42,8 @@ class Crossing:
 
     @property
     def successive_hits(self) -> int | None:
-        """How many hits confirm a crossing; None where that isn't a number."""
+        """The number of hits that confirm a crossing; None for rules without one."""
         return (self.k or DEFAULT_K) if self.rule == "k_consecutive" else None
-
-    def facts(self) -> dict[str, object]:
-        """What an answer says of it."""
-        return {"crossing": self.rule, "k": self.successive_hits}
 
 
 FIRST = Crossing()
@@ -55,45 +51,39 @@ FIRST = Crossing()
 
 @dataclass(frozen=True)
 class Confirmed:
-    """By trial, in the order of facts.trials: the crossing and the evaluation before it; NEVER for none."""
+    """The crossing of each trial, as in facts.trials, and the evaluation before it; NEVER for none."""
 
     steps: Integers
     previous_steps: Integers
 
 
-def confirmed(view: ReleaseView, found: Search, goal: Goal, crossing: Crossing, hits: Integers) -> Confirmed:
-    """The crossings that count, within the budgets.
+def confirmed(view: ReleaseView, search: Search, goal: Goal, crossing: Crossing, hits: Integers) -> Confirmed:
+    """Return the crossings that count, within the budgets.
 
-    hits: what `found` has as first hits of the goal. Only trials with one are read: no other can have a crossing.
+    hits: what `search` has as first hits of the goal. Only trials with one are read: no other can have a crossing.
     """
     steps, previous = (np.full(len(hits), NEVER, np.int64) for _ in range(2))
-    for study in np.flatnonzero(found.facts.sums_by_study(hits != NEVER)).tolist():
-        own = found.facts.rows_of(study)
+    for study, own, facts, stored in search.facts.parts():
         rows = own.start + np.flatnonzero(hits[own] != NEVER)
-        curves = _curves(view, found, study, rows)
-        at = crossings(curves, goal.target * found.sign, goal.comparator, crossing.rule, crossing.successive_hits or 1)
+        if not len(rows):
+            continue
+        curves = _curves(search, study, rows, view.store, facts.files(stored))
+        at = crossings(curves, goal.target * search.sign, goal.comparator, crossing.rule, crossing.successive_hits or 1)
         is_there = at != NEVER
         steps[rows[is_there]] = curves.steps[at[is_there]]
         previous[rows] = np.where(is_there, previous_steps(curves, at), NEVER)
     return Confirmed(steps, previous)
 
 
-def _curves(view: ReleaseView, found: Search, study: int, rows: Integers) -> Curves:
-    """The curves of these trials of a study, up to its budgets."""
-    trial_ids = found.facts.trials.trial_id[rows]
-    tables = list(_tables(view, found, study, trial_ids.tolist()))
-    trial_id, step, value = (
-        np.concatenate([table[name].to_numpy() for table in tables]) for name in ("trial_id", "step", "value")
-    )
-    if found.limits is not None:
-        within = step <= found.limits[study]
+def _curves(search: Search, study: int, rows: Integers, store: Store, files: Sequence[DataFile]) -> Curves:
+    """Return the curves of these trials of a study, within its budgets, from the files of its measurements."""
+    trial_ids, names = search.facts.trials.trial_id[rows], ("trial_id", "step", "value")
+    tables = list(measurements(store, files, search.metric, trial_ids.tolist(), names))
+    trial_id, step, value = (np.concatenate([table[name].to_numpy() for table in tables]) for name in names)
+    if search.limits is not None:
+        within = step <= search.limits[study]
         trial_id, step, value = trial_id[within], step[within], value[within]
     # Each trial lies in one piece and in the order of steps, but a study's files follow each other in any order.
     order = np.argsort(trial_id, kind="stable")
     offsets = np.searchsorted(trial_id[order], trial_ids)
-    return Curves(step[order], value[order].astype(np.float64) * found.sign, np.append(offsets, len(order)))
-
-
-def _tables(view: ReleaseView, found: Search, study: int, trial_ids: list[int]) -> Iterator[pa.Table]:
-    files = view.measurement_files(found.facts, study)
-    return measurements(view.store, files, found.metric, trial_ids, ("trial_id", "step", "value"))
+    return Curves(step[order], value[order].astype(np.float64) * search.sign, np.append(offsets, len(order)))

@@ -1,8 +1,9 @@
-"""The critical batch size of workloads, with intervals, under each definition that has a name."""
+"""The critical batch size of workloads, with intervals, by each named definition."""
 
 from __future__ import annotations
 
 from collections.abc import Iterator
+from dataclasses import replace
 from typing import Annotated, Any
 
 import pyarrow as pa
@@ -18,6 +19,7 @@ from losslake.analysis.critical_batch_size import (
 )
 from losslake.analysis.fit_intervals import Range
 from losslake.analysis.hyperbola import Kind
+from losslake.analysis.identifiability import MOST_UNEQUAL, are_unequal
 from losslake.analysis.log_curves import scaling_shape
 from losslake.output.answer import Answer
 from losslake.output.rows import Row, shown
@@ -26,7 +28,7 @@ from losslake.questions.parameters import BATCH_UNIT, GoalParameters
 from losslake.questions.question import Question
 from losslake.questions.release_view import ReleaseView
 from losslake.questions.scaling_curve import UsableCurve, curve_warnings, scaling_curve, trial_steps, usable_curve
-from losslake.questions.search import searches_of
+from losslake.questions.search import open_searches
 from losslake.questions.selection import Goal
 from losslake.questions.summary import Finding, GoalSummary
 from losslake_schema.reached import Floats
@@ -39,7 +41,8 @@ _DEFINITION = (
     "S(B) = S_min (1 + B_c/B) fitted to the logarithm of the best trial's steps by batch size ({how}). mccandlish2018: "
     "B_c = E_min/S_min (McCandlish et al. 2018, eq. 2.11). zhang2024: overhead x B_c + (1 + overhead) x "
     "optimal_batch_size (Zhang et al. 2024). lower and upper: the 90% interval by profile likelihood, for the steps "
-    "and for the middles of their evaluation intervals. n_used counts batch sizes that reached the target."
+    "and for the middles and both ends of their evaluation intervals (large batch sizes at the step before, small ones "
+    "at their step, and the reverse). n_used counts batch sizes that reached the target."
 )
 _HOW = {
     "robust": "Huber's loss; batch sizes that never reached the target count where they should have",
@@ -48,16 +51,16 @@ _HOW = {
 
 
 class CriticalBatchSizeParameters(GoalParameters):
-    """Which batch size is critical, and how sure is that?"""
+    """The parameters of the critical batch size."""
 
     fit: Annotated[Kind, shown("least-squares")] = "robust"
-    """robust: Huber's loss in log space, never-reached batch sizes too; least-squares: plain, as Zhang et al. 2024."""
+    """robust: Huber loss in log space, never-reached batch sizes too; least-squares: plain, as Zhang et al. 2024."""
     overhead: Annotated[float, shown(0.2, "none: a ratio", gt=0, le=1000, allow_inf_nan=False)] = OVERHEAD
-    """For zhang2024: how many more examples than at the optimal batch size are critical."""
+    """For zhang2024: the share of extra examples, over the optimal batch size, at the critical one."""
     optimal_batch_size: Annotated[float, shown(256, BATCH_UNIT, ge=0, le=1e18, allow_inf_nan=False)] = (
         OPTIMAL_BATCH_SIZE
     )
-    """For zhang2024: the batch size that the overhead is over. The default is that paper's, of language models."""
+    """For zhang2024: the batch size that the overhead is relative to; default: that paper's, for language models."""
 
 
 class CriticalBatchSizeRow(Row):
@@ -65,23 +68,21 @@ class CriticalBatchSizeRow(Row):
 
     workload: str
     definition: Annotated[str, shown("mccandlish2018")]
-    """mccandlish2018: B_c = E_min/S_min. zhang2024: overhead x B_c + (1 + overhead) x optimal_batch_size, which needs
-    that overhead of examples over the optimal batch size."""
+    """mccandlish2018: E_min/S_min, B_c; zhang2024: overhead x B_c + (1 + overhead) x optimal_batch_size."""
     critical_batch_size: Annotated[float | None, shown(83.7, "batch_unit of the study, mostly examples")]
-    """The critical batch size under that definition; null where the data can't support one."""
+    """The critical batch size by that definition; null if the data can't support one."""
     lower: Annotated[float | None, shown(68.6, "batch_unit of the study, mostly examples")]
-    """Lower end of its 90% interval; where it is null, the bound that holds all the same, at 95%; null for no bound."""
+    """Lower end of its 90% interval; a one-sided 95% bound if critical_batch_size is null; null for no bound."""
     upper: Annotated[float | None, shown(103.1, "batch_unit of the study, mostly examples")]
-    """Upper end of its 90% interval; where it is null, the bound that holds all the same, at 95%; null for no bound."""
+    """Upper end of its 90% interval; a one-sided 95% bound if critical_batch_size is null; null for no bound."""
     s_min: Annotated[float | None, shown(1575.0, "steps")]
     """Fewest steps, at infinite batch size, by the fit; null like critical_batch_size."""
     e_min: Annotated[float | None, shown(131784.0, "batch_unit of the study, mostly examples")]
     """Fewest examples, at the smallest batch size, by the fit; null like critical_batch_size."""
     identifiable: Annotated[bool, shown(True)]
-    """Whether the data support a critical batch size; warnings say why not."""
+    """True if the data support a critical batch size; warnings say why not."""
     rms_log_residual: Annotated[float | None, shown(0.025, "none: a ratio, about")]
-    """Root mean square of log(steps) - log(fitted steps) over batch sizes; null with fewer than 3 that reached the
-    target."""
+    """Root mean square of log(steps / fitted steps) over batch sizes; null if fewer than 3 reached the target."""
     n_batch_sizes: Annotated[int, shown(9, "batch sizes")]
     """Batch sizes that reached the target, to which the curve was fitted."""
     delta_method_lower: Annotated[float | None, shown(69.1, "batch_unit of the study, mostly examples")]
@@ -89,41 +90,36 @@ class CriticalBatchSizeRow(Row):
     delta_method_upper: Annotated[float | None, shown(101.4, "batch_unit of the study, mostly examples")]
     """Upper end of the 90% interval by the delta method; null like critical_batch_size."""
     bootstrap_lower: Annotated[float | None, shown(72.0, "batch_unit of the study, mostly examples")]
-    """5% quantile of refits with residuals drawn anew over batch sizes; null like critical_batch_size."""
+    """5% quantile of refits with residuals resampled over batch sizes; null like critical_batch_size."""
     bootstrap_upper: Annotated[float | None, shown(98.0, "batch_unit of the study, mostly examples")]
-    """95% quantile of refits with residuals drawn anew over batch sizes; null like critical_batch_size."""
+    """95% quantile of refits with residuals resampled over batch sizes; null like critical_batch_size."""
     leave_one_out_lower: Annotated[float | None, shown(78.0, "batch_unit of the study, mostly examples")]
-    """The least of the fits that each leave one batch size out; null like critical_batch_size."""
+    """Least value of the fits that each leave out one batch size; null like critical_batch_size."""
     leave_one_out_upper: Annotated[float | None, shown(90.0, "batch_unit of the study, mostly examples")]
-    """The most of the fits that each leave one batch size out; null like critical_batch_size."""
+    """Greatest value of the fits that each leave out one batch size; null like critical_batch_size."""
     half_search_lower: Annotated[float | None, shown(75.0, "batch_unit of the study, mostly examples")]
-    """5% quantile over searches of half as many trials, drawn without replacement: what another search might say; null
-    like critical_batch_size, or where too few of these reach the target."""
+    """5% quantile over draws of half the trials; null like critical_batch_size, or if too few of them reach."""
     half_search_upper: Annotated[float | None, shown(95.0, "batch_unit of the study, mostly examples")]
-    """95% quantile over searches of half as many trials, drawn without replacement; null like half_search_lower."""
+    """95% quantile over draws of half the trials, without replacement; null like half_search_lower."""
     knee_sharpness: Annotated[float | None, shown(1.2, "none: an exponent")]
-    """g of S = S_min (1 + (B_c/B)^g)^(1/g), fitted: 1 is the hyperbola, more a sharper knee; null like
-    critical_batch_size, or below 5 batch sizes."""
+    """g of S_min (1 + (B_c/B)^g)^(1/g), 1: hyperbola; null like critical_batch_size, or below 5 batch sizes."""
     knee_sharpness_p_value: Annotated[float | None, shown(0.3, "none: a probability")]
-    """p-value of the hyperbola against that, by the likelihood ratio: small where the knee has another sharpness; null
-    like knee_sharpness."""
+    """p-value of g = 1 by an F test, small if the knee is sharper or blunter; null like knee_sharpness."""
     knee_critical_batch_size: Annotated[float | None, shown(80.1, "batch_unit of the study, mostly examples")]
-    """The critical batch size with g free: model-form error, to be quoted beside the interval; null like
-    knee_sharpness."""
+    """The critical batch size with g free, to show the model-form error; null like knee_sharpness."""
     exponent: Annotated[float | None, shown(1.03, "none: an exponent")]
-    """alpha of S = a + b/B^alpha, fitted: 1 is the hyperbola; null like knee_sharpness."""
+    """Fitted alpha of S = a + b/B^alpha, 1 for the hyperbola; null like knee_sharpness."""
     exponent_critical_batch_size: Annotated[float | None, shown(77.9, "batch_unit of the study, mostly examples")]
-    """The critical batch size with alpha free, (b/a)^(1/alpha): model-form error as well; null like knee_sharpness."""
+    """The critical batch size with alpha free, (b/a)^(1/alpha): model-form error; null like knee_sharpness."""
     runs_test_p_value: Annotated[float | None, shown(0.5, "none: a probability")]
-    """p-value of the runs test: small where neighbouring residuals share their sign, so that the curve is bent
-    otherwise than the fit; null like critical_batch_size, or if all have one sign."""
+    """p-value of the runs test, small for a missed bend; null like critical_batch_size, or if no sign changes."""
 
 
 class CriticalBatchSizeSummary(GoalSummary, Finding):
-    """How the critical batch size was found."""
+    """The fit and the definitions, as requested."""
 
     fit: Annotated[Kind, shown("robust")]
-    """How the curve was fitted."""
+    """robust: Huber loss in log space, never-reached batch sizes too; least-squares: plain, as Zhang et al. 2024."""
     overhead: Annotated[float, shown(0.2, "none: a ratio")]
     """The overhead of zhang2024."""
     optimal_batch_size: Annotated[float, shown(256, "batch_unit of the study")]
@@ -131,12 +127,12 @@ class CriticalBatchSizeSummary(GoalSummary, Finding):
 
 
 def answer(view: ReleaseView, parameters: CriticalBatchSizeParameters) -> Answer:
-    """A row by workload and definition; raises UnknownName and BadParameter."""
-    selection, goal = parameters.selection(), parameters.goal()
+    """Return a row by workload and definition; raises UnknownName and BadParameter."""
+    selection, goal = parameters.selection(), parameters.goal(view)
     if len(selection.workloads) > MOST_WORKLOADS:
         raise BadParameter("workload", f"there are {len(selection.workloads)} workloads: give up to {MOST_WORKLOADS}")
-    searches = searches_of(view, selection)
-    curves = [usable_curve(searched, scaling_curve(searched, goal)) for searched in searches]
+    searches = open_searches(view, selection)
+    curves = [usable_curve(search, scaling_curve(search, goal)) for search in searches]
     fits = [_fit(curve, goal, parameters.fit) for curve in curves]
     defined = [
         (mccandlish2018(fit), zhang2024(fit, parameters.overhead, parameters.optimal_batch_size)) for fit in fits
@@ -146,9 +142,8 @@ def answer(view: ReleaseView, parameters: CriticalBatchSizeParameters) -> Answer
     return QUESTION.analysis(
         view,
         parameters,
-        searches[0].direction,
         [pa.RecordBatch.from_pylist(rows, QUESTION.rows.schema)],
-        {name: getattr(parameters, name) for name in ("fit", "overhead", "optimal_batch_size")},
+        {},
         definition=_DEFINITION.format(how=_HOW[parameters.fit]),
         n_used=sum(curve.n_reached for curve in curves),
         left_out=(text for curve in curves for text in curve.left_out()),
@@ -168,17 +163,26 @@ QUESTION = Question(
 
 
 def _fit(curve: UsableCurve, goal: Goal, kind: Kind) -> CurveFit:
-    return fit_curve(
+    fit = fit_curve(
         curve.batch_sizes, curve.steps, curve.censored_at, curve.previous_steps, _steps_of_trials(curve, goal), kind
     )
+    if not has_unequal_trials(curve):
+        return fit
+    known = replace(fit.known, lower=None, upper=None)
+    return CurveFit(fit.fit, known, other_forms=fit.other_forms, runs_p_value=fit.runs_p_value)
+
+
+def has_unequal_trials(curve: UsableCurve) -> bool:
+    """Return True if trials are so unequal that the interval of their best ones would miss too often."""
+    return bool(are_unequal(curve.steps, curve.measured.n_trials[curve.studies])[0])
 
 
 def _steps_of_trials(curve: UsableCurve, goal: Goal) -> list[Floats]:
-    """By usable study, the steps of each admitted trial, inf for never; steps of 0 have no logarithm: left out."""
-    found = curve.found
-    steps = trial_steps(found, goal)
-    counts = found.admitted & (steps > 0)
-    own = [found.facts.rows_of(study) for study in curve.studies.tolist()]
+    """Return by usable study the steps of each admitted trial, inf for never; without steps of 0."""
+    search = curve.search
+    steps = trial_steps(search, goal)
+    counts = search.admitted & (steps > 0)
+    own = [search.facts.rows_of(study) for study in curve.studies.tolist()]
     return [steps[rows][counts[rows]] for rows in own]
 
 
@@ -186,6 +190,12 @@ def _warnings(
     curve: UsableCurve, fit: CurveFit, defined: tuple[CriticalBatchSize, ...], optimal_batch_size: float
 ) -> Iterator[str]:
     yield from (f"{curve.name}: {reason}" for reason in fit.known.reasons)
+    if has_unequal_trials(curve):
+        least = curve.measured.n_trials[curve.studies][curve.is_reached].min()
+        yield (
+            f"{curve.name}: no interval and no bounds, since some batch sizes have over {MOST_UNEQUAL} times as many "
+            f"trials as others: trials={least} gives them, of equally many"
+        )
     for number in defined:
         yield from (f"{curve.name}, {number.definition}: {text}" for text in number.warnings)
     yield from _misfits(curve, fit)
@@ -199,22 +209,22 @@ def _warnings(
 
 
 def _misfits(curve: UsableCurve, fit: CurveFit) -> Iterator[str]:
-    """In words, where the hyperbola isn't the curve that the steps follow."""
+    """Yield the signs that the steps don't follow a hyperbola."""
     if fit.fit is not None and fit.fit.rms_log_residual > LARGE_RESIDUAL:
         off = f"{fit.fit.rms_log_residual:.0%}"
         yield f"{curve.name}: steps scatter by {off} (rms) around the hyperbola: unequal tuning, or another curve"
     if fit.runs_p_value is not None and fit.runs_p_value < _SMALL_P:
         yield f"{curve.name}: residuals keep their sign along the batch sizes (runs test, p = {fit.runs_p_value:.2g})"
     forms = fit.other_forms
-    if forms is None or fit.known.lower is None or fit.known.upper is None:
+    if forms is None or forms.p_value >= _SMALL_P:
         return
-    if forms.p_value < _SMALL_P:
-        yield (
-            f"{curve.name}: the knee is {'sharper' if forms.sharpness > 1 else 'blunter'} than a hyperbola's "
-            f"(g = {forms.sharpness:.2g}, p = {forms.p_value:.2g})"
-        )
+    yield (
+        f"{curve.name}: the knee is {'sharper' if forms.sharpness > 1 else 'blunter'} than a hyperbola's "
+        f"(g = {forms.sharpness:.2g}, p = {forms.p_value:.2g})"
+    )
     others = (forms.sharpness_critical_batch_size, forms.exponent_critical_batch_size)
-    if not all(fit.known.lower <= other <= fit.known.upper for other in others):
+    lower, upper = fit.known.lower, fit.known.upper
+    if lower is not None and upper is not None and not all(lower <= other <= upper for other in others):
         yield (
             f"{curve.name}: other curves than the hyperbola give B_c = {others[0]:.4g} (g free) and {others[1]:.4g} "
             "(exponent free), beyond the interval: quote the error of the model's form too"
@@ -224,15 +234,10 @@ def _misfits(curve: UsableCurve, fit: CurveFit) -> Iterator[str]:
 def _row(curve: UsableCurve, fit: CurveFit, number: CriticalBatchSize) -> dict[str, Any]:
     forms = fit.other_forms if number.is_identifiable else None
     return {
+        **vars(number),
         "workload": curve.name,
-        "definition": number.definition,
         "critical_batch_size": number.value,
-        "lower": number.lower,
-        "upper": number.upper,
-        "s_min": number.s_min,
-        "e_min": number.e_min,
         "identifiable": number.is_identifiable,
-        "rms_log_residual": number.rms_log_residual,
         "n_batch_sizes": curve.n_reached,
         **_range("delta_method", number, fit.delta_method),
         **_range("bootstrap", number, fit.bootstrap),
@@ -247,8 +252,8 @@ def _row(curve: UsableCurve, fit: CurveFit, number: CriticalBatchSize) -> dict[s
     }
 
 
-def _range(name: str, number: CriticalBatchSize, found: Range | None) -> dict[str, float | None]:
-    """A range of B_c as that of this definition's number; nulls where there is no number."""
-    if found is None or not number.is_identifiable:
+def _range(name: str, number: CriticalBatchSize, interval: Range | None) -> dict[str, float | None]:
+    """Return a range of B_c by this definition; nulls without a number."""
+    if interval is None or not number.is_identifiable:
         return {f"{name}_lower": None, f"{name}_upper": None}
-    return {f"{name}_lower": number.changed(found.lower), f"{name}_upper": number.changed(found.upper)}
+    return {f"{name}_lower": number.changed(interval.lower), f"{name}_upper": number.changed(interval.upper)}

@@ -1,4 +1,4 @@
-"""Curves: the measurements of a study or of some trials, as they were logged, or thinned for a plot.
+"""The measurements of studies or trials, as they were logged, or thinned for a plot.
 
 Thinning curves for plots: M4 in each pixel column, together with every record, so that no target crossing moves.
 
@@ -18,13 +18,15 @@ import pyarrow.compute as pc
 from pydantic import Field
 
 from losslake.index.study_files import measurements
-from losslake.output.answer import Answer, begun
+from losslake.output.answer import Answer, prefetched
+from losslake.output.columns import RowShape
 from losslake.output.rows import Row, shown
 from losslake.questions.errors import BadParameter
+from losslake.questions.measure import CurveMeasure, MeasureParameters, MeasureSummary
 from losslake.questions.parameters import MOST_PLACES, WORKLOAD, Natural, ReleaseParameters
 from losslake.questions.question import Question
 from losslake.questions.release_view import Metric, ReleaseView
-from losslake.questions.selection import named_study, named_trial
+from losslake.questions.selection import parse_study, parse_trial
 from losslake.questions.summary import ReleaseSummary
 from losslake.questions.workload_facts import WorkloadFacts
 from losslake_schema.names import LARGEST_INTEGER, Study, Trial
@@ -36,13 +38,14 @@ ROWS_IN_A_COLUMN = 4
 LEAST_POINTS = 4
 
 
-class CurvesParameters(ReleaseParameters):
-    """Which curves are given: of either trials or studies."""
+class CurvesParameters(MeasureParameters, ReleaseParameters):
+    """The parameters of curves: either trials or studies."""
 
     trial: Annotated[list[str], shown([f"{WORKLOAD}/64/1"], max_length=MOST_PLACES)] = Field(default_factory=list)
-    """The curve of this trial: collection/dataset/model/optimizer/batch_size/trial_id; may be repeated."""
+    """Curve of this trial: collection/dataset/model/optimizer/batch_size/trial_id; may be repeated."""
     study: Annotated[list[str], shown([f"{WORKLOAD}/64"], max_length=MOST_PLACES)] = Field(default_factory=list)
-    """The curves of all trials of this study: collection/dataset/model/optimizer/batch_size; may be repeated."""
+    """Curves of all trials of this study: collection/dataset/model/optimizer/batch_size; may be repeated. `*` stands
+    for any text within one of the first four parts: the curves of all studies that match."""
     metric: Annotated[list[str], shown(["val/classification_error"])] = Field(default_factory=list)
     """Only this metric, split/quantity; may be repeated. Default: all that the study measures."""
     step_min: Annotated[Natural, shown(100, "steps")] = 0
@@ -50,11 +53,11 @@ class CurvesParameters(ReleaseParameters):
     step_max: Annotated[Natural, shown(2000, "steps")] = LARGEST_INTEGER
     """Only evaluations at this step or before."""
     every: Annotated[Natural, shown(10, "evaluations", ge=1)] = 1
-    """Of each trial's evaluations of a metric only the first, and each that follows after so many."""
+    """Return only the first and every n-th later evaluation of each trial and metric."""
     points: Annotated[Natural | None, shown(400, "evaluations", ge=LEAST_POINTS)] = None
-    """Thin for a plot, to about so many evaluations a trial and metric: M4 and every record, so no crossing moves."""
+    """Thin for a plot, to about this many evaluations per trial and metric: M4 and every record; no crossing moves."""
     axis: Annotated[Literal["linear", "log"], shown("log")] = "linear"
-    """With points: whether the plot's steps are linear or logarithmic."""
+    """For points: the scale of steps in the plot."""
 
     def check(self) -> None:
         """Raise BadParameter for parameters that contradict each other."""
@@ -76,17 +79,19 @@ class CurvesRow(Row):
     metric: str
     value: float
     elapsed_s: float | None
+    amount: Annotated[float | None, shown(26880.0, "what measure says")]
+    """step in what `measure` counts; null without a time. Only there if `measure` isn't steps."""
 
 
-class CurvesSummary(ReleaseSummary):
-    """Whose curves, and what was left out of them."""
+class CurvesSummary(MeasureSummary, ReleaseSummary):
+    """The studies and trials, and what was left out of their curves."""
 
     studies: Annotated[list[str], shown(["bundled/digits/mlp_64/nesterov_momentum/64"])]
-    """The studies asked for."""
+    """The requested studies."""
     trials: Annotated[list[str], shown(["bundled/digits/mlp_64/nesterov_momentum/64/17"])]
-    """The trials asked for."""
+    """The requested trials."""
     thinned: Annotated[str | None, shown("to every 10th evaluation of a trial and metric")]
-    """What was left out and by which rule; null if nothing was."""
+    """The rule by which evaluations were left out; null if none were."""
 
 
 @dataclass(frozen=True)
@@ -100,13 +105,15 @@ class _Part:
 
 
 def answer(view: ReleaseView, parameters: CurvesParameters) -> Answer:
-    """The measurements asked for, by study, metric in the order asked for, trial_id and step.
+    """Return measurements by study, metric in the order requested, trial_id and step.
 
     Raises UnknownName and BadParameter.
     """
-    studies, trials = [*map(named_study, parameters.study)], [*map(named_trial, parameters.trial)]
+    studies, trials = [*map(parse_study, parameters.study)], [*map(parse_trial, parameters.trial)]
     parameters.check()
-    wanted: dict[Study, tuple[int, ...] | None] = dict.fromkeys(studies)
+    wanted: dict[Study, tuple[int, ...] | None] = dict.fromkeys(
+        each for study in studies for each in view.studies(study, parameters.metric)
+    )
     for study in dict.fromkeys(trial.study for trial in trials):
         wanted[study] = tuple(sorted({trial.trial_id for trial in trials if trial.study == study}))
     parts = [part for study, numbers in wanted.items() for part in _parts(view, parameters, study, numbers)]
@@ -115,9 +122,10 @@ def answer(view: ReleaseView, parameters: CurvesParameters) -> Answer:
         "studies": [str(study) for study in studies],
         "trials": [str(trial) for trial in trials],
         "thinned": _how_thinned(parameters),
+        **{name: getattr(parameters, name) for name in MeasureSummary.model_fields},
     }
     batches = (batch for part in parts for batch in _rows(view, parameters, part))
-    return Answer(facts, QUESTION.rows.schema, begun(batches))
+    return Answer(facts, _shape(parameters).schema, prefetched(batches))
 
 
 QUESTION = Question(
@@ -127,11 +135,18 @@ QUESTION = Question(
     row=CurvesRow,
     summary=CurvesSummary,
     answer=answer,
+    sometimes=("amount",),
 )
+_ALWAYS = QUESTION.rows.only([column.name for column in QUESTION.rows.columns if column.name != "amount"])
+
+
+def _shape(parameters: CurvesParameters) -> RowShape:
+    """Return the columns of an answer: each amount takes space, and without a measure it is the step."""
+    return _ALWAYS if parameters.measure == "steps" else QUESTION.rows
 
 
 def _how_thinned(parameters: CurvesParameters) -> str | None:
-    """What was left out, in words; None for nothing."""
+    """Return in words what was left out; None for nothing."""
     if parameters.points is not None:
         axis = "the logarithm of steps" if parameters.axis == "log" else "steps"
         return (
@@ -153,25 +168,27 @@ def _parts(
 
 def _rows(view: ReleaseView, parameters: CurvesParameters, part: _Part) -> Iterator[pa.RecordBatch]:
     files = view.measurement_files(part.facts, part.study)
-    found: Iterator[pa.Table] = (
+    parts: Iterator[pa.Table] = (
         _within_steps(rows, parameters) for rows in measurements(view.store, files, part.metric.name, part.trials)
     )
     if parameters.points is not None or parameters.every > 1:
         # A trial may go on in the next row group.
-        tables = list(found)
-        found = iter([_thinned(pa.concat_tables(tables), part.metric, parameters)] if tables else [])
-    for rows in found:
-        n = rows.num_rows
-        if n:
-            columns = {
-                "workload": pa.repeat(str(part.facts.workload), n),
-                "batch_size": pa.repeat(pa.scalar(part.facts.batch_sizes[part.study], pa.int64()), n),
-                "metric": pa.repeat(part.metric.name, n),
-            }
-            arrays = [
-                columns[name] if name in columns else rows[name].combine_chunks() for name in QUESTION.rows.schema.names
-            ]
-            yield pa.RecordBatch.from_arrays(arrays, schema=QUESTION.rows.schema)
+        tables = list(parts)
+        parts = iter([_thinned(pa.concat_tables(tables), part.metric, parameters)] if tables else [])
+    names = {
+        "workload": str(part.facts.workload),
+        "batch_size": part.facts.batch_sizes[part.study],
+        "metric": part.metric.name,
+    }
+    shape, convert = _shape(parameters), None
+    if parameters.measure != "steps":
+        convert = CurveMeasure.of(view, part.facts, part.study, parameters)
+    for rows in parts:
+        if rows.num_rows:
+            measured = {name: rows[name].combine_chunks() for name in rows.column_names}
+            if convert is not None:
+                measured["amount"] = convert.amounts(measured["trial_id"], measured["step"], measured["elapsed_s"])
+            yield shape.batch({**measured, **names})
 
 
 def _within_steps(rows: pa.Table, parameters: CurvesParameters) -> pa.Table:
@@ -193,7 +210,7 @@ def _thinned(rows: pa.Table, metric: Metric, parameters: CurvesParameters) -> pa
 def kept_for_plot(
     trial_id: Integers, step: Integers, value: Floats, signs: tuple[float, ...], points: int, is_log: bool
 ) -> Flags:
-    """Which evaluations of one metric to keep: about `points` a trial, and its records.
+    """Return True for the evaluations of a metric to keep: about `points` per trial, and its records.
 
     The steps from the first to the last of all trials are cut into points / 4 columns, evenly in step or in its
     logarithm. In each column a trial keeps its first, last, least and greatest finite value, and its first that is
@@ -223,18 +240,18 @@ def kept_for_plot(
 
 
 def records(trial_id: Integers, value: Floats, sign: float) -> Flags:
-    """Which values are strictly better than every earlier one of their trial; NaN and infinities never are."""
-    found = np.zeros(len(value), np.bool_)
+    """Return True for values strictly better than every earlier one of their trial; never NaN or infinite."""
+    is_record = np.zeros(len(value), np.bool_)
     loss = np.where(np.isfinite(value), value * sign, np.inf)
     starts = np.flatnonzero(np.r_[True, np.diff(trial_id) != 0]) if len(value) else np.zeros(0, np.int64)
     for start, end in zip(starts.tolist(), [*starts[1:].tolist(), len(value)], strict=False):
         before = np.r_[np.inf, np.minimum.accumulate(loss[start:end])[:-1]]
-        found[start:end] = loss[start:end] < before
-    return found
+        is_record[start:end] = loss[start:end] < before
+    return is_record
 
 
 def every_so_many(trial_id: Integers, count: int) -> Flags:
-    """Of each trial the first row, and each that follows after so many."""
+    """Return True for the first row of each trial, and for every `count`-th after it."""
     starts = np.flatnonzero(np.r_[True, np.diff(trial_id) != 0]) if len(trial_id) else np.zeros(0, np.int64)
     lengths = np.diff(np.r_[starts, len(trial_id)])
     within = np.arange(len(trial_id)) - np.repeat(starts, lengths)
@@ -242,10 +259,10 @@ def every_so_many(trial_id: Integers, count: int) -> Flags:
 
 
 def _first_in_group(starts: Integers, flags: Flags) -> Flags:
-    """The first flag that is set in each group of rows."""
+    """Return only the first flag that is set in each group of rows."""
     group = np.repeat(np.arange(len(starts)), np.diff(np.r_[starts, len(flags)]))
     rows = np.flatnonzero(flags)
     _, first = np.unique(group[rows], return_index=True)
-    found = np.zeros(len(flags), np.bool_)
-    found[rows[first]] = True
-    return found
+    is_first = np.zeros(len(flags), np.bool_)
+    is_first[rows[first]] = True
+    return is_first

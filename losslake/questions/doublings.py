@@ -1,4 +1,4 @@
-"""Doublings: the share of steps that each doubling of the batch size saves."""
+"""The share of steps that each doubling of the batch size saves."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from losslake.questions.parameters import GoalParameters
 from losslake.questions.question import Question
 from losslake.questions.release_view import ReleaseView
 from losslake.questions.scaling_curve import UsableCurve, curve_warnings, scaling_curve, usable_curve
-from losslake.questions.search import searches_of
+from losslake.questions.search import open_searches
 from losslake.questions.summary import Finding, GoalSummary
 from losslake.questions.wording import lone_batch_size
 
@@ -35,30 +35,28 @@ class DoublingsRow(Row):
     steps: int | None
     previous_step: int | None
     since: Annotated[int | None, shown(32, "batch_unit of the study, mostly examples")]
-    """The next smaller batch size that reached the target; null at the first that did, and where this one didn't."""
+    """The next smaller batch size that reached the target; null for the first that did, and if this one did not."""
     saved: Annotated[float | None, shown(0.42, "none: a ratio")]
-    """The share of steps that each doubling since then saved: 0.5 for perfect scaling, 0 for no gain, below 0 where
-    steps rise; null where since is."""
+    """Share of steps saved per doubling since then: 0.5 for perfect scaling, below 0 if steps rise; null as since."""
     lower: Annotated[float | None, shown(0.38, "none: a ratio")]
-    """The least share that the distance of evaluations allows; null where nothing bounds it."""
+    """Least share that the distance of evaluations allows; null where nothing bounds it."""
     upper: Annotated[float | None, shown(0.46, "none: a ratio")]
-    """The largest share that the distance of evaluations allows; null where since is."""
+    """Largest share that the distance of evaluations allows; null where since is null."""
     n_trials: int
     n_reached: int
 
 
 class DoublingsSummary(GoalSummary, Finding):
-    """What was computed, and from what."""
+    """The finding."""
 
 
 def answer(view: ReleaseView, parameters: GoalParameters) -> Answer:
     """Return what each doubling saves, by workload and batch size; raises UnknownName and BadParameter."""
-    searches = searches_of(view, parameters.selection())
-    curves = [usable_curve(search, scaling_curve(search, parameters.goal())) for search in searches]
+    goal, searches = parameters.goal(view), open_searches(view, parameters.selection())
+    curves = [usable_curve(search, scaling_curve(search, goal)) for search in searches]
     return QUESTION.analysis(
         view,
         parameters,
-        searches[0].direction,
         map(_rows, curves),
         {},
         definition=_DEFINITION,
@@ -85,19 +83,20 @@ def _warnings(curve: UsableCurve) -> list[str]:
 
 
 def _rows(curve: UsableCurve) -> pa.RecordBatch:
-    measured, found = curve.measured, doublings(curve.batch_sizes, curve.steps, curve.previous_steps)
+    measured, result = curve.measured, doublings(curve.batch_sizes, curve.steps, curve.previous_steps)
     spread = np.full((4, len(measured.steps)), np.nan)
-    spread[:, curve.studies] = found.since, found.saved, found.lower, found.upper
-    columns = {
-        "workload": [curve.name] * len(measured.steps),
-        "batch_size": list(curve.found.facts.batch_sizes),
-        "steps": whole(measured.steps),
-        "previous_step": whole(measured.previous_steps),
-        "since": whole(spread[0]),
-        "saved": finite(spread[1]),
-        "lower": finite(spread[2]),
-        "upper": finite(spread[3]),
-        "n_trials": measured.n_trials,
-        "n_reached": measured.n_reached,
-    }
-    return pa.RecordBatch.from_pydict(columns, schema=QUESTION.rows.schema)
+    spread[:, curve.studies] = result.since, result.saved, result.lower, result.upper
+    return QUESTION.rows.batch(
+        {
+            "workload": curve.name,
+            "batch_size": curve.search.facts.batch_sizes,
+            "steps": whole(measured.steps),
+            "previous_step": whole(measured.previous_steps),
+            "since": whole(spread[0]),
+            "saved": finite(spread[1]),
+            "lower": finite(spread[2]),
+            "upper": finite(spread[3]),
+            "n_trials": measured.n_trials,
+            "n_reached": measured.n_reached,
+        }
+    )

@@ -1,4 +1,4 @@
-"""What can be wrong with a question; the command line prints these as a line, the service as a problem document."""
+"""Errors in questions; the command line prints them as a line, the service as a problem document."""
 
 from __future__ import annotations
 
@@ -8,14 +8,14 @@ from collections.abc import Iterable, Sequence
 from losslake_schema.errors import LossLakeError
 
 MOST_NEAR_MATCHES = 5
-_LEAST_LIKENESS = 0.0
 
 
 class UnknownName(LossLakeError):
-    """The release has no workload, study, trial or metric of that name, or the lake no release of that number."""
+    """A workload, study, trial, metric or release that does not exist."""
 
     def __init__(self, what: str, name: str, near_matches: Sequence[str], where: str) -> None:
-        """
+        """Say what is unknown, and what may have been meant.
+
         Args:
             what: workload, study, trial, metric or release.
             near_matches: what may have been meant, likeliest first.
@@ -28,7 +28,7 @@ class UnknownName(LossLakeError):
 
 
 class BadParameter(LossLakeError):
-    """A parameter of a question has a value that can't be answered."""
+    """A parameter with an invalid value."""
 
     def __init__(self, parameter: str, message: str) -> None:
         super().__init__(message)
@@ -36,10 +36,10 @@ class BadParameter(LossLakeError):
 
 
 def near_names(name: str, known: Iterable[str]) -> list[str]:
-    """The known names most like `name`, likeliest first."""
-    return difflib.get_close_matches(name, list(known), MOST_NEAR_MATCHES, _LEAST_LIKENESS)
+    """Return the known names most like `name`, likeliest first."""
+    return difflib.get_close_matches(name, list(known), MOST_NEAR_MATCHES, 0.0)
 
 
 def near_numbers(number: int, known: Iterable[int]) -> list[int]:
-    """The known numbers nearest to `number`, nearest first."""
+    """Return the known numbers nearest to `number`, nearest first."""
     return sorted(known, key=lambda other: (abs(other - number), other))[:MOST_NEAR_MATCHES]

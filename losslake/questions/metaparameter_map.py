@@ -1,4 +1,4 @@
-"""The map of metaparameters: every trial with its learning rate, momentum and what became of it."""
+"""The map of metaparameters: every trial with its learning rate, momentum and outcome."""
 
 from __future__ import annotations
 
@@ -17,23 +17,23 @@ from losslake.output.rows import Row, shown
 from losslake.questions.parameters import WORKLOAD, BatchSizeParameters, GoalParameters, Status, every_status
 from losslake.questions.question import Question
 from losslake.questions.release_view import ReleaseView
-from losslake.questions.search import Search, at, of_batch_sizes, searches_of
+from losslake.questions.search import Search, column_at, only_batch_sizes, open_searches
 from losslake.questions.study_optima import metaparameters_of, outcomes_of
 from losslake.questions.summary import BatchSizesSummary, Finding, GoalSummary, Summary
-from losslake_schema.reached import NEVER, Floats, Integers
+from losslake_schema.reached import Floats, Integers
 from losslake_schema.tables import STATUSES
 
 _DEFINITION = (
     "reached: COMPLETE and reached the target within the budgets; not reached: COMPLETE and did not; infeasible: "
     "diverged, whether or not it had reached the target; incomplete: stopped for an outside reason, a class that the "
-    "scripts of Shallue et al. refuse. goal_probability: of the 10 trials of the study nearest to the trial, in "
-    "standardized log space of learning_rate and 1 - momentum, the fraction that reached the target; neither the trial "
-    "itself nor incomplete ones count. n_used counts trials."
+    "scripts of Shallue et al. refuse, or earlier, at an easier goal of its own. goal_probability: of the 10 trials of "
+    "the study nearest to the trial, in standardized log space of learning_rate and 1 - momentum, the fraction that "
+    "reached the target; neither the trial itself nor incomplete ones count. n_used counts trials."
 )
 
 
 class MetaparameterMapParameters(BatchSizeParameters, GoalParameters):
-    """Where in the space of learning rate and momentum is a target reached?"""
+    """The parameters of the map of metaparameters."""
 
     status: Annotated[list[Status], shown(["COMPLETE"])] = Field(default_factory=every_status)
     """Only trials of this status; may be repeated. Default: all."""
@@ -47,65 +47,63 @@ class MetaparameterMapRow(Row):
     trial_id: int
     status: str
     outcome: Annotated[str, shown("reached")]
-    """reached, not reached, infeasible (diverged, whether or not it had reached the target) or incomplete (stopped for
-    an outside reason)."""
+    """reached, not reached, infeasible (diverged, even after reaching it) or incomplete (stopped externally, or
+    earlier, at an easier goal of its own)."""
     steps: int | None
     learning_rate: Annotated[float | None, shown(0.1)]
     """The trial's learning rate; null without one."""
     momentum: Annotated[float | None, shown(0.9)]
-    """The trial's momentum, 0 if no trial of the workload has one (plain SGD); null where only this one lacks it."""
+    """The trial's momentum, 0 if no trial of the workload has one (plain SGD); null if only this one lacks it."""
     one_minus_momentum: Annotated[float | None, shown(0.1)]
     """1 - momentum; null without one."""
     effective_learning_rate: Annotated[float | None, shown(1.0)]
-    """learning_rate / (1 - momentum); null where either is missing, or momentum is 1 or more."""
+    """learning_rate / (1 - momentum); null if either is missing, or momentum is 1 or more."""
     goal_probability: Annotated[float | None, shown(0.8, "none: a probability")]
-    """Of the 10 other trials of the study nearest in learning rate and momentum, the fraction that reached the target;
-    null for a trial that is nowhere on the map, or alone."""
+    """Share of the 10 nearest other trials of the study that reached the target; null if off the map, or alone."""
 
 
 class GoalRegion(Summary):
-    """How many trials of a batch size ended in each class."""
+    """The number of trials of a batch size in each class."""
 
     workload: Annotated[str, shown(WORKLOAD)]
     """The workload."""
     batch_size: Annotated[int, shown(64, "batch_unit of the study")]
-    """Of the study."""
+    """Batch size of the study."""
     n_reached: Annotated[int, shown(21, "trials")]
     """Trials that finished and reached the target."""
     n_not_reached: Annotated[int, shown(40, "trials")]
-    """Trials that finished and did not."""
+    """Trials that finished without reaching the target."""
     n_infeasible: Annotated[int, shown(3, "trials")]
     """Trials that diverged."""
     n_incomplete: Annotated[int, shown(0, "trials")]
-    """Trials stopped for an outside reason."""
+    """Trials stopped for an external reason, or at an easier goal of their own."""
     fraction_reaching: Annotated[float | None, shown(0.33, "none: a fraction")]
-    """Reached over all but incomplete; null for none."""
+    """Reached, as a share of all but incomplete trials; null for none."""
 
 
 class MetaparameterMapSummary(BatchSizesSummary, GoalSummary, Finding):
-    """How the trials of each study ended."""
+    """The outcomes of the trials of each study."""
 
     goal_regions: list[GoalRegion]
-    """By workload and batch size: how many trials are of each class."""
+    """The number of trials of each class, by workload and batch size."""
 
 
 def answer(view: ReleaseView, parameters: MetaparameterMapParameters) -> Answer:
-    """Every admitted trial by workload, batch size and trial_id; raises UnknownName and BadParameter."""
-    goal, batch_sizes = parameters.goal(), parameters.batch_size
-    searches = [of_batch_sizes(view, each, batch_sizes) for each in searches_of(view, parameters.selection())]
+    """Return every admitted trial by workload, batch size and trial_id; raises UnknownName and BadParameter."""
+    goal, batch_sizes = parameters.goal(view), parameters.batch_size
+    searches = [only_batch_sizes(view, each, batch_sizes) for each in open_searches(view, parameters.selection())]
     batches, regions, warnings = [], [], []
-    for found in searches:
-        rows = np.flatnonzero(found.admitted)
-        hits = found.first_hits(goal)
-        classes = outcomes_of(found.facts, hits != NEVER, rows)
-        regions += _regions(found, classes, rows, batch_sizes or found.facts.batch_sizes)
-        batch = _rows(view, found, hits[rows], classes, rows)
-        warnings += _warnings(found, batch)
+    for search in searches:
+        rows = np.flatnonzero(search.admitted)
+        hits = search.first_hits(goal)
+        classes = outcomes_of(search, goal, hits, rows)
+        regions += _regions(search, classes, rows, batch_sizes or search.facts.batch_sizes)
+        batch = _rows(view, search, hits[rows], classes, rows)
+        warnings += _warnings(search, batch)
         batches.append(batch)
     return QUESTION.analysis(
         view,
         parameters,
-        searches[0].direction,
         batches,
         {"batch_sizes": list(batch_sizes), "goal_regions": regions},
         definition=_DEFINITION,
@@ -124,50 +122,49 @@ QUESTION = Question(
 )
 
 
-def _rows(view: ReleaseView, found: Search, hits: Integers, classes: Integers, rows: Integers) -> pa.RecordBatch:
-    facts = found.facts
+def _rows(view: ReleaseView, search: Search, hits: Integers, classes: Integers, rows: Integers) -> pa.RecordBatch:
+    facts = search.facts
     metaparameters = metaparameters_of(view, facts)
     learning_rate, momentum = metaparameters.learning_rate[rows], metaparameters.momentum[rows]
     study = facts.study_of_trial[rows]
-    return pa.RecordBatch.from_arrays(
-        [
-            pa.repeat(str(facts.workload), len(rows)),
-            pa.array(np.asarray(facts.batch_sizes, np.int64)[study]),
-            pa.array(facts.trials.trial_id[rows]),
-            pa.array(STATUSES).take(pa.array(facts.trials.status[rows])),
-            pa.array(OUTCOMES).take(pa.array(classes)),
-            pa.array(at(found.records.step, hits), mask=hits == NEVER),
-            finite(learning_rate),
-            finite(momentum),
-            finite(1 - momentum),
-            finite(effective_learning_rates(learning_rate, momentum)),
-            finite(_goal_probability(places(learning_rate, momentum), classes, study)),
-        ],
-        schema=QUESTION.rows.schema,
+    return QUESTION.rows.batch(
+        {
+            "workload": str(facts.workload),
+            "batch_size": np.asarray(facts.batch_sizes, np.int64)[study],
+            "trial_id": facts.trials.trial_id[rows],
+            "status": pa.array(STATUSES).take(pa.array(facts.trials.status[rows])),
+            "outcome": pa.array(OUTCOMES).take(pa.array(classes)),
+            "steps": column_at(search.records.step, hits),
+            "learning_rate": finite(learning_rate),
+            "momentum": finite(momentum),
+            "one_minus_momentum": finite(1 - momentum),
+            "effective_learning_rate": finite(effective_learning_rates(learning_rate, momentum)),
+            "goal_probability": finite(_goal_probability(places(learning_rate, momentum), classes, study)),
+        }
     )
 
 
 def _goal_probability(at: Floats, classes: Integers, study: Integers) -> Floats:
-    """By trial, of its nearest in its own study."""
-    found = np.full(len(study), np.nan)
+    """Return the goal probability of each trial, from its nearest in the same study."""
+    probability = np.full(len(study), np.nan)
     for index in np.unique(study):
         own = study == index
-        found[own] = goal_probability_of_others(at[own], classes[own])
-    return found
+        probability[own] = goal_probability_of_others(at[own], classes[own])
+    return probability
 
 
-def _regions(found: Search, classes: Integers, rows: Integers, wanted: Sequence[int]) -> list[dict[str, Any]]:
-    """By study of the batch sizes that are wanted, how many trials are of each class."""
-    study = found.facts.study_of_trial[rows]
+def _regions(search: Search, classes: Integers, rows: Integers, wanted: Sequence[int]) -> list[dict[str, Any]]:
+    """Return the number of trials of each class, by study of the wanted batch sizes."""
+    study = search.facts.study_of_trial[rows]
     regions = []
-    for index, batch_size in enumerate(found.facts.batch_sizes):
+    for index, batch_size in enumerate(search.facts.batch_sizes):
         if batch_size not in wanted:
             continue
         own = classes[study == index]
         counts: list[int] = np.bincount(own, minlength=len(OUTCOMES)).tolist()
         regions.append(
             {
-                "workload": str(found.facts.workload),
+                "workload": str(search.facts.workload),
                 "batch_size": batch_size,
                 **{f"n_{name.replace(' ', '_')}": count for name, count in zip(OUTCOMES, counts, strict=True)},
                 "fraction_reaching": fraction_reaching(own),
@@ -176,9 +173,9 @@ def _regions(found: Search, classes: Integers, rows: Integers, wanted: Sequence[
     return regions
 
 
-def _warnings(found: Search, batch: pa.RecordBatch) -> list[str]:
+def _warnings(search: Search, batch: pa.RecordBatch) -> list[str]:
     n = batch.column("effective_learning_rate").null_count
     if not n:
         return []
     trials = f"{n} of {batch.num_rows} trial{'' if batch.num_rows == 1 else 's'}"
-    return [f"{found.facts.workload}: {trials} without an effective learning rate, so nowhere on the map"]
+    return [f"{search.facts.workload}: {trials} without an effective learning rate, so nowhere on the map"]

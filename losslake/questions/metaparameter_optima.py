@@ -1,9 +1,8 @@
-"""The best metaparameters by batch size, how they grow with it, and what heuristics cost."""
+"""The best metaparameters by batch size, their growth with it, and the cost of heuristics."""
 
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from dataclasses import asdict
 from statistics import median
 from typing import Annotated, Any, Literal
 
@@ -22,9 +21,9 @@ from losslake.output.rows import Row, shown
 from losslake.questions.parameters import BATCH_UNIT, WORKLOAD, Natural, WithinParameters
 from losslake.questions.question import Question
 from losslake.questions.release_view import ReleaseView
-from losslake.questions.search import check_batch_size, searches_of
+from losslake.questions.search import check_batch_size, open_searches
 from losslake.questions.study_optima import Optimum, WorkloadOptima, workload_optima
-from losslake.questions.summary import Finding, Summary, WithinSummary
+from losslake.questions.summary import Finding, Summary, WithinSummary, entry
 
 _DEFINITION = (
     "The best trial has the fewest steps S* to the target; near-optimal are trials with S <= (1 + within) S*. "
@@ -38,11 +37,14 @@ _DEFINITION = (
 )
 
 
+_Numbers = dict[str, float] | None
+
+
 class MetaparameterOptimaParameters(WithinParameters):
-    """Which metaparameters are best by batch size, and how do they grow with it?"""
+    """The parameters of the best metaparameters."""
 
     origin: Annotated[Natural | None, shown(64, BATCH_UNIT)] = None
-    """The batch size from whose best trial the heuristics start; default: the smallest with a result."""
+    """The batch size whose best trial the heuristics start from; default: the smallest with a result."""
 
 
 class MetaparameterOptimaRow(Row):
@@ -51,71 +53,58 @@ class MetaparameterOptimaRow(Row):
     workload: str
     batch_size: int
     trial_id: Annotated[int | None, shown(17)]
-    """The best trial: of the fewest steps to the target, ties to the lower number; null where none reached it."""
+    """The trial with the fewest steps to the target; ties go to the lowest trial_id; null if none reached it."""
     steps: int | None
     n_trials: int
     n_reached: int
     fraction_reaching: Annotated[float | None, shown(0.33, "none: a fraction")]
-    """Trials that reached the target over those that finished or diverged; null if there is none."""
+    """Trials that reached the target, as a share of those that finished or diverged; null if there are none."""
     parameters: Annotated[dict[str, float] | None, shown({"learning_rate": 0.1, "momentum": 0.9}, "each its own")]
-    """Numeric metaparameters of the best trial, by name; null where none reached the target."""
+    """Numeric metaparameters of the best trial by name; null if none reached the target."""
     effective_learning_rate: Annotated[float | None, shown(1.0)]
-    """learning_rate / (1 - momentum) of the best trial; null where either is missing, or momentum is 1 or more."""
+    """learning_rate / (1 - momentum) of the best trial; null if either is missing, or momentum is 1 or more."""
     n_near_optimal: Annotated[int, shown(4, "trials")]
-    """Trials in the near-optimal set, the best one with them: steps at most 1 + within times the fewest."""
-    near_optimal_lower: Annotated[
-        dict[str, float] | None, shown({"learning_rate": 0.05, "momentum": 0.8}, "each its own")
-    ]
-    """The least value of each metaparameter in the near-optimal set; null where no trial reached the target."""
-    near_optimal_upper: Annotated[
-        dict[str, float] | None, shown({"learning_rate": 0.12, "momentum": 0.95}, "each its own")
-    ]
-    """The greatest value of each metaparameter in the near-optimal set; null where no trial reached the target."""
+    """Near-optimal trials, the best included: with steps at most 1 + within times the fewest."""
+    near_optimal_lower: Annotated[_Numbers, shown({"learning_rate": 0.05, "momentum": 0.8}, "each its own")]
+    """Least value of each metaparameter in the near-optimal set; null if no trial reached the target."""
+    near_optimal_upper: Annotated[_Numbers, shown({"learning_rate": 0.12, "momentum": 0.95}, "each its own")]
+    """Greatest value of each metaparameter in the near-optimal set; null if no trial reached the target."""
     effective_learning_rate_lower: Annotated[float | None, shown(0.6)]
-    """The least effective learning rate in the near-optimal set; null if there is none."""
+    """Least effective learning rate in the near-optimal set; null if there is none."""
     effective_learning_rate_upper: Annotated[float | None, shown(1.3)]
-    """The greatest effective learning rate in the near-optimal set; null if there is none."""
+    """Greatest effective learning rate in the near-optimal set; null if there is none."""
     at_boundary: Annotated[list[str] | None, shown(["learning_rate high"])]
-    """Metaparameters of the best trial in the outer twentieth of their search range, on its scale, and at which end;
-    null where no range is known."""
+    """Metaparameters of the best trial in the outer 5% of their range, and which end; null without a known range."""
     n_best: Annotated[int | None, shown(5, "trials")]
-    """How many of the best trials were looked at for that: 5, or fewer if fewer reached the target; null where no range
-    is known."""
+    """Best trials checked for that: 5, or fewer if fewer reached the target; null without a known range."""
     n_best_at_boundary: Annotated[int | None, shown(1, "trials")]
-    """Of these, how many have any metaparameter at an end of its range; null where no range is known."""
+    """How many of these have any metaparameter at an end of its range; null without a known range."""
     boundary_chance: Annotated[float | None, shown(0.19, "none: a probability")]
-    """How probable that is for a trial anywhere in the ranges: 0.1 per continuous metaparameter; null where no range is
-    known."""
+    """Chance of that for a random trial: 0.1 per continuous metaparameter; null without a known range."""
     is_stability_limited: Annotated[bool | None, shown(False)]
-    """Whether of the 5 trials nearest to the best one any diverged with a greater effective learning rate; null without
-    a best trial that has one."""
+    """True if any of the 5 trials nearest to the best diverged at a greater effective rate; null without one."""
     optimum_regret: Annotated[float | None, shown(1.08, "none: a ratio")]
-    """The regret of the best trial's own metaparameters: what a heuristic that was always right would have; null for
-    none."""
+    """Regret of the best trial's own metaparameters, that of a perfect heuristic; null for none."""
     linear_learning_rate: Annotated[float | None, shown(0.32)]
-    """The learning rate of the linear heuristic; null where it has no origin, or the study no best trial."""
+    """Learning rate by the linear heuristic; null if it has no origin, or the study no best trial."""
     linear_regret: Annotated[float | None, shown(1.4, "none: a ratio")]
-    """Median steps of the 5 trials nearest to what the linear heuristic says, over the fewest; null if the nearest is
-    beyond 0.25 decades, or half never reach the target."""
+    """Median steps of the 5 trials nearest to it, over the fewest; null beyond 0.25 decades, or if half never reach."""
     linear_decades: Annotated[float | None, shown(0.06, "powers of ten")]
-    """How far the nearest trial is from what the linear heuristic says, in learning rate and 1 - momentum together;
-    null for none."""
+    """Distance of the nearest trial from it, in learning rate and 1 - momentum together; null for none."""
     linear_n_reached: Annotated[int | None, shown(5, "trials")]
-    """Of the 5 trials nearest to what the linear heuristic says, how many reached the target; null for none."""
+    """How many of the 5 trials nearest to it reached the target; null for none."""
     square_root_learning_rate: Annotated[float | None, shown(0.08)]
-    """The learning rate of the square-root heuristic; null where it has no origin, or the study no best trial."""
+    """Learning rate by the square-root heuristic; null if it has no origin, or the study no best trial."""
     square_root_regret: Annotated[float | None, shown(1.2, "none: a ratio")]
-    """Median steps of the 5 trials nearest to what the square-root heuristic says, over the fewest; null as for
-    linear_regret."""
+    """As linear_regret, for the square-root heuristic."""
     square_root_decades: Annotated[float | None, shown(0.05, "powers of ten")]
-    """How far the nearest trial is from what the square-root heuristic says, in learning rate and 1 - momentum
-    together; null for none."""
+    """As linear_decades, for the square-root heuristic."""
     square_root_n_reached: Annotated[int | None, shown(5, "trials")]
-    """Of the 5 trials nearest to what the square-root heuristic says, how many reached the target; null for none."""
+    """As linear_n_reached, for the square-root heuristic."""
 
 
 class Exponent(Summary):
-    """How a workload's best effective learning rate grows with the batch size."""
+    """The growth of a workload's best effective learning rate with the batch size."""
 
     workload: Annotated[str, shown(WORKLOAD)]
     """The workload."""
@@ -128,19 +117,19 @@ class Exponent(Summary):
     upper: Annotated[float | None, shown(0.83)]
     """Upper end of the hull of both intervals."""
     near_optimal_lower: Annotated[float | None, shown(0.41)]
-    """90% interval over draws of one near-optimal trial per batch size."""
+    """Lower end of the 90% interval over draws of one near-optimal trial per batch size."""
     near_optimal_upper: Annotated[float | None, shown(0.7)]
-    """Its upper end."""
+    """Upper end of that interval."""
     theil_sen_lower: Annotated[float | None, shown(0.35)]
-    """90% interval of Theil-Sen itself, from the scatter about the line."""
+    """Lower end of Theil-Sen's 90% interval, from the scatter about the line."""
     theil_sen_upper: Annotated[float | None, shown(0.83)]
-    """Its upper end."""
+    """Upper end of that interval."""
     consistent_with: Annotated[list[Literal["linear", "square-root", "constant"]], shown(["square-root"])]
-    """Which of linear (p = 1), square-root (p = 0.5) and constant (p = 0) lie within."""
+    """Which of linear (p = 1), square-root (p = 0.5) and constant (p = 0) lie in the interval."""
 
 
 class LearningRateForm(Summary):
-    """A form that the best effective learning rate may take over batch sizes."""
+    """A formula for the best effective learning rate by batch size, fitted."""
 
     workload: Annotated[str, shown(WORKLOAD)]
     """The workload."""
@@ -148,17 +137,17 @@ class LearningRateForm(Summary):
     """constant; linear eta B; square-root eta B^0.5; power eta B^p; saturating eta/(1 + B_n/B); surge eta/(0.5
     ((B_n/B)^0.5 + (B/B_n)^0.5)), as for Adam."""
     n_parameters: Annotated[int, shown(3, "parameters")]
-    """Fitted parameters, with the variance of the residuals."""
+    """Number of fitted parameters, including the variance of the residuals."""
     rms_log_residual: Annotated[float, shown(0.21, "natural logarithm")]
     """Root mean square residual."""
     aicc: Annotated[float, shown(-20.4)]
-    """Akaike's criterion for few points; smaller is better."""
+    """Akaike's criterion, corrected for few points; smaller is better."""
     delta_aicc: Annotated[float, shown(0.0)]
-    """How much more that is than the best form's; below 2 is hardly worse."""
+    """Difference from the best form's; below 2 is hardly worse."""
     exponent: Annotated[float | None, shown(0.62)]
     """The exponent of a power law, fixed or fitted; null for the others."""
     noise_batch_size: Annotated[float | None, shown(150.0, "batch_unit of the study")]
-    """B_n; null where the data does not bound it."""
+    """B_n; null where the data do not bound it."""
     noise_lower: Annotated[float | None, shown(90.0, "batch_unit of the study")]
     """Lower end of its 90% profile-likelihood interval; null for none."""
     noise_upper: Annotated[float | None, shown(260.0, "batch_unit of the study")]
@@ -166,22 +155,22 @@ class LearningRateForm(Summary):
 
 
 class HeuristicSummary(Summary):
-    """What following a heuristic from one batch size to the others costs."""
+    """The cost of following a heuristic from one batch size to the others."""
 
     workload: Annotated[str, shown(WORKLOAD)]
     """The workload."""
     name: Annotated[str, shown("linear")]
-    """linear or square-root: how the learning rate scales."""
+    """How the learning rate scales: linear or square-root."""
     origin: Annotated[int, shown(1, "batch_unit of the study")]
-    """The batch size it starts from."""
+    """The batch size that it starts from."""
     learning_rate: Annotated[float, shown(0.01)]
-    """Of the best trial there."""
+    """Learning rate of the best trial there."""
     momentum: Annotated[float, shown(0.9)]
-    """Of the same trial, kept everywhere; 0 in plain SGD."""
+    """Momentum of that trial, used at every batch size; 0 in plain SGD."""
     n_batch_sizes: Annotated[int, shown(10, "batch sizes")]
     """Other batch sizes at which the target is reached."""
     n_regrets: Annotated[int, shown(7, "batch sizes")]
-    """Of these, how many have a regret."""
+    """How many of these have a regret."""
     median_regret: Annotated[float | None, shown(1.3, "none: a ratio")]
     """Median of these regrets; null for none."""
     largest_regret: Annotated[float | None, shown(2.2, "none: a ratio")]
@@ -189,43 +178,42 @@ class HeuristicSummary(Summary):
 
 
 class MetaparameterOptimaSummary(WithinSummary, Finding):
-    """How learning rates grow with the batch size."""
+    """The growth of learning rates with the batch size."""
 
     origin: Annotated[int | None, shown(64, "batch_unit of the study")]
-    """The batch size asked to start the heuristics from; null for none."""
+    """The requested origin of the heuristics; null for none."""
     exponents: list[Exponent]
-    """By workload: the exponent p of effective learning rate ~ (batch size)^p over the best trials."""
+    """The exponent p of effective learning rate ~ (batch size)^p over the best trials, by workload."""
     learning_rate_forms: list[LearningRateForm]
-    """By workload, best first: forms fitted to the effective learning rate of the best trials; none for fewer than 5
-    batch sizes."""
+    """By workload, best first: forms fitted to the effective learning rate; none below 5 batch sizes."""
     heuristics: list[HeuristicSummary]
-    """By workload and heuristic: what following it from its origin costs at the other batch sizes."""
+    """By workload and heuristic: its cost at the other batch sizes."""
 
 
 def answer(view: ReleaseView, parameters: MetaparameterOptimaParameters) -> Answer:
-    """The best metaparameters by workload and batch size; raises UnknownName and BadParameter."""
-    selection, goal, within, origin = parameters.selection(), parameters.goal(), parameters.within, parameters.origin
-    searches = searches_of(view, selection)
+    """Return the best metaparameters by workload and batch size; raises UnknownName and BadParameter."""
+    selection, goal = parameters.selection(), parameters.goal(view)
+    within, origin = parameters.within, parameters.origin
+    searches = open_searches(view, selection)
     check_batch_size("origin", origin, searches)
-    optima = [workload_optima(view, found, selection, goal, within, origin) for found in searches]
+    optima = [workload_optima(view, search, selection, goal, within, origin) for search in searches]
     growths = [_growth(of_one) for of_one in optima]
     each = [(of_one, *growth) for of_one, growth in zip(optima, growths, strict=True)]
     return QUESTION.analysis(
         view,
         parameters,
-        searches[0].direction,
         [_rows(of_one) for of_one in optima],
         {
-            "within": within,
-            "origin": origin,
             "exponents": [_exponent(of_one.workload, exponent) for of_one, exponent, _ in each],
             "learning_rate_forms": [
-                {"workload": of_one.workload, **asdict(form)} for of_one, _, compared in each for form in compared.forms
+                entry(LearningRateForm, form, workload=of_one.workload)
+                for of_one, _, compared in each
+                for form in compared.forms
             ],
             "heuristics": [row for of_one in optima for row in _heuristics(of_one)],
         },
         definition=_DEFINITION,
-        n_used=sum(len(of_one.found) for of_one in optima),
+        n_used=sum(len(of_one.optima) for of_one in optima),
         left_out=(text for of_one in optima for text in _left_out(of_one)),
         warnings=(text for one in each for text in _warnings(*one)),
     )
@@ -242,8 +230,8 @@ QUESTION = Question(
 
 
 def _growth(of_one: WorkloadOptima) -> tuple[LearningRateExponent, FormComparison]:
-    """How the effective learning rate grows over the batch sizes above 0."""
-    kept = [optimum for optimum in of_one.found if optimum.batch_size > 0]
+    """Return the growth of the effective learning rate over the batch sizes above 0."""
+    kept = [optimum for optimum in of_one.optima if optimum.batch_size > 0]
     sizes = np.array([optimum.batch_size for optimum in kept], np.float64)
     best = np.array([optimum.near_rates[0] for optimum in kept], np.float64)
     exponent = learning_rate_exponent(sizes, [optimum.near_rates for optimum in kept])
@@ -251,26 +239,17 @@ def _growth(of_one: WorkloadOptima) -> tuple[LearningRateExponent, FormCompariso
 
 
 def _rows(of_one: WorkloadOptima) -> pa.RecordBatch:
-    """One row per study."""
-    rows = []
-    for study in of_one.studies:
-        row: dict[str, Any] = {
-            "workload": of_one.workload,
-            "batch_size": study.batch_size,
-            "trial_id": study.trial_id,
-            "steps": study.steps,
-            "n_trials": study.n_trials,
-            "n_reached": study.n_reached,
-            "fraction_reaching": study.fraction_reaching,
-            "n_near_optimal": 0,
-        }
-        if study.optimum is not None:
-            row |= _of_optimum(study.optimum)
-        rows.append(row)
+    """Return one row per study."""
+    rows = [
+        {"workload": of_one.workload, "n_near_optimal": 0}
+        | {name: value for name, value in vars(study).items() if name != "optimum"}
+        | (_optimum_columns(study.optimum) if study.optimum is not None else {})
+        for study in of_one.studies
+    ]
     return pa.RecordBatch.from_pylist(rows, QUESTION.rows.schema)
 
 
-def _of_optimum(optimum: Optimum) -> dict[str, Any]:
+def _optimum_columns(optimum: Optimum) -> dict[str, Any]:
     rates = optimum.near_rates[np.isfinite(optimum.near_rates)]
     row: dict[str, Any] = {
         "parameters": optimum.parameters,
@@ -290,52 +269,42 @@ def _of_optimum(optimum: Optimum) -> dict[str, Any]:
     for heuristic, predicted in optimum.predictions.items():
         name = heuristic.replace("-", "_")
         row[f"{name}_learning_rate"] = predicted.learning_rate
-        row[f"{name}_regret"] = predicted.regret.regret
-        row[f"{name}_decades"] = predicted.regret.decades
-        row[f"{name}_n_reached"] = predicted.regret.n_reached
+        for column in ("regret", "decades", "n_reached"):
+            row[f"{name}_{column}"] = getattr(predicted.regret, column)
     return row
 
 
-def _exponent(workload: str, found: LearningRateExponent) -> dict[str, Any]:
-    """The exponent of a workload."""
-    near, own = found.near_optimal or (None, None), found.theil_sen or (None, None)
-    return {
-        "workload": workload,
-        "n_batch_sizes": found.n_batch_sizes,
-        "exponent": found.exponent,
-        "lower": found.lower,
-        "upper": found.upper,
-        "near_optimal_lower": near[0],
-        "near_optimal_upper": near[1],
-        "theil_sen_lower": own[0],
-        "theil_sen_upper": own[1],
-        "consistent_with": list(found.consistent_with),
-    }
+def _exponent(workload: str, growth: LearningRateExponent) -> dict[str, Any]:
+    """Return the exponent of a workload, with the ends of its intervals."""
+    near, theil_sen = growth.near_optimal or (None, None), growth.theil_sen or (None, None)
+    ends = {"near_optimal_lower": near[0], "near_optimal_upper": near[1]}
+    ends |= {"theil_sen_lower": theil_sen[0], "theil_sen_upper": theil_sen[1]}
+    return entry(Exponent, growth, workload=workload, consistent_with=list(growth.consistent_with), **ends)
 
 
 def _heuristics(of_one: WorkloadOptima) -> Iterator[dict[str, Any]]:
-    """Each heuristic over the batch sizes of a workload other than its origin's."""
+    """Yield the cost of each heuristic at the batch sizes other than its origin's."""
     if of_one.origin is None:
         return
-    others = [optimum for optimum in of_one.found if optimum.batch_size != of_one.origin.batch_size]
+    others = [optimum for optimum in of_one.optima if optimum.batch_size != of_one.origin.batch_size]
     for name in HEURISTICS:
         made = [optimum.predictions[name] for optimum in others if name in optimum.predictions]
         regrets = [each.regret.regret for each in made if each.regret.regret is not None]
-        yield {
-            "workload": of_one.workload,
-            "name": name,
-            "origin": int(of_one.origin.batch_size),
-            "learning_rate": of_one.origin.learning_rate,
-            "momentum": of_one.origin.momentum,
-            "n_batch_sizes": len(others),
-            "n_regrets": len(regrets),
-            "median_regret": median(regrets) if regrets else None,
-            "largest_regret": max(regrets, default=None),
-        }
+        yield entry(
+            HeuristicSummary,
+            of_one.origin,
+            workload=of_one.workload,
+            name=name,
+            origin=int(of_one.origin.batch_size),
+            n_batch_sizes=len(others),
+            n_regrets=len(regrets),
+            median_regret=median(regrets) if regrets else None,
+            largest_regret=max(regrets, default=None),
+        )
 
 
 def _left_out(of_one: WorkloadOptima) -> Iterator[str]:
-    """Batch sizes without a best trial, and best trials without an effective learning rate."""
+    """Yield batch sizes without a best trial, and best trials without an effective learning rate."""
     for study in of_one.studies:
         where = f"at batch size {study.batch_size}"
         if study.optimum is None:
@@ -345,58 +314,57 @@ def _left_out(of_one: WorkloadOptima) -> Iterator[str]:
 
 
 def _warnings(of_one: WorkloadOptima, exponent: LearningRateExponent, compared: FormComparison) -> Iterator[str]:
-    """Whatever makes the best metaparameters, their exponent or the heuristics doubtful."""
-    for text in (*_of_momentum(of_one), *_of_boundary(of_one.found), *_of_numbers(of_one, exponent, compared)):
+    """Yield what makes the best metaparameters, their exponent or the heuristics doubtful."""
+    for text in (*_of_momentum(of_one), *_of_boundary(of_one.optima), *_of_numbers(of_one, exponent, compared)):
         yield f"{of_one.workload}: {text}"
 
 
 def _of_momentum(of_one: WorkloadOptima) -> Iterator[str]:
-    if of_one.is_plain and of_one.found:
+    if of_one.is_plain and of_one.optima:
         yield "no trial has a momentum: it is taken as 0, and the effective learning rate is the learning rate"
     if of_one.n_without_momentum:
         n = of_one.n_without_momentum
         yield f"{n} trial{'' if n == 1 else 's'} without momentum: no effective learning rate, and nowhere near others"
 
 
-def _of_boundary(found: Sequence[Optimum]) -> Iterator[str]:
-    if found and all(optimum.boundary is None for optimum in found):
+def _of_boundary(optima: Sequence[Optimum]) -> Iterator[str]:
+    known = [(each.batch_size, each.boundary) for each in optima if each.boundary is not None]
+    if optima and not known:
         yield "its studies say nothing of their search ranges: a best trial may be at the boundary of the search"
-    flagged = [each for each in found if each.boundary is not None and each.boundary.of_best]
+    flagged = [(size, boundary) for size, boundary in known if boundary.of_best]
     if flagged:
-        chance = max(each.boundary.chance for each in flagged if each.boundary is not None)
-        listed = "; ".join(
-            f"{', '.join(each.boundary.of_best)} at {each.batch_size}" for each in flagged if each.boundary is not None
-        )
+        chance = max(boundary.chance for _, boundary in flagged)
+        listed = "; ".join(f"{', '.join(boundary.of_best)} at {size}" for size, boundary in flagged)
         yield (
-            f"the best trial is at the boundary of its search at {len(flagged)} of {_batch_sizes(len(found))} "
+            f"the best trial is at the boundary of its search at {len(flagged)} of {_batch_sizes(len(optima))} "
             f"({listed}): a wider search may do better. "
             f"Where the optimum is flat, chance alone puts {chance:.0%} of them there"
         )
-    limited = [str(optimum.batch_size) for optimum in found if optimum.is_stability_limited]
+    limited = [str(optimum.batch_size) for optimum in optima if optimum.is_stability_limited]
     if limited:
-        where = f"at batch size {', '.join(limited)}" if len(limited) < len(found) else "at every batch size"
+        where = f"at batch size {', '.join(limited)}" if len(limited) < len(optima) else "at every batch size"
         yield f"the best trial lies beside trials that diverged with larger effective learning rates {where}"
 
 
 def _of_numbers(of_one: WorkloadOptima, exponent: LearningRateExponent, compared: FormComparison) -> Iterator[str]:
-    found = of_one.found
+    optima = of_one.optima
     if exponent.refusal is not None:
         yield f"no exponent: {exponent.refusal}"
     if compared.refusal is not None:
         yield f"no forms: {compared.refusal}"
-    alone = sum(len(optimum.near_rates) == 1 for optimum in found)
-    if exponent.exponent is not None and 2 * alone > len(found):
+    alone = sum(len(optimum.near_rates) == 1 for optimum in optima)
+    if exponent.exponent is not None and 2 * alone > len(optima):
         yield (
-            f"at {alone} of {_batch_sizes(len(found))} no other trial is near-optimal, so the exponent's interval says "
-            "little of how the best trial might have differed: give a larger `within`"
+            f"at {alone} of {_batch_sizes(len(optima))} no other trial is near-optimal, so the exponent's interval "
+            "says little about how the best trial might have differed: give a larger `within`"
         )
-    known = [{name for name, made in each.predictions.items() if made.regret.regret is not None} for each in found]
+    known = [{name for name, made in each.predictions.items() if made.regret.regret is not None} for each in optima]
     if any(len(names) == 1 for names in known):
         yield (
             "at some batch sizes only one heuristic has a regret: compare the heuristics row by row, not by their "
             "medians, which are over different batch sizes"
         )
-    if found and of_one.origin is None:
+    if optima and of_one.origin is None:
         yield "no heuristics: where they start there is no best trial with a learning rate and a momentum below 1"
 
 

@@ -1,4 +1,4 @@
-"""Metaparameters: with which ones the best trials reach a target, by batch size."""
+"""The metaparameters with which the best trials reach a target, by batch size."""
 
 from __future__ import annotations
 
@@ -8,19 +8,19 @@ import numpy as np
 import pyarrow as pa
 
 from losslake.analysis.tuned_study import effective_learning_rate
-from losslake.output.answer import Answer, begun
+from losslake.output.answer import Answer, prefetched
 from losslake.output.rows import Row, shown
 from losslake.questions.parameters import WithinParameters
 from losslake.questions.question import Question
 from losslake.questions.release_view import ReleaseView
-from losslake.questions.search import Search, at, searches_of, selection_facts
+from losslake.questions.search import Search, at, open_searches
 from losslake.questions.selection import Goal
 from losslake.questions.summary import WithinSummary
 from losslake_schema.reached import NEVER
 
 
 class MetaparametersParameters(WithinParameters):
-    """With which metaparameters is a target reached soonest?"""
+    """The parameters of the near-optimal metaparameters."""
 
 
 class MetaparametersRow(Row):
@@ -29,30 +29,27 @@ class MetaparametersRow(Row):
     workload: str
     batch_size: int
     rank: Annotated[int | None, shown(1)]
-    """1 for the best trial of its study, then counting up by steps and trial_id; null where none reached the target."""
+    """1 for the best trial of its study, counting up by steps, then trial_id; null if none reached the target."""
     trial_id: Annotated[int | None, shown(17)]
-    """A trial of the near-optimal set, by steps and then number; null in the one row of a study in which none reached
-    the target."""
+    """A near-optimal trial; null in the single row of a study in which no trial reached the target."""
     steps: int | None
     steps_ratio: Annotated[float | None, shown(1.05, "none: a ratio")]
-    """steps divided by those of the best trial of the study: at most 1 + within; null where none reached the target."""
+    """steps divided by those of the study's best trial, at most 1 + within; null if none reached the target."""
     parameters: Annotated[dict[str, float] | None, shown({"learning_rate": 0.1, "momentum": 0.9}, "each its own")]
-    """Numeric metaparameters of the trial, by name; null where none reached the target."""
+    """Numeric metaparameters of the trial, by name; null if none reached the target."""
     effective_learning_rate: Annotated[float | None, shown(1.0, "none")]
-    """learning_rate / (1 - momentum), with momentum 0 if no trial of the workload has one (plain SGD); null where
-    either is missing, or momentum is 1 or more."""
+    """learning_rate / (1 - momentum), momentum 0 in plain SGD; null if either is missing, or momentum is 1 or more."""
 
 
 def answer(view: ReleaseView, parameters: MetaparametersParameters) -> Answer:
-    """The near-optimal trials by workload and batch size; raises UnknownName and BadParameter.
+    """Return the near-optimal trials by workload and batch size; raises UnknownName and BadParameter.
 
-    A single best trial jumps from batch size to batch size: METHODS 4. A study in which no trial reached the target has
-    one row of nulls.
+    A single best trial would jump from batch size to batch size: METHODS 4. A study in which no trial reached the
+    target has one row of nulls.
     """
-    selection, goal, within = parameters.selection(), parameters.goal(), parameters.within
-    searches = searches_of(view, selection)
-    facts = selection_facts(view, selection, searches[0].direction) | goal.facts() | {"within": within}
-    return Answer(facts, QUESTION.rows.schema, begun(_rows(view, found, goal, within) for found in searches))
+    goal, searches = parameters.goal(view), open_searches(view, parameters.selection())
+    batches = prefetched(_rows(view, search, goal, parameters.within) for search in searches)
+    return QUESTION.answered(view, parameters, batches)
 
 
 QUESTION = Question(
@@ -65,13 +62,11 @@ QUESTION = Question(
 )
 
 
-def _rows(view: ReleaseView, found: Search, goal: Goal, within: float) -> pa.RecordBatch:
-    facts = found.facts
-    hits = found.first_hits(goal)
-    steps = at(found.records.step, hits)
-    of_trials = view.query(
-        "parameters_of_trials", {"first_study": facts.first_study, "last_study": facts.last_study}
-    ).fetchall()
+def _rows(view: ReleaseView, search: Search, goal: Goal, within: float) -> pa.RecordBatch:
+    facts = search.facts
+    hits = search.first_hits(goal)
+    steps = at(search.records.step, hits)
+    of_trials = view.rows("parameters_of_trials", facts.study_ids)
     # A workload whose trials have no momentum is plain SGD.
     plain = None if any("momentum" in (parameters or {}) for *_, parameters in of_trials) else 0.0
     rows: list[dict[str, Any]] = []

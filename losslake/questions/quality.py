@@ -1,12 +1,14 @@
-"""Solution quality: the best value by batch size within budgets of steps, of examples, and without limit."""
+"""The best value by batch size within budgets of steps or examples, and without limit."""
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
-from dataclasses import asdict, dataclass
+import math
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
 from typing import Annotated, Any
 
 import numpy as np
+import numpy.typing as npt
 import pyarrow as pa
 from pydantic import Field
 
@@ -15,26 +17,30 @@ from losslake.analysis.quality import (
     Budget,
     Shortfall,
     best_within,
+    ending,
     is_within_training,
     share_of_run,
     shared_budgets,
     shortfall,
 )
+from losslake.index.study_files import measurements
 from losslake.output.answer import Answer
 from losslake.output.plain import finite
 from losslake.output.rows import Row, shown, unit
-from losslake.questions.endings import Endings, endings
+from losslake.questions.contest import medians_of_settings, settings_of_trials
 from losslake.questions.errors import BadParameter
 from losslake.questions.parameters import BATCH_UNIT, WORKLOAD, MetricParameters, Natural
 from losslake.questions.question import Question
 from losslake.questions.release_view import ReleaseView
-from losslake.questions.search import Search, at, examples_of, searches_of
-from losslake.questions.summary import Finding, SelectionSummary, Summary
+from losslake.questions.search import Search, at, column_at, examples_column, open_searches
+from losslake.questions.summary import Finding, SelectionSummary, Summary, entry
 from losslake.questions.sweep import StudyEnvelopes, study_envelopes
 from losslake.questions.wording import listed, unequal_searches
-from losslake_schema.reached import NEVER, Floats, Integers
+from losslake.questions.workload_facts import WorkloadFacts
+from losslake_schema.reached import NEVER, Flags, Floats, Integers
 
 MOST_BUDGETS = 50
+_VALIDATION, _TEST = "val/", "test/"
 _DEFINITION = (
     "Q(B): the best finite value over the admitted trials and all their evaluations with step <= budget, or "
     "step x batch size <= budget (both inclusive), or any; a tie goes to the least step, then to the lower trial_id. "
@@ -47,17 +53,17 @@ _OPTIMISTIC = (
 
 
 class QualityParameters(MetricParameters):
-    """How good do solutions get within budgets?"""
+    """The parameters of solution quality."""
 
     step_budget: Annotated[list[Natural], shown([1000], "steps", max_length=MOST_BUDGETS)] = Field(default_factory=list)
     """Only evaluations at this step or before; may be repeated. Default, without any budget: the most steps, and the
-    most examples, for which every batch size was trained."""
+    most examples, that every batch size was trained for."""
     example_budget: Annotated[list[Natural], shown([100000], BATCH_UNIT, max_length=MOST_BUDGETS)] = Field(
         default_factory=list
     )
     """Only evaluations after at most this many examples, step times batch size; may be repeated."""
     last: Annotated[bool, shown(False)] = False
-    """Whether to read the curves of the best trials too, for how they ended and for their test values."""
+    """Also read the curves of the best trials, for how they ended and for their test values."""
 
 
 class QualityRow(Row):
@@ -67,37 +73,35 @@ class QualityRow(Row):
     budget_kind: Annotated[str, shown("steps")]
     """What limits a trial: steps, examples (step times batch size), or unlimited."""
     budget: Annotated[int | None, shown(1000, "steps, or batch_unit of the study")]
-    """How many of them, inclusive; null for unlimited."""
+    """The limit, inclusive; null for unlimited."""
     batch_size: int
     best_value: Annotated[float | None, shown(0.0195, "unit of the metric")]
-    """Best finite value of the metric over the admitted trials and their evaluations within the budget; null if none.
-    """
+    """Best finite value over the admitted trials and their evaluations within the budget; null if none."""
     shortfall: Annotated[float | None, shown(0.0028, "unit of the metric")]
-    """How much worse that is than the best of the workload's batch sizes within this budget; 0 for the best itself."""
+    """How much worse that is than the workload's best at any batch size within this budget; 0 for the best."""
     trial_id: Annotated[int | None, shown(17)]
-    """The trial that had it first, of several at that step the one with the lowest number; null without a value."""
+    """The trial that had it first, at the least step; ties go to the lowest trial_id; null without a value."""
     step: Annotated[int | None, shown(400, "steps")]
-    """The step at which it had it; null without a value."""
+    """The step of that value; null without a value."""
     examples: Annotated[int | None, shown(25600, "batch_unit of the study, mostly examples")]
-    """step times batch_size; null without a value, or where it exceeds 64 bits."""
+    """step times batch_size; null without a value, and beyond 64 bits."""
     share_of_run: Annotated[float | None, shown(0.81)]
-    """That step by the trial's last step, or by the budget in steps where that is less; null without a value."""
+    """That step over the trial's last step, or over a smaller budget in steps; null without a value."""
     is_saturated: Annotated[bool | None, shown(True)]
-    """Whether the best came before the last 5% of the run: if not, more steps might be better still."""
+    """True if the best came before the last 5% of the run; otherwise more steps might be better still."""
     is_within_training: Annotated[bool | None, shown(True)]
-    """Whether trials of the study had to run that far (its train_steps); null if unlimited, or where it isn't known."""
+    """True if trials of the study had to run that far (train_steps); null if unlimited or unknown."""
     n_trials: int
     last_value: Annotated[float | None, shown(0.0223, "unit of the metric")]
-    """The trial's last value within the budget; null unless last=true, or if it isn't finite."""
+    """The trial's last value within the budget; null unless last=true, or if not finite."""
     median_of_last_values: Annotated[float | None, shown(0.0223, "unit of the metric")]
     """Median of the trial's last five finite values within the budget; null unless last=true."""
     test_value: Annotated[float | None, shown(0.0306, "unit of the metric")]
-    """The test metric of the same name at that trial and step (validation selects, test reports); null unless
-    last=true."""
+    """The test metric of the same name at that trial and step; null unless last=true."""
 
 
 class ConclusionSummary(Summary):
-    """Whether large batch sizes cost a workload solution quality within a budget."""
+    """The loss of solution quality at large batch sizes, within a budget."""
 
     workload: Annotated[str, shown(WORKLOAD)]
     budget_kind: Annotated[str, shown("steps")]
@@ -108,40 +112,42 @@ class ConclusionSummary(Summary):
     largest_batch_size: Annotated[int, shown(1024)]
     shortfall: Annotated[float, shown(0.01)]
     relative: Annotated[float | None, shown(0.5)]
-    shortfall_by_chance: Annotated[float | None, shown(0.001)]
+    p_value: Annotated[float | None, shown(0.002)]
+    is_clear: Annotated[bool, shown(True)]
     in_words: Annotated[str, shown("the largest, 1,024, has 0.03 and falls 0.01 (50.0%) short")]
 
 
 class QualitySummary(SelectionSummary, Finding):
-    """What the largest batch sizes fall short by."""
+    """The shortfalls of the largest batch sizes."""
 
     step_budget: Annotated[list[int], shown([1000], "steps")]  # type: ignore[assignment]
-    """The step budgets asked for, inclusive."""
+    """The requested step budgets, inclusive."""
     example_budget: Annotated[list[int], shown([100000], BATCH_UNIT)]  # type: ignore[assignment]
-    """The example budgets asked for, inclusive."""
+    """The requested example budgets, inclusive."""
     conclusions: Annotated[list[ConclusionSummary], Field(json_schema_extra=unit("unit of the metric"))]
-    """By workload and budget: by how much the best value at the largest batch size falls short of the best at any, as a
-    number, relative to the best, and beside what half as many trials would fall short by chance."""
+    """By workload and budget: shortfall of the largest batch size's best value against the best at any, also relative
+    to the best. p_value: the chance that equal batch sizes show some other one so much better, corrected for their
+    number; null for too few settings (trials with other seeds are one). is_clear: it is at most 0.05."""
 
 
 @dataclass(frozen=True)
 class _Best:
-    """The best of each study of a workload within one budget. records: by study, NEVER for none."""
+    """The best record of each study of a workload within one budget; NEVER for none."""
 
     merged: StudyEnvelopes
     budget: Budget
     records: Integers
     limits: Integers
     within_training: Sequence[bool | None]
+    setting_of_trial: npt.NDArray[np.uint64]
 
     @property
-    def is_there(self) -> Sequence[bool]:
-        found: list[bool] = (self.records != NEVER).tolist()
-        return found
+    def is_there(self) -> Flags:
+        return np.asarray(self.records != NEVER)
 
 
 def answer(view: ReleaseView, parameters: QualityParameters) -> Answer:
-    """The best values by workload, budget and batch size; raises UnknownName and BadParameter.
+    """Return the best values by workload, budget and batch size; raises UnknownName and BadParameter.
 
     Without budgets, those that every batch size of the workload was trained for; always also without a limit.
     """
@@ -149,19 +155,14 @@ def answer(view: ReleaseView, parameters: QualityParameters) -> Answer:
         raise BadParameter("step_budget", f"there are more than {MOST_BUDGETS} budgets: give fewer")
     budgets = [Budget("steps", amount) for amount in parameters.step_budget]
     budgets += [Budget("examples", amount) for amount in parameters.example_budget]
-    searches = searches_of(view, parameters.selection())
+    searches = open_searches(view, parameters.selection())
     by_workload = [_bests(view, one, budgets) for one in searches]
     each = [best for bests in by_workload for best in bests]
     return QUESTION.analysis(
         view,
         parameters,
-        searches[0].direction,
         [batch for bests in by_workload for batch in _batches(view, bests, parameters.last)],
-        {
-            "step_budget": list(parameters.step_budget),
-            "example_budget": list(parameters.example_budget),
-            "conclusions": [made for best in each if (made := _conclusion(best)) is not None],
-        },
+        {"conclusions": [made for best in each if (made := _conclusion(best)) is not None]},
         definition=_DEFINITION,
         n_used=sum(int(one.n_admitted.sum()) for one in searches),
         left_out=(text for best in each for text in _left_out(best)),
@@ -189,44 +190,48 @@ QUESTION = Question(
 )
 
 
-def _bests(view: ReleaseView, found: Search, wanted: Sequence[Budget]) -> list[_Best]:
-    facts, merged = found.facts, study_envelopes(found)
-    of_workload = {"first_study": facts.first_study, "last_study": facts.last_study}
-    train_steps = [int(steps) for (steps,) in view.rows("train_steps", of_workload)]
-    ran = [steps or last for steps, last in zip(train_steps, found.last_steps.tolist(), strict=True)]
+def _bests(view: ReleaseView, search: Search, wanted: Sequence[Budget]) -> list[_Best]:
+    facts, merged = search.facts, study_envelopes(search)
+    train_steps = [int(steps) for (steps,) in view.rows("train_steps", facts.study_ids)]
+    ran = [steps or last for steps, last in zip(train_steps, search.last_steps.tolist(), strict=True)]
     budgets = [*wanted, Budget("unlimited")] if wanted else shared_budgets(facts.batch_sizes, ran)
     limits = np.array([budget.steps(facts.batch_sizes) for budget in budgets])
-    entries = best_within(merged.envelopes, limits)
+    entries, (setting_of_trial, _) = best_within(merged.envelopes, limits), settings_of_trials(view, search)
     return [
-        _Best(merged, budget, merged.records(own), limit, is_within_training(budget, facts.batch_sizes, train_steps))
+        _Best(
+            merged,
+            budget,
+            merged.records(own),
+            limit,
+            is_within_training(budget, facts.batch_sizes, train_steps),
+            setting_of_trial,
+        )
         for budget, limit, own in zip(budgets, limits, entries, strict=True)
     ]
 
 
 def _conclusion(best: _Best) -> dict[str, Any] | None:
-    """Whether large batch sizes cost quality: by how much the largest falls short of the best, with numbers."""
-    found = best.merged.found
+    """Return how far the largest batch size falls short of the best; None where they can't be compared."""
+    search = best.merged.search
     counts = [there and within is not False for there, within in zip(best.is_there, best.within_training, strict=True)]
-    losses = np.where(counts, at(found.records.value, best.records) * found.sign, np.inf)
-    compared = shortfall(found.facts.batch_sizes, losses, _trial_losses(found, best.limits))
+    losses = np.where(counts, at(search.records.value, best.records) * search.sign, np.inf)
+    compared = shortfall(search.facts.batch_sizes, losses, _setting_losses(search, best.limits, best.setting_of_trial))
     if compared is None:
         return None
-    numbers = asdict(compared)
-    by_chance = numbers.pop("by_chance")
-    return {
-        "workload": str(found.facts.workload),
-        "budget_kind": best.budget.kind,
-        "budget": best.budget.amount,
-        "best_value": numbers.pop("best_loss") * found.sign,
-        "largest_value": numbers.pop("largest_loss") * found.sign,
-        **numbers,
-        "shortfall_by_chance": by_chance,
-        "in_words": _in_words(f"{found.facts.workload}, {best.budget.in_words}", compared, found.sign),
-    }
+    return entry(
+        ConclusionSummary,
+        compared,
+        workload=str(search.facts.workload),
+        budget_kind=best.budget.kind,
+        budget=best.budget.amount,
+        best_value=compared.best_loss * search.sign,
+        largest_value=compared.largest_loss * search.sign,
+        in_words=_in_words(f"{search.facts.workload}, {best.budget.in_words}", compared, search.sign),
+    )
 
 
 def _in_words(what: str, compared: Shortfall, sign: float) -> str:
-    """A conclusion in one sentence with the numbers. sign: 1 to minimize, -1 to maximize."""
+    """Return a conclusion as a sentence with its numbers. sign: 1 to minimize, -1 to maximize."""
     largest = f"{compared.largest_batch_size:,}"
     start = f"{what}: the best value {compared.best_loss * sign:.5g} is at batch size {compared.best_batch_size:,}"
     if compared.best_batch_size == compared.largest_batch_size:
@@ -234,44 +239,51 @@ def _in_words(what: str, compared: Shortfall, sign: float) -> str:
     if not compared.shortfall:
         return f"{start}, and the largest, {largest}, has the same"
     share = "" if compared.relative is None else f" ({compared.relative:.1%})"
-    by_chance = ""
-    if compared.by_chance is not None:
-        by_chance = f"; half as many trials there would fall {compared.by_chance:.2g} short on average"
     return (
-        f"{start}{by_chance}; the largest, {largest}, has {compared.largest_loss * sign:.5g} and falls "
-        f"{compared.shortfall:.2g}{share} short"
+        f"{start}; the largest, {largest}, has {compared.largest_loss * sign:.5g} and falls "
+        f"{compared.shortfall:.2g}{share} short, {_chance(compared)}"
     )
 
 
-def _trial_losses(found: Search, limits: Integers) -> list[Floats]:
-    """By study, the best loss of each admitted trial within the limits, inf for none."""
-    facts, records = found.facts, found.records
-    of_trials = np.full(len(found.admitted), np.inf)
+def _chance(compared: Shortfall) -> str:
+    """Return in words whether equal batch sizes would show the shortfall."""
+    if compared.p_value is None:
+        return "which too few settings were tried to tell from chance"
+    is_clear = "more than equal batch sizes would show" if compared.is_clear else "which may be chance"
+    return f"{is_clear} (p = {compared.p_value:.2g}, corrected for the number of batch sizes)"
+
+
+def _setting_losses(search: Search, limits: Integers, setting_of_trial: npt.NDArray[np.uint64]) -> list[Floats]:
+    """Return by study the median over the admitted trials of a setting of their best losses within the limits."""
+    facts, records = search.facts, search.records
+    of_trials = np.full(len(search.admitted), np.inf)
     if len(records.step):
-        limit = np.repeat(limits[facts.study_of_trial[found.rows]], np.diff(records.offsets))
-        losses = np.where(records.step <= limit, records.value * found.sign, np.inf)
-        of_trials[found.rows] = np.minimum.reduceat(losses, records.offsets[:-1])
-    by_study = (facts.rows_of(study) for study in range(len(facts.batch_sizes)))
-    return [of_trials[rows][found.admitted[rows]] for rows in by_study]
+        limit = np.repeat(limits[facts.study_of_trial[search.rows]], np.diff(records.offsets))
+        losses = np.where(records.step <= limit, records.value * search.sign, np.inf)
+        of_trials[search.rows] = np.minimum.reduceat(losses, records.offsets[:-1])
+    admitted = [
+        np.flatnonzero(search.admitted & (facts.study_of_trial == study)) for study in range(len(facts.batch_sizes))
+    ]
+    return [medians_of_settings(of_trials[rows], setting_of_trial[rows]) for rows in admitted]
 
 
 def _batches(view: ReleaseView, bests: Sequence[_Best], with_last: bool) -> Iterator[pa.RecordBatch]:
-    """The rows of a workload, a batch per budget."""
+    """Yield the rows of a workload, one batch per budget."""
     ends: Sequence[Endings | None] = [None] * len(bests)
     if with_last:
         merged = bests[0].merged
         records = np.array([best.records for best in bests])
-        steps = at(merged.found.records.step, records.ravel()).reshape(records.shape)
+        steps = at(merged.search.records.step, records.ravel()).reshape(records.shape)
         limits = np.array([best.limits for best in bests])
-        ends = endings(view, merged.found.facts, merged.found.metric, merged.trials(records), steps, limits)
+        ends = endings(view, merged.search.facts, merged.search.metric, merged.trials(records), steps, limits)
     for best, own in zip(bests, ends, strict=True):
         yield _rows(best, own)
 
 
 def _left_out(best: _Best) -> list[str]:
-    """In words, batch sizes without a value, and those that the conclusion leaves out."""
-    where = f"{best.merged.found.facts.workload}, {best.budget.in_words}"
-    sizes = best.merged.found.facts.batch_sizes
+    """Return in words the batch sizes without a value, and those that the conclusion leaves out."""
+    where = f"{best.merged.search.facts.workload}, {best.budget.in_words}"
+    sizes = best.merged.search.facts.batch_sizes
     without = [size for size, there in zip(sizes, best.is_there, strict=True) if not there]
     short = [
         size
@@ -285,60 +297,129 @@ def _left_out(best: _Best) -> list[str]:
 
 
 def _unsaturated(best: _Best) -> list[str]:
-    shares = _shares(best)
-    late = [size for size, share in zip(best.merged.found.facts.batch_sizes, shares, strict=True) if share > SATURATED]
+    shares = _shares(best).tolist()
+    late = [size for size, share in zip(best.merged.search.facts.batch_sizes, shares, strict=True) if share > SATURATED]
     if not late:
         return []
-    where = f"{best.merged.found.facts.workload}, {best.budget.in_words}"
+    where = f"{best.merged.search.facts.workload}, {best.budget.in_words}"
     return [f"{where}: at batch size {listed(late)} the best came in the last 5% of the run: more steps may be better"]
 
 
-def _shares(best: _Best) -> list[float]:
-    """By study, at which share of its run, or of the budget if that is less, the best trial was best; NaN for none."""
-    found = best.merged.found
-    last = np.minimum(at(found.facts.trials.last_step, best.merged.trials(best.records)), best.limits)
-    step = at(found.records.step, best.records)
+def _shares(best: _Best) -> Floats:
+    """Return by study at which share of its run, or of a smaller budget, the best trial was best; NaN for none."""
+    search = best.merged.search
+    last = np.minimum(at(search.facts.trials.last_step, best.merged.trials(best.records)), best.limits)
+    step = at(search.records.step, best.records)
     shares = share_of_run(step.astype(np.float64), last.astype(np.float64))
-    result: list[float] = np.where(best.records != NEVER, shares, np.nan).tolist()
-    return result
+    return np.where(best.records != NEVER, shares, np.nan)
 
 
 def _shortfalls(losses: Floats) -> Floats:
-    """By study, how far its loss is above the least; not finite where there is none."""
+    """Return by study how far its loss is above the least; not finite where there is none."""
     with np.errstate(invalid="ignore", over="ignore"):
         short: Floats = losses - losses.min(initial=np.inf)
     return short
 
 
 def _rows(best: _Best, ends: Endings | None) -> pa.RecordBatch:
-    found, sizes = best.merged.found, best.merged.found.facts.batch_sizes
-    steps: list[int] = at(found.records.step, best.records).tolist()
-    values = at(found.records.value, best.records)
-    losses = np.where(best.records != NEVER, values * found.sign, np.inf)
+    search, sizes = best.merged.search, best.merged.search.facts.batch_sizes
+    steps = at(search.records.step, best.records)
+    losses = np.where(best.records != NEVER, at(search.records.value, best.records) * search.sign, np.inf)
     shares = _shares(best)
-    trials = at(found.facts.trials.trial_id, best.merged.trials(best.records)).tolist()
+    return QUESTION.rows.batch(
+        {
+            "workload": str(search.facts.workload),
+            "budget_kind": best.budget.kind,
+            "budget": best.budget.amount,
+            "batch_size": sizes,
+            "best_value": column_at(search.records.value, best.records),
+            "shortfall": finite(_shortfalls(losses)),
+            "trial_id": column_at(search.facts.trials.trial_id, best.merged.trials(best.records)),
+            "step": column_at(search.records.step, best.records),
+            "examples": examples_column(steps, sizes, best.records != NEVER),
+            "share_of_run": finite(shares),
+            "is_saturated": pa.array(shares <= SATURATED, mask=np.isnan(shares)),
+            "is_within_training": best.within_training,
+            "n_trials": search.n_admitted,
+            "last_value": ends and ends.last,
+            "median_of_last_values": ends and ends.median,
+            "test_value": ends and ends.test,
+        }
+    )
 
-    def where_there(values: Sequence[Any]) -> list[Any]:
-        return [value if there else None for value, there in zip(values, best.is_there, strict=True)]
 
-    columns: dict[str, Any] = {
-        "workload": [str(found.facts.workload)] * len(sizes),
-        "budget_kind": [best.budget.kind] * len(sizes),
-        "budget": [best.budget.amount] * len(sizes),
-        "batch_size": sizes,
-        "best_value": where_there(values.tolist()),
-        "shortfall": finite(_shortfalls(losses)).to_pylist(),
-        "trial_id": where_there(trials),
-        "step": where_there(steps),
-        "examples": where_there([examples_of(step, size) for step, size in zip(steps, sizes, strict=True)]),
-        "share_of_run": [None if np.isnan(share) else share for share in shares],
-        "is_saturated": [None if np.isnan(share) else share <= SATURATED for share in shares],
-        "is_within_training": best.within_training,
-        "n_trials": found.n_admitted.tolist(),
-        "last_value": ends and ends.last,
-        "median_of_last_values": ends and ends.median,
-        "test_value": ends and ends.test,
-    }
-    nothing = [None] * len(sizes)
-    arrays = [pa.array(columns[field.name] or nothing, field.type) for field in QUESTION.rows.schema]
-    return pa.RecordBatch.from_arrays(arrays, schema=QUESTION.rows.schema)
+@dataclass(frozen=True)
+class Endings:
+    """By study: the last value, the median of the last five, and the test value; None for none."""
+
+    last: Sequence[float | None]
+    median: Sequence[float | None]
+    test: Sequence[float | None]
+
+
+@dataclass(frozen=True)
+class _Curve:
+    step: Integers
+    value: Floats
+
+
+_NO_CURVE = _Curve(np.empty(0, np.int64), np.empty(0))
+
+
+def endings(
+    view: ReleaseView, facts: WorkloadFacts, metric: str, trials: Integers, steps: Integers, limits: Integers
+) -> list[Endings]:
+    """Return the end of one trial's curve by budget and study, up to its limit; files are read once for all budgets.
+
+    trials: rows in facts.trials, NEVER for none. steps: at which its test value is wanted. limits: last step,
+    inclusive. All three: budgets by studies. The test value is that of the metric of the same name of the split
+    `test`: validation selects, test reports.
+    """
+    columns = [
+        _of_study(view, facts, study, metric, _numbers(facts, trials[:, study]), steps[:, study], limits[:, study])
+        for study in range(trials.shape[1])
+    ]
+    return [Endings(*zip(*row, strict=True)) for row in zip(*columns, strict=True)]
+
+
+def _numbers(facts: WorkloadFacts, rows: Integers) -> list[int | None]:
+    return [int(facts.trials.trial_id[row]) if row != NEVER else None for row in rows.tolist()]
+
+
+def _of_study(
+    view: ReleaseView,
+    facts: WorkloadFacts,
+    study: int,
+    metric: str,
+    trials: Sequence[int | None],
+    steps: Integers,
+    limits: Integers,
+) -> list[tuple[float | None, float | None, float | None]]:
+    """Return by budget the last value of the trial's curve, the median of its last five, and its test value."""
+    chosen = sorted({trial for trial in trials if trial is not None})
+    tests = metric.replace(_VALIDATION, _TEST, 1)
+    has_test = metric.startswith(_VALIDATION) and tests in facts.metrics[study]
+    curves = _curves(view, facts, study, metric, chosen)
+    tested = _curves(view, facts, study, tests, chosen if has_test else [])
+    ends = []
+    for trial, step, limit in zip(trials, steps.tolist(), limits.tolist(), strict=True):
+        curve = curves.get(trial, _NO_CURVE)
+        test = tested.get(trial, _NO_CURVE)
+        value = test.value[test.step == step]
+        is_known = len(value) > 0 and math.isfinite(value[0])
+        end = ending(curve.value[curve.step <= limit])
+        ends.append((end.last, end.median, float(value[0]) if is_known else None))
+    return ends
+
+
+def _curves(
+    view: ReleaseView, facts: WorkloadFacts, study: int, metric: str, trials: Sequence[int]
+) -> Mapping[int | None, _Curve]:
+    """Return by trial its evaluations by ascending step."""
+    files = view.measurement_files(facts, study)
+    parts = list(measurements(view.store, files, metric, trials)) if trials else []
+    if not parts:
+        return {}
+    rows = pa.concat_tables(parts)
+    numbers, steps, values = (rows[name].to_numpy() for name in ("trial_id", "step", "value"))
+    return {trial: _Curve(steps[numbers == trial], values[numbers == trial]) for trial in trials}

@@ -3,11 +3,15 @@
 from __future__ import annotations
 
 from losslake.questions import (
+    advice,
+    atlas,
     best,
+    cite,
     compare,
     critical_batch_size,
     curves,
     doublings,
+    frontier,
     metaparameter_map,
     metaparameter_optima,
     metaparameters,
@@ -27,11 +31,14 @@ from losslake.questions.lists.lists import RELEASES_QUESTION, list_questions
 from losslake.questions.question import Question
 
 PREFIX = "/v1/analysis/"
-_ASKED_MOST = (scaling, curves, steps_to_target, best, metaparameters, targets)
+_MOST_FREQUENT = (scaling, curves, steps_to_target, best, metaparameters, targets, cite)
 _ANALYSES = (
+    advice,
+    atlas,
     compare,
     critical_batch_size,
     doublings,
+    frontier,
     metaparameter_map,
     metaparameter_optima,
     profiles,
@@ -44,10 +51,10 @@ _ANALYSES = (
     tuning_budget,
 )
 ANALYSES: tuple[Question, ...] = tuple(module.QUESTION for module in _ANALYSES)
+# The most frequent ones come first.
 QUESTIONS: tuple[Question, ...] = (
-    *(module.QUESTION for module in _ASKED_MOST),
+    *(module.QUESTION for module in _MOST_FREQUENT),
     *ANALYSES,
     *list_questions(),
     RELEASES_QUESTION,
 )
-"""The questions of the library, those asked most often first."""

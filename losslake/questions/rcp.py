@@ -1,4 +1,4 @@
-"""Reference convergence points: how soon a submission may converge, given a workload's runs, as MLPerf checks it."""
+"""Reference convergence points of MLPerf: the least steps in which a submission may converge."""
 
 from __future__ import annotations
 
@@ -19,9 +19,9 @@ from losslake.questions.errors import BadParameter
 from losslake.questions.parameters import BATCH_UNIT, Finite, GoalParameters, Natural
 from losslake.questions.question import Question
 from losslake.questions.release_view import ReleaseView
-from losslake.questions.search import Search, search, searches_of
-from losslake.questions.selection import Goal, named_workload
-from losslake.questions.summary import Finding, GoalSummary, Summary
+from losslake.questions.search import Search, open_search, open_searches
+from losslake.questions.selection import Goal, parse_workload
+from losslake.questions.summary import Finding, GoalSummary, Summary, entry
 from losslake_schema.names import Workload
 from losslake_schema.reached import Floats
 
@@ -35,30 +35,30 @@ _DEFINITION = (
 
 
 class RcpParameters(GoalParameters):
-    """How soon may a submission converge, given the runs of a reference?"""
+    """The parameters of reference convergence points."""
 
     submission: Annotated[str | None, shown("bundled/digits/mlp_64/sgd")] = None
-    """The workload to check, at each of its batch sizes; the reference is then the one workload named."""
+    """The workload to check, at each of its batch sizes; the reference is then the single workload named."""
     samples: Annotated[
         list[Annotated[Finite, Field(gt=0, lt=1e100)]], shown([8192], BATCH_UNIT, max_length=MOST_RUNS)
     ] = Field(default_factory=list)
-    """Instead of a submission: examples to the target of one run, with batch_size; to be repeated."""
+    """Instead of a submission: examples to the target of one run, with batch_size; may be repeated."""
     failed_runs: Annotated[Natural, shown(0, "runs", le=MOST_RUNS)] = 0
-    """With samples: how many more runs didn't converge."""
+    """With samples: number of further runs that did not converge."""
     batch_size: Annotated[Natural | None, shown(64, BATCH_UNIT, ge=1)] = None
     """With samples: the batch size of these runs."""
     submission_runs: Annotated[Natural | None, shown(5, "runs", ge=LEAST_RUNS)] = None
-    """How many runs a submission has. Default: as many as the given one, else half of the reference's."""
+    """Runs of a submission. Default: as many as the given one has, else half of the reference's."""
     trimmed: Annotated[Natural, shown(1, "runs", le=MOST_RUNS)] = 1
-    """How many runs the olympic mean leaves out at either end; MLPerf: 1, for unet3d 4."""
+    """Runs that the olympic mean leaves out at either end; MLPerf: 1, for unet3d 4."""
     tolerated_failures: Annotated[Natural, shown(1, "runs", le=MOST_RUNS)] = 1
-    """How many runs of a submission may fail to converge, at most trimmed; MLPerf: 1, for unet3d 4."""
+    """Runs of a submission that may fail to converge, at most trimmed; MLPerf: 1, for unet3d 4."""
     significance: Annotated[Finite, shown(0.05, "none: a probability", gt=0, lt=0.5)] = 0.05
-    """Of the one-sided t-test."""
+    """Significance level of the one-sided t-test."""
     allowance: Annotated[Finite, shown(0, BATCH_UNIT, ge=0, lt=1e100)] = 0.0
-    """By how much the least mean is lowered; MLPerf: 0, for llama31_405b 46080."""
+    """Examples by which the least mean is lowered; MLPerf: 0, for llama31_405b 46080."""
     pruned: Annotated[bool, shown(True)] = True
-    """Whether a submission is compared with those points only that pruning leaves, as MLPerf does by default."""
+    """Compare a submission only with points that remain after pruning, as MLPerf does by default."""
 
 
 class RcpRow(Row):
@@ -69,9 +69,9 @@ class RcpRow(Row):
     n_runs: Annotated[int, shown(20, "runs")]
     """Runs of this batch size: its admitted trials."""
     n_not_converged: Annotated[int, shown(0, "runs")]
-    """Of these, the runs that didn't reach the target; they are not in the mean."""
+    """How many of these did not reach the target; they are not in the mean."""
     mean: Annotated[float | None, shown(161109.3, "batch_unit of the study, mostly examples")]
-    """Olympic mean of examples to the target, without the least and the greatest; null where runs are too few."""
+    """Olympic mean of examples to the target, without the least and the greatest; null if runs are too few."""
     stdev: Annotated[float | None, shown(4387.7, "batch_unit of the study, mostly examples")]
     """Standard deviation over all runs that converged, with n in the denominator; null as mean is."""
     least_mean: Annotated[float | None, shown(157920.0, "batch_unit of the study, mostly examples")]
@@ -79,11 +79,11 @@ class RcpRow(Row):
     max_speedup: Annotated[float | None, shown(1.0202, "none: a ratio")]
     """mean over least_mean; null as least_mean is."""
     is_pruned: Annotated[bool | None, shown(False)]
-    """Whether pruning leaves this point out: below the batch size of the least mean, or above its neighbours' line."""
+    """True if pruning drops this point: below the batch size of the least mean, or above its neighbours' line."""
 
 
 class RulesSummary(Summary):
-    """The rules that the check goes by."""
+    """The rules of the check."""
 
     submission_runs: Annotated[int, shown(5)]
     trimmed: Annotated[int, shown(1)]
@@ -94,7 +94,7 @@ class RulesSummary(Summary):
 
 
 class VerdictSummary(Summary):
-    """Whether a submission converges no faster than the reference."""
+    """The verdict on a submission at one batch size."""
 
     batch_size: int
     n_runs: int
@@ -111,16 +111,15 @@ class VerdictSummary(Summary):
 
 
 class RcpSummary(GoalSummary, Finding):
-    """What was checked, by which rules, and the verdicts."""
+    """The submission, the rules and the verdicts."""
 
     submission: Annotated[str | None, shown("bundled/digits/mlp_64/sgd")]
     """The workload checked; null for none, or for samples."""
     rules: RulesSummary
-    """The rules of the check, as they were applied."""
+    """The rules of the check, as applied."""
     verdicts: list[VerdictSummary]
-    """Of each batch size of the submission: whether it passes (null: the reference can't tell); the ground: found,
-    interpolated or smallest: what it is compared with; else missing, no_reference, not_converged or unusable; both
-    means, in examples; and the factor that normalizes its score."""
+    """Per batch size: passes (null: can't tell); ground: found, interpolated or smallest point, or why none (missing,
+    no_reference, not_converged, unusable); both means, in examples; score_factor normalizes a score."""
 
 
 @dataclass(frozen=True)
@@ -132,16 +131,18 @@ class Runs:
 
     @property
     def converged(self) -> Floats:
+        """The runs that converged."""
         return self.examples[np.isfinite(self.examples)]
 
     @property
     def n_failed(self) -> int:
+        """The number of runs that did not converge."""
         return len(self.examples) - len(self.converged)
 
 
 @dataclass(frozen=True)
 class Reference:
-    """A workload's runs by batch size, and their points: all, and those that pruning leaves.
+    """A workload's runs by batch size, and their points: all, and those that remain after pruning.
 
     left_out: batch sizes without a point, and why. warnings: what to know of the points. Both in words.
     """
@@ -155,36 +156,37 @@ class Reference:
 
     @property
     def n_used(self) -> int:
-        """The runs that the points are of."""
+        """The number of runs behind the points."""
         sizes = {point.batch_size for point in self.points}
         return sum(len(own.converged) for own in self.runs if own.batch_size in sizes)
 
 
 def answer(view: ReleaseView, parameters: RcpParameters) -> Answer:
-    """The points of the workloads, and the verdict on a submission; raises UnknownName and BadParameter.
+    """Return the points of the workloads, and the verdict on a submission; raises UnknownName and BadParameter.
 
     A submission is compared with the one workload that is then named.
     """
-    selection, goal = parameters.selection(), parameters.goal()
+    selection, goal = parameters.selection(), parameters.goal(view)
     submission = _submission(parameters)
     if submission is not None and len(selection.workloads) > 1:
         raise BadParameter("workload", "a submission is compared with one reference: give one workload")
-    searches = searches_of(view, selection)
-    runs = [_runs_of(found, goal) for found in searches]
+    searches = open_searches(view, selection)
+    runs = [_runs_of(search, goal) for search in searches]
     submitted: Sequence[Runs] = [submission] if isinstance(submission, Runs) else []
     if isinstance(submission, Workload):
-        submitted = [own for own in _runs_of(search(view, selection, submission), goal) if len(own.examples)]
+        submitted = [own for own in _runs_of(open_search(view, selection, submission), goal) if len(own.examples)]
     rules = _rules(parameters, [own for each in runs for own in each], submitted)
-    references = [_reference(str(found.facts.workload), own, rules) for found, own in zip(searches, runs, strict=True)]
+    references = [
+        _reference(str(search.facts.workload), own, rules) for search, own in zip(searches, runs, strict=True)
+    ]
     points = references[0].kept if parameters.pruned else references[0].points
     return QUESTION.analysis(
         view,
         parameters,
-        searches[0].direction,
         [_rows(each) for each in references],
         {
             "submission": str(submission) if isinstance(submission, Workload) else None,
-            "rules": asdict(rules) | {"pruned": parameters.pruned},
+            "rules": entry(RulesSummary, rules, pruned=parameters.pruned),
             "verdicts": [_verdict(points, each, rules) for each in submitted],
         },
         definition=_DEFINITION,
@@ -193,9 +195,9 @@ def answer(view: ReleaseView, parameters: RcpParameters) -> Answer:
         warnings=(
             *(text for each in references for text in each.warnings),
             *(
-                _is_search(str(found.facts.workload), sizes)
-                for found in searches
-                if (sizes := _searched_batch_sizes(view, found, selection.statuses))
+                _is_search(str(search.facts.workload), sizes)
+                for search in searches
+                if (sizes := _searched_batch_sizes(view, search, selection.statuses))
             ),
             *_other_numbers(submitted, rules),
         ),
@@ -213,12 +215,12 @@ QUESTION = Question(
 
 
 def _submission(parameters: RcpParameters) -> Workload | Runs | None:
-    """The workload whose every batch size is checked, or runs of one batch size; raises BadParameter."""
+    """Return the workload to check at each batch size, or runs of one batch size; raises BadParameter."""
     has_runs = bool(parameters.samples) or parameters.failed_runs > 0
     if parameters.submission is not None:
         if has_runs:
             raise BadParameter("samples", "give either submission, or samples and failed_runs with batch_size")
-        return named_workload(parameters.submission, "submission")
+        return parse_workload(parameters.submission, "submission")
     if has_runs != (parameters.batch_size is not None):
         raise BadParameter("batch_size", "samples and failed_runs need a batch_size, and it needs them")
     if parameters.batch_size is None:
@@ -227,17 +229,17 @@ def _submission(parameters: RcpParameters) -> Workload | Runs | None:
     return Runs(parameters.batch_size, np.array(examples, np.float64))
 
 
-def _runs_of(found: Search, goal: Goal) -> tuple[Runs, ...]:
-    """The runs of each study: its admitted trials."""
-    sizes = found.facts.batch_sizes
+def _runs_of(search: Search, goal: Goal) -> tuple[Runs, ...]:
+    """Return the runs of each study: its admitted trials."""
+    sizes = search.facts.batch_sizes
     return tuple(
         Runs(size, np.multiply(steps, size, out=np.full(len(steps), np.inf), where=np.isfinite(steps)))
-        for size, steps in zip(sizes, admitted_steps(found, goal), strict=True)
+        for size, steps in zip(sizes, admitted_steps(search, goal), strict=True)
     )
 
 
 def _reference(workload: str, runs: Sequence[Runs], rules: Rules) -> Reference:
-    """The reference that these runs make; they are by ascending batch size."""
+    """Return the reference of these runs, which are by ascending batch size."""
     points, left_out, warnings = [], [], []
     for own in runs:
         try:
@@ -256,11 +258,10 @@ def _reference(workload: str, runs: Sequence[Runs], rules: Rules) -> Reference:
     return Reference(workload, tuple(runs), tuple(points), tuple(pruned(points)), tuple(left_out), tuple(warnings))
 
 
-def _searched_batch_sizes(view: ReleaseView, found: Search, statuses: Sequence[str]) -> list[int]:
-    """The batch sizes whose trials of these statuses differ in metaparameters other than seeds: no repeated runs."""
-    facts = found.facts
-    asked = {"first_study": facts.first_study, "last_study": facts.last_study, "statuses": list(statuses)}
-    rows = view.rows("settings_of_studies", asked)
+def _searched_batch_sizes(view: ReleaseView, search: Search, statuses: Sequence[str]) -> list[int]:
+    """Return the batch sizes whose trials differ in metaparameters other than seeds: no repeated runs."""
+    facts = search.facts
+    rows = view.rows("settings_of_studies", {**facts.study_ids, "statuses": list(statuses)})
     return [facts.batch_sizes[study_id - facts.first_study] for study_id, n_settings in rows if n_settings > 1]
 
 
@@ -274,7 +275,7 @@ def _warnings(own: Runs, point: ReferencePoint) -> Iterator[str]:
 
 
 def _rules(parameters: RcpParameters, runs: Sequence[Runs], submitted: Sequence[Runs]) -> Rules:
-    """Raises BadParameter."""
+    """Return the rules of the check; raises BadParameter."""
     given = parameters.submission_runs
     if given is None:
         numbers = [len(own.examples) for own in submitted]
@@ -282,11 +283,7 @@ def _rules(parameters: RcpParameters, runs: Sequence[Runs], submitted: Sequence[
         given = max(min(numbers or halves, default=0), LEAST_RUNS, 2 * parameters.trimmed + 1)
     try:
         return Rules(
-            given,
-            parameters.trimmed,
-            parameters.tolerated_failures,
-            parameters.significance,
-            parameters.allowance,
+            given, parameters.trimmed, parameters.tolerated_failures, parameters.significance, parameters.allowance
         )
     except ValueError as error:
         raise BadParameter("submission_runs", str(error)) from None
@@ -294,24 +291,22 @@ def _rules(parameters: RcpParameters, runs: Sequence[Runs], submitted: Sequence[
 
 def _verdict(points: Sequence[ReferencePoint], runs: Runs, rules: Rules) -> dict[str, Any]:
     try:
-        found = check(points, runs.batch_size, runs.examples, rules)
+        verdict = check(points, runs.batch_size, runs.examples, rules)
     except ValueError as error:
-        found = Verdict(None, "unusable", f"at batch size {runs.batch_size}: {error}")
-    point = found.point
-    return {
-        "batch_size": runs.batch_size,
-        "n_runs": len(runs.examples),
-        "n_not_converged": runs.n_failed,
-        "passes": found.passes,
-        "ground": found.ground,
-        "mean": found.mean,
-        "reference_mean": point.mean if point else None,
-        "reference_stdev": point.stdev if point else None,
-        "least_mean": point.least_mean if point else None,
-        "max_speedup": point.max_speedup if point else None,
-        "score_factor": found.score_factor,
-        "in_words": found.explanation,
-    }
+        verdict = Verdict(None, "unusable", f"at batch size {runs.batch_size}: {error}")
+    point = verdict.point
+    return entry(
+        VerdictSummary,
+        verdict,
+        batch_size=runs.batch_size,
+        n_runs=len(runs.examples),
+        n_not_converged=runs.n_failed,
+        reference_mean=point and point.mean,
+        reference_stdev=point and point.stdev,
+        least_mean=point and point.least_mean,
+        max_speedup=point and point.max_speedup,
+        in_words=verdict.explanation,
+    )
 
 
 def _is_search(workload: str, batch_sizes: Sequence[int]) -> str:
@@ -332,24 +327,18 @@ def _other_numbers(submitted: Sequence[Runs], rules: Rules) -> Iterator[str]:
         yield f"the test is for a submission of {rules.submission_runs} runs, and this one has {', '.join(others)}"
 
 
-def _rows(found: Reference) -> pa.RecordBatch:
-    points = {point.batch_size: point for point in found.points}
-    rows = []
-    for own in found.runs:
-        row = {
-            "workload": found.workload,
-            "batch_size": own.batch_size,
-            "n_runs": len(own.examples),
-            "n_not_converged": own.n_failed,
+def _rows(reference: Reference) -> pa.RecordBatch:
+    points = {
+        point.batch_size: asdict(point) | {"is_pruned": point not in reference.kept} for point in reference.points
+    }
+    rows = [
+        points.get(runs.batch_size, {})
+        | {
+            "workload": reference.workload,
+            "batch_size": runs.batch_size,
+            "n_runs": len(runs.examples),
+            "n_not_converged": runs.n_failed,
         }
-        point = points.get(own.batch_size)
-        if point is not None:
-            row |= {
-                "mean": point.mean,
-                "stdev": point.stdev,
-                "least_mean": point.least_mean,
-                "max_speedup": point.max_speedup,
-                "is_pruned": point not in found.kept,
-            }
-        rows.append(row)
+        for runs in reference.runs
+    ]
     return pa.RecordBatch.from_pylist(rows, QUESTION.rows.schema)

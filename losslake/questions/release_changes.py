@@ -1,27 +1,27 @@
-"""What changed from one release to the next: the studies that came, went, or have other files now."""
+"""The changes from one release to the next: studies added, removed or replaced."""
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import lru_cache
 
 import polars as pl
 
 from losslake.lake.lake import Lake
 from losslake.lake.manifest import MANIFEST, manifest_table
-from losslake_schema.database import Release
 from losslake_schema.names import Study, Workload
+from losslake_schema.release import Release
 from losslake_schema.tables import STUDY_KEYS
 
-_MOST_KEPT = 64
 _NOW, _BEFORE = "digests", "digests_before"
 
 
 @dataclass(frozen=True)
 class ReleaseChanges:
-    """How a release differs from the one before it.
+    """The differences of a release from the one before it.
 
-    added, replaced, removed: studies, by name; tables: small tables with other rows. n_trials: how many more trials.
+    before: the number of that one; None for none. added, replaced, removed: studies, by name. tables: small tables with
+    other rows. n_trials: how many more trials.
     """
 
     before: int | None
@@ -32,61 +32,54 @@ class ReleaseChanges:
     n_trials: int
 
 
-@dataclass(frozen=True)
-class _FileList:
-    """Where the file list of a release is. sha256: tells it from others."""
+def changes_in_words(changes: ReleaseChanges | None) -> str:
+    """Return what changed, in a few words; None: what can't be known, since a list of files can't be read."""
+    if changes is None:
+        return "unknown: its list of files can't be read"
+    if changes.before is None:
+        return "the first release"
+    kinds = (("added", changes.added), ("replaced", changes.replaced), ("removed", changes.removed))
+    words = [f"{len(each):,} {'study' if len(each) == 1 else 'studies'} {verb}" for verb, each in kinds if each]
+    return ", ".join(words or (["no studies", *changes.tables] if changes.tables else ["nothing"]))
 
-    path: str
-    sha256: str
 
-
-@dataclass(frozen=True)
-class _Differences:
-    added: tuple[Study, ...]
-    replaced: tuple[Study, ...]
-    removed: tuple[Study, ...]
-    tables: tuple[str, ...]
+_FileList = tuple[str, str]
+# The path of the file list of a release, and its sha256.
 
 
 def release_changes(lake: Lake, before: Release | None, release: Release) -> ReleaseChanges:
-    """What is new in a release; before: the one that it followed, None for the first. Raises LakeBroken."""
-    found = _differences(lake, _list_of(before) if before is not None else None, _list_of(release))
-    return ReleaseChanges(
-        before=before.number if before is not None else None,
-        added=found.added,
-        replaced=found.replaced,
-        removed=found.removed,
-        tables=found.tables,
-        n_trials=release.n_trials - (before.n_trials if before is not None else 0),
-    )
+    """Return what is new in a release; before: the previous one, None for the first. Raises LakeBroken."""
+    lists = [None if each is None else (each.manifest, each.manifest_sha256) for each in (before, release)]
+    changes = _changes(lake, *lists)
+    if before is None:
+        return replace(changes, n_trials=release.n_trials)
+    return replace(changes, before=before.number, n_trials=release.n_trials - before.n_trials)
 
 
-def _list_of(release: Release) -> _FileList:
-    return _FileList(release.manifest, release.manifest_sha256)
-
-
-@lru_cache(_MOST_KEPT)
-def _differences(lake: Lake, before: _FileList | None, now: _FileList) -> _Differences:
+@lru_cache(64)
+def _changes(lake: Lake, before: _FileList | None, now: _FileList) -> ReleaseChanges:
     old, new = _files(lake, before), _files(lake, now)
     is_of_study = pl.col("batch_size").is_not_null()
     studies = _side_by_side(old.filter(is_of_study), new.filter(is_of_study), [*STUDY_KEYS])
     tables = _side_by_side(old.filter(~is_of_study), new.filter(~is_of_study), ["table"])
     is_new, is_gone = pl.col(_BEFORE).is_null(), pl.col(_NOW).is_null()
-    return _Differences(
+    return ReleaseChanges(
+        before=None,
         added=_studies(studies.filter(is_new)),
         replaced=_studies(studies.filter(pl.col(_NOW) != pl.col(_BEFORE))),
         removed=_studies(studies.filter(is_gone)),
         tables=tuple(tables.filter(~is_gone & pl.col(_NOW).ne_missing(pl.col(_BEFORE)))["table"]),
+        n_trials=0,
     )
 
 
 def _files(lake: Lake, listed: _FileList | None) -> pl.DataFrame:
-    table = manifest_table(lake.store, listed.path, listed.sha256) if listed is not None else MANIFEST.empty_table()
+    table = manifest_table(lake.store, *listed) if listed is not None else MANIFEST.empty_table()
     return pl.DataFrame(table)
 
 
 def _side_by_side(old: pl.DataFrame, new: pl.DataFrame, keys: list[str]) -> pl.DataFrame:
-    """By key, the sha256 of the files of each study or small table in both releases; null where it has none."""
+    """Return by key the SHA-256 of the files of each study or small table in both releases; null for none."""
     digests = pl.col("sha256").sort().str.join(" ")
     before, now = (files.group_by(keys).agg(digests.alias(name)) for files, name in ((old, _BEFORE), (new, _NOW)))
     return now.join(before, on=keys, how="full", coalesce=True).sort(keys)

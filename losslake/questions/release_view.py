@@ -1,4 +1,4 @@
-"""A release opened for questions: its DuckDB file, and in memory the names and trials that every question needs.
+"""A release opened for questions: its DuckDB file, and in memory the names and trials of each workload.
 
 The text of the statements in `losslake/questions/queries/`.
 """
@@ -6,36 +6,45 @@ The text of the statements in `losslake/questions/queries/`.
 from __future__ import annotations
 
 import functools
-from collections.abc import Iterable, Mapping
+import threading
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from importlib import resources
+from operator import attrgetter
 from pathlib import Path
 from typing import Any
 
 import duckdb
 import pyarrow as pa
+from cachetools import LRUCache, cachedmethod
 
 from losslake.index.serving import connect, serving_file
 from losslake.index.workloads import KnownWorkload, open_workloads
 from losslake.lake.lake import Lake
 from losslake.lake.store.store import DataFile, Store
-from losslake.questions.errors import UnknownName, near_names, near_numbers
+from losslake.questions.errors import BadParameter, UnknownName, near_names, near_numbers
+from losslake.questions.pool import Pool, is_pattern, matches, pooled
 from losslake.questions.workload_facts import WorkloadFacts
-from losslake_schema.database import Release
+from losslake.questions.workload_words import WorkloadWords, near_workloads
 from losslake_schema.names import Study, Trial, Workload
+from losslake_schema.reached import Comparator
 from losslake_schema.registry import Goal
+from losslake_schema.release import Release
+
+_MOST_PATTERNS = 64
+_MOST_POOLED_BYTES = 256 * 2**20
 
 
 @functools.cache
 def sql(name: str) -> str:
-    """The statement of `losslake/questions/queries/<name>.sql`, without the comment above it."""
+    """Return the statement of `losslake/questions/queries/<name>.sql`, without its comment."""
     lines = resources.files("losslake.questions.queries").joinpath(f"{name}.sql").read_text("utf-8").splitlines()
     return "\n".join(line for line in lines if not line.startswith("--"))
 
 
 @dataclass(frozen=True)
 class Metric:
-    """A metric of the release; direction is None when nobody has said which way is better."""
+    """A metric of the release; direction is None if unknown."""
 
     name: str
     metric_id: int
@@ -47,24 +56,25 @@ class ReleaseView:
 
     def __init__(
         self,
-        number: int,
+        release: Release,
         connection: duckdb.DuckDBPyConnection,
         workloads: Iterable[KnownWorkload],
         store: Store,
-        digest: str = "",
         serving_file: Path = Path(),
     ) -> None:
-        """
+        """Read the names of the release.
+
         Args:
-            number: of the release.
+            release: to read, as the catalog has it.
             connection: to its serving file; kept.
             workloads: of the release, in the numbering of the connection's `base` tables.
             store: where its files are.
-            digest: tells the bytes of this release from any other's.
             serving_file: what the connection is to.
         """
-        self.number = number
-        self.digest = digest
+        self.release = release
+        self.number = release.number
+        # Tells the bytes of this release from any other's.
+        self.digest = release.manifest_sha256
         self.serving_file = serving_file
         self._connection = connection
         self.store = store
@@ -77,8 +87,15 @@ class ReleaseView:
             for known in workloads
         }
         self.goals = tuple(
-            Goal(Workload(*keys), metric, target, source) for *keys, metric, target, source in self.rows("goals")
+            Goal(Workload(*keys), metric, target, source, comparator)
+            for *keys, metric, target, source, comparator in self.rows("goals")
         )
+        self._goals_of: dict[tuple[Workload, str], list[Goal]] = {}
+        for goal in self.goals:
+            self._goals_of.setdefault((goal.workload, goal.metric), []).append(goal)
+        self._changing = threading.Lock()
+        self._matches: LRUCache[Any, tuple[WorkloadFacts, ...]] = LRUCache(_MOST_PATTERNS)
+        self._pools: LRUCache[Any, Pool] = LRUCache(_MOST_POOLED_BYTES, attrgetter("n_bytes"))
 
     @staticmethod
     def open(lake: Lake, release: Release) -> ReleaseView:
@@ -86,10 +103,15 @@ class ReleaseView:
         database = serving_file(lake, release)
         connection = connect(lake, database, release)
         workloads = open_workloads(lake, release, connection)
-        return ReleaseView(release.number, connection, workloads, lake.store, release.manifest_sha256, database)
+        return ReleaseView(release, connection, workloads, lake.store, database)
+
+    @functools.cached_property
+    def words(self) -> WorkloadWords:
+        """The words by which people find its workloads."""
+        return WorkloadWords.of_release(self)
 
     def cursor(self) -> duckdb.DuckDBPyConnection:
-        """A connection of one's own to the release, for one thread."""
+        """Return a connection to the release, for one thread."""
         return self._connection.cursor()
 
     def query(self, name: str, parameters: Mapping[str, Any] | None = None) -> duckdb.DuckDBPyConnection:
@@ -97,15 +119,15 @@ class ReleaseView:
         return self._connection.cursor().execute(sql(name), parameters or {})
 
     def rows(self, name: str, parameters: Mapping[str, Any] | None = None) -> list[tuple[Any, ...]]:
-        """The rows of a statement's result."""
+        """Return the rows of a statement."""
         return self.query(name, parameters).fetchall()
 
     def table(self, name: str, parameters: Mapping[str, Any]) -> pa.Table:
-        """A statement's result as an Arrow table."""
+        """Return the result of a statement as an Arrow table."""
         return self._connection.cursor().sql(sql(name), params=dict(parameters)).to_arrow_table()
 
     def metaparameters(self) -> Mapping[str, bool]:
-        """The metaparameters of any trial by name, and whether each is a number; found once, then kept."""
+        """Return the metaparameters of all trials by name, True for numbers; computed once."""
         if self._metaparameters is None:
             # A name that is a number in some trials and something else in others filters as the number.
             rows = sorted(self.rows("metaparameter_names"), key=lambda row: bool(row[1]))
@@ -113,24 +135,106 @@ class ReleaseView:
         return self._metaparameters
 
     def workload(self, workload: Workload) -> WorkloadFacts:
-        """What is known of a workload; raises UnknownName."""
-        found = self.workloads.get(workload)
-        if found is None:
-            near = near_names(str(workload), map(str, self.workloads))
+        """Return the facts of a workload; raises UnknownName, and BadParameter for a pattern that matches any."""
+        facts = self.workloads.get(workload)
+        if facts is None:
+            if is_pattern(workload) and (found := matches(workload, self.workloads)):
+                raise BadParameter("workload", f"'{workload}' is a pattern: give one workload here, such as {found[0]}")
+            near = near_workloads(str(workload), self.workloads)
             raise UnknownName("workload", str(workload), near, f"release {self.number}")
-        return found
+        return facts
+
+    def matching(self, pattern: Workload) -> tuple[WorkloadFacts, ...]:
+        """Return the workload of that name, or else those that a pattern matches, in order.
+
+        Raises UnknownName and BadParameter.
+        """
+        facts = self.workloads.get(pattern)
+        return self._matching(pattern) if facts is None else (facts,)
+
+    @cachedmethod(attrgetter("_matches"), lock=attrgetter("_changing"))
+    def _matching(self, pattern: Workload) -> tuple[WorkloadFacts, ...]:
+        found = matches(pattern, self.workloads) if is_pattern(pattern) else []
+        return tuple(map(self.workload, found)) or (self.workload(pattern),)
+
+    def measuring(self, pattern: Workload, metric: str) -> WorkloadFacts:
+        """Return the workload of that name, or else the pool of those that a pattern matches and that measure a metric.
+
+        Raises UnknownName, and BadParameter for workloads whose batch sizes count different things.
+        """
+        facts = self.workloads.get(pattern)
+        if facts is None:
+            return self._pool(pattern, metric)
+        self.metric(facts, metric)
+        return facts
+
+    @cachedmethod(attrgetter("_pools"), lock=attrgetter("_changing"))
+    def _pool(self, pattern: Workload, metric: str) -> Pool:
+        matching = self.matching(pattern)
+        members = [facts for facts in matching if metric in facts.measured]
+        if not members:
+            near = near_names(metric, sorted({name for facts in matching for name in facts.measured}))
+            raise UnknownName("metric", metric, near, f"workload {pattern}")
+        units = {
+            unit: facts.workload
+            for facts in members
+            for (unit,), metrics in zip(self.rows("batch_units", facts.study_ids), facts.metrics, strict=True)
+            if metric in metrics
+        }
+        if len(units) > 1:
+            counted = " and ".join(f"{unit} (as in {name})" for unit, name in sorted(units.items()))
+            why = f"'{pattern}' pools no batch sizes that count {counted}: give a narrower pattern"
+            raise BadParameter("workload", why)
+        return pooled(pattern, members, metric, self.metrics[metric].direction)
+
+    def goals_of(self, workload: Workload, metric: str) -> Sequence[Goal]:
+        """Return the goals of a workload in a metric."""
+        return self._goals_of.get((workload, metric), ())
+
+    def comparators(self, pattern: Workload, metric: str) -> set[Comparator]:
+        """Return the comparators of the workloads that a pattern matches and that measure a metric."""
+        if not is_pattern(pattern):
+            return {self.comparator(pattern, metric)}
+        matching = self.matching(pattern)
+        members = [facts for facts in matching if metric in facts.measured] or matching
+        return {self.comparator(facts.workload, metric) for facts in members}
+
+    def comparator(self, workload: Workload, metric: str) -> Comparator:
+        """Return what reaches a target unless a question says: inclusive if the metric's goals are, else strict."""
+        used = {goal.comparator for goal in self.goals_of(workload, metric)}
+        return "inclusive" if used == {"inclusive"} else "strict"
 
     def study(self, study: Study) -> tuple[WorkloadFacts, int]:
-        """The workload of a study and the study's index in it; raises UnknownName."""
+        """Return the workload of a study and the study's index in it; raises UnknownName."""
         facts = self.workload(study.workload)
-        if study.batch_size not in facts.batch_sizes:
-            near = near_numbers(study.batch_size, facts.batch_sizes)
-            names = [str(Study(study.workload, batch_size)) for batch_size in near]
-            raise UnknownName("study", str(study), names, f"release {self.number}")
-        return facts, facts.batch_sizes.index(study.batch_size)
+        return facts, self.index_of(facts, study.batch_size)
+
+    def index_of(self, facts: WorkloadFacts, batch_size: int) -> int:
+        """Return the index of the study of that batch size; raises UnknownName."""
+        if batch_size not in facts.batch_sizes:
+            raise self._unknown_study(Study(facts.workload, batch_size), facts.batch_sizes)
+        return facts.batch_sizes.index(batch_size)
+
+    def studies(self, study: Study, metrics: Sequence[str] = ()) -> list[Study]:
+        """Return the study of that name, or those that a pattern matches and that measure these metrics, if any do.
+
+        Raises UnknownName and BadParameter.
+        """
+        size = study.batch_size
+        matching = self.matching(study.workload)
+        found = [facts for facts in matching if size in facts.batch_sizes]
+        if not found:
+            raise self._unknown_study(study, sorted({each for facts in matching for each in facts.batch_sizes}))
+        measuring = [facts for facts in found if set(metrics).issubset(facts.metrics[facts.batch_sizes.index(size)])]
+        return [Study(facts.workload, size) for facts in measuring or found]
+
+    def _unknown_study(self, study: Study, batch_sizes: Sequence[int]) -> UnknownName:
+        near = near_numbers(study.batch_size, batch_sizes)
+        names = [str(Study(study.workload, other)) for other in near]
+        return UnknownName("study", str(study), names, f"release {self.number}")
 
     def trial(self, trial: Trial) -> None:
-        """Check that there is such a trial; raises UnknownName."""
+        """Raise UnknownName unless the trial exists."""
         facts, study = self.study(trial.study)
         known = facts.trials[facts.rows_of(study)].trial_id.tolist()
         if trial.trial_id not in known:
@@ -138,7 +242,7 @@ class ReleaseView:
             raise UnknownName("trial", str(trial), near, f"release {self.number}")
 
     def metric(self, facts: WorkloadFacts, name: str, study: int | None = None) -> Metric:
-        """A metric that the workload, or its study of that index, measures; raises UnknownName."""
+        """Return a metric that the workload, or its study of that index, measures; raises UnknownName."""
         measured = facts.measured if study is None else facts.metrics[study]
         if name not in measured:
             near = near_names(name, measured)
@@ -149,6 +253,6 @@ class ReleaseView:
         return self.metrics[name]
 
     def measurement_files(self, facts: WorkloadFacts, study: int | None = None) -> list[DataFile]:
-        """The files with the measurements of a workload, or of its study of that index."""
+        """Return the files with the measurements of a workload, or of its study of that index."""
         studies = range(len(facts.batch_sizes)) if study is None else (study,)
         return [file for each in studies for file in facts.files(each)]

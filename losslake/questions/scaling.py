@@ -1,106 +1,147 @@
-"""Scaling: how many steps the best trial of a workload takes to a target, by batch size."""
+"""The steps that the best trial of a workload takes to a target, by batch size."""
 
 from __future__ import annotations
 
-from typing import Annotated
+from typing import Annotated, Any
 
 import numpy as np
 import pyarrow as pa
+from pydantic import Field
 
 from losslake.analysis.crossings import resolution
 from losslake.output.answer import Answer
 from losslake.output.rows import Row, shown
 from losslake.questions.confirmation import FIRST, Crossing, confirmed
-from losslake.questions.parameters import BATCH_UNIT, CrossingParameters, Natural, is_of_one_workload
+from losslake.questions.measure import AmountColumns, Amounts, Measure, MeasureParameters, MeasureSummary
+from losslake.questions.parameters import (
+    BATCH_UNIT,
+    MOST_PLACES,
+    WORKLOAD,
+    CrossingParameters,
+    Natural,
+    is_of_one_workload,
+)
 from losslake.questions.question import Question
+from losslake.questions.reference_lines import ReferencePoint, reference_points
 from losslake.questions.release_view import ReleaseView
-from losslake.questions.search import Search, at, check_batch_size, examples_of, searches_of, selection_facts
+from losslake.questions.search import (
+    FewestSteps,
+    Search,
+    StudyResults,
+    at,
+    check_batch_size,
+    column_at,
+    examples_column,
+    open_searches,
+    study_bests,
+    study_results,
+)
 from losslake.questions.selection import Goal
-from losslake.questions.study_results import FewestSteps, StudyResults, study_bests, study_results
 from losslake.questions.summary import CrossingSummary
 from losslake.questions.wording import coarse_studies
 from losslake_schema.reached import NEVER, Flags, Integers
 
-Columns = dict[str, pa.Array]
+Columns = dict[str, Any]
 
 
-class ScalingParameters(CrossingParameters):
-    """How do steps to a target scale with the batch size?"""
+class ScalingParameters(MeasureParameters, CrossingParameters):
+    """The parameters of scaling."""
 
     normalize_to: Annotated[Natural | None, shown(64, BATCH_UNIT)] = None
-    """The batch size at which normalized_steps is 1 and perfect scaling begins; default: the smallest with a result."""
+    """Batch size at which normalized_steps is 1 and perfect scaling starts; default: the smallest with a result."""
+    reference: Annotated[list[str], shown(["mlperf-rcp/imagenet/resnet/*"], max_length=MOST_PLACES)] = Field(
+        default_factory=list
+    )
+    """Workloads, or patterns that pool some, whose usual steps to a goal of their own come beside the answer, such as
+    those of reference runs; may be repeated."""
 
 
-class ScalingRow(Row):
-    """A study."""
+class StudyKeys(Row):
+    """The columns that name a study."""
 
     workload: str
     batch_size: int
+
+
+class ResultColumns(Row):
+    """The best trial of a study."""
+
     steps: Annotated[int | None, shown(400, "steps")]
     """Steps to result: the first step at which any admitted trial reaches the target; null if none does."""
     trial_id: Annotated[int | None, shown(17)]
-    """The trial that took these steps, of several the one with the lowest number; null if none reached the target."""
+    """The trial that took these steps; ties go to the lowest trial_id; null if none reached the target."""
+    trial_workload: str | None
     value: Annotated[float | None, shown(0.0421, "unit of the metric")]
-    """The metric of that trial at that step; null if none reached the target."""
+    """Value of the metric for that trial at that step; null if none reached the target."""
     examples: int | None
     previous_step: int | None
     n_trials: int
     n_reached: int
+    n_stopped_earlier: Annotated[int, shown(0, "trials")]
+    """Trials of n_trials that ended at an easier goal, so that it is unknown whether they would reach the target."""
+
+
+class ScalingRow(AmountColumns, ResultColumns, StudyKeys):
+    """A study."""
+
     best_value: float | None
     perfect_scaling_steps: Annotated[float | None, shown(412.5, "steps")]
-    """Steps if doubling the batch size halved them, from the smallest batch size with a result or from normalize_to;
-    null without any."""
+    """Steps if each doubling from normalize_to, or from the smallest with a result, halved them; null for neither."""
     normalized_steps: Annotated[float | None, shown(0.52, "none: a ratio")]
-    """steps divided by the steps at the batch size normalize_to; null unless that was asked for and both were reached.
-    """
+    """steps divided by the steps at normalize_to; null without normalize_to, or where either has no steps."""
     resolution: float | None
     censored_at: Annotated[int | None, shown(2000, "steps")]
-    """Where no trial reached the target: the last step up to which any admitted trial was seen within the budgets; null
-    where one did."""
+    """The last step within the budgets at which an admitted trial was evaluated; null if one reached the target."""
     gap: Annotated[float | None, shown(0.003, "unit of the metric")]
-    """Where no trial reached the target: how far best_value is from it; null where one did, or where there is no value.
-    """
+    """If no trial reached the target: the distance of best_value from it; null if one did, or without a value."""
     runner_up_steps: Annotated[int | None, shown(420, "steps")]
-    """The fewest steps of any other trial; null if no other reached the target."""
+    """Fewest steps of any other trial; null if no other reached the target."""
     runner_up_ratio: Annotated[float | None, shown(1.05, "none: a ratio")]
-    """runner_up_steps divided by steps: far above 1 where one lucky trial stands alone; null without a runner-up."""
+    """runner_up_steps divided by steps, far above 1 if one lucky trial stands out; null without a runner-up."""
     confirmed_steps: Annotated[int | None, shown(420, "steps")]
-    """Steps to result by the crossing asked for: the first hit of any trial that counts by it; with crossing=first this
-    is steps."""
+    """Steps to result by the rule `crossing`, equal to steps for crossing=first; null if no crossing counts."""
     confirmed_trial_id: Annotated[int | None, shown(17)]
-    """The trial of confirmed_steps, which may be another than trial_id; null if no crossing counts."""
+    """The trial of confirmed_steps, which may differ from trial_id; null if no crossing counts."""
+    confirmed_trial_workload: Annotated[str | None, shown(WORKLOAD)]
+    """The workload of that trial if `workload` is a pattern; null without a pattern, or if no crossing counts."""
     confirmed_previous_step: int | None
     n_confirmed: Annotated[int, shown(20, "trials")]
-    """The trials with a crossing that counts."""
+    """Trials with a crossing that counts."""
 
 
-class ScalingSummary(CrossingSummary):
-    """What was asked for, and what to know of the rows."""
+class ScalingSummary(MeasureSummary, CrossingSummary):
+    """The request, and warnings about the rows."""
 
     normalize_to: Annotated[int | None, shown(64, "batch_unit of the study")]
-    """The batch size asked to normalize to; null for none."""
+    """The requested batch size to normalize to; null for none."""
+    reference: list[ReferencePoint]
+    """The references, by batch size; empty if none is requested."""
     warnings: Annotated[list[str], shown(["evaluations are far apart"])]
     """What to know before relying on the rows."""
 
 
 def answer(view: ReleaseView, parameters: ScalingParameters) -> Answer:
-    """Steps to result by workload and batch size; raises UnknownName and BadParameter."""
-    selection, goal, crossing = parameters.selection(), parameters.goal(), parameters.crossing_rule()
-    searches = searches_of(view, selection)
+    """Return the fewest steps to the target by workload and batch size; raises UnknownName and BadParameter."""
+    goal, crossing = parameters.goal(view), parameters.crossing_rule()
+    searches = open_searches(view, parameters.selection())
     check_batch_size("normalize_to", parameters.normalize_to, searches)
-    batches, warnings = [], []
-    for searched in searches:
-        results = study_results(searched, goal)
-        crossed = results if crossing == FIRST else _confirmed(view, searched, goal, crossing)
-        batches.append(_rows(searched, results, crossed, goal, parameters.normalize_to))
-        warnings += coarse_studies(searched, results.row != NEVER, results.steps, results.previous_step)
-    facts = selection_facts(view, selection, searches[0].direction) | goal.facts() | crossing.facts()
-    facts |= {"normalize_to": parameters.normalize_to, "warnings": warnings}
-    return Answer(facts, QUESTION.rows.schema, iter(batches))
+    batches: list[pa.RecordBatch] = []
+    warnings: list[str] = []
+    left_out: list[str] = []
+    for search in searches:
+        measure, results = Measure.of(view, search, parameters), study_results(search, goal)
+        amounts = measure.least(results, goal)
+        crossed = results if crossing == FIRST else _confirmed(view, search, goal, crossing)
+        batches.append(_rows(search, results, amounts, crossed, goal, parameters.normalize_to))
+        left_out += measure.left_out(int(amounts.n_unknown.sum()))
+        warnings += coarse_studies(search, results.row != NEVER, results.steps, results.previous_step)
+    reference = reference_points(view, parameters.reference)
+    facts = {"k": crossing.successive_hits, "reference": reference, "left_out": left_out, "warnings": warnings}
+    return QUESTION.answered(view, parameters, batches, facts)
 
 
 def _is_quick(parameters: ScalingParameters) -> bool:
-    return is_of_one_workload(parameters) and parameters.crossing == "first"
+    return is_of_one_workload(parameters) and parameters.crossing == "first" and not parameters.reference
 
 
 QUESTION = Question(
@@ -114,57 +155,72 @@ QUESTION = Question(
 )
 
 
-def _confirmed(view: ReleaseView, found: Search, goal: Goal, crossing: Crossing) -> FewestSteps:
-    crossings = confirmed(view, found, goal, crossing, found.first_hits(goal))
+def _confirmed(view: ReleaseView, search: Search, goal: Goal, crossing: Crossing) -> FewestSteps:
+    crossings = confirmed(view, search, goal, crossing, search.first_hits(goal))
     is_crossed = crossings.steps != NEVER
-    rows = found.facts.first_least_by_study(is_crossed, crossings.steps)
+    rows = search.facts.first_least_by_study(is_crossed, crossings.steps)
     return FewestSteps(
         row=rows,
         steps=at(crossings.steps, rows),
         previous_step=at(crossings.previous_steps, rows),
-        n_reached=found.facts.sums_by_study(is_crossed),
+        n_reached=search.facts.sums_by_study(is_crossed),
     )
 
 
-def result_columns(found: Search, results: StudyResults) -> Columns:
-    """The columns of the best trial of each study."""
-    sizes, never = found.facts.batch_sizes, results.row == NEVER
-    rows: list[int] = results.row.tolist()
-    steps: list[int] = results.steps.tolist()
-    examples = [
-        examples_of(own, size) if row != NEVER else None for row, own, size in zip(rows, steps, sizes, strict=True)
-    ]
+def result_columns(search: Search, results: StudyResults, goal: Goal) -> Columns:
+    """Return the columns of ResultColumns, with the workload and the batch size."""
+    facts, reached = search.facts, results.row != NEVER
     return {
-        "workload": pa.repeat(str(found.facts.workload), len(sizes)),
-        "batch_size": pa.array(sizes, pa.int64()),
-        "steps": pa.array(results.steps, mask=never),
-        "trial_id": pa.array(at(found.facts.trials.trial_id, results.row), mask=never),
-        "value": pa.array(results.value, mask=never),
-        "examples": pa.array(examples, pa.int64()),
-        "previous_step": _steps_where(results.previous_step, ~never),
-        "n_trials": pa.array(found.n_admitted),
-        "n_reached": pa.array(results.n_reached),
+        "workload": str(facts.workload),
+        "batch_size": facts.batch_sizes,
+        "steps": pa.array(results.steps, mask=~reached),
+        "trial_id": column_at(facts.trials.trial_id, results.row),
+        "trial_workload": facts.workloads_of(results.row),
+        "value": pa.array(results.value, mask=~reached),
+        "examples": examples_column(results.steps, facts.batch_sizes, reached),
+        "previous_step": _steps_where(results.previous_step, reached),
+        "n_trials": search.n_admitted,
+        "n_reached": results.n_reached,
+        "n_stopped_earlier": search.facts.sums_by_study(search.stopped_earlier(goal)),
     }
 
 
 def _rows(
-    found: Search, results: StudyResults, crossed: FewestSteps, goal: Goal, normalize_to: int | None
+    search: Search,
+    results: StudyResults,
+    amounts: Amounts,
+    crossed: FewestSteps,
+    goal: Goal,
+    normalize_to: int | None,
 ) -> pa.RecordBatch:
-    never = results.row == NEVER
-    bests = study_bests(found)
-    columns = result_columns(found, results)
-    columns["best_value"] = pa.array(bests.value, mask=bests.row == NEVER)
-    columns |= _ideal_columns(found, results, normalize_to)
+    reached, bests, runner_up = results.row != NEVER, study_bests(search), results.runner_up
+    relative = resolution(results.steps, results.previous_step)
+    is_ratio = (runner_up != NEVER) & (results.steps > 0)
     with np.errstate(over="ignore"):
-        gap = (bests.value - goal.target) * found.sign
-    columns["gap"] = pa.array(gap, mask=~never | (bests.row == NEVER) | np.isinf(gap))
-    columns |= _certainty_columns(found, results)
-    return batch_of(columns | _confirmed_columns(found, crossed), QUESTION.rows.schema)
+        gap = (bests.value - goal.target) * search.sign
+    return QUESTION.rows.batch(
+        {
+            **result_columns(search, results, goal),
+            "best_value": pa.array(bests.value, mask=bests.row == NEVER),
+            **_ideal_columns(search, results, normalize_to),
+            "gap": pa.array(gap, mask=reached | (bests.row == NEVER) | np.isinf(gap)),
+            "resolution": pa.array(relative, mask=~reached | np.isinf(relative)),
+            "censored_at": _steps_where(search.last_steps, ~reached),
+            "runner_up_steps": _steps_where(runner_up, reached),
+            "runner_up_ratio": pa.array(runner_up / np.where(is_ratio, results.steps, 1), mask=~is_ratio),
+            "confirmed_steps": pa.array(crossed.steps, mask=crossed.row == NEVER),
+            "confirmed_trial_id": column_at(search.facts.trials.trial_id, crossed.row),
+            "confirmed_trial_workload": search.facts.workloads_of(crossed.row),
+            "confirmed_previous_step": _steps_where(crossed.previous_step, crossed.row != NEVER),
+            "n_confirmed": crossed.n_reached,
+            **amounts.columns(search),
+        }
+    )
 
 
-def _ideal_columns(found: Search, results: StudyResults, normalize_to: int | None) -> Columns:
-    """The steps relative to perfect scaling from the first batch size with a result, or from the one asked for."""
-    sizes, steps, reached = found.facts.batch_sizes, results.steps.tolist(), (results.row != NEVER).tolist()
+def _ideal_columns(search: Search, results: StudyResults, normalize_to: int | None) -> Columns:
+    """Return steps relative to perfect scaling from `normalize_to`, or from the first batch size with a result."""
+    sizes, steps, reached = search.facts.batch_sizes, results.steps.tolist(), (results.row != NEVER).tolist()
     known = [
         (size, own)
         for size, own, is_reached in zip(sizes, steps, reached, strict=True)
@@ -176,37 +232,8 @@ def _ideal_columns(found: Search, results: StudyResults, normalize_to: int | Non
         own / base[1] if base and base[1] and normalize_to is not None and is_reached else None
         for own, is_reached in zip(steps, reached, strict=True)
     ]
-    numbers = pa.float64()
-    return {"perfect_scaling_steps": pa.array(perfect, numbers), "normalized_steps": pa.array(normalized, numbers)}
-
-
-def _certainty_columns(found: Search, results: StudyResults) -> Columns:
-    """How well the steps are known, and up to where there are none."""
-    reached, other = results.row != NEVER, results.runner_up
-    relative = resolution(results.steps, results.previous_step)
-    is_ratio = (other != NEVER) & (results.steps > 0)
-    return {
-        "resolution": pa.array(relative, mask=~reached | np.isinf(relative)),
-        "censored_at": _steps_where(found.last_steps, ~reached),
-        "runner_up_steps": _steps_where(other, reached),
-        "runner_up_ratio": pa.array(other / np.where(is_ratio, results.steps, 1), mask=~is_ratio),
-    }
-
-
-def _confirmed_columns(found: Search, crossed: FewestSteps) -> Columns:
-    never = crossed.row == NEVER
-    return {
-        "confirmed_steps": pa.array(crossed.steps, mask=never),
-        "confirmed_trial_id": pa.array(at(found.facts.trials.trial_id, crossed.row), mask=never),
-        "confirmed_previous_step": _steps_where(crossed.previous_step, ~never),
-        "n_confirmed": pa.array(crossed.n_reached),
-    }
+    return {"perfect_scaling_steps": perfect, "normalized_steps": normalized}
 
 
 def _steps_where(steps: Integers, is_there: Flags) -> pa.Array:
     return pa.array(steps, mask=~is_there | (steps < 0))
-
-
-def batch_of(columns: Columns, schema: pa.Schema) -> pa.RecordBatch:
-    """The columns in the order of the schema."""
-    return pa.RecordBatch.from_arrays([columns[name] for name in schema.names], schema=schema)

@@ -1,4 +1,4 @@
-"""Which evaluations of which trials a question is about.
+"""Selections of trials and evaluations, and goals.
 
 What a trial has to reach: a target, and whether to equal it is to reach it.
 The workloads, studies and trials that parameters name.
@@ -7,8 +7,10 @@ The workloads, studies and trials that parameters name.
 from __future__ import annotations
 
 import math
-from dataclasses import asdict, dataclass
-from typing import Any
+from collections.abc import Callable
+from dataclasses import dataclass
+from functools import lru_cache
+from typing import TypeVar
 
 from losslake.index.frontiers import COUNTED
 from losslake.questions.errors import BadParameter
@@ -18,14 +20,17 @@ from losslake_schema.reached import COMPARATORS, Comparator
 from losslake_schema.registry import DIRECTIONS
 from losslake_schema.tables import STATUSES
 
+_Name = TypeVar("_Name", Workload, Study, Trial)
+
 
 @dataclass(frozen=True)
 class Selection:
-    """Evaluations of one metric in some workloads.
+    """The evaluations of one metric in some workloads.
 
     direction: minimize or maximize; None: the metric's own.
     step_budget, example_budget: evaluations with step, or step times batch size, up to and including this count.
-    trials: of each study, the first so many by trial_id among those with an admitted status; None: all of them.
+    trials: of each study, the first of this number by trial_id among those with an admitted status; None: all of them.
+    flagged: exclude or include flagged trials. where: NAME=VALUE of metaparameters or facts of trials, which all hold.
     """
 
     workloads: tuple[Workload, ...]
@@ -35,14 +40,20 @@ class Selection:
     example_budget: int | None = None
     trials: int | None = None
     statuses: tuple[str, ...] = COUNTED
+    flagged: str = "exclude"
+    where: tuple[str, ...] = ()
 
     def __post_init__(self) -> None:
         if not self.workloads:
             raise BadParameter("workload", "give at least one workload: collection/dataset/model/optimizer")
         if self.direction not in (None, *DIRECTIONS):
             raise BadParameter("direction", f"direction '{self.direction}' is neither minimize nor maximize")
-        if not self.statuses or not set(self.statuses) <= set(STATUSES):
+        if not self.statuses or not all(status in STATUSES for status in self.statuses):
             raise BadParameter("status", f"status has to be one or more of {', '.join(STATUSES)}")
+        for condition in self.where:
+            name, sign, value = condition.partition("=")
+            if not (name and sign and value):
+                raise BadParameter("where", f"where={condition}: give NAME=VALUE, as in where=org=NVIDIA")
         for name, least in (("step_budget", 0), ("example_budget", 0), ("trials", 1)):
             count = getattr(self, name)
             if count is not None and not least <= count <= LARGEST_INTEGER:
@@ -51,7 +62,7 @@ class Selection:
 
 @dataclass(frozen=True)
 class Goal:
-    """A target of a metric. comparator: strict, better than the target; inclusive, at least as good.
+    """A target of a metric. comparator: strict for better than the target; inclusive for at least as good.
 
     Raises BadParameter for a target that is not finite.
     """
@@ -66,35 +77,30 @@ class Goal:
             why = f"comparator '{self.comparator}' is unknown: give {' or '.join(COMPARATORS)}"
             raise BadParameter("comparator", why)
 
-    def facts(self) -> dict[str, Any]:
-        """What an answer says of it."""
-        return asdict(self)
-
     def in_words(self, metric: str, direction: str) -> str:
-        """As it is written: val/classification_error < 0.05."""
+        """Return the goal as a formula: val/classification_error < 0.05."""
         strict, inclusive = ("<", "\u2264") if direction == "minimize" else (">", "\u2265")
         return f"{metric} {inclusive if self.comparator == 'inclusive' else strict} {self.target:g}"
 
 
-def named_workload(path: str, parameter: str = "workload") -> Workload:
-    """The workload that a parameter names; raises BadParameter."""
+@lru_cache(1024)
+def parse_workload(path: str, parameter: str = "workload") -> Workload:
+    """Return the workload that a parameter names; raises BadParameter."""
+    return _parsed(Workload.parse, path, parameter)
+
+
+def parse_study(path: str) -> Study:
+    """Return the study that a parameter names; raises BadParameter."""
+    return _parsed(Study.parse, path, "study")
+
+
+def parse_trial(path: str) -> Trial:
+    """Return the trial that a parameter names; raises BadParameter."""
+    return _parsed(Trial.parse, path, "trial")
+
+
+def _parsed(parse: Callable[[str], _Name], path: str, parameter: str) -> _Name:
     try:
-        return Workload.parse(path)
+        return parse(path)
     except BadName as error:
         raise BadParameter(parameter, str(error)) from None
-
-
-def named_study(path: str) -> Study:
-    """The study that a parameter names; raises BadParameter."""
-    try:
-        return Study.parse(path)
-    except BadName as error:
-        raise BadParameter("study", str(error)) from None
-
-
-def named_trial(path: str) -> Trial:
-    """The trial that a parameter names; raises BadParameter."""
-    try:
-        return Trial.parse(path)
-    except BadName as error:
-        raise BadParameter("trial", str(error)) from None

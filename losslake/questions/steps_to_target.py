@@ -1,8 +1,8 @@
-"""Steps to target: when each trial reaches a target."""
+"""Steps to target: the first step at which each trial reaches a target."""
 
 from __future__ import annotations
 
-from typing import Annotated
+from typing import Annotated, Any
 
 import numpy as np
 import pyarrow as pa
@@ -11,20 +11,20 @@ from losslake.analysis.crossings import resolution
 from losslake.output.answer import Answer
 from losslake.output.rows import Row, shown
 from losslake.questions.confirmation import FIRST, Confirmed, confirmed
+from losslake.questions.measure import Measure, MeasureParameters, MeasureSummary
 from losslake.questions.parameters import BatchSizeParameters, CrossingParameters
 from losslake.questions.question import Question
 from losslake.questions.release_view import ReleaseView
-from losslake.questions.search import Search, at, of_batch_sizes, searches_of, selection_facts
+from losslake.questions.search import Search, at, only_batch_sizes, open_searches
+from losslake.questions.selection import Goal
 from losslake.questions.summary import BatchSizesSummary, CrossingSummary
 from losslake.questions.wording import coarse_trials
-from losslake_schema.reached import NEVER, NO_STEP, Integers
+from losslake_schema.reached import NEVER, NO_STEP, Floats, Integers
 from losslake_schema.tables import STATUSES
 
-_STATUSES = pa.array(STATUSES)
 
-
-class StepsToTargetParameters(BatchSizeParameters, CrossingParameters):
-    """When does each trial reach a target?"""
+class StepsToTargetParameters(BatchSizeParameters, MeasureParameters, CrossingParameters):
+    """The parameters of steps to target."""
 
 
 class StepsToTargetRow(Row):
@@ -33,6 +33,7 @@ class StepsToTargetRow(Row):
     workload: str
     batch_size: int
     trial_id: int
+    trial_workload: str | None
     status: str
     steps: int | None
     value: Annotated[float | None, shown(0.0421, "unit of the metric")]
@@ -41,37 +42,44 @@ class StepsToTargetRow(Row):
     last_step: int | None
     resolution: float | None
     censored_at: Annotated[int | None, shown(2000, "steps")]
-    """Where the target was not reached: the step up to which the trial was seen within the budgets; null if it was
-    reached, or never evaluated."""
+    """If the target was not reached: the trial's last step within the budgets; null if reached, or never evaluated."""
+    stopped_earlier: Annotated[bool, shown(False)]
+    """True if it ended at an easier goal of its own: censored at its last step, not failed."""
     confirmed_steps: Annotated[int | None, shown(420, "steps")]
-    """The same for the crossing asked for: the first hit that counts by it; with crossing=first this is steps. Null if
-    none counts."""
+    """Steps to target by the rule `crossing`, equal to steps for crossing=first; null if no crossing counts."""
     confirmed_previous_step: int | None
+    amount: Annotated[float | None, shown(11.8, "what measure says")]
+    """What the trial takes of `measure` to the target; null if it never reaches it, or the amount isn't known."""
 
 
-class StepsToTargetSummary(CrossingSummary, BatchSizesSummary):
-    """What was asked for, and what to know of the rows."""
+class StepsToTargetSummary(MeasureSummary, CrossingSummary, BatchSizesSummary):
+    """The request, and warnings about the rows."""
 
     warnings: Annotated[list[str], shown(["evaluations are far apart"])]
     """What to know before relying on the rows."""
 
 
 def answer(view: ReleaseView, parameters: StepsToTargetParameters) -> Answer:
-    """Steps to target by workload, batch size and trial; raises UnknownName and BadParameter."""
-    selection, goal, crossing = parameters.selection(), parameters.goal(), parameters.crossing_rule()
-    searches = [of_batch_sizes(view, each, parameters.batch_size) for each in searches_of(view, selection)]
-    batches, warnings = [], []
-    for searched in searches:
-        hits = searched.first_hits(goal)
-        steps, previous = at(searched.records.step, hits), at(searched.records.previous_step, hits)
+    """Return steps to target by workload, batch size and trial; raises UnknownName and BadParameter."""
+    goal, crossing, batch_sizes = parameters.goal(view), parameters.crossing_rule(), parameters.batch_size
+    searches = [only_batch_sizes(view, each, batch_sizes) for each in open_searches(view, parameters.selection())]
+    batches: list[pa.RecordBatch] = []
+    warnings: list[str] = []
+    left_out: list[str] = []
+    for search in searches:
+        hits = search.first_hits(goal)
+        steps, previous = at(search.records.step, hits), at(search.records.previous_step, hits)
         crossed = Confirmed(np.where(hits == NEVER, NEVER, steps), previous)
         if crossing != FIRST:
-            crossed = confirmed(view, searched, goal, crossing, hits)
-        batches.append(_rows(searched, hits, crossed))
-        warnings += coarse_trials(searched, hits, steps, previous)
-    facts = selection_facts(view, selection, searches[0].direction) | {"batch_sizes": list(parameters.batch_size)}
-    facts |= goal.facts() | crossing.facts() | {"warnings": warnings}
-    return Answer(facts, QUESTION.rows.schema, iter(batches))
+            crossed = confirmed(view, search, goal, crossing, hits)
+        measure = Measure.of(view, search, parameters)
+        amounts = measure.of_trials(hits)
+        batches.append(_rows(search, goal, hits, crossed, amounts))
+        left_out += measure.left_out(int(np.isnan(amounts).sum()))
+        warnings += coarse_trials(search, hits, steps, previous)
+    facts: dict[str, Any] = {"batch_sizes": list(batch_sizes), "k": crossing.successive_hits}
+    facts |= {"left_out": left_out, "warnings": warnings}
+    return QUESTION.answered(view, parameters, batches, facts)
 
 
 QUESTION = Question(
@@ -84,30 +92,33 @@ QUESTION = Question(
 )
 
 
-def _rows(found: Search, hits: Integers, crossed: Confirmed) -> pa.RecordBatch:
-    """One row per admitted trial."""
-    trials, records, admitted = found.facts.trials, found.records, found.admitted
+def _rows(search: Search, goal: Goal, hits: Integers, crossed: Confirmed, amounts: Floats) -> pa.RecordBatch:
+    """Return one row per admitted trial."""
+    facts, records, admitted = search.facts, search.records, search.admitted
     hits = hits[admitted]
     never = hits == NEVER
     steps, previous_step = at(records.step, hits), at(records.previous_step, hits)
-    last_step, seen = trials.last_step[admitted], found.observed_until[admitted]
+    last_step, seen = facts.trials.last_step[admitted], search.observed_until[admitted]
     relative = resolution(steps, previous_step)
     confirmed_steps, confirmed_previous = crossed.steps[admitted], crossed.previous_steps[admitted]
-    sizes = np.asarray(found.facts.batch_sizes, np.int64)[found.facts.study_of_trial]
-    return pa.RecordBatch.from_arrays(
-        [
-            pa.repeat(str(found.facts.workload), len(hits)),
-            pa.array(sizes[admitted]),
-            pa.array(trials.trial_id[admitted]),
-            _STATUSES.take(pa.array(trials.status[admitted])),
-            pa.array(steps, mask=never),
-            pa.array(at(records.value, hits), mask=never),
-            pa.array(previous_step, mask=never | (previous_step == NO_STEP)),
-            pa.array(last_step, mask=last_step < 0),
-            pa.array(relative, mask=never | np.isinf(relative)),
-            pa.array(seen, mask=~never | (seen == NEVER)),
-            pa.array(confirmed_steps, mask=confirmed_steps == NEVER),
-            pa.array(confirmed_previous, mask=(confirmed_steps == NEVER) | (confirmed_previous == NO_STEP)),
-        ],
-        schema=QUESTION.rows.schema,
+    return QUESTION.rows.batch(
+        {
+            "workload": str(facts.workload),
+            "batch_size": np.asarray(facts.batch_sizes, np.int64)[facts.study_of_trial[admitted]],
+            "trial_id": facts.trials.trial_id[admitted],
+            "trial_workload": facts.workloads_of(np.flatnonzero(admitted)),
+            "status": pa.array(STATUSES).take(pa.array(facts.trials.status[admitted])),
+            "steps": pa.array(steps, mask=never),
+            "value": pa.array(at(records.value, hits), mask=never),
+            "previous_step": pa.array(previous_step, mask=never | (previous_step == NO_STEP)),
+            "last_step": pa.array(last_step, mask=last_step < 0),
+            "resolution": pa.array(relative, mask=never | np.isinf(relative)),
+            "censored_at": pa.array(seen, mask=~never | (seen == NEVER)),
+            "stopped_earlier": search.stopped_earlier(goal)[admitted],
+            "amount": pa.array(amounts[admitted], mask=~np.isfinite(amounts[admitted])),
+            "confirmed_steps": pa.array(confirmed_steps, mask=confirmed_steps == NEVER),
+            "confirmed_previous_step": pa.array(
+                confirmed_previous, mask=(confirmed_steps == NEVER) | (confirmed_previous == NO_STEP)
+            ),
+        }
     )

@@ -1,4 +1,4 @@
-"""The best trial of each study of a workload, as analyses of metaparameters need it.
+"""The best trial of each study of a workload, for analyses of metaparameters.
 
 The metaparameters of a workload's trials, and its studies as the mathematics of metaparameters takes them.
 What became of trials: the classes of the goal region.
@@ -27,7 +27,7 @@ _INFEASIBLE = STATUSES.index("INFEASIBLE")
 
 @dataclass(frozen=True)
 class Metaparameters:
-    """Numeric metaparameters of a workload's trials, in the order of facts.trials.
+    """Numeric metaparameters of a workload's trials, as in facts.trials.
 
     names: sorted. values: shape (trials, names), NaN where a trial has none of that name.
     """
@@ -37,31 +37,33 @@ class Metaparameters:
 
     @property
     def learning_rate(self) -> Floats:
+        """The learning rate by trial; NaN without one."""
         return self.of("learning_rate")
 
     @property
     def momentum(self) -> Floats:
-        """0 in plain SGD, where no trial has one."""
+        """The momentum by trial; 0 in plain SGD, where no trial has one."""
         return momentum_or_plain(self.of("momentum"))
 
     @property
     def effective_learning_rate(self) -> Floats:
+        """learning_rate / (1 - momentum)."""
         return effective_learning_rates(self.learning_rate, self.momentum)
 
     def of(self, name: str) -> Floats:
-        """By trial, the metaparameter of that name."""
+        """Return the metaparameter of that name by trial."""
         if name not in self.names:
             return np.full(len(self.values), np.nan)
-        found: Floats = self.values[:, self.names.index(name)]
-        return found
+        column: Floats = self.values[:, self.names.index(name)]
+        return column
 
     def by_name(self, row: int) -> list[tuple[str, float]]:
-        """The metaparameters that a trial has."""
+        """Return the metaparameters of a trial."""
         values: list[float] = self.values[row].tolist()
         return [(name, value) for name, value in zip(self.names, values, strict=True) if value == value]
 
     def ends(self, rows: Integers) -> tuple[list[tuple[str, float]], list[tuple[str, float]]]:
-        """The least and the greatest value that any of these trials has, by metaparameter."""
+        """Return the least and the greatest value of each metaparameter over these trials."""
         own = self.values[rows]
         kept = np.flatnonzero(~np.isnan(own).all(axis=0))
         names = [self.names[column] for column in kept]
@@ -71,7 +73,7 @@ class Metaparameters:
 
 @dataclass(frozen=True)
 class PlacedStudy:
-    """A study, and which rows of facts.trials its trials are."""
+    """A study, and the rows of facts.trials that are its trials."""
 
     rows: Integers
     tuned: TunedStudy
@@ -79,29 +81,28 @@ class PlacedStudy:
 
 def metaparameters_of(view: ReleaseView, facts: WorkloadFacts) -> Metaparameters:
     """Read the numeric metaparameters of a workload's trials."""
-    asked = {"first_study": facts.first_study, "last_study": facts.last_study}
-    found = view.table("metaparameters_of_trials", asked)
-    encoded = found["name"].combine_chunks().dictionary_encode()
+    table = view.table("metaparameters_of_trials", facts.study_ids)
+    encoded = table["name"].combine_chunks().dictionary_encode()
     known = encoded.dictionary.to_pylist()
     names = sorted(known)
     column = np.array([names.index(name) for name in known], np.int64)
     values = np.full((len(facts.trials.trial_id), len(names)), np.nan)
-    given = found["value"].combine_chunks().fill_null(np.nan).to_numpy(zero_copy_only=False)
-    values[found["row"].to_numpy(), column[encoded.indices.to_numpy()]] = given
+    given = table["value"].combine_chunks().fill_null(np.nan).to_numpy(zero_copy_only=False)
+    values[table["row"].to_numpy(), column[encoded.indices.to_numpy()]] = given
     return Metaparameters(tuple(names), values)
 
 
 def tuned_studies(
-    found: Search, steps: Floats, metaparameters: Metaparameters, trials: int | None
+    search: Search, steps: Floats, metaparameters: Metaparameters, trials: int | None
 ) -> list[PlacedStudy]:
-    """By study, the trials that count for metaparameters: those admitted, and those that diverged beside them.
+    """Return by study the trials that count for metaparameters: admitted ones, and those that diverged.
 
     steps: by trial, inf for never. trials: as the selection has it; then of those that diverged only the ones with a
     lower number than the last trial admitted. A trial that diverged has its steps only if the selection admits it.
     """
-    facts = found.facts
+    facts = search.facts
     diverged = facts.trials.status == _INFEASIBLE
-    counts = found.admitted | (diverged if trials is None else diverged & _before_the_last(found))
+    counts = search.admitted | (diverged if trials is None else diverged & _before_the_last(search))
     learning_rate, momentum = metaparameters.learning_rate, metaparameters.momentum
     studies = []
     for index, batch_size in enumerate(facts.batch_sizes):
@@ -113,26 +114,23 @@ def tuned_studies(
     return studies
 
 
-def _before_the_last(found: Search) -> Flags:
-    """By trial, whether a later one of its study is admitted."""
-    flags = np.zeros(len(found.admitted), bool)
-    for index in range(len(found.facts.batch_sizes)):
-        own = found.facts.rows_of(index)
-        flags[own] = np.logical_or.accumulate(found.admitted[own][::-1])[::-1]
+def _before_the_last(search: Search) -> Flags:
+    """Return True for the trials up to the last admitted one of their study."""
+    flags = np.zeros(len(search.admitted), bool)
+    for index in range(len(search.facts.batch_sizes)):
+        own = search.facts.rows_of(index)
+        flags[own] = np.logical_or.accumulate(search.admitted[own][::-1])[::-1]
     return flags
 
 
-def outcomes_of(facts: WorkloadFacts, has_reached: Flags, rows: Integers) -> Integers:
-    """The class of each of these trials, as an index of goal_region.OUTCOMES.
+def outcomes_of(search: Search, goal: Goal, hits: Integers, rows: Integers) -> Integers:
+    """Return the class of each of these trials, as an index of goal_region.OUTCOMES.
 
-    has_reached: the target, by trial in the order of facts.trials. rows: in that order.
+    hits: first hits of the goal. rows: in facts.trials. What stopped earlier, at an easier goal, is incomplete.
     """
-    status = facts.trials.status[rows]
-    return outcomes(
-        has_reached=has_reached[rows],
-        is_infeasible=status == STATUSES.index("INFEASIBLE"),
-        is_incomplete=status == STATUSES.index("INCOMPLETE"),
-    )
+    status = search.facts.trials.status[rows]
+    is_incomplete = (status == STATUSES.index("INCOMPLETE")) | search.stopped_earlier(goal)[rows]
+    return outcomes(hits[rows] != NEVER, status == _INFEASIBLE, is_incomplete)
 
 
 N_BEST = 5
@@ -140,7 +138,7 @@ N_BEST = 5
 
 @dataclass(frozen=True)
 class Optimum:
-    """The best trial of a study, and what surrounds it.
+    """The best trial of a study, and its surroundings.
 
     parameters: its metaparameters by name; near_lower, near_upper: their least and greatest value in the near-optimal
     set. near_rates: effective learning rates of that set, its own first, NaN where there is none. boundary: None where
@@ -160,13 +158,14 @@ class Optimum:
 
     @property
     def effective_learning_rate(self) -> float | None:
+        """learning_rate / (1 - momentum)."""
         rate = float(self.near_rates[0])
         return None if np.isnan(rate) else rate
 
 
 @dataclass(frozen=True)
 class StudyOptimum:
-    """A study; optimum, and its trial_id and steps: None where no trial reached the target.
+    """A study and its best trial; optimum, trial_id and steps are None where no trial reached the target.
 
     n_trials, n_reached: of those admitted. fraction_reaching: None where no trial finished or diverged.
     """
@@ -195,25 +194,24 @@ class WorkloadOptima:
     n_without_momentum: int
 
     @property
-    def found(self) -> list[Optimum]:
-        """The optima that there are."""
+    def optima(self) -> list[Optimum]:
+        """The optima of studies that have one."""
         return [study.optimum for study in self.studies if study.optimum is not None]
 
 
 def workload_optima(
-    view: ReleaseView, found: Search, selection: Selection, goal: Goal, within: float, origin: int | None
+    view: ReleaseView, search: Search, selection: Selection, goal: Goal, within: float, origin: int | None
 ) -> WorkloadOptima:
-    """The optima of a workload; origin: the batch size the heuristics start from, None for the smallest possible."""
-    facts = found.facts
-    hits = found.first_hits(goal)
-    whole_steps = at(found.records.step, hits)
+    """Return the optima of a workload. origin: the batch size of the heuristics, None for the smallest possible."""
+    facts = search.facts
+    hits = search.first_hits(goal)
+    whole_steps = at(search.records.step, hits)
     steps = np.where(hits == NEVER, np.inf, whole_steps)
     metaparameters = metaparameters_of(view, facts)
-    placed = tuned_studies(found, steps, metaparameters, selection.trials)
+    placed = tuned_studies(search, steps, metaparameters, selection.trials)
     near = [near_optimal(study.tuned.steps, within) for study in placed]
     start = _origin(placed, near, origin)
-    asked = {"first_study": facts.first_study, "last_study": facts.last_study}
-    ranges = [search_ranges(configs) for (configs,) in view.rows("search_spaces", asked)]
+    ranges = [search_ranges(configs) for (configs,) in view.rows("search_spaces", facts.study_ids)]
     reached = facts.sums_by_study(np.isfinite(steps))
     studies = []
     for index, (study, own) in enumerate(zip(placed, near, strict=True)):
@@ -221,9 +219,9 @@ def workload_optima(
         studies.append(
             StudyOptimum(
                 batch_size=facts.batch_sizes[index],
-                n_trials=int(found.n_admitted[index]),
+                n_trials=int(search.n_admitted[index]),
                 n_reached=int(reached[index]),
-                fraction_reaching=fraction_reaching(outcomes_of(facts, hits != NEVER, study.rows)),
+                fraction_reaching=fraction_reaching(outcomes_of(search, goal, hits, study.rows)),
                 optimum=None if own is None else _optimum(study, own, metaparameters, ranges[index], start),
                 trial_id=None if row is None else int(facts.trials.trial_id[row]),
                 steps=None if row is None else int(whole_steps[row]),
@@ -235,7 +233,7 @@ def workload_optima(
 
 
 def _origin(placed: Sequence[PlacedStudy], near: Sequence[NearOptimal | None], batch_size: int | None) -> Origin | None:
-    """The best trial at that batch size, or at the smallest one where there is any, if it has a place in log space."""
+    """Return the best trial at that batch size, or the smallest with one, if it has a place in log space."""
     for study, own in zip(placed, near, strict=True):
         tuned = study.tuned
         if own is not None and tuned.batch_size > 0 and batch_size in (None, int(tuned.batch_size)):

@@ -1,7 +1,9 @@
-"""What answers say beside their rows: declared by models, whose fields answers give as a mapping."""
+"""The summaries of answers, the JSON fields beside the rows, declared as models."""
 
 from __future__ import annotations
 
+from collections.abc import Iterable
+from functools import cache
 from typing import Annotated, Any, Literal
 
 from pydantic import BaseModel, ConfigDict
@@ -12,12 +14,12 @@ from losslake.output.rows import shown
 from losslake.questions.parameters import WORKLOAD
 from losslake_schema.reached import Comparator
 
+# The end of the batch sizes beyond which the true one may lie.
 Censoring = Literal["left", "right"]
-"""Beyond which end of the batch sizes the true one may lie."""
 
 
 class Summary(BaseModel):
-    """The fields of a JSON answer beside its rows, whose docstrings say what they mean. No object is ever made of it.
+    """The JSON fields of an answer beside its rows, documented by their docstrings; never instantiated.
 
     A field that is a list of models has their examples as its example.
     """
@@ -26,36 +28,59 @@ class Summary(BaseModel):
 
 
 class ReleaseSummary(Summary):
-    """Of every answer of a release."""
+    """The fields of every answer about a release."""
 
     release: Annotated[int, shown(1)]
     """The release that answered."""
 
 
-class SelectionSummary(ReleaseSummary):
-    """What was selected."""
+class LeftOut(Summary):
+    """A summary of an answer that may leave out data."""
+
+    left_out: Annotated[list[str], shown(["3 trials of status INCOMPLETE: status=INCOMPLETE includes them"])]
+    """Data that were not used, and why: first trials that don't count, with the parameter that includes them."""
+
+
+class PooledWorkload(Summary):
+    """A workload that a pattern pools with others."""
+
+    pattern: Annotated[str, shown("bundled/digits/mlp_64/*")]
+    workload: Annotated[str, shown(WORKLOAD)]
+    n_trials: Annotated[int, shown(64, "trials")]
+    targets: Annotated[list[float], shown([0.05], "unit of the metric")]
+
+
+class SelectionSummary(LeftOut, ReleaseSummary):
+    """The selection."""
 
     workloads: Annotated[list[str], shown([WORKLOAD])]
-    """The workloads asked for."""
+    """The requested workloads and patterns."""
+    pooled: list[PooledWorkload]
+    """The workloads that patterns pool: how many trials of each are admitted, and the targets of its own goals in the
+    metric, which tell whether it is the same task; empty without a pattern."""
     metric: Annotated[str, shown("val/classification_error")]
-    """The metric asked for: split/quantity."""
+    """The requested metric: split/quantity."""
     direction: Annotated[str, shown("minimize")]
-    """Which way is better, as asked for, else the metric's own."""
+    """minimize or maximize: as requested, else the metric's own."""
     step_budget: Annotated[int | None, shown(1000, "steps")]
-    """The step budget asked for, inclusive; null for none."""
+    """The requested step budget, inclusive; null for none."""
     example_budget: Annotated[int | None, shown(100000, "batch_unit of the study")]
-    """The example budget asked for, inclusive; null for none."""
+    """The requested example budget, inclusive; null for none."""
     trials: Annotated[int | None, shown(50, "trials")]
-    """Of each study only the first so many trials; null for all."""
+    """Number of first trials of each study that count; null for all."""
     status: Annotated[list[str], shown(["COMPLETE"])]
-    """The statuses admitted."""
+    """The admitted statuses."""
+    flagged: Annotated[str, shown("exclude")]
+    """Whether flagged trials count: exclude or include."""
+    where: Annotated[list[str], shown(["org=NVIDIA"])]
+    """Only trials with these values count: NAME=VALUE; empty if all trials do."""
 
 
 class BatchSizesSummary(SelectionSummary):
-    """And which batch sizes."""
+    """The selection and its batch sizes."""
 
     batch_sizes: Annotated[list[int], shown([64], "batch_unit of the study")]
-    """The batch sizes asked for; empty for all."""
+    """The requested batch sizes; empty for all."""
 
 
 class _TargetSummary(SelectionSummary):
@@ -64,43 +89,46 @@ class _TargetSummary(SelectionSummary):
 
 
 class ComparatorSummary(SelectionSummary):
-    """And what reaches a target."""
+    """The selection and the comparator."""
 
     comparator: Annotated[Comparator, shown("strict")]
-    """strict: reached means better than the target; inclusive: at least as good as the target."""
+    """strict: a value reaches the target if better than it; inclusive: if at least as good."""
 
 
 class GoalSummary(ComparatorSummary, _TargetSummary):
-    """And a target."""
+    """The selection and the goal."""
 
 
 class WithinSummary(GoalSummary):
-    """And what is near-optimal."""
+    """The goal and the tolerance of near-optimal trials."""
 
     within: Annotated[float, shown(0.1, "none: a ratio")]
-    """How near to the best is near-optimal."""
+    """Tolerance of near-optimal, as a share of the fewest steps."""
 
 
 class CrossingSummary(GoalSummary):
-    """And which hit of the target counts."""
+    """The goal and the hit of it that counts."""
 
     crossing: Annotated[CrossingRule, shown("first")]
-    """Which hit of the target counts as the crossing in the columns `confirmed_…`."""
+    """The hit of the target that counts in the columns `confirmed_…`."""
     k: Annotated[int | None, shown(2, "evaluations")]
-    """How many successive hits confirm a crossing; null unless k_consecutive."""
+    """Successive hits that confirm a crossing; null unless k_consecutive."""
 
 
-class Finding(Summary):
-    """What every analysis says of itself, behind all else."""
+class Finding(LeftOut):
+    """The last fields of every analysis."""
 
     definition: Annotated[str, shown("S(B) of the best trial.")]
     """What was computed, and by whose definition."""
     n_used: Annotated[int, shown(11, "values")]
-    """How many values the definition's computation used."""
-    left_out: Annotated[list[str], shown(["no trial of 64 reached the target at batch size 1"])]
-    """What was not used, and why."""
+    """Number of values used, as the definition counts them."""
     warnings: Annotated[list[str], shown(["the largest batch size still gains"])]
-    """What to know before relying on it."""
+    """What to know before relying on the answer."""
+
+
+def entry(model: type[Summary], source: object, **others: Any) -> dict[str, Any]:
+    """Return an entry of a summary: the fields of the model, from `others` or else the attributes of `source`."""
+    return {name: others[name] if name in others else getattr(source, name) for name in model.model_fields}
 
 
 class _Untitled(GenerateJsonSchema):
@@ -109,17 +137,21 @@ class _Untitled(GenerateJsonSchema):
         return False
 
 
+@cache
 def summary_fields(model: type[Summary]) -> dict[str, Any]:
-    """The JSON schemas of the fields of a summary, in the order of answers."""
+    """Return the JSON schemas of the fields of a summary, in the order of answers."""
     document = model.model_json_schema(mode="serialization", schema_generator=_Untitled)
     definitions, properties = document.get("$defs", {}), document["properties"]
-    # Every class that an analysis inherits from comes before its own fields, but what it found comes last.
-    names = sorted(properties, key=list(Finding.model_fields).__contains__)
-    return {name: _field(properties[name], definitions) for name in names}
+    return {name: _field(properties[name], definitions) for name in field_order(properties)}
+
+
+def field_order(names: Iterable[str]) -> list[str]:
+    """Return the fields of a summary in the order of answers: as declared, with those of Finding last."""
+    return sorted(names, key=list(Finding.model_fields).__contains__)
 
 
 def _field(shape: dict[str, Any], definitions: dict[str, Any]) -> dict[str, Any]:
-    """A field with its unit and example, and with a model in place of the reference to it."""
+    """Return a field with its unit and example, and with a model in place of the reference to it."""
     field = {"x-unit": "none", **shape}
     if "description" in shape:
         field["description"] = " ".join(shape["description"].split())
@@ -137,5 +169,5 @@ def _field(shape: dict[str, Any], definitions: dict[str, Any]) -> dict[str, Any]
 
 
 def _bare(field: dict[str, Any]) -> dict[str, Any]:
-    """A field that is described with the whole that it is a part of, and so is its example."""
+    """Return a field without example and unit, which its parent describes."""
     return {name: value for name, value in field.items() if name not in ("examples", "x-unit")}

@@ -1,4 +1,4 @@
-"""Survival: by when the trials of a study have reached a target, where others diverge or are stopped before."""
+"""The share of trials that have reached a target by each step, with divergence and censoring."""
 
 from __future__ import annotations
 
@@ -15,10 +15,10 @@ from losslake.output.rows import Row, shown
 from losslake.questions.parameters import WORKLOAD, GoalParameters, Status, every_status
 from losslake.questions.question import Question
 from losslake.questions.release_view import ReleaseView
-from losslake.questions.search import Search, at, searches_of
+from losslake.questions.search import Search, at, open_searches
 from losslake.questions.selection import Goal
 from losslake.questions.summary import Finding, GoalSummary, Summary
-from losslake.questions.wording import listed, not_admitted
+from losslake.questions.wording import listed
 from losslake_schema.reached import NEVER, Integers
 from losslake_schema.tables import STATUSES
 
@@ -32,10 +32,10 @@ _DEFINITION = (
 
 
 class SurvivalParameters(GoalParameters):
-    """By when have how many trials reached a target?"""
+    """The parameters of survival."""
 
     status: Annotated[list[Status], shown(["COMPLETE"])] = Field(default_factory=every_status)
-    """Only trials of this status; may be repeated. Default: all, since who diverged or was stopped counts as such."""
+    """Only trials of this status; may be repeated. Default: all, since diverged and stopped trials count as such."""
 
 
 class SurvivalRow(Row):
@@ -50,9 +50,9 @@ class SurvivalRow(Row):
     n_reached: Annotated[int, shown(1, "trials")]
     """Trials that reach the target at this step."""
     n_diverged: Annotated[int, shown(0, "trials")]
-    """Trials whose last evaluation before they diverged this is, without having reached the target."""
+    """Trials that diverged after this, their last evaluation, without having reached the target."""
     n_censored: Annotated[int, shown(0, "trials")]
-    """Trials that end here, or leave the budgets, without either: what they would have done isn't known."""
+    """Trials that end here, or leave the budgets, without either: their outcome isn't known."""
     reached: Annotated[float, shown(0.36, "none: a probability")]
     """Cumulative incidence: the share of trials that have reached the target by this step."""
     reached_lower: Annotated[float, shown(0.25, "none: a probability")]
@@ -60,14 +60,13 @@ class SurvivalRow(Row):
     reached_upper: Annotated[float, shown(0.48, "none: a probability")]
     """Upper end of its 95% interval."""
     diverged: Annotated[float, shown(0.02, "none: a probability")]
-    """Cumulative incidence of divergence: the share of trials that have diverged by this step without reaching the
-    target."""
+    """Cumulative incidence of divergence: share that diverged by this step without reaching the target."""
     running: Annotated[float, shown(0.62, "none: a probability")]
-    """The share of trials that have done neither by this step."""
+    """Share of trials that have done neither by this step."""
     reached_least: Annotated[float, shown(0.36, "none: a probability")]
-    """The least that `reached` can be, whatever the censoring means: censored trials would never reach the target."""
+    """Lower bound of `reached` under any censoring: censored trials would never reach the target."""
     reached_most: Annotated[float, shown(0.41, "none: a probability")]
-    """The most that it can be: censored trials would have reached the target at once."""
+    """Upper bound of `reached` under any censoring: censored trials would have reached it at once."""
 
 
 class FollowedStudy(Summary):
@@ -89,36 +88,34 @@ class FollowedStudy(Summary):
 
 
 class SurvivalSummary(GoalSummary, Finding):
-    """How the trials of each study ended."""
+    """The outcomes of the trials of each study."""
 
     summaries: list[FollowedStudy]
-    """Of each study: how its trials ended; the share that reached the target, `chance`, with its 95% Wilson interval;
-    `reached` at the last step seen; the step by which half have reached it, null where that isn't seen; and whether bad
-    trials may have been stopped early, null where nobody said."""
+    """Per study: outcomes; `chance`, the share that reached, with its 95% Wilson interval; `reached` at the last step
+    seen; steps by which half reached (null if unseen); early_stopping of bad trials (null if unknown)."""
 
 
 def answer(view: ReleaseView, parameters: SurvivalParameters) -> Answer:
-    """Cumulative incidences by workload, batch size and step; raises UnknownName and BadParameter."""
-    searches = searches_of(view, parameters.selection())
+    """Return cumulative incidences by workload, batch size and step; raises UnknownName and BadParameter."""
+    goal, searches = parameters.goal(view), open_searches(view, parameters.selection())
     batches: list[pa.RecordBatch] = []
     studies: list[dict[str, Any]] = []
-    for found in searches:
-        stopped_early = _stopped_early(view, found)
-        for study, (steps, ends) in enumerate(_trials(found, parameters.goal())):
+    for search in searches:
+        stopped_early = _stopped_early(view, search)
+        for study, (steps, ends) in enumerate(_trials(search, goal)):
             curve = survival(steps, ends)
-            name, batch_size = str(found.facts.workload), found.facts.batch_sizes[study]
+            name, batch_size = str(search.facts.workload), search.facts.batch_sizes[study]
             batches.append(_rows(name, batch_size, curve))
             key = {"workload": name, "batch_size": batch_size}
             studies.append(key | _summary(ends, curve) | {"early_stopping": stopped_early[study]})
     return QUESTION.analysis(
         view,
         parameters,
-        searches[0].direction,
         batches,
         {"summaries": studies},
         definition=_DEFINITION,
         n_used=sum(study["n_trials"] for study in studies),
-        left_out=(text for found in searches for text in _left_out(found)),
+        left_out=(text for search in searches for text in _left_out(search)),
         warnings=_warnings(studies),
     )
 
@@ -133,31 +130,39 @@ QUESTION = Question(
 )
 
 
-def _trials(found: Search, goal: Goal) -> Iterator[tuple[Integers, Integers]]:
-    """By study, where each of its trials ended, and how. Trials that were never evaluated are left out."""
-    hits, last = found.first_hits(goal), found.facts.trials.last_step
-    is_hit, seen = hits != NEVER, found.observed_until
+def _trials(search: Search, goal: Goal) -> Iterator[tuple[Integers, Integers]]:
+    """Yield by study the last step and the outcome of each trial, without trials that were never evaluated."""
+    hits, last = search.first_hits(goal), search.facts.trials.last_step
+    is_hit, seen = hits != NEVER, search.observed_until
     # What diverged after the budgets was still running when they ended.
-    has_diverged = (found.facts.trials.status == STATUSES.index("INFEASIBLE")) & (seen == last)
+    has_diverged = (search.facts.trials.status == STATUSES.index("INFEASIBLE")) & (seen == last)
     ends = np.where(is_hit, REACHED, np.where(has_diverged, DIVERGED, CENSORED))
-    steps = np.where(is_hit, at(found.records.step, hits), seen)
-    for study in range(len(found.facts.batch_sizes)):
-        own = found.facts.rows_of(study)
+    steps = np.where(is_hit, at(search.records.step, hits), seen)
+    for study in range(len(search.facts.batch_sizes)):
+        own = search.facts.rows_of(study)
         counts = seen[own] != NEVER
         yield steps[own][counts], ends[own][counts]
 
 
 def _rows(workload: str, batch_size: int, curve: Survival) -> pa.RecordBatch:
-    n = len(curve.steps)
-    columns = [
-        pa.repeat(workload, n),
-        pa.repeat(pa.scalar(batch_size, pa.int64()), n),
-        *(pa.array(own, pa.int64()) for own in (curve.steps, curve.at_risk)),
-        *(pa.array(own, pa.int64()) for own in (curve.n_reached, curve.n_diverged, curve.n_censored)),
-        *map(pa.array, (curve.reached, curve.lower, curve.upper, curve.diverged, curve.running)),
-        *map(pa.array, (curve.least, curve.most)),
-    ]
-    return pa.RecordBatch.from_arrays(columns, schema=QUESTION.rows.schema)
+    return QUESTION.rows.batch(
+        {
+            "workload": workload,
+            "batch_size": batch_size,
+            "step": curve.steps,
+            "n_at_risk": curve.at_risk,
+            "n_reached": curve.n_reached,
+            "n_diverged": curve.n_diverged,
+            "n_censored": curve.n_censored,
+            "reached": curve.reached,
+            "reached_lower": curve.lower,
+            "reached_upper": curve.upper,
+            "diverged": curve.diverged,
+            "running": curve.running,
+            "reached_least": curve.least,
+            "reached_most": curve.most,
+        }
+    )
 
 
 def _summary(ends: Integers, curve: Survival) -> dict[str, Any]:
@@ -177,17 +182,15 @@ def _summary(ends: Integers, curve: Survival) -> dict[str, Any]:
     }
 
 
-def _stopped_early(view: ReleaseView, found: Search) -> list[bool | None]:
-    """By study, whether bad trials may have been stopped early; None where nobody said."""
-    asked = {"first_study": found.facts.first_study, "last_study": found.facts.last_study}
-    return [flag for (flag,) in view.query("early_stopping", asked).fetchall()]
+def _stopped_early(view: ReleaseView, search: Search) -> list[bool | None]:
+    """Return by study True if bad trials may have been stopped early; None if unknown."""
+    return [flag for (flag,) in view.rows("early_stopping", search.facts.study_ids)]
 
 
-def _left_out(found: Search) -> Iterator[str]:
-    n_unseen = int((found.admitted & (found.observed_until == NEVER)).sum())
+def _left_out(search: Search) -> Iterator[str]:
+    n_unseen = int((search.admitted & (search.observed_until == NEVER)).sum())
     if n_unseen:
-        yield f"{found.facts.workload}: {n_unseen} trials that were never evaluated"
-    yield from not_admitted(str(found.facts.workload), len(found.admitted) - int(found.admitted.sum()))
+        yield f"{search.facts.workload}: {n_unseen} trials that were never evaluated"
 
 
 def _warnings(studies: Sequence[dict[str, Any]]) -> Iterator[str]:

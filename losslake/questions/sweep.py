@@ -7,7 +7,7 @@ For which targets a claim about scaling holds, exactly: evaluated between all br
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cached_property
 from typing import Any
 
@@ -24,75 +24,77 @@ from losslake.analysis.envelope import (
     ranks,
     steps_to_targets,
 )
-from losslake.analysis.identifiability import IdentifiedFits, identified_fits
+from losslake.analysis.identifiability import IdentifiedFits, are_unequal, identified_fits
 from losslake.questions.search import Search, at
-from losslake_schema.reached import NEVER, Floats, Integers
+from losslake_schema.reached import NEVER, Flags, Floats, Integers
 
 
 @dataclass(frozen=True)
 class StudyEnvelopes:
-    """By study of a workload, its envelope; `row` of an entry is an index into the search's records."""
+    """The envelope of each study of a workload; `row` of an entry is an index into the search's records."""
 
-    found: Search
+    search: Search
     envelopes: Sequence[Envelope]
 
     @cached_property
     def trial_of_record(self) -> Integers:
-        """By record, the row of its trial in facts.trials."""
-        return np.repeat(self.found.rows, np.diff(self.found.records.offsets))
+        """The row in facts.trials of each record."""
+        return np.repeat(self.search.rows, np.diff(self.search.records.offsets))
 
     def records(self, entries: Integers) -> Integers:
-        """By study, the record of the envelope's entry of that index; NEVER stays so."""
-        found = [
+        """Return by study the record of the envelope's entry of that index; NEVER stays so."""
+        records = [
             int(envelope.row[entry]) if entry != NEVER else NEVER
             for envelope, entry in zip(self.envelopes, entries.tolist(), strict=True)
         ]
-        return np.array(found, np.int64)
+        return np.array(records, np.int64)
 
     def trials(self, records: Integers) -> Integers:
-        """Of records, the rows of their trials in facts.trials; NEVER stays so."""
+        """Return the rows in facts.trials of these records; NEVER stays so."""
         known = records != NEVER
         rows = at(self.trial_of_record, np.where(known, records, 0).ravel()).reshape(records.shape)
         return np.where(known, rows, NEVER)
 
 
-def study_envelopes(found: Search) -> StudyEnvelopes:
+def study_envelopes(search: Search) -> StudyEnvelopes:
     """Merge the records of each study's admitted trials."""
-    records, facts = found.records, found.facts
+    records, facts = search.records, search.facts
     counts = np.diff(records.offsets)
-    is_admitted = np.repeat(found.admitted[found.rows], counts)
-    kept = np.flatnonzero(is_admitted & (np.arange(len(records.step)) < np.repeat(found.ends, counts)))
+    is_admitted = np.repeat(search.admitted[search.rows], counts)
+    kept = np.flatnonzero(is_admitted & (np.arange(len(records.step)) < np.repeat(search.ends, counts)))
     # Trials with records come in the order of study and trial_id, as the envelope wants them.
     bounds = np.searchsorted(
-        facts.study_of_trial[np.repeat(found.rows, counts)[kept]], range(len(facts.batch_sizes) + 1)
+        facts.study_of_trial[np.repeat(search.rows, counts)[kept]], range(len(facts.batch_sizes) + 1)
     )
-    losses = records.value * found.sign
+    losses = records.value * search.sign
     envelopes = []
     for start, end in zip(bounds[:-1].tolist(), bounds[1:].tolist(), strict=True):
         own = kept[start:end]
         envelope = lower_envelope(records.step[own], losses[own])
         envelopes.append(Envelope(envelope.step, envelope.loss, own[envelope.row]))
-    return StudyEnvelopes(found, envelopes)
+    return StudyEnvelopes(search, envelopes)
 
 
 @dataclass(frozen=True)
 class Sweep:
-    """By target and study of one workload. targets: as losses to be beaten strictly."""
+    """The scaling of one workload by target and study. targets: losses to beat strictly."""
 
     merged: StudyEnvelopes
     targets: Floats
 
     @property
-    def found(self) -> Search:
-        return self.merged.found
+    def search(self) -> Search:
+        """The search of the workload."""
+        return self.merged.search
 
     @property
     def batch_sizes(self) -> tuple[int, ...]:
-        return self.found.facts.batch_sizes
+        """The batch sizes of the studies."""
+        return self.search.facts.batch_sizes
 
     @cached_property
     def steps(self) -> Floats:
-        """Least steps, targets by studies; inf for never."""
+        """The fewest steps, targets by studies; inf for never."""
         return steps_to_targets(self.merged.envelopes, self.targets)
 
     @cached_property
@@ -102,33 +104,37 @@ class Sweep:
 
     @cached_property
     def previous_steps(self) -> Floats:
-        """Of the trials with these, the step of the evaluation before; NaN for none."""
+        """The steps of the evaluations before these; NaN for none."""
         previous = np.full(self.steps.shape, np.nan)
         for study, envelope in enumerate(self.merged.envelopes):
             hits = envelope.first_hits(self.targets)
             is_hit = hits != NEVER
-            steps = at(self.found.records.previous_step, envelope.row[hits[is_hit]])
+            steps = at(self.search.records.previous_step, envelope.row[hits[is_hit]])
             previous[is_hit, study] = np.where(steps >= 0, steps, np.nan)
         return previous
 
-    @cached_property
-    def ran(self) -> Integers:
-        """By study, the last step that any admitted trial ran to; -1 for none."""
-        return self.found.last_steps
+    @property
+    def is_unequal(self) -> Flags:
+        """True for targets that batch sizes with too unequal numbers of trials reach."""
+        return are_unequal(self.usable_steps, self.search.n_admitted)
 
     def perfect_ends(self) -> BreakPoints:
-        """By target, where perfect scaling ends."""
-        return perfect_ends(self.batch_sizes, self.usable_steps, censored_at=self.ran)
+        """Return the end of perfect scaling by target."""
+        return perfect_ends(self.batch_sizes, self.usable_steps, censored_at=self.search.last_steps)
 
     def max_useful(self) -> BreakPoints:
-        """By target, the batch size that no larger one betters by much."""
+        """Return the largest useful batch size by target."""
         return max_useful(self.usable_steps)
 
     def fits(self) -> IdentifiedFits:
-        """By target, the fit, or why there is none."""
+        """Return the fit by target, or why there is none; without bounds where trials are too unequal."""
         sizes = np.asarray(self.batch_sizes, np.float64)
         kept = sizes > 0
-        return identified_fits(sizes[kept], self.usable_steps[:, kept], self.ran[kept], self.previous_steps[:, kept])
+        fits = identified_fits(
+            sizes[kept], self.usable_steps[:, kept], self.search.last_steps[kept], self.previous_steps[:, kept]
+        )
+        lower, upper = (np.where(self.is_unequal, np.nan, bound) for bound in (fits.lower, fits.upper))
+        return replace(fits, lower=lower, upper=upper)
 
 
 EVERY_SIZE = "every batch size reaches the target"
@@ -138,14 +144,14 @@ FEWEST = "no other workload needs fewer steps at any batch size that all have"
 
 @dataclass(frozen=True)
 class Claim:
-    """A claim about a workload, and between which targets it holds."""
+    """A claim about a workload, and the targets for which it holds."""
 
     workload: str
     claim: str
     intervals: Sequence[TargetInterval]
 
-    def as_fact(self, sign: float) -> dict[str, Any]:
-        """The same as a fact of an answer, in the metric's own direction; an end without limit is null."""
+    def summary(self, sign: float) -> dict[str, Any]:
+        """Return the claim as an entry of a summary, with targets in the metric's unit; null for no limit."""
         return {
             "workload": self.workload,
             "claim": self.claim,
@@ -157,7 +163,7 @@ class Claim:
 
 
 def claims(merged: Sequence[StudyEnvelopes]) -> list[Claim]:
-    """What can be said of each workload, and of several beside each other."""
+    """Return the claims about each workload, and about several together."""
     return [*(claim for one in merged for claim in _of_one(one)), *(_of_several(merged) if len(merged) > 1 else ())]
 
 
@@ -166,7 +172,7 @@ def _of_one(merged: StudyEnvelopes) -> Iterator[Claim]:
     if not len(points):
         return
     swept = Sweep(merged, _between(points))
-    name = str(merged.found.facts.workload)
+    name = str(merged.search.facts.workload)
     yield Claim(name, EVERY_SIZE, holding_intervals(points, coverage(swept.steps) == 1))
     end, useful = swept.perfect_ends(), swept.max_useful()
     places = np.arange(swept.steps.shape[1])
@@ -183,22 +189,22 @@ def _of_several(merged: Sequence[StudyEnvelopes]) -> Iterator[Claim]:
     compared = ranks(steps_at_shared_sizes(merged, _between(points)))
     for one, n_fewest in zip(merged, compared.n_fewest, strict=True):
         holds = (n_fewest == compared.n_compared) & (compared.n_compared > 0)
-        yield Claim(str(one.found.facts.workload), FEWEST, holding_intervals(points, holds))
+        yield Claim(str(one.search.facts.workload), FEWEST, holding_intervals(points, holds))
 
 
 def shared_sizes(merged: Sequence[StudyEnvelopes]) -> list[int]:
-    """The batch sizes that every workload has, ascending."""
-    return sorted(set.intersection(*(set(one.found.facts.batch_sizes) for one in merged)))
+    """Return the batch sizes that every workload has, ascending."""
+    return sorted(set.intersection(*(set(one.search.facts.batch_sizes) for one in merged)))
 
 
 def steps_at_shared_sizes(merged: Sequence[StudyEnvelopes], targets: Floats) -> list[Floats]:
-    """Of each workload, least steps: targets by shared batch sizes."""
+    """Return the fewest steps of each workload: targets by shared batch sizes."""
     shared = shared_sizes(merged)
     return [
-        Sweep(one, targets).steps[:, [one.found.facts.batch_sizes.index(size) for size in shared]] for one in merged
+        Sweep(one, targets).steps[:, [one.search.facts.batch_sizes.index(size) for size in shared]] for one in merged
     ]
 
 
 def _between(points: Floats) -> Floats:
-    """A target between each breakpoint and the next."""
+    """Return a target between each breakpoint and the next."""
     return np.append(points[1:], np.inf)

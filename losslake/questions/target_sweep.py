@@ -1,4 +1,4 @@
-"""Target sweep: how scaling depends on the target, and for which targets a claim about it holds."""
+"""The dependence of scaling on the target, and the targets for which a claim about it holds."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from pydantic import Field
 
 from losslake.analysis.break_points import BreakPoints
 from losslake.analysis.envelope import Ranks, breakpoints, chosen_targets, coverage, ranks, reach
-from losslake.analysis.identifiability import IdentifiedFits
+from losslake.analysis.identifiability import MOST_UNEQUAL, IdentifiedFits
 from losslake.output.answer import Answer
 from losslake.output.plain import finite, whole
 from losslake.output.rows import Row, shown, unit
@@ -20,7 +20,7 @@ from losslake.questions.errors import BadParameter
 from losslake.questions.parameters import WORKLOAD, ComparatorParameters, Finite, Natural
 from losslake.questions.question import Question
 from losslake.questions.release_view import ReleaseView
-from losslake.questions.search import searches_of
+from losslake.questions.search import open_searches
 from losslake.questions.summary import ComparatorSummary, Finding, Summary
 from losslake.questions.sweep import StudyEnvelopes, Sweep, claims, shared_sizes, steps_at_shared_sizes, study_envelopes
 from losslake.questions.targets import target_grid
@@ -36,21 +36,21 @@ _DEFINITION = (
     "Claims are evaluated between all breakpoints. n_used counts breakpoints: targets at which anything changes."
 )
 _POST_HOC = "a target chosen after looking at this answer makes any claim look better: report the range, not one target"
-_CENSORED = {(True, False): "left", (False, True): "right"}
+_NO_TARGET = "nothing changes between target_min and target_max, so there is no target to show"
 
 
 class TargetSweepParameters(ComparatorParameters):
-    """How does scaling depend on the target?"""
+    """The parameters of the target sweep."""
 
     target_min: Annotated[Finite | None, shown(0.02, "unit of the metric")] = None
-    """The lowest target. Default, as for the highest: all from the hardest that any batch size reaches to the easiest
-    that none reaches at its first evaluation."""
+    """Lowest target. Default, also for the highest: from the hardest that any batch size reaches to the easiest that
+    none reaches at its first evaluation."""
     target_max: Annotated[Finite | None, shown(0.2, "unit of the metric")] = None
-    """The highest target."""
+    """Highest target."""
     n_targets: Annotated[Natural, shown(50, "targets", ge=1, le=MOST_TARGETS)] = 50
-    """How many targets to look at."""
+    """Number of targets."""
     spacing: Annotated[Spacing, shown("linear")] = "breakpoints"
-    """How targets are spaced: evenly among those for which something changes, evenly, or by even ratios."""
+    """Spacing of targets: evenly among breakpoints, where the answer changes; linear; or log, by even ratios."""
 
     def check(self) -> None:
         """Raise BadParameter for bounds in the wrong order."""
@@ -68,41 +68,35 @@ class TargetSweepRow(Row):
     fewest_steps: Annotated[int | None, shown(120, "steps")]
     """Fewest steps to the target at any batch size; null if none reaches it."""
     fewest_examples: Annotated[int | None, shown(9600, "batch_unit of the study, mostly examples")]
-    """Fewest examples to the target at any batch size; null if none reaches it, or where that exceeds 64 bits."""
+    """Fewest examples to the target at any batch size; null if none reaches it, and beyond 64 bits."""
     perfect_scaling_end: Annotated[int | None, shown(32, "batch_unit of the study, mostly examples")]
-    """The largest batch size up to which each needs at most 1.2 times the fewest examples so far; null if none reached
-    the target."""
+    """Largest batch size up to which each needs at most 1.2 times the fewest examples so far; null if none reached."""
     perfect_scaling_end_censoring: Annotated[str | None, shown("left")]
-    """left or right: the true end may lie below the smallest, or above the largest, that reached the target; null for
-    neither."""
+    """left, right: the true end may be below the smallest, above the largest that reached; null for neither."""
     max_useful_batch_size: Annotated[int | None, shown(256, "batch_unit of the study, mostly examples")]
-    """The smallest batch size whose steps no larger one betters by more than a tenth; null if none reached the target.
-    """
+    """Smallest batch size that no larger one betters by more than a tenth in steps; null if none reached."""
     max_useful_batch_size_censoring: Annotated[str | None, shown("right")]
-    """right: it is the largest that reached the target, so a larger one may still gain; left: the smallest; null for
-    neither."""
+    """right: it is the largest that reached the target and may not be the end; left: the smallest; null: neither."""
     critical_batch_size: Annotated[float | None, shown(83.7, "batch_unit of the study, mostly examples")]
     """B_c = E_min/S_min of the fit; null where the data can't tell it, for the reason in not_identifiable."""
     critical_batch_size_lower: Annotated[float | None, shown(68.6, "batch_unit of the study, mostly examples")]
-    """Lower end of its 90% interval; where it is null, the bound that holds all the same, at 95%; null for no bound."""
+    """Lower end of its 90% interval; a one-sided 95% bound if critical_batch_size is null; null for no bound."""
     critical_batch_size_upper: Annotated[float | None, shown(103.1, "batch_unit of the study, mostly examples")]
-    """Upper end of its 90% interval; where it is null, the bound that holds all the same, at 95%; null for no bound."""
+    """Upper end of its 90% interval; a one-sided 95% bound if critical_batch_size is null; null for no bound."""
     s_min: Annotated[float | None, shown(115.0, "steps")]
     """Fewest steps, at infinite batch size, by the fit; null like critical_batch_size."""
     e_min: Annotated[float | None, shown(9630.0, "batch_unit of the study, mostly examples")]
     """Fewest examples, at the smallest batch size, by the fit; null like critical_batch_size."""
     rms_log_residual: Annotated[float | None, shown(0.08, "none: a ratio, about")]
-    """Root mean square of log(steps) - log(fitted steps) over batch sizes; null like critical_batch_size."""
+    """Root mean square of log(steps / fitted steps) over batch sizes; null like critical_batch_size."""
     not_identifiable: Annotated[str | None, shown("no bend")]
-    """Why there is no critical batch size: too few, no bend, no scaling or extrapolated; null if there is one."""
+    """Why there is no critical batch size: too few, too coarse, no bend, no scaling or extrapolated; else null."""
     mean_rank: Annotated[float | None, shown(1.3, "ranks")]
-    """Mean over the compared batch sizes of the workload's rank by steps, 1 for the fewest; null for one workload, or
-    if none reached it."""
+    """Mean rank by steps over the compared batch sizes, 1 for the fewest; null for one workload, or if none reached."""
     n_fewest: Annotated[int | None, shown(8, "batch sizes")]
     """At how many of these no workload needs fewer steps; null for one workload."""
     n_compared: Annotated[int | None, shown(11, "batch sizes")]
-    """Batch sizes compared: those that all workloads have and at which any reaches the target; null for one workload.
-    """
+    """Batch sizes that all workloads have and at which any reaches the target; null for one workload."""
 
 
 class SweptWorkload(Summary):
@@ -131,47 +125,40 @@ class ClaimSummary(Summary):
 
 
 class TargetSweepSummary(ComparatorSummary, Finding):
-    """What holds over all targets."""
+    """The results over all targets."""
 
     summaries: Annotated[list[SweptWorkload], Field(json_schema_extra=unit("unit of the metric"))]
-    """Of each workload: at how many targets anything changes; the worst over batch sizes of the best value, so that
-    every batch size gets better than any easier target, and the batch size that sets it (null if one has no value); and
-    the best value of all."""
+    """Per workload: the number of targets at which anything changes; the hardest target that all batch sizes reach,
+    exclusive, with the batch size that limits it (null if one has no value); and the best value of all."""
     claims: Annotated[list[ClaimSummary], Field(json_schema_extra=unit("unit of the metric"))]
-    """For which targets a claim holds, exactly: for those easier than `hardest`, up to and including `easiest`, null
-    for no limit (with comparator=inclusive `hardest` is included, `easiest` not). A claim without intervals holds
-    nowhere."""
+    """The targets for which a claim holds, exactly: those easier than `hardest` up to `easiest`, inclusive, null for no
+    limit (comparator=inclusive: from `hardest` to `easiest`, exclusive). No intervals: it holds nowhere."""
 
 
 def answer(view: ReleaseView, parameters: TargetSweepParameters) -> Answer:
-    """Scaling at many targets by workload, from the easiest to the hardest; raises UnknownName and BadParameter."""
+    """Return scaling at many targets by workload, easiest first; raises UnknownName and BadParameter."""
     parameters.check()
-    merged = [study_envelopes(searched) for searched in searches_of(view, parameters.selection())]
-    sign = merged[0].found.sign
+    merged = [study_envelopes(search) for search in open_searches(view, parameters.selection())]
+    sign = merged[0].search.sign
     targets = _targets(merged, parameters, sign)
-    losses = strict_bound(targets * sign, parameters.comparator)
+    losses = strict_bound(targets * sign, parameters.comparator_in(view))
     sweeps = [Sweep(one, losses) for one in merged]
     fits = [one.fits() for one in sweeps]
     compared = ranks(steps_at_shared_sizes(merged, losses)) if len(merged) > 1 and shared_sizes(merged) else None
     return QUESTION.analysis(
         view,
         parameters,
-        merged[0].found.direction,
         [
             _rows(one, fit, targets, None if compared is None else _of(compared, index))
             for index, (one, fit) in enumerate(zip(sweeps, fits, strict=True))
         ],
-        {
-            "comparator": parameters.comparator,
-            "summaries": [_summary(one) for one in merged],
-            "claims": [claim.as_fact(sign) for claim in claims(merged)],
-        },
+        {"summaries": [_summary(one) for one in merged], "claims": [claim.summary(sign) for claim in claims(merged)]},
         definition=_DEFINITION,
         n_used=sum(len(breakpoints(one.envelopes)) for one in merged),
         left_out=(text for one, fit in zip(sweeps, fits, strict=True) for text in _left_out(one, fit)),
         warnings=(
             _POST_HOC,
-            *_nothing(targets),
+            *([] if len(targets) else [_NO_TARGET]),
             *(text for one, fit in zip(sweeps, fits, strict=True) for text in _warnings(one, fit)),
         ),
     )
@@ -188,14 +175,12 @@ QUESTION = Question(
 
 
 def _targets(merged: Sequence[StudyEnvelopes], parameters: TargetSweepParameters, sign: float) -> Floats:
-    """The targets asked for, in the metric's unit, from the easiest to the hardest."""
+    """Return the requested targets, in the metric's unit, from the easiest to the hardest."""
     envelopes = [envelope for one in merged for envelope in one.envelopes]
     everything = chosen_targets(envelopes, 2**62) * sign
-    count, spacing, lowest, highest = (
-        parameters.n_targets, parameters.spacing, parameters.target_min, parameters.target_max,
-    )  # fmt: skip
-    lowest = lowest if lowest is not None else everything.min(initial=np.inf)
-    highest = highest if highest is not None else everything.max(initial=-np.inf)
+    count, spacing = parameters.n_targets, parameters.spacing
+    lowest = everything.min(initial=np.inf) if parameters.target_min is None else parameters.target_min
+    highest = everything.max(initial=-np.inf) if parameters.target_max is None else parameters.target_max
     if spacing == "breakpoints":
         within = everything[(everything >= lowest) & (everything <= highest)]
         ranked = np.linspace(0, len(within) - 1, min(count, len(within))).round().astype(np.int64)
@@ -206,79 +191,80 @@ def _targets(merged: Sequence[StudyEnvelopes], parameters: TargetSweepParameters
     return ascending[::-1] if sign > 0 else ascending
 
 
-def _nothing(targets: Floats) -> list[str]:
-    return [] if len(targets) else ["nothing changes between target_min and target_max, so there is no target to show"]
-
-
 def _of(compared: Ranks, workload: int) -> Ranks:
     return Ranks(compared.mean_rank[workload], compared.n_fewest[workload], compared.n_compared)
 
 
 def _summary(merged: StudyEnvelopes) -> dict[str, Any]:
-    found, reached = merged.found, reach(merged.envelopes)
+    search, reached = merged.search, reach(merged.envelopes)
 
     def value(loss: float | None) -> float | None:
-        return None if loss is None else loss * found.sign
+        return None if loss is None else loss * search.sign
 
     return {
-        "workload": str(found.facts.workload),
+        "workload": str(search.facts.workload),
         "n_breakpoints": len(breakpoints(merged.envelopes)),
         "hardest_for_all": value(reached.hardest_for_all),
-        "limiting_batch_size": None if reached.limiting is None else found.facts.batch_sizes[reached.limiting],
+        "limiting_batch_size": None if reached.limiting is None else search.facts.batch_sizes[reached.limiting],
         "hardest_for_any": value(reached.hardest_for_any),
     }
 
 
 def _left_out(one: Sweep, fits: IdentifiedFits) -> list[str]:
-    """In words, at how many targets there is no critical batch size, and why."""
-    name, count = one.found.facts.workload, len(one.targets)
+    """Return in words the number of targets without a critical batch size, by reason."""
+    name, count = one.search.facts.workload, len(one.targets)
     reasons = Counter(reason for reason in fits.refusal if reason is not None)
     return [f"{name}: no critical batch size at {n} of {count} targets: {reason}" for reason, n in reasons.items()]
 
 
 def _warnings(one: Sweep, fits: IdentifiedFits) -> list[str]:
-    name = one.found.facts.workload
+    name = one.search.facts.workload
     known = fits.critical_batch_size[fits.is_identifiable]
-    found = []
+    texts = []
     if len(known) > 1 and known.max() > 1.5 * known.min():
         moved = f"from {known.min():.4g} to {known.max():.4g}, {known.max() / known.min():.1f}-fold"
-        found.append(f"{name}: the critical batch size depends on the target: {moved}")
+        texts.append(f"{name}: the critical batch size depends on the target: {moved}")
+    if one.is_unequal.any():
+        at_targets = f"at {int(one.is_unequal.sum())} of {len(one.targets)} targets"
+        texts.append(
+            f"{name}: no interval and no bounds {at_targets}, since some batch sizes have over {MOST_UNEQUAL} times as "
+            "many trials as others: trials= takes equally many"
+        )
     missing = [size for size, one_of in zip(one.batch_sizes, one.merged.envelopes, strict=True) if not len(one_of.loss)]
     if missing:
-        found.append(f"{name}: batch size {', '.join(map(str, missing))} has no finite value and reaches no target")
-    return found
+        texts.append(f"{name}: batch size {', '.join(map(str, missing))} has no finite value and reaches no target")
+    return texts
 
 
 def _rows(one: Sweep, fits: IdentifiedFits, targets: Floats, compared: Ranks | None) -> pa.RecordBatch:
     end, useful = one.perfect_ends(), one.max_useful()
-    columns: dict[str, Any] = {
-        "workload": [str(one.found.facts.workload)] * len(targets),
-        "target": targets,
-        "coverage": coverage(one.steps),
-        "fewest_steps": whole(one.steps.min(axis=1)),
-        "fewest_examples": whole(_examples(one).min(axis=1)),
-        "perfect_scaling_end": _sizes(one, end),
-        "perfect_scaling_end_censoring": _censoring(end),
-        "max_useful_batch_size": _sizes(one, useful),
-        "max_useful_batch_size_censoring": _censoring(useful),
-        "critical_batch_size": finite(fits.critical_batch_size),
-        "critical_batch_size_lower": finite(fits.lower),
-        "critical_batch_size_upper": finite(fits.upper),
-        "s_min": finite(fits.s_min),
-        "e_min": finite(fits.s_min * fits.critical_batch_size),
-        "rms_log_residual": finite(fits.rms_log_residual),
-        "not_identifiable": list(fits.refusal),
-        "mean_rank": None if compared is None else finite(compared.mean_rank),
-        "n_fewest": None if compared is None else compared.n_fewest,
-        "n_compared": None if compared is None else compared.n_compared,
-    }
-    nothing = [None] * len(targets)
-    arrays = [pa.array(nothing if (own := columns[f.name]) is None else own, f.type) for f in QUESTION.rows.schema]
-    return pa.RecordBatch.from_arrays(arrays, schema=QUESTION.rows.schema)
+    return QUESTION.rows.batch(
+        {
+            "workload": str(one.search.facts.workload),
+            "target": targets,
+            "coverage": coverage(one.steps),
+            "fewest_steps": whole(one.steps.min(axis=1)),
+            "fewest_examples": whole(_examples(one).min(axis=1)),
+            "perfect_scaling_end": _sizes(one, end),
+            "perfect_scaling_end_censoring": _censoring(end),
+            "max_useful_batch_size": _sizes(one, useful),
+            "max_useful_batch_size_censoring": _censoring(useful),
+            "critical_batch_size": finite(fits.critical_batch_size),
+            "critical_batch_size_lower": finite(fits.lower),
+            "critical_batch_size_upper": finite(fits.upper),
+            "s_min": finite(fits.s_min),
+            "e_min": finite(fits.s_min * fits.critical_batch_size),
+            "rms_log_residual": finite(fits.rms_log_residual),
+            "not_identifiable": list(fits.refusal),
+            "mean_rank": compared and finite(compared.mean_rank),
+            "n_fewest": compared and compared.n_fewest,
+            "n_compared": compared and compared.n_compared,
+        }
+    )
 
 
 def _examples(one: Sweep) -> Floats:
-    """Targets by studies; inf for never, at batch size 0 as well."""
+    """Return examples, targets by studies; inf for never, at batch size 0 as well."""
     sizes = np.broadcast_to(np.asarray(one.batch_sizes, np.float64), one.steps.shape)
     examples: Floats = np.full(one.steps.shape, np.inf)
     np.multiply(one.steps, sizes, out=examples, where=np.isfinite(one.steps))
@@ -291,4 +277,4 @@ def _sizes(one: Sweep, points: BreakPoints) -> list[int | None]:
 
 def _censoring(points: BreakPoints) -> list[str | None]:
     flags = zip(points.is_left_censored.tolist(), points.is_right_censored.tolist(), strict=True)
-    return [_CENSORED.get(each) for each in flags]
+    return [{(True, False): "left", (False, True): "right"}.get(each) for each in flags]

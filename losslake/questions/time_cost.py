@@ -1,4 +1,4 @@
-"""Time to target and what it costs: by batch size, the front of both, and where time falls no more."""
+"""Time and examples to a target by batch size, and the batch size beyond which time falls no more."""
 
 from __future__ import annotations
 
@@ -7,25 +7,24 @@ from dataclasses import dataclass
 from typing import Annotated, Any
 
 import numpy as np
-import numpy.typing as npt
 import pyarrow as pa
 
 from losslake.analysis.break_points import USEFUL_WITHIN, BreakPoints, max_useful
 from losslake.analysis.identifiability import identified_fits
 from losslake.analysis.time_cost import goodput, is_on_front, statistical_efficiency, throughput
-from losslake.index.study_files import measurements
 from losslake.output.answer import Answer
 from losslake.output.plain import finite
 from losslake.output.rows import Row, shown
+from losslake.questions.measure import hit_times
 from losslake.questions.parameters import WORKLOAD, GoalParameters, Share
 from losslake.questions.question import Question
 from losslake.questions.release_view import ReleaseView
 from losslake.questions.scaling_curve import ScalingCurve, never_reached, scaling_curve, usable_curve
-from losslake.questions.search import Search, at, examples_of, searches_of
+from losslake.questions.search import Search, at, column_at, examples_column, open_searches
 from losslake.questions.selection import Goal
 from losslake.questions.summary import Censoring, Finding, GoalSummary, Summary
-from losslake.questions.wording import lone_batch_size
-from losslake_schema.reached import NEVER, Floats, Integers
+from losslake.questions.wording import lone_batch_size, unequal_searches
+from losslake_schema.reached import NEVER, Flags, Floats, Integers
 
 _DEFINITION = (
     "Cost is examples to the target, steps x batch size. Time is the least elapsed_s at which any admitted trial "
@@ -38,10 +37,10 @@ _DEFINITION = (
 
 
 class TimeCostParameters(GoalParameters):
-    """What does a target take, in time and in examples?"""
+    """The parameters of time and cost."""
 
     max_useful_tau: Annotated[Share, shown(0.1, "none: a ratio")] = USEFUL_WITHIN
-    """A larger batch size counts as faster if its time is less than that of a smaller one by more than this share."""
+    """A larger batch size counts as faster if it saves more than this share of the time of a smaller one."""
 
 
 class TimeCostRow(Row):
@@ -52,26 +51,27 @@ class TimeCostRow(Row):
     steps: Annotated[int | None, shown(400, "steps")]
     """Fewest steps in which an admitted trial reaches the target; null if none does."""
     trial_id: Annotated[int | None, shown(17)]
-    """The trial with the fewest steps, of several the one with the lowest number; null if none reached the target."""
+    """The trial with the fewest steps; ties go to the lowest trial_id; null if none reached the target."""
+    trial_workload: str | None
     examples: int | None
     elapsed_s: Annotated[float | None, shown(12.5, "seconds")]
-    """Time at which that trial reached the target, since the start of training; null where its log has no times."""
+    """Time at which that trial reached the target, since the start of training; null without times."""
     fastest_trial_id: Annotated[int | None, shown(23)]
-    """The trial with the least time to the target, ties to fewer steps; null where no trial that reached it has times.
-    """
+    """Trial with the least time to the target, ties to fewer steps; null if no trial that reached it has times."""
+    fastest_trial_workload: Annotated[str | None, shown(WORKLOAD)]
+    """The workload of the fastest trial if `workload` is a pattern; null without a pattern, or without times."""
     fastest_steps: Annotated[int | None, shown(420, "steps")]
-    """The steps that the fastest trial took; null without times."""
+    """Steps of the fastest trial; null without times."""
     fastest_examples: Annotated[int | None, shown(26880, "batch_unit of the study, mostly examples")]
-    """fastest_steps times batch_size; null without times, or where it exceeds 64 bits."""
+    """fastest_steps times batch_size; null without times, and beyond 64 bits."""
     fastest_elapsed_s: Annotated[float | None, shown(11.8, "seconds")]
     """Time to target: the least time at which any admitted trial reached it; null without times."""
     is_on_front: Annotated[bool, shown(True)]
-    """Whether no other batch size takes at most as much time and examples, and less of one (Pareto front)."""
+    """True if one of its trials is on the Pareto front of all trials, in time and examples."""
     examples_per_second: Annotated[float | None, shown(2278.0, "batch_unit of the study, mostly examples, per second")]
     """Throughput of the fastest trial up to the target; null without times."""
     statistical_efficiency: Annotated[float | None, shown(0.71)]
-    """Examples that the smallest batch size needs by those that this one needs, of the fit; null where there is none.
-    """
+    """Examples of the smallest batch size over examples of this one, by the fit; null without a fit."""
     goodput: Annotated[float | None, shown(1617.0, "examples as good as those of the smallest batch size, per second")]
     """Throughput times statistical efficiency (Pollux); null without times, or without a fit."""
     n_trials: int
@@ -95,25 +95,25 @@ class TimedWorkload(Summary):
 
 
 class TimeCostSummary(GoalSummary, Finding):
-    """Where time falls no more."""
+    """The end of falling time by workload."""
 
     max_useful_tau: Annotated[float, shown(0.1, "none: a ratio")]
-    """What a larger batch size has to save of the time to count."""
+    """The share of the time that a larger batch size must save to count."""
     summaries: list[TimedWorkload]
-    """Of each workload: what stands for time (elapsed_s or steps), the least time and the fewest examples to the target
-    and the batch sizes that have them, beyond which batch size time falls no more (censoring: right if it still falls
-    at the largest, left if the smallest is it), and the critical batch size of the fit, null for none."""
+    """Per workload: time_is elapsed_s or steps; the least time and the fewest examples of any trials to the target with
+    their batch sizes; the batch size beyond which time falls no more (censoring right: still falling at the largest;
+    left: it is the smallest); and the critical batch size of the fit, null for none."""
 
 
 @dataclass(frozen=True)
 class _Reached:
-    """By study of a workload: who reached the target with the fewest steps, and who in the least time.
+    """By study of a workload: the trials that reached the target in the fewest steps and in the least time.
 
     fewest, fastest: rows in facts.trials, NEVER for none. steps, elapsed: by trial; elapsed NaN where it isn't known.
     n_timed: trials with a time.
     """
 
-    found: Search
+    search: Search
     curve: ScalingCurve
     fewest: Integers
     fastest: Integers
@@ -123,41 +123,50 @@ class _Reached:
 
     @property
     def is_timed(self) -> bool:
-        """Whether each study that reached the target has a time."""
+        """True if each study that reached the target has a time."""
         return bool(self.curve.is_reached.any() and (self.fastest != NEVER)[self.curve.is_reached].all())
 
     @property
     def who(self) -> Integers:
-        """By study, whose time and cost count."""
+        """The trial of each study whose time and cost count."""
         return self.fastest if self.is_timed else self.fewest
 
     @property
     def time(self) -> Floats:
-        """By study, seconds, or steps where not every study has seconds; inf where the target wasn't reached."""
+        """Seconds by study, or steps where not every study has seconds; inf where the target wasn't reached."""
         times = self.elapsed if self.is_timed else self.steps.astype(np.float64)
         return np.where(self.who != NEVER, at(times, self.who), np.inf)
 
     @property
     def cost(self) -> Floats:
-        """By study, examples; inf where the target wasn't reached."""
-        return np.where(self.who != NEVER, at(self.steps, self.who) * self.curve.batch_sizes, np.inf)
+        """The fewest examples of any trial by study; inf where the target wasn't reached."""
+        steps = np.where(self.curve.is_reached, self.curve.steps, 0)
+        return np.where(self.curve.is_reached, steps * self.curve.batch_sizes, np.inf)
+
+    @property
+    def is_on_front(self) -> Flags:
+        """True by study if any of its trials is on the Pareto front of all trials."""
+        if not self.is_timed:
+            return is_on_front(self.time, self.cost)
+        facts = self.search.facts
+        of_trials = is_on_front(self.elapsed, self.steps * self.curve.batch_sizes[facts.study_of_trial])
+        return np.asarray(facts.sums_by_study(of_trials) > 0)
 
 
 def answer(view: ReleaseView, parameters: TimeCostParameters) -> Answer:
-    """Time and cost to a goal by workload and batch size; raises UnknownName and BadParameter."""
-    goal, max_useful_tau = parameters.goal(), parameters.max_useful_tau
-    reached = [_reached(view, searched, goal) for searched in searches_of(view, parameters.selection())]
+    """Return time and cost to a goal by workload and batch size; raises UnknownName and BadParameter."""
+    goal, max_useful_tau = parameters.goal(view), parameters.max_useful_tau
+    reached = [_reached(view, search, goal) for search in open_searches(view, parameters.selection())]
     fitted = [_critical_batch_size(one) for one in reached]
     summaries = [_summary(one, max_useful_tau, b_c) for one, b_c in zip(reached, fitted, strict=True)]
     return QUESTION.analysis(
         view,
         parameters,
-        reached[0].found.direction,
         [_rows(one, b_c) for one, b_c in zip(reached, fitted, strict=True)],
-        {"max_useful_tau": max_useful_tau, "summaries": summaries},
+        {"summaries": summaries},
         definition=_DEFINITION,
         n_used=sum(int(one.curve.is_reached.sum()) for one in reached),
-        left_out=(text for one in reached for text in never_reached(one.found, one.curve)),
+        left_out=(text for one in reached for text in never_reached(one.search, one.curve)),
         warnings=(text for one, own in zip(reached, summaries, strict=True) for text in _warnings(one, own)),
     )
 
@@ -172,37 +181,37 @@ QUESTION = Question(
 )
 
 
-def _reached(view: ReleaseView, found: Search, goal: Goal) -> _Reached:
-    hits = found.first_hits(goal)
-    steps = at(found.records.step, hits)
-    elapsed = _hit_times(view, found, hits)
+def _reached(view: ReleaseView, search: Search, goal: Goal) -> _Reached:
+    hits = search.first_hits(goal)
+    steps = at(search.records.step, hits)
+    elapsed = hit_times(view, search, hits)
     return _Reached(
-        found=found,
-        curve=scaling_curve(found, goal),
-        fewest=found.fewest_steps(hits),
-        fastest=found.facts.first_least_by_study(np.isfinite(elapsed), elapsed, steps),
+        search=search,
+        curve=scaling_curve(search, goal),
+        fewest=search.fewest_steps(hits),
+        fastest=search.facts.first_least_by_study(np.isfinite(elapsed), elapsed, steps),
         steps=steps,
         elapsed=elapsed,
-        n_timed=found.facts.sums_by_study(np.isfinite(elapsed)),
+        n_timed=search.facts.sums_by_study(np.isfinite(elapsed)),
     )
 
 
 def _critical_batch_size(one: _Reached) -> float | None:
-    """B_c of the robust fit; None where the data can't support one."""
-    curve = usable_curve(one.found, one.curve)
+    """Return B_c of the robust fit; None where the data can't support one."""
+    curve = usable_curve(one.search, one.curve)
     fits = identified_fits(curve.batch_sizes, curve.steps[None], curve.censored_at, curve.previous_steps[None])
     fitted = float(fits.critical_batch_size[0])
     return fitted if math.isfinite(fitted) else None
 
 
 def _summary(one: _Reached, max_useful_tau: float, critical_batch_size: float | None) -> dict[str, Any]:
-    """A workload in numbers, as a fact of the answer."""
-    sizes, time, cost = one.found.facts.batch_sizes, one.time, one.cost
+    """Return the entry of a workload in the summary."""
+    sizes, time, cost = one.search.facts.batch_sizes, one.time, one.cost
     slowing = max_useful(time, max_useful_tau)
     index, has_any = int(slowing.index[0]), bool(one.curve.is_reached.any())
     fastest, cheapest = int(time.argmin()), int(cost.argmin())
     return {
-        "workload": str(one.found.facts.workload),
+        "workload": str(one.search.facts.workload),
         "time_is": "elapsed_s" if one.is_timed else "steps",
         "least_time": float(time[fastest]) if has_any else None,
         "least_time_batch_size": sizes[fastest] if has_any else None,
@@ -215,117 +224,64 @@ def _summary(one: _Reached, max_useful_tau: float, critical_batch_size: float | 
 
 
 def _censoring(slowing: BreakPoints) -> str | None:
-    """Beyond which end of the batch sizes the true one may lie; None for neither."""
+    """Return the end of the batch sizes beyond which the true one may lie; None for neither."""
     if slowing.is_right_censored[0]:
         return "right"
     return "left" if slowing.is_left_censored[0] else None
 
 
 def _warnings(one: _Reached, summary: dict[str, Any]) -> list[str]:
-    name, sizes = one.found.facts.workload, one.curve.batch_sizes[one.curve.is_reached]
+    name, sizes = one.search.facts.workload, one.curve.batch_sizes[one.curve.is_reached]
     if not len(sizes):
         return []
-    found = []
+    texts = [*unequal_searches(str(name), one.curve.n_trials.tolist(), "trials= takes equally many")]
     if not one.is_timed:
         timed = int((one.fastest != NEVER).sum())
         which = f"only {timed} of {len(sizes)} batch sizes have times" if timed else "the logs have no times"
-        found.append(f"{name}: {which}: steps stand for time, as if a step took equally long at every batch size")
+        texts.append(f"{name}: {which}: steps stand for time, as if a step took equally long at every batch size")
     if len(sizes) == 1:
-        found.append(lone_batch_size(str(name), sizes[0]))
+        texts.append(lone_batch_size(str(name), sizes[0]))
     elif summary["censoring"] == "right":
-        found.append(f"{name}: time still falls at {sizes[-1]:,.0f}, the largest batch size that reached the target")
+        texts.append(f"{name}: time still falls at {sizes[-1]:,.0f}, the largest batch size that reached the target")
     if one.is_timed and summary["critical_batch_size"] is None:
-        found.append(f"{name}: the steps can't tell a critical batch size, so there is no efficiency or goodput")
-    differ = [
-        f"{size:,}"
-        for size, fewest, fastest in zip(
-            one.found.facts.batch_sizes, one.fewest.tolist(), one.fastest.tolist(), strict=True
-        )
-        if one.is_timed and fewest != fastest
-    ]
-    if differ:
-        found.append(
+        texts.append(f"{name}: the steps can't tell a critical batch size, so there is no efficiency or goodput")
+    differ = [f"{size:,.0f}" for size in one.curve.batch_sizes[one.fewest != one.fastest].tolist()]
+    if differ and one.is_timed:
+        texts.append(
             f"{name}: the trial with the least time isn't the one with the fewest steps at {', '.join(differ)}"
         )
-    return found
+    return texts
 
 
 def _rows(one: _Reached, critical_batch_size: float | None) -> pa.RecordBatch:
-    found, sizes = one.found, one.found.facts.batch_sizes
-    trial_id = found.facts.trials.trial_id
+    search, sizes = one.search, one.search.facts.batch_sizes
+    trial_id = search.facts.trials.trial_id
     fastest_steps = np.where(one.fastest != NEVER, at(one.steps, one.fastest), np.nan)
     rates = throughput(one.curve.batch_sizes, fastest_steps, at(one.elapsed, one.fastest))
     efficiency = good = np.full(len(sizes), np.nan)
     if critical_batch_size is not None:
         efficiency = statistical_efficiency(one.curve.batch_sizes, critical_batch_size)
         good = goodput(one.curve.batch_sizes, rates, critical_batch_size)
-    columns = {
-        "workload": [str(found.facts.workload)] * len(sizes),
-        "batch_size": sizes,
-        "steps": _of(one.fewest, one.steps),
-        "trial_id": _of(one.fewest, trial_id),
-        "examples": _examples(one, one.fewest),
-        "elapsed_s": _of(one.fewest, one.elapsed),
-        "fastest_trial_id": _of(one.fastest, trial_id),
-        "fastest_steps": _of(one.fastest, one.steps),
-        "fastest_examples": _examples(one, one.fastest),
-        "fastest_elapsed_s": _of(one.fastest, one.elapsed),
-        "is_on_front": is_on_front(one.time, one.cost).tolist(),
-        "examples_per_second": finite(rates),
-        "statistical_efficiency": finite(efficiency),
-        "goodput": finite(good),
-        "n_trials": found.n_admitted.tolist(),
-        "n_reached": one.curve.n_reached.tolist(),
-        "n_timed": one.n_timed.tolist(),
-    }
-    return pa.RecordBatch.from_pydict(columns, schema=QUESTION.rows.schema)
-
-
-def _of(rows: Integers, values: npt.NDArray[Any]) -> list[Any]:
-    """The values of these trials; None without a trial, and for NaN."""
-    picked = at(values, rows).tolist()
-    return [
-        value if row != NEVER and math.isfinite(value) else None
-        for value, row in zip(picked, rows.tolist(), strict=True)
-    ]
-
-
-def _examples(one: _Reached, rows: Integers) -> list[int | None]:
-    steps, sizes = _of(rows, one.steps), one.found.facts.batch_sizes
-    return [None if count is None else examples_of(count, size) for count, size in zip(steps, sizes, strict=True)]
-
-
-def _hit_times(view: ReleaseView, found: Search, hits: Integers) -> Floats:
-    """By trial, seconds since the start of training at its first hit; NaN without a hit, and where no time is known.
-
-    hits: by trial, which record it is; NEVER for none.
-    """
-    if not (hits != NEVER).any():
-        return np.full(len(hits), np.nan)
-    if found.direction == view.metrics[found.metric].direction:
-        times = found.records.elapsed_s
-        elapsed = np.full(len(hits), np.nan) if times is None else at(times, hits)
-    else:
-        elapsed = _of_measurements(view, found, hits)
-    return np.where((hits != NEVER) & np.isfinite(elapsed) & (elapsed >= 0), elapsed, np.nan)
-
-
-def _of_measurements(view: ReleaseView, found: Search, hits: Integers) -> Floats:
-    """The same for a direction whose records aren't stored: by trial, from the rows of the hits."""
-    elapsed = np.full(len(hits), np.nan)
-    steps = at(found.records.step, hits)
-    for study in range(len(found.facts.batch_sizes)):
-        own = found.facts.rows_of(study)
-        rows = own.start + np.flatnonzero(hits[own] != NEVER)
-        trials = found.facts.trials.trial_id[rows]
-        files = view.measurement_files(found.facts, study)
-        for part in measurements(view.store, files, found.metric, trials.tolist()):
-            numbers, measured_at = part["trial_id"].to_numpy(), part["step"].to_numpy()
-            at_row = np.minimum(np.searchsorted(trials, numbers), len(trials) - 1)
-            is_hit = (trials[at_row] == numbers) & (steps[rows][at_row] == measured_at)
-            elapsed[rows[at_row[is_hit]]] = _floats(part["elapsed_s"])[is_hit]
-    return elapsed
-
-
-def _floats(column: pa.ChunkedArray) -> Floats:
-    return np.asarray(column.to_numpy(zero_copy_only=False), np.float64)
+    return QUESTION.rows.batch(
+        {
+            "workload": str(search.facts.workload),
+            "batch_size": sizes,
+            "steps": column_at(one.steps, one.fewest),
+            "trial_id": column_at(trial_id, one.fewest),
+            "trial_workload": search.facts.workloads_of(one.fewest),
+            "examples": examples_column(at(one.steps, one.fewest), sizes, one.fewest != NEVER),
+            "elapsed_s": column_at(one.elapsed, one.fewest),
+            "fastest_trial_id": column_at(trial_id, one.fastest),
+            "fastest_trial_workload": search.facts.workloads_of(one.fastest),
+            "fastest_steps": column_at(one.steps, one.fastest),
+            "fastest_examples": examples_column(at(one.steps, one.fastest), sizes, one.fastest != NEVER),
+            "fastest_elapsed_s": column_at(one.elapsed, one.fastest),
+            "is_on_front": one.is_on_front,
+            "examples_per_second": finite(rates),
+            "statistical_efficiency": finite(efficiency),
+            "goodput": finite(good),
+            "n_trials": search.n_admitted,
+            "n_reached": one.curve.n_reached,
+            "n_timed": one.n_timed,
+        }
+    )

@@ -1,4 +1,4 @@
-"""Tuning budget: what the best of n trials is worth, by batch size and n."""
+"""The best of n trials, by batch size and n."""
 
 from __future__ import annotations
 
@@ -11,33 +11,33 @@ import pyarrow as pa
 from pydantic import Field
 
 from losslake.analysis.best_of_n import (
-    AnotherSearch,
     Range,
-    another_search,
+    SmallerSearch,
     chance_of_reaching,
     expected_best,
     expected_best_with_replacement,
     quantiles,
+    smaller_search,
     trials_needed,
 )
 from losslake.analysis.survival import wilson
 from losslake.output.answer import Answer
+from losslake.output.plain import whole
 from losslake.output.rows import Row, shown
 from losslake.questions.errors import BadParameter
 from losslake.questions.parameters import WORKLOAD, GoalParameters, Natural
 from losslake.questions.question import Question
 from losslake.questions.release_view import ReleaseView
 from losslake.questions.scaling_curve import trial_steps
-from losslake.questions.search import Search, at, search
+from losslake.questions.search import Search, at, open_search
 from losslake.questions.selection import Goal, Selection
-from losslake.questions.summary import Finding, GoalSummary, Summary
-from losslake.questions.wording import listed, not_admitted, unequal_searches
+from losslake.questions.summary import Finding, GoalSummary, Summary, entry
+from losslake.questions.wording import listed, unequal_searches
 from losslake_schema.names import Workload
-from losslake_schema.reached import NEVER, Floats, Integers, sign_of
+from losslake_schema.reached import NEVER, Floats, Integers
 from losslake_schema.tables import STATUSES
 
 MOST_BUDGETS = 100
-_PROBABILITIES = np.array([0.05, 0.5, 0.95])
 _SURE = 0.95
 _LONE = 1.5
 _DEFINITION = (
@@ -46,7 +46,7 @@ _DEFINITION = (
     "probability. Population `launched` counts trials that diverged, which never reach; `non-divergent` leaves them "
     "out, as Shallue et al. do. Expected best values are unbiased (Tang et al. 2020); those with replacement are "
     "biased (Dodge et al. 2019). Trials of a quasi-random search are spread more evenly than independent ones, so all "
-    "this is approximate. n_used counts the trials of the widest population asked for."
+    "this is approximate. n_used counts the trials of the widest requested population."
 )
 
 
@@ -56,15 +56,15 @@ DIVERGED = "INFEASIBLE"
 
 
 class TuningBudgetParameters(GoalParameters):
-    """What would a search with fewer trials have found?"""
+    """The parameters of tuning budgets."""
 
     budget: Annotated[list[Annotated[Natural, Field(ge=1)]], shown([20], "trials", max_length=MOST_BUDGETS)] = Field(
         default_factory=list
     )
-    """A tuning budget: of so many trials the best is taken; may be repeated. Default: powers of two, and all trials."""
+    """Tuning budget: the best of this many trials; may be repeated. Default: powers of two, and all trials."""
     population: Annotated[list[PopulationName], shown(["launched"])] = Field(default_factory=lambda: [*POPULATIONS])
-    """Which trials count: non-divergent, those of `status` that didn't diverge; launched, these and all that diverged
-    (INFEASIBLE), whatever `status` says. May be repeated. Default: both, one after the other."""
+    """Trials that count: non-divergent, those of `status` that didn't diverge; launched, these and all that diverged
+    (INFEASIBLE), whatever `status` says. May be repeated. Default: both."""
 
 
 class TuningBudgetRow(Row):
@@ -73,27 +73,24 @@ class TuningBudgetRow(Row):
     workload: str
     batch_size: int
     population: Annotated[str, shown("launched")]
-    """Which trials count: non-divergent, those that didn't diverge; launched, these and the ones that did, which never
-    reach."""
+    """Trials that count: non-divergent ones; or launched, also those that diverged, which never reach the target."""
     budget: Annotated[int, shown(16, "trials")]
-    """Tuning budget: of so many trials the best is taken."""
+    """Tuning budget: the best of this many trials."""
     n_trials: Annotated[int, shown(64, "trials")]
     """Trials of the population, from which they are drawn."""
     n_reached: int
     chance: Annotated[float, shown(0.97, "none: a probability")]
     """Probability that the best of them reaches the target within the budgets of steps and examples."""
     steps_q05: Annotated[int | None, shown(400, "steps")]
-    """Steps that the best of them needs at most with a probability of 5%; null if it reaches the target less often."""
+    """5% quantile of the steps of the best of them; null if it reaches the target less often."""
     steps_q50: Annotated[int | None, shown(440, "steps")]
     """The same for 50%: the median of the best of them."""
     steps_q95: Annotated[int | None, shown(620, "steps")]
     """The same for 95%."""
     expected_best_value: Annotated[float | None, shown(0.021, "unit of the metric")]
-    """Expected best value of the metric within the budgets, unbiased; null if trials without a value may be all that
-    are drawn."""
+    """Expected best value within the budgets, unbiased; null if all trials drawn may lack a value."""
     expected_best_value_with_replacement: Annotated[float | None, shown(0.022, "unit of the metric")]
-    """The same drawn with replacement, biased to the worse side, as some papers report it; null if any trial has no
-    value."""
+    """The same drawn with replacement, biased to the worse, as some papers report; null if any trial lacks one."""
 
 
 class SearchedStudy(Summary):
@@ -124,24 +121,24 @@ class SearchedStudy(Summary):
 
 
 class TuningBudgetSummary(GoalSummary, Finding):
-    """What is known of the searches."""
+    """The results of the searches."""
 
     searches: list[SearchedStudy]
-    """Of each search: how many trials reached the target, with that share, `chance`, and its 95% Wilson interval; the
-    fewest steps; the 5% and 95% quantile of steps that half and a quarter of the trials would have found, and m = N^0.7
-    drawn with replacement, null where not reached so often; steps of the second and fifth best trial over the fewest;
-    and with how many trials one that reaches is found with 95% probability."""
+    """Per search: `chance`, the share that reached the target, with its 95% Wilson interval; fewest steps; 5% and 95%
+    quantiles of steps for half and a quarter of the trials, and m = N^0.7 with replacement (null if reached less
+    often); steps of the second and fifth best over the fewest; and trials needed for 95% probability, as these trials
+    estimate it: where few of them reach the target, as many new ones do so less often."""
 
 
 def answer(view: ReleaseView, parameters: TuningBudgetParameters) -> Answer:
-    """What smaller searches would have found, by workload, batch size, population and budget.
+    """Return the results of smaller searches, by workload, batch size, population and budget.
 
     Raises UnknownName and BadParameter.
     """
-    selection, goal, budgets = parameters.selection(), parameters.goal(), parameters.budget
+    selection, goal, budgets = parameters.selection(), parameters.goal(view), parameters.budget
     names = list(dict.fromkeys(parameters.population))
-    direction = search(view, selection, selection.workloads[0]).direction
-    rows: list[dict[str, Any]] = []
+    sign = open_search(view, selection, selection.workloads[0]).sign
+    batches: list[pa.RecordBatch] = []
     searches: list[dict[str, Any]] = []
     left_out: list[str] = []
     warnings: list[str] = []
@@ -149,14 +146,10 @@ def answer(view: ReleaseView, parameters: TuningBudgetParameters) -> Answer:
     for workload in selection.workloads:
         studies = list(populations(view, selection, goal, workload, names))
         for study in studies:
-            key = {"workload": str(workload), "batch_size": study.batch_size, "population": study.name}
-            searches.append(key | _search(study))
-            rows += (key | row for row in _rows(study, _budgets(len(study.steps), budgets), direction))
+            searches.append(_search(str(workload), study))
+            batches.append(_rows(str(workload), study, _budgets(len(study.steps), budgets), sign))
         widest = [study for study in studies if study.name == max(names, key=POPULATIONS.index)]
-        n_counted = sum(len(study.steps) for study in widest)
-        n_used += n_counted
-        n_others = len(view.workload(workload).trials.trial_id) - n_counted
-        left_out += not_admitted(str(workload), n_others)
+        n_used += sum(len(study.steps) for study in widest)
         left_out += (f"{workload}: {text}" for text in _left_out(widest, budgets))
         warnings += unequal_searches(
             str(workload), [len(study.steps) for study in widest], "compare them at the same budget"
@@ -165,20 +158,19 @@ def answer(view: ReleaseView, parameters: TuningBudgetParameters) -> Answer:
     return QUESTION.analysis(
         view,
         parameters,
-        direction,
-        [pa.RecordBatch.from_pylist(rows, QUESTION.rows.schema)],
+        batches,
         {"searches": searches},
         definition=_DEFINITION,
         n_used=n_used,
         left_out=left_out,
         warnings=warnings,
+        selection=replace(selection, statuses=_statuses(selection)[max(names, key=POPULATIONS.index)]),
     )
 
 
 QUESTION = Question(
     path="/v1/analysis/tuning-budget",
-    doc="What the best of n trials is worth, by batch size and n: steps "
-    "to a target, its chance, the expected best value.",
+    doc="The best of n trials by batch size and n: its steps to a target, its chance, its expected best value.",
     parameters=TuningBudgetParameters,
     row=TuningBudgetRow,
     summary=TuningBudgetSummary,
@@ -186,64 +178,70 @@ QUESTION = Question(
 )
 
 
-def _budgets(n_trials: int, asked: Sequence[int]) -> Integers:
-    """Those asked for that a search of so many trials can have; powers of two, and all."""
-    wanted = set(asked) or {n_trials, *(2**power for power in range(n_trials.bit_length()))}
+def _budgets(n_trials: int, requested: Sequence[int]) -> Integers:
+    """Return the requested budgets up to n_trials; by default powers of two, and all."""
+    wanted = set(requested) or {n_trials, *(2**power for power in range(n_trials.bit_length()))}
     return np.array(sorted(budget for budget in wanted if 1 <= budget <= n_trials), np.int64)
 
 
-def _rows(study: Population, budgets: Integers, direction: str) -> Iterator[dict[str, Any]]:
-    sign = sign_of(direction)
-    n_trials, n_reached = len(study.steps), int(np.isfinite(study.steps).sum())
-    names = ("steps_q05", "steps_q50", "steps_q95")
-    for budget, chance, steps, best, biased in zip(
-        budgets.tolist(),
-        chance_of_reaching(study.steps, budgets).tolist(),
-        quantiles(study.steps, budgets, _PROBABILITIES).tolist(),
-        expected_best(study.losses, budgets),
-        expected_best_with_replacement(study.losses, budgets),
-        strict=True,
-    ):
-        yield {
-            "budget": budget,
-            "n_trials": n_trials,
-            "n_reached": n_reached,
-            "chance": chance,
-            **{name: int(own) if own < np.inf else None for name, own in zip(names, steps, strict=True)},
-            "expected_best_value": None if best is None else sign * best,
-            "expected_best_value_with_replacement": None if biased is None else sign * biased,
+def _rows(workload: str, study: Population, budgets: Integers, sign: float) -> pa.RecordBatch:
+    q05, q50, q95 = quantiles(study.steps, budgets, np.array([0.05, 0.5, 0.95])).T
+    return QUESTION.rows.batch(
+        {
+            "workload": workload,
+            "batch_size": study.batch_size,
+            "population": study.name,
+            "budget": budgets,
+            "n_trials": len(study.steps),
+            "n_reached": int(np.isfinite(study.steps).sum()),
+            "chance": chance_of_reaching(study.steps, budgets),
+            "steps_q05": whole(q05),
+            "steps_q50": whole(q50),
+            "steps_q95": whole(q95),
+            "expected_best_value": _signed(expected_best(study.losses, budgets), sign),
+            "expected_best_value_with_replacement": _signed(
+                expected_best_with_replacement(study.losses, budgets), sign
+            ),
         }
+    )
 
 
-def _search(study: Population) -> dict[str, Any]:
-    """What is known of a search as it was."""
+def _signed(losses: Sequence[float | None], sign: float) -> list[float | None]:
+    return [None if loss is None else sign * loss for loss in losses]
+
+
+def _search(workload: str, study: Population) -> dict[str, Any]:
+    """Return the entry of a search in the summary."""
     n_trials, reached = len(study.steps), study.steps[np.isfinite(study.steps)]
-    share, another = wilson(len(reached), n_trials), another_search(study.steps)
-    return {
-        "n_trials": n_trials,
-        "n_diverged": study.n_diverged,
-        "n_reached": len(reached),
-        "chance": share.share,
-        "chance_lower": share.lower,
-        "chance_upper": share.upper,
-        "steps": int(reached.min()) if len(reached) else None,
-        **_ranges(another),
-        "runner_up_ratio": another.runner_up_ratio,
-        "fifth_ratio": another.fifth_ratio,
-        "trials_needed": trials_needed(n_trials, len(reached), _SURE),
-    }
+    share, smaller = wilson(len(reached), n_trials), smaller_search(study.steps)
+    return entry(
+        SearchedStudy,
+        smaller,
+        workload=workload,
+        batch_size=study.batch_size,
+        population=study.name,
+        n_trials=n_trials,
+        n_diverged=study.n_diverged,
+        n_reached=len(reached),
+        chance=share.share,
+        chance_lower=share.lower,
+        chance_upper=share.upper,
+        steps=int(reached.min()) if len(reached) else None,
+        trials_needed=trials_needed(n_trials, len(reached), _SURE),
+        **_ranges(smaller),
+    )
 
 
-def _ranges(another: AnotherSearch) -> dict[str, int | None]:
-    found: dict[str, int | None] = {}
-    for name, own in (("half", another.half), ("quarter", another.quarter), ("m_out_of_n", another.m_out_of_n)):
-        known = own or Range(0, None, None)
-        found |= {
+def _ranges(smaller: SmallerSearch) -> dict[str, int | None]:
+    fields: dict[str, int | None] = {}
+    for name in ("half", "quarter", "m_out_of_n"):
+        known = getattr(smaller, name) or Range(0, None, None)
+        fields |= {
             f"{name}_budget": known.n,
             f"{name}_lower": None if known.lower is None else int(known.lower),
             f"{name}_upper": None if known.upper is None else int(known.upper),
         }
-    return found
+    return fields
 
 
 def _left_out(studies: Sequence[Population], budgets: Sequence[int]) -> Iterator[str]:
@@ -257,7 +255,7 @@ def _left_out(studies: Sequence[Population], budgets: Sequence[int]) -> Iterator
 
 
 def _warnings(studies: Sequence[Population]) -> Iterator[str]:
-    lone = [study.batch_size for study in studies if (another_search(study.steps).runner_up_ratio or 1) >= _LONE]
+    lone = [study.batch_size for study in studies if (smaller_search(study.steps).runner_up_ratio or 1) >= _LONE]
     if lone:
         yield (
             f"one trial stands alone at batch size {listed(lone)}: the next best took at least {_LONE} times its steps"
@@ -293,29 +291,37 @@ class Population:
 def populations(
     view: ReleaseView, selection: Selection, goal: Goal, workload: Workload, names: Sequence[str] = POPULATIONS
 ) -> Iterator[Population]:
-    """Of each study by batch size these populations; those launched are the selected trials and all that diverged.
+    """Yield these populations of each study, by batch size; launched: the selected trials and all that diverged.
 
     The first so many trials of a selection are counted in each population by itself. Raises UnknownName and
     BadParameter.
     """
+    statuses = _statuses(selection)
+    searches = {name: open_search(view, replace(selection, statuses=statuses[name]), workload) for name in names}
+    by_name = {
+        name: (opened, opened.admitted & ~opened.stopped_earlier(goal), *_trials(opened, goal))
+        for name, opened in searches.items()
+    }
+    for study, batch_size in enumerate(searches[names[0]].facts.batch_sizes):
+        for name, (opened, counts, steps, losses, diverged) in by_name.items():
+            rows = opened.facts.rows_of(study)
+            own = counts[rows]
+            n_diverged = int(diverged[rows][own].sum())
+            yield Population(name, batch_size, steps[rows][own], losses[rows][own], n_diverged)
+
+
+def _statuses(selection: Selection) -> dict[str, tuple[str, ...]]:
+    """Return the statuses of each population; raises BadParameter."""
     others = tuple(status for status in selection.statuses if status != DIVERGED)
     if not others:
         why = f"status={DIVERGED} alone leaves no trial that could reach the target: give COMPLETE or INCOMPLETE too"
         raise BadParameter("status", why)
-    statuses = {NON_DIVERGENT: others, LAUNCHED: (*others, DIVERGED)}
-    searches = {name: search(view, replace(selection, statuses=statuses[name]), workload) for name in names}
-    by_name = {name: (found, *_trials(found, goal)) for name, found in searches.items()}
-    for study, batch_size in enumerate(view.workload(workload).batch_sizes):
-        for name, (found, steps, losses, diverged) in by_name.items():
-            rows = found.facts.rows_of(study)
-            admitted = found.admitted[rows]
-            n_diverged = int(diverged[rows][admitted].sum())
-            yield Population(name, batch_size, steps[rows][admitted], losses[rows][admitted], n_diverged)
+    return {NON_DIVERGENT: others, LAUNCHED: (*others, DIVERGED)}
 
 
-def _trials(found: Search, goal: Goal) -> tuple[Floats, Floats, Integers]:
-    """By trial: steps, losses, and whether it diverged."""
-    diverged = found.facts.trials.status == STATUSES.index(DIVERGED)
-    losses = at(found.records.value, found.best_records) * found.sign
-    losses = np.where((found.best_records == NEVER) | diverged, np.inf, losses)
-    return np.where(diverged, np.inf, trial_steps(found, goal)), losses, diverged.astype(np.int64)
+def _trials(search: Search, goal: Goal) -> tuple[Floats, Floats, Integers]:
+    """Return by trial its steps, its loss, and 1 if it diverged."""
+    diverged = search.facts.trials.status == STATUSES.index(DIVERGED)
+    losses = at(search.records.value, search.best_records) * search.sign
+    losses = np.where((search.best_records == NEVER) | diverged, np.inf, losses)
+    return np.where(diverged, np.inf, trial_steps(search, goal)), losses, diverged.astype(np.int64)

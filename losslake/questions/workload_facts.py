@@ -1,17 +1,18 @@
-"""What every question needs to know of a workload: its studies and trials, in memory.
+"""The studies and trials of a workload, in memory.
 
 Names for the series of several workloads: what differs between them; what doesn't is said once.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from typing import Any
 
 import numpy as np
 import numpy.typing as npt
+import pyarrow as pa
 
 from losslake.index.records import Trials
 from losslake.index.workload_file import OpenWorkload
@@ -22,7 +23,7 @@ from losslake_schema.reached import Flags, Integers
 
 @dataclass(frozen=True)
 class WorkloadFacts:
-    """A workload: its studies by ascending batch size, with consecutive study_id, and its trials, opened when needed.
+    """A workload with its studies, by ascending batch size and consecutive study_id, and its trials.
 
     metrics: by study. open: opens its files, or finds them open. files: with the measurements of its study of an index.
     """
@@ -34,18 +35,33 @@ class WorkloadFacts:
     open: Callable[[], OpenWorkload]
     files: Callable[[int], Sequence[DataFile]]
 
+    def parts(self) -> Iterator[tuple[int, slice, WorkloadFacts, int]]:
+        """Yield for each stored study the study here and the rows of trials, and its workload and study there."""
+        for study in range(len(self.batch_sizes)):
+            yield study, self.rows_of(study), self, study
+
+    @property
+    def workloads(self) -> tuple[Workload, ...]:
+        """The stored workloads whose trials these are: this one, or those of a pool."""
+        return (self.workload,)
+
+    def workloads_of(self, rows: Integers) -> pa.Array | None:
+        """Return the names of the workloads of these trials, null for NEVER; None if all are of this workload."""
+        return None
+
     @property
     def opened(self) -> OpenWorkload:
-        """Its files."""
+        """The open files of the workload."""
         return self.open()
 
     @property
-    def last_study(self) -> int:
-        return self.first_study + len(self.batch_sizes) - 1
+    def study_ids(self) -> dict[str, int]:
+        """The first and the last study_id, as statements about a range of studies take them."""
+        return {"first_study": self.first_study, "last_study": self.first_study + len(self.batch_sizes) - 1}
 
     @property
     def trials(self) -> Trials:
-        """Its trials, in the order of study and trial_id."""
+        """The trials, by study and trial_id."""
         return self.opened.trials.trials
 
     @cached_property
@@ -55,48 +71,48 @@ class WorkloadFacts:
 
     @cached_property
     def measured(self) -> tuple[str, ...]:
-        """The metrics that any of its studies measures."""
+        """The metrics that any study measures."""
         return tuple(sorted({metric for names in self.metrics for metric in names}))
 
     def rows_of(self, study: int) -> slice:
-        """The rows of trials that belong to the study of that index."""
+        """Return the rows of trials that belong to the study of that index."""
         return slice(self.offsets[study], self.offsets[study + 1])
 
     @cached_property
     def study_of_trial(self) -> Integers:
-        """By trial, the index of its study."""
+        """The index of the study, by trial."""
         return np.repeat(np.arange(len(self.batch_sizes)), np.diff(self.offsets))
 
     def sums_by_study(self, counts: Flags | Integers) -> Integers:
-        """By study, the sum over its trials."""
+        """Return the sum over the trials of each study."""
         return np.bincount(self.study_of_trial, weights=counts, minlength=len(self.batch_sizes)).astype(np.int64)
 
     def first_least_by_study(self, candidates: Flags, *keys: npt.NDArray[Any]) -> Integers:
-        """By study, the row of the candidate with the least keys, of equal ones the first; -1 without a candidate."""
-        found = np.full(len(self.batch_sizes), -1, np.int64)
+        """Return by study the row of the candidate with the least keys, the first of equal ones; -1 for none."""
+        result = np.full(len(self.batch_sizes), -1, np.int64)
         studies, starts, sizes = self._filled
         if not len(studies):
-            return found
+            return result
         for key in keys:
             most = np.inf if key.dtype.kind == "f" else LARGEST_INTEGER
             left = np.where(candidates, key, most)
             candidates = candidates & (left == np.repeat(np.minimum.reduceat(left, starts), sizes))
         n = len(candidates)
         rows = np.minimum.reduceat(np.where(candidates, np.arange(n), n), starts)
-        found[studies] = np.where(rows < n, rows, -1)
-        return found
+        result[studies] = np.where(rows < n, rows, -1)
+        return result
 
     def extreme_by_study(self, extreme: np.ufunc, values: Integers, empty: int) -> Integers:
-        """By study, np.minimum or np.maximum over its trials; `empty` without trials."""
-        found = np.full(len(self.batch_sizes), empty, np.int64)
+        """Return by study np.minimum or np.maximum over its trials; `empty` without trials."""
+        result = np.full(len(self.batch_sizes), empty, np.int64)
         studies, starts, _ = self._filled
         if len(studies):
-            found[studies] = extreme.reduceat(values, starts)
-        return found
+            result[studies] = extreme.reduceat(values, starts)
+        return result
 
     @cached_property
     def _filled(self) -> tuple[Integers, Integers, Integers]:
-        """The studies that have trials, where these begin, and how many there are."""
+        """The studies that have trials, the first row of each, and their numbers of trials."""
         sizes = np.diff(self.offsets)
         studies = np.flatnonzero(sizes)
         return studies, np.asarray(self.offsets)[studies], sizes[studies]
@@ -104,20 +120,23 @@ class WorkloadFacts:
 
 @dataclass(frozen=True)
 class Labels:
-    """common: what all the workloads share. own: what each has besides, by workload; empty texts for a single one."""
+    """Names for workloads.
+
+    common: what all of them share. short: what distinguishes each, by workload; empty for a single one.
+    """
 
     common: str
-    own: dict[str, str]
+    short: dict[str, str]
 
 
 def workload_labels(workloads: Sequence[str]) -> Labels:
-    """Labels of workloads, which are given as collection/dataset/model/optimizer."""
+    """Return labels of workloads, which are given as collection/dataset/model/optimizer."""
     parsed = [Workload.parse(workload) for workload in workloads]
     parts = [(each.collection, each.dataset, each.model, each.optimizer) for each in parsed]
     varies = [len(set(column)) > 1 for column in zip(*parts, strict=True)]
     common = "/".join(part for part, differs in zip(parts[0], varies, strict=True) if not differs) if parts else ""
-    own = {
+    short = {
         workload: "/".join(part for part, differs in zip(each, varies, strict=True) if differs)
         for workload, each in zip(workloads, parts, strict=True)
     }
-    return Labels(common, own)
+    return Labels(common, short)

@@ -1,4 +1,4 @@
-"""A release for Apache Spark: the same views and macros as DuckDB's, for what outgrows one machine."""
+"""Releases in Apache Spark: the views and macros of DuckDB, for queries that are too large for one machine."""
 
 from losslake.spark.registration import register
 

@@ -1,8 +1,9 @@
-"""A Spark session for an engine that a user names."""
+"""Spark sessions, local or on a cluster."""
 
 from __future__ import annotations
 
 import os
+import re
 import sys
 import warnings
 from collections.abc import Iterator
@@ -11,56 +12,58 @@ from importlib import resources
 from tempfile import TemporaryFile
 from typing import IO, TYPE_CHECKING
 
+from losslake.extras import how_to_install
 from losslake_schema.errors import LossLakeError
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
 
+_PLACE = re.compile(r"line (\d+),? pos (\d+)")
 _LOOPBACK = "127.0.0.1"
 _NO_JAVA = ("JAVA_HOME", "bin/java", "UnsupportedClassVersionError")
 
 
 class NoEngine(LossLakeError):
-    """Spark can't be started, or doesn't answer."""
+    """An error that Spark can't be started or does not respond."""
 
 
 @contextmanager
 def spark_session(engine: str) -> Iterator[SparkSession]:
-    """A session of the cluster at `engine`, stopped afterwards.
+    """Yield a session on the cluster at `engine`, and stop it afterwards.
 
-    engine: as Spark's master has it: spark://host:port, local[*], local-cluster[2,1,1024], yarn, k8s://… Further
-    settings come from the usual spark-defaults.conf. Raises NoEngine in a sentence.
+    engine: a master URL of Spark: spark://host:port, local[*], local-cluster[2,1,1024], yarn, k8s://… Other settings
+    are read from spark-defaults.conf. Raises NoEngine.
     """
-    session = _started(engine)
+    session = _start(engine)
     try:
         yield session
     finally:
-        with suppress(Exception):  # its Java may be gone, which was told
+        with suppress(Exception):  # its Java process may be gone, which was reported
             session.stop()
 
 
-def _started(engine: str) -> SparkSession:
+def _start(engine: str) -> SparkSession:
     os.environ.setdefault("PYSPARK_PYTHON", sys.executable)
     if engine.startswith("local"):
         os.environ.setdefault("SPARK_LOCAL_IP", _LOOPBACK)
-    with warnings.catch_warnings(), TemporaryFile() as said:
-        warnings.simplefilter("ignore")  # of pandas, which nothing here hands to Spark
+    with warnings.catch_warnings(), TemporaryFile() as log:
+        warnings.simplefilter("ignore")  # about pandas, which is not used with Spark here
         try:
             from py4j.protocol import Py4JError
             from pyspark.errors import PySparkException
             from pyspark.logger import PySparkLogger
         except ImportError:
-            raise NoEngine("--engine needs PySpark: pip install 'losslake[spark]'") from None
-        PySparkLogger.getLogger("SQLQueryContextLogger").disabled = True  # what it says of an error is raised, too
+            raise NoEngine(how_to_install("--engine", "spark")) from None
+        PySparkLogger.getLogger("SQLQueryContextLogger").disabled = True  # it repeats errors that are raised
         try:
-            with _standard_error_to(said):
+            with _standard_error_to(log):
                 return _builder(engine).getOrCreate()
         except (PySparkException, Py4JError) as error:
-            said.seek(0)
-            heard = said.read().decode(errors="replace")
-            reason = in_a_line(f"{heard}\n{error}")
-            if any(sign in heard for sign in _NO_JAVA):
-                raise NoEngine("Spark needs Java 17 or newer: install it, or name it with JAVA_HOME") from None
+            log.seek(0)
+            output = log.read().decode(errors="replace")
+            reason = first_error_line(f"{output}\n{error}")
+            if any(sign in output for sign in _NO_JAVA):
+                raise NoEngine("Spark needs Java 17 or newer: install it, or set JAVA_HOME") from None
             raise NoEngine(f"Spark can't start on {engine}: {reason}") from None
 
 
@@ -85,27 +88,37 @@ def _builder(engine: str) -> SparkSession.Builder:
 
 @contextmanager
 def _standard_error_to(file: IO[bytes]) -> Iterator[None]:
-    """Let a Java that is started in here write there for good: it has no quiet mode, and tells what fails twice."""
+    """Redirect the standard error of a Java process started inside to a file: it prints errors that are raised too."""
     sys.stderr.flush()
-    kept = os.dup(2)
+    original = os.dup(2)
     os.dup2(file.fileno(), 2)
     try:
         yield
     finally:
-        os.dup2(kept, 2)
-        os.close(kept)
+        os.dup2(original, 2)
+        os.close(original)
 
 
-def reason_of(error: Exception) -> str:
-    """Why Spark failed, in a line, even if nobody is left to ask."""
+def error_reason(error: Exception) -> str:
+    """Return why Spark failed, in one line, even if its Java process has ended."""
     try:
-        return in_a_line(str(error))
-    except Exception:  # noqa: BLE001 - an error of Java's asks Java for its text
-        return "its Java ended, probably for lack of memory: give it more by spark.driver.memory"
+        return first_error_line(str(error))
+    except Exception:  # noqa: BLE001 - errors of Java ask the Java process for their text
+        return "its Java process ended, probably out of memory: increase spark.driver.memory"
 
 
-def in_a_line(message: str) -> str:
-    """What Spark complains of, without plans and stacks."""
+def error_place(error: Exception) -> tuple[int, int] | None:
+    """Return line and column of a mistake in a statement, counted from 1, if Spark says where it is."""
+    try:
+        found = _PLACE.search(str(error))
+    except Exception:  # noqa: BLE001 - as above
+        return None
+    # Spark counts columns from 0.
+    return (int(found[1]), int(found[2]) + 1) if found else None
+
+
+def first_error_line(message: str) -> str:
+    """Return the error in a message of Spark, without plans and stack traces."""
     lines = [line.strip() for line in message.splitlines() if line.strip()]
     named = [line for line in lines if "Exception: " in line or line.startswith("[")]
     return (named or lines or ["no reason given"])[0].partition("; line ")[0].lstrip(": ")

@@ -1,81 +1,88 @@
-"""The views and macros of `losslake_schema/views` in Spark's SQL: sqlglot translates, what it can't is changed here.
+"""Translation of the views and macros of `losslake_schema/views` to Spark's SQL, by sqlglot and further changes.
 
-What DuckDB and Spark mean differently by the same words, and what a release's files are called in each, is a small
-change of the syntax tree below, one function each. There is no second SQL.
+Each function below that takes a query and a table changes the syntax tree where DuckDB and Spark differ in meaning, or
+in the names of a release's files. So each view is written only once.
 """
 
 from __future__ import annotations
 
+import re
 from collections.abc import Mapping, Sequence
 
 import sqlglot
 from sqlglot import exp
 
-from losslake.index.serving import sql
+from losslake.index.view_texts import sql
 from losslake_schema.tables import TABLES
 
 BASE = "base_"
 FILES = "_files"
-PARAMETERS = {"metric": "STRING", "target": "DOUBLE"}
 
 
 def view_in_spark(name: str) -> str:
-    """The statement that makes the temporary view of `losslake_schema/views/<name>.sql`, which may be one of `base`.
+    """Return the statement that creates the temporary view of `losslake_schema/views/<name>.sql`.
 
     It reads the files of a table from the view `<table>_files`; tables of the schema `base` are views `base_<table>`.
     """
-    query = _translated(_parsed(name), name.removeprefix(BASE))
-    if name.startswith(BASE):  # how DuckDB sorts what it stores; a view has no order
+    query = _translate(_parse(name), name.removeprefix(BASE))
+    if name.startswith(BASE):  # it orders the stored table in DuckDB; a view has no order
         query.set("order", None)
     return f"CREATE OR REPLACE TEMPORARY VIEW {name} AS {query.sql('spark')}"
 
 
 def function_in_spark(name: str) -> str:
-    """The statement that makes the temporary table function of the macro in `losslake_schema/views/<name>.sql`."""
-    parameters = ", ".join(f"{parameter} {kind}" for parameter, kind in PARAMETERS.items())
-    query = _translated(_macro(name, {parameter: f"{name}.{parameter}" for parameter in PARAMETERS}), name)
-    return f"CREATE OR REPLACE TEMPORARY FUNCTION {name}({parameters}) RETURNS TABLE RETURN {query.sql('spark')}"
+    """Return the statement that creates the temporary table function of a macro in `losslake_schema/views`."""
+    parameters = _parameters(name)
+    declared = ", ".join(
+        f"{parameter} {'DOUBLE' if parameter == 'target' else 'STRING'}{default and f' DEFAULT {default}'}"
+        for parameter, default in parameters.items()
+    )
+    query = _translate(_macro(name, {parameter: f"{name}.{parameter}" for parameter in parameters}), name)
+    return f"CREATE OR REPLACE TEMPORARY FUNCTION {name}({declared}) RETURNS TABLE RETURN {query.sql('spark')}"
 
 
-def _parsed(name: str) -> exp.Query:
-    """The query of a view or macro."""
-    # Only a placeholder of ours, never SQL: `$files` is where DuckDB's statement has the list of files.
-    create = sqlglot.parse_one(sql(name).replace("$files", "''"), read="duckdb")
-    query = create.expression
+def _parse(name: str) -> exp.Query:
+    """Parse the query of a view or macro."""
+    # `$files` is the placeholder for the list of files. sqlglot doesn't parse the defaults of a macro's parameters.
+    text = sql(name).replace("$files", "''")
+    _, _, macro = text.partition(" AS TABLE\n")
+    parsed = sqlglot.parse_one(macro or text, read="duckdb")
+    query = parsed if macro else parsed.expression
     assert isinstance(query, exp.Query)
     return query
 
 
-def _macro(name: str, arguments: Mapping[str, str]) -> exp.Query:
-    query = _parsed(name)
-    _name_parameters(query, arguments)
-    _put_in_macros(query, arguments)
+def _parameters(name: str) -> dict[str, str]:
+    """Return the defaults of the parameters of a macro; empty for none."""
+    (signature,) = re.findall(r"^CREATE MACRO \w+\((.*)\) AS TABLE$", sql(name), re.MULTILINE)
+    return {name: default for name, _, default in (each.partition(" := ") for each in signature.split(", "))}
+
+
+def _macro(name: str, given: Mapping[str, str]) -> exp.Query:
+    query, arguments = _parse(name), {**_parameters(name), **given}
+    _qualify_parameters(query, arguments)
+    _inline_macros(query, arguments)
     return query
 
 
-def _translated(query: exp.Query, table: str) -> exp.Query:
+def _translate(query: exp.Query, table: str) -> exp.Query:
     for change in (
-        _read_views_of_files,
-        _flatten_base,
-        _replace_by_except,
-        _minimum_by,
-        _minimum_of_each,
-        _sort_list,
-        _divide_by_nonzero,
-    ):
+        _read_views_of_files, _flatten_base, _replace_by_except,
+        _minimum_by, _minimum_of_each, _sort_list, _divide_by_nonzero, _raise_errors,
+    ):  # fmt: skip
         change(query, table)
     return query
 
 
-def _name_parameters(query: exp.Query, arguments: Mapping[str, str]) -> None:
-    """Say which names are parameters: in a macro they come before columns, in a function of Spark's after them."""
+def _qualify_parameters(query: exp.Query, arguments: Mapping[str, str]) -> None:
+    """Qualify parameters: they take precedence over columns in a macro, and not in a function of Spark."""
     for column in list(query.find_all(exp.Column)):
         if not column.table and column.name in arguments:
             column.replace(exp.maybe_parse(arguments[column.name], dialect="spark"))
 
 
-def _put_in_macros(query: exp.Query, arguments: Mapping[str, str]) -> None:
-    """Put a macro that another one calls in its place: a function of Spark's can't hand its parameters on."""
+def _inline_macros(query: exp.Query, arguments: Mapping[str, str]) -> None:
+    """Inline the macros that a macro calls: a function of Spark can't pass on its parameters."""
     for table in list(query.find_all(exp.Table)):
         call = table.this
         if isinstance(call, exp.Anonymous):
@@ -83,6 +90,7 @@ def _put_in_macros(query: exp.Query, arguments: Mapping[str, str]) -> None:
 
 
 def _read_views_of_files(query: exp.Query, table: str) -> None:
+    """Read the view of a table's files instead of calling read_parquet."""
     for read in list(query.find_all(exp.Table)):
         if isinstance(read.this, exp.ReadParquet):
             assert table in TABLES
@@ -90,7 +98,7 @@ def _read_views_of_files(query: exp.Query, table: str) -> None:
 
 
 def _flatten_base(query: exp.Query, _: str) -> None:
-    """Temporary views have no schema, so that of the small tables goes into their names."""
+    """Replace the schema `base` by a prefix: temporary views have no schema."""
     for table in query.find_all(exp.Table):
         if table.db == "base":
             table.set("db", None)
@@ -98,7 +106,7 @@ def _flatten_base(query: exp.Query, _: str) -> None:
 
 
 def _replace_by_except(query: exp.Query, _: str) -> None:
-    """`* REPLACE (x AS a)` is `* EXCEPT (a), x AS a`, but for the order of the columns."""
+    """Replace `* REPLACE (x AS a)` by `* EXCEPT (a), x AS a`, which differs in the order of columns only."""
     for star in list(query.find_all(exp.Star)):
         replaced: Sequence[exp.Expression] = star.args.get("replace") or ()
         select = star.parent
@@ -109,7 +117,7 @@ def _replace_by_except(query: exp.Query, _: str) -> None:
 
 
 def _minimum_by(query: exp.Query, _: str) -> None:
-    """DuckDB's arg_min leaves out rows in which the value is null, Spark's min_by gives that null."""
+    """Exclude rows in which the value is null, as DuckDB's arg_min does; Spark's min_by returns that null."""
     for call in list(query.find_all(exp.ArgMin)):
         key = call.expression
         if isinstance(key, exp.Tuple):
@@ -124,7 +132,7 @@ def _minimum_by(query: exp.Query, _: str) -> None:
 
 
 def _minimum_of_each(query: exp.Query, _: str) -> None:
-    """Take a struct apart: Spark finds the least of numbers by hashing, of structs by sorting all rows."""
+    """Split arg_min of a struct by field: Spark aggregates numbers by hashing, structs by sorting all rows."""
     for call in list(query.find_all(exp.ArgMin)):
         fields, key = call.this, call.expression
         if isinstance(fields, exp.Struct) and not isinstance(key, (exp.Tuple, exp.Struct)):
@@ -137,8 +145,15 @@ def _minimum_of_each(query: exp.Query, _: str) -> None:
             call.replace(exp.Struct(expressions=each))
 
 
+def _raise_errors(query: exp.Query, _: str) -> None:
+    """Rename the function that fails with a message."""
+    for call in query.find_all(exp.Anonymous):
+        if call.name.lower() == "error":
+            call.set("this", "RAISE_ERROR")
+
+
 def _sort_list(query: exp.Query, _: str) -> None:
-    """`list(x ORDER BY x)`: Spark collects in no order, but can sort what it collected."""
+    """Sort the result of `list(x ORDER BY x)`: Spark collects in no order."""
     for call in list(query.find_all(exp.ArrayAgg)):
         if isinstance(call.this, exp.Order):
             order, collected = call.this.expressions, call.this.this
@@ -149,7 +164,6 @@ def _sort_list(query: exp.Query, _: str) -> None:
 
 
 def _divide_by_nonzero(query: exp.Query, _: str) -> None:
-    """An integer divided by 0 is null in DuckDB, and an error in Spark."""
+    """Return null for integers divided by 0, as DuckDB does; Spark raises an error."""
     for division in query.find_all(exp.IntDiv):
-        divisor = division.expression.copy()
-        division.set("expression", exp.Nullif(this=divisor, expression=exp.Literal.number(0)))
+        division.set("expression", exp.Nullif(this=division.expression.copy(), expression=exp.Literal.number(0)))

@@ -1,1 +1,1 @@
-"""What a measurement is: tables, metrics, goals, views, and the lake that holds them."""
+"""The data model: names, tables, metrics, goals, targets, SQL views and migrations."""

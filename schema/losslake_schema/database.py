@@ -1,4 +1,4 @@
-"""Releases and the ledger: our own tables in the catalog's SQL database."""
+"""The tables of LossLake in the catalog's SQL database: releases, ledger and remembered sources."""
 
 from __future__ import annotations
 
@@ -8,38 +8,39 @@ from sqlalchemy import BigInteger, DateTime, ForeignKey, Integer, String, Text
 from sqlalchemy.orm import DeclarativeBase, Mapped, mapped_column, relationship
 from sqlalchemy.types import TypeDecorator
 
+from losslake_schema.release import Release
+
 
 class UtcDateTime(TypeDecorator[datetime]):
-    """A moment in UTC; SQLite keeps no time zone, so it is put back on reading, and PostgreSQL may have another."""
+    """A time in UTC. SQLite stores no time zone and PostgreSQL may return another one: both are converted on read."""
 
     impl = DateTime(timezone=True)
     cache_ok = True
 
     def process_result_value(self, value: datetime | None, dialect: object) -> datetime | None:
-        if value is None or value.tzinfo is not None:
-            return value.astimezone(UTC) if value is not None else None
-        return value.replace(tzinfo=UTC)
+        """Return the stored time in UTC."""
+        if value is None:
+            return None
+        return value.astimezone(UTC) if value.tzinfo is not None else value.replace(tzinfo=UTC)
 
 
 class LogText(TypeDecorator[str]):
-    """Text that a log may have had a part in; PostgreSQL takes no NUL, so it is shown."""
+    """Text that may contain text from a log. PostgreSQL rejects NUL characters, so they are escaped."""
 
     impl = Text
     cache_ok = True
 
     def process_bind_param(self, value: str | None, dialect: object) -> str | None:
+        """Return the text with NUL characters escaped."""
         return value.replace("\0", "\\x00") if value is not None else None
 
 
 class Base(DeclarativeBase):
-    pass
+    """Base class of the ORM models."""
 
 
-class Release(Base):
-    """One immutable, citable version of the whole dataset; the INSERT of its row publishes it.
-
-    unlisted_at: when it was taken out of the list, from when on it can't be opened and its files may go. Its row stays.
-    """
+class ReleaseRow(Base):
+    """The row of a release, whose INSERT publishes it; `losslake_schema.release` says what its columns are."""
 
     __tablename__ = "losslake_releases"
 
@@ -56,25 +57,28 @@ class Release(Base):
     unlisted_at: Mapped[datetime | None] = mapped_column(UtcDateTime)
     snapshots: Mapped[list[ReleaseSnapshot]] = relationship(lazy="selectin", order_by="ReleaseSnapshot.table")
 
-    def snapshot_of(self, table: str) -> int | None:
-        """The Iceberg snapshot of `table` in this release; None while the table has never been written."""
-        return next((s.snapshot_id for s in self.snapshots if s.table == table), None)
+    @staticmethod
+    def of(release: Release) -> ReleaseRow:
+        """Return the row of a release."""
+        snapshots = [ReleaseSnapshot(table=table, snapshot_id=number) for table, number in release.snapshots.items()]
+        return ReleaseRow(**{**vars(release), "snapshots": snapshots})
 
 
 class ReleaseSnapshot(Base):
-    """The snapshot of one Iceberg table that a release consists of."""
+    """The snapshot of one Iceberg table in a release."""
 
     __tablename__ = "losslake_release_snapshots"
 
-    release: Mapped[int] = mapped_column(ForeignKey(Release.number), primary_key=True)
+    release: Mapped[int] = mapped_column(ForeignKey(ReleaseRow.number), primary_key=True)
     table: Mapped[str] = mapped_column(String(64), primary_key=True)
     snapshot_id: Mapped[int] = mapped_column(BigInteger)
 
 
 class LedgerEntry(Base):
-    """What became of something that was offered: a whole source, one of its studies, or a quarantined file.
+    """The outcome of an ingest for a source, one of its studies, or a quarantined file; or a withdrawn or moved trial.
 
-    `path` is empty for the source as a whole. The files of stored trials are named, with their sha256, in `trials`.
+    `path` is empty for a whole source; of a withdrawn or restored trial it is its name, and `source` is who did it; of
+    a moved trial it is its former name. The table `trials` names the files of stored trials, with their sha256.
     """
 
     __tablename__ = "losslake_ledger"
@@ -94,17 +98,14 @@ class LedgerEntry(Base):
 
 
 class RememberedSource(Base):
-    """A source that was taken in whole, and what came of it: its bytes offered again need not be read.
+    """A source that was ingested completely, and the result. The same bytes need not be read again.
 
-    manner: digest of the place and of how it was read. told: JSON, as `losslake_ingest.memory` keeps it.
+    key: digest of the location and of how it was read. report: JSON, as written by `losslake_ingest.memory`.
     """
 
     __tablename__ = "losslake_remembered_sources"
 
-    manner: Mapped[str] = mapped_column(String(64), primary_key=True)
+    key: Mapped[str] = mapped_column("manner", String(64), primary_key=True)
     size: Mapped[int] = mapped_column(BigInteger)
     sha256: Mapped[str] = mapped_column(String(64))
-    told: Mapped[str] = mapped_column(LogText)
-
-
-OUTCOMES = ("ingested", "unchanged", "quarantined")
+    report: Mapped[str] = mapped_column("told", LogText)

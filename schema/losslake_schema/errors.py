@@ -1,4 +1,4 @@
-"""The errors a user can meet, each one line: what is wrong, where, and what to do."""
+"""The errors that users see, one line each: what is wrong, where, and what to do."""
 
 
 class LossLakeError(Exception):
@@ -6,20 +6,20 @@ class LossLakeError(Exception):
 
 
 class LakeNotFound(LossLakeError):
-    """There is no lake at the given location."""
+    """No lake at the given location."""
 
 
 class LakeBroken(LossLakeError):
-    """The lake is there but something in it is missing, moved or altered."""
+    """A lake in which something is missing, moved or altered."""
 
 
 class StoreFailed(OSError, LossLakeError):
-    """A bucket gives no answer, or an error, to the last try."""
+    """A bucket that does not respond, or responds with an error, after all retries."""
 
 
 class UnknownRelease(LossLakeError):
-    """The lake has no release of the given number, or none at all."""
+    """A release number that the lake does not have, or a lake without releases."""
 
 
 class BadName(LossLakeError):
-    """A workload, study or trial path, or one of its parts, is not well formed."""
+    """A malformed path of a workload, study or trial, or a malformed part of one."""

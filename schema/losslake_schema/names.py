@@ -51,11 +51,11 @@ class Study:
         return Study(Workload.parse(head), batch_size)
 
     def key(self) -> dict[str, Any]:
-        """The key columns of this study with their values."""
+        """Return the key columns of this study with their values."""
         return vars(self.workload) | {"batch_size": self.batch_size}
 
     def folder(self) -> str:
-        """The Hive-style folder of this study's partition, with every part percent-encoded."""
+        """Return the Hive-style folder of this study's partition, with every part percent-encoded."""
         return "/".join(f"{name}={_encoded(str(value))}" for name, value in self.key().items())
 
 
@@ -84,26 +84,26 @@ def _number_at_end(path: str, what: str) -> tuple[str, int]:
     return head, number
 
 
-# Studies have most of their names in common.
+# Cached, since studies share most of their names.
 @lru_cache(maxsize=10_000)
 def _encoded(name: str) -> str:
     return quote(name, safe="")
 
 
 def natural_number(text: str) -> int | None:
-    """The integer from 0 to 2^63 - 1 that `text` spells in plain ASCII digits, else None."""
+    """Return the integer from 0 to 2^63 - 1 that `text` spells in ASCII digits, or None."""
     if not (text.isascii() and text.isdigit() and len(text) <= 19):
         return None
     value = int(text)
     return value if value <= LARGEST_INTEGER else None
 
 
-def why_bad_name(name: str) -> str | None:
-    """Why `name` can't be a collection part, dataset, model or optimizer; None if it can."""
+def name_problem(name: str) -> str | None:
+    """Return why `name` can't be a collection part, dataset, model or optimizer, or None if it can."""
     if not name or name in {".", ".."}:
-        return "is empty or a path trick"
+        return "is empty, '.' or '..'"
     if len(name) > LONGEST_NAME:
         return f"is longer than {LONGEST_NAME} characters"
     if not name.isprintable() or "\\" in name or "/" in name:
-        return "holds a slash, a backslash or an unprintable character"
+        return "contains a slash, a backslash or an unprintable character"
     return None

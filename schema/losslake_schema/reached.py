@@ -1,4 +1,4 @@
-"""When a target is reached: the one predicate, the marks for "never", and the array types of the mathematics.
+"""The definition of reaching a target: the predicate, the constants for "never", and the array types.
 
 Source: METHODS 1.1 (strict: the scripts of Shallue et al. 2019) and 1.2 (inclusive: AlgoPerf).
 """
@@ -17,27 +17,25 @@ Flags = npt.NDArray[np.bool_]
 Comparator = Literal["strict", "inclusive"]
 COMPARATORS: tuple[str, ...] = get_args(Comparator)
 Target = TypeVar("Target", float, Floats)
-NEVER = -1
-"""In place of an index or a step: the target is never reached."""
-NO_STEP = -1
-"""In place of a step: there is no earlier evaluation."""
+NEVER = -1  # stands for an index or a step: the target is never reached
+NO_STEP = -1  # stands for a step: there is no earlier evaluation
 
 
 def sign_of(direction: str) -> float:
-    """Return 1 to minimize, -1 to maximize; a value times this is a loss, of which less is better."""
+    """Return 1 to minimize, -1 to maximize. A value times this sign is a loss: less is better."""
     return 1.0 if direction == "minimize" else -1.0
 
 
 def strict_bound(target: Target, comparator: Comparator) -> Target:
-    """Return the loss that has to be beaten strictly: the target, or the next float64 above it if equality counts."""
+    """Return the loss to be beaten strictly: the target, or the next float64 above it if equality counts."""
     bound: Target = np.nextafter(target, np.inf) if comparator == "inclusive" else target
     return bound
 
 
 def hits(losses: Floats, target: float, comparator: Comparator = "strict") -> Flags:
-    """By evaluation, return whether it reaches the target: loss < target, or <= target when inclusive.
+    """Return a mask of the losses that reach the target: loss < target, or <= target when inclusive.
 
-    NaN and infinities never do. Raises ValueError for a target that is not finite.
+    NaN and infinities never reach it. Raises ValueError for a target that is not finite.
     """
     if not np.isfinite(target):
         raise ValueError(f"target {target} is not finite: give a number")

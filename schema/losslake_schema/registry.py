@@ -1,55 +1,50 @@
-"""The metric registry, the known collections and the goals, read from the data files beside this module."""
+"""The registered metrics, collections and goals, read from the TOML files in `data/`."""
 
 from __future__ import annotations
 
 import functools
+import math
 import tomllib
+from collections.abc import Mapping
 from dataclasses import dataclass
 from importlib import resources
-from typing import Any
+from typing import Any, Literal, get_args
 
 from losslake_schema.errors import LossLakeError
 from losslake_schema.names import Workload
+from losslake_schema.reached import Comparator
+from losslake_schema.tables import STUDY_KEYS
 
-DIRECTIONS = ("minimize", "maximize")
-_KEYS = ("collection", "dataset", "model", "optimizer")
+Direction = Literal["minimize", "maximize"]
+DIRECTIONS: tuple[Direction, ...] = get_args(Direction)
 
 
 @dataclass(frozen=True)
 class Metric:
-    """A measured quantity on one split; direction is None when nobody has said which way is better."""
+    """A measured quantity on one split. direction: minimize or maximize, None if unknown.
+
+    smallest, largest: the values that it can have by its definition, and in its unit. is_largest_best: some value of a
+    log is at most `largest`, others may be beyond.
+    """
 
     split: str
     quantity: str
-    direction: str | None
+    direction: Direction | None
     unit: str
     description: str
+    smallest: float = -math.inf
+    largest: float = math.inf
+    is_largest_best: bool = False
 
     @property
     def name(self) -> str:
+        """The name of the metric, `split/quantity`."""
         return f"{self.split}/{self.quantity}"
 
 
 @dataclass(frozen=True)
-class Collection:
-    """Where a set of studies comes from; root is the top folder of its published archive.
-
-    archive_url, archive_sha256: where that archive can be fetched; empty where it can't.
-    """
-
-    root: str
-    collection: str
-    title: str
-    licence: str
-    citation: str
-    source_url: str
-    archive_url: str = ""
-    archive_sha256: str = ""
-
-
-@dataclass(frozen=True)
-class CollectionFacts:
-    """What a release says of a collection; empty text where nothing is known."""
+class CollectionMetadata:
+    """What a release records about a collection; unknown fields are empty."""
 
     collection: str
     title: str = ""
@@ -58,14 +53,33 @@ class CollectionFacts:
     source_url: str = ""
 
 
+@dataclass(frozen=True, kw_only=True)
+class Collection(CollectionMetadata):
+    """The source of a set of studies; root is the top folder of its published archive.
+
+    archive_url, archive_sha256: of the archive that can be fetched; empty if there is none.
+    """
+
+    root: str
+    archive_url: str = ""
+    archive_sha256: str = ""
+
+
 @dataclass(frozen=True)
 class Goal:
-    """A metric and the target that a workload has to beat."""
+    """A metric and the target that a workload has to beat, or with comparator inclusive to equal."""
 
     workload: Workload
     metric: str
     target: float
     source: str
+    comparator: Comparator = "strict"
+
+    @staticmethod
+    def of(row: Mapping[str, Any]) -> Goal:
+        """Return the goal in a row of the table `goals`, or of `goals.toml`."""
+        workload = Workload(*(row[key] for key in STUDY_KEYS[:4]))
+        return Goal(workload, row["metric"], float(row["target"]), row["source"], row.get("comparator", "strict"))
 
 
 def _read(name: str) -> dict[str, Any]:
@@ -74,17 +88,17 @@ def _read(name: str) -> dict[str, Any]:
 
 @functools.cache
 def metrics() -> dict[str, Metric]:
-    """Every registered metric by its name `split/quantity`."""
+    """Return every registered metric by its name `split/quantity`."""
     document = _read("metrics.toml")
     return {
-        f"{split}/{quantity}": Metric(split, quantity, **facts)
-        for quantity, facts in document["quantity"].items()
+        f"{split}/{quantity}": Metric(split, quantity, **fields)
+        for quantity, fields in document["quantity"].items()
         for split in document["splits"]
     }
 
 
 def metric_named(name: str) -> Metric:
-    """The registered metric of that name, or one without direction; raises LossLakeError if it is no split/quantity."""
+    """Return the registered metric `name`, or one without direction; raise LossLakeError if it is no split/quantity."""
     split, slash, quantity = name.partition("/")
     if not (split and slash and quantity) or "/" in quantity:
         raise LossLakeError(f"'{name}' is not a metric: give split/quantity, for example val/classification_error")
@@ -93,14 +107,11 @@ def metric_named(name: str) -> Metric:
 
 @functools.cache
 def collections() -> tuple[Collection, ...]:
-    """Every collection that LossLake knows by the root folder of its archive."""
-    return tuple(Collection(**facts) for facts in _read("collections.toml")["collection"])
+    """Return every registered collection."""
+    return tuple(Collection(**fields) for fields in _read("collections.toml")["collection"])
 
 
 @functools.cache
 def goals() -> tuple[Goal, ...]:
-    """Every goal that is known for a workload of a known collection."""
-    return tuple(
-        Goal(Workload(*(facts[key] for key in _KEYS)), facts["metric"], float(facts["target"]), facts["source"])
-        for facts in _read("goals.toml")["goal"]
-    )
+    """Return every registered goal."""
+    return tuple(map(Goal.of, _read("goals.toml")["goal"]))

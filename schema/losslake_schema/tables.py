@@ -1,12 +1,10 @@
-"""The seven tables of the lake, as Arrow schemas with Iceberg field ids; the column names are promises.
+"""The seven tables of a lake as Arrow schemas with Iceberg field ids. The column names are an interface.
 
 `measurements` and `records` are tidy, one row per (trial, step, metric), partitioned by study. The others are small:
-each release holds them as one file. In a partitioned table's data files the keys of the study are not repeated: they
-stand in the path (Hive style, percent-encoded) and in Iceberg's partition data.
+each release has one file per table. Data files of partitioned tables omit the keys of the study: these are in the path
+(Hive style, percent-encoded) and in Iceberg's partition data.
 
-A value is the float64 that the log's text says. Where that text is a decimal, data files hold its digits and the power
-of ten that divides them: `coalesce(value, digits / divisor)` is the value, to the last bit, and takes a third of the
-bytes. Views and REST give `value` itself, and the `previous_step` of a record instead of its `interval`.
+A value is the float64 nearest to the log's text, in every row.
 """
 
 from __future__ import annotations
@@ -19,7 +17,7 @@ STATUSES = ("COMPLETE", "INCOMPLETE", "INFEASIBLE")
 
 
 def _schema(*fields: tuple[str, pa.DataType, str]) -> pa.Schema:
-    """A schema whose fields are numbered from 1 in order; nested fields follow after the last of them."""
+    """Return a schema whose fields have ids from 1 in order; ids of nested fields follow."""
     numbered = []
     next_nested = len(fields) + 1
     for number, (name, kind, doc) in enumerate(fields, start=1):
@@ -40,21 +38,18 @@ def _identity(number: int) -> dict[bytes, bytes]:
 
 
 _KEYS = (
-    ("collection", pa.string(), "where the study comes from; slashes separate sub-collections"),
+    ("collection", pa.string(), "source of the study; slashes separate sub-collections"),
     ("dataset", pa.string(), "data set trained on"),
     ("model", pa.string(), "model trained"),
     ("optimizer", pa.string(), "optimizer that trained it"),
     ("batch_size", pa.int64(), "batch size, in the study's batch_unit"),
 )
 _TRIAL_ID = ("trial_id", pa.int64(), "number of the trial within its study")
-_DIGITS_DOC = "digits of the value as the log's text has them, an integer: the value is digits / divisor"
-_DIGITS = ("digits", pa.float64(), _DIGITS_DOC)
-_DIVISOR = ("divisor", pa.float64(), "the power of ten that divides the digits")
 _ELAPSED = ("elapsed_s", pa.float64(), "seconds since the start of training, where known")
 
 COLLECTIONS = _schema(
     ("collection", pa.string(), "name, as in every other table"),
-    ("title", pa.string(), "what it is, in a line"),
+    ("title", pa.string(), "title, in one line"),
     ("licence", pa.string(), "licence of the data, as its source states it"),
     ("citation", pa.string(), "what to cite"),
     ("source_url", pa.string(), "where it was published"),
@@ -64,7 +59,7 @@ STUDIES = _schema(
     *_KEYS,
     ("batch_unit", pa.string(), "what batch_size counts: examples, tokens, sequences, seconds of audio"),
     ("train_steps", pa.int64(), "least number of steps for a trial to count as COMPLETE; 0: a time budget"),
-    ("early_stopping", pa.bool_(), "whether bad trials may have been stopped early"),
+    ("early_stopping", pa.bool_(), "true if bad trials may have been stopped early"),
     ("parameter_configs", pa.string(), "JSON: the search space, by metaparameter"),
     ("metrics", pa.list_(pa.string()), "metrics measured, by name"),
     ("n_trials", pa.int64(), "trials stored"),
@@ -76,7 +71,7 @@ STUDIES = _schema(
     ("n_measurements", pa.int64(), "rows of (trial, step, metric)"),
     ("n_nonfinite", pa.int64(), "measurements that are NaN or infinite"),
     ("format", pa.string(), "log format it was read from"),
-    ("source", pa.string(), "archive or folder it was read from"),
+    ("source", pa.string(), "name of what it was read from: a folder, NAME@sha256:… of a file, or a URL with the same"),
     ("source_digest", pa.string(), "sha256 over the sha256 of its source files"),
     ("content_digest", pa.string(), "sha256 over its trials and measurements, whatever file they are in"),
 )
@@ -85,7 +80,7 @@ TRIALS = _schema(
     *_KEYS,
     _TRIAL_ID,
     ("status", pa.string(), "COMPLETE, INCOMPLETE (stopped for an outside reason) or INFEASIBLE (diverged)"),
-    ("steps", pa.int64(), "steps taken, as the log says"),
+    ("steps", pa.int64(), "steps taken, as stated by the log"),
     ("parameters", pa.map_(pa.string(), pa.float64()), "numeric metaparameters"),
     ("attributes", pa.map_(pa.string(), pa.string()), "metaparameters that are not numbers, as JSON"),
     ("n_evaluations", pa.int64(), "steps at which it was evaluated"),
@@ -101,9 +96,7 @@ MEASUREMENTS = _schema(
     ("metric", pa.string(), "split/quantity"),
     _TRIAL_ID,
     ("step", pa.int64(), "updates of the parameters before this evaluation"),
-    _DIGITS,
-    _DIVISOR,
-    ("value", pa.float64(), "the value, where it isn't digits / divisor; may be NaN or infinite"),
+    ("value", pa.float64(), "value of the metric; may be NaN or infinite"),
     _ELAPSED,
 )
 
@@ -112,10 +105,8 @@ RECORDS = _schema(
     ("metric", pa.string(), "split/quantity, of a metric with a known direction"),
     _TRIAL_ID,
     ("step", pa.int64(), "step of the record"),
-    ("interval", pa.int64(), "steps since the same trial's previous measurement of this metric; null if none"),
-    _DIGITS,
-    _DIVISOR,
-    ("value", pa.float64(), "the value, where it isn't digits / divisor; strictly better than at every earlier step"),
+    ("previous_step", pa.int64(), "step of the same trial's previous measurement of this metric; null if none"),
+    ("value", pa.float64(), "value of the metric, finite and strictly better than at every earlier step"),
     _ELAPSED,
 )
 
@@ -123,7 +114,7 @@ METRICS = _schema(
     ("metric", pa.string(), "split/quantity"),
     ("split", pa.string(), "train, val or test"),
     ("quantity", pa.string(), "what is measured"),
-    ("direction", pa.string(), "minimize or maximize; null: unknown, a query has to say it"),
+    ("direction", pa.string(), "minimize or maximize; null if unknown: a query must state it"),
     ("unit", pa.string(), "unit of the value"),
     ("description", pa.string(), "what it means"),
 )
@@ -131,7 +122,8 @@ METRICS = _schema(
 GOALS = _schema(
     *((key, pa.string(), "of the workload") for key in STUDY_KEYS[:4]),
     ("metric", pa.string(), "split/quantity"),
-    ("target", pa.float64(), "a trial reaches the goal when it is strictly better than this"),
+    ("target", pa.float64(), "a trial reaches the goal when it is better than this, or as comparator says equal to it"),
+    ("comparator", pa.string(), "strict: a value has to be better than the target; inclusive: or equal to it"),
     ("source", pa.string(), "where the goal comes from"),
 )
 
@@ -148,12 +140,12 @@ PARTITIONED = ("measurements", "records")
 
 
 def file_schema(name: str) -> pa.Schema:
-    """A table's columns as its data files hold them.
+    """Return the schema of a table's data files.
 
-    A partitioned one lacks the keys of its partition, and its metric, constant within a row group, is a dictionary.
+    Files of a partitioned table omit the keys of the partition. Their metric, constant in a row group, is a dictionary.
     """
     if name not in PARTITIONED:
         return TABLES[name]
     metric = pa.dictionary(pa.int32(), pa.string())
-    kept = [field for field in TABLES[name] if field.name not in STUDY_KEYS]
-    return pa.schema([field.with_type(metric) if field.name == "metric" else field for field in kept])
+    stored = [field for field in TABLES[name] if field.name not in STUDY_KEYS]
+    return pa.schema([field.with_type(metric) if field.name == "metric" else field for field in stored])

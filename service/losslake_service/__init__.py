@@ -1,1 +1,1 @@
-"""Answers out: the questions that a release can be asked, as functions and over HTTP."""
+"""The HTTP service: REST, file downloads, SQL in a sandbox, and web pages."""

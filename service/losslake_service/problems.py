@@ -1,4 +1,4 @@
-"""Errors over HTTP: problem documents (RFC 9457), each kind with a stable `type`; for a browser, as a page."""
+"""HTTP errors as problem documents (RFC 9457), each kind with a stable `type`; as HTML pages for browsers."""
 
 from __future__ import annotations
 
@@ -22,14 +22,16 @@ from losslake.figures.renderer import FiguresBusy
 from losslake.questions.errors import BadParameter, UnknownName, near_names
 from losslake_schema.errors import LakeBroken, StoreFailed, UnknownRelease
 from losslake_service.sandbox.errors import KINDS as SQL_KINDS
-from losslake_service.sandbox.errors import AskerLeft, SqlProblem
+from losslake_service.sandbox.errors import ClientDisconnected, SqlProblem
 
 MEDIA_TYPE = "application/problem+json"
 TYPE = "urn:losslake:problem:"
+# Return a problem document as an HTML page, or None if the request of this scope isn't from a browser.
 ProblemPage = Callable[[Scope, Mapping[str, object]], str | None]
-"""Gives a problem document as an HTML page, or None where the request of this scope isn't a browser's."""
 
+# HTTP status and title by kind.
 KINDS = {
+    "unknown-host": (400, "The service has no such host name"),
     "unknown-workload": (404, "There is no such workload"),
     "unknown-study": (404, "There is no such study"),
     "unknown-trial": (404, "There is no such trial"),
@@ -40,10 +42,10 @@ KINDS = {
     "unknown-paper": (404, "There is no such paper"),
     "unknown-figure": (404, "There is no such figure"),
     "unknown-path": (404, "There is nothing at this path"),
-    "wrong-method": (405, "The method is not allowed here"),
-    "precondition-failed": (412, "It is another version"),
-    "unsatisfiable-range": (416, "The range has no byte of it"),
-    "bad-parameter": (422, "A parameter has a bad value"),
+    "wrong-method": (405, "Method not allowed"),
+    "precondition-failed": (412, "The version has changed"),
+    "unsatisfiable-range": (416, "The range is not satisfiable"),
+    "bad-parameter": (422, "A parameter has an invalid value"),
     "missing-parameter": (422, "A parameter is missing"),
     "unknown-parameter": (422, "There is no such parameter"),
     "too-slow": (408, "The request took too long to arrive"),
@@ -56,12 +58,11 @@ KINDS = {
     "not-ready": (503, "The service is not ready to answer"),
     **SQL_KINDS,
 }
-"""By kind, the HTTP status and the title."""
 
-_NOBODY_WAITS = 499
-_SECONDS_AWAY = 5
+_RETRY_SECONDS = 5
 _METHODS = ("GET", "HEAD", "POST")
-_LONGEST_QUOTE = 80
+_MAX_QUOTED = 80
+_LONGEST_LINE = 500
 _log = logging.getLogger(__name__)
 
 
@@ -75,29 +76,29 @@ class ProblemDocument(BaseModel):
     title: Annotated[str, Field(examples=["There is no such parameter"])]
     """The kind of problem in words."""
     status: Annotated[int, Field(examples=[422])]
-    """The HTTP status, again."""
+    """The HTTP status."""
     detail: Annotated[str, Field(examples=["there is no parameter 'colour' here"])]
     """What is wrong with this request and what to do."""
     request_id: Annotated[str | None, Field(examples=["0f8c3a"])] = None
-    """The request's X-Request-ID, as the service's log has it."""
+    """The X-Request-ID of the request, as in the service's log."""
     near_matches: Annotated[Sequence[str] | None, Field(examples=[["val/classification_error"]])] = None
-    """Where a name is unknown: what may have been meant, likeliest first."""
+    """For an unknown name: similar names, the best match first."""
     parameter: Annotated[str | None, Field(examples=["colour"])] = None
-    """Where a parameter is wrong: its name."""
+    """For a wrong parameter: its name."""
     line: Annotated[int | None, Field(examples=[1], json_schema_extra={"x-unit": "lines"})] = None
-    """Where a statement has an error: its line, from 1."""
+    """For an error in a statement: its line, from 1."""
     column: Annotated[int | None, Field(examples=[8], json_schema_extra={"x-unit": "characters"})] = None
-    """Where a statement has an error: its column, from 1."""
+    """For an error in a statement: its column, from 1."""
 
 
-_WHEN = {
-    404: "A name or a path is unknown; near matches are listed.",
-    405: "The method is not allowed here.",
-    412: "It is another version than If-Match or If-Unmodified-Since names.",
+_TEXTS = {
+    404: "A name or path is unknown; `near_matches` has similar ones.",
+    405: "Method not allowed.",
+    412: "The version differs from the one that If-Match or If-Unmodified-Since requires.",
     413: "The request's body is too large.",
-    416: "The range has no byte of it; Content-Range says how many there are.",
-    422: "A parameter is missing, unknown or has a bad value.",
-    429: "Too many requests; Retry-After says when to come again.",
+    416: "The range is not satisfiable; Content-Range has the size.",
+    422: "A parameter is missing, unknown or invalid.",
+    429: "Too many requests; retry after `Retry-After` seconds.",
     431: "The request's path, query and headers are too long.",
     500: "The service failed.",
     503: "The lake has no release, or can't be read.",
@@ -105,13 +106,13 @@ _WHEN = {
 
 
 def problem_responses(*statuses: int) -> dict[int | str, dict[str, Any]]:
-    """Return what OpenAPI says of errors with these statuses, and with 429 and 431, which any request may meet."""
+    """Return the OpenAPI responses for errors with these statuses, and 429 and 431, which apply to every path."""
     content = {MEDIA_TYPE: {"schema": {"$ref": "#/components/schemas/ProblemDocument"}}}
-    return {status: {"description": _WHEN[status], "content": content} for status in sorted({*statuses, 429, 431})}
+    return {status: {"description": _TEXTS[status], "content": content} for status in sorted({*statuses, 429, 431})}
 
 
 class ParameterProblem(Exception):
-    """A parameter is missing, unknown or bad, told by its name in the URL."""
+    """A parameter is missing, unknown or invalid."""
 
     def __init__(self, kind: str, parameter: str, detail: str) -> None:
         super().__init__(detail)
@@ -120,22 +121,32 @@ class ParameterProblem(Exception):
 
 
 async def no_parameters(request: Request) -> None:
-    """Refuse parameters where there are none."""
+    """Raise ParameterProblem if the request has any parameter."""
     for name in request.query_params:
         raise ParameterProblem("unknown-parameter", name, f"there is no parameter '{name}' here: leave it out")
 
 
-def answer_with_problems(app: FastAPI, page: ProblemPage | None = None) -> None:
-    """Have every error of the application answered by a problem document. page: what browsers get instead."""
+def add_problem_handlers(app: FastAPI, page: ProblemPage | None = None) -> None:
+    """Respond to every error of the application with a problem document; page: renders it for browsers."""
     app.state.problem_page = page
     for error, handler in _HANDLERS.items():
         app.add_exception_handler(error, handler)
 
 
-def problem(scope: Scope, kind: str, detail: str, headers: Mapping[str, str] | None = None, **more: object) -> Response:
-    """Return the problem document that answers the request of this scope, for a browser as a page.
+async def error_detail(error: Exception) -> str:
+    """Return what is wrong and what to do in one line, as the problem document says it; log a fault of the service."""
+    handler = next(_HANDLERS[kind] for kind in type(error).__mro__ if kind in _HANDLERS)
+    if handler is _internal:
+        _log.error("an answer failed", exc_info=error)
+    response = await handler(Request({"type": "http", "headers": []}), error)
+    line = " ".join(str(orjson.loads(response.body)["detail"]).split())
+    return line if len(line) <= _LONGEST_LINE else f"{line[:_LONGEST_LINE]}…"
 
-    kind: a key of KINDS. more: further members.
+
+def problem(scope: Scope, kind: str, detail: str, headers: Mapping[str, str] | None = None, **more: object) -> Response:
+    """Return a response with a problem document, or with an HTML page for a browser.
+
+    kind: a key of KINDS. more: additional members of the document.
     """
     status, title = KINDS[kind]
     document = {"type": TYPE + kind, "title": title, "status": status, "detail": detail, **more}
@@ -155,32 +166,32 @@ async def _parameter(request: Request, error: Any) -> Response:
 
 
 async def _invalid(request: Request, error: Any) -> Response:
-    """The first fault that pydantic found, in our words as far as they go."""
+    """Respond with the first validation error of pydantic."""
     fault = error.errors()[0]
     name = str(fault["loc"][1]) if len(fault["loc"]) > 1 else "query"
     if fault["type"] == "missing":
         kind, detail = "missing-parameter", f"the parameter '{name}' is missing: add {name}=… to the query"
     else:
         why = str(fault["ctx"]["error"]) if fault["type"] == "value_error" else str(fault["msg"])
-        kind, detail = "bad-parameter", f"{name}={_quoted(fault['input'])}: {why[:1].lower()}{why[1:]}"
+        kind, detail = "bad-parameter", f"{name}={_shortened(fault['input'])}: {why[:1].lower()}{why[1:]}"
     return problem(request.scope, kind, detail, parameter=name)
 
 
-def _quoted(given: object) -> str:
-    """A value that was given, as far as it helps to recognize it."""
-    text = f"({len(given):,} values)" if isinstance(given, list) else str(given)
-    return text if len(text) <= _LONGEST_QUOTE else f"{text[:_LONGEST_QUOTE]}…"
+def _shortened(value: object) -> str:
+    """Return a parameter's value, shortened."""
+    text = f"({len(value):,} values)" if isinstance(value, list) else str(value)
+    return text if len(text) <= _MAX_QUOTED else f"{text[:_MAX_QUOTED]}…"
 
 
 async def _sql(request: Request, error: Any) -> Response:
     headers = {"Retry-After": str(error.retry_after)} if error.retry_after is not None else None
-    place = {} if error.line is None else {"line": error.line, "column": error.column}
-    return problem(request.scope, error.kind, error.detail, headers, **place)
+    position = {} if error.line is None else {"line": error.line, "column": error.column}
+    return problem(request.scope, error.kind, error.detail, headers, **position)
 
 
-async def _left(_: Request, __: Exception) -> Response:
-    """What nobody gets any more; the log shows the status."""
-    return Response(status_code=_NOBODY_WAITS)
+async def _disconnected(_: Request, __: Exception) -> Response:
+    """Return a status for the log; the client has left."""
+    return Response(status_code=499)
 
 
 async def _figures_busy(request: Request, error: Any) -> Response:
@@ -199,35 +210,34 @@ async def _http(request: Request, error: Any) -> Response:
     for kind in ("precondition-failed", "unsatisfiable-range"):
         if error.status_code == KINDS[kind][0]:
             return problem(request.scope, kind, error.detail, headers)
-    detail = f"there is nothing at {request.url.path}: GET / has examples, GET /docs describes every path"
+    detail = f"there is nothing at {request.url.path}: GET / has examples, GET /docs/reference describes every path"
     near = near_names(request.url.path, request.app.openapi()["paths"])
     return problem(request.scope, "unknown-path", detail, headers, near_matches=near)
 
 
 def _allowed(request: Request) -> str:
-    """The methods that any route has for this path; each route alone would tell of its own."""
+    """Return the methods that any route has for this path; a single route knows only its own."""
     scopes = {method: {**request.scope, "method": method} for method in _METHODS}
-    found = [m for m in _METHODS if any(r.matches(scopes[m])[0] == Match.FULL for r in request.app.routes)]
-    return ", ".join(found)
+    return ", ".join(m for m in _METHODS if any(r.matches(scopes[m])[0] == Match.FULL for r in request.app.routes))
 
 
 async def _unavailable(request: Request, error: Exception) -> Response:
     _log.error("the lake can't be read: %s", error)
-    detail = "a file of this release can't be read: ask its operator, or name another release"
+    detail = "a file of this release can't be read: tell the operator, or use another release"
     if isinstance(error, UnknownRelease):
-        detail = "the lake has no release yet: ingest something, then ask again"
+        detail = "the lake has no release yet: ingest a study, then try again"
     return problem(request.scope, "lake-unavailable", detail)
 
 
-async def _away(request: Request, error: Exception) -> Response:
+async def _unreachable(request: Request, error: Exception) -> Response:
     what = "store" if isinstance(error, StoreFailed) else "database"
     _log.error("the lake's %s can't be reached: %s", what, " ".join(str(error).split()))
-    detail = f"the lake's {what} can't be reached now: ask again in {_SECONDS_AWAY} s"
-    return problem(request.scope, "lake-unavailable", detail, {"Retry-After": str(_SECONDS_AWAY)})
+    detail = f"the lake's {what} can't be reached now: try again in {_RETRY_SECONDS} s"
+    return problem(request.scope, "lake-unavailable", detail, {"Retry-After": str(_RETRY_SECONDS)})
 
 
 async def _internal(request: Request, _: Exception) -> Response:
-    return problem(request.scope, "internal-error", "the fault is ours and has been logged: report what led to it")
+    return problem(request.scope, "internal-error", "an error in the service, which has been logged: please report it")
 
 
 _HANDLERS: dict[type[Exception], Callable[[Request, Any], Awaitable[Response]]] = {
@@ -236,11 +246,11 @@ _HANDLERS: dict[type[Exception], Callable[[Request, Any], Awaitable[Response]]] 
     RequestValidationError: _invalid,
     UnknownName: _unknown_name,
     SqlProblem: _sql,
-    AskerLeft: _left,
+    ClientDisconnected: _disconnected,
     FiguresBusy: _figures_busy,
     HTTPException: _http,
-    StoreFailed: _away,
-    DBAPIError: _away,
+    StoreFailed: _unreachable,
+    DBAPIError: _unreachable,
     UnknownRelease: _unavailable,
     LakeBroken: _unavailable,
     duckdb.IOException: _unavailable,

@@ -1,7 +1,9 @@
-"""Serving a lake over HTTP until told to stop."""
+"""The HTTP server, with one or more worker processes."""
 
 from __future__ import annotations
 
+import gc
+import ipaddress
 import logging
 import os
 import signal
@@ -24,73 +26,82 @@ from losslake_schema.errors import LossLakeError
 from losslake_service.app import create_app
 from losslake_service.files.delivery import delivery_of
 from losslake_service.operation import metrics
-from losslake_service.operation.logs import log_to_standard_error
-from losslake_service.settings import Settings
+from losslake_service.operation.logs import configure_logging
+from losslake_service.settings import Settings, is_loopback
 from losslake_service.web.examples import example_paths
 
-SECONDS_TO_ANSWER_THE_PARENT = 60
+HEALTH_CHECK_SECONDS = 60
+# The kernel drops a connection whose client acknowledges or reads nothing for so long, also one that is being closed.
+_UNREAD_SECONDS = 30
 
 _log = logging.getLogger(__name__)
 
 
 def serve(settings: Settings) -> None:
-    """Answer questions about a lake until Ctrl-C or SIGTERM; raises LossLakeError if that can't begin.
+    """Serve a lake until Ctrl-C or SIGTERM; raise LossLakeError if the server can't start.
 
-    The newest release is opened first, so that no worker has to build its file. On SIGTERM no more connections are
-    taken, requests that run may end within `shutdown_seconds`, and the process exits with 0.
+    The newest release is opened first, so that no worker has to build its files. On SIGTERM the server stops accepting
+    connections, waits up to `shutdown_seconds` for running requests, and exits with 0.
     """
     lake = Lake.open(settings.location)
     delivery_of(lake, settings)
+    _ = settings.hosts
     view = ReleaseView.open(lake, lake.release())
-    with _listen(settings) as listening:
-        _greet(listening, view)
-        log_to_standard_error(settings)
+    with _listen(settings) as listener:
+        settings = settings.model_copy(update={"port": listener.getsockname()[1]})
+        _print_greeting(_url(settings), view)
+        configure_logging(settings)
+        if os.geteuid() == 0:
+            _log.warning("the service runs as root: start it as a user who can only read the lake")
         try:
             if settings.workers > 1:
-                with _folder_for_metrics():
-                    Workers(_config(settings), sockets=[listening]).run()
+                with _metrics_folder():
+                    Workers(_config(settings), sockets=[listener]).run()
             else:
-                # uvicorn, once it has closed down in good order, sends the process the signal that it caught.
+                # After a graceful shutdown, uvicorn raises the caught signal again.
                 signal.signal(signal.SIGTERM, lambda *_: None)
-                uvicorn.Server(_config(settings)).run(sockets=[listening])
+                uvicorn.Server(_config(settings)).run(sockets=[listener])
         except KeyboardInterrupt:
             return
 
 
 class Workers(Multiprocess):
-    """The worker processes, which are replaced when they die."""
+    """The worker processes; those that die are replaced."""
 
     def init_processes(self) -> None:
-        """Start them all."""
+        """Start all workers."""
         super().init_processes()
-        self._leave_their_pipes_to_them()
+        self._close_child_pipes()
 
     def terminate_all(self) -> None:
-        """Tell them to end; this process must not hold the socket, or connections would wait in it for nobody."""
-        for held in self.sockets:
-            held.close()
+        """Stop all workers; close the socket first, so that no connection waits in this process's backlog."""
+        for sock in self.sockets:
+            sock.close()
         super().terminate_all()
 
     def keep_subprocess_alive(self) -> None:
-        """Replace workers that died or hang, and say so."""
+        """Replace workers that died or hang, and log it."""
         before = [process.pid for process in self.processes]
         super().keep_subprocess_alive()
-        self._leave_their_pipes_to_them()
+        self._close_child_pipes()
         for old, new in zip(before, self.processes, strict=True):
             if old != new.pid:
-                _log.warning("worker %s died or hung: %s takes its place", old, new.pid)
+                _log.warning("worker %s died or hung: replaced by %s", old, new.pid)
 
-    def _leave_their_pipes_to_them(self) -> None:
-        """Close their ends here: the answer of a worker that dies when asked how it is would be waited for in vain."""
+    def _close_child_pipes(self) -> None:
+        """Close the workers' pipe ends here, so that a health check of a dead worker fails instead of waiting."""
         for process in self.processes:
             process.child_conn.close()
 
 
 def application(settings: Settings) -> FastAPI:
-    """The application, as each worker makes it."""
-    log_to_standard_error(settings)
-    _end_with_the_parent()
-    return create_app(Lake.open(settings.location), settings)
+    """Return the application of a worker process."""
+    configure_logging(settings)
+    _exit_with_parent()
+    app = create_app(Lake.open(settings.location), settings)
+    # A full garbage collection took 250 ms, in which nobody was answered: modules and routes needn't be looked at.
+    gc.freeze()
+    return app
 
 
 def _config(settings: Settings) -> uvicorn.Config:
@@ -105,24 +116,24 @@ def _config(settings: Settings) -> uvicorn.Config:
         ws="none",
         lifespan="on",
         log_config=None,
-        # uvicorn tells of its own comings and goings at info, which are nobody's.
+        # At info, uvicorn logs the start and stop of every process.
         log_level="debug" if settings.log_level == "debug" else "warning",
         access_log=False,
         server_header=False,
         proxy_headers=False,
         backlog=settings.backlog,
-        # With so many connections or more, uvicorn refuses requests.
+        # uvicorn refuses requests from this number of connections on.
         limit_concurrency=settings.connections + 1,
         timeout_keep_alive=settings.keep_alive_seconds,
-        # A busy machine takes its time to start a worker, which is not to be taken for one that hangs.
-        timeout_worker_healthcheck=SECONDS_TO_ANSWER_THE_PARENT,
+        # Long enough that a worker that starts slowly on a busy machine doesn't count as hung.
+        timeout_worker_healthcheck=HEALTH_CHECK_SECONDS,
         timeout_graceful_shutdown=settings.shutdown_seconds,
     )
 
 
 @contextmanager
-def _folder_for_metrics() -> Iterator[None]:
-    """A folder in which the workers that are started meanwhile count together."""
+def _metrics_folder() -> Iterator[None]:
+    """Provide a folder in which all workers share their metrics."""
     with tempfile.TemporaryDirectory(prefix="losslake-metrics-") as folder:
         os.environ[metrics.FOLDER] = folder
         try:
@@ -131,8 +142,8 @@ def _folder_for_metrics() -> Iterator[None]:
             del os.environ[metrics.FOLDER]
 
 
-def _end_with_the_parent() -> None:
-    """Have a worker end in good order when the process that started it is killed."""
+def _exit_with_parent() -> None:
+    """Shut this worker down gracefully when its parent process is killed."""
     parent = parent_process()
     if parent is None:
         return
@@ -145,21 +156,33 @@ def _end_with_the_parent() -> None:
 
 
 def _listen(settings: Settings) -> socket.socket:
-    """A listening socket; connections wait in it until the workers are up."""
+    """Return a listening socket; connections wait in its backlog until the workers are up."""
     host, port = settings.host, settings.port
     try:
         family, _, _, _, address = socket.getaddrinfo(host, port, type=socket.SOCK_STREAM)[0]
-        return socket.create_server(address[:2], family=family, backlog=settings.backlog)
+        if os.geteuid() == 0 and not settings.allow_root and not ipaddress.ip_address(address[0]).is_loopback:
+            why = f"the service would run as root, and other machines can connect to {host}"
+            raise LossLakeError(f"{why}: start it as another user, on --host 127.0.0.1, or with --allow-root")
+        listener = socket.create_server(address[:2], family=family, backlog=settings.backlog)
     except OSError as error:
         is_unknown_host = isinstance(error, socket.gaierror)
         reason = error.strerror if is_unknown_host or error.errno is None else os.strerror(error.errno)
         raise LossLakeError(f"can't listen on {host}:{port} ({reason}): give another --host or --port") from None
+    if sys.platform == "linux":
+        # Accepted connections inherit it.
+        listener.setsockopt(socket.IPPROTO_TCP, socket.TCP_USER_TIMEOUT, _UNREAD_SECONDS * 1000)
+    return listener
 
 
-def _greet(listening: socket.socket, view: ReleaseView) -> None:
-    """Say where to look, with questions that this lake can answer."""
-    host, port = listening.getsockname()[:2]
-    url = f"http://{f'[{host}]' if ':' in host else host}:{port}"
+def _url(settings: Settings) -> str:
+    """Return a URL at which the service answers."""
+    host = settings.hosts[-1 if is_loopback(settings.host) else 0].removesuffix(":*")
+    port = "" if ":" in host.rpartition("]")[2] else f":{settings.port}"
+    return f"http://{host}{port}" if is_loopback(settings.host) or not settings.public_url else settings.public_url
+
+
+def _print_greeting(url: str, view: ReleaseView) -> None:
+    """Print the service's URL, with example requests for this lake."""
     lines = [f"LossLake serves release {view.number} at {url} (Ctrl-C ends it). For example:"]
     lines += [f"  {url}{path}" for path in example_paths(view)]
     sys.stdout.write("\n".join(lines) + "\n")

@@ -1,4 +1,4 @@
-"""What whoever runs the service may choose: by flag, by environment, by a TOML file, or not at all."""
+"""The settings of the service, from flags, the environment, a TOML file, or defaults."""
 
 from __future__ import annotations
 
@@ -6,11 +6,14 @@ import difflib
 import ipaddress
 import json
 import os
+import re
 import tomllib
 from collections.abc import Mapping
 from dataclasses import dataclass
+from functools import lru_cache
 from pathlib import Path
 from typing import Annotated, Any, Literal
+from urllib.parse import urlsplit
 
 from pydantic import Field, ValidationError, field_validator
 from pydantic_settings import BaseSettings, EnvSettingsSource, NoDecode, SettingsConfigDict
@@ -23,6 +26,8 @@ CONFIG = "LOSSLAKE_CONFIG"
 Source = Literal["default", "file", "environment", "flag"]
 Texts = Annotated[tuple[str, ...], NoDecode]
 Seconds = Annotated[float, Field(ge=0.1, le=86_400)]
+_LOOPBACK_NAMES = ("localhost", "127.0.0.1", "[::1]")
+_HOST = re.compile(r"(?:[a-z0-9](?:[a-z0-9._-]{0,251}[a-z0-9])?|\[[0-9a-f:.]{2,45}\])(:(?:[0-9]{1,5}|\*))?", re.ASCII)
 
 
 class Settings(BaseSettings):
@@ -38,91 +43,122 @@ class Settings(BaseSettings):
     )
 
     lake: str = "lake"
-    """The lake to serve: a folder, a lake.toml, or the two URLs of a database and a place for files."""
+    """The lake to serve: a folder, a lake.toml, or two URLs, of the database and of the files."""
     host: str = "127.0.0.1"
-    """Address to listen on; 0.0.0.0 for every IPv4 address, :: for every address."""
+    """Address to listen on; 0.0.0.0 for all IPv4 addresses, :: for all addresses."""
     port: Annotated[int, Field(ge=0, le=65_535)] = 8000
-    """Port to listen on; 0 for any that is free."""
+    """Port to listen on; 0 for any free port."""
+    allow_root: bool = False
+    """Run as root also where other machines can connect; on loopback, root gets a warning only."""
     workers: Annotated[int, Field(ge=1, le=64)] = 1
-    """Number of processes that answer; about one per core."""
+    """Number of worker processes; about one per core."""
     public_url: str = ""
-    """Where users reach the service, such as https://losslake.example, for links; empty: as each request says."""
+    """Public URL of the service for links, such as https://losslake.example; empty: from each request."""
+    allowed_hosts: Texts = ()
+    """Hosts that requests may name besides public_url's: losslake.example, 192.0.2.7:9000, localhost:* for any port."""
     trusted_proxies: Texts = ()
-    """Proxies whose X-Forwarded-For and X-Forwarded-Proto are believed: addresses or networks, with commas."""
-    cors_origins: Texts = ("*",)
-    """Origins whose pages may read answers, with commas; * for all, empty for none."""
+    """Proxies whose X-Forwarded-For and X-Forwarded-Proto are trusted: addresses or networks, comma-separated."""
+    cors_origins: Texts = ("auto",)
+    """Origins whose pages may read responses (CORS); * for all, empty for none; auto: none on loopback."""
 
     cache: str = ""
-    """Folder for what is kept here of a lake at two URLs; empty: as lake.toml says, else ~/.cache/losslake."""
+    """Cache folder for a lake at two URLs; empty: as in lake.toml, else ~/.cache/losslake."""
     cache_mb: Annotated[int, Field(ge=0, le=1_000_000_000)] = 0
-    """Megabytes of files to keep there, about; 0: as lake.toml says, else 10,000."""
+    """Approximate size of this cache in megabytes; 0: as in lake.toml, else 10,000."""
     data_delivery: Literal["proxy", "redirect", "nginx"] = "proxy"
-    """Who sends data files: the service, the bucket (to which it redirects), or nginx in front (X-Accel-Redirect)."""
+    """Sender of data files: the service (proxy), the bucket (redirect), or nginx in front (X-Accel-Redirect)."""
     data_url_seconds: Annotated[int, Field(ge=10, le=604_800)] = 600
-    """Seconds for which a signed URL of a data file in the bucket holds, for redirect and nginx."""
+    """Seconds that a signed URL of a data file in the bucket is valid, for redirect and nginx."""
     data_url_endpoint: str = ""
-    """Where users reach the bucket's store, for redirect, such as https://s3.example; empty: where the service does."""
+    """Public endpoint of the object store for redirect, such as https://s3.example; empty: as the service uses."""
 
     log_format: Literal["auto", "json", "text", "off"] = "auto"
-    """A line per request on standard error: json, text, or off; auto: text on a terminal, json elsewhere."""
+    """Format of the log on standard error: json, text, or off; auto: text on a terminal, else json."""
     log_level: Literal["debug", "info", "warning", "error"] = "info"
-    """The least severe messages that are logged; above info, requests are not."""
+    """Lowest level that is logged; requests are logged at info and debug only."""
 
-    rate_limit: Annotated[float, Field(ge=0, le=1_000_000)] = 0.0
-    """Requests per second that a client may make of a worker process, in the long run; 0: as many as it likes."""
-    rate_burst: Annotated[int, Field(ge=1, le=1_000_000)] = 50
-    """Requests that a client may make at once before rate_limit holds."""
+    rate_limit: Annotated[float, Field(ge=0, le=1_000_000)] = 50.0
+    """Sustained requests per second per client beyond loopback, for each worker process; 0: unlimited."""
+    rate_burst: Annotated[int, Field(ge=1, le=1_000_000)] = 500
+    """Requests that a client may make in a burst before rate_limit applies."""
 
     request_head_bytes: Annotated[int, Field(ge=1024, le=1_048_576)] = 32_768
-    """Most bytes of a request's path, query and headers; more is answered with 431."""
+    """Maximum bytes of a request's path, query and headers; more gives 431."""
     request_body_bytes: Annotated[int, Field(ge=1024, le=104_857_600)] = 2_000_000
-    """Most bytes of a request's body; more is answered with 413."""
+    """Maximum bytes of a request's body; more gives 413."""
     request_seconds: Seconds = 20.0
-    """Most seconds for a request's body to arrive."""
+    """Maximum seconds to receive a request's body."""
+    min_read_kb: Annotated[float, Field(ge=0, le=1_000_000)] = 10.0
+    """Minimum kilobytes per second at which a client reads a response, else its connection is closed; 0: none."""
     keep_alive_seconds: Annotated[int, Field(ge=1, le=3600)] = 75
-    """Seconds that an idle connection is kept; more than a proxy in front keeps it."""
+    """Seconds that an idle connection stays open; must exceed that of a proxy in front."""
     connections: Annotated[int, Field(ge=1, le=1_000_000)] = 10_000
-    """Most connections of a worker process; while there are more, requests are answered with 503."""
+    """Maximum connections per worker process; while there are more, requests get 503."""
     backlog: Annotated[int, Field(ge=1, le=65_535)] = 2048
-    """Connections that may wait to be accepted."""
+    """Maximum connections waiting to be accepted."""
     shutdown_seconds: Annotated[int, Field(ge=1, le=3600)] = 30
-    """Seconds that requests may still run after SIGTERM."""
+    """Seconds that requests may continue after SIGTERM."""
 
     compression: bool = True
-    """Whether answers are sent in gzip or zstd to clients that accept it."""
+    """Compress responses with gzip or zstd for clients that accept it."""
     compression_least_bytes: Annotated[int, Field(ge=0, le=1_048_576)] = 1024
-    """Answers shorter than this are sent as they are."""
+    """Responses shorter than this are not compressed."""
     answer_cache_mb: Annotated[int, Field(ge=0, le=1_048_576)] = 32
-    """Megabytes of finished answers that each worker process keeps; 0: none."""
+    """Size of the response cache of each worker process, in megabytes; 0: no cache."""
     releases_open: Annotated[int, Field(ge=1, le=1000)] = 4
-    """Releases that each worker process keeps open, the last used ones."""
+    """Maximum releases that each worker process keeps open, the most recently used ones."""
     seconds_between_looks: Seconds = 1.0
-    """Seconds between looks for a new release."""
+    """Seconds between checks for a new release."""
 
     sql_enabled: bool = True
-    """Whether strangers may send SQL."""
+    """Allow clients to send SQL."""
     sql_seconds: Annotated[float, Field(ge=0.1, le=3600)] = 10.0
-    """Most seconds for a statement."""
+    """Maximum seconds per statement."""
     sql_memory_mb: Annotated[int, Field(ge=64, le=1_048_576)] = 1024
-    """Most megabytes of memory for a statement."""
+    """Maximum megabytes of memory per statement."""
     sql_result_mb: Annotated[int, Field(ge=1, le=1_048_576)] = 64
-    """Most megabytes of a statement's result; a longer one is cut, and says so."""
+    """Maximum megabytes of a statement's result; a larger one is truncated and marked."""
     sql_result_rows: Annotated[int, Field(ge=1, le=1_000_000_000)] = 1_000_000
-    """Most rows of a statement's result; a longer one is cut, and says so."""
+    """Maximum rows of a statement's result; a longer one is truncated and marked."""
     sql_workers: Annotated[int, Field(ge=1, le=64)] = 2
-    """Statements that run at the same time, for each worker process."""
+    """Statements that run concurrently in each worker process."""
     sql_waiting: Annotated[int, Field(ge=0, le=10_000)] = 16
-    """Statements that may wait for their turn; more are refused."""
+    """Statements that may wait in the queue; more are refused."""
+    sql_client_seconds: Annotated[float, Field(ge=0, le=3840)] = 30.0
+    """Seconds per minute that statements of one client may run, for each worker process; 0: unlimited."""
 
     @property
     def location(self) -> Location:
-        """Where the lake is; raises LossLakeError."""
+        """The location of the lake; raise LossLakeError if it is invalid."""
         return location_of(self.lake, self.cache, self.cache_mb)
 
-    @field_validator("trusted_proxies", "cors_origins", mode="before")
+    @property
+    def hosts(self) -> tuple[str, ...]:
+        """The hosts that requests may name, as in allowed_hosts; raise LossLakeError if there is none."""
+        public = urlsplit(self.public_url.lower())
+        named = [public.netloc, _bracketed(public.hostname)] if public.hostname else []
+        named += self.allowed_hosts
+        if is_loopback(self.host):
+            named += (f"{name}:*" for name in (*_LOOPBACK_NAMES, _bracketed(self.host)))
+        if not named:
+            raise LossLakeError(
+                f"other machines can reach the service at {self.host}: set public_url to its public URL, or "
+                "allowed_hosts (LOSSLAKE_ALLOWED_HOSTS) to the names or addresses that clients use"
+            )
+        return tuple(named)
+
+    @property
+    def origins(self) -> tuple[str, ...]:
+        """The origins whose pages may read responses; `*` for all."""
+        if self.cors_origins != ("auto",):
+            return self.cors_origins
+        is_private = all(is_loopback(urlsplit(f"//{host}").hostname or "") for host in self.hosts)
+        return () if is_private else ("*",)
+
+    @field_validator("allowed_hosts", "trusted_proxies", "cors_origins", mode="before")
     @classmethod
     def _separated(cls, value: object) -> object:
-        """In a variable, texts are separated by commas."""
+        """Split comma-separated values of environment variables."""
         return tuple(filter(None, map(str.strip, value.split(",")))) if isinstance(value, str) else value
 
     @field_validator("trusted_proxies")
@@ -135,39 +171,58 @@ class Settings(BaseSettings):
                 raise ValueError(f"'{text}' is neither an address nor a network such as 10.0.0.0/8") from None
         return value
 
+    @field_validator("allowed_hosts")
+    @classmethod
+    def _host_names(cls, value: tuple[str, ...]) -> tuple[str, ...]:
+        for text in value:
+            if not _HOST.fullmatch(text.lower()):
+                raise ValueError(f"'{text}' is not a host such as losslake.example, 192.0.2.7:9000 or [2001:db8::1]:*")
+        return tuple(text.lower() for text in value)
+
     @field_validator("public_url", "data_url_endpoint")
     @classmethod
     def _without_slash(cls, value: str) -> str:
-        if value and not value.startswith(("http://", "https://")):
-            raise ValueError("give a URL that begins with http:// or https://, or nothing")
+        if value and not (
+            value.startswith(("http://", "https://")) and _HOST.fullmatch(urlsplit(value.lower()).netloc)
+        ):
+            raise ValueError("give a URL that begins with http:// or https:// and an ASCII host, or leave it empty")
         return value.rstrip("/")
 
 
+@lru_cache(maxsize=4096)
+def is_loopback(host: str) -> bool:
+    """Return True for an address that only this machine reaches, or localhost."""
+    try:
+        return ipaddress.ip_address(host).is_loopback
+    except ValueError:
+        return host.lower() == "localhost"
+
+
 class BadSettings(LossLakeError):
-    """A setting has a name or a value that can't be used."""
+    """A setting has an unknown name or an invalid value."""
 
 
 @dataclass(frozen=True)
-class Chosen:
-    """Settings, and where each came from."""
+class LoadedSettings:
+    """The settings with their sources."""
 
     settings: Settings
     sources: Mapping[str, Source]
+    # The TOML file, if one was read.
     file: Path | None
-    """The file that was read."""
 
-    def named(self, name: str) -> str:
-        """Where a setting came from, in words: default, file losslake.toml, environment, flag."""
+    def source_of(self, name: str) -> str:
+        """Return the source of a setting as text: default, file losslake.toml, environment or flag."""
         source = self.sources[name]
         return f"file {self.file}" if source == "file" else source
 
 
-def load_settings(file: str | Path | None = None, flags: Mapping[str, Any] | None = None) -> Chosen:
-    """The settings: flags before environment before file before defaults; raises BadSettings.
+def load_settings(file: str | Path | None = None, flags: Mapping[str, Any] | None = None) -> LoadedSettings:
+    """Return the settings; flags override the environment, it overrides the file. Raise BadSettings.
 
     Args:
         file: a TOML file; default $LOSSLAKE_CONFIG, else none.
-        flags: by name of the setting; None where none was given.
+        flags: values by setting; None if the flag is absent.
     """
     path = Path(named) if (named := file or os.environ.get(CONFIG)) else None
     from_file = _read(path) if path is not None else {}
@@ -179,21 +234,21 @@ def load_settings(file: str | Path | None = None, flags: Mapping[str, Any] | Non
     sources |= dict.fromkeys(from_flags, "flag")
     values = {**from_file, **from_environment, **from_flags}
     try:
-        return Chosen(Settings.model_validate(values), sources, path)
+        return LoadedSettings(Settings.model_validate(values), sources, path)
     except ValidationError as error:
-        raise BadSettings(_explained(error, sources, path)) from None
+        raise BadSettings(_describe_error(error, sources, path)) from None
 
 
 def unknown_variables() -> list[str]:
-    """Variables of the environment that look like settings and are none, each with what it may have meant."""
+    """Return environment variables that look like settings but are unknown, with suggestions."""
     known = {PREFIX + name.upper() for name in Settings.model_fields} | {CONFIG, f"{PREFIX}DEBUG"}
-    mine = (name for name in sorted(os.environ) if name.upper().startswith(PREFIX))
-    return [f"{name}{_did_you_mean(name, known)}" for name in mine if name.upper() not in known]
+    names = (name for name in sorted(os.environ) if name.upper().startswith(PREFIX))
+    return [f"{name}{_did_you_mean(name, known)}" for name in names if name.upper() not in known]
 
 
 def as_toml(settings: Settings) -> str:
-    """A file to start from: every setting with its description, and those that are as by default commented out."""
-    lines = ["# Settings of `losslake serve --config FILE`. A line that begins with # is the default.", ""]
+    """Return a TOML file of every setting with its description; defaults are commented out."""
+    lines = ["# Settings for `losslake serve --config FILE`. Lines that begin with # are defaults.", ""]
     defaults = Settings.model_construct()
     for name, field in Settings.model_fields.items():
         value = getattr(settings, name)
@@ -203,22 +258,27 @@ def as_toml(settings: Settings) -> str:
 
 
 def toml_value(value: object) -> str:
-    """A setting's value as TOML writes it; JSON writes texts, numbers, booleans and lists the same way."""
+    """Return a value as TOML, which writes strings, numbers, booleans and lists as JSON does."""
     return json.dumps(list(value) if isinstance(value, tuple) else value)
+
+
+def _bracketed(host: str) -> str:
+    """Return a host as in a URL: an IPv6 address has brackets."""
+    return f"[{host}]" if ":" in host else host.lower()
 
 
 def _read(path: Path) -> dict[str, Any]:
     try:
-        found = tomllib.loads(path.read_text("utf-8"))
+        values = tomllib.loads(path.read_text("utf-8"))
     except OSError as error:
-        raise BadSettings(f"{path}: {error.strerror}: name a file of settings with --config or {CONFIG}") from None
+        raise BadSettings(f"{path}: {error.strerror}: give a settings file with --config or {CONFIG}") from None
     except (tomllib.TOMLDecodeError, UnicodeDecodeError) as error:
         raise BadSettings(f"{path} is not TOML: {error}") from None
-    for name in found:
+    for name in values:
         if name not in Settings.model_fields:
-            meant = _did_you_mean(name, Settings.model_fields)
-            raise BadSettings(f"{path}: there is no setting '{name}'{meant}: see 'losslake config'")
-    return found
+            hint = _did_you_mean(name, Settings.model_fields)
+            raise BadSettings(f"{path}: there is no setting '{name}'{hint}: see 'losslake config'")
+    return values
 
 
 def _did_you_mean(name: str, known: Mapping[str, object] | set[str]) -> str:
@@ -226,16 +286,16 @@ def _did_you_mean(name: str, known: Mapping[str, object] | set[str]) -> str:
     return f", did you mean {near[0]}?" if near else ""
 
 
-def _explained(error: ValidationError, sources: Mapping[str, Source], path: Path | None) -> str:
-    """The first fault in one line: which setting, given where, and what is wrong with it."""
+def _describe_error(error: ValidationError, sources: Mapping[str, Source], path: Path | None) -> str:
+    """Return the first validation error as one line: source, setting, value and reason."""
     fault = error.errors()[0]
     name = str(fault["loc"][0])
     source = sources.get(name, "default")
-    shown = {
+    given = {
         "file": f"{path}: {name} = {fault['input']!r}",
         "environment": f"{PREFIX}{name.upper()}={fault['input']}",
         "flag": f"--{name.replace('_', '-')} {fault['input']}",
         "default": name,
     }[source]
     why = str(fault["ctx"]["error"]) if fault["type"] == "value_error" else str(fault["msg"])
-    return f"{shown}: {why[:1].lower()}{why[1:]}"
+    return f"{given}: {why[:1].lower()}{why[1:]}"

@@ -100,6 +100,7 @@ def test_studies_with_longer_runs_have_more_evaluations() -> None:
         assert longest == sorted(longest, reverse=True), workload
 
 
+@pytest.mark.slow
 def test_the_same_seed_gives_the_same_bytes_whatever_the_number_of_processes(tmp_path: Path) -> None:
     digests = []
     for seed, processes in ((1, 1), (1, 2), (2, 1)):
@@ -114,7 +115,8 @@ def test_archives_of_several_scales_have_a_truth_each() -> None:
     assert truth_path(Path("lakes/0.01.tar.bz2")) == Path("lakes/0.01.truth.jsonl")
 
 
-def test_nothing_of_it_is_quarantined(taken_in: tuple[Lake, Summary], archive: Path) -> None:
+@pytest.mark.slow
+def test_synthetic_archive_has_no_quarantined_trials(taken_in: tuple[Lake, Summary], archive: Path) -> None:
     lake, summary = taken_in
     truths = list(read_truth(truth_path(archive)))
     assert (summary.quarantined, summary.broken) == ((), ())
@@ -122,6 +124,7 @@ def test_nothing_of_it_is_quarantined(taken_in: tuple[Lake, Summary], archive: P
     assert lake.release().n_trials == sum(truth.complete + truth.incomplete + truth.infeasible for truth in truths)
 
 
+@pytest.mark.slow
 def test_scaling_of_every_workload_is_what_the_archive_was_made_from(view: ReleaseView, archive: Path) -> None:
     workloads = {key: list(truths) for key, truths in groupby(read_truth(truth_path(archive)), lambda truth: truth.key)}
     assert workloads.keys() == view.workloads.keys()

@@ -11,17 +11,17 @@ def table(*values: tuple[float, float], limit: Limit | None = None, unit: str = 
     return list(growth_table(measured))[2:]
 
 
-def test_growth_is_from_a_tenth_of_the_largest_scale_whatever_the_order() -> None:
+def test_growth_compares_a_tenth_of_the_scale_with_the_largest() -> None:
     assert table((1.0, 3.0), (0.01, 1.0), (0.1, 2.0))[0] == "| what | ms | 1 | 2 | 3 | 1.50 |  |"
 
 
-def test_a_limit_and_a_growth_that_are_just_kept_are_ok() -> None:
+def test_values_at_the_limit_pass() -> None:
     found = table((0.1, 2.0), (1.0, 3.0), limit=Limit(3.0, 1.5))
     assert found[0].endswith("| ≤ 3 ok; growth ≤ 1.5 ok |")
     assert found[-1] == "2 of 2 limits are kept at scale 1."
 
 
-def test_a_limit_that_is_missed_is_said_to_be() -> None:
+def test_exceeded_limit_is_reported() -> None:
     found = table((0.1, 2.0), (1.0, 3.1), limit=Limit(3.0, 1.5))
     assert found[0].endswith("| ≤ 3 **MISSED**; growth ≤ 1.5 **MISSED** |")
     assert found[-1] == "0 of 2 limits are kept at scale 1."

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from pathlib import Path
 
+import pytest
+
 from bench.archive import write_studies
 from bench.full_questions import check_scaling
 from bench.history import history
@@ -12,6 +14,8 @@ from bench.truth import read_truth, truth_path
 from losslake.lake.lake import Lake
 from losslake.questions.release_view import ReleaseView
 from losslake_ingest.run import ingest
+
+pytestmark = pytest.mark.slow
 
 
 def test_many_studies_have_ten_batch_sizes_a_workload_and_the_steps_of_their_truth(tmp_path: Path) -> None:

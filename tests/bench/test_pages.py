@@ -42,6 +42,7 @@ def test_every_kind_of_page_is_asked_for(addresses: list[str]) -> None:
     assert [way.pattern for way in ways if not any(way.match(address.partition("?")[0]) for address in addresses)] == []
 
 
+@pytest.mark.slow
 def test_every_address_is_answered(lake: Lake, addresses: list[str]) -> None:
     with TestClient(create_app(lake)) as client:
         answers = {address: client.get(address).status_code for address in addresses}

@@ -50,6 +50,7 @@ class Wrong(LossLake):
         return rows.set_column(index, "value", pa.array(values, pa.float64()))
 
 
+@pytest.mark.slow
 def test_an_answer_that_differs_in_its_last_bit_ends_the_run(small: Places) -> None:
     view = ReleaseView.open(small.lake, small.lake.release())
     drawn = questions(known_workloads(view), Kind.SCALING)

@@ -1,1 +1,1 @@
-"""The pages in a browser: a package to pytest, so that one Chromium is for all of it and ends with it."""
+"""Tests of the pages in a browser; a pytest package, so that all of them share one Chromium."""

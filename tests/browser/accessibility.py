@@ -1,4 +1,4 @@
-"""What axe-core finds on a page."""
+"""Accessibility checks of a page by axe-core."""
 
 from __future__ import annotations
 
@@ -24,11 +24,11 @@ _RUN = (Path(__file__).parent / "scripts" / "accessibility.js").read_text().stri
 
 
 def violations(page: Page, scope: Scope = "everything") -> list[str]:
-    """A sentence for each rule of WCAG 2 (A and AA) and of good practice that the page breaks, and where.
+    """Return a sentence for each WCAG 2 (A and AA) or best-practice rule that the page breaks, and where.
 
     scope: layout for rules that depend on the width of the window, and contrast; colours for contrast alone.
     """
     # By the debugger's protocol: the page's own policy forbids scripts of others.
     page.evaluate(AXE_SCRIPT)
-    found: list[str] = page.evaluate(_RUN, _RULES[scope])
-    return found
+    sentences: list[str] = page.evaluate(_RUN, _RULES[scope])
+    return sentences

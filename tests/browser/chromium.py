@@ -1,4 +1,4 @@
-"""Chromium: where it is, and how it is started so that nothing but this machine answers it."""
+"""Chromium: its location, and starting it without access to other hosts."""
 
 from __future__ import annotations
 
@@ -14,23 +14,23 @@ MISSING = (
     "no Chromium here, so pages are not looked at in a browser: install it (on Debian, "
     "`sudo apt-get install chromium`) and run the tests again"
 )
-NAME = "http://losslake.example"
-"""Where the service over the bundled studies answers, whatever its port: pictures show it."""
+HOST = "losslake.example"
+NAME = f"http://{HOST}"
+"""The base URL of the service over the bundled studies, without its port: pictures show it."""
 
 
 def chromium_program() -> str:
-    """Where Chromium is; skips the test where there is none."""
-    found = next(filter(None, map(shutil.which, PROGRAMS)), None)
-    if found is None:
+    """Return the path of Chromium; skip the test if none is installed."""
+    program = next(filter(None, map(shutil.which, PROGRAMS)), None)
+    if program is None:
         pytest.skip(MISSING)
-    return found
+    return program
 
 
 @contextmanager
 def chromium(program: str, port: int) -> Iterator[Browser]:
-    """A browser to which the server on that port is `NAME`, 127.0.0.1 is itself, and no other host exists."""
-    host = NAME.removeprefix("http://")
-    rules = f"MAP {host} 127.0.0.1:{port}, MAP * ~NOTFOUND, EXCLUDE 127.0.0.1"
+    """Yield a browser that resolves `NAME` to the server on a port, and no other host but 127.0.0.1."""
+    rules = f"MAP {HOST} 127.0.0.1:{port}, MAP * ~NOTFOUND, EXCLUDE 127.0.0.1"
     arguments = [
         "--no-sandbox",
         # There is none, and to imitate one costs a quarter of the time.

@@ -1,4 +1,4 @@
-"""A lake whose every text wants to be more than text, and the pages about it."""
+"""A lake in which every text is an injection attempt, and the pages that show it."""
 
 from __future__ import annotations
 
@@ -46,7 +46,7 @@ source = "{{value}}"
 
 
 def hostile_lake(folder: Path) -> Lake:
-    """The lake, made below a folder."""
+    """Create the lake in a folder."""
     logs = folder / "logs"
     logs.mkdir()
     logs.joinpath("losslake.toml").write_text(MAPPING, "utf-8")
@@ -70,7 +70,7 @@ def _log(workload: Workload, batch_size: int, trial: int) -> str:
 
 @dataclass(frozen=True)
 class Trap:
-    """A page that shows such texts. says: one that it has to show, as it is. status: what it answers."""
+    """A page that shows such texts. says: a text that it must show unchanged. status: the expected HTTP status."""
 
     name: str
     path: str
@@ -92,12 +92,23 @@ TRAPS = (
     Trap("odd goal", _query(f"/workloads/{_PATH}", ("metric", VALUE), ("target", "0.3")), IMAGE, 404),
     Trap("odd target", _query(f"/workloads/{_PATH}", ("metric", ERROR), ("target", SCRIPT)), SCRIPT, 422),
     Trap("study", f"/studies/{_PATH}/8", TEMPLATE),
+    Trap("viewer", f"/viewer?study={_PATH}/8", TEMPLATE),
     Trap("trial", f"/trials/{_PATH}/8/1", IMAGE),
     Trap("compare", _query("/compare", ("workload", str(WORKLOAD)), ("workload", str(OTHER))), TEMPLATE),
+    Trap("atlas", "/critical-batch-sizes", TEMPLATE),
+    Trap("odd data set", _query("/critical-batch-sizes", ("dataset", SCRIPT)), SCRIPT, 422),
+    Trap("papers", "/papers"),
+    Trap("frontier", "/frontier", TEMPLATE),
+    Trap("frontier of nothing", _query("/frontier", ("dataset", SCRIPT)), SCRIPT, 422),
+    Trap("advice", _query("/advice", ("workload", str(WORKLOAD)), ("step_times", f"8=1,{SCRIPT}")), SCRIPT),
+    Trap("advice on nothing", _query("/advice", ("workload", SCRIPT)), SCRIPT, 422),
     Trap("sql", _query("/sql", ("q", f'SELECT $${SCRIPT}$$ AS "{TEMPLATE}"')), SCRIPT),
     Trap("releases", "/releases"),
     Trap("release", "/releases/1", IMAGE),
     Trap("docs", "/docs"),
+    Trap("document", "/docs/rest"),
+    Trap("reference", "/docs/reference"),
+    Trap("path", "/docs/reference/v1/trials"),
     Trap("schema", "/docs/schema"),
     Trap("methods", "/docs/methods"),
     Trap("nowhere", f"/{quote(SCRIPT)}", "script", 404),

@@ -1,4 +1,4 @@
-"""The pages that are looked at in a browser: one line for each, over the bundled studies."""
+"""The pages that are tested in a browser over the bundled studies, one line each."""
 
 from __future__ import annotations
 
@@ -7,9 +7,9 @@ from dataclasses import dataclass
 
 @dataclass(frozen=True)
 class Shown:
-    """A page. path: with bundled data; says: a text that its main part shows, without JavaScript as well.
+    """A page. path: with bundled data; says: a text of its main element, with and without JavaScript.
 
-    ready: a selector of what is visible once the page is drawn.
+    ready: a selector of an element that is visible once the page is rendered.
     """
 
     name: str
@@ -28,14 +28,37 @@ PAGES = (
     Shown(
         "compare",
         "/compare?workload=bundled/digits/mlp_64/sgd&workload=bundled/digits/mlp_64/momentum",
-        "momentum saves steps from batch size 64 on",
+        "momentum saves steps only at batch size 128",
         ready=".live canvas",
     ),
+    Shown("atlas", "/critical-batch-sizes", "11 of 11 workloads", ready=".live canvas"),
+    Shown(
+        "frontier",
+        "/frontier?dataset=digits&metric=val/cross_entropy_error&measure=examples&colour=model",
+        "On the front",
+        ready=".live canvas",
+    ),
+    Shown(
+        "advice",
+        "/advice?workload=bundled/digits/mlp_64/nesterov_momentum&step_times=16%3D0.01%2C1024%3D0.03&price=2.5",
+        "Fastest: batch size",
+        ready=".live canvas",
+    ),
+    Shown("papers", "/papers", "Steps to result by optimizer"),
     Shown("study", "/studies/bundled/digits/mlp_64/nesterov_momentum/64", "learning_rate", ready=".chart"),
-    Shown("trial", "/trials/bundled/digits/mlp_64/nesterov_momentum/64/33", "sha256", ready=".live canvas"),
+    Shown(
+        "viewer",
+        "/viewer?metric=val/cross_entropy_error&study=bundled/digits/mlp_64/nesterov_momentum/64&log=x&colour=learning_rate",
+        "64 trials",
+        ready=".viewer[data-drawn]",
+    ),
+    Shown("trial", "/trials/bundled/digits/mlp_64/nesterov_momentum/64/33", "SHA-256", ready=".live canvas"),
     Shown("releases", "/releases", "the first release"),
     Shown("release", "/releases/1", "trials.parquet"),
     Shown("schema", "/docs/schema", "steps_to_result"),
     Shown("methods", "/docs/methods", "Critical batch size"),
-    Shown("docs", "/docs", "/v1/scaling"),
+    Shown("docs", "/docs", "Begin here"),
+    Shown("document", "/docs/words", "metaparameter search"),
+    Shown("reference", "/docs/reference", "/v1/scaling"),
+    Shown("path", "/docs/reference/v1/scaling", "Lines to copy"),
 )

@@ -2,22 +2,25 @@
 
 from __future__ import annotations
 
+import pytest
 from playwright.sync_api import expect
 
 from tests.browser.visit import Visit
 
+pytestmark = pytest.mark.slow
+
 SGD, MOMENTUM = "bundled/digits/mlp_64/sgd", "bundled/digits/mlp_64/momentum"
 
 
-def test_the_root_answers_a_question_and_one_click_leads_to_the_page_about_it(visit: Visit) -> None:
+def test_home_answer_links_to_its_page(visit: Visit) -> None:
     page = visit.open("/", ".live canvas")
     expect(page.locator("main")).to_contain_text("Beyond batch size 512 larger ones save no more steps")
-    page.get_by_role("link", name="How far does nesterov_momentum scale on digits/mlp_64?").click()
+    page.get_by_role("link", name="How far does Nesterov momentum scale for mlp_64 on Digits?").click()
     visit.settle(".live canvas")
     assert page.url.endswith("/mlp_64/nesterov_momentum?metric=val/classification_error&target=0.05")
 
 
-def test_the_list_of_workloads_follows_what_is_typed_and_keeps_what_is_ticked(visit: Visit) -> None:
+def test_typing_filters_workloads_and_keeps_selected_ones(visit: Visit) -> None:
     page = visit.open("/workloads")
     page.get_by_label(f"Compare {SGD}").check()
     page.get_by_label("Words").fill("mlp_64 momentum")

@@ -1,4 +1,4 @@
-"""Whatever a log or an address says is shown as text: nothing runs, nothing is loaded, nothing is forbidden in vain."""
+"""Texts of logs and URLs are never interpreted: no script runs, nothing is loaded, no CSP rule is broken."""
 
 from __future__ import annotations
 
@@ -14,6 +14,8 @@ from tests.browser.hostile import TRAPS, Trap, hostile_lake
 from tests.browser.visit import NARROW, Site, Visit
 from tests.service.running import served
 
+pytestmark = pytest.mark.slow
+
 # Elements that no template writes.
 INJECTED = (
     "[onerror], [onload], [onclick], [src='x'], [href^='javascript:' i], [src^='javascript:' i], base, iframe, object, "
@@ -24,7 +26,7 @@ WAYS = [compile_path(kind.path)[0] for kind in KINDS]
 
 @pytest.fixture(scope="module")
 def hostile(browser: Browser, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Visit]:
-    """A narrow window on the service over such a lake."""
+    """Yield a narrow window on the service over the hostile lake."""
     folder = tmp_path_factory.mktemp("hostile")
     lake = hostile_lake(folder)
     with (
@@ -35,7 +37,7 @@ def hostile(browser: Browser, tmp_path_factory: pytest.TempPathFactory) -> Itera
 
 
 @pytest.mark.parametrize("trap", TRAPS, ids=lambda trap: trap.name)
-def test_what_wants_to_be_more_is_text(hostile: Visit, trap: Trap) -> None:
+def test_hostile_text_is_never_interpreted(hostile: Visit, trap: Trap) -> None:
     hostile.faults.clear()
     hostile.expected_statuses = {trap.status} - {200}
     page = hostile.open(trap.path)
@@ -47,8 +49,8 @@ def test_what_wants_to_be_more_is_text(hostile: Visit, trap: Trap) -> None:
 
 
 def _look_into_charts(page: Page) -> None:
-    """Go to the first marks of every chart by keyboard, and to each by mouse as well: both say what it is."""
-    for plot in page.locator(".plot[tabindex]").all():
+    """Focus the first marks of every chart by keyboard, and hover over each: both describe the mark."""
+    for plot in page.locator(".chart .plot[tabindex]").all():
         plot.focus()
         for _ in range(3):
             page.keyboard.press("ArrowRight")
@@ -57,6 +59,6 @@ def _look_into_charts(page: Page) -> None:
             page.mouse.move(place["x"] + place["width"] / 2, place["y"] + place["height"] / 2)
 
 
-def test_every_kind_of_page_is_tried() -> None:
+def test_every_page_has_a_hostile_case() -> None:
     tried = [unquote(urlsplit(trap.path).path) for trap in TRAPS]
     assert [way.pattern for way in WAYS if not any(map(way.match, tried))] == []

@@ -1,4 +1,4 @@
-"""Every page, wide and narrow, light and dark, with JavaScript and without, on scales and beside its pictures."""
+"""Every page: wide and narrow, light and dark, with and without JavaScript, its weight and its pictures."""
 
 from __future__ import annotations
 
@@ -10,6 +10,7 @@ from urllib.parse import urlsplit
 from urllib.request import urlopen
 
 import pytest
+from playwright.sync_api import Browser
 from starlette.routing import compile_path
 
 from losslake_service.web.pages.kinds import PAGES as KINDS
@@ -21,16 +22,18 @@ from tests.browser.pictures import (
     DRAWN_BY,
     FOLDER,
     UPDATE,
-    Drawer,
     Look,
+    chromium_version,
     difference,
     picture,
     why_incomparable,
 )
 from tests.browser.visit import SECONDS, Site, Visit
-from tests.browser.weighing import Scales, first_content
+from tests.browser.weighing import Scales, paints
 
-MOST_BYTES, MOST_MILLISECONDS = 500_000, 300.0
+pytestmark = pytest.mark.slow
+
+MOST_BYTES, MOST_MILLISECONDS, MOST_MILLISECONDS_TO_LARGEST = 500_000, 300.0, 500.0
 MOST_VISITS = 12
 MOST_LOAD = 2
 """Processes that want each core, above which times say nothing."""
@@ -41,7 +44,7 @@ _OVERHANG = "() => document.scrollingElement.scrollWidth - document.scrollingEle
 
 @dataclass(frozen=True)
 class Drawn:
-    """A page in a window. scales: of a wide window."""
+    """A page in a window. scales: those of the wide window."""
 
     shown: Shown
     look: Look
@@ -51,7 +54,7 @@ class Drawn:
 
 @pytest.fixture(scope="module")
 def wide(explorer: Site) -> Iterator[tuple[Visit, Scales]]:
-    """A window that keeps nothing, on scales."""
+    """Yield a wide window without cache, with its scales."""
     with explorer.visiting(Look.WIDE.width, Look.WIDE.scheme) as visit:
         yield visit, Scales(visit)
 
@@ -64,7 +67,7 @@ def narrow(explorer: Site) -> Iterator[Visit]:
 
 @pytest.fixture(scope="module")
 def without_javascript(explorer: Site) -> Iterator[Visit]:
-    """As crawlers have pages, and those who unfold a link."""
+    """Yield a window without JavaScript, as for crawlers and link previews."""
     with explorer.visiting(javascript=False) as visit:
         yield visit
 
@@ -94,41 +97,43 @@ def plain(request: pytest.FixtureRequest, without_javascript: Visit) -> tuple[Sh
     return request.param, without_javascript
 
 
-def test_a_page_is_drawn_and_nothing_goes_wrong(drawn: Drawn) -> None:
+def test_page_renders_without_errors(drawn: Drawn) -> None:
     page = drawn.visit.page
     assert drawn.shown.says in page.locator("main").inner_text()
     assert [figure.get_attribute("data-trouble") for figure in page.locator("[data-trouble]").all()] == []
     assert drawn.visit.faults == []
 
 
-def test_a_page_is_never_wider_than_its_window(drawn: Drawn) -> None:
+def test_page_fits_its_window(drawn: Drawn) -> None:
     assert drawn.visit.page.evaluate(_OVERHANG) == 0
 
 
-def test_a_page_weighs_little(drawn: Drawn) -> None:
-    found = drawn.scales.bytes_by_path
-    assert sum(found.values()) < MOST_BYTES, found
-    assert bool(found) == (drawn.look is Look.WIDE)
+def test_page_weight_is_limited(drawn: Drawn) -> None:
+    sizes = drawn.scales.bytes_by_path
+    assert sum(sizes.values()) < MOST_BYTES, sizes
+    assert bool(sizes) == (drawn.look is Look.WIDE)
 
 
-def test_a_page_looks_as_it_did(drawn: Drawn, drawer: Drawer) -> None:
+def test_page_matches_its_picture(drawn: Drawn, browser: Browser) -> None:
     reference = FOLDER / drawn.look.file(drawn.shown.name)
     updating = bool(os.environ.get(UPDATE))
-    if not updating and (why := why_incomparable(drawer, Drawer.model_validate_json(DRAWN_BY.read_text()))):
-        pytest.skip(why)
-    found = picture(drawn.visit.page)
     if updating:
-        reference.write_bytes(found)
+        DRAWN_BY.write_text(f"{chromium_version(browser)}\n")
+    elif why := why_incomparable(browser, DRAWN_BY.read_text().strip()):
+        pytest.skip(why)
+    current = picture(drawn.visit.page)
+    if updating:
+        reference.write_bytes(current)
     assert reference.exists(), f"there is no {reference.name}: run `make pictures`"
-    share = difference(reference.read_bytes(), found)
+    share = difference(reference.read_bytes(), current)
     assert share <= ALLOWED, f"{share:.1%} of {reference.name} looks different: if it should, run `make pictures`"
 
 
-def test_axe_finds_nothing_that_keeps_anyone_out(drawn: Drawn) -> None:
+def test_page_passes_axe(drawn: Drawn) -> None:
     assert violations(drawn.visit.page, "everything" if drawn.look is Look.WIDE else "layout") == []
 
 
-def test_colours_change_with_the_system_and_stay_legible(drawn: Drawn) -> None:
+def test_colour_scheme_follows_the_system_with_enough_contrast(drawn: Drawn) -> None:
     page = drawn.visit.page
     before = page.evaluate(_GROUND)
     page.emulate_media(color_scheme="dark" if drawn.look.scheme == "light" else "light")
@@ -140,13 +145,13 @@ def test_colours_change_with_the_system_and_stay_legible(drawn: Drawn) -> None:
     assert drawn.visit.faults == []
 
 
-def test_a_page_says_the_same_without_javascript(plain: tuple[Shown, Visit]) -> None:
+def test_page_has_the_same_text_without_javascript(plain: tuple[Shown, Visit]) -> None:
     shown, visit = plain
     assert shown.says in visit.page.locator("main").inner_text()
     assert visit.faults == []
 
 
-def test_a_link_to_a_page_unfolds_into_what_it_is(plain: tuple[Shown, Visit], explorer: Site) -> None:
+def test_page_has_link_preview_metadata(plain: tuple[Shown, Visit], explorer: Site) -> None:
     shown, visit = plain
     head = visit.page.evaluate(_HEAD)
     assert {name: texts for name, texts in head.items() if len(texts) != 1 or not texts[0]} == {}
@@ -157,19 +162,24 @@ def test_a_link_to_a_page_unfolds_into_what_it_is(plain: tuple[Shown, Visit], ex
         assert answer.headers["content-type"] == "image/png"
 
 
-@pytest.mark.slow
 @pytest.mark.parametrize("shown", PAGES, ids=lambda shown: shown.name)
-def test_a_page_is_soon_there(wide: tuple[Visit, Scales], shown: Shown) -> None:
+def test_content_appears_quickly(wide: tuple[Visit, Scales], shown: Shown) -> None:
     if os.getloadavg()[0] > MOST_LOAD * (os.cpu_count() or 1):
         pytest.skip("this machine is too busy to tell how soon a page is there")
-    times: list[float] = []
+    times: list[tuple[float, float]] = []
     # Two quick ones of three are a median within the limit. Beside other tests it may take a few more.
-    while len(times) < MOST_VISITS and sum(time < MOST_MILLISECONDS for time in times) < 2:
-        times.append(first_content(wide[0], shown.path))
-    assert sorted(times)[1] < MOST_MILLISECONDS, times
+    while len(times) < MOST_VISITS and sum(map(_is_quick, times)) < 2:
+        times.append(paints(wide[0], shown.path))
+    print(f"{shown.name}: first and largest content after {times} ms")
+    assert sum(map(_is_quick, times)) >= 2, times
 
 
-def test_every_kind_of_page_is_looked_at() -> None:
+def _is_quick(times: tuple[float, float]) -> bool:
+    first, largest = times
+    return first < MOST_MILLISECONDS and largest < MOST_MILLISECONDS_TO_LARGEST
+
+
+def test_every_page_is_tested_in_a_browser() -> None:
     ways = [compile_path(kind.path)[0] for kind in KINDS]
     unseen = [way.pattern for way in ways if not any(way.match(urlsplit(shown.path).path) for shown in PAGES)]
     assert unseen == []

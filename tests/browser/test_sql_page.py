@@ -1,4 +1,4 @@
-"""SQL by keyboard and mouse: typed with completion, run, drawn, shared, taken away, gone back to."""
+"""The SQL page by keyboard and mouse: completion, results, charts, sharing, downloads, history."""
 
 from __future__ import annotations
 
@@ -6,9 +6,12 @@ import json
 from pathlib import Path
 from urllib.parse import quote
 
+import pytest
 from playwright.sync_api import Download, Page, expect
 
 from tests.browser.visit import Site, Visit
+
+pytestmark = pytest.mark.slow
 
 SLOW = "SELECT count(*) FROM range(100000) a, range(100000) b, range(1000) c"
 COMPARED = (
@@ -17,7 +20,7 @@ COMPARED = (
 
 
 def completed(page: Page, text: str, wanted: str) -> None:
-    """Type a text and take what is offered."""
+    """Type a text and accept the first completion."""
     page.keyboard.type(text)
     page.locator(".cm-tooltip-autocomplete li", has_text=wanted).first.wait_for()
     expect(page.locator(".cm-tooltip-autocomplete li[aria-selected=true]")).to_contain_text(wanted)
@@ -27,7 +30,7 @@ def completed(page: Page, text: str, wanted: str) -> None:
 
 
 def write(page: Page, statement: str) -> None:
-    """In place of what is there."""
+    """Replace the statement in the editor."""
     page.locator(".cm-content").focus()
     page.keyboard.press("ControlOrMeta+a")
     page.keyboard.insert_text(statement)
@@ -39,13 +42,13 @@ def run(page: Page) -> None:
 
 
 def downloaded(page: Page, name: str) -> bytes:
-    with page.expect_download() as found:
+    with page.expect_download() as event:
         page.get_by_role("button", name=name, exact=True).click()
-    download: Download = found.value
+    download: Download = event.value
     return Path(download.path()).read_bytes()
 
 
-def test_a_statement_is_completed_run_drawn_and_shared_by_keyboard(explorer: Site, visit: Visit) -> None:
+def test_sql_is_completed_run_plotted_and_shared_by_keyboard(explorer: Site, visit: Visit) -> None:
     page = visit.open("/sql", ".cm-content")
     expect(page.locator(".cm-content")).to_be_focused()
     page.keyboard.type("SELECT ")
@@ -82,7 +85,7 @@ def test_a_statement_is_completed_run_drawn_and_shared_by_keyboard(explorer: Sit
         assert other.faults == []
 
 
-def test_a_chart_is_chosen_and_taken_away(visit: Visit) -> None:
+def test_chart_is_selected_and_downloaded(visit: Visit) -> None:
     page = visit.open(f"/sql?show=chart&q={quote(COMPARED)}", ".as-chart canvas")
     page.get_by_role("combobox", name="Mark").select_option("points")
     page.get_by_role("combobox", name="Colour").select_option("optimizer")
@@ -97,7 +100,7 @@ def test_a_chart_is_chosen_and_taken_away(visit: Visit) -> None:
     assert downloaded(page, "PNG").startswith(b"\x89PNG")
 
 
-def test_an_error_is_marked_where_it_is_and_nothing_typed_is_lost(visit: Visit) -> None:
+def test_error_is_marked_and_the_text_is_preserved(visit: Visit) -> None:
     visit.expected_statuses.add(422)
     page = visit.open("/sql", ".cm-content")
     statement = "SELECT 'ä🙂' AS a,\n  colour FROM trials"
@@ -108,7 +111,7 @@ def test_an_error_is_marked_where_it_is_and_nothing_typed_is_lost(visit: Visit) 
     assert page.input_value("#q") == statement
 
 
-def test_a_slow_statement_is_cancelled(visit: Visit) -> None:
+def test_slow_statement_can_be_cancelled(visit: Visit) -> None:
     page = visit.open("/sql", ".cm-content")
     write(page, SLOW)
     page.get_by_role("button", name="Run").click()
@@ -120,7 +123,7 @@ def test_a_slow_statement_is_cancelled(visit: Visit) -> None:
     expect(page.locator("#status")).to_contain_text("1 row in ")
 
 
-def test_odd_values_sort_last_and_long_integers_keep_their_digits(visit: Visit) -> None:
+def test_nonfinite_values_sort_last_and_long_integers_are_exact(visit: Visit) -> None:
     values = "('nan'::DOUBLE), (2), (NULL), ('-inf'), (10), ('inf')"
     page = visit.open(f"/sql?q={quote(f'SELECT a, 9007199254740993 AS b FROM (VALUES {values}) t(a)')}", ".rows")
     shown = page.locator(".rows td:first-child")
@@ -132,7 +135,7 @@ def test_odd_values_sort_last_and_long_integers_keep_their_digits(visit: Visit) 
     assert set(page.locator(".rows td:last-child").all_inner_texts()) == {"9007199254740993"}
 
 
-def test_what_was_run_is_remembered_until_it_is_cleared(visit: Visit) -> None:
+def test_history_lasts_until_it_is_cleared(visit: Visit) -> None:
     page = visit.open("/sql?q=SELECT+1+AS+first", ".rows")
     write(page, "SELECT '<b>second</b>' AS x")
     run(page)
@@ -146,7 +149,7 @@ def test_what_was_run_is_remembered_until_it_is_cleared(visit: Visit) -> None:
     expect(page.locator("#history")).to_be_hidden()
 
 
-def test_names_beside_the_editor_are_written_into_the_statement(visit: Visit) -> None:
+def test_clicked_names_are_inserted_into_the_statement(visit: Visit) -> None:
     page = visit.open("/sql", ".cm-content")
     page.keyboard.type("SELECT")
     page.keyboard.press("Escape")
@@ -159,7 +162,7 @@ def test_names_beside_the_editor_are_written_into_the_statement(visit: Visit) ->
     assert page.input_value("#q") == "SELECT trial_id FROM trials "
 
 
-def test_without_scripts_the_same_statement_is_run_by_the_server(explorer: Site) -> None:
+def test_statement_runs_on_the_server_without_scripts(explorer: Site) -> None:
     with explorer.visiting(javascript=False) as visit:
         page = visit.page
         page.goto(f"{visit.address}/sql?q=SELECT+count(*)+AS+n+FROM+trials")

@@ -1,16 +1,20 @@
-"""Which trials reached 5% error at batch size 64, and with what learning rate?"""
+"""The page of a study in a browser: which trials reached 5% error at batch size 64, and with what learning rate."""
 
 from __future__ import annotations
 
+import pytest
+
 from tests.browser.visit import Visit
+
+pytestmark = pytest.mark.slow
 
 WORKLOAD = "bundled/digits/mlp_64/nesterov_momentum"
 
 
-def test_the_trials_that_reached_it_are_found_with_their_learning_rates(visit: Visit) -> None:
+def test_study_filter_shows_reached_trials_with_learning_rates(visit: Visit) -> None:
     page = visit.open(f"/studies/{WORKLOAD}/64")
     page.get_by_label("Target: less than").fill("0.05")
-    page.get_by_role("button", name="Show").click()
+    page.get_by_role("button", name="Set target").click()
     answer = page.locator(".answer")
     answer.get_by_text("47 of 64 trials reached val/classification_error < 0.05.").wait_for()
     page.locator("select[name=reached]").select_option("reached")
@@ -26,7 +30,7 @@ def test_the_trials_that_reached_it_are_found_with_their_learning_rates(visit: V
     assert page.get_by_text("This is the study's best trial").is_visible()
 
 
-def test_another_metric_chooses_a_target_of_its_own(visit: Visit) -> None:
+def test_changing_the_metric_selects_its_default_target(visit: Visit) -> None:
     page = visit.open(f"/studies/{WORKLOAD}/64?target=0.05")
     page.get_by_label("Metric").select_option("val/cross_entropy_error")
     page.locator(".answer").get_by_text("val/cross_entropy_error < 0.12").wait_for()

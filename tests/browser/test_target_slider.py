@@ -1,10 +1,13 @@
-"""The slider of targets on the page of a workload, by keyboard: whatever it changes is what the server would say."""
+"""The target slider of the workload page by keyboard: its updates match what the server renders."""
 
 from __future__ import annotations
 
+import pytest
 from playwright.sync_api import Page
 
 from tests.browser.visit import Visit
+
+pytestmark = pytest.mark.slow
 
 PATH = "/workloads/bundled/digits/mlp_64/nesterov_momentum?target=0.025"
 READY = ".slide.ready"
@@ -12,11 +15,11 @@ SAID = ("#answer", "#key-figures", "#study-rows", ".slide output", "#scaling .wa
 
 
 def _said(page: Page) -> dict[str, str | None]:
-    found = {place: page.locator(place).text_content() for place in SAID}
-    return found | {"title": page.title(), "spoken": page.locator("#slider").get_attribute("aria-valuetext")}
+    texts = {place: page.locator(place).text_content() for place in SAID}
+    return texts | {"title": page.title(), "spoken": page.locator("#slider").get_attribute("aria-valuetext")}
 
 
-def test_an_arrow_key_moves_all_of_the_page_to_the_next_target(visit: Visit) -> None:
+def test_arrow_key_updates_the_page_to_the_next_target(visit: Visit) -> None:
     page = visit.open(PATH, READY)
     page.locator("#scaling[data-drawn]").wait_for()
     before = _said(page)
@@ -36,7 +39,7 @@ def test_an_arrow_key_moves_all_of_the_page_to_the_next_target(visit: Visit) -> 
     assert _said(page) == after
 
 
-def test_key_figures_move_at_once_even_while_the_service_is_silent(visit: Visit) -> None:
+def test_key_figures_update_before_the_service_responds(visit: Visit) -> None:
     page = visit.open(PATH, READY)
     page.route("**/*", lambda _: None)
     before = page.locator("#key-figures").inner_text()
@@ -46,8 +49,9 @@ def test_key_figures_move_at_once_even_while_the_service_is_silent(visit: Visit)
     assert page.locator("#target").input_value() in spoken
 
 
-def test_all_estimates_of_the_critical_batch_size_come_in_place(visit: Visit) -> None:
+def test_critical_batch_size_estimates_open_in_place(visit: Visit) -> None:
     page = visit.open(PATH, READY)
+    page.get_by_role("heading", name="How sure is the critical batch size?").click()
     page.get_by_role("link", name="Show all estimates").click()
     table = page.get_by_role("table", name="Estimates of the critical batch size")
     table.wait_for()

@@ -1,4 +1,4 @@
-"""A visit notices what goes wrong in its window, and axe-core what keeps people out."""
+"""A visit records errors in its window, and axe-core finds accessibility problems."""
 
 from __future__ import annotations
 
@@ -8,6 +8,8 @@ import pytest
 
 from tests.browser.accessibility import violations
 from tests.browser.visit import Site, Visit
+
+pytestmark = pytest.mark.slow
 
 INLINE = "const found = document.createElement('script'); found.textContent = '1'; document.body.append(found);"
 _BRING_THE_PICTURE_FORWARD = """() => {
@@ -34,7 +36,7 @@ def window(explorer: Site) -> Iterator[Visit]:
         (INLINE, "policy: script-src-elem forbids inline"),
     ],
 )
-def test_what_goes_wrong_is_a_fault(window: Visit, does: str, kind: str) -> None:
+def test_page_errors_are_faults(window: Visit, does: str, kind: str) -> None:
     window.faults.clear()
     page = window.open("/releases")
     page.evaluate(f"() => {{ {does} }}")
@@ -42,13 +44,13 @@ def test_what_goes_wrong_is_a_fault(window: Visit, does: str, kind: str) -> None
     assert any(fault.startswith(kind) for fault in window.faults), window.faults
 
 
-def test_a_status_that_is_expected_is_no_fault(visit: Visit) -> None:
+def test_expected_status_is_no_fault(visit: Visit) -> None:
     visit.expected_statuses.add(404)
     page = visit.open("/nowhere")
     assert "nothing at /nowhere" in page.locator("main").inner_text()
 
 
-def test_missing_words_and_dim_words_are_found_whatever_the_policy(visit: Visit) -> None:
+def test_axe_reports_missing_labels_and_low_contrast_under_any_csp(visit: Visit) -> None:
     page = visit.open("/releases")
     assert violations(page) == []
     page.evaluate("""() => {
@@ -58,11 +60,11 @@ def test_missing_words_and_dim_words_are_found_whatever_the_policy(visit: Visit)
       dim.style.backgroundColor = '#999';
       document.querySelector('main').append(dim, document.createElement('img'));
     }""")
-    assert {found.partition(":")[0] for found in violations(page)} == {"image-alt", "color-contrast"}
-    assert [found.partition(":")[0] for found in violations(page, "colours")] == ["color-contrast"]
+    assert {violation.partition(":")[0] for violation in violations(page)} == {"image-alt", "color-contrast"}
+    assert [violation.partition(":")[0] for violation in violations(page, "colours")] == ["color-contrast"]
 
 
-def test_of_what_is_repeated_the_first_eight_are_looked_at_and_all_are_left_as_they_were(visit: Visit) -> None:
+def test_axe_checks_eight_repeated_elements_and_restores_the_page(visit: Visit) -> None:
     page = visit.open("/releases")
     page.evaluate("""() => {
       const list = document.createElement('ol');
@@ -74,4 +76,4 @@ def test_of_what_is_repeated_the_first_eight_are_looked_at_and_all_are_left_as_t
     assert violations(page) == []
     assert page.locator("main ol").last.inner_html() == before
     page.evaluate(_BRING_THE_PICTURE_FORWARD)
-    assert {found.partition(":")[0] for found in violations(page)} == {"image-alt"}
+    assert {violation.partition(":")[0] for violation in violations(page)} == {"image-alt"}

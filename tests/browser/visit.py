@@ -1,4 +1,4 @@
-"""A visit: a browser window of its own, in which nothing may go wrong unseen."""
+"""A visit: a browser window that records everything that goes wrong in it."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from playwright.sync_api import Browser, BrowserContext, ConsoleMessage, Dialog,
 
 Scheme = Literal["light", "dark"]
 WIDE, NARROW = 1400, 380
-HEIGHTS = {WIDE: 900, NARROW: 800}
+HEIGHT, NARROW_HEIGHT = 900, 800
 SECONDS = 40
 _ABORTED = "net::ERR_ABORTED"  # the page or its visitor no longer wants it
 _REPORT_VIOLATIONS = """
@@ -33,7 +33,7 @@ _PASS_FIGURES = """async () => {
 
 
 class Visit:
-    """A window and what went wrong in it. address: of the server, the only one that it may ask."""
+    """A window and its faults. address: the server's base URL, the only host that it may call."""
 
     def __init__(self, context: BrowserContext, address: str) -> None:
         self.address = address
@@ -55,7 +55,7 @@ class Visit:
         self.page: Page = context.new_page()
 
     def open(self, path: str, ready: str = "main") -> Page:
-        """Go to a page, pass by its figures, and wait until it is drawn. ready: a selector of what is there then."""
+        """Open a page, scroll past its figures, and wait until `ready`, a selector, is visible."""
         self._waiting_for.clear()
         self.page.goto(self.address + path)
         self.page.evaluate(_PASS_FIGURES)
@@ -63,7 +63,7 @@ class Visit:
         return self.page
 
     def settle(self, ready: str = "main") -> None:
-        """Wait until that is visible, nothing is being loaded, and the window is drawn."""
+        """Wait until the element is visible, nothing is being loaded, and the window is rendered."""
         self.page.locator(ready).first.wait_for()
         ends = time.monotonic() + SECONDS
         quiet = 0
@@ -90,8 +90,8 @@ class Visit:
     def _requested(self, request: Request) -> None:
         self._waiting_for.add(request)
         address = urlsplit(request.url)
-        own = f"{address.scheme}://{address.netloc}" == self.address
-        if not own and address.scheme not in {"data", "blob"}:
+        is_local = f"{address.scheme}://{address.netloc}" == self.address
+        if not is_local and address.scheme not in {"data", "blob"}:
             self._fault("another host", request.url)
 
     def _finished(self, request: Request) -> None:
@@ -109,7 +109,7 @@ class Visit:
 
 @dataclass(frozen=True)
 class Site:
-    """A running service. address: to the browser. url: to everyone else."""
+    """A running service. address: base URL for the browser. url: base URL for other clients."""
 
     browser: Browser
     address: str
@@ -117,9 +117,9 @@ class Site:
 
     @contextmanager
     def visiting(self, width: int = WIDE, scheme: Scheme = "light", javascript: bool = True) -> Iterator[Visit]:
-        """A visit in a window without history, of a width in px."""
+        """Yield a visit in a new window of a width in px; fail on any fault."""
         context = self.browser.new_context(
-            viewport={"width": width, "height": HEIGHTS[width]},
+            viewport={"width": width, "height": NARROW_HEIGHT if width == NARROW else HEIGHT},
             color_scheme=scheme,
             reduced_motion="reduce",
             java_script_enabled=javascript,

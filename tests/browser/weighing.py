@@ -1,4 +1,4 @@
-"""How heavy a page is and how soon it shows something, as Chromium tells it."""
+"""Bytes, first and largest contentful paint of a page, as measured by Chromium."""
 
 from __future__ import annotations
 
@@ -13,9 +13,13 @@ _FIRST_CONTENT = """() => new Promise((painted) => new PerformanceObserver((list
   for (const entry of list.getEntriesByName('first-contentful-paint')) painted(entry.startTime);
 }).observe({ type: 'paint', buffered: true }))"""
 
+_LARGEST_CONTENT = """() => new Promise((painted) => new PerformanceObserver((list) => {
+  painted(list.getEntries().at(-1).startTime);
+}).observe({ type: 'largest-contentful-paint', buffered: true }))"""
+
 
 class Scales:
-    """By path, the bytes that come over the network in a visit that keeps nothing, headers too, without data."""
+    """Network bytes by path, headers included, in a visit without cache; answers with data are left out."""
 
     def __init__(self, visit: Visit) -> None:
         self.bytes_by_path: dict[str, int] = {}
@@ -35,8 +39,10 @@ class Scales:
             self.bytes_by_path[path] = self.bytes_by_path.get(path, 0) + int(event["encodedDataLength"])
 
 
-def first_content(visit: Visit, path: str) -> float:
-    """Milliseconds from asking for a page until something of it is seen."""
-    visit.page.goto(visit.address + path, wait_until="commit")
-    found: float = visit.page.evaluate(_FIRST_CONTENT)
-    return found
+def paints(visit: Visit, path: str) -> tuple[float, float]:
+    """Return the milliseconds from the request of a page to its first and to its largest contentful paint."""
+    visit.page.goto(visit.address + path)
+    visit.settle()
+    first: float = visit.page.evaluate(_FIRST_CONTENT)
+    largest: float = visit.page.evaluate(_LARGEST_CONTENT)
+    return first, largest

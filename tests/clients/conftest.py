@@ -1,4 +1,4 @@
-"""A running service over one workload, whose curve every client is to get."""
+"""A running service over one workload, whose curve every client reads."""
 
 from __future__ import annotations
 
@@ -24,10 +24,10 @@ CURVE = [(10 * at, value) for at, value in enumerate(VALUES)]
 
 @pytest.fixture(scope="session")
 def served(tmp_path_factory: pytest.TempPathFactory) -> Iterator[str]:
-    """The URL of a service in a process of its own."""
+    """Yield the URL of a service in a separate process."""
     folder = tmp_path_factory.mktemp("clients")
     rows = [Row(8, trial, "COMPLETE", step, value) for trial in (1, 2) for step, value in CURVE]
     lake = Lake.create(folder / "lake")
     ingest(lake, [write_workload(folder / "clients", "mnist/cnn/sgd", {METRIC: rows})])
-    with running.served(folder, lake=str(lake.folder), sql_enabled=True, log_format="off") as started:
+    with running.served(folder, lake=str(lake.folder), sql_enabled=True, sql_workers=1, log_format="off") as started:
         yield started.url

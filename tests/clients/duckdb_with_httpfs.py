@@ -1,4 +1,4 @@
-"""Run by a Python that has DuckDB with httpfs: statements as JSON on standard input, the last one's rows as JSON."""
+"""A script for a Python with DuckDB and httpfs: run JSON statements from stdin, print the rows of the last one."""
 
 from __future__ import annotations
 
@@ -13,9 +13,9 @@ if __name__ == "__main__":
     package = find_spec("duckdb_extension_httpfs")
     assert package is not None
     assert package.origin is not None
-    found = next(Path(package.origin).parent.rglob("httpfs.duckdb_extension"))
+    extension = next(Path(package.origin).parent.rglob("httpfs.duckdb_extension"))
     connection = duckdb.connect()
-    connection.execute(f"LOAD '{found}'")
+    connection.execute(f"LOAD '{extension}'")
     for statement in json.load(sys.stdin):
         result = connection.execute(statement)
     print(json.dumps([[step, value.hex()] for step, value in result.fetchall()]))

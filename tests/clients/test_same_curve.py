@@ -1,4 +1,4 @@
-"""pandas, Polars, pyarrow, DuckDB with httpfs, curl and Python's own modules get the same curve, to the last bit."""
+"""pandas, Polars, pyarrow, DuckDB with httpfs, curl and the standard library read the same curve, to the last bit."""
 
 from __future__ import annotations
 
@@ -33,17 +33,17 @@ def url(served: str, ending: str = "", **more: str) -> str:
 
 def opened(address: str, **headers: str) -> bytes:
     with urlopen(Request(address, headers=headers), timeout=SECONDS) as answer:
-        found: bytes = answer.read()
-        return found
+        body: bytes = answer.read()
+        return body
 
 
 def curve(steps: Iterable[int], values: Iterable[float]) -> Curve:
     return list(zip(steps, values, strict=True))
 
 
-def bits(found: Curve) -> list[tuple[int, bytes]]:
-    """A curve as it can be compared: NaN is NaN, whatever its sign."""
-    return [(step, b"NaN" if math.isnan(value) else struct.pack("<d", value)) for step, value in found]
+def bits(points: Curve) -> list[tuple[int, bytes]]:
+    """Return a comparable form of a curve, in which every NaN is the same."""
+    return [(step, b"NaN" if math.isnan(value) else struct.pack("<d", value)) for step, value in points]
 
 
 def number(value: float | str) -> float:
@@ -125,13 +125,13 @@ def curl_sql(served: str) -> Curve:
 
 
 def duckdb_over_http(*statements: str) -> Curve:
-    """What a DuckDB that has httpfs, in an environment of its own, answers the last statement."""
+    """Run statements in a DuckDB with httpfs, in a separate environment; return the rows of the last one."""
     if not HTTPFS_PYTHON.exists():
         pytest.skip("needs .venv-httpfs, a DuckDB client that reads over HTTP: make setup makes it")
     command = [str(HTTPFS_PYTHON), str(ROOT / "tests" / "clients" / "duckdb_with_httpfs.py")]
-    asked = subprocess.run(command, input=json.dumps(statements), capture_output=True, text=True, timeout=SECONDS)
-    assert asked.returncode == 0, asked.stderr
-    return [(step, float.fromhex(value)) for step, value in json.loads(asked.stdout)]
+    done = subprocess.run(command, input=json.dumps(statements), capture_output=True, text=True, timeout=SECONDS)
+    assert done.returncode == 0, done.stderr
+    return [(step, float.fromhex(value)) for step, value in json.loads(done.stdout)]
 
 
 def duckdb_parquet(served: str) -> Curve:
@@ -158,5 +158,5 @@ def duckdb_attached(served: str) -> Curve:
         duckdb_attached,
     ],
 )  # fmt: skip
-def test_a_client_gets_the_same_curve(served: str, client: Callable[[str], Curve]) -> None:
+def test_every_client_gets_the_same_curve(served: str, client: Callable[[str], Curve]) -> None:
     assert bits(client(served)) == bits(CURVE)

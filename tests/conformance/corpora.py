@@ -1,18 +1,40 @@
-"""Real logs of other people, when they lie beside the repository: tests that need them are skipped where they don't."""
+"""Published logs: a sample of each corpus in tests/data, and whole corpora where they lie beside the repository.
+
+Each sample has a SOURCE.txt that names its publisher, commit and licence, and what of the corpus was left out.
+"""
 
 from __future__ import annotations
 
+import tarfile
+from functools import cache
 from pathlib import Path
+from tempfile import TemporaryDirectory
 
 import pytest
 
 ROOT = Path(__file__).parents[2]
+SAMPLES = ROOT / "tests" / "data"
 CORPORA = ROOT.parent / "shared" / "corpora"
 
+# For a test of a sample that runs on the whole corpus as well, in `make slow`, where that is there.
+SAMPLE_AND_WHOLE = ("sample", pytest.param("whole", marks=pytest.mark.slow)) if CORPORA.is_dir() else ("sample",)
 
-def corpus(name: str) -> Path:
-    """The folder of a corpus; skips the test without it."""
-    folder = CORPORA / name
-    if not folder.is_dir():
-        pytest.skip(f"no {folder.relative_to(ROOT.parent)} beside the repository")
-    return folder
+
+@cache
+def _unpacked() -> TemporaryDirectory[str]:
+    """Return a folder that is removed when this process ends."""
+    return TemporaryDirectory(prefix="losslake-samples-")
+
+
+@cache
+def sample(name: str) -> Path:
+    """Return the folder of a corpus's sample, unpacked once for each process."""
+    folder = Path(_unpacked().name)
+    with tarfile.open(SAMPLES / name / "sample.tar.xz") as archive:
+        archive.extractall(folder, filter="data")
+    return folder / name
+
+
+def corpus(name: str, part: str) -> Path:
+    """Return the folder of a corpus: its "sample", or the "whole" of it."""
+    return CORPORA / name if part == "whole" else sample(name)

@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 
 from losslake.analysis.performance_profile import TimedCurve, time_to_target
-from tests.conformance.corpora import corpus
+from tests.conformance.corpora import sample
 
 INF = math.inf
 STUDY = "logs/external_tuning/amos/study_0"
@@ -17,7 +17,7 @@ STUDY = "logs/external_tuning/amos/study_0"
 
 def trials(workload: str, metric: str, sign: float) -> list[TimedCurve]:
     found = []
-    for path in sorted((corpus("algoperf") / STUDY).glob(f"{workload}_jax/trial_*/eval_measurements.csv")):
+    for path in sorted((sample("algoperf") / STUDY).glob(f"{workload}_jax/trial_*/eval_measurements.csv")):
         with path.open(newline="") as file:
             rows = list(csv.DictReader(file))
         times = [float(row["accumulated_submission_time"]) for row in rows]

@@ -16,6 +16,8 @@ from losslake_schema.names import Workload
 from tests.losslake.questions.views import view_of
 from tests.oracle import Row
 
+pytestmark = pytest.mark.slow
+
 DOCS = Path(__file__).parents[2] / "docs"
 NUMBER = re.compile(r"\d[\d,]*\.?\d*(?:e-?\d+)?")
 
@@ -34,20 +36,20 @@ def numbers(text: str) -> list[float]:
     return [float(found.replace(",", "")) for found in NUMBER.findall(text)]
 
 
-def test_the_report_in_docs_is_the_one_that_is_written(text: str) -> None:
+def test_report_in_docs_equals_the_generated_one(text: str) -> None:
     kept = (DOCS / "bundled-studies.md").read_text("utf-8")
     assert NUMBER.sub("#", kept) == NUMBER.sub("#", text)
     # Other machines round otherwise in the last digit that is printed.
     assert numbers(kept) == pytest.approx(numbers(text), rel=0.02)
 
 
-def test_the_figures_it_shows_are_there(text: str) -> None:
+def test_figures_of_the_report_exist(text: str) -> None:
     shown = re.findall(r"\]\(([^)]+\.svg)\)", text)
     assert len(shown) == 7
     assert [path for path in shown if not (DOCS / path).read_text("utf-8").startswith("<svg")] == []
 
 
-def test_its_critical_batch_sizes_are_those_of_the_analysis(view: ReleaseView, text: str) -> None:
+def test_report_has_the_critical_batch_sizes_of_the_analysis(view: ReleaseView, text: str) -> None:
     workload = Workload.parse("bundled/digits/mlp_64/sgd")
     for question in subject().questions:
         parameters = critical_batch_size.CriticalBatchSizeParameters(**question.about(workload))
@@ -63,7 +65,7 @@ def test_every_workload_of_a_pair_is_bundled(view: ReleaseView) -> None:
     assert {workload for pair in pairs for workload in (pair.first, pair.second)} <= set(view.workloads)
 
 
-def test_a_lake_without_the_studies_is_told_what_to_ingest() -> None:
+def test_lake_without_the_bundled_studies_names_what_to_ingest() -> None:
     other = view_of([Row(8, 1, "COMPLETE", 10, 0.1)])
     with pytest.raises(
         LossLakeError, match=r"no workload of collection bundled: ingest studies/data/bundled\.tar\.bz2"

@@ -8,7 +8,7 @@ import json
 import random
 import tarfile
 from collections import defaultdict
-from collections.abc import Iterator
+from collections.abc import Collection, Iterator
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -20,6 +20,7 @@ from tests.applications import without_sql
 from tests.bundled import ARCHIVE
 
 TARGETS = 12
+SOME = ("mlp_64/sgd",)
 METRICS = (
     "val/classification_error",
     "val/cross_entropy_error",
@@ -40,15 +41,18 @@ class PlainTrial:
 Workloads = dict[str, dict[int, dict[int, PlainTrial]]]
 
 
-def read_archive() -> Workloads:
-    """Workload -> batch size -> trial id -> trial, with nothing but the standard library."""
+def read_archive(workloads: Collection[str]) -> Workloads:
+    """Workload -> batch size -> trial id -> trial, with nothing but the standard library. No workloads: all of them."""
     found: Workloads = defaultdict(lambda: defaultdict(lambda: defaultdict(PlainTrial)))
     with tarfile.open(ARCHIVE) as archive:
         for entry in archive:
-            content = archive.extractfile(entry)
-            if content is None or entry.name.endswith("study.json"):
+            if not entry.isfile() or entry.name.endswith("study.json"):
                 continue
             _, dataset, model, optimizer, batch_size, trial_id, name = entry.name.split("/")
+            if workloads and f"{model}/{optimizer}" not in workloads:
+                continue
+            content = archive.extractfile(entry)
+            assert content is not None
             trial = found[f"bundled/{dataset}/{model}/{optimizer}"][int(batch_size)][int(trial_id)]
             text = content.read().decode()
             if name == "metadata.json":
@@ -103,9 +107,10 @@ def plain_scaling(studies: dict[int, dict[int, PlainTrial]], metric: str, target
     return rows
 
 
-@pytest.fixture(scope="module")
-def archive() -> Workloads:
-    return read_archive()
+# Two workloads in `make test`, all in `make slow`.
+@pytest.fixture(scope="module", params=["some", pytest.param("all", marks=pytest.mark.slow)])
+def archive(request: pytest.FixtureRequest) -> Workloads:
+    return read_archive(SOME if request.param == "some" else ())
 
 
 @pytest.fixture(scope="module")
@@ -118,7 +123,7 @@ def test_scaling_equals_brute_force_for_every_workload_and_random_targets(
     archive: Workloads, client: TestClient
 ) -> None:
     chance = random.Random(20190807)
-    assert len(archive) >= 8
+    assert len(archive) == len(SOME) or len(archive) >= 8
     reached = unreached = 0
     for workload, studies in archive.items():
         for _ in range(TARGETS):
@@ -134,8 +139,8 @@ def test_scaling_equals_brute_force_for_every_workload_and_random_targets(
             assert answered == plain, (workload, metric, target)
             reached += sum(row["steps"] is not None for row in rows)
             unreached += sum(row["steps"] is None for row in rows)
-    assert reached > 240
-    assert unreached > 24
+    assert reached > 30 * len(archive)
+    assert unreached > 0
 
 
 def test_the_best_metaparameters_equal_brute_force_for_every_workload(archive: Workloads, client: TestClient) -> None:
@@ -169,9 +174,7 @@ def _is_near(row: dict[str, Any], fewest: int) -> bool:
     return bool(row["outcome"] == "reached" and row["steps"] <= 1.1 * fewest)
 
 
-def test_regimes_and_critical_batch_sizes_of_every_workload_hang_together(
-    archive: Workloads, client: TestClient
-) -> None:
+def test_regimes_and_critical_batch_sizes_are_consistent(archive: Workloads, client: TestClient) -> None:
     identifiable = 0
     for workload, studies in archive.items():
         asked: dict[str, str | float] = {"workload": workload, "metric": "val/classification_error", "target": 0.05}
@@ -194,4 +197,4 @@ def test_regimes_and_critical_batch_sizes_of_every_workload_hang_together(
             assert theirs["critical_batch_size"] == pytest.approx(0.2 * ours["critical_batch_size"] + 1.2)
         else:
             assert answer["warnings"]
-    assert identifiable >= 6
+    assert identifiable >= min(len(archive), 6)

@@ -10,12 +10,12 @@ import pytest
 from losslake.analysis.hyperbola import fit_hyperbola
 from losslake.analysis.identifiability import identifiability
 from losslake_schema.reached import Floats
-from tests.conformance.corpora import corpus
+from tests.conformance.corpora import sample
 
 
 def examples_to_converge(round_of: str, benchmark: str) -> tuple[Floats, Floats]:
     """Batch sizes, and the mean of the examples (or epochs) to converge without the least and the most."""
-    folder = corpus("mlperf_rcp") / "mlperf_logging" / "rcp_checker" / f"training_{round_of}"
+    folder = sample("mlperf_rcp") / "mlperf_logging" / "rcp_checker" / f"training_{round_of}"
     points = json.loads((folder / f"rcps_{benchmark}.json").read_text()).values()
     means = {}
     for point in points:

@@ -8,8 +8,8 @@ import numpy as np
 import pytest
 
 from losslake.analysis.rcp import ReferencePoint, Rules, interpolated, outlying_runs, point_at, pruned, reference_point
-from losslake.analysis.rcp_file import ReferenceRuns, reference_runs
-from tests.conformance.corpora import corpus
+from losslake_ingest.formats.rcp_file import ReferenceRuns, reference_runs
+from tests.conformance.corpora import sample
 from tests.losslake.analysis.test_rcp import bisected
 
 RESNET = Rules(5)
@@ -17,11 +17,11 @@ GPT3 = Rules(3)
 
 
 def files() -> list[Path]:
-    return sorted(corpus("mlperf_rcp").glob("mlperf_logging/rcp_checker/*/rcps_*.json"))
+    return sorted(sample("mlperf_rcp").glob("mlperf_logging/rcp_checker/*/rcps_*.json"))
 
 
 def read(version: str, benchmark: str) -> ReferenceRuns:
-    path = corpus("mlperf_rcp") / "mlperf_logging/rcp_checker" / f"training_{version}" / f"rcps_{benchmark}.json"
+    path = sample("mlperf_rcp") / "mlperf_logging/rcp_checker" / f"training_{version}" / f"rcps_{benchmark}.json"
     return reference_runs(path.read_bytes(), path.name)
 
 
@@ -39,7 +39,7 @@ def points(version: str, benchmark: str, rules: Rules) -> dict[float, ReferenceP
         ("6.1.0", "llama31_8b", 10, 16, (161109, 4387.7, 157920, 1.02020)),
     ],
 )
-def test_a_point_has_the_checkers_numbers(
+def test_reference_point_equals_the_published_checker(
     version: str, benchmark: str, runs: int, batch_size: int, expected: tuple[float, ...]
 ) -> None:
     point = points(version, benchmark, Rules(runs))[batch_size]
@@ -101,7 +101,7 @@ def test_the_stray_digit_of_gpt3_gives_a_warning_and_no_speedup() -> None:
     assert all(point.max_speedup is None or point.max_speedup < 1.2 for point in found.values())
 
 
-def test_of_all_records_the_closed_form_is_what_the_checkers_bisection_finds() -> None:
+def test_closed_form_equals_the_checkers_bisection_for_all_records() -> None:
     rules, found = [], []
     for path in files():
         given = reference_runs(path.read_bytes(), path.name)
@@ -129,7 +129,7 @@ def test_outlying_runs_are_rare_among_all_records() -> None:
     assert len(texts) == 1
 
 
-def test_interpolation_between_its_neighbours_is_near_a_point_that_is_there() -> None:
+def test_interpolated_point_is_near_the_measured_one() -> None:
     """Between 32 and 96, 64 of llama31_8b is within a tenth: linear in the batch size is the hyperbola's law."""
     found = points("6.1.0", "llama31_8b", Rules(10))
     between = interpolated(found[32], found[96], 64, Rules(10))

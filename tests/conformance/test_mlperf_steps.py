@@ -10,17 +10,17 @@ import pytest
 from losslake.lake.lake import Lake
 from losslake.questions import scaling
 from losslake.questions.release_view import ReleaseView
-from losslake.questions.selection import Goal, Selection, named_workload
+from losslake.questions.selection import Goal, Selection, parse_workload
 from losslake_ingest.reading import Request
 from losslake_ingest.run import ingest
-from tests.conformance.corpora import corpus
+from tests.conformance.corpora import sample
 from tests.losslake.questions.views import ask
 
 
 @pytest.fixture(scope="module")
 def lake(tmp_path_factory: pytest.TempPathFactory) -> Lake:
     made = Lake.create(tmp_path_factory.mktemp("mlperf") / "lake")
-    ingest(made, [corpus("mlperf") / "training_results_v0.7"], Request(mapping=Path("mlperf")))
+    ingest(made, [sample("mlperf") / "training_results_v0.7"], Request(mapping=Path("mlperf")))
     return made
 
 
@@ -30,7 +30,7 @@ def view(lake: Lake) -> ReleaseView:
 
 
 def answer(view: ReleaseView, workload: str, metric: str, target: float) -> list[dict[str, Any]]:
-    found = ask(scaling.QUESTION, view, Selection((named_workload(workload),), metric), Goal(target))
+    found = ask(scaling.QUESTION, view, Selection((parse_workload(workload),), metric), Goal(target))
     rows: list[dict[str, Any]] = found.table().to_pylist()
     return rows
 

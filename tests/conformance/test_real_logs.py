@@ -1,4 +1,4 @@
-"""Logs that people really have go in with one command each, and nothing of them is lost without a reason."""
+"""Published logs are ingested with one command each, and every run of them is stored or quarantined with a rule."""
 
 from __future__ import annotations
 
@@ -11,44 +11,56 @@ from losslake.lake.lake import Lake
 from losslake_ingest.reading import Request
 from losslake_ingest.report import Summary
 from losslake_ingest.run import ingest
-from tests.conformance.corpora import corpus
+from tests.conformance.corpora import CORPORA, corpus
 
 
-def ingested(tmp_path: Path, name: str, mapping: str) -> tuple[Lake, Summary]:
+def ingested(tmp_path: Path, folder: Path, mapping: str) -> tuple[Lake, Summary]:
     lake = Lake.create(tmp_path / "lake")
-    return lake, ingest(lake, [corpus(name)], Request(mapping=Path(mapping)))
+    return lake, ingest(lake, [folder], Request(mapping=Path(mapping)))
+
+
+Case = tuple[str, str, str, dict[str, int], int, int, dict[str, int]]
+
+# Corpus, mapping, part, and what is in it: files by format, trials, evaluations, quarantined runs by rule.
+SAMPLES: tuple[Case, ...] = (
+    ("mlperf", "mlperf", "sample", {"mllog": 190}, 180, 1_701, {"step_unknown": 10}),
+    ("algoperf", "algoperf", "sample", {"algoperf": 119}, 37, 6_556, {"missing_file": 8}),
+    ("w2v2_wandb_csv", "w2v2", "sample", {"wandb": 4}, 8, 4_688, {}),
+    ("hf_trainer_state", "hf_lora_roberta", "sample", {"hf_trainer": 3}, 1, 12, {}),
+    ("llmc_main_log", "llmc", "sample", {"llmc": 1}, 1, 19_561, {}),
+)
+WHOLE: tuple[Case, ...] = (
+    ("mlperf", "mlperf", "whole", {"mllog": 280}, 260, 9_851, {"step_unknown": 20}),
+    ("algoperf", "algoperf", "whole", {"algoperf": 194}, 62, 10_677, {"missing_file": 8}),
+    ("w2v2_wandb_csv", "w2v2", "whole", {"wandb": 4}, 8, 28_080, {}),
+)
 
 
 @pytest.mark.parametrize(
-    ("name", "mapping", "formats", "trials", "evaluations", "quarantined"),
-    [
-        ("mlperf", "mlperf", {"mllog": 280}, 260, 9_851, {"step_unknown": 20}),
-        ("algoperf", "algoperf", {"algoperf": 194}, 62, 10_677, {"missing_file": 8}),
-        ("w2v2_wandb_csv", "w2v2", {"wandb": 4}, 8, 28_080, {}),
-        ("hf_trainer_state", "hf_lora_roberta", {"hf_trainer": 3}, 1, 12, {}),
-        ("llmc_main_log", "llmc", {"llmc": 1}, 1, 19_561, {}),
-    ],
+    ("name", "mapping", "part", "formats", "trials", "evaluations", "quarantined"),
+    [*SAMPLES, *(pytest.param(*case, marks=pytest.mark.slow) for case in WHOLE if CORPORA.is_dir())],
 )
-def test_a_corpus_is_ingested_and_every_run_of_it_is_accounted_for(
+def test_every_run_of_a_corpus_is_ingested_or_quarantined(
     tmp_path: Path,
     name: str,
     mapping: str,
+    part: str,
     formats: dict[str, int],
     trials: int,
     evaluations: int,
     quarantined: dict[str, int],
 ) -> None:
-    lake, summary = ingested(tmp_path, name, mapping)
+    lake, summary = ingested(tmp_path, corpus(name, part), mapping)
     assert summary.sources[0].files == formats
     assert (summary.trials_ingested, summary.evaluations) == (trials, evaluations)
     assert Counter(reason.rule for reason in summary.quarantined) == quarantined
     assert summary.sources[0].left_out == ()
-    again = ingest(lake, [corpus(name)], Request(mapping=Path(mapping)))
+    again = ingest(lake, [corpus(name, part)], Request(mapping=Path(mapping)))
     assert (again.published, again.trials_unchanged) == (False, trials)
 
 
-def test_licences_and_goals_of_the_corpora_travel_into_the_release(tmp_path: Path) -> None:
-    lake, _ = ingested(tmp_path, "algoperf", "algoperf")
+def test_release_has_the_licence_and_goals_of_the_corpus(tmp_path: Path) -> None:
+    lake, _ = ingested(tmp_path, corpus("algoperf", "sample"), "algoperf")
     (collection,) = lake.table("collections").scan().to_arrow().to_pylist()
     assert (collection["collection"], collection["licence"]) == ("algoperf-v0.5/external_tuning", "Apache-2.0")
     goals = {
@@ -60,6 +72,6 @@ def test_licences_and_goals_of_the_corpora_travel_into_the_release(tmp_path: Pat
     assert goals["ogbg_molpcba", "gnn", "val/mean_average_precision"] == 0.28098
 
 
-def test_a_training_log_of_mlperf_is_quarantined_only_where_its_axis_cant_be_decided(tmp_path: Path) -> None:
-    _, summary = ingested(tmp_path, "mlperf", "mlperf")
+def test_only_mlperf_logs_without_a_known_step_are_quarantined(tmp_path: Path) -> None:
+    _, summary = ingested(tmp_path, corpus("mlperf", "sample"), "mlperf")
     assert {reason.path.split("/")[4] for reason in summary.quarantined} == {"transformer"}

@@ -148,7 +148,16 @@ def test_a_subset_may_be_named_by_its_data_set_or_with_the_folder_above(tmp_path
     assert len(stored_trials(lake)) == len(GOOD)
 
 
-@pytest.mark.parametrize("stated", ["", "image", "half_images", "subsets/imagenet_half_images", "resnet_50"])
+@pytest.mark.parametrize(
+    "stated",
+    [
+        "image",
+        *(
+            pytest.param(s, marks=pytest.mark.slow)
+            for s in ("", "half_images", "subsets/imagenet_half_images", "resnet_50")
+        ),
+    ],
+)
 def test_a_part_of_a_name_is_no_data_set(tmp_path: Path, stated: str) -> None:
     _, summary = offered(tmp_path, study_files(GOOD, workload=SUBSET, dataset=stated))
     assert [q.rule for q in summary.quarantined] == [Rule.WORKLOAD_DISAGREES]
@@ -163,7 +172,7 @@ def test_a_missing_file_is_named(tmp_path: Path, missing: str) -> None:
     assert len(stored_trials(lake)) == (3 if missing == "study.json" else 5)
 
 
-def test_the_files_of_a_study_may_lie_scattered(tmp_path: Path) -> None:
+def test_files_of_a_study_may_be_scattered(tmp_path: Path) -> None:
     one, two = study_files(GOOD, 8), study_files(GOOD, 16)
     names = sorted(one | two, key=lambda path: (path.endswith("study.json"), path.rsplit("/", 1)[1], path[::-1]))
     lake, summary = offered(tmp_path, {name: (one | two)[name] for name in names})
@@ -174,7 +183,7 @@ def test_the_files_of_a_study_may_lie_scattered(tmp_path: Path) -> None:
     assert lake.release().content_digest == together.release().content_digest
 
 
-def test_a_file_that_comes_twice_counts_once_and_is_reported(tmp_path: Path) -> None:
+def test_duplicate_file_is_read_once_and_reported(tmp_path: Path) -> None:
     files = study_files(GOOD)
     again = {f"./{path}": b"else" for path in files if path.endswith("/2/measurements.csv")}
     lake, summary = offered(tmp_path, files | again)
@@ -185,11 +194,11 @@ def test_a_file_that_comes_twice_counts_once_and_is_reported(tmp_path: Path) -> 
 @pytest.mark.parametrize(
     ("workload", "collection"),
     [
-        ("batch_science/mnist/cnn/sgd", "shallue2018"),
+        pytest.param("batch_science/mnist/cnn/sgd", "shallue2018", marks=pytest.mark.slow),
         ("batch_science/mnist_subsets/mnist_55000/cnn/sgd", "shallue2018/mnist_subsets"),
-        ("losslake_bundled/digits/softmax/sgd", "bundled"),
+        pytest.param("losslake_bundled/digits/softmax/sgd", "bundled", marks=pytest.mark.slow),
         ("elsewhere/a/b/mnist/cnn/sgd", "elsewhere/a/b"),
-        ("mnist/cnn/sgd", "offer"),
+        pytest.param("mnist/cnn/sgd", "offer", marks=pytest.mark.slow),
     ],
 )
 def test_base_folders_name_the_collection(tmp_path: Path, workload: str, collection: str) -> None:
@@ -247,7 +256,7 @@ def test_trials_without_rows_are_stored_and_never_reach(tmp_path: Path) -> None:
     assert (rows[2]["n_evaluations"], rows[2]["last_step"], rows[1]["last_step"]) == (0, None, 20)
 
 
-def test_files_outside_the_layout_are_refused_and_others_passed_over(tmp_path: Path) -> None:
+def test_files_outside_the_layout_are_refused_and_others_skipped(tmp_path: Path) -> None:
     files = study_files(GOOD) | {
         "root/README.md": b"hi",
         "root/measurements.csv": b"x",
@@ -257,3 +266,10 @@ def test_files_outside_the_layout_are_refused_and_others_passed_over(tmp_path: P
     assert {(q.rule, q.path) for q in summary.quarantined} == {
         (Rule.BAD_NAME, "root/measurements.csv"), (Rule.BAD_NAME, "root/mnist/cnn/sgd/b8/study.json")
     }  # fmt: skip
+
+
+def test_a_complete_trial_cut_within_its_header_is_quarantined(tmp_path: Path) -> None:
+    lake = Lake.create(tmp_path / "lake")
+    trials = {1: TrialOffer(), 2: TrialOffer(text=b"step,val/classi"), 3: TrialOffer(rows=())}
+    summary = ingest(lake, [unpacked(tmp_path / "offer", study_files(trials))])
+    assert ([reason.rule for reason in summary.quarantined], summary.trials_ingested) == (["no_measurements"], 2)

@@ -9,7 +9,7 @@ import pytest
 
 from losslake.index.maintenance import clean
 from losslake.index.serving import open_release
-from losslake.lake.data_files import stored_table
+from losslake.lake.data_files import read_small_table
 from losslake.lake.lake import Lake
 from losslake.lake.publishing import commit_release
 from losslake.lake.store.store import DataFile
@@ -17,11 +17,13 @@ from losslake.lake.verification import verify
 from losslake_ingest import compaction, gather
 from losslake_ingest.compaction import compact
 from losslake_ingest.memory import Memory, forget
-from losslake_ingest.run import PLAIN, ingest
+from losslake_ingest.run import DEFAULT_REQUEST, ingest
 from losslake_ingest.sources.open import open_source
-from losslake_schema.database import Release
+from losslake_schema.release import Release
 from tests.ingest.offers import written
-from tests.losslake.lake.maintenance.lakes import needed, stored, take_in, terms
+from tests.losslake.lake.maintenance.lakes import ingest_study, needed, policy, stored
+
+pytestmark = pytest.mark.slow
 
 MAPPING = b"""
 [collection]
@@ -60,7 +62,7 @@ def small_logs(folder: Path) -> list[Path]:
 def lake(tmp_path: Path) -> Lake:
     """A release of a study in many files, and of one that isn't."""
     made = Lake.create(tmp_path / "lake")
-    take_in(made, tmp_path / "other", 1.0)
+    ingest_study(made, tmp_path / "other", 1.0)
     ingest(made, small_logs(tmp_path / "logs"))
     return made
 
@@ -78,7 +80,7 @@ def parts(files: Sequence[DataFile]) -> int:
     return len({file.path for file in files if file.table == "records"})
 
 
-def test_the_merged_release_says_the_same_in_fewer_files(lake: Lake) -> None:
+def test_compacted_release_has_the_same_content_in_fewer_files(lake: Lake) -> None:
     before = lake.release()
     assert parts(lake.files(before)) == 1 + len(RUNS)
     done = compact(lake)
@@ -92,8 +94,8 @@ def test_the_merged_release_says_the_same_in_fewer_files(lake: Lake) -> None:
     for release in lake.releases():
         assert verify(lake, release).problems == ()
     for table in ("trials", "studies"):
-        assert stored_table(lake.store, lake.files(after), table).equals(
-            stored_table(lake.store, lake.files(before), table)
+        assert read_small_table(lake.store, lake.files(after), table).equals(
+            read_small_table(lake.store, lake.files(before), table)
         )
 
 
@@ -104,9 +106,9 @@ def test_merging_again_changes_nothing(lake: Lake) -> None:
     assert lake.release().number == number
 
 
-def test_only_looking_publishes_nothing(lake: Lake) -> None:
+def test_dry_run_publishes_nothing(lake: Lake) -> None:
     before = stored(lake)
-    told = compact(lake, only_look=True)
+    told = compact(lake, dry_run=True)
     assert (told.studies, told.files_before) == (1, 2 * len(RUNS))
     assert stored(lake) == before
 
@@ -120,7 +122,7 @@ def test_large_studies_are_merged_some_trials_at_a_time(lake: Lake, monkeypatch:
     assert compact(lake).release is None
 
 
-def test_what_another_ingest_changes_meanwhile_stays_as_it_left_it(
+def test_compaction_skips_studies_that_another_ingest_changes(
     lake: Lake, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     more = written(tmp_path / "logs/g.csv", b"run,step,val/loss,val/classification_error\ng,0,0.5,0.5\n")
@@ -135,17 +137,17 @@ def test_what_another_ingest_changes_meanwhile_stays_as_it_left_it(
     assert compact(lake).release is None
     assert lake.release().n_trials == 1 + len(RUNS) + 1
     assert verify(lake, lake.release()).problems == ()
-    clean(lake, terms())
+    clean(lake, policy())
     assert stored(lake) == needed(lake)
 
 
-def test_another_release_meanwhile_is_what_it_is_put_on_top_of(
+def test_compaction_is_applied_to_a_concurrent_release(
     lake: Lake, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     def overtaken(*arguments: object) -> Release:
         monkeypatch.setattr(compaction, "commit_release", commit_release)
         release = commit_release(*arguments)  # type: ignore[arg-type]
-        take_in(lake, tmp_path / "meanwhile", 2.0, 64)
+        ingest_study(lake, tmp_path / "meanwhile", 2.0, 64)
         return release
 
     monkeypatch.setattr(compaction, "commit_release", overtaken)
@@ -154,16 +156,16 @@ def test_another_release_meanwhile_is_what_it_is_put_on_top_of(
     assert [verify(lake, release).problems for release in lake.releases()] == [()] * 4
 
 
-def test_a_study_that_reads_otherwise_than_it_was_stored_stays(lake: Lake, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_study_with_a_wrong_digest_is_skipped(lake: Lake, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(compaction, "trial_digests", lambda trials, _: ["0" * 64] * len(trials))
     before = stored(lake)
     done = compact(lake)
     assert done.release is None
-    assert "reads otherwise than it was stored" in done.left[0]
+    assert "the stored curves don't match their digests" in done.skipped[0]
     assert stored(lake) == before
 
 
-def test_a_source_that_came_in_many_parts_stays_remembered(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_compaction_keeps_sources_remembered(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     lake = Lake.create(tmp_path / "lake")
     small_logs(tmp_path / "logs")
     lines = [f"{name},{row}" for name, rows in RUNS for row in rows.splitlines()]
@@ -171,9 +173,9 @@ def test_a_source_that_came_in_many_parts_stays_remembered(tmp_path: Path, monke
     monkeypatch.setattr(gather, "LARGEST_PENDING", 1)
     ingest(lake, [log])
     assert compact(lake).files_before == 2 * len(RUNS)
-    assert Memory(lake, PLAIN).recall(open_source(log), lake.files(lake.release())) is not None
-    assert forget(lake, only_look=True) == 0
+    assert Memory(lake, DEFAULT_REQUEST).recall(open_source(log), lake.files(lake.release())) is not None
+    assert forget(lake, dry_run=True) == 0
     ingest(lake, [written(tmp_path / "logs/more.csv", b"run,step,val/loss,noise\nz,0,0.5,1\n")])
-    assert forget(lake, only_look=True) == 1
-    assert forget(lake, only_look=False) == 1
-    assert forget(lake, only_look=False) == 0
+    assert forget(lake, dry_run=True) == 1
+    assert forget(lake, dry_run=False) == 1
+    assert forget(lake, dry_run=False) == 0

@@ -62,7 +62,7 @@ def test_every_float64_is_exactly_what_the_text_says(
         (HEADER.replace(b"\n", b",val/loss\n") + b"0,1,2,3\n", Rule.COLUMNS_DIFFER, 1),
         (HEADER + b"0,1,2\n1,2\n", Rule.WRONG_CELL_COUNT, 3),
         (HEADER + b"0,1,2\n1,2,3,4\n", Rule.WRONG_CELL_COUNT, 3),
-        (HEADER + b"0,1,2\n\n2,1,2\n", Rule.WRONG_CELL_COUNT, 3),
+        (HEADER + b"0,1,2\n\n2,1,2\n", Rule.BLANK_LINE, 3),
         (HEADER + b"0,1,2\n1,abc,2\n", Rule.NOT_A_NUMBER, 3),
         (HEADER + b"0,1,2\n1,1_0,2\n", Rule.NOT_A_NUMBER, 3),
         (HEADER + b"0,1,2\n1,0x10,2\n", Rule.NOT_A_NUMBER, 3),

@@ -5,12 +5,14 @@ from __future__ import annotations
 import multiprocessing
 import threading
 import time
+from collections import Counter
 from collections.abc import Iterator
+from contextlib import contextmanager
 from pathlib import Path
 
 import pytest
 from sqlalchemy import event
-from sqlalchemy.engine import Connection
+from sqlalchemy.engine import Connection, Engine
 
 from losslake.index.serving import open_release
 from losslake.lake.lake import Lake
@@ -58,7 +60,8 @@ def counts(lake: Lake) -> tuple[object, ...]:
     return found
 
 
-def test_it_holds_what_a_folder_would(elsewhere: str, tmp_path: Path) -> None:
+@pytest.mark.slow
+def test_remote_lake_holds_the_same_as_a_folder(elsewhere: str, tmp_path: Path) -> None:
     here, there = Lake.create(tmp_path / "here"), Lake.create(elsewhere)
     offer = logs(tmp_path / "logs", *BATCH_SIZES)
     for lake in (here, there):
@@ -75,7 +78,7 @@ def _ingest_alone(lake: str, offer: Path) -> None:
 
 
 @pytest.mark.slow
-def test_ingests_of_several_processes_at_once_all_land_one_after_the_other(elsewhere: str, tmp_path: Path) -> None:
+def test_concurrent_ingests_of_several_processes_all_publish(elsewhere: str, tmp_path: Path) -> None:
     offers = [logs(tmp_path / f"logs{b}", b) for b in (1, 2, 4)]
     context = multiprocessing.get_context("spawn")
     processes = [context.Process(target=_ingest_alone, args=(elsewhere, offer)) for offer in offers]
@@ -92,35 +95,83 @@ def test_ingests_of_several_processes_at_once_all_land_one_after_the_other(elsew
     assert verify(lake, releases[-1]).problems == ()
 
 
+@contextmanager
+def answer_lost_once(database: PostgreSQL, statement_part: str) -> Iterator[list[str]]:
+    """Cut the connection of the first commit of such a statement before its answer; yield the statements cut off."""
+    lost: list[str] = []
+
+    def note(connection: Connection, _: object, statement: str, *__: object) -> None:
+        if statement_part in statement:
+            connection.info["statement"] = statement
+
+    def cut(connection: Connection) -> None:
+        statement = connection.info.pop("statement", None)
+        if statement and not lost:
+            lost.append(statement)
+            session = connection.connection.driver_connection
+            assert session is not None
+            session.commit()
+            session.execute("SELECT 1")  # a transaction, so that the second commit asks the server
+            with database.connect(autocommit=True) as administrator:
+                administrator.execute("SELECT pg_terminate_backend(%s)", (session.info.backend_pid,))
+            time.sleep(0.2)
+
+    event.listen(Engine, "before_cursor_execute", note)
+    event.listen(Engine, "commit", cut)
+    try:
+        yield lost
+    finally:
+        event.remove(Engine, "before_cursor_execute", note)
+        event.remove(Engine, "commit", cut)
+
+
 @pytest.mark.slow
 def test_a_commit_whose_answer_is_lost_is_published_once(elsewhere: str, tmp_path: Path, database: PostgreSQL) -> None:
     lake = Lake.create(elsewhere)
-    lost: list[int] = []
-
-    def lose_the_answer(connection: Connection) -> None:
-        if not lost and connection.info.get("published"):
-            lost.append(1)
-            connection.connection.commit()
-            with database.connect(autocommit=True) as administrator:
-                administrator.execute("SELECT pg_terminate_backend(%s)", (connection.info["published"],))
-            time.sleep(0.2)
-
-    def note(connection: Connection, _: object, statement: str, *__: object) -> None:
-        if "INSERT INTO losslake_releases" in statement:
-            connection.info["published"] = connection.connection.driver_connection.info.backend_pid  # type: ignore[union-attr]
-
-    event.listen(lake.engine, "before_cursor_execute", note)
-    event.listen(lake.engine, "commit", lose_the_answer)
-    ingest(lake, [logs(tmp_path / "logs", 16)])
-    assert lost == [1]
+    with answer_lost_once(database, "INSERT INTO losslake_releases") as lost:
+        ingest(lake, [logs(tmp_path / "logs", 16)])
+    assert len(lost) == 1
     assert [release.number for release in lake.releases()] == [1]
     assert [entry.outcome for entry in lake.ledger() if entry.path] == ["ingested"]
 
 
 @pytest.mark.slow
-def test_a_database_that_restarts_in_the_middle_is_waited_for(
-    elsewhere: str, tmp_path: Path, database: PostgreSQL
+@pytest.mark.parametrize("statement", ["INSERT INTO iceberg_tables", "UPDATE iceberg_tables"])
+def test_a_table_commit_whose_answer_is_lost_keeps_its_files(
+    elsewhere: str, tmp_path: Path, database: PostgreSQL, statement: str
 ) -> None:
+    with answer_lost_once(database, statement) as lost:
+        lake = Lake.create(elsewhere)
+        ingest(lake, [logs(tmp_path / "logs", 16)])
+    assert len(lost) == 1
+    release = lake.release()
+    rows = Counter[str]()
+    for file in lake.files(release):
+        rows[file.table] += file.rows
+    assert {
+        name: lake.table(name).scan(snapshot_id=number).count() for name, number in release.snapshots.items()
+    } == rows
+
+
+@pytest.mark.slow
+def test_newest_release_has_its_snapshots_when_another_is_published_meanwhile(elsewhere: str, tmp_path: Path) -> None:
+    lake = Lake.create(elsewhere)
+    ingest(lake, [logs(tmp_path / "first", 16)])
+    waiting = [logs(tmp_path / "second", 64)]
+
+    def publish_another(*statement: object) -> None:
+        if waiting and "losslake_release_snapshots" in str(statement[2]):
+            ingest(Lake.open(elsewhere), [waiting.pop()])
+
+    event.listen(lake.engine, "before_cursor_execute", publish_another)
+    newest = lake.newest_release()
+    assert not waiting
+    assert newest is not None
+    assert newest.snapshots == lake.release(newest.number).snapshots != {}
+
+
+@pytest.mark.slow
+def test_ingest_waits_for_a_restarting_database(elsewhere: str, tmp_path: Path, database: PostgreSQL) -> None:
     lake = Lake.create(elsewhere)
     database.stop()
     returning = threading.Timer(0.7, database.start)
@@ -133,7 +184,7 @@ def test_a_database_that_restarts_in_the_middle_is_waited_for(
 
 
 @pytest.mark.slow
-def test_a_store_that_fails_one_request_in_ten_is_asked_again(
+def test_failed_store_requests_are_retried(
     elsewhere: str, tmp_path: Path, s3: S3, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     with failing_proxy(s3.port, share=0.1, seed=1) as proxy:
@@ -144,6 +195,6 @@ def test_a_store_that_fails_one_request_in_ten_is_asked_again(
         assert proxy.failed.total() > 0
 
 
-def test_no_lake_in_the_bucket_is_told_in_a_line(elsewhere: str) -> None:
+def test_missing_lake_in_the_bucket_is_a_one_line_error(elsewhere: str) -> None:
     with pytest.raises(LossLakeError, match=r"there is no lake in postgresql.* s3://"):
         Lake.open(elsewhere)

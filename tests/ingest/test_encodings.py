@@ -1,13 +1,16 @@
-"""Which encoding a column gets."""
+"""The encoding of a column."""
 
 from __future__ import annotations
 
 import numpy as np
+import pyarrow as pa
+import pyarrow.parquet as pq
+import pytest
 
-from losslake_ingest.encodings import DIGITS, INTERVALS, STEPS, for_numbers, smallest
+from losslake_ingest.encodings import SPLIT, STEPS, VALUES, Encoding, for_values, options, smallest
 
 CHANCE = np.random.default_rng(1)
-SPLIT, DICTIONARY = DIGITS
+GROUP = 1 << 14
 
 
 def test_steps_that_repeat_from_trial_to_trial_stay_plain() -> None:
@@ -15,29 +18,30 @@ def test_steps_that_repeat_from_trial_to_trial_stay_plain() -> None:
     assert smallest(np.tile(steps, 40), STEPS) == STEPS[0]
 
 
-def test_steps_of_each_trial_s_own_are_kept_as_deltas() -> None:
-    steps = np.cumsum(CHANCE.integers(60, 140, (40, 500)), axis=1).ravel()
-    assert smallest(steps, STEPS) == STEPS[1]
+def test_steps_of_one_long_trial_are_kept_as_deltas() -> None:
+    assert smallest(np.cumsum(CHANCE.integers(60, 140, 20_000)), STEPS) == STEPS[1]
 
 
-def test_intervals_that_are_mostly_alike_go_into_a_dictionary() -> None:
-    assert smallest(CHANCE.choice([10, 1000, 5000], 20_000), INTERVALS) == INTERVALS[0]
+@pytest.mark.parametrize(
+    "column",
+    [
+        CHANCE.integers(1, 3000, 50_000) / 55_000,
+        CHANCE.integers(100_000, 999_999, 50_000) / 1e6,
+        np.tile(CHANCE.random(3000), 20),
+        np.full(50_000, np.nan),
+        1 / np.arange(1.0, 50_000),
+        CHANCE.integers(0, 20, 3000) / 20,
+    ],
+)
+def test_chosen_encoding_of_values_takes_about_the_fewest_bytes(column: np.ndarray) -> None:
+    def size(encoding: Encoding) -> int:
+        sink = pa.BufferOutputStream()
+        pq.write_table(pa.table({"value": column}), sink, row_group_size=GROUP, **options({"value": encoding}))
+        return int(sink.getvalue().size)
 
-
-def test_digits_that_repeat_in_a_wide_range_go_into_a_dictionary() -> None:
-    digits = np.rint(CHANCE.integers(1, 3000, 50_000) / 55_000 * 1e6)
-    assert for_numbers(digits, SPLIT, DICTIONARY, 65_536) == DICTIONARY
-
-
-def test_digits_that_hardly_repeat_are_split() -> None:
-    assert for_numbers(CHANCE.integers(100_000, 999_999, 50_000).astype(float), SPLIT, DICTIONARY, 65_536) == SPLIT
-
-
-def test_digits_in_a_narrow_range_are_split_though_they_repeat() -> None:
-    walk = 5000 + np.cumsum(CHANCE.integers(-1, 2, 50_000)).astype(float)
-    assert for_numbers(walk, SPLIT, DICTIONARY, 65_536) == SPLIT
+    assert size(for_values(column, GROUP)) <= 1.2 * min(map(size, VALUES))
 
 
 def test_a_column_without_rows_has_an_encoding() -> None:
     assert smallest(np.zeros(0, np.int64), STEPS) in STEPS
-    assert for_numbers(np.zeros(0), SPLIT, DICTIONARY, 65_536) == SPLIT
+    assert for_values(np.zeros(0), GROUP) == SPLIT

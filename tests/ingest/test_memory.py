@@ -15,11 +15,11 @@ from losslake_ingest import memory
 from losslake_ingest import run as running
 from losslake_ingest.engine import Engine
 from losslake_ingest.formats.tables import CSV as CSV
-from losslake_ingest.memory import Memory, are_ours
+from losslake_ingest.memory import Memory, are_built_in
 from losslake_ingest.offer import ingest_source
 from losslake_ingest.reading import Request, SourceReading
 from losslake_ingest.report import Progress, Summary
-from losslake_ingest.run import PLAIN, ingest
+from losslake_ingest.run import DEFAULT_REQUEST, ingest
 from losslake_ingest.sources.open import open_source
 from tests.ingest.offers import Files, TrialOffer, study_files, tar_bytes, unpacked, written, zip_bytes
 
@@ -63,7 +63,7 @@ def was_read(monkeypatch: pytest.MonkeyPatch) -> Callable[..., list[str]]:
 
     monkeypatch.setattr(running, "ingest_source", spy)
 
-    def offered(lake: Lake, *paths: Path, request: Request = PLAIN) -> list[str]:
+    def offered(lake: Lake, *paths: Path, request: Request = DEFAULT_REQUEST) -> list[str]:
         read.clear()
         ingest(lake, paths, request)
         return list(read)
@@ -71,7 +71,9 @@ def was_read(monkeypatch: pytest.MonkeyPatch) -> Callable[..., list[str]]:
     return offered
 
 
-def told(lake: Lake, paths: Sequence[Path], request: Request = PLAIN) -> tuple[Summary, list[tuple[object, ...]]]:
+def told(
+    lake: Lake, paths: Sequence[Path], request: Request = DEFAULT_REQUEST
+) -> tuple[Summary, list[tuple[object, ...]]]:
     """The summary of an ingest without its seconds, and the entries that it wrote to the ledger."""
     before = len(lake.ledger())
     summary = ingest(lake, paths, request)
@@ -87,7 +89,7 @@ def told_by_reading(lake: Lake, paths: Sequence[Path]) -> tuple[Summary, list[tu
         return told(lake, paths)
 
 
-def test_an_archive_taken_in_whole_is_not_read_again_and_tells_the_same(
+def test_completely_ingested_archive_is_skipped_with_the_same_report(
     lake: Lake, tmp_path: Path, was_read: Callable[..., list[str]]
 ) -> None:
     archive = written(tmp_path / "a.tar", tar_bytes(ARCHIVE))
@@ -102,7 +104,8 @@ def test_an_archive_taken_in_whole_is_not_read_again_and_tells_the_same(
     assert (recalled, entries) == told_by_reading(lake, [archive])
 
 
-def test_whatever_may_change_the_answer_makes_it_read_again(
+@pytest.mark.slow
+def test_changed_input_mapping_or_code_is_read_again(
     lake: Lake, tmp_path: Path, was_read: Callable[..., list[str]], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     text = b"run,step,val/loss,noise\na,0,2.5,1\na,9,0.25,1\nb,0,2.0,1\n"
@@ -115,7 +118,7 @@ def test_whatever_may_change_the_answer_makes_it_read_again(
     assert was_read(lake, log, request=Request(formats=("csv",))) == ["log.csv"]
     assert was_read(lake, log, request=Request(collection="theirs")) == ["log.csv"]
     with monkeypatch.context() as newer:
-        newer.setattr(memory, "deciding_code", lambda: "of a newer LossLake")
+        newer.setattr(memory, "code_digest", lambda: "of a newer LossLake")
         assert was_read(lake, log) == ["log.csv"]
     mapping.write_bytes(MAPPING.replace(b'"CC0"', b'"CC1"'))
     assert was_read(lake, log) == ["log.csv"]
@@ -125,7 +128,7 @@ def test_whatever_may_change_the_answer_makes_it_read_again(
     assert was_read(lake, other_name) == ["other.csv"]  # its study has changed since
 
 
-def test_a_source_that_broke_or_was_written_to_meanwhile_is_read_again(
+def test_broken_or_concurrently_modified_source_is_read_again(
     lake: Lake, tmp_path: Path, was_read: Callable[..., list[str]], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     whole = tar_bytes(study_files(GOOD))
@@ -164,12 +167,12 @@ def test_sources_that_share_a_study_are_all_read(
     assert was_read(lake, one, same) == ["one.tar", "same.tar"]
 
 
-def test_a_format_of_another_package_is_never_certain() -> None:
+def test_format_of_another_package_is_always_read_again() -> None:
     class Foreign:
         name, reads, needs, defaults = "foreign", "", "", ""
 
-    assert are_ours([CSV])
-    assert not are_ours([CSV, Foreign()])  # type: ignore[list-item]
+    assert are_built_in([CSV])
+    assert not are_built_in([CSV, Foreign()])  # type: ignore[list-item]
 
 
 def newest_files(lake: Lake) -> list[DataFile]:
@@ -200,11 +203,12 @@ def walk(folder: Path, seed: int, steps: int) -> int:
     return recalled
 
 
-def test_what_is_recalled_is_what_reading_tells(tmp_path: Path) -> None:
+@pytest.mark.slow
+def test_recalled_offer_equals_reading(tmp_path: Path) -> None:
     assert walk(tmp_path, seed=11, steps=5) >= 3
 
 
 @pytest.mark.fuzz
 @pytest.mark.parametrize("seed", range(30))
-def test_what_is_recalled_is_what_reading_tells_on_any_walk(tmp_path: Path, seed: int) -> None:
+def test_recalled_offer_equals_reading_after_any_sequence_of_ingests(tmp_path: Path, seed: int) -> None:
     walk(tmp_path, seed, steps=25)

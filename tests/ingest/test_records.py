@@ -8,7 +8,7 @@ import numpy as np
 from hypothesis import given
 from hypothesis import strategies as st
 
-from losslake_ingest.write import intervals_of, record_rows
+from losslake_ingest.write import previous_steps, record_rows
 
 odd_floats = st.one_of(st.sampled_from([math.nan, math.inf, -math.inf, 0.0, -0.0, 0.5]), st.floats(width=64))
 trials_of_values = st.lists(st.lists(odd_floats, max_size=12), max_size=5)
@@ -52,9 +52,9 @@ def test_the_first_step_that_reaches_any_target_is_a_record(
 
 
 @given(st.lists(st.lists(st.integers(0, 2**62), unique=True, max_size=6).map(sorted), max_size=5))
-def test_an_interval_is_counted_from_the_row_before_in_the_same_trial(trials: list[list[int]]) -> None:
+def test_the_previous_step_is_that_of_the_row_before_in_the_same_trial(trials: list[list[int]]) -> None:
     flat = np.array([step for steps in trials for step in steps], np.int64)
     offsets = np.array([0, *np.cumsum([len(steps) for steps in trials])], np.int64)
-    intervals, is_first = intervals_of(flat, offsets)
-    expected = [steps[at] - steps[at - 1] if at else None for steps in trials for at in range(len(steps))]
-    assert [None if first else steps for steps, first in zip(intervals.tolist(), is_first, strict=True)] == expected
+    previous, is_first = previous_steps(flat, offsets)
+    expected = [steps[at - 1] if at else None for steps in trials for at in range(len(steps))]
+    assert [None if first else steps for steps, first in zip(previous.tolist(), is_first, strict=True)] == expected

@@ -67,7 +67,7 @@ def test_a_corrected_study_replaces_its_own_partition_in_a_new_release(tmp_path:
     assert old == new
 
 
-def test_a_correction_writes_only_its_study_s_files_and_does_not_even_open_those_of_others(tmp_path: Path) -> None:
+def test_correction_opens_and_writes_only_files_of_its_study(tmp_path: Path) -> None:
     lake = Lake.create(tmp_path / "lake")
     ingest(lake, [unpacked(tmp_path / "one", study_files(GOOD) | study_files(GOOD, 16) | study_files(GOOD, 32))])
     before = {file.path: file for file in lake.files(lake.release())}
@@ -104,12 +104,12 @@ def test_a_stored_trial_stays_when_its_new_version_is_quarantined(tmp_path: Path
         (8, 1, 0, METRIC, "0.7"), (8, 2, 0, METRIC, "0.8"), (8, 2, 5, METRIC, "0.4"),
         (8, 3, 0, METRIC, "nan"), (8, 3, 7, METRIC, "0.1"),
     ]  # fmt: skip
-    digests = [lake.table("trials").scan(snapshot_id=lake.release(n).snapshot_of("trials")).to_arrow() for n in (1, 2)]
+    digests = [lake.table("trials").scan(snapshot_id=lake.release(n).snapshots["trials"]).to_arrow() for n in (1, 2)]
     kept = [{r["trial_id"]: r["content_digest"] for r in table.to_pylist()} for table in digests]
     assert kept[0][2] == kept[1][2]
 
 
-def test_a_broken_archive_adds_what_was_whole_and_takes_nothing_away(tmp_path: Path) -> None:
+def test_broken_archive_adds_complete_trials_and_removes_none(tmp_path: Path) -> None:
     lake = Lake.create(tmp_path / "lake")
     files = study_files(GOOD)
     ingest(lake, [unpacked(tmp_path / "one", files)])
@@ -129,7 +129,8 @@ def test_a_broken_archive_adds_what_was_whole_and_takes_nothing_away(tmp_path: P
     assert lake.release().content_digest == fresh.release().content_digest
 
 
-def test_a_copied_lake_takes_in_nothing_and_leaves_the_original_alone(tmp_path: Path) -> None:
+@pytest.mark.slow
+def test_copied_lake_refuses_ingests_and_leaves_the_original_unchanged(tmp_path: Path) -> None:
     lake = Lake.create(tmp_path / "lake")
     ingest(lake, [unpacked(tmp_path / "one", study_files(GOOD))])
     shutil.copytree(lake.folder, tmp_path / "copy")
@@ -151,6 +152,7 @@ def test_the_last_of_several_sources_counts(tmp_path: Path) -> None:
     assert stored == {str(lake.folder / f.path) for f in lake.files(lake.release()) if f.table == "measurements"}
 
 
+@pytest.mark.slow
 def test_content_digests_do_not_depend_on_order_or_container(tmp_path: Path) -> None:
     files = study_files(GOOD) | study_files(GOOD, 16)
     digests = set()

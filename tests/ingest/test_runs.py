@@ -7,7 +7,6 @@ from pathlib import Path
 
 import pytest
 
-from losslake.lake.data_files import with_values
 from losslake.lake.lake import Lake
 from losslake_ingest import publish as publishing
 from losslake_ingest.reading import Request
@@ -46,7 +45,7 @@ def trials(lake: Lake) -> list[tuple[int, int, str]]:
 
 
 def curve(lake: Lake, batch_size: int, trial_id: int) -> list[tuple[int, float]]:
-    rows = with_values(lake.table("measurements").scan().to_arrow()).to_pylist()
+    rows = lake.table("measurements").scan().to_arrow().to_pylist()
     return sorted((r["step"], r["value"]) for r in rows if (r["batch_size"], r["trial_id"]) == (batch_size, trial_id))
 
 
@@ -67,14 +66,14 @@ def test_runs_are_numbered_in_the_natural_order_of_their_paths(lake: Lake, tmp_p
     ]
 
 
-def test_offering_the_same_runs_again_changes_nothing(lake: Lake, tmp_path: Path) -> None:
+def test_ingesting_the_same_runs_again_changes_nothing(lake: Lake, tmp_path: Path) -> None:
     files = run_files("a") | run_files("b", "0,1")
     offer(lake, tmp_path / "logs", files)
     again = offer(lake, tmp_path / "logs", files)
     assert (again.published, again.trials_unchanged) == (False, 2)
 
 
-def test_new_runs_come_beside_the_stored_ones_and_get_the_next_numbers(lake: Lake, tmp_path: Path) -> None:
+def test_new_runs_are_added_with_the_next_numbers(lake: Lake, tmp_path: Path) -> None:
     offer(lake, tmp_path / "one", run_files("m", "0,1"))
     summary = offer(lake, tmp_path / "two", run_files("a", "0,2", "1,nan"))
     assert (summary.trials_ingested, summary.trials_unchanged, summary.evaluations) == (1, 1, 2)
@@ -100,8 +99,8 @@ def test_the_same_bytes_from_another_place_are_the_same_trial(lake: Lake, tmp_pa
     assert [(size, trial) for size, trial, _ in trials(lake)] == [(size, trial) for size, trial, _ in before]
 
 
-def test_equal_curves_of_two_runs_are_two_trials(lake: Lake, tmp_path: Path) -> None:
-    offer(lake, tmp_path / "logs", run_files("a", "0,1") | run_files("b", "0,1"))
+def test_equal_curves_of_two_different_logs_are_two_trials(lake: Lake, tmp_path: Path) -> None:
+    offer(lake, tmp_path / "logs", run_files("a", "0,1") | run_files("b", "0,1.0"))
     assert len(trials(lake)) == 2
 
 
@@ -129,7 +128,7 @@ def test_logs_of_one_trial_with_different_metrics_are_one_trial(lake: Lake, tmp_
     files |= run_files("t7_val", "0,4,1", "10,2,12", header="step,val/loss,seconds") | run_files("t8_val", "0,9")
     summary = offer(lake, tmp_path / "logs", files, mapping + b'[time]\nelapsed_s = "seconds"\n')
     assert (summary.trials_ingested, summary.quarantined) == (2, ())
-    rows = with_values(lake.table("measurements").scan().to_arrow()).to_pylist()
+    rows = lake.table("measurements").scan().to_arrow().to_pylist()
     found = sorted((r["metric"], r["step"], r["value"], r["elapsed_s"]) for r in rows if r["trial_id"] == 7)
     assert found == [
         ("train/loss", 0, 3.0, 1.0),
@@ -155,7 +154,7 @@ def test_a_study_keeps_one_batch_unit(lake: Lake, tmp_path: Path) -> None:
     assert len(trials(lake)) == 1
 
 
-def test_a_run_that_lacks_facts_is_quarantined_and_the_others_are_stored(lake: Lake, tmp_path: Path) -> None:
+def test_run_with_missing_fields_is_quarantined_and_the_others_are_stored(lake: Lake, tmp_path: Path) -> None:
     summary = offer(lake, tmp_path / "logs", run_files("a") | {"c/metrics.csv": b"step,val/loss\n0,1\n"})
     (reason,) = summary.quarantined
     assert (reason.rule, reason.path) == ("missing_fact", "c/metrics.csv")
@@ -170,7 +169,7 @@ def test_runs_in_an_archive_are_read_with_a_mapping_beside_it(lake: Lake, tmp_pa
     assert ingest(lake, [tmp_path / "runs.tar"]).trials_ingested == 2
 
 
-def test_of_an_archive_that_breaks_off_the_whole_runs_are_stored(lake: Lake, tmp_path: Path) -> None:
+def test_complete_runs_of_a_broken_archive_are_stored(lake: Lake, tmp_path: Path) -> None:
     data = tar_bytes(run_files("a") | run_files("b", "0,1"))
     written(tmp_path / "runs.tar", data[:1100])
     (tmp_path / "losslake.toml").write_bytes(MAPPING)
@@ -183,12 +182,12 @@ def test_the_elapsed_time_is_stored_where_it_is_known(lake: Lake, tmp_path: Path
     files = run_files("a", "0,2,0.5", "10,1,", header="step,val/loss,seconds") | run_files("b", "0,1")
     offer(lake, tmp_path / "logs", files, mapping)
     offer(lake, tmp_path / "more", run_files("c", "0,3"), mapping)
-    rows = with_values(lake.table("measurements").scan().to_arrow()).to_pylist()
+    rows = lake.table("measurements").scan().to_arrow().to_pylist()
     found = {(row["trial_id"], row["step"]): row["elapsed_s"] for row in rows}
     assert found == {(1, 0): 0.5, (1, 10): None, (2, 0): None, (3, 0): None}
 
 
-def test_licence_and_goals_of_the_mapping_travel_into_the_release_and_stay(lake: Lake, tmp_path: Path) -> None:
+def test_licence_and_goals_of_the_mapping_are_stored_and_kept(lake: Lake, tmp_path: Path) -> None:
     offer(lake, tmp_path / "logs", run_files("a"))
     bare = MAPPING[: MAPPING.index(b"[[goal]]")].replace(b'licence = "CC0"', b'citation = "Me 2026"')
     offer(lake, tmp_path / "more", run_files("b", "0,1"), bare)

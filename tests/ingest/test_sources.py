@@ -88,14 +88,14 @@ def test_our_tar_reader_agrees_with_the_standard_library(names: list[str], sizes
         for entry in archive:
             content = archive.extractfile(entry)
             assert content is not None
-            expected[member.plain(entry.name)] = content.read()
+            expected[member.normalize_path(entry.name)] = content.read()
     read = {m.path: m.data for m in read_tar(io.BytesIO(data).read, wanted) if isinstance(m, Member)}
-    assert {member.plain(path): content for path, content in read.items()} == expected
+    assert {member.normalize_path(path): content for path, content in read.items()} == expected
 
 
 @pytest.mark.parametrize("compression", COMPRESSORS)
 @pytest.mark.parametrize("kept", [0.05, 0.5, 0.95])
-def test_a_truncated_archive_delivers_what_was_whole_and_then_says_so(
+def test_truncated_archive_yields_complete_files_and_then_an_error(
     tmp_path: Path, compression: str, kept: float
 ) -> None:
     files = {f"f{i}.csv": bytes(str(i), "ascii") * 30_000 for i in range(8)}
@@ -147,7 +147,7 @@ def test_a_damaged_file_in_a_zip_is_refused_alone(tmp_path: Path) -> None:
 
 @pytest.mark.parametrize("path", ["../out.csv", "a/../../out.csv", "/etc/passwd.csv", "C:/x.csv", "a\\b.csv"])
 @pytest.mark.parametrize("pack", [tar_bytes, zip_bytes])
-def test_path_tricks_are_refused(tmp_path: Path, path: str, pack: object) -> None:
+def test_unsafe_paths_are_refused(tmp_path: Path, path: str, pack: object) -> None:
     entries = members_of(written(tmp_path / "tricks", pack({path: b"x", "good.csv": b"y"})))  # type: ignore[operator]
     assert [type(entry) for entry in entries] == [Refused, Member]
     assert entries[0].rule == Rule.PATH_TRICK  # type: ignore[union-attr]
@@ -175,7 +175,7 @@ def test_links_in_a_folder_are_not_followed(tmp_path: Path) -> None:
     assert {entry.path for entry in entries if isinstance(entry, Refused)} == {"link.csv", "up"}
 
 
-def test_a_file_beyond_the_largest_is_passed_over_unread(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_too_large_file_is_skipped_unread(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     for module in ("losslake_ingest.sources.tar", "losslake_ingest.sources.open", "losslake_ingest.sources.member"):
         monkeypatch.setattr(f"{module}.LARGEST_FILE", 100)
     files = {"big.csv": b"1" * 101, "small.csv": b"1" * 100}
@@ -228,8 +228,8 @@ def test_noise_in_a_tar_ends_in_a_clear_error_or_in_files(noise: bytes, at: int)
     assert "\n" not in message
 
 
-def test_nothing_at_the_path_is_a_clear_error(tmp_path: Path) -> None:
-    with pytest.raises(UnknownSource, match="there is nothing at"):
+def test_missing_path_is_a_clear_error(tmp_path: Path) -> None:
+    with pytest.raises(UnknownSource, match="doesn't exist"):
         open_source(tmp_path / "absent")
     with pytest.raises(SourceBroken, match="cut short"):
         members_of(written(tmp_path / "empty.tar", b""))

@@ -14,7 +14,7 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-from losslake.lake.data_files import Written, with_values
+from losslake.lake.data_files import WrittenFile
 from losslake.lake.store.folder import FolderStore
 from losslake_ingest import write
 from losslake_ingest.study import Curves
@@ -63,11 +63,11 @@ def bits(value: float) -> bytes:
     return b"nan" if math.isnan(value) else struct.pack("<d", value)
 
 
-def stored(lake: Path, written: list[Written], table: str) -> list[tuple[object, ...]]:
+def stored(lake: Path, written: list[WrittenFile], table: str) -> list[tuple[object, ...]]:
     """The rows of a table's data files; its files hold different metrics."""
-    own = [with_values(pq.ParquetFile(lake / w.file.path).read()) for w in written if w.file.table == table]
+    own = [pq.ParquetFile(lake / w.file.path).read() for w in written if w.file.table == table]
     assert [w.file.rows for w in written if w.file.table == table] == [rows.num_rows for rows in own]
-    names = ["metric", "trial_id", "step", *(["interval"] if table == "records" else []), "value"]
+    names = ["metric", "trial_id", "step", *(["previous_step"] if table == "records" else []), "value"]
     rows = [row for rows in own for row in zip(*(rows[name].to_pylist() for name in names), strict=True)]
     return sorted((*keys, bits(value)) for *keys, value in rows)
 
@@ -78,14 +78,13 @@ def measured(rows: Evaluations, metric: str) -> list[tuple[int, int, float]]:
 
 
 def records(rows: Evaluations, metric: str) -> list[tuple[object, ...]]:
-    """Finite values below every earlier finite one of the trial, with the steps since its row before."""
+    """Finite values below every earlier finite one of the trial, with the step of its row before."""
     found: list[tuple[object, ...]] = []
     best: dict[int, float] = {}
     last: dict[int, int] = {}
     for trial_id, step, value in measured(rows, metric):
         if math.isfinite(value) and value < best.get(trial_id, math.inf):
-            interval = step - last[trial_id] if trial_id in last else None
-            found.append((metric, trial_id, step, interval, bits(value)))
+            found.append((metric, trial_id, step, last.get(trial_id), bits(value)))
             best[trial_id] = value
         last[trial_id] = step
     return found
@@ -97,7 +96,7 @@ def as_text(rows: Sequence[tuple[object, ...]]) -> list[str]:
 
 @settings(suppress_health_check=[HealthCheck.function_scoped_fixture], max_examples=30)
 @given(evaluations())
-def test_what_is_read_back_is_what_was_written(tmp_path: Path, rows: Evaluations) -> None:
+def test_values_read_back_equal_those_written(tmp_path: Path, rows: Evaluations) -> None:
     trial_ids = sorted({row.trial_id for row in rows})
     written = write_curves(FolderStore(tmp_path), STUDY, trial_ids, curves_of(rows, trial_ids))
     expected = [(m, t, s, bits(v)) for m in (LOSS, ERROR) for t, s, v in measured(rows, m)]
@@ -116,10 +115,13 @@ def test_row_groups_hold_one_metric_and_say_which_trials(tmp_path: Path, monkeyp
             assert 1 <= trial_id.min <= trial_id.max <= 2
 
 
-def test_logs_that_print_six_digits_take_a_few_bytes_a_value(tmp_path: Path) -> None:
+@pytest.mark.parametrize(("places", "most"), [(4, 3), (6, 6.5)])
+def test_numbers_of_few_digits_take_less_than_a_float64(tmp_path: Path, places: int, most: float) -> None:
     chance = np.random.default_rng(1)
-    losses = [float(f"{3 * 0.999**step * chance.normal(1, 0.05):.6g}") for step in range(20_000)]
-    rows = [Evaluated(1, step, loss, None) for step, loss in enumerate(losses)]
+    values = [round(0.2 * chance.normal(1, 0.5), places) for _ in range(20_000)]
+    rows = [Evaluated(1, step, None, value) for step, value in enumerate(values)]
     written = write_curves(FolderStore(tmp_path), STUDY, [1], curves_of(rows, [1]))
-    (size,) = (w.file.bytes for w in written if w.file.table == "measurements")
-    assert size < 3.5 * len(losses)
+    (file,) = (w for w in written if w.file.table == "measurements" and w.file.rows)
+    columns = [file.metadata.row_group(group).column(3) for group in range(file.metadata.num_row_groups)]
+    assert {column.path_in_schema for column in columns} == {"value"}
+    assert sum(column.total_compressed_size for column in columns) < most * len(values)

@@ -2,14 +2,13 @@ import ast
 import sys
 from collections.abc import Iterator
 from functools import cache
-from importlib.metadata import packages_distributions
 from pathlib import Path
 
 import pytest
-from packaging.requirements import Requirement
 from packaging.utils import canonicalize_name
 
-from tests.repository.checkout import FOLDERS, INSTALLED, ROOT, project, sources
+from tests.repository.checkout import FOLDERS, INSTALLED, ROOT, sources
+from tests.repository.extras import declared, distributions, modules
 
 
 @cache
@@ -27,40 +26,48 @@ def _imports(source: str) -> Iterator[tuple[int, str]]:
             yield node.lineno, (node.module or "").partition(".")[0] if node.level == 0 else "." * node.level
 
 
-def requirements(*extras: str) -> set[str]:
-    names = project()["project"]
-    lines = [*names["dependencies"], *(line for extra in extras for line in names["optional-dependencies"][extra])]
-    return {canonicalize_name(Requirement(line).name) for line in lines}
+# The extra that declares what a file or folder imports, the longest path first; "" is the base.
+EXTRAS = {
+    "losslake/__init__.py": "",
+    "losslake/__main__.py": "",
+    "losslake/client/client.py": "",
+    "losslake/client/service.py": "",
+    "losslake/extras.py": "",
+    "losslake/library/lake.py": "",
+    "losslake/library/methods": "",
+    "losslake/library/service.py": "",
+    "losslake/library/generate.py": "lake",
+    "losslake/library/local.py": "lake",
+    "losslake/library/result.py": "dev",  # pandas and Polars, where the user has them
+    "losslake/library": "",
+    "losslake/spark": "spark",
+    "losslake/cli/spark_session.py": "spark",
+    "losslake": "lake",
+    "schema": "lake",
+    "ingest/losslake_ingest/spark": "spark",
+    "ingest": "ingest",
+    "service": "service",
+    "studies": "studies",
+}
 
 
-def undeclared(path: Path, declared: set[str], distributions: dict[str, list[str]]) -> list[str]:
+def extras_for(path: Path) -> list[str]:
+    if path.parts[0] in ("bench", "tests"):
+        return ["dev", "peers"]
+    return [extra for extra in [next(extra for place, extra in EXTRAS.items() if path.is_relative_to(place))] if extra]
+
+
+def undeclared(path: Path) -> list[str]:
     ours = {*FOLDERS, *INSTALLED, *sys.stdlib_module_names, "__future__"}
+    wanted = distributions(declared(*extras_for(path.relative_to(ROOT))))
     return [
         f"{path.relative_to(ROOT)}:{line} {name}"
         for line, name in imported(path.read_text())
-        if name not in ours
-        and declared.isdisjoint(canonicalize_name(found) for found in distributions.get(name, [name]))
+        if name not in ours and wanted.isdisjoint(modules().get(name, [canonicalize_name(name)]))
     ]
 
 
-@cache
-def _distributions() -> dict[str, list[str]]:
-    return {name: list(found) for name, found in packages_distributions().items()}
-
-
+@pytest.mark.slow
 @pytest.mark.parametrize("folder", FOLDERS)
-def test_every_library_that_is_imported_is_a_declared_dependency(folder: str) -> None:
-    if folder in ("bench", "tests"):
-        declared = requirements("dev", "studies", "peers", "spark")
-    elif folder == "studies":
-        declared = requirements("studies")
-    else:
-        declared = requirements()
-    distributions = _distributions()
-    with_spark = declared | requirements("spark")
-    missing = [
-        line
-        for path in sources(folder, ".py")
-        for line in undeclared(path, with_spark if "spark" in str(path.relative_to(ROOT)) else declared, distributions)
-    ]
-    assert missing == []
+def test_every_library_that_is_imported_is_declared_by_the_extra_of_its_folder(folder: str) -> None:
+    assert [line for path in sources(folder, ".py") for line in undeclared(path)] == []

@@ -62,8 +62,12 @@ def test_every_package_of_the_wheel_is_copied_into_the_build_and_let_through_by_
     }
     let_through = {line[1:] for line in (ROOT / ".dockerignore").read_text().splitlines() if line.startswith("!")}
     folders = {folder.partition("/")[0] for folder in INSTALLED.values()}
-    assert copied == {*folders, "LICENSE", "README.md", "pyproject.toml", "requirements.lock"} == let_through
-    assert set(project()["tool"]["hatch"]["build"]["targets"]["wheel"]["packages"]) == set(INSTALLED.values())
+    wheel = project()["tool"]["hatch"]["build"]["targets"]["wheel"]
+    documents = set(wheel["force-include"])
+    assert (
+        copied == {*folders, *documents, "LICENSE", "README.md", "pyproject.toml", "requirements.lock"} == let_through
+    )
+    assert set(wheel["packages"]) == set(INSTALLED.values())
 
 
 def test_the_image_asks_for_its_health_with_pythons_own_library() -> None:

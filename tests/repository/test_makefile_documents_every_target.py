@@ -8,7 +8,7 @@ import pytest
 from tests.repository.checkout import ROOT
 
 PHONY = re.compile(r"^\.PHONY: (?P<name>\S+)$", re.MULTILINE)
-DOCUMENTED = re.compile(r"^(?P<name>[a-z]+):.*## (?P<says>\S.*)$", re.MULTILINE)
+DOCUMENTED = re.compile(r"^(?P<name>[a-z-]+):.*## (?P<says>\S.*)$", re.MULTILINE)
 
 
 def text() -> str:
@@ -35,19 +35,52 @@ def test_make_alone_and_make_help_list_every_command(arguments: list[str]) -> No
         assert re.search(rf"^  make {found['name']} +{re.escape(found['says'])}$", shown.stdout, re.MULTILINE)
 
 
-@pytest.mark.parametrize("command", ["run", "test", "lint", "slow", "fuzz", "bench", "pictures"])
+@pytest.mark.parametrize("command", ["test", "lint", "slow", "fuzz", "bench", "pictures"])
 def test_a_command_sets_up_what_it_needs(command: str) -> None:
     assert re.search(rf"^{command}: setup ##", text(), re.MULTILINE)
+
+
+def test_run_sets_up_what_running_needs_and_nothing_else(tmp_path: Path) -> None:
+    planned = make("--dry-run", "run", f"VENV={tmp_path}/environment").stdout
+    assert "packages of requirements.lock" in planned
+    assert "requirements-dev.lock" not in planned
+    assert "httpfs" not in planned
+
+
+def test_pip_installs_what_uv_could_not(tmp_path: Path) -> None:
+    programs = tmp_path / "bin"
+    programs.mkdir()
+    for name, status in (("uv", 1), ("python", 0)):
+        (programs / name).write_text(f"#!/bin/sh\necho {name} $* >>{tmp_path}/calls\nexit {status}\n")
+        (programs / name).chmod(0o755)
+    (tmp_path / ".made").touch()
+    assert make(f"{tmp_path}/.running", f"VENV={tmp_path}").returncode == 0
+    by_uv, by_pip = (tmp_path / "calls").read_text().splitlines()
+    assert by_uv.startswith("uv pip install ")
+    assert by_pip.startswith("python -m pip ")
+    assert by_uv.endswith(hashed := "--require-hashes -r requirements.lock")
+    assert by_pip.endswith(hashed)
 
 
 def test_settings_reach_the_service() -> None:
     planned = make("--dry-run", "run", "PORT=8123", "HOST=::1", "LAKE=elsewhere").stdout
     assert "losslake serve --lake elsewhere --host ::1 --port 8123" in planned
-    assert "losslake ingest studies/data/bundled.tar.bz2 --lake elsewhere" in planned
+    assert "losslake ingest studies/data/bundled.tar.bz2 --each --lake elsewhere" in planned
+
+
+def test_every_bundle_is_served_after_the_first_release() -> None:
+    *_, first, rest = make("--dry-run", "run").stdout.splitlines()
+    assert first.startswith(".venv/bin/losslake ingest studies/data/bundled.tar.bz2 ")
+    ingest, _, serve = rest.partition(" & exec ")
+    assert {word for word in ingest.split() if word.endswith(".tar")} == {
+        path.relative_to(ROOT).as_posix() for path in ROOT.glob("published/*/*.tar")
+    }
+    assert " --each " in ingest
+    assert serve.startswith(".venv/bin/losslake serve ")
 
 
 @pytest.mark.parametrize("python", ["false", "no-such-python"])
-def test_a_python_that_is_too_old_or_missing_is_one_line_and_leaves_nothing_behind(tmp_path: Path, python: str) -> None:
+def test_old_or_missing_python_is_one_line_and_leaves_no_environment(tmp_path: Path, python: str) -> None:
     environment = tmp_path / "environment"
     refused = make("setup", f"PYTHON={python}", f"VENV={environment}")
     says, *makes_own = refused.stderr.splitlines()
@@ -58,7 +91,7 @@ def test_a_python_that_is_too_old_or_missing_is_one_line_and_leaves_nothing_behi
     assert not environment.exists()
 
 
-def test_continuous_integration_runs_the_commands_that_developers_type() -> None:
+def test_ci_runs_the_make_targets_of_developers() -> None:
     script = ROOT / ".ci" / "run"
     assert os.access(script, os.X_OK)
     assert re.findall(r"^make (\w+)", script.read_text(), re.MULTILINE) == ["lint", "test", "slow"]

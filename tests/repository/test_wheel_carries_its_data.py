@@ -1,3 +1,4 @@
+import os
 import subprocess
 import sys
 import venv
@@ -7,6 +8,7 @@ from pathlib import Path
 
 import pytest
 
+from losslake_service.web.documentation.documents import documents, pictures
 from tests.repository.checkout import INSTALLED, ROOT, project, tracked_files
 
 
@@ -29,6 +31,27 @@ def test_every_file_of_the_packages_is_in_the_wheel(wheel: zipfile.ZipFile) -> N
     }
     assert any(name.endswith(".sql") for name in wanted)
     assert wanted - set(wheel.namelist()) == set()
+
+
+def test_the_wheel_carries_every_document_that_the_site_serves_with_its_pictures(wheel: zipfile.ZipFile) -> None:
+    wanted = {*documents(), *(f"docs/{name}" for name in pictures())}
+    assert {"docs/rest.md", "ARCHITECTURE.md", "docs/scaling.svg"} <= wanted
+    for path in wanted:
+        assert wheel.read(f"losslake_service/documentation/{path}") == (ROOT / path).read_bytes()
+
+
+@pytest.mark.slow
+def test_an_installed_wheel_serves_its_documents(wheel: zipfile.ZipFile, tmp_path: Path) -> None:
+    wheel.extractall(tmp_path)
+    code = "from losslake_service.web.documentation import documents as d; print(*d.by_name(), d.__file__)"
+    command = [sys.executable, "-c", code]
+    environment = {**os.environ, "PYTHONPATH": str(tmp_path)}
+    done = subprocess.run(
+        command, cwd=tmp_path, env=environment, check=True, capture_output=True, text=True, timeout=60
+    )
+    *names, place = done.stdout.split()
+    assert place.startswith(str(tmp_path))
+    assert {"rest", "architecture", "results"} <= set(names)
 
 
 def test_the_wheel_holds_only_import_names_that_start_with_losslake(wheel: zipfile.ZipFile) -> None:

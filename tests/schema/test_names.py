@@ -1,4 +1,4 @@
-"""Paths of workloads, studies and trials are read from the right, since a collection may hold slashes."""
+"""Paths of workloads, studies and trials are parsed from the right, since a collection may contain slashes."""
 
 from __future__ import annotations
 
@@ -7,13 +7,13 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from losslake_schema.errors import BadName
-from losslake_schema.names import Study, Trial, Workload, natural_number, why_bad_name
+from losslake_schema.names import Study, Trial, Workload, name_problem, natural_number
 
 part = st.text(st.characters(exclude_characters="/", exclude_categories=["Cs"]), min_size=1)
 
 
 @given(st.lists(part, min_size=1, max_size=3), part, part, part, st.integers(0, 2**63 - 1), st.integers(0, 2**63 - 1))
-def test_a_trial_is_read_back_as_it_is_written(
+def test_a_trial_path_parses_to_the_same_trial(
     collection: list[str], dataset: str, model: str, optimizer: str, batch_size: int, trial_id: int
 ) -> None:
     trial = Trial(Study(Workload("/".join(collection), dataset, model, optimizer), batch_size), trial_id)
@@ -42,7 +42,7 @@ def test_natural_numbers_are_plain_digits(text: str, value: int) -> None:
 
 
 @pytest.mark.parametrize("text", ["", "-0", "+1", "1e3", "1_0", "٣", " 1", "9223372036854775808"])
-def test_anything_else_is_no_natural_number(text: str) -> None:
+def test_anything_else_is_not_a_natural_number(text: str) -> None:
     assert natural_number(text) is None
 
 
@@ -52,5 +52,5 @@ def test_every_part_of_a_partition_folder_is_encoded() -> None:
 
 
 @pytest.mark.parametrize("name", ["", ".", "..", "a/b", "a\\b", "a\nb", "a\x1bb", "x" * 201])
-def test_names_that_can_not_be_used_say_why(name: str) -> None:
-    assert why_bad_name(name)
+def test_invalid_names_have_a_reason(name: str) -> None:
+    assert name_problem(name)

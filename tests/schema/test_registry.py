@@ -1,4 +1,4 @@
-"""The metric registry, the collections and the goals are complete and agree with each other."""
+"""The registries of metrics, collections and goals are complete and consistent."""
 
 from __future__ import annotations
 
@@ -35,16 +35,16 @@ def test_a_metric_is_split_slash_quantity(name: str) -> None:
         metric_named(name)
 
 
-def test_every_goal_is_of_a_known_collection_and_metric_and_says_where_it_is_from() -> None:
-    known = {collection.collection for collection in collections()}
+def test_every_goal_has_a_registered_collection_and_metric_and_a_source() -> None:
+    names = {collection.collection for collection in collections()}
     for goal in goals():
-        assert goal.workload.collection.split("/")[0] in known
+        assert goal.workload.collection.split("/")[0] in names
         assert goal.metric in metrics()
         assert math.isfinite(goal.target)
         assert goal.source
 
 
-def test_the_goals_of_figure_1_are_there() -> None:
+def test_the_goals_of_figure_1_are_registered() -> None:
     published = {
         (g.workload.dataset, g.workload.model): g.target for g in goals() if g.workload.collection == "shallue2018"
     }
@@ -64,8 +64,8 @@ def test_the_goals_of_figure_1_are_there() -> None:
 def test_the_goals_of_the_bundled_studies_are_those_that_the_studies_state() -> None:
     stated = tomllib.loads((Path(__file__).parents[2] / "studies" / "goals.toml").read_text("utf-8"))["goal"]
     keys = ("dataset", "model", "optimizer", "metric", "target", "source")
-    registered = [g for g in goals() if g.workload.collection == "bundled"]
-    known = {
-        (g.workload.dataset, g.workload.model, g.workload.optimizer, g.metric, g.target, g.source) for g in registered
+    bundled = [g for g in goals() if g.workload.collection == "bundled"]
+    registered = {
+        (g.workload.dataset, g.workload.model, g.workload.optimizer, g.metric, g.target, g.source) for g in bundled
     }
-    assert known == {tuple(goal[key] for key in keys) for goal in stated}
+    assert registered == {tuple(goal[key] for key in keys) for goal in stated}

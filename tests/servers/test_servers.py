@@ -38,6 +38,7 @@ def proxy(s3: S3) -> Iterator[FailingProxy]:
         yield running
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("end", [PostgreSQL.stop, PostgreSQL.kill], ids=["stop", "kill"])
 def test_postgresql_keeps_what_was_committed_however_it_ended(
     postgresql: PostgreSQL, end: Callable[[PostgreSQL], None]

@@ -19,7 +19,7 @@ from fastapi.responses import StreamingResponse
 
 import losslake_service.serve
 from losslake_service.files.conditions import ServedFile, Version
-from losslake_service.files.file_response import FileAnswer
+from losslake_service.files.file_response import LocalFileResponse
 from losslake_service.serve import application
 from losslake_service.settings import Settings
 from tests.forked import Forked
@@ -46,7 +46,8 @@ class Running:
 
     @property
     def lines(self) -> list[dict[str, Any]]:
-        return [json.loads(line) for line in self.errors]
+        """The lines of the log, without the warning where tests run as root."""
+        return [json.loads(line) for line in self.errors if "the service runs as root" not in line]
 
     def wait_for_lines(self) -> None:
         """Once the process has ended: until all that it wrote is there."""
@@ -91,7 +92,7 @@ def _with_more_paths(folder: Path, settings: Settings) -> FastAPI:
         path = folder / name
         version = Version(f'"{name}"', datetime(2026, 1, 1, tzinfo=UTC))
         found = ServedFile(str(path), path.stat().st_size, version, "application/octet-stream")
-        return FileAnswer(found, request.headers)
+        return LocalFileResponse(found, request.headers)
 
     def slow() -> Response:
         return StreamingResponse(_pieces(), media_type="text/csv")

@@ -45,7 +45,7 @@ def random_goals(count: int) -> list[tuple[str, Goal, bool]]:
     return goals
 
 
-@pytest.mark.parametrize("workload", ["shelf/mnist/cnn/sgd", DEEP])
+@pytest.mark.parametrize("workload", [pytest.param("shelf/mnist/cnn/sgd", marks=pytest.mark.slow), DEEP])
 def test_scaling_and_steps_to_target_answer_as_brute_force_does(
     client: TestClient, curves: Curves, workload: str
 ) -> None:
@@ -119,7 +119,7 @@ def test_the_curve_of_a_trial_is_its_part_of_the_study_s(client: TestClient) -> 
     assert trial == [row for row in study if row["trial_id"] == trial_id]
 
 
-def test_a_metric_asked_for_twice_is_given_once(client: TestClient) -> None:
+def test_repeated_metric_is_returned_once(client: TestClient) -> None:
     once, twice = (get(client, "/v1/curves", study=f"{DEEP}/8", metric=[ERROR] * n)["rows"] for n in (1, 2))
     assert once == twice
 

@@ -69,10 +69,17 @@ def test_a_long_value_is_not_repeated_whole(client: TestClient, query: str) -> N
     assert len(problem(client, f"/v1/scaling?{query}", "bad-parameter")["detail"]) < 200
 
 
-@pytest.mark.parametrize("missing", ["workload", "metric", "target"])
-def test_a_missing_parameter_is_named(client: TestClient, missing: str) -> None:
+def test_a_missing_parameter_is_named(client: TestClient) -> None:
+    query = "&".join(part for part in GOAL.split("&") if not part.startswith("workload"))
+    assert problem(client, f"/v1/scaling?{query}", "missing-parameter")["parameter"] == "workload"
+
+
+@pytest.mark.parametrize("missing", ["metric", "target"])
+def test_what_a_workload_has_no_goal_for_is_asked_for(client: TestClient, missing: str) -> None:
     query = "&".join(part for part in GOAL.split("&") if not part.startswith(missing))
-    assert problem(client, f"/v1/scaling?{query}", "missing-parameter")["parameter"] == missing
+    said = problem(client, f"/v1/scaling?{query}", "bad-parameter")
+    assert said["parameter"] == missing
+    assert said["detail"].startswith(f"give {missing}=: ")
 
 
 @pytest.mark.parametrize(
@@ -164,12 +171,12 @@ def test_an_unknown_path_is_not_found(client: TestClient, path: str) -> None:
 
 
 @pytest.mark.parametrize("method", ["POST", "PUT", "DELETE", "PATCH"])
-def test_a_wrong_method_is_told_which_to_use(client: TestClient, method: str) -> None:
+def test_wrong_method_gets_405_with_allow(client: TestClient, method: str) -> None:
     assert "GET" in problem(client, f"/v1/scaling?{GOAL}", "wrong-method", method)["detail"]
     assert client.request(method, "/v1/scaling").headers["allow"] == "GET, HEAD"
 
 
-def test_a_fault_of_ours_is_a_problem_without_its_inside(lake: Lake) -> None:
+def test_internal_error_reveals_no_details(lake: Lake) -> None:
     app = create_app(lake)
 
     @app.get("/broken")
@@ -187,7 +194,7 @@ def test_a_lake_without_a_release_is_unavailable(tmp_path: Path) -> None:
         assert "ingest" in problem(client, path, "lake-unavailable")["detail"]
 
 
-def test_a_lost_data_file_is_told_without_its_place(tmp_path: Path, small_archive: Path) -> None:
+def test_missing_data_file_is_reported_without_its_path(tmp_path: Path, small_archive: Path) -> None:
     lake = Lake.create(tmp_path / "lake")
     ingest(lake, [small_archive])
     client = TestClient(create_app(lake), raise_server_exceptions=False)

@@ -52,11 +52,11 @@ def test_answers_are_the_same_as_over_a_folder(clients: tuple[TestClient, TestCl
 
 
 @pytest.mark.parametrize("path", ["/v1/releases/1/losslake.duckdb", "/v1/releases/1/croissant.json", "/"])
-def test_what_names_times_or_places_is_there(clients: tuple[TestClient, TestClient], path: str) -> None:
+def test_stored_timestamps_and_urls_are_present(clients: tuple[TestClient, TestClient], path: str) -> None:
     assert clients[1].get(path).status_code == 200
 
 
-def test_what_comes_from_the_store_is_counted(clients: tuple[TestClient, TestClient]) -> None:
+def test_bytes_fetched_from_the_store_are_counted(clients: tuple[TestClient, TestClient]) -> None:
     clients[1].get("/data/1/trials.parquet")
     clients[1].get("/data/1/trials.parquet")
     lines = clients[1].get("/metrics").text.splitlines()
@@ -89,7 +89,8 @@ def growing(s3: S3, proxy: FailingProxy, folder: Path) -> Iterator[Lake]:
         yield lake
 
 
-def test_while_the_store_is_away_the_open_release_answers_and_then_the_next_one_does(
+@pytest.mark.slow
+def test_open_release_answers_during_a_store_outage_and_the_next_one_after_it(
     growing: Lake, proxy: FailingProxy, folder: Path
 ) -> None:
     app = without_sql(growing, seconds_between_looks=0.05)
@@ -109,7 +110,8 @@ def test_while_the_store_is_away_the_open_release_answers_and_then_the_next_one_
         assert client.get("/data/3/measurements/").status_code == 200
 
 
-def test_while_the_database_is_away_the_open_release_answers(growing: Lake, folder: Path) -> None:
+@pytest.mark.slow
+def test_open_release_answers_during_a_database_outage(growing: Lake, folder: Path) -> None:
     app = without_sql(growing, seconds_between_looks=0.05)
     with TestClient(app, raise_server_exceptions=False) as client:
         before = client.get(f"/v1/scaling?{QUESTION}").json()

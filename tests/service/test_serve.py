@@ -12,6 +12,7 @@ from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor
 from http.client import HTTPConnection
 from pathlib import Path
+from typing import Any
 from urllib.request import urlopen
 
 import pytest
@@ -57,7 +58,7 @@ def wait_until_counted(running: Running, path: str, n_requests: int) -> None:
 @pytest.mark.parametrize(
     ("workers", "end"), [(1, signal.SIGTERM), pytest.param(2, signal.SIGINT, marks=pytest.mark.slow)]
 )
-def test_the_printed_questions_work_and_at_the_end_nothing_new_is_taken_and_what_runs_is_finished(
+def test_printed_examples_work_and_sigterm_finishes_running_requests_only(
     lake: Lake, tmp_path: Path, workers: int, end: signal.Signals
 ) -> None:
     with served(tmp_path, lake=str(lake.folder), workers=workers) as running:
@@ -80,12 +81,12 @@ def test_the_printed_questions_work_and_at_the_end_nothing_new_is_taken_and_what
     assert not [line for line in running.lines if "traceback" in line]
 
 
-def test_what_takes_longer_than_it_may_is_cut_off(lake: Lake, tmp_path: Path) -> None:
+def test_requests_beyond_shutdown_seconds_are_aborted(lake: Lake, tmp_path: Path) -> None:
     with (
         served(tmp_path, lake=str(lake.folder), shutdown_seconds=1, request_seconds=60) as running,
         socket.create_connection(("127.0.0.1", running.port)) as waiting,
     ):
-        waiting.sendall(b"POST /v1/scaling HTTP/1.1\r\nHost: a\r\nContent-Length: 5\r\n\r\n")
+        waiting.sendall(b"POST /v1/scaling HTTP/1.1\r\nHost: localhost\r\nContent-Length: 5\r\n\r\n")
         time.sleep(0.3)
         began = time.monotonic()
         running.process.terminate()
@@ -110,6 +111,7 @@ def of_two_workers(growing: Lake, tmp_path_factory: pytest.TempPathFactory) -> I
         yield running
 
 
+@pytest.mark.slow
 def test_a_new_release_fails_no_request_and_no_connection_goes_back(
     growing: Lake, of_two_workers: Running, tmp_path: Path
 ) -> None:
@@ -150,7 +152,8 @@ def test_a_new_release_fails_no_request_and_no_connection_goes_back(
         assert releases == sorted(releases)
 
 
-def test_a_worker_that_is_killed_is_replaced_and_what_it_counted_stays(of_two_workers: Running) -> None:
+@pytest.mark.slow
+def test_killed_worker_is_replaced_and_its_counters_stay(of_two_workers: Running) -> None:
     running = of_two_workers
 
     def process() -> int:
@@ -189,7 +192,7 @@ def test_workers_end_when_the_process_that_started_them_is_killed(lake: Lake, tm
         wait_until_refused(running.port)
 
 
-def test_a_taken_port_is_told_in_one_line(lake: Lake) -> None:
+def test_port_in_use_is_a_one_line_error(lake: Lake) -> None:
     with socket.create_server(("127.0.0.1", 0)) as taken:
         port = taken.getsockname()[1]
         with pytest.raises(LossLakeError) as caught:
@@ -199,9 +202,31 @@ def test_a_taken_port_is_told_in_one_line(lake: Lake) -> None:
     )
 
 
-def test_an_unknown_host_is_told_in_one_line(lake: Lake) -> None:
+def test_unknown_host_is_a_one_line_error(lake: Lake) -> None:
     with pytest.raises(LossLakeError, match=r"can't listen on no\.such\.invalid:1 \("):
-        serve(Settings(lake=str(lake.folder), host="no.such.invalid", port=1))
+        serve(Settings(lake=str(lake.folder), host="no.such.invalid", port=1, allowed_hosts=("a.example",)))
+
+
+@pytest.mark.parametrize("host", ["0.0.0.0", "::", "192.0.2.1"])
+def test_root_is_refused_where_other_machines_can_connect(
+    lake: Lake, host: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("os.geteuid", lambda: 0)
+    with pytest.raises(LossLakeError, match=f"run as root, and other machines can connect to {host}: .* --allow-root"):
+        serve(Settings(lake=str(lake.folder), host=host, port=0, allowed_hosts=("a.example",)))
+
+
+@pytest.mark.parametrize(
+    "settings", [{}, {"host": "localhost"}, {"host": "0.0.0.0", "allow_root": True, "allowed_hosts": ("a.example",)}]
+)
+def test_root_is_warned_on_loopback_and_where_it_is_allowed(
+    lake: Lake, settings: dict[str, Any], monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
+) -> None:
+    monkeypatch.setattr("os.geteuid", lambda: 0)
+    monkeypatch.setattr("uvicorn.Server.run", lambda *_, **__: None)
+    monkeypatch.setattr("losslake_service.serve.configure_logging", lambda _: None)
+    serve(Settings(lake=str(lake.folder), port=0, **settings))
+    assert "the service runs as root" in caplog.text
 
 
 def test_a_lake_without_a_release_can_t_be_served(tmp_path: Path) -> None:

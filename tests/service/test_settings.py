@@ -34,7 +34,7 @@ def test_flags_beat_environment_beats_file_beats_defaults(tmp_path: Path, monkey
         "file",
         "default",
     ]
-    assert chosen.named("backlog") == f"file {file}"
+    assert chosen.source_of("backlog") == f"file {file}"
 
 
 def test_the_environment_can_name_the_file(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -49,7 +49,7 @@ def test_lists_have_commas_in_the_environment(monkeypatch: pytest.MonkeyPatch) -
     assert load_settings().settings.trusted_proxies == ("10.0.0.0/8", "::1")
 
 
-def test_an_empty_variable_is_none(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_empty_variable_means_default(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("LOSSLAKE_PORT", "")
     assert load_settings().sources["port"] == "default"
 
@@ -63,7 +63,14 @@ def test_an_empty_variable_is_none(monkeypatch: pytest.MonkeyPatch) -> None:
         ("rate_limit = -1", "rate_limit = -1: input should be greater than or equal to 0"),
         ("rate_limit = nan", "rate_limit = nan: input should be a finite number"),
         ('trusted_proxies = ["nginx"]', "'nginx' is neither an address nor a network such as 10.0.0.0/8"),
-        ('public_url = "losslake.example"', "give a URL that begins with http:// or https://, or nothing"),
+        ('public_url = "losslake.example"', "give a URL that begins with http:// or https:// and an ASCII host"),
+        ('public_url = "https://bücher.example"', "give a URL that begins with http:// or https:// and an ASCII host"),
+        (
+            'public_url = "https://a@losslake.example"',
+            "give a URL that begins with http:// or https:// and an ASCII host",
+        ),
+        ('allowed_hosts = ["http://a.example"]', "'http://a.example' is not a host such as losslake.example"),
+        ('allowed_hosts = ["*"]', "'*' is not a host such as losslake.example"),
         ("port = ", "is not TOML"),
     ],
 )
@@ -77,7 +84,7 @@ def test_a_mistake_in_the_file_is_one_line_that_names_it(tmp_path: Path, text: s
     assert "\n" not in str(caught.value)
 
 
-def test_a_mistake_in_the_environment_or_a_flag_is_told_as_it_was_given(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_error_quotes_the_variable_or_flag(monkeypatch: pytest.MonkeyPatch) -> None:
     with pytest.raises(BadSettings, match=r"^--workers 0: input should be greater than or equal to 1$"):
         load_settings(flags={"workers": 0})
     monkeypatch.setenv("LOSSLAKE_LOG_FORMAT", "xml")
@@ -87,8 +94,8 @@ def test_a_mistake_in_the_environment_or_a_flag_is_told_as_it_was_given(monkeypa
         load_settings()
 
 
-def test_a_file_that_is_not_there_is_told(tmp_path: Path) -> None:
-    with pytest.raises(BadSettings, match=r"none\.toml: No such file or directory: name a file of settings"):
+def test_missing_settings_file_is_an_error(tmp_path: Path) -> None:
+    with pytest.raises(BadSettings, match=r"none\.toml: No such file or directory: give a settings file"):
         load_settings(tmp_path / "none.toml")
 
 
@@ -98,7 +105,7 @@ def test_variables_that_look_like_settings_are_found(monkeypatch: pytest.MonkeyP
     assert unknown_variables() == ["LOSSLAKE_RATE_LIMITS, did you mean LOSSLAKE_RATE_LIMIT?"]
 
 
-def test_the_file_to_start_from_gives_the_same_settings(tmp_path: Path) -> None:
+def test_toml_template_gives_the_same_settings(tmp_path: Path) -> None:
     file = tmp_path / "losslake.toml"
     changed = load_settings(flags={"rate_limit": 2.5, "cors_origins": ("https://a.example",)}).settings
     file.write_text(as_toml(changed))

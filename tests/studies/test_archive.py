@@ -27,6 +27,7 @@ def archive(tmp_path_factory: pytest.TempPathFactory) -> Path:
     return file
 
 
+@pytest.mark.slow
 def test_the_same_seed_gives_the_same_bytes_however_many_processes_train(archive: Path, tmp_path: Path) -> None:
     again = tmp_path / "again.tar.bz2"
     write_archive(again, run_studies(tiny_tasks(), processes=2))
@@ -110,7 +111,7 @@ def test_values_have_six_significant_digits() -> None:
     assert measurements(["a", "b"], trial) == b"step,a,b\n0,0.333333,2e+30\n5,0,12\n"
 
 
-def test_a_broken_run_leaves_no_archive_behind_its_name(tmp_path: Path) -> None:
+def test_failed_run_leaves_no_archive(tmp_path: Path) -> None:
     file = tmp_path / "broken.tar.bz2"
     with pytest.raises(KeyError):
         write_archive(file, (files[name] for files in [{"a": ("a", b"")}] for name in ("a", "missing")))

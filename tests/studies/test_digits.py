@@ -1,10 +1,11 @@
 import numpy as np
-from sklearn.datasets import load_digits
 
 from studies.digits import SPLIT_ROWS, load_splits
 
 
 def test_every_scan_is_in_exactly_one_split() -> None:
+    from sklearn.datasets import load_digits
+
     splits = load_splits()
     assert {name: len(split.labels) for name, split in splits.items()} == SPLIT_ROWS
     rows = np.concatenate([np.column_stack([split.inputs, split.labels]) for split in splits.values()])
@@ -13,6 +14,8 @@ def test_every_scan_is_in_exactly_one_split() -> None:
 
 
 def test_every_split_has_each_digit_in_the_same_proportion() -> None:
+    from sklearn.datasets import load_digits
+
     shares = np.bincount(load_digits().target) / len(load_digits().target)
     for split in load_splits().values():
         assert np.abs(np.bincount(split.labels) - shares * len(split.labels)).max() <= 1

@@ -71,6 +71,6 @@ def test_each_optimizer_walks_like_its_textbook_formula_in_plain_python(
     np.testing.assert_allclose(weights, expected, rtol=1e-12)
 
 
-def test_momentum_without_momentum_is_sgd() -> None:
+def test_momentum_optimizer_with_coefficient_0_equals_sgd() -> None:
     assert plain_momentum(1.0, 0.1, 0.0) == pytest.approx(plain_sgd(1.0, 0.1))
     assert OPTIMIZERS["sgd"].metaparameters == ("learning_rate",)

@@ -36,7 +36,7 @@ def test_only_complete_trials_count() -> None:
     assert steps_to_result(studies, goal(0.3)) == {1: 50}
 
 
-def test_nan_reaches_nothing() -> None:
+def test_nan_never_reaches_a_target() -> None:
     studies = {1: study(("COMPLETE", [(5, float("nan")), (6, 0.1)]))}
     assert steps_to_result(studies, goal(0.3)) == {1: 6}
 
@@ -67,5 +67,5 @@ def test_break_points_of_a_flat_curve_are_the_smallest_batch_size() -> None:
     assert (perfect_end(steps), max_useful(steps)) == (1, 1)
 
 
-def test_nothing_has_no_break_points() -> None:
+def test_no_batch_sizes_have_no_break_points() -> None:
     assert (perfect_end({}), max_useful({})) == (None, None)

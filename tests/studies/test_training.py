@@ -1,15 +1,20 @@
 from dataclasses import replace
+from functools import cache
 from itertools import islice
 
 import numpy as np
 import pytest
 
-from studies.digits import load_splits
+from studies.digits import Split, load_splits
 from studies.training import Trial, minibatches, study_seeds, train_study, train_trials
 from studies.workloads import Workload, load_workloads
 
-SPLITS = load_splits()
 SEED = 7
+
+
+@cache
+def splits() -> dict[str, Split]:
+    return load_splits()
 
 
 def small(path: str, trials: int = 4) -> Workload:
@@ -17,14 +22,23 @@ def small(path: str, trials: int = 4) -> Workload:
     return replace(workload, trials=trials, minimum_steps=30, examples=0)
 
 
-@pytest.mark.parametrize("batch_size", [1, 16])
-@pytest.mark.parametrize("workload", load_workloads(), ids=lambda workload: workload.path)
+# The smallest network at batch size 1 in `make test`, all of them in `make slow`.
+@pytest.mark.parametrize("batch_size", [1, pytest.param(16, marks=pytest.mark.slow)])
+@pytest.mark.parametrize(
+    "workload",
+    [
+        pytest.param(each, id=each.path, marks=[] if "mlp_16/" in each.path else pytest.mark.slow)
+        for each in load_workloads()
+    ],
+)
 def test_trials_trained_side_by_side_equal_trials_trained_alone(workload: Workload, batch_size: int) -> None:
     workload = small(workload.path)
-    together = train_study(workload, batch_size, SPLITS, SEED)
+    together = train_study(workload, batch_size, splits(), SEED)
     _, order, *weights = study_seeds(workload, batch_size, SEED)
     for trial, seed in zip(together, weights, strict=True):
-        (alone,) = train_trials(workload, batch_size, SPLITS, [Trial(trial.trial_id, trial.parameters)], order, [seed])
+        (alone,) = train_trials(
+            workload, batch_size, splits(), [Trial(trial.trial_id, trial.parameters)], order, [seed]
+        )
         assert alone == trial
 
 
@@ -36,8 +50,8 @@ def with_one_that_diverges() -> tuple[list[Trial], list[Trial]]:
     trio = [Trial(1, calm), Trial(2, wild), Trial(3, calm)]
     duo = [Trial(1, calm), Trial(3, calm)]
     return (
-        train_trials(workload, 8, SPLITS, trio, order, [first, second, third]),
-        train_trials(workload, 8, SPLITS, duo, order, [first, third]),
+        train_trials(workload, 8, splits(), trio, order, [first, second, third]),
+        train_trials(workload, 8, splits(), duo, order, [first, third]),
     )
 
 
@@ -60,20 +74,20 @@ def test_a_diverged_trial_leaves_the_others_as_they_would_be_without_it() -> Non
 
 
 def test_a_complete_trial_took_all_steps_and_was_evaluated_after_the_last() -> None:
-    for trial in train_study(small("digits/softmax/sgd"), 4, SPLITS, SEED):
+    for trial in train_study(small("digits/softmax/sgd"), 4, splits(), SEED):
         assert (trial.status, trial.steps, trial.curve[-1][0]) == ("COMPLETE", 30, 30)
 
 
-def test_training_learns() -> None:
+def test_training_reduces_the_error() -> None:
     workload = replace(small("digits/mlp_64/nesterov_momentum", trials=8), minimum_steps=150)
-    trials = train_study(workload, 32, SPLITS, SEED)
+    trials = train_study(workload, 32, splits(), SEED)
     assert min(trial.curve[0][1][2] for trial in trials) > 0.7
     assert min(trial.curve[-1][1][2] for trial in trials) < 0.1
 
 
 def test_trials_of_a_study_start_from_different_weights_and_studies_search_different_points() -> None:
     workload = small("digits/softmax/sgd")
-    first, second = train_study(workload, 1, SPLITS, SEED), train_study(workload, 2, SPLITS, SEED)
+    first, second = train_study(workload, 1, splits(), SEED), train_study(workload, 2, splits(), SEED)
     assert len({trial.curve[0] for trial in first + second}) == 8
     assert not {trial.parameters["learning_rate"] for trial in first} & {
         trial.parameters["learning_rate"] for trial in second

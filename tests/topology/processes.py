@@ -111,6 +111,7 @@ def topology(folder: Path, s3: S3, seed: int) -> Iterator[Topology]:
             "LOSSLAKE_CACHE": str(folder / "cache"),
             "LOSSLAKE_TRUSTED_PROXIES": ADDRESS,
             "LOSSLAKE_DATA_DELIVERY": read(PRODUCTION)["services"]["losslake"]["environment"]["LOSSLAKE_DATA_DELIVERY"],
+            "LOSSLAKE_RATE_LIMIT": read(PRODUCTION)["services"]["losslake"]["environment"]["LOSSLAKE_RATE_LIMIT"],
             "LOSSLAKE_LOG_FORMAT": "json",
             "LOSSLAKE_SQL_WORKERS": "1",
         }

@@ -27,7 +27,8 @@ def services() -> dict[str, Any]:
 
 def commands() -> list[list[str]]:
     """Every losslake command that a container is started with."""
-    return [exec_form(last("CMD")), *(services()[name]["command"] for name in OURS)]
+    both = merged()["services"]
+    return [exec_form(last("CMD")), *(each[name]["command"] for each in (services(), both) for name in OURS)]
 
 
 @pytest.mark.parametrize("document", [read(PRODUCTION), read(DEVELOPMENT), merged()], ids=["alone", "override", "both"])
@@ -85,6 +86,18 @@ def test_the_service_believes_nobody_but_nginx() -> None:
     in_it = {name for name, service in services().items() if "service" in service["networks"]}
     assert in_it == {"nginx", "losslake"}
     Settings(trusted_proxies=(filled_in(range_["subnet"], {}),))
+
+
+def test_composed_services_start_and_answer_for_this_machine() -> None:
+    image = dict(part.split("=", 1) for part in last("ENV").split())
+    for hosts in (
+        filled_in(services()["losslake"]["environment"]["LOSSLAKE_ALLOWED_HOSTS"], {}),
+        merged()["services"]["losslake"]["environment"]["LOSSLAKE_ALLOWED_HOSTS"],
+        image["LOSSLAKE_ALLOWED_HOSTS"],
+    ):
+        assert {"localhost:*", "127.0.0.1:*"} <= set(
+            Settings.model_validate({"host": "0.0.0.0", "allowed_hosts": hosts}).hosts
+        )
 
 
 def test_no_password_stands_in_the_files_and_none_is_made_up() -> None:
@@ -157,6 +170,7 @@ def test_compose_asks_the_health_question_of_the_image() -> None:
     assert services()["losslake"]["healthcheck"]["test"] == ["CMD", *asked]
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("command", commands(), ids=" ".join)
 def test_the_command_line_knows_every_command_and_flag_that_a_container_starts(command: list[str]) -> None:
     environment = {**os.environ, "COLUMNS": "200", "NO_COLOR": "1", "TERM": "dumb"}
@@ -172,20 +186,51 @@ def test_the_command_line_knows_every_command_and_flag_that_a_container_starts(c
     assert [word for word in command if word.startswith("--") and word not in shown.stdout] == []
 
 
+@pytest.mark.slow
 def test_development_is_one_process_over_a_folder_that_runs_the_sources_for_this_machine_only() -> None:
     both = merged()["services"]
-    assert {name for name, service in both.items() if "profiles" not in service} == {"losslake"}
+    assert {name for name, service in both.items() if "profiles" not in service} == {"init", "losslake", "ingest"}
     losslake = both["losslake"]
     assert losslake["ports"] == ["127.0.0.1:8000:8000"]
     assert losslake["environment"] == {
         "LOSSLAKE_LAKE": "/lake",
+        "LOSSLAKE_ALLOWED_HOSTS": "localhost:*,127.0.0.1:*",
+        "LOSSLAKE_RATE_LIMIT": "0",
         "PYTHONPATH": "/src:/src/schema:/src/ingest:/src/service",
     }
     assert losslake["volumes"] == ["lake:/lake", ".:/src:ro"]
     assert losslake["deploy"]["replicas"] == 1
     assert losslake["entrypoint"] == ["python", "-m", "losslake"]
-    for name in ("losslake", "ingest"):
+    for name in OURS:
         assert both[name]["environment"]["LOSSLAKE_LAKE"] == "/lake"
         assert both[name]["networks"] == ["default"]
-        assert "depends_on" not in both[name]
         assert both[name]["read_only"] is True
+
+
+def test_development_serves_the_published_collections_after_the_first_release() -> None:
+    both = merged()["services"]
+    after_init = {"init": {"condition": "service_completed_successfully"}}
+    assert [both[name].get("depends_on") for name in ("init", "losslake", "ingest")] == [None, after_init, after_init]
+    bundles = sorted(path.relative_to(ROOT).as_posix() for path in ROOT.glob("published/*/*.tar"))
+    first, *rest = (word for name in ("init", "ingest") for word in both[name]["command"] if ".tar" in word)
+    assert (first, sorted(rest)) == ("studies/data/bundled.tar.bz2", bundles)
+    assert rest[0] == "published/mlperf-training/mlperf-training.tar"
+    assert both["losslake"]["command"][0] == "serve"
+    for name in ("init", "ingest"):
+        assert both[name]["restart"] == "no"
+        assert {"lake:/lake", ".:/src:ro"} <= set(both[name]["volumes"])
+
+
+@pytest.mark.slow
+def test_the_jobs_of_development_fill_an_empty_lake_and_skip_what_it_has(tmp_path: Path) -> None:
+    both = merged()["services"]
+    environment = {**os.environ, "LOSSLAKE_LAKE": str(tmp_path / "lake")}
+    said = []
+    for name in ("init", "ingest", "init", "ingest"):
+        command = [sys.executable, *both[name]["entrypoint"][1:], *both[name]["command"]]
+        done = subprocess.run(command, cwd=ROOT, env=environment, capture_output=True, text=True, timeout=240)
+        assert (done.returncode, done.stderr) == (0, "")
+        said.append(done.stdout)
+    assert "release 1," in said[0]
+    assert "release 9," in said[1]
+    assert "release " not in said[2] + said[3]

@@ -23,6 +23,7 @@ from tests.servers.processes import ADDRESS, free_port
 from tests.servers.s3 import S3
 from tests.topology.nginx_configuration import rendered
 
+pytestmark = pytest.mark.slow
 MEGABYTE = 1 << 20
 DATA = bytes(range(251)) * (3 * MEGABYTE // 251)
 
@@ -145,7 +146,7 @@ def test_metrics_are_not_for_everybody(front: Front) -> None:
 
 
 @pytest.mark.parametrize("status", [502, 503, 504])
-@pytest.mark.parametrize(("method", "path"), [("GET", "/v1/workloads"), ("POST", "/v1/sql")])
+@pytest.mark.parametrize(("method", "path"), [("GET", "/v1/workloads"), ("POST", "/v1/sql"), ("POST", "/mcp")])
 def test_a_reading_request_goes_to_the_other_replica_where_one_cannot_answer(
     front: Front, method: str, path: str, status: int
 ) -> None:

@@ -8,7 +8,7 @@ from pathlib import Path
 
 @cache
 def statement(dialect: str, name: str) -> str:
-    """The text of `bench/peers/sql/<dialect>/<name>.sql`."""
+    """Return the text of `bench/peers/sql/<dialect>/<name>.sql`."""
     return Path(__file__).with_name(dialect).joinpath(f"{name}.sql").read_text("utf-8")
 
 

@@ -1,1 +1,1 @@
-"""TensorBoard event files: records with checksums, events on the wire, many of them at a time."""
+"""Reader of TensorBoard event files: records with checksums, and vectorized parsing of events."""

@@ -1,6 +1,6 @@
-"""The messages of an event file, parsed field by field: slow, careful, and the only place that knows them.
+"""Parser of event messages, field by field: slow, careful, and the only definition of their fields.
 
-Messages: tensorboard/compat/proto/{event,summary,tensor,tensor_shape,types}.proto. Those of the HParams plugin lie in
+Messages: tensorboard/compat/proto/{event,summary,tensor,tensor_shape,types}.proto. Those of the HParams plugin are in
 the metadata of a summary value: tensorboard/plugins/hparams/plugin_data.proto and google/protobuf/struct.proto.
 """
 
@@ -9,6 +9,7 @@ from __future__ import annotations
 import math
 import struct
 from dataclasses import dataclass, field
+from itertools import islice
 
 from losslake_ingest.protobuf import BYTES, FIXED32, FIXED64, VARINT, Field, NotAMessage, fields, places, signed, varint
 from losslake_ingest.run_log import Scalar
@@ -16,15 +17,16 @@ from losslake_ingest.study import LARGEST_EXACT_INTEGER
 
 HPARAMS = b"hparams"
 
+_MOST_VALUES = 100_000  # of one event
 _EVENT_WALL_TIME, _EVENT_STEP, _EVENT_SUMMARY = 1, 2, 5
 _OTHER_EVENTS = {3: BYTES, 4: BYTES, 6: BYTES, 7: BYTES, 8: BYTES, 9: BYTES}
 _VALUE_TAG, _VALUE_SIMPLE, _VALUE_TENSOR, _VALUE_METADATA = 1, 2, 8, 9
 _OTHER_VALUES = (3, 4, 5, 6)
 _TENSOR_DTYPE, _TENSOR_SHAPE, _TENSOR_CONTENT = 1, 2, 4
 _BFLOAT16, _HALF = 14, 19
-# By dtype: how tensor_content holds a number (as struct has it, little-endian).
+# By dtype: the struct code of a number in tensor_content (little-endian).
 _CODES = {1: "f", 2: "d", 3: "i", 4: "B", 5: "h", 6: "b", 9: "q", 10: "?", 14: "H", 17: "H", 19: "e", 22: "I", 23: "Q"}
-# By dtype: the field that holds its numbers one by one.
+# By dtype: the field with its numbers, if they are a repeated field.
 _LISTS = {1: 5, 2: 6, 3: 7, 4: 7, 5: 7, 6: 7, 9: 10, 10: 11, _BFLOAT16: 13, 17: 7, _HALF: 13, 22: 16, 23: 17}
 _FLOATS = {1: (FIXED32, "<f"), 2: (FIXED64, "<d")}
 _UNSIGNED = (22, 23)
@@ -33,10 +35,10 @@ _STATUSES = {1: "success", 2: "failure", 3: "running"}
 
 @dataclass(slots=True)
 class Value:
-    """A value of a summary. number: None unless it is one number.
+    """A value of a summary. number: None unless it is a single number.
 
-    at, code: where in the file that number lies in a fixed form, and which (as struct has it); code is empty where it
-    has another form. plugin: the plugin that the metadata name, None without metadata that name one.
+    at, code: the offset and struct code of the number; code is empty if it isn't stored with a fixed size. plugin: the
+    plugin that the metadata name, if any.
     """
 
     tag: bytes = b""
@@ -50,9 +52,9 @@ class Value:
 
 @dataclass(slots=True)
 class Event:
-    """An event: when, at which step, and the values of its summary; rest is where its summary begins.
+    """An event: wall time, step, and the values of its summary. rest: the offset of the summary.
 
-    is_plain: it consists of wall time, step (or none) and one summary, in this order.
+    is_plain: the event consists of wall time, an optional step and one summary, in this order.
     """
 
     wall_time: float = 0.0
@@ -64,7 +66,7 @@ class Event:
 
 @dataclass
 class Session:
-    """What is known of a session. unread: hyperparameters that are neither a number, a text nor a flag."""
+    """The data of an HParams session. unread: hyperparameters that are neither number, text nor flag."""
 
     parameters: dict[str, Scalar] = field(default_factory=dict)
     group: str | None = None
@@ -74,7 +76,7 @@ class Session:
     is_known: bool = False
 
     def read(self, content: bytes) -> None:
-        """Take in an HParamsPluginData message; raises NotAMessage."""
+        """Add an HParamsPluginData message. Raises NotAMessage."""
         for number, kind, start, stop in fields(content, 0, len(content)):
             if number == 3 and kind == BYTES:
                 self._start(content, start, stop)
@@ -106,7 +108,7 @@ class Session:
 
 
 def parse_event(data: bytes, start: int, stop: int) -> Event:
-    """The event in data[start:stop]; raises NotAMessage."""
+    """Parse the event in data[start:stop]. Raises NotAMessage."""
     event = Event()
     numbers = []
     at = start
@@ -118,7 +120,10 @@ def parse_event(data: bytes, start: int, stop: int) -> Event:
             event.step = signed(varint(data, begin, end)[0])
         elif number == _EVENT_SUMMARY and kind == BYTES:
             event.rest = at
-            event.values += [_value(data, *place) for place in places(data, begin, end, 1, BYTES)]
+            found = islice(places(data, begin, end, 1, BYTES), _MOST_VALUES + 1)
+            event.values += [_value(data, *place) for place in found]
+            if len(event.values) > _MOST_VALUES:
+                raise NotAMessage
         elif _OTHER_EVENTS.get(number) == kind:
             event.values.clear()
         at = end
@@ -154,7 +159,7 @@ def _metadata(data: bytes, start: int, stop: int, value: Value) -> None:
 
 
 def _tensor(data: bytes, start: int, stop: int) -> tuple[float | None, int, str]:
-    """The number of a tensor that holds one, where it lies, and in which form; None for any other tensor."""
+    """Return a tensor's single number with its offset and struct code; None for any other tensor."""
     parts = list(fields(data, start, stop))
     dtype, elements = 0, 1
     content = b""
@@ -174,7 +179,7 @@ def _tensor(data: bytes, start: int, stop: int) -> tuple[float | None, int, str]
 
 
 def _elements(data: bytes, at: int, end: int) -> int:
-    """How many elements a shape has; 0 if it doesn't say."""
+    """Return the number of elements of a shape, where 2 stands for any larger number; 0 if unknown."""
     product = 1
     for number, kind, start, stop in fields(data, at, end):
         if number == 2 and kind == BYTES:
@@ -195,7 +200,7 @@ def _from_content(dtype: int, content: bytes, at: int) -> tuple[float | None, in
 
 
 def _from_list(data: bytes, dtype: int, parts: list[Field]) -> tuple[float | None, int, str]:
-    """The only number of a repeated field, packed or not."""
+    """Return the single number of a repeated field, packed or not."""
     wanted, code = _FLOATS.get(dtype, (VARINT, ""))
     offsets = []
     for _, kind, at, stop in parts:
@@ -216,18 +221,18 @@ def _from_list(data: bytes, dtype: int, parts: list[Field]) -> tuple[float | Non
 
 
 def _bfloat16(raw: bytes) -> float:
-    """The number of which these are the upper two bytes."""
+    """Convert the upper two bytes of a float32 to a number."""
     number: float = struct.unpack("<f", bytes(2) + raw)[0]
     return number
 
 
 def text(data: bytes) -> str:
-    """Text as it was meant to be UTF-8; what isn't is shown as escapes."""
+    """Decode UTF-8; invalid bytes become escapes."""
     return data.decode("utf-8", "backslashreplace")
 
 
 def _scalar(data: bytes, start: int, stop: int) -> Scalar | None:
-    """A number, text or flag. The message has no integers: a whole number is given back as one."""
+    """Parse a number, text or flag. The message has no integers: whole numbers are returned as int."""
     value: Scalar | None = None
     for part, kind, begin, end in fields(data, start, stop):
         if part == 2 and kind == FIXED64:

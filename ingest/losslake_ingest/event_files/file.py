@@ -1,4 +1,4 @@
-"""One event file of TensorBoard: its scalars, its HParams session, and what had to be left out."""
+"""Reader of one event file: its scalars, its HParams session, and remarks on what was dropped."""
 
 from __future__ import annotations
 
@@ -12,22 +12,25 @@ from losslake_ingest.event_files.events import HPARAMS, Session, Value, parse_ev
 from losslake_ingest.event_files.layouts import POINT, Points, read_alike
 from losslake_ingest.event_files.records import HEADER, Break, Data, Offsets, Records, checksums, records
 from losslake_ingest.protobuf import NotAMessage
+from losslake_ingest.run_log import Damage
 
 SCALARS = b"scalars"
 LARGEST_TAGS = 20_000
-CUT_SHORT = "the last record of a file is cut short: it was left out"
-DAMAGED = "records behind damage were not read"
-NO_EVENT = "a record is no event: it was left out"
-NO_SCALAR = "a value is no scalar (a text, an image, a histogram): it was left out"
-NOT_A_PARAMETER = "a hyperparameter is neither a number, a text nor a flag: it was left out"
+_LONGEST_TAG = 1000
+LONG_TAG = f"a value with a tag of more than {_LONGEST_TAG:,} bytes: left out"
+CUT_SHORT = Damage("the last record of a file is cut short: left out")
+DAMAGED = Damage("records after damage were not read")
+NO_EVENT = Damage("a record isn't an event: left out")
+NO_SCALAR = "a value isn't a scalar (a text, an image, a histogram): left out"
+NOT_A_PARAMETER = "a hyperparameter is neither a number, a text nor a flag: left out"
 
 
 @dataclass
 class EventFile:
-    """What an event file holds.
+    """The content of an event file.
 
-    scalars: by tag, in the order written. bare: tensors of one number that don't say themselves what plugin they are
-    for; plugins: what the first of a tag that does says. damage_at: the first byte that can't be read.
+    scalars: by tag, in the order written. bare: tensors of one number without a plugin. plugins: the plugin of each
+    tag, from its first value with one. damage_at: the offset of the first unreadable byte.
     """
 
     scalars: dict[bytes, list[Points]] = field(default_factory=dict)
@@ -41,7 +44,7 @@ class EventFile:
 
 
 def read_event_file(data: bytes) -> EventFile:
-    """Read an event file as far as its checksums hold."""
+    """Read an event file up to the first wrong checksum."""
     file = EventFile()
     views = Data(data)
     reader = _Reader(views, file)
@@ -55,23 +58,26 @@ def read_event_file(data: bytes) -> EventFile:
 
 
 class _Reader:
+    """Adds the records of a file to an EventFile."""
+
     def __init__(self, data: Data, file: EventFile) -> None:
         self._data = data
         self._file = file
         self._plugin_at: dict[bytes, int] = {}
 
     def read(self, portion: Records) -> bool:
-        """Read some records; False when the file can't be read on behind them."""
+        """Read some records; return False if the rest of the file can't be read."""
         file, starts, ends = self._file, portion.starts, portion.ends
-        alike, others, wrong = read_alike(self._data, starts, ends)
-        stored = self._data.numbers("<u4")[ends[others]]
-        bad = np.concatenate([wrong, others[checksums(self._data.raw, starts[others], ends[others]) != stored]])
+        alike, other_rows, wrong = read_alike(self._data, starts, ends)
+        stored = self._data.numbers("<u4")[ends[other_rows]]
+        is_wrong = checksums(self._data.raw, starts[other_rows], ends[other_rows]) != stored
+        bad = np.concatenate([wrong, other_rows[is_wrong]])
         good_rows = int(bad.min()) if len(bad) else len(starts)
         if file.first_wall_time is None and good_rows:
             file.first_wall_time = self._wall_time(int(starts[0]), int(ends[0]))
         for value, rows, points in alike:
             self._add(value, points[: int(np.searchsorted(rows, good_rows))])
-        self._parse(starts, ends, others[: int(np.searchsorted(others, good_rows))])
+        self._parse(starts, ends, other_rows[: int(np.searchsorted(other_rows, good_rows))])
         file.has_too_many_tags = len(file.scalars) + len(file.bare) > LARGEST_TAGS
         if good_rows < len(starts):
             file.remarks[DAMAGED] += 1
@@ -85,7 +91,7 @@ class _Reader:
             return None
 
     def _parse(self, starts: Offsets, ends: Offsets, rows: Offsets) -> None:
-        """Read records one by one."""
+        """Parse records one by one."""
         scalars: dict[tuple[bytes, bytes | None, bool], list[tuple[int, float, int, float]]] = {}
         for start, end in zip(starts[rows].tolist(), ends[rows].tolist(), strict=True):
             try:
@@ -94,7 +100,9 @@ class _Reader:
                 self._file.remarks[NO_EVENT] += 1
                 continue
             for place, value in enumerate(event.values, start):
-                if value.number is not None and value.plugin != HPARAMS:
+                if len(value.tag) > _LONGEST_TAG:
+                    self._file.remarks[LONG_TAG] += 1
+                elif value.number is not None and value.plugin != HPARAMS:
                     points = scalars.setdefault((value.tag, value.plugin, value.is_tensor), [])
                     points.append((place, event.wall_time, event.step, value.number))
                 else:
@@ -103,7 +111,7 @@ class _Reader:
             self._add(Value(tag, is_tensor=is_tensor, plugin=plugin), np.array(points, POINT))
 
     def _add_other(self, value: Value, place: int) -> None:
-        """Read a session of the HParams plugin; count what is no scalar."""
+        """Add a session of the HParams plugin; count values that aren't scalars."""
         if value.plugin != HPARAMS:
             self._note_plugin(value, place)
             self._file.remarks[NO_SCALAR] += 1
@@ -119,7 +127,7 @@ class _Reader:
             self._file.plugins[value.tag] = value.plugin
 
     def _add(self, value: Value, points: Points) -> None:
-        """Add points of a tag, or count them where they are no scalars."""
+        """Add points of a tag, or count them if they aren't scalars."""
         if not len(points):
             return
         self._note_plugin(value, int(points["place"][0]))
@@ -132,7 +140,7 @@ class _Reader:
 
 
 def in_order(parts: Sequence[Points]) -> Points:
-    """Points of one file together, in the order written."""
+    """Concatenate points of one file in the order written."""
     points = parts[0] if len(parts) == 1 else np.concatenate(parts)
     places = points["place"]
     return points if np.all(places[1:] >= places[:-1]) else points[np.argsort(places, kind="stable")]

@@ -1,8 +1,8 @@
-"""Events of scalars, many at a time: those that differ in nothing but wall time, step and values are read with numpy.
+"""Vectorized reading of scalar events: events that differ only in wall time, step and values.
 
-A writer gives every event of a tag the same bytes, but for wall time, step and value. One of them is parsed field by
-field; the others are compared with it, eight bytes at a time, and their numbers are read from the same places. What
-doesn't look like that is left to the careful parser, so that a wrong guess costs time and nothing else.
+A writer gives every event of a tag the same bytes, except for wall time, step and value. One of them is parsed field by
+field; the others are compared with it, eight bytes at a time, and their numbers are read from the same positions. All
+other events are left to the careful parser, so that a wrong guess costs only time.
 """
 
 from __future__ import annotations
@@ -22,8 +22,8 @@ from losslake_ingest.event_files.records import Data, Offsets, Words, Words32, m
 from losslake_ingest.protobuf import NotAMessage
 from losslake_schema.reached import Flags
 
+# A value of a tag. place: its offset in the file.
 POINT = np.dtype([("place", "<i8"), ("wall_time", "<f8"), ("step", "<i8"), ("value", "<f8")])
-"""A value of a tag; place: where in the file it lies."""
 Points = npt.NDArray[np.void]
 
 _WALL_TIME_KEY, _STEP_KEY, _SUMMARY_KEY, _VALUE_KEY, _TAG_KEY = 0x09, 0x10, 0x2A, 0x0A, 0x0A
@@ -35,7 +35,7 @@ _MIX = np.uint64(0x9E37_79B9_7F4A_7C15)
 
 
 class Alike(NamedTuple):
-    """Values of one tag in the order written, and the rows of the portion that they are from; value: the first."""
+    """Values of one tag in the order written, and their rows in the portion. value: the first of them."""
 
     value: Value
     rows: Offsets
@@ -43,10 +43,10 @@ class Alike(NamedTuple):
 
 
 class _Rows(NamedTuple):
-    """Events that may be alike: their row in the portion, where they begin and end, and their step.
+    """Events that may be alike: row in the portion, start, end, and step.
 
-    rest: where the summary begins, behind wall time and step. head: one byte behind its first tag. step_bits: the
-    step's varint as it lies in the file.
+    rest: the offset of the summary, after wall time and step. head: the offset one byte after its first tag. step_bits:
+    the bytes of the step's varint.
     """
 
     row: Offsets
@@ -59,12 +59,13 @@ class _Rows(NamedTuple):
     has_step: Flags
 
     def only(self, which: npt.NDArray[np.generic]) -> _Rows:
+        """Return some of the rows."""
         return _Rows(*(column[which] for column in self))
 
 
 @dataclass(frozen=True)
 class _Layouts:
-    """What the rests of groups of events have to be: templates and masks by group, word by word from the end."""
+    """The expected summaries of groups of events: templates and masks by group, word by word from the end."""
 
     templates: Words
     masks: Words
@@ -74,23 +75,25 @@ class _Layouts:
 
 
 def read_alike(data: Data, starts: Offsets, ends: Offsets) -> tuple[list[Alike], Offsets, Offsets]:
-    """The numbers of the events that are alike; the rows that are left to the careful parser, and those whose checksum
-    is wrong. Numbers are certain only of the rows before the first with a wrong checksum."""
+    """Return the values of events that are alike, the rows left to the careful parser, and rows with a wrong checksum.
+
+    Only values before the first wrong checksum are certain.
+    """
     rows = _candidates(data, starts, ends)
-    is_left = np.ones(len(starts), np.bool_)
+    is_unread = np.ones(len(starts), np.bool_)
     alike: list[Alike] = []
     wrong = [np.empty(0, np.int64)]
     for attempt in range(_ROUNDS):
         if not len(rows.row):
             break
         is_read = _round(data, rows, np.uint64(16 * attempt), alike, wrong)
-        is_left[rows.row[is_read]] = False
+        is_unread[rows.row[is_read]] = False
         rows = rows.only(~is_read)
-    return alike, np.flatnonzero(is_left), np.concatenate(wrong)
+    return alike, np.flatnonzero(is_unread), np.concatenate(wrong)
 
 
 def _candidates(data: Data, starts: Offsets, ends: Offsets) -> _Rows:
-    """The events that begin with wall time, step and a summary, as far as a first look tells."""
+    """Return the events that seem to begin with wall time, step and a summary."""
     lengths = ends - starts
     row = np.flatnonzero((lengths >= _SHORTEST) & (lengths <= _LONGEST))
     row = row[data.bytes[starts[row]] == _WALL_TIME_KEY]
@@ -102,7 +105,7 @@ def _candidates(data: Data, starts: Offsets, ends: Offsets) -> _Rows:
     size = (np.bitwise_count(last - np.uint64(1)).astype(np.int64) + 1) >> 3
     bits = np.where(has_step, raw & ((last << np.uint64(1)) - np.uint64(1)), np.uint64(0))
     rest = start + np.where(has_step, 10 + size, 9)
-    step = _without_top_bits(bits).astype(np.int64)
+    step = _decode_varints(bits).astype(np.int64)
     possible = ~has_step | (stops != 0)
     possible &= rest + 10 <= end
     head = np.zeros_like(rest)
@@ -112,8 +115,8 @@ def _candidates(data: Data, starts: Offsets, ends: Offsets) -> _Rows:
     return _Rows(row, start, end, rest, head, step, bits, has_step).only(possible)
 
 
-def _without_top_bits(varint: Words) -> Words:
-    """The numbers of varints of up to eight bytes: seven bits of each byte, closed up."""
+def _decode_varints(varint: Words) -> Words:
+    """Decode varints of up to eight bytes: join the lower seven bits of each byte."""
     mask, shift = np.uint64, np.uint64
     bits = varint & ~_TOP_BITS
     bits = (bits & mask(0x007F_007F_007F_007F)) | ((bits & mask(0x7F00_7F00_7F00_7F00)) >> shift(1))
@@ -122,7 +125,7 @@ def _without_top_bits(varint: Words) -> Words:
 
 
 def _end_of_first_tag(data: Data, rest: Offsets) -> tuple[Offsets, Flags]:
-    """One byte behind the tag of the first value, and which rows begin as a summary with a tag does."""
+    """Return the offsets one byte after the first value's tag, and flags of rows that begin with such a tag."""
     at = rest
     fits = np.ones(len(rest), np.bool_)
     for key in (_SUMMARY_KEY, _VALUE_KEY):
@@ -135,9 +138,9 @@ def _end_of_first_tag(data: Data, rest: Offsets) -> tuple[Offsets, Flags]:
 
 
 def _round(data: Data, rows: _Rows, bits: np.uint64, alike: list[Alike], wrong: list[Offsets]) -> Flags:
-    """Group the rows by what they begin with, and read those that are like the first of their group.
+    """Group the rows by their first bytes, and read those that match the first row of their group.
 
-    Says which rows are read; adds their numbers, and the rows of the portion whose checksum is wrong.
+    Returns flags of the rows read; appends their values to `alike`, and rows with a wrong checksum to `wrong`.
     """
     key = ((_hash(data, rows) >> bits) & np.uint64(0xFFFF)).astype(np.uint16)
     order = np.argsort(key, kind="stable")
@@ -160,7 +163,7 @@ def _round(data: Data, rows: _Rows, bits: np.uint64, alike: list[Alike], wrong: 
 
 
 def _hash(data: Data, rows: _Rows) -> Words:
-    """A hash of the beginning of each summary, up to its first tag, and of the summary's length."""
+    """Return a hash of each summary's length and beginning, up to its first tag."""
     mixed = (rows.end - rows.rest).astype(np.uint64)
     for at in range(0, int((rows.head - rows.rest).max()), 8):
         mixed = (mixed ^ data.words[np.minimum(rows.rest + at, rows.head - 8)]) * _MIX
@@ -169,11 +172,11 @@ def _hash(data: Data, rows: _Rows) -> Words:
 
 
 def _layouts(data: Data, firsts: _Rows, width: int) -> _Layouts:
-    """The layouts of the first rows of some groups; an event that has none matches nothing."""
+    """Return the layouts of the first rows of groups; an event without a layout matches nothing."""
     events: list[Event | None] = []
     templates, masks = [], []
     for start, rest, end in zip(firsts.start.tolist(), firsts.rest.tolist(), firsts.end.tolist(), strict=True):
-        event = _with_a_layout(data.raw, start, end)
+        event = _parse_with_layout(data.raw, start, end)
         events.append(event)
         mask = bytearray(b"\xff" * (end - rest))
         for value in event.values if event is not None else ():
@@ -193,8 +196,8 @@ def _layouts(data: Data, firsts: _Rows, width: int) -> _Layouts:
     )
 
 
-def _with_a_layout(data: bytes, start: int, end: int) -> Event | None:
-    """The event if all that it holds are numbers in fixed places."""
+def _parse_with_layout(data: bytes, start: int, end: int) -> Event | None:
+    """Parse an event; return None unless all of its values are numbers at fixed offsets."""
     try:
         event = parse_event(data, start, end)
     except NotAMessage:
@@ -203,21 +206,21 @@ def _with_a_layout(data: bytes, start: int, end: int) -> Event | None:
 
 
 def _fits(data: Data, ends: Offsets, group: Offsets, layouts: _Layouts) -> Flags:
-    """Which rows are their group's template wherever its mask is set."""
+    """Return flags of the rows that equal their group's template wherever its mask is set."""
     fits = np.array([event is not None for event in layouts.events])[group]
     n_words = layouts.n_words[group]
     active = np.arange(len(group))
     for word in range(layouts.templates.shape[1]):
         active = active[n_words[active] > word]
-        some = group[active]
-        fixed = data.words[ends[active] - 8 * (word + 1)] & layouts.masks[some, word]
-        fits[active] &= fixed == layouts.templates[some, word]
+        groups = group[active]
+        fixed = data.words[ends[active] - 8 * (word + 1)] & layouts.masks[groups, word]
+        fits[active] &= fixed == layouts.templates[groups, word]
     return fits
 
 
 @dataclass(frozen=True)
 class _Matched:
-    """Rows that match their group's layout, in order of groups; checksums: of each row, once its values are read."""
+    """Rows that match their group's layout, in order of groups. checksums: of each row, once its values are read."""
 
     data: Data
     rows: _Rows
@@ -227,22 +230,20 @@ class _Matched:
     checksums: Words32
 
     def alike(self) -> Iterator[Alike]:
-        """The values of the rows, tag by tag."""
+        """Yield the values of the rows, tag by tag."""
         events = [event for event in self.layouts.events if event is not None]
         for value_at in range(max(len(event.values) for event in events)):
             for code in sorted({event.values[value_at].code for event in events if _has(event, value_at)}):
                 yield from self._values(value_at, code)
 
     def _values(self, value_at: int, code: str) -> Iterator[Alike]:
-        """The n-th value of those rows that have one in this form; adds their part to the checksums."""
+        """Yield the n-th values with this struct code, and add their part to the checksums."""
         data, rows, events = self.data, self.rows, self.layouts.events
-        offsets = [
-            event.values[value_at].at - event.rest
-            if _has(event, value_at) and event.values[value_at].code == code
-            else -1
-            for event in events
-        ]
-        offset = np.array(offsets)[self.group]
+        offsets = np.full(len(events), -1)
+        for number, event in enumerate(events):
+            if _has(event, value_at) and event.values[value_at].code == code:
+                offsets[number] = event.values[value_at].at - event.rest
+        offset = offsets[self.group]
         members = np.flatnonzero(offset >= 0)
         places = rows.rest[members] + offset[members]
         numbers = data.numbers(code)[places]
@@ -263,10 +264,10 @@ class _Matched:
 
 
 def _matched(data: Data, rows: _Rows, group: Offsets, layouts: _Layouts) -> _Matched:
-    """Rows with the checksums that they would have if all of their values were zero.
+    """Return the matched rows with the checksums that they would have if all values were zero.
 
-    A CRC is linear over GF(2): that of a record is the exclusive or of what each byte contributes, which depends on the
-    byte and on its distance from the record's end, and of the CRC of as many zeros.
+    A CRC is linear over GF(2): the CRC of a record is the XOR of each byte's contribution, which depends on the byte
+    and its distance from the record's end, and of the CRC of as many zeros.
     """
     length = rows.end - rows.start
     longest = int(length.max())
@@ -286,7 +287,7 @@ def _has(event: Event | None, value_at: int) -> TypeGuard[Event]:
 
 @cache
 def _contributions(longest: int) -> tuple[Words32, Words32]:
-    """What byte b, followed by d more bytes, adds to a checksum: at d * 256 + b; and the checksums of 0, 1, … zeros."""
+    """Return the CRC contribution of byte b followed by d bytes, at d * 256 + b; and the CRCs of 0, 1, … zeros."""
     zeros = np.array([google_crc32c.value(bytes(size)) for size in range(longest + 1)], np.uint32)
     table = np.zeros((longest, 256), np.uint32)
     for bit in range(8):
@@ -296,7 +297,7 @@ def _contributions(longest: int) -> tuple[Words32, Words32]:
 
 
 def _contribution(table: Words32, words: Words, distance: Offsets, size: int) -> Words32:
-    """What the lowest `size` bytes of words add to checksums; distance: of the first byte from the end, times 256."""
+    """Return the CRC contributions of the lowest `size` bytes of words. distance: 256 x that of the first byte."""
     total = np.zeros(len(words), np.uint32)
     for at in range(min(size, 8)):
         byte = (words >> np.uint64(8 * at)) & np.uint64(0xFF)

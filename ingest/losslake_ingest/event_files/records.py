@@ -1,4 +1,4 @@
-"""TFRecord framing: length (u64), its masked CRC-32C, the data, their masked CRC-32C; all little-endian.
+"""Reader of TFRecord framing: length (u64), its masked CRC-32C, data, their masked CRC-32C; little-endian.
 
 Spec: https://www.tensorflow.org/tutorials/load_data/tfrecord#tfrecords_format_details.
 Mask: tensorflow/core/lib/hash/crc32c.h.
@@ -31,7 +31,7 @@ _Checksum = TypeVar("_Checksum", int, Words32)
 
 @dataclass(frozen=True)
 class Records:
-    """Records of a file that follow one another, as where their data lie; the data's checksums are not checked."""
+    """Consecutive records of a file, by the bounds of their data. The data's checksums are not verified yet."""
 
     starts: Offsets
     ends: Offsets
@@ -39,14 +39,14 @@ class Records:
 
 @dataclass(frozen=True)
 class Break:
-    """Where the records of a file can't be followed further, and whether that is just an unfinished last record."""
+    """The offset at which the records can't be followed further. is_cut: only the last record is unfinished."""
 
     at: int
     is_cut: bool
 
 
 class Data:
-    """A file's bytes, and views of it by which numbers are read from any offset."""
+    """A file's bytes, and views that read numbers at any offset."""
 
     def __init__(self, data: bytes) -> None:
         self.raw = data
@@ -54,14 +54,14 @@ class Data:
         self.words: Words = self.numbers("<u8")
 
     def numbers(self, code: str) -> npt.NDArray[Any]:
-        """The numbers of a type that begin at each byte."""
+        """Return a view of the numbers of a type that begin at each byte."""
         dtype = np.dtype(code)
         count = max(0, len(self.raw) - dtype.itemsize + 1)
         return np.ndarray((count,), dtype, self.raw if count else bytes(8), strides=(1,))
 
 
 def records(data: Data) -> Iterator[Records | Break]:
-    """The records of a file in portions, and at the end the break, if there is one."""
+    """Yield the records of a file in portions, and finally the break, if there is one."""
     walk = _Walk(data)
     while walk.at < walk.end and walk.fault is None:
         edges = walk.portion()
@@ -72,30 +72,30 @@ def records(data: Data) -> Iterator[Records | Break]:
 
 
 def length_at(data: bytes, at: int) -> int | None:
-    """The length of the record that begins here; None where the header's checksum is wrong."""
+    """Return the length of the record at this offset; None if the header's checksum is wrong."""
     length: int
     length, checksum = struct.unpack_from("<QI", data, at)
     return length if masked(google_crc32c.value(data[at : at + 8])) == checksum else None
 
 
 def checksums(data: bytes, starts: Offsets, ends: Offsets) -> Words32:
-    """The masked checksum of each of the records data[start:end]."""
+    """Return the masked checksum of each record data[start:end]."""
     places = zip(starts.tolist(), ends.tolist(), strict=True)
     return masked(np.array([google_crc32c.value(data[start:end]) for start, end in places], np.uint32))
 
 
 def masked(checksum: _Checksum) -> _Checksum:
-    """Checksums as they are stored."""
+    """Mask checksums, as they are stored."""
     rotated: Any = (checksum >> 15) | (checksum << 17)
     stored: _Checksum = (rotated + 0xA282EAD8) & 0xFFFF_FFFF
     return stored
 
 
 class _Walk:
-    """Goes from record to record. Equal headers have equal lengths, so that each is checked and read once.
+    """An iterator from record to record. Equal headers have equal lengths, so each header is verified only once.
 
-    Training loops log the same tags again and again, so that the lengths of records come again as well: where they do,
-    the next records are looked for where the last ones let expect them, many at a time.
+    Training loops log the same tags repeatedly, so the lengths of records repeat as well. The next records are
+    predicted from the previous cycle and verified many at a time.
     """
 
     def __init__(self, data: Data) -> None:
@@ -107,20 +107,20 @@ class _Walk:
         self.fault: Break | None = None
 
     def portion(self) -> Offsets:
-        """Where the next records begin, and where the last of them ends."""
+        """Return the offsets of the next records, and the end of the last one."""
         places = array("q", [self.at])
         stop = min(self.end, self.at + _BYTES_AT_ONCE)
         while self.at < stop and self.fault is None:
             self._step(places, min(stop, self.at + _BYTES_BETWEEN_GUESSES))
             if self.at < stop and self.fault is None and len(places) > _PATTERN:
-                self._leap(places, stop)
+                self._predict(places, stop)
         if self.at > self.end:
             places.pop()
             self.fault = Break(places[-1], is_cut=True)
         return np.frombuffer(places, np.int64)
 
     def _step(self, places: array[int], stop: int) -> None:
-        """Go on record by record."""
+        """Advance record by record."""
         at, sizes, raw, append = self.at, self._sizes, self._data.raw, places.append
         while at < stop and self.fault is None:
             try:
@@ -131,8 +131,8 @@ class _Walk:
                 self._learn(at)
         self.at = at
 
-    def _leap(self, places: array[int], stop: int) -> None:
-        """Go on as long as the records are as long as those that came before them the last time."""
+    def _predict(self, places: array[int], stop: int) -> None:
+        """Advance while the records' lengths repeat those of the previous cycle."""
         edges = np.frombuffer(places[-_HISTORY:], np.int64)
         sizes = np.diff(edges).astype("<u4")
         known = sizes.tobytes()
@@ -157,7 +157,7 @@ class _Walk:
                 self.at = places[-1]
 
     def _learn(self, at: int) -> None:
-        """Take in the header that begins here."""
+        """Verify the header at this offset and remember its length."""
         raw = self._data.raw
         if at + HEADER > self.end:
             self.fault = Break(at, is_cut=True)

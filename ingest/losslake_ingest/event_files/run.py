@@ -1,4 +1,4 @@
-"""A run of TensorBoard: all event files of one folder, one after the other, as one log."""
+"""Conversion of all event files of a folder to one run."""
 
 from __future__ import annotations
 
@@ -14,12 +14,11 @@ from losslake_ingest.event_files.events import Session, text
 from losslake_ingest.event_files.file import LARGEST_TAGS, NO_SCALAR, NOT_A_PARAMETER, SCALARS, EventFile, in_order
 from losslake_ingest.event_files.layouts import Points
 from losslake_ingest.rules import Refusal, Rule
-from losslake_ingest.run_log import LoggedRows, RunLog, Scalar
+from losslake_ingest.run_log import Damage, LoggedRows, RunLog, Scalar
 from losslake_schema.reached import Integers
 
-WRITTEN_TWICE = "a tag was written more than once for a step: the last value counts"
-NAMED_LIKE_AN_AXIS = "a tag is named like a column of every tag, step or wall_time: its values were left out"
-_AXES = ("step", "wall_time")
+WRITTEN_TWICE = "a tag was written more than once for a step: the last value is used"
+NAMED_LIKE_AN_AXIS = "a tag is named like an axis, step or wall_time: left out"
 _STAMP = re.compile(r"tfevents\.(\d{1,18})")
 
 
@@ -33,7 +32,7 @@ class ReadFile:
 
     @property
     def order(self) -> tuple[float, float, str]:
-        """When it was begun: by its name, else by its first event."""
+        """A sort key: the start time in the file's name, else the time of the first event."""
         begun = self.events.first_wall_time
         first = begun if begun is not None and math.isfinite(begun) else 0.0
         stamp = _STAMP.search(self.path.rpartition("/")[2])
@@ -41,7 +40,7 @@ class ReadFile:
 
 
 def session_of(files: Sequence[ReadFile]) -> Session:
-    """What the files of a run say of its session, later files after earlier ones."""
+    """Merge the sessions of a run's files, in order of the files."""
     whole = Session()
     for file in sorted(files, key=lambda file: file.order):
         part = file.events.session
@@ -55,15 +54,16 @@ def session_of(files: Sequence[ReadFile]) -> Session:
 
 
 def run_log(run: str, files: Sequence[ReadFile], above: Session, session: Session) -> RunLog:
-    """The log of a run; raises Refusal. above: the session of the nearest folder above it that has one."""
+    """Return the log of a run. above: the session of the nearest folder above with one. Raises Refusal."""
     ordered = sorted(files, key=lambda file: file.order)
     remarks: Counter[str] = Counter()
     for file in ordered:
-        remarks += file.events.remarks
+        noted = file.events.remarks
+        remarks.update(Damage.placed(noted, file.path) if len(ordered) > 1 else noted)
     remarks[NOT_A_PARAMETER] += session.unread
     rows = list(_rows([file.events for file in ordered], remarks))
     if not rows:
-        raise _why_nothing(ordered)
+        raise _no_scalars(ordered)
     parameters: dict[str, Scalar] = {**above.parameters, **session.parameters}
     fields = dict(parameters)
     group = session.group or above.group
@@ -83,7 +83,8 @@ def run_log(run: str, files: Sequence[ReadFile], above: Session, session: Sessio
     )
 
 
-def _why_nothing(files: Sequence[ReadFile]) -> Refusal:
+def _no_scalars(files: Sequence[ReadFile]) -> Refusal:
+    """Return the reason why a run has no scalars."""
     for file in files:
         if file.events.has_too_many_tags:
             return Refusal(Rule.UNREADABLE_LOG, f"{file.path} has more than {LARGEST_TAGS:,} tags: split the run")
@@ -91,11 +92,11 @@ def _why_nothing(files: Sequence[ReadFile]) -> Refusal:
         if file.events.damage_at is not None:
             message = f"no scalars before {file.path} breaks off at byte {file.events.damage_at:,}: copy it again"
             return Refusal(Rule.DAMAGED_FILE, message)
-    return Refusal(Rule.NO_MEASUREMENTS, "its event files hold no scalars: log some, or leave it out")
+    return Refusal(Rule.NO_MEASUREMENTS, "its event files contain no scalars")
 
 
 def _rows(files: Sequence[EventFile], remarks: Counter[str]) -> Iterator[LoggedRows]:
-    """The scalars of a run by tag, in order of tags; files in the order in which they were written."""
+    """Yield the scalars of a run by tag, sorted by tag, with files in the order written."""
     if any(file.has_too_many_tags for file in files):
         return
     plugins: dict[bytes, bytes] = {}
@@ -106,7 +107,7 @@ def _rows(files: Sequence[EventFile], remarks: Counter[str]) -> Iterator[LoggedR
         if not parts:
             continue
         name = text(tag)
-        if name in _AXES:
+        if name in ("step", "wall_time"):
             remarks[NAMED_LIKE_AN_AXIS] += 1
             continue
         points = parts[0] if len(parts) == 1 else np.concatenate(parts)
@@ -116,7 +117,7 @@ def _rows(files: Sequence[EventFile], remarks: Counter[str]) -> Iterator[LoggedR
 
 
 def _points(file: EventFile, tag: bytes, plugins: Mapping[bytes, bytes], remarks: Counter[str]) -> list[Points]:
-    """The points of a tag. A tensor that doesn't say what it is for is what the tag's first value is."""
+    """Return the points of a tag. A tensor without a plugin gets the plugin of the tag's first value."""
     scalars = file.scalars.get(tag, [])
     bare = file.bare.get(tag, [])
     if plugins.get(tag, SCALARS) == SCALARS:
@@ -126,7 +127,7 @@ def _points(file: EventFile, tag: bytes, plugins: Mapping[bytes, bytes], remarks
 
 
 def _repeated(steps: Integers) -> int:
-    """How many steps occur more than once."""
+    """Return the number of steps that occur more than once."""
     if np.all(steps[1:] > steps[:-1]):
         return 0
     return int((np.unique(steps, return_counts=True)[1] > 1).sum())

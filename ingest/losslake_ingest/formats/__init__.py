@@ -1,1 +1,1 @@
-"""Log formats: each turns the files of a source into parts of studies, and knows nothing of storage."""
+"""Log formats: each turns the files of a source into runs or parts of studies. Independent of storage."""

@@ -16,11 +16,12 @@ import numpy as np
 
 from losslake_ingest.documents import read_python_json
 from losslake_ingest.formats.format import Glimpse, defaults_of
+from losslake_ingest.mapping.evaluations import not_a_number
 from losslake_ingest.mapping.mapping import LogMapping
 from losslake_ingest.report import Quarantined
-from losslake_ingest.rules import Refusal, Rule
-from losslake_ingest.run_log import LoggedGoal, LoggedRows, RunLog, Scalar
-from losslake_ingest.sources.member import Refused, Source, UntilBreak
+from losslake_ingest.rules import NO_MEMORY, Refusal, Rule
+from losslake_ingest.run_log import Damage, LoggedGoal, LoggedRows, RunLog, Scalar
+from losslake_ingest.sources.member import LARGEST_FILE, Refused, Source, UntilBreak
 from losslake_ingest.tables.csv_table import read_csv
 
 ALL, EVALUATIONS = "measurements.csv", "eval_measurements.csv"
@@ -30,28 +31,28 @@ _TRIAL = re.compile(r"trial_[0-9]+")
 _HYPERPARAMETERS = re.compile(r"hparams[^/]*\.json")
 _META = re.compile(r"meta_data_[0-9]+\.json")
 _FLAGS = re.compile(r"flags_[0-9]+\.json")
-_FLAGS_KEPT = ("workload", "framework", "tuning_ruleset", "num_tuning_trials", "rng_seed", "max_global_steps")
+_STORED_FLAGS = ("workload", "framework", "tuning_ruleset", "num_tuning_trials", "rng_seed", "max_global_steps")
 _FOLDER = re.compile(r"(?:.*/)?(?P<workload>[^/]+?)(?:_(?P<framework>jax|pytorch))?/trial_[0-9]+")
-_TARGETS = {"validation": "validation_target_value", "test": "test_target_value"}
 
 
 class AlgoPerf:
-    """One run per trial folder; targets and metaparameters from the JSON files beside the curves."""
+    """The format of AlgoPerf: one run per trial folder, with targets and metaparameters from its JSON files."""
 
     name = "algoperf"
     reads = "trial_N/ with measurements.csv, eval_measurements.csv, hparams.json, meta_data_0.json, flags_0.json"
-    needs = "collection, optimizer, batch_size (the logs don't say it)"
+    needs = "collection, optimizer, batch_size (not in the logs)"
     defaults = defaults_of("algoperf")
 
     def detect(self, file: Glimpse) -> float:
+        """Recognize a trial's CSV by its header and its metadata file by its content."""
         if not _is_of_trial(file.path):
             return 0.0
         if file.name in (ALL, EVALUATIONS) and STEP.encode() in file.start.partition(b"\n")[0]:
             return 1.0
-        is_meta = _META.fullmatch(file.name) and b'"workload.' in file.start
-        return 1.0 if is_meta else 0.0
+        return 1.0 if _META.fullmatch(file.name) and b'"workload.' in file.start else 0.0
 
     def read(self, source: Source, mapping: LogMapping) -> Iterator[RunLog | Quarantined]:
+        """Yield one run per trial folder."""
         trial: _TrialFiles | None = None
         seen: set[str] = set()
         members = UntilBreak(source.members(_is_wanted))
@@ -63,48 +64,60 @@ class AlgoPerf:
             if isinstance(member, Refused):
                 yield Quarantined(source.name, member.path, member.rule, member.message)
             elif trial is None and folder in seen:
-                message = "its trial's other files lie elsewhere in the archive: sort the archive by path"
+                message = "its trial's other files are elsewhere in the archive: sort the archive by path"
                 yield Quarantined(source.name, member.path, Rule.DUPLICATE_FILE, message)
             else:
                 seen.add(folder)
                 trial = trial or _TrialFiles(folder)
-                trial.files[name] = member.data
+                if not trial.add(name, member.data):
+                    message = f"its trial's files have more than {LARGEST_FILE:,} bytes: remove what isn't needed"
+                    yield Quarantined(source.name, member.path, Rule.FILE_TOO_LARGE, message)
+            del member
         if trial is not None:
             yield trial.run(source.name)
-        members.tell()
+        members.raise_break()
 
 
 @dataclass
 class _TrialFiles:
-    """The files of one trial's folder, by name."""
+    """The files in one trial's folder, by name, and their SHA-256 by path."""
 
     folder: str
     files: dict[str, bytes] = field(default_factory=dict)
+    digests: dict[str, str] = field(default_factory=dict)
+
+    def add(self, name: str, data: bytes) -> bool:
+        """Add a file, without its bytes if it is a JSON file that is too large; return False if memory is exceeded."""
+        if sum(map(len, self.files.values())) + len(data) > LARGEST_FILE:
+            return False
+        self.digests[f"{self.folder}/{name}"] = hashlib.sha256(data).hexdigest()
+        self.files[name] = data if name in (ALL, EVALUATIONS) or len(data) <= LARGEST_JSON else b""
+        return True
 
     def run(self, source: str) -> RunLog | Quarantined:
+        """Return the trial's run, or why it can't be read."""
         if ALL not in self.files and EVALUATIONS not in self.files:
-            message = f"neither {ALL} nor {EVALUATIONS} is there: the trial was never evaluated"
+            message = f"neither {ALL} nor {EVALUATIONS} exists: the trial was never evaluated"
             return Quarantined(source, self.folder, Rule.MISSING_FILE, message)
         remarks: Counter[str] = Counter()
         tables: dict[str, LoggedRows] = {}
         for name in (EVALUATIONS, ALL):
             try:
                 if name in self.files:
-                    tables[name] = _table(self.files[name], remarks)
+                    tables[name] = _table(self.files[name], name, remarks)
             except Refusal as fault:
                 return Quarantined(source, f"{self.folder}/{name}", fault.rule, fault.message, fault.line)
+            except MemoryError:
+                return Quarantined(source, f"{self.folder}/{name}", Rule.FILE_TOO_LARGE, NO_MEMORY)
         hyperparameters = self._json(_HYPERPARAMETERS, remarks)
-        meta = {
-            key.removeprefix("workload."): value
-            for key, value in self._json(_META, remarks).items()
-            if key.startswith("workload.")
-        }
-        flags = {key: value for key, value in self._json(_FLAGS, remarks).items() if key in _FLAGS_KEPT}
+        stated = self._json(_META, remarks).items()
+        meta = {key.removeprefix("workload."): value for key, value in stated if key.startswith("workload.")}
+        flags = {key: value for key, value in self._json(_FLAGS, remarks).items() if key in _STORED_FLAGS}
         path = _FOLDER.fullmatch(self.folder)
         in_path = {key: value for key, value in path.groupdict().items() if value} if path else {}
         return RunLog(
             run=self.folder,
-            files={f"{self.folder}/{name}": hashlib.sha256(data).hexdigest() for name, data in self.files.items()},
+            files=self.digests,
             rows=_rows(tables, remarks),
             fields={**hyperparameters, **meta, **in_path, **flags},
             parameters=hyperparameters,
@@ -113,31 +126,32 @@ class _TrialFiles:
         )
 
     def _json(self, name: re.Pattern[str], remarks: Counter[str]) -> dict[str, Scalar]:
-        """The scalars of the JSON files of that name, a later file's over an earlier one's."""
+        """Return the scalars of the JSON files with that name pattern; later files override earlier ones."""
         scalars: dict[str, Scalar] = {}
         for file in sorted(file for file in self.files if name.fullmatch(file)):
-            data = self.files[file]
-            document = read_python_json(data) if len(data) <= LARGEST_JSON else None
+            document = read_python_json(self.files[file])
             if isinstance(document, dict):
                 scalars |= {key: value for key, value in document.items() if isinstance(value, Scalar)}
             else:
-                remarks["JSON file that can't be read passed over"] = 1
+                remarks[Damage(f"JSON file that can't be read: skipped (in {file})")] = 1
         return scalars
 
 
-def _table(data: bytes, remarks: Counter[str]) -> LoggedRows:
-    """The numbers of a CSV; raises Refusal."""
+def _table(data: bytes, name: str, remarks: Counter[str]) -> LoggedRows:
+    """Parse the numbers of a CSV. Raises Refusal."""
     table = read_csv(data)
-    remarks.update(table.remarks)
-    columns = {name: numbers.values for name, numbers in table.numbers.items()}
-    missing = {name: numbers.missing for name, numbers in table.numbers.items() if numbers.missing is not None}
-    return LoggedRows(columns, missing)
+    for column in table.numbers:
+        text = table.first_text(column)
+        if text is not None:
+            raise not_a_number(column, text)
+    remarks.update(Damage.placed(table.remarks, name))
+    return LoggedRows.of({name: (numbers.values, numbers.missing) for name, numbers in table.numbers.items()})
 
 
 def _rows(tables: Mapping[str, LoggedRows], remarks: Counter[str]) -> list[LoggedRows]:
-    """The curve; eval_measurements.csv has the last word on an evaluation that both files have.
+    """Return the rows of the curve. If both files have an evaluation, eval_measurements.csv is used.
 
-    A restarted harness rewrites measurements.csv through pandas, which costs the last digit of some values.
+    A restarted harness rewrites measurements.csv with pandas, which loses the last digit of some values.
     """
     both = [tables[name] for name in (ALL, EVALUATIONS) if name in tables]
     if len(both) < 2 or SCORE not in both[0].columns or any(STEP not in table.columns for table in both):
@@ -155,10 +169,10 @@ def _rows(tables: Mapping[str, LoggedRows], remarks: Counter[str]) -> list[Logge
 
 
 def _goals(meta: Mapping[str, Scalar]) -> list[LoggedGoal]:
-    """The validation and test targets that the workload names; AlgoPerf itself counts equality as reached."""
+    """Return the workload's validation and test targets. AlgoPerf counts equality as reached."""
     metric = meta.get("target_metric_name")
     goals = []
-    for split, key in _TARGETS.items():
+    for split, key in {"validation": "validation_target_value", "test": "test_target_value"}.items():
         target = meta.get(key)
         if isinstance(target, (int, float)) and math.isfinite(target) and isinstance(metric, str):
             goals.append(LoggedGoal(f"{split}/{metric}", float(target), f"AlgoPerf, {key}"))

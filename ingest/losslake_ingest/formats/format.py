@@ -1,6 +1,6 @@
-"""What a log format is: a name, how its files are recognized, and how runs or whole studies are read from them.
+"""The interface of log formats: a name, detection of files, and reading of runs or whole studies.
 
-Formats are installed as entry points `losslake.formats`, LossLake's own and those of other packages.
+Formats are registered as entry points `losslake.formats`, by LossLake and by other packages.
 """
 
 from __future__ import annotations
@@ -14,7 +14,7 @@ from typing import Protocol, TypeVar
 
 from losslake_ingest.mapping.mapping import LogMapping
 from losslake_ingest.report import Quarantined
-from losslake_ingest.rules import Refusal, UnknownFormat
+from losslake_ingest.rules import NO_MEMORY, Refusal, Rule, UnknownFormat
 from losslake_ingest.run_log import RunLog
 from losslake_ingest.sources.member import Member, Refused, Source, Wanted
 from losslake_ingest.study import StudyPart
@@ -24,22 +24,23 @@ GLIMPSE = 4096
 
 @dataclass(frozen=True)
 class Glimpse:
-    """A file as far as detection sees it: its path within the source (slashes) and its first GLIMPSE bytes."""
+    """A file as detection sees it: its path within the source (with slashes) and its first GLIMPSE bytes."""
 
     path: str
     start: bytes
 
     @property
     def name(self) -> str:
+        """The file's name without its folders."""
         return self.path.rpartition("/")[2]
 
 
 class Format(Protocol):
-    """A log format. One instance each, registered as an entry point of the group `losslake.formats`.
+    """A log format. One instance each, registered as an entry point in the group `losslake.formats`.
 
-    name: lower case, as `--format` takes it. reads: the files, in one line. needs: what a mapping has to say, in one
-    line. defaults: a mapping as TOML text that holds wherever the user's mapping is silent: the names that this format
-    itself gives to its columns and statuses.
+    name: lower case, as given to `--format`. reads: the files that it reads, in one line. needs: what a mapping has to
+    provide, in one line. defaults: a mapping as TOML text, used wherever the user's mapping is silent: the format's own
+    names of columns and statuses.
     """
 
     name: str
@@ -48,17 +49,17 @@ class Format(Protocol):
     defaults: str
 
     def detect(self, file: Glimpse) -> float:
-        """How surely this file is one that the format starts to read a run from: 0 (not at all) to 1 (certainly).
+        """Return the confidence, from 0 to 1, that the format reads a run that starts with this file.
 
-        0.85 and more: the bytes say so, and no other format shall read this folder; about 0.5: the name says so; 0.3:
-        it may be read if nothing else wants it.
+        0.85 and above: recognized by its bytes, and no other format may read this folder; about 0.5: recognized by its
+        name; 0.3: readable if no other format recognizes it.
         """
 
     def read(self, source: Source, mapping: LogMapping) -> Iterator[RunLog | StudyPart | Quarantined]:
-        """The runs of a source, or parts of whole studies; what can't be used is quarantined, never raised.
+        """Yield the runs of a source, or parts of whole studies; quarantine whatever can't be used.
 
-        Everything in a file is hostile: no path from it is opened, nothing is unpickled, memory stays bounded.
-        Raises SourceBroken after everything that came before the break.
+        Files are untrusted: never open paths from them or unpickle anything, and bound the memory. Raises SourceBroken
+        after everything before the break.
         """
 
 
@@ -68,12 +69,12 @@ Delivered = TypeVar("Delivered", bound=RunLog | StudyPart)
 
 @functools.cache
 def formats() -> dict[str, Format]:
-    """Every installed format by name, in order of names; raises UnknownFormat when one can't be loaded."""
+    """Return every installed format, sorted by name. Raises UnknownFormat if one can't be loaded."""
     installed: dict[str, Format] = {}
     for point in sorted(entry_points(group=GROUP), key=lambda point: point.name):
         try:
             loaded: Format = point.load()
-        except Exception as error:  # noqa: BLE001 - whatever another package's module does when it is imported
+        except Exception as error:  # noqa: BLE001 - another package's module can raise anything when imported
             package = point.dist.name if point.dist else point.value
             message = f"the format {point.name!r} of {package} can't be loaded ({error}): repair or remove that package"
             raise UnknownFormat(message) from None
@@ -82,7 +83,7 @@ def formats() -> dict[str, Format]:
 
 
 def format_named(name: str) -> Format:
-    """The format of that name; raises UnknownFormat with the names there are."""
+    """Return the format of that name. Raises UnknownFormat with the names that exist."""
     try:
         return formats()[name]
     except KeyError:
@@ -90,18 +91,23 @@ def format_named(name: str) -> Format:
 
 
 def defaults_of(name: str) -> str:
-    """The TOML text of a format's own mapping."""
+    """Return a format's own mapping as TOML text."""
     return resources.files("losslake_ingest.formats.defaults").joinpath(f"{name}.toml").read_text("utf-8")
 
 
 def read_files(
     source: Source, wanted: Wanted, read: Callable[[Member], Iterable[Delivered | Quarantined]]
 ) -> Iterator[Delivered | Quarantined]:
-    """What `read` makes of the wanted files of a source; a file of which it raises Refusal is quarantined."""
+    """Apply `read` to the wanted files of a source; if it raises Refusal or MemoryError, the file is quarantined."""
     for member in source.members(wanted):
+        path = member.path
         try:
             if isinstance(member, Refused):
                 raise Refusal(member.rule, member.message)
-            yield from read(member)
+            files = read(member)
+            del member  # The next file is read before this name would be given to it.
+            yield from files
         except Refusal as error:
-            yield Quarantined(source.name, member.path, error.rule, error.message, error.line)
+            yield Quarantined(source.name, path, error.rule, error.message, error.line)
+        except MemoryError:
+            yield Quarantined(source.name, path, Rule.FILE_TOO_LARGE, NO_MEMORY)

@@ -1,7 +1,7 @@
-"""Hugging Face Trainer: the `trainer_state.json` of a run and of its checkpoints.
+"""Logs of Hugging Face Trainer: the `trainer_state.json` of a run and of its checkpoints.
 
 Every checkpoint repeats the history of its run so far: `<run>/checkpoint-500/trainer_state.json`,
-`<run>/checkpoint-1000/…`, and `<run>/trainer_state.json` at the end. The longest history is the run's.
+`<run>/checkpoint-1000/…`, and `<run>/trainer_state.json` at the end. The longest history is used.
 Source: transformers, `Trainer._save_checkpoint` and `Trainer.log` in src/transformers/trainer.py, `TrainerState` in
 trainer_callback.py.
 """
@@ -9,7 +9,6 @@ trainer_callback.py.
 from __future__ import annotations
 
 import hashlib
-import json
 import re
 from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
@@ -18,46 +17,31 @@ from itertools import chain
 from typing import Any
 
 import numpy as np
-import orjson
 
-from losslake_ingest.documents import number_column
+from losslake_ingest.documents import number_column, printable, read_document
 from losslake_ingest.formats.format import Glimpse, defaults_of, read_files
 from losslake_ingest.mapping.mapping import LogMapping
 from losslake_ingest.report import Quarantined
 from losslake_ingest.rules import Refusal, Rule
-from losslake_ingest.run_log import LoggedRows, RunLog, Scalar
+from losslake_ingest.run_log import Damage, LoggedRows, RunLog, Scalar, check_size
 from losslake_ingest.sources.member import Member, Source, UntilBreak
 from losslake_schema.reached import Flags, Floats
 
 LARGEST_STATE = 64 * 2**20
 LARGEST_PENDING = 64 * 2**20
-LARGEST_TABLE = 2**25
 _FILE = "trainer_state.json"
 _CHECKPOINT = re.compile(r"checkpoint-\d+")
 _FIELDS = (
-    "best_global_step",
-    "best_metric",
-    "epoch",
-    "eval_steps",
-    "global_step",
-    "logging_steps",
-    "max_steps",
-    "num_input_tokens_seen",
-    "num_train_epochs",
-    "save_steps",
-    "total_flos",
-    "train_batch_size",
-    "trial_name",
-)
+    "best_global_step", "best_metric", "epoch", "eval_steps", "global_step", "logging_steps", "max_steps",
+    "num_input_tokens_seen", "num_train_epochs", "save_steps", "total_flos", "train_batch_size", "trial_name",
+)  # fmt: skip
 _NUMBERS = {int, float, type(None)}
-_NOT_A_NUMBER = "value that is no number left out"
-_NOT_AN_ENTRY = "entry of log_history that is no object left out"
-_SHORTER = "shorter history of the same run passed over"
-_DIFFERENT = "shorter history of the same run is not how the longest begins: the run was restarted differently"
+_SHORTER = "shorter history of the same run: skipped"
+_DIFFERENT = "shorter history of the same run isn't a prefix of the longest: the run was restarted differently"
 
 
 class HuggingFaceTrainer:
-    """Runs of the Hugging Face Trainer."""
+    """The format of the Hugging Face Trainer."""
 
     name = "hf_trainer"
     reads = "trainer_state.json of the Hugging Face Trainer and its checkpoints"
@@ -65,34 +49,37 @@ class HuggingFaceTrainer:
     defaults = defaults_of("hf_trainer")
 
     def detect(self, file: Glimpse) -> float:
-        """How surely this is a trainer state."""
+        """Recognize a trainer state by its `log_history`, or else by its name."""
         if b'"log_history"' in file.start and file.start.lstrip().startswith(b"{"):
             return 0.95
         return 0.5 if file.name == _FILE else 0.0
 
     def read(self, source: Source, mapping: LogMapping) -> Iterator[RunLog | Quarantined]:
-        """One run per folder that holds a trainer_state.json or checkpoints with one."""
+        """Yield one run per folder with a trainer_state.json or with checkpoints that have one."""
         return _Reader(source).read()
 
 
 class _Reader:
+    """Collects the states of each run until the run is complete."""
+
     def __init__(self, source: Source) -> None:
         self._source = source
         self._pending: dict[str, list[_State]] = {}
         self._size = 0
-        self._handed_on: set[str] = set()
+        self._finished: set[str] = set()
 
     def read(self) -> Iterator[RunLog | Quarantined]:
-        whole = UntilBreak(read_files(self._source, lambda path: path.rpartition("/")[2] == _FILE, self._add))
-        yield from whole
-        yield from self._hand_on()
-        whole.tell()
+        """Yield the runs of the source."""
+        items = UntilBreak(read_files(self._source, lambda path: path.rpartition("/")[2] == _FILE, self._add))
+        yield from items
+        yield from self._flush()
+        items.raise_break()
 
     def _add(self, member: Member) -> Iterator[RunLog | Quarantined]:
-        """Keep a file's state until its run is whole, and hand runs on when much is kept; raises Refusal."""
+        """Collect the state of a file; yield runs when too much memory is held. Raises Refusal."""
         run = _run_of(member.path)
-        if run in self._handed_on:
-            message = "it lies apart from its run's other files, which are read already: sort the archive by path"
+        if run in self._finished:
+            message = "its run's other files come much earlier in the archive: sort the archive by path"
             raise Refusal(Rule.DUPLICATE_FILE, message)
         if len(member.data) > LARGEST_STATE:
             message = f"{len(member.data):,} bytes; at most {LARGEST_STATE:,} are read of a {_FILE}"
@@ -101,15 +88,15 @@ class _Reader:
         self._pending.setdefault(run, []).append(state)
         self._size += state.size
         if self._size > LARGEST_PENDING:
-            yield from self._hand_on(f"{run}/")
+            yield from self._flush(f"{run}/")
 
-    def _hand_on(self, current: str | None = None) -> Iterator[RunLog | Quarantined]:
-        """The runs that are pending, in order of path; not those that the current path may still belong to."""
+    def _flush(self, current: str | None = None) -> Iterator[RunLog | Quarantined]:
+        """Yield the pending runs in order of path, except those that `current` may belong to."""
         for run in sorted(self._pending):
             if current is not None and (run == "." or current.startswith(f"{run}/")):
                 continue
             states = self._pending.pop(run)
-            self._handed_on.add(run)
+            self._finished.add(run)
             self._size -= sum(state.size for state in states)
             yield self._log(run, states)
 
@@ -119,7 +106,7 @@ class _Reader:
             message = "log_history is empty: nothing was logged"
             return Quarantined(self._source.name, best.path, Rule.NO_MEASUREMENTS, message)
         others = [state for state in states if state is not best]
-        remarks = Counter({_SHORTER: len(others), _DIFFERENT: sum(not state.begins(best) for state in others)})
+        remarks = Counter({_SHORTER: len(others), _DIFFERENT: sum(not state.is_prefix_of(best) for state in others)})
         return RunLog(
             run=run,
             files={state.path: state.sha256 for state in sorted(states, key=lambda state: state.path)},
@@ -134,7 +121,7 @@ class _Reader:
 
 @dataclass(frozen=True)
 class _State:
-    """A run as one of its trainer_state.json tells it; length: of its history."""
+    """The state of a run in one trainer_state.json. length: of its history."""
 
     path: str
     sha256: str
@@ -149,11 +136,11 @@ class _State:
 
     @property
     def size(self) -> int:
-        """Bytes in memory, about."""
+        """The approximate size in memory, in bytes."""
         return sum(9 * len(column) for column in self.rows.columns.values()) + 4096
 
-    def begins(self, other: _State) -> bool:
-        """Whether this history is how the other one, which is no shorter, begins."""
+    def is_prefix_of(self, other: _State) -> bool:
+        """Return True if this history is a prefix of the other one, which is at least as long."""
         for name in self.rows.columns.keys() | other.rows.columns.keys():
             cells, missing = _cells(self.rows, name, self.length)
             others, others_missing = _cells(other.rows, name, self.length)
@@ -163,7 +150,7 @@ class _State:
 
 
 def _cells(rows: LoggedRows, name: str, length: int) -> tuple[Floats, Flags]:
-    """The first cells of a column, 0 where they are missing, and which of them are."""
+    """Return the first cells of a column, 0 where missing, and flags of missing cells."""
     if name not in rows.columns:
         return np.zeros(length), np.ones(length, np.bool_)
     missing = rows.missing.get(name, np.zeros(length, np.bool_))[:length]
@@ -171,32 +158,24 @@ def _cells(rows: LoggedRows, name: str, length: int) -> tuple[Floats, Flags]:
 
 
 def _parse_state(path: str, data: bytes) -> _State:
-    """The state in a file; raises Refusal."""
-    try:
-        document = _document(data)
-    except RecursionError:
-        message = "the JSON is nested too deeply: it is no trainer state"
-        raise Refusal(Rule.UNREADABLE_LOG, message) from None
+    """Parse a trainer state. Raises Refusal."""
+    document = read_document(data)
+    if not isinstance(document, dict) or not isinstance(document.get("log_history"), list):
+        message = "the JSON has no list `log_history`: it isn't a trainer state, or is incomplete"
+        raise Refusal(Rule.UNREADABLE_LOG, message)
     remarks: Counter[str] = Counter()
     history = document["log_history"]
     entries = [entry for entry in history if isinstance(entry, dict)]
-    remarks[_NOT_AN_ENTRY] += len(history) - len(entries)
+    remarks[Damage("entry of log_history that isn't an object: left out")] += len(history) - len(entries)
     names = list(dict.fromkeys(chain.from_iterable(entries)))
-    if len(names) * len(entries) > LARGEST_TABLE:
-        message = f"{len(entries):,} entries with {len(names):,} names are more than LossLake reads of one run"
-        raise Refusal(Rule.UNREADABLE_LOG, message)
-    columns, missing = {}, {}
-    for name in names:
-        column, absent = _column([entry.get(name) for entry in entries], remarks)
-        columns[_printable(name)] = column
-        if absent is not None:
-            missing[_printable(name)] = absent
+    check_size(len(entries), len(names))
+    columns = {printable(name): _column([entry.get(name) for entry in entries], remarks) for name in names}
     global_step, max_steps = _count(document.get("global_step")), _count(document.get("max_steps"))
     trial = document.get("trial_params")
     return _State(
         path=path,
         sha256=hashlib.sha256(data).hexdigest(),
-        rows=LoggedRows(columns, missing),
+        rows=LoggedRows.of(columns),
         length=len(entries),
         global_step=global_step,
         is_finished=global_step >= max_steps > 0 or "train_runtime" in columns,
@@ -207,30 +186,11 @@ def _parse_state(path: str, data: bytes) -> _State:
     )
 
 
-def _document(data: bytes) -> dict[str, Any]:
-    """The JSON, also as Python writes it, which has NaN and Infinity; raises Refusal."""
-    try:
-        document = orjson.loads(data)
-    except ValueError:
-        try:
-            document = json.loads(data)
-        except json.JSONDecodeError as error:
-            message = f"the JSON is damaged or cut short ({error.msg}): copy the file again, or remove it"
-            raise Refusal(Rule.UNREADABLE_LOG, message, error.lineno) from None
-        except ValueError as error:
-            message = f"the JSON can't be read ({error}): copy the file again, or remove it"
-            raise Refusal(Rule.UNREADABLE_LOG, message) from None
-    if not isinstance(document, dict) or not isinstance(document.get("log_history"), list):
-        message = "the JSON has no list `log_history`: it is no trainer state, or is not whole"
-        raise Refusal(Rule.UNREADABLE_LOG, message)
-    return document
-
-
 def _column(values: list[Any], remarks: Counter[str]) -> tuple[Floats, Flags | None]:
-    """The values as float64, and which of them are missing."""
+    """Convert the values to float64, with flags of missing ones."""
     kinds = set(map(type, values))
     if not kinds <= _NUMBERS:
-        remarks[_NOT_A_NUMBER] += sum(type(value) not in _NUMBERS for value in values)
+        remarks[Damage("value that isn't a number: left out")] += sum(type(value) not in _NUMBERS for value in values)
         values = [value if type(value) in _NUMBERS else None for value in values]
     return number_column(values, not kinds <= {int, float})
 
@@ -241,32 +201,27 @@ def _count(value: object) -> int:
 
 def _fields(document: Mapping[str, Any]) -> dict[str, Scalar]:
     fields = _scalars({name: document.get(name) for name in _FIELDS})
-    # The batch of one process's data loader: `per_device_train_batch_size` times the GPUs that the process drives
-    # itself, one as a rule. Processes and gradient accumulation, which make the global batch, are not in the file.
+    # The batch of one process's data loader: `per_device_train_batch_size` times the GPUs of the process, usually
+    # one. The number of processes and gradient accumulation, which make the global batch, are not in the file.
     if "train_batch_size" in fields:
         fields["per_device_train_batch_size"] = fields["train_batch_size"]
     return fields
 
 
 def _scalars(values: Mapping[str, object]) -> dict[str, Scalar]:
-    scalars = {_printable(name): value for name, value in values.items() if isinstance(value, Scalar)}
-    return {name: _printable(value) if isinstance(value, str) else value for name, value in scalars.items()}
-
-
-def _printable(text: str) -> str:
-    """The text, with half of a surrogate pair, which JSON can escape and UTF-8 can't hold, spelled out."""
-    return text.encode("utf-8", "backslashreplace").decode()
+    scalars = {printable(name): value for name, value in values.items() if isinstance(value, Scalar)}
+    return {name: printable(value) if isinstance(value, str) else value for name, value in scalars.items()}
 
 
 def _run_of(path: str) -> str:
-    """The folder that holds a run's checkpoints."""
+    """Return the folder of a run's checkpoints."""
     folder = path.rpartition("/")[0]
     above, _, last = folder.rpartition("/")
     return (above if _CHECKPOINT.fullmatch(last) else folder) or "."
 
 
 def _preference(state: _State) -> tuple[int, int, bool, str]:
-    """The longest history comes first, then the one that got furthest, then the one of no checkpoint."""
+    """Return a sort key: longest history first, then furthest step, then files outside checkpoints."""
     folder = state.path.rpartition("/")[0].rpartition("/")[2]
     return -state.length, -state.global_step, bool(_CHECKPOINT.fullmatch(folder)), state.path
 

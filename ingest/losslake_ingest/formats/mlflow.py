@@ -1,4 +1,4 @@
-"""MLflow: the file store, the SQL store in an SQLite file, and the SQL store in a PostgreSQL database."""
+"""Logs of MLflow: the file store, SQLite files, and PostgreSQL databases."""
 
 from __future__ import annotations
 
@@ -9,12 +9,13 @@ from sqlalchemy import Connection, text
 from losslake_ingest.formats.format import Glimpse, defaults_of, read_files
 from losslake_ingest.mapping.mapping import LogMapping
 from losslake_ingest.mlflow_stores.files import META, FileStoreReader, is_of_file_store
-from losslake_ingest.mlflow_stores.sql import MAGIC, SUFFIXES, Row, read_sqlite, read_tables
+from losslake_ingest.mlflow_stores.sql import read_sqlite, read_tables
 from losslake_ingest.report import Quarantined
 from losslake_ingest.rules import SourceBroken
 from losslake_ingest.run_log import RunLog
 from losslake_ingest.sources.database import DatabaseSource
 from losslake_ingest.sources.member import Member, Source
+from losslake_ingest.sqlite_files.database import MAGIC, SUFFIXES, Row
 
 CHUNK = 10_000
 _RUN_IDS = (b"\nrun_id:", b"\nrun_uuid:")
@@ -22,7 +23,7 @@ _TRACES_OF_TABLES = (b"latest_metrics", b"experiment_tags", b"registered_models"
 
 
 class MLflow:
-    """Runs of MLflow's tracking stores."""
+    """The format of MLflow's tracking stores."""
 
     name = "mlflow"
     reads = "mlruns folders, SQLite files (mlflow.db) and PostgreSQL databases of MLflow"
@@ -30,7 +31,7 @@ class MLflow:
     defaults = defaults_of("mlflow")
 
     def detect(self, file: Glimpse) -> float:
-        """How surely this is the meta.yaml of a run, or a database of MLflow's."""
+        """Recognize the meta.yaml of a run, or a database of MLflow."""
         if file.start.startswith(MAGIC):
             is_named_so = "mlflow" in file.path.lower() or "mlruns" in file.path.lower()
             return 0.9 if is_named_so or any(trace in file.start for trace in _TRACES_OF_TABLES) else 0.4
@@ -38,24 +39,23 @@ class MLflow:
         return 0.95 if file.name == META and any(run_id in start for run_id in _RUN_IDS) else 0.0
 
     def read(self, source: Source, mapping: LogMapping) -> Iterator[RunLog | Quarantined]:
-        """The runs of all stores in the source."""
+        """Yield the runs of all stores in the source."""
         return _read_database(source) if isinstance(source, DatabaseSource) else _read_files(source)
 
 
 def _read_files(source: Source) -> Iterator[RunLog | Quarantined]:
-    """The runs of file stores and of SQLite files."""
+    """Yield the runs of file stores and SQLite files."""
     reader = FileStoreReader(source)
 
     def read(member: Member) -> Iterator[RunLog | Quarantined]:
-        is_database = member.data.startswith(MAGIC)
-        return read_sqlite(source.name, member) if is_database else reader.add(member)
+        return read_sqlite(source.name, member) if member.data.startswith(MAGIC) else reader.add(member)
 
     try:
         yield from read_files(source, _is_wanted, read)
     except SourceBroken:
-        yield from reader.break_off()
+        yield from reader.flush_broken()
         raise
-    yield from reader.hand_on()
+    yield from reader.flush()
 
 
 def _is_wanted(path: str) -> bool:
@@ -63,15 +63,15 @@ def _is_wanted(path: str) -> bool:
 
 
 def _read_database(source: DatabaseSource) -> Iterator[RunLog | Quarantined]:
-    """The runs of a database, streamed from the server in one snapshot."""
+    """Yield the runs of a database, streamed in one snapshot."""
     name = source.name
     with source.connect() as connection:
         yield from read_tables(name, name, lambda query: rows_in_chunks(connection, query), None, {})
 
 
 def rows_in_chunks(connection: Connection, query: str) -> Iterator[Sequence[Row]]:
-    """The rows of a statement in chunks, through a cursor of the server's."""
-    # Both sizes: without that of partitions() one chunk would hold all rows, without yield_per a fetch holds few.
+    """Yield the rows of a statement in chunks, through a server-side cursor."""
+    # Both sizes are needed: without partitions(CHUNK) one chunk holds all rows, without yield_per fetches are small.
     return connection.execute(text(query), execution_options={"yield_per": CHUNK}).partitions(CHUNK)
 
 

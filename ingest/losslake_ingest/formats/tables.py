@@ -1,42 +1,43 @@
-"""Tables with a row per evaluation: wide CSV (Keras, Lightning, Ultralytics, hand-made) and JSON lines (DETR, MAE)."""
+"""Logs in tables with a row per evaluation: wide CSV (Keras, Lightning, Ultralytics, …) and JSON lines (DETR, MAE)."""
 
 from __future__ import annotations
 
 import hashlib
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterable, Iterator
+from dataclasses import replace
 from typing import Any
 
-from losslake_ingest.formats.format import GLIMPSE, Glimpse, defaults_of
+from losslake_ingest.formats.format import GLIMPSE, Glimpse, defaults_of, read_files
 from losslake_ingest.mapping.mapping import LogMapping
 from losslake_ingest.report import Quarantined
 from losslake_ingest.rules import Refusal, Rule
 from losslake_ingest.run_log import RunLog
-from losslake_ingest.sources.member import Refused, Source, plain
+from losslake_ingest.sources.member import Member, Source, normalize_path
 from losslake_ingest.tables.csv_table import find_layout, read_csv
 from losslake_ingest.tables.json_table import parse_line, read_json_lines, starts_with_objects
-from losslake_ingest.tables.table import Table, TableFile, is_number, runs_of
+from losslake_ingest.tables.table import LongColumns, TableFile, is_number, runs_of
 
 _ENDINGS = (".csv", ".tsv")
-_KNOWN_FILES = ("metrics.csv", "results.csv")
 _KERAS_METRICS = {"loss", "val_loss", "accuracy", "val_accuracy"}
 _BY_NAME = (".jsonl", ".ndjson")
 _BY_FIRST_LINE = (".txt", ".log")
 _BY_TWO_LINES = (".json",)  # A single line is more likely the settings of a run than its log.
 _DEEPEST = 4
 
-Parse = Callable[[str, bytes, str | None], Table | None]
+# Returns the runs of a file. Raises Refusal.
+Read = Callable[[TableFile, bytes], Iterable[RunLog | Quarantined]]
 
 
 class WideCsv:
-    """Tables with a column per axis and metric."""
+    """The format of CSV tables with a column per axis and metric."""
 
     name = "csv"
     reads = "a .csv or .tsv with a header and a row per evaluation (Keras, Lightning, Ultralytics, any wide table)"
-    needs = "collection, dataset, model, optimizer, batch_size, metrics, and the axis if it is no step or epoch"
+    needs = "collection, dataset, model, optimizer, batch_size, metrics, and the axis if it isn't named step or epoch"
     defaults = defaults_of("csv")
 
     def detect(self, file: Glimpse) -> float:
-        """How surely this is a table of evaluations: by its header and its first row."""
+        """Recognize a table of evaluations by its header and first row."""
         if not file.name.lower().endswith(_ENDINGS):
             return 0.0
         try:
@@ -51,25 +52,31 @@ class WideCsv:
             if first.strip() and not any(is_number(cell.strip().strip('"')) for cell in cells):
                 return 0.0
         is_keras = layout.names[0] == "epoch" and not _KERAS_METRICS.isdisjoint(layout.names)
-        return 0.5 if is_keras or file.name in _KNOWN_FILES else 0.3
+        return 0.5 if is_keras or file.name in ("metrics.csv", "results.csv") else 0.3
 
     def read(self, source: Source, mapping: LogMapping) -> Iterator[RunLog | Quarantined]:
-        """One run per file, or per value of the mapping's run column."""
-        return _read_tables(source, _ENDINGS, lambda _, data, run_column: read_csv(data, run_column), mapping)
+        """Yield one run per file, or per value of the mapping's run column."""
+        run_column = mapping.run.column or None
+
+        def read(file: TableFile, data: bytes) -> Iterator[RunLog | Quarantined]:
+            return runs_of(read_csv(data, run_column), file, run_column, long_columns(mapping))
+
+        for item in read_tables(source, _ENDINGS, mapping, read):
+            yield _with_keras_epochs(item) if isinstance(item, RunLog) else item
 
 
 class JsonLines:
-    """Logs with a JSON object per line."""
+    """The format of logs with a JSON object per line."""
 
     name = "jsonl"
     reads = (
         "JSON lines, an object per evaluation: .jsonl, .ndjson, or a .json, .txt or .log that begins with such lines"
     )
-    needs = "collection, dataset, model, optimizer, batch_size, metrics, and the axis if it is no step or epoch"
+    needs = "collection, dataset, model, optimizer, batch_size, metrics, and the axis if it isn't named step or epoch"
     defaults = defaults_of("jsonl")
 
     def detect(self, file: Glimpse) -> float:
-        """How surely this is a log: by its first lines, one of which must be an object with a number."""
+        """Recognize a log by its first lines, one of which must be an object with a number."""
         name = file.name.lower()
         if not name.endswith(_BY_NAME + _BY_FIRST_LINE + _BY_TWO_LINES):
             return 0.0
@@ -86,50 +93,67 @@ class JsonLines:
         return 0.5 if by_name else 0.3
 
     def read(self, source: Source, mapping: LogMapping) -> Iterator[RunLog | Quarantined]:
-        """One run per file, or per value of the mapping's run column; files that are no JSON lines are passed over."""
-        return _read_tables(source, _BY_NAME + _BY_FIRST_LINE + _BY_TWO_LINES, _parse, mapping)
+        """Yield one run per file, or per value of the mapping's run column; skip files that aren't JSON lines."""
+        run_column = mapping.run.column or None
+
+        def read(file: TableFile, data: bytes) -> Iterable[RunLog | Quarantined]:
+            if not _is_log(file.path, data):
+                return ()
+            return runs_of(read_json_lines(data, run_column), file, run_column, long_columns(mapping))
+
+        return read_tables(source, _BY_NAME + _BY_FIRST_LINE + _BY_TWO_LINES, mapping, read)
 
 
-def _read_tables(
-    source: Source, endings: tuple[str, ...], parse: Parse, mapping: LogMapping
+def read_tables(
+    source: Source, endings: tuple[str, ...], mapping: LogMapping, read: Read
 ) -> Iterator[RunLog | Quarantined]:
-    """The runs of every file with such an ending, as they come; parse returns None for a file that is no table.
-
-    Side files and lookup tables of the mapping are not logs.
-    """
+    """Yield the runs of every file with such an ending, but not of side files and lookup tables of the mapping."""
     sides = set(mapping.files.side)
-    lookups = {plain(lookup.file) for lookup in mapping.lookup}
+    lookups = {normalize_path(lookup.file) for lookup in mapping.lookup}
     seen: set[str] = set()
 
     def is_wanted(path: str) -> bool:
         name = path.rpartition("/")[2]
         return name.lower().endswith(endings) and name not in sides and path not in lookups
 
-    for member in source.members(is_wanted):
-        if isinstance(member, Refused):
-            yield Quarantined(source.name, member.path, member.rule, member.message)
-            continue
+    def runs(member: Member) -> Iterator[RunLog | Quarantined]:
         file = TableFile(source.name, member.path, hashlib.sha256(member.data).hexdigest())
         if member.path in seen:
-            yield file.quarantined(Rule.DUPLICATE_FILE, "the archive holds it twice: the first one counts")
-            continue
+            yield file.quarantined(Rule.DUPLICATE_FILE, "the archive holds it twice: the first one is used")
+            return
         seen.add(member.path)
         try:
-            table = parse(member.path, member.data, mapping.run.column or None)
+            items = read(file, member.data)
         except Refusal as fault:
             yield file.quarantined(fault.rule, fault.message, fault.line)
-            continue
-        if table is not None:
-            yield from runs_of(table, file, mapping.run.column or None)
+            return
+        del member
+        yield from items
+
+    return read_files(source, is_wanted, runs)
 
 
-def _parse(path: str, data: bytes, run_column: str | None) -> Table | None:
-    return read_json_lines(data, run_column) if _is_log(path.lower(), data) else None
+def long_columns(mapping: LogMapping) -> LongColumns | None:
+    """Return the columns of a long table, None if the mapping gives the column of values a metric of its own."""
+    name, value = mapping.long.name, mapping.long.value
+    return LongColumns(name, value) if name and value and value not in mapping.metrics else None
+
+
+def _with_keras_epochs(run: RunLog) -> RunLog:
+    """Return the run; if Keras' CSVLogger wrote it, with fields that say how it counts epochs.
+
+    It writes epoch, then the logs by name, after each epoch; the first is epoch 0. fit() keeps an epoch's last batch.
+    """
+    first, *others = run.rows[0].columns if run.rows else [""]
+    if first != "epoch" or "loss" not in others or others != sorted(others) or 0 not in run.rows[0].columns[first]:
+        return run
+    return replace(run, fields={"epoch_offset": 1, "epoch_last_batch": "kept", **run.fields})
 
 
 def _is_log(path: str, data: bytes) -> bool:
-    """Whether the name says so, or the first lines do."""
-    return path.endswith(_BY_NAME) or starts_with_objects(data, 2 if path.endswith(_BY_TWO_LINES) else 1)
+    """Return True if the name or the first lines are those of JSON lines."""
+    name = path.lower()
+    return name.endswith(_BY_NAME) or starts_with_objects(data, 2 if name.endswith(_BY_TWO_LINES) else 1)
 
 
 def _has_number(value: Any, depth: int = 0) -> bool:

@@ -1,9 +1,9 @@
-"""TensorBoard's event files: `events.out.tfevents.…`, one run per folder.
+"""Logs of TensorBoard: event files `events.out.tfevents.…`, one run per folder.
 
 Spec: TFRecord files (https://www.tensorflow.org/tutorials/load_data/tfrecord) of Event messages
 (https://github.com/tensorflow/tensorboard/blob/master/tensorboard/compat/proto/event.proto), hyperparameters as the
-HParams plugin has them. Of a folder with several files, restarts have written the later ones. Scalars are read however
-they are stored: as simple_value or as a tensor of one number.
+HParams plugin stores them. If a folder has several files, restarts wrote the later ones. Scalars are read in both
+forms: simple_value, and tensor of one number.
 """
 
 from __future__ import annotations
@@ -13,6 +13,7 @@ from collections.abc import Iterator
 
 from losslake_ingest.event_files.events import Session
 from losslake_ingest.event_files.file import EventFile, read_event_file
+from losslake_ingest.event_files.layouts import POINT
 from losslake_ingest.event_files.records import HEADER, length_at
 from losslake_ingest.event_files.run import ReadFile, run_log, session_of
 from losslake_ingest.formats.format import Glimpse, defaults_of, read_files
@@ -22,13 +23,12 @@ from losslake_ingest.rules import Refusal, Rule
 from losslake_ingest.run_log import RunLog
 from losslake_ingest.sources.member import Member, Source, UntilBreak
 
-LARGEST_PENDING = 1 << 30
-_MARK = "tfevents"
-_FIRST_EVENT = b"brain.Event:"
+LARGEST_PENDING = LARGEST_RUN = 1 << 27
+_PER_FILE = 4096
 
 
 class TensorBoard:
-    """Reads TensorBoard's event files."""
+    """The format of TensorBoard's event files."""
 
     name = "tensorboard"
     reads = (
@@ -40,17 +40,17 @@ class TensorBoard:
     defaults = defaults_of("tensorboard")
 
     def detect(self, file: Glimpse) -> float:
-        """Certain of a file of that name that begins with a record; its name alone says it too, where it is empty."""
+        """Recognize a file by its name and a valid first record; an empty file by its name."""
         if not _is_wanted(file.path):
             return 0.0
         if len(file.start) < HEADER:
             return 0.5
         if length_at(file.start, 0) is None:
             return 0.3
-        return 0.95 if _FIRST_EVENT in file.start[:256] else 0.9
+        return 0.95 if b"brain.Event:" in file.start[:256] else 0.9
 
     def read(self, source: Source, mapping: LogMapping) -> Iterator[RunLog | Quarantined]:
-        """The runs of a source, in order of their folders."""
+        """Yield the runs of a source in order of their folders."""
         return _Reader(source).read()
 
 
@@ -58,52 +58,54 @@ FORMAT = TensorBoard()
 
 
 def _is_wanted(path: str) -> bool:
-    return _MARK in path.rpartition("/")[2]
+    return "tfevents" in path.rpartition("/")[2]
 
 
 class _Reader:
-    """Keeps what it has read of each folder until all of it is there, which only the end of a source tells.
+    """A reader that collects each folder until the source ends, since only then is a run known to be complete.
 
-    Only when that grows large are the folders handed on that the source seems to have left.
+    If too much memory is held, it yields the runs of folders that the source seems to have left.
     """
 
     def __init__(self, source: Source) -> None:
         self._source = source
-        self._name = source.name
         self._runs: dict[str, dict[str, ReadFile]] = {}
         self._sessions: dict[str, Session] = {}
-        self._handed_on: set[str] = set()
+        self._finished: set[str] = set()
         self._pending = 0
 
     def read(self) -> Iterator[RunLog | Quarantined]:
-        whole = UntilBreak(read_files(self._source, _is_wanted, self._add))
-        yield from whole
-        yield from self._hand_on()
-        whole.tell()
+        """Yield the runs of the source."""
+        items = UntilBreak(read_files(self._source, _is_wanted, self._add))
+        yield from items
+        yield from self._flush()
+        items.raise_break()
 
     def _add(self, member: Member) -> Iterator[RunLog | Quarantined]:
-        """Read a file into its run, and hand runs on when much is kept; raises Refusal."""
+        """Add a file to its run; yield runs when too much memory is held. Raises Refusal."""
         path, data = member
         folder = path.rpartition("/")[0]
-        if folder in self._handed_on:
+        if folder in self._finished:
             message = "other files of its folder came long before it: sort the archive by path"
             raise Refusal(Rule.UNREADABLE_LOG, message)
         run = self._runs.setdefault(folder, {})
         if path in run:
-            raise Refusal(Rule.DUPLICATE_FILE, "the archive holds it twice: the first one counts")
+            raise Refusal(Rule.DUPLICATE_FILE, "the archive holds it twice: the first one is used")
         if len(data) >= HEADER and length_at(data, 0) is None:
-            message = (
-                "it doesn't begin as an event file does (its first checksum is wrong): copy it again or leave it out"
-            )
-            raise Refusal(Rule.UNREADABLE_LOG, message)
+            why = "it isn't an event file, or is damaged (its first checksum is wrong): copy it again or leave it out"
+            raise Refusal(Rule.UNREADABLE_LOG, why)
         events = read_event_file(data)
+        if sum(_size(file.events) for file in run.values()) + _size(events) > LARGEST_RUN:
+            most = f"more than {LARGEST_RUN // POINT.itemsize:,} values: log less often"
+            raise Refusal(Rule.FILE_TOO_LARGE, f"the files of its folder have {most}")
         run[path] = ReadFile(path, hashlib.sha256(data).hexdigest(), events)
         self._pending += _size(events)
+        del member, data
         if self._pending > LARGEST_PENDING:
-            yield from self._hand_on(except_for=path)
+            yield from self._flush(except_for=path)
 
-    def _hand_on(self, except_for: str | None = None) -> Iterator[RunLog | Quarantined]:
-        """The runs that are there, but for those in whose folder or below the source still is."""
+    def _flush(self, except_for: str | None = None) -> Iterator[RunLog | Quarantined]:
+        """Yield the pending runs, except those whose folder contains `except_for`."""
         for folder, files in self._runs.items():
             self._sessions[folder] = session_of(list(files.values()))
         for folder in sorted(self._runs):
@@ -111,7 +113,7 @@ class _Reader:
                 continue
             files = self._runs.pop(folder)
             if except_for is not None:
-                self._handed_on.add(folder)
+                self._finished.add(folder)
             self._pending -= sum(_size(file.events) for file in files.values())
             if files:
                 yield from self._run(folder, files)
@@ -122,10 +124,10 @@ class _Reader:
         except Refusal as error:
             is_bare = error.rule == Rule.NO_MEASUREMENTS and not any(file.events.remarks for file in files.values())
             if not (is_bare and self._has_runs_below(folder)):
-                yield Quarantined(self._name, folder or ".", error.rule, error.message)
+                yield Quarantined(self._source.name, folder or ".", error.rule, error.message)
 
     def _session_above(self, folder: str) -> Session:
-        """Keras writes the hyperparameters into a folder and the curves into folders below it."""
+        """Return the session of the nearest folder above: Keras writes hyperparameters above the curves' folders."""
         while folder:
             folder = folder.rpartition("/")[0]
             session = self._sessions.get(folder)
@@ -134,11 +136,11 @@ class _Reader:
         return Session()
 
     def _has_runs_below(self, folder: str) -> bool:
-        """Writers of such runs leave a file in the folder above, with nothing in it or with the session alone."""
+        """Return True if there are runs below: their writers leave a file without scalars in the folder above."""
         return any(other != folder and (not folder or other.startswith(f"{folder}/")) for other in self._sessions)
 
 
 def _size(events: EventFile) -> int:
-    """The memory that a file's values take, about."""
+    """Return the approximate size of a file's values in memory, in bytes."""
     groups = (*events.scalars.values(), *events.bare.values())
-    return sum(points.nbytes + 512 for group in groups for points in group)
+    return _PER_FILE + sum(points.nbytes + 512 for group in groups for points in group)

@@ -1,1 +1,1 @@
-"""What a log doesn't say: the mapping file that names its study, its trial, its metrics and its steps."""
+"""Mapping files: what logs don't say of their study, trial, metrics and steps."""

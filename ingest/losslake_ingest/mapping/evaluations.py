@@ -1,73 +1,80 @@
-"""From logged rows to the curve of one trial: one row per step, and of each metric the value that was written last.
+"""Conversion of logged rows to the curve of one trial: one row per step, with the last value of each metric.
 
-Steps come from whatever a log counts: steps = examples / batch_size and examples = epochs x epoch_size, to the nearest
-integer. The formula that was used is kept with the trial, so that nobody mistakes a computed step for a logged one.
+Steps are computed from whatever the log counts (`steps.py`). The formula is stored with the trial, to tell computed
+steps from logged ones.
 """
 
 from __future__ import annotations
 
-import fnmatch
 from collections import Counter
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass
 from typing import TypeVar
 
 import numpy as np
 
-from losslake_ingest.mapping.mapping import Axis, LogMapping
-from losslake_ingest.mapping.metrics import metric_line, metric_of
+from losslake_ingest.mapping.mapping import Axis, LogMapping, mapping_for
+from losslake_ingest.mapping.metrics import ColumnMetric, metric_line, metric_of, toml_key
+from losslake_ingest.mapping.steps import StepRule, step_rule
 from losslake_ingest.mapping.template import UnknownField
-from losslake_ingest.rules import MissingField, Refusal, Rule
-from losslake_ingest.run_log import LoggedRows, RunLog, Scalar
-from losslake_ingest.study import LARGEST_EXACT_INTEGER, Curves
+from losslake_ingest.mapping.witnesses import check_steps
+from losslake_ingest.rules import MissingField, Refusal, Rule, shown
+from losslake_ingest.run_log import LoggedRows, RunLog, Scalar, TextCell, check_size
+from losslake_ingest.study import Curves
 from losslake_schema.reached import Flags, Floats, Integers
+from losslake_schema.registry import Direction
 
+# The measurements of one metric: steps, strictly ascending; values; seconds since the start, NaN if unknown.
 Measured = tuple[Integers, Floats, Floats]
-"""Of one metric: steps, strictly ascending; values; seconds since the start, NaN where unknown."""
 Array = TypeVar("Array", Integers, Floats)
-OVERWRITTEN = "measurement written again for the same step: the last one counts"
+OVERWRITTEN = "measurement written again for the same step, with the same value or after a restart: the last one counts"
 NO_STEP = "measurement without a step left out"
 
 
 @dataclass(frozen=True)
 class TrialCurve:
-    """The curve of a trial, and how it came about.
+    """The curve of a trial, and how it was derived.
 
-    computed_steps: the formulas behind its steps, none if they are as logged. columns: the metric of each logged
-    column. left_out: columns of which nothing says what they are. remarks: what had to be decided.
+    computed_steps: the formulas of its steps, none if they were logged. computed_values: those of metrics. columns: the
+    metric of each logged column that has one metric.
+    directions: stated for its metrics. left_out: columns that nothing maps to a metric. remarks: decisions, with their
+    counts.
     """
 
     curve: Curves
     computed_steps: Sequence[str]
-    columns: Mapping[str, str]
+    computed_values: Mapping[str, str]
+    columns: Mapping[str, ColumnMetric]
+    directions: Collection[tuple[str, Direction]]
     left_out: Sequence[str]
     remarks: Mapping[str, int]
 
 
 def curve_of(log: RunLog, mapping: LogMapping, batch_size: int, fields: Mapping[str, Scalar]) -> TrialCurve:
-    """Return the curve that a run's rows make; raises Refusal when they make none."""
+    """Return the curve of a run. Raises Refusal if there is none."""
     return _CurveReader(log, mapping, batch_size, fields).curve()
 
 
 def on_common_steps(series: Mapping[str, Measured]) -> Curves:
-    """Return the curve of one trial from its metrics, each measured at steps of its own, at least one of them at all.
+    """Return the curve of one trial from its metrics, each with its own steps; at least one must have some.
 
-    A step's time is the latest that any metric has there.
+    The time of a step is the latest time of any metric at that step. Raises Refusal if it is too large.
     """
     measured = {metric: rows for metric, rows in series.items() if len(rows[0])}
-    steps = _union([own_steps for own_steps, _, _ in measured.values()])
+    steps = _union([metric_steps for metric_steps, _, _ in measured.values()])
+    check_size(len(steps), len(measured))
     elapsed = np.full(len(steps), np.nan)
     values: dict[str, Floats] = {}
     missing: dict[str, Flags] = {}
-    for metric, (own_steps, own_values, own_elapsed) in measured.items():
-        if len(own_steps) == len(steps):
-            values[metric] = own_values
-            elapsed = np.fmax(elapsed, own_elapsed)
+    for metric, (metric_steps, metric_values, metric_elapsed) in measured.items():
+        if len(metric_steps) == len(steps):
+            values[metric] = metric_values
+            elapsed = np.fmax(elapsed, metric_elapsed)
         else:
-            at = np.searchsorted(steps, own_steps)
-            elapsed[at] = np.fmax(elapsed[at], own_elapsed)
+            at = np.searchsorted(steps, metric_steps)
+            elapsed[at] = np.fmax(elapsed[at], metric_elapsed)
             values[metric] = np.full(len(steps), np.nan)
-            values[metric][at] = own_values
+            values[metric][at] = metric_values
             missing[metric] = np.ones(len(steps), np.bool_)
             missing[metric][at] = False
     offsets = np.array([0, len(steps)], np.int64)
@@ -75,7 +82,7 @@ def on_common_steps(series: Mapping[str, Measured]) -> Curves:
 
 
 def _union(steps: Sequence[Integers]) -> Integers:
-    """All steps, ascending; most often every metric has the same."""
+    """Return all steps in ascending order. Usually every metric has the same steps."""
     first = steps[0]
     if all(other is first or np.array_equal(other, first) for other in steps[1:]):
         return first
@@ -83,8 +90,8 @@ def _union(steps: Sequence[Integers]) -> Integers:
 
 
 @dataclass(frozen=True)
-class _Places:
-    """The steps of some rows by an axis, which rows have one, their times, and the formula if steps are computed."""
+class _Positions:
+    """The positions of some rows on an axis: steps, flags of known steps, times, and the formula of computed steps."""
 
     steps: Integers
     known: Flags
@@ -92,35 +99,93 @@ class _Places:
     formula: str | None
 
 
+@dataclass(frozen=True)
+class _Piece:
+    """Measurements of a metric in the order written. writer: the column, with the fields of its rows, if any."""
+
+    metric: ColumnMetric
+    writer: str
+    measured: Measured
+
+
 class _CurveReader:
+    """Converts the rows of one run to a curve."""
+
     def __init__(self, log: RunLog, mapping: LogMapping, batch_size: int, fields: Mapping[str, Scalar]) -> None:
         self._log, self._mapping, self._batch_size, self._fields = log, mapping, batch_size, fields
+        self._entry = ""  # the fields of the rows that are being read, if they have some
         self._axes = {mapping.time.elapsed_s, mapping.time.wall_time, *(axis.column for axis in mapping.axis)}
-        self._series: dict[str, list[Measured]] = {}  # of each metric the pieces, in the order written
-        self._metrics: dict[str, str | None] = {}
+        self._series: dict[str, list[_Piece]] = {}  # of each metric, in the order written
+        self._metrics: dict[tuple[str, str], ColumnMetric | None] = {}
         self._formulas: dict[str, None] = {}
+        self._completed: dict[tuple[int, int], Axis] = {}
+        self._rules: dict[tuple[int, str], StepRule] = {}  # by the identity of the axis, and entry
+        self._assumed: dict[str, list[str]] = {}  # columns that are stored by an axis that nobody stated
         self._unplaced: dict[str, None] = {}
         self._left_out: list[str] = []
         self._remarks: Counter[str] = Counter()
 
     def curve(self) -> TrialCurve:
+        """Return the curve. Raises Refusal if there is no measurement."""
+        of_run = self._mapping, self._fields
         for rows in self._log.rows:
-            places: dict[int, _Places] = {}
+            self._mapping, self._fields = of_run
+            self._entry = ", ".join(f"{name} = {shown(value)}" for name, value in rows.fields.items())
+            if rows.fields:
+                self._fields = {**self._fields, **rows.fields}
+                self._mapping = mapping_for(self._fields, self._mapping)
+            places: dict[int, _Positions] = {}
+            self._check_texts(rows)
             for column in rows.columns:
-                if column not in self._metrics:
-                    self._metrics[column] = self._metric(column)
-                metric = self._metrics[column]
+                metric = self._known_metric(column)
                 if metric is not None:
                     self._add(metric, column, rows, places)
         for column in self._unplaced:
-            self._remarks[f"column {column!r} left out: no [[axis]] holds for it"] += 1
-        if not any(len(steps) for pieces in self._series.values() for steps, _, _ in pieces):
-            raise self._nothing()
-        columns = {column: metric for column, metric in self._metrics.items() if metric is not None}
-        curve = on_common_steps({metric: self._last_written(pieces) for metric, pieces in sorted(self._series.items())})
-        return TrialCurve(curve, list(self._formulas), columns, sorted(self._left_out), self._remarks)
+            self._remarks[f"column {column!r} left out: no [[axis]] applies to it"] += 1
+        if not any(len(piece.measured[0]) for pieces in self._series.values() for piece in pieces):
+            raise self._no_curve()
+        status = self._mapping.status.get(self._log.status or "", self._log.status or "COMPLETE")
+        for axis, stored in self._assumed.items():
+            check_steps(self._log, axis, stored, self._batch_size, self._fields, status == "COMPLETE")
+        series = {metric: self._last_written(metric, pieces) for metric, pieces in sorted(self._series.items())}
+        for name, pieces in self._series.items():
+            pieces[0].metric.check_best(series[name][1])
+        left_out = sorted(set(self._left_out))
+        curve = on_common_steps(series)
+        if len(curve.steps) == 1:
+            for name, pieces in self._series.items():
+                _check_steps_differ(name, pieces, sum(len(piece.measured[0]) for piece in pieces))
+        known = sorted({(each.name, each.formula) for each in self._metrics.values() if each and each.formula})
+        computed = {name: formula for name, formula in known if name in curve.values}
+        return TrialCurve(
+            curve, list(self._formulas), computed, self._columns(), self._directions(curve), left_out, self._remarks
+        )
 
-    def _metric(self, column: str) -> str | None:
+    def _directions(self, curve: Curves) -> Collection[tuple[str, Direction]]:
+        stated = {(each.name, each.direction) for each in self._metrics.values() if each}
+        return frozenset((name, direction) for name, direction in stated if direction and name in curve.values)
+
+    def _columns(self) -> dict[str, ColumnMetric]:
+        columns: dict[str, set[ColumnMetric | None]] = {}
+        for (column, _), metric in self._metrics.items():
+            columns.setdefault(column, set()).add(metric)
+        return {column: metric for column, (metric, *others) in columns.items() if metric is not None and not others}
+
+    def _check_texts(self, rows: LoggedRows) -> None:
+        """Raise Refusal for text in a column that is a metric or a time."""
+        times = (self._mapping.time.elapsed_s, self._mapping.time.wall_time)
+        for column, cell in rows.texts.items():
+            is_metric = (column in rows.columns or column in self._mapping.metrics) and self._known_metric(column)
+            if cell.text and (is_metric or column in times):
+                raise not_a_number(column, cell)
+
+    def _known_metric(self, column: str) -> ColumnMetric | None:
+        key = column, self._entry
+        if key not in self._metrics:
+            self._metrics[key] = self._metric(column)
+        return self._metrics[key]
+
+    def _metric(self, column: str) -> ColumnMetric | None:
         if column in self._axes and column not in self._mapping.metrics:
             return None
         try:
@@ -128,42 +193,75 @@ class _CurveReader:
         except KeyError:
             self._left_out.append(column)
         except UnknownField as unknown:
-            self._remarks[f"column {column!r} left out: its metric takes {{{unknown}}}, which nothing says"] += 1
+            self._remarks[f"column {column!r} left out: its metric takes {{{unknown}}}, which is unknown"] += 1
         return None
 
-    def _add(self, metric: str, column: str, rows: LoggedRows, places: dict[int, _Places]) -> None:
-        """Add a column of rows to its metric. places: of these rows by axis, computed once."""
-        axis = _axis_for(column, rows, self._mapping.axis)
+    def _add(self, metric: ColumnMetric, column: str, rows: LoggedRows, places: dict[int, _Positions]) -> None:
+        """Add a column to its metric. places: the positions of these rows by axis, computed once."""
+        axis = self._axis_for(column, rows)
         if axis is None:
             self._unplaced[column] = None
             return
-        here = places.get(id(axis))
-        if here is None:
-            here = places[id(axis)] = self._places(rows, axis)
-        if here.formula:
-            self._formulas[here.formula] = None
-        kept = self._kept(here.known, rows.missing.get(column))
-        piece = (here.steps[kept], rows.columns[column][kept], here.elapsed[kept])
-        self._series.setdefault(metric, []).append(piece)
+        cell = rows.texts.get(axis.column)
+        if cell is not None and cell.text:
+            raise not_a_number(axis.column, cell)
+        if axis.column not in rows.columns:
+            message = f"the axis {axis.column} is an empty column: choose another [[axis]] in the mapping"
+            raise Refusal(Rule.STEP_UNKNOWN, message)
+        positions = places.get(id(axis))
+        if positions is None:
+            positions = places[id(axis)] = self._places(rows, axis)
+        if axis.assumed:
+            self._assumed.setdefault(axis.column, []).append(column)
+        if positions.formula:
+            self._formulas[positions.formula] = None
+        usable = self._usable(positions.known, rows.missing.get(column))
+        steps, values = positions.steps[usable], metric.values(rows.columns[column][usable])
+        metric.check(values, steps)
+        writer = f"{column} with {self._entry}" if self._entry else column
+        self._series.setdefault(metric.name, []).append(
+            _Piece(metric, writer, (steps, values, positions.elapsed[usable]))
+        )
 
-    def _places(self, rows: LoggedRows, axis: Axis) -> _Places:
-        """The places of rows by an axis; raises Refusal when one is no step or the epoch's size is unknown."""
-        positions = rows.columns[axis.column]
-        missing = rows.missing.get(axis.column)
-        known = ~missing if missing is not None else np.ones(len(positions), np.bool_)
-        steps, formula = positions, None
-        if axis.counts == "examples":
-            steps = np.floor(positions / self._batch_size + 0.5)
-            formula = f"{axis.column} / {self._batch_size}"
-        elif axis.counts == "epochs":
-            size = _epoch_size(axis, self._fields)
-            with np.errstate(over="ignore"):
-                steps = np.floor(positions * size / self._batch_size + 0.5)
-            formula = f"{axis.column} x {size:.17g} / {self._batch_size}"
-        return _Places(_checked(steps, positions, known, axis), known, self._elapsed(rows), formula)
+    def _axis_for(self, column: str, rows: LoggedRows) -> Axis | None:
+        """Return the first axis of the mapping that these rows have, even empty, and that applies to a logged column.
+
+        What it doesn't state is that of the next such axis of the same column and unit: a format's own.
+        """
+        others = (rows.columns.keys() | rows.texts.keys()) - {column}
+        holding = [axis for axis in self._mapping.axis if axis.column in others and axis.holds(column)]
+        if not holding:
+            return None
+        first = holding[0]
+        same = [axis for axis in holding[1:] if (axis.column, axis.counts) == (first.column, first.counts)]
+        return self._completed.setdefault((id(first), id(same[0])), first.completed(same[0])) if same else first
+
+    def _places(self, rows: LoggedRows, axis: Axis) -> _Positions:
+        """Return the positions of rows on an axis. Raises Refusal for an invalid step or an unknown conversion."""
+        key = id(axis), self._entry
+        rule = self._rules.get(key)
+        if rule is None:
+            rule = self._rules[key] = step_rule(axis, self._batch_size, self._fields, self._on_axis(axis.column))
+            self._check_epochs(axis)
+            if rule.warning:
+                self._remarks[rule.warning] = 1
+        known = rows.known(axis.column)
+        return _Positions(rule.steps(rows.columns[axis.column], known), known, self._elapsed(rows), rule.formula)
+
+    def _on_axis(self, column: str) -> Floats:
+        """Return all known positions of the run on an axis."""
+        parts = [rows.columns[column][rows.known(column)] for rows in self._log.rows if column in rows.columns]
+        return _concatenate(parts)
+
+    def _check_epochs(self, axis: Axis) -> None:
+        highest = float(np.nanmax(self._on_axis(axis.column), initial=0.0)) if axis.counts == "epochs" else 0.0
+        if highest > self._log.most_epochs:
+            add = f'[[axis]] column = "{axis.column}", counts = "examples" (or "steps")'
+            message = f"{axis.column} reaches {highest:,.0f}, too many for epochs: add to the mapping: {add}"
+            raise Refusal(Rule.STEP_UNKNOWN, message)
 
     def _elapsed(self, rows: LoggedRows) -> Floats:
-        """Seconds since the start by row, NaN where unknown."""
+        """Return the seconds since the start of each row, NaN if unknown."""
         elapsed, wall = self._mapping.time.elapsed_s, self._mapping.time.wall_time
         column = elapsed if elapsed in rows.columns else wall
         started = self._log.started_at if column == wall != elapsed else 0.0
@@ -174,87 +272,110 @@ class _CurveReader:
         unknown = times < 0 if missing is None else missing | (times < 0)
         return np.where(unknown, np.nan, times)
 
-    def _kept(self, known: Flags, missing: Flags | None) -> Flags | slice:
-        """The rows that have a value and a step."""
+    def _usable(self, known: Flags, missing: Flags | None) -> Flags | slice:
+        """Return the rows that have a value and a step."""
         if missing is None and known.all():
             return slice(None)
         measured = ~missing if missing is not None else np.ones(len(known), np.bool_)
-        kept: Flags = measured & known
-        self._remarks += Counter({NO_STEP: int(measured.sum() - kept.sum())})
-        return kept
+        usable: Flags = measured & known
+        self._remarks += Counter({NO_STEP: int(measured.sum() - usable.sum())})
+        return usable
 
-    def _last_written(self, pieces: Sequence[Measured]) -> Measured:
-        """A metric's measurements by ascending step; of several at one step the one written last."""
-        steps, values = _one([piece[0] for piece in pieces]), _one([piece[1] for piece in pieces])
-        elapsed = _one([piece[2] for piece in pieces])
+    def _last_written(self, metric: str, pieces: Sequence[_Piece]) -> Measured:
+        """Return a metric's measurements by ascending step; of several at one step, the last one written.
+
+        Raises Refusal if values at one step differ, unless one column was written again from an earlier step on, or the
+        mapping says which counts.
+        """
+        steps = _concatenate([piece.measured[0] for piece in pieces])
+        values = _concatenate([piece.measured[1] for piece in pieces])
+        elapsed = _concatenate([piece.measured[2] for piece in pieces])
         if len(steps) < 2 or (steps[1:] > steps[:-1]).all():
             return steps, values, elapsed
         order = np.argsort(steps, kind="stable")
         ordered = steps[order]
         last = np.append(ordered[1:] != ordered[:-1], True)
         self._remarks += Counter({OVERWRITTEN: int((~last).sum())})
-        kept = order[last]
-        return steps[kept], values[kept], elapsed[kept]
+        _check_repeated(metric, pieces, steps, values, order, last)
+        chosen = np.flatnonzero(last)
+        if any(piece.metric.repeated == "first" for piece in pieces):
+            sessions = np.cumsum(np.append(False, steps[1:] < steps[:-1]))[order]
+            begins = np.append(True, (ordered[1:] != ordered[:-1]) | (sessions[1:] != sessions[:-1]))
+            chosen = np.maximum.accumulate(np.where(begins, np.arange(len(order)), 0))[chosen]
+        rows = order[chosen]
+        return steps[rows], values[rows], elapsed[rows]
 
-    def _nothing(self) -> Refusal:
-        """Why there is no curve: no metric, no axis for it, or no value."""
+    def _no_curve(self) -> Refusal:
+        """Return the reason why there is no curve: no metric, no axis for it, or no value."""
         candidates = sorted({column for rows in self._log.rows for column in rows.columns if column not in self._axes})
         if self._unplaced:
-            what = f"no axis of the mapping is among the columns of {_listed(list(self._unplaced))}"
-            axis = next((column for column in candidates if column not in self._metrics), "NAME")
+            what = f"no axis of the mapping is among the columns of {_join_names(list(self._unplaced))}"
+            logged = {column for column, _ in self._metrics}
+            axis = next((column for column in candidates if column not in logged), "NAME")
             add = f'[[axis]] column = "{axis}"   # and counts = "steps", "examples" or "epochs"'
-            message = f"{what}: add to the mapping: {add}"
-            return Refusal(Rule.STEP_UNKNOWN, message, missing=(MissingField(what, add),))
+            return Refusal(Rule.STEP_UNKNOWN, f"{what}: add to the mapping: {add}", missing=(MissingField(what, add),))
         if self._series or not candidates:
-            return Refusal(Rule.NO_MEASUREMENTS, "there is not one measurement in it")
-        unmapped = [column for column in candidates if self._metrics.get(column) is None]
-        what = f"none of its columns ({_listed(unmapped)}) is known as a metric"
+            return Refusal(Rule.NO_MEASUREMENTS, "the log contains no measurements")
+        unmapped = candidates  # none has a metric, or there would be a series
+        what = f"none of the columns ({_join_names(unmapped)}) is known as a metric"
         missing = tuple(MissingField(what, metric_line(column)) for column in unmapped[:20])
         return Refusal(Rule.MISSING_FACT, f"{what}: add to the mapping: {missing[0].add}", missing=missing)
 
 
-def _axis_for(column: str, rows: LoggedRows, axes: Sequence[Axis]) -> Axis | None:
-    """The first axis of the mapping that these rows have and that holds for a logged column."""
-    for axis in axes:
-        holds = not axis.metrics or any(fnmatch.fnmatchcase(column, pattern) for pattern in axis.metrics)
-        if holds and axis.column in rows.columns and axis.column != column:
-            return axis
-    return None
+def not_a_number(column: str, cell: TextCell) -> Refusal:
+    """Return the reason why a column with text among its numbers can't be stored."""
+    message = f"{column} is {shown(cell.text)}, neither a number nor a word for a missing value"
+    return Refusal(Rule.NOT_A_NUMBER, message, cell.line)
 
 
-def _epoch_size(axis: Axis, fields: Mapping[str, Scalar]) -> float:
-    assert axis.epoch_size is not None
-    try:
-        size = float(axis.epoch_size.fill(fields))
-    except UnknownField as unknown:
-        add = f"{unknown.alternatives[0]} = NUMBER   # under [fields]: examples in an epoch"
-        what = f"{axis.column} counts epochs, and nothing says how many examples are in one"
-        message = f"{what}: add to the mapping: {add}"
-        raise Refusal(Rule.STEP_UNKNOWN, message, missing=(MissingField(what, add),)) from None
-    except ValueError:
-        size = 0.0
-    if not (np.isfinite(size) and size > 0):
-        raise Refusal(Rule.BAD_FACT, f"the epoch_size of the axis {axis.column} is not a number above 0")
-    return size
+def _check_repeated(
+    metric: str, pieces: Sequence[_Piece], steps: Integers, values: Floats, order: Integers, last: Flags
+) -> None:
+    """Raise Refusal if a step has two values of a metric that aren't those of before and after a restart.
+
+    The mapping can say which of one column counts. After a restart, a column goes on from an earlier step, or in other
+    rows. order: the rows by step, as written; last: flags of the last row of each step, in that order.
+    """
+    lengths = [len(piece.measured[0]) for piece in pieces]
+    numbers = {writer: number for number, writer in enumerate(dict.fromkeys(piece.writer for piece in pieces))}
+    writers = np.repeat([numbers[piece.writer] for piece in pieces], lengths)
+    is_start = np.append(False, steps[1:] < steps[:-1])
+    is_start[[at for at in np.cumsum(lengths)[:-1] if at < len(steps)]] = True
+    sessions = np.cumsum(is_start)
+    first, second = order[:-1][~last[:-1]], order[1:][~last[:-1]]
+    is_same = (values[first] == values[second]) | (np.isnan(values[first]) & np.isnan(values[second]))
+    is_stated = all(piece.metric.repeated for piece in pieces)
+    is_restart = (writers[first] == writers[second]) & (is_stated | (sessions[first] != sessions[second]))
+    conflicts = np.flatnonzero(~(is_same | is_restart))
+    if len(conflicts):
+        one, other = int(first[conflicts[0]]), int(second[conflicts[0]])
+        names = list(numbers)
+        written = f"{values[one]:.17g} ({names[writers[one]]}) and {values[other]:.17g} ({names[writers[other]]})"
+        what = f"{metric} has two values at step {steps[one]:,}, {written}"
+        if writers[one] == writers[other]:
+            column = pieces[0].metric.column
+            add = f'{toml_key(column)} = {{ metric = "{metric}", repeated = "first" }}   # or "last", under [metrics]'
+            missing = MissingField(f"{column} has two values of {metric} at one step", add)
+            raise Refusal(Rule.VALUES_DISAGREE, f"{what}: add to the mapping: {add}", missing=(missing,))
+        message = f"{what}: map each to its own metric, or leave one out with [[when]] (docs/mapping.md)"
+        raise Refusal(Rule.VALUES_DISAGREE, message)
+    if last.sum() == 1 and not is_same.all():
+        _check_steps_differ(metric, pieces, len(steps))
 
 
-def _checked(steps: Floats, positions: Floats, known: Flags, axis: Axis) -> Integers:
-    """The steps as integers, 0 where unknown; raises Refusal."""
-    good = (steps >= 0) & (steps < LARGEST_EXACT_INTEGER) & (steps == np.floor(steps))
-    bad = np.flatnonzero(known & ~good)
-    if len(bad):
-        row = int(bad[0])
-        position = float(positions[row])
-        rule = Rule.NEGATIVE_STEP if position < 0 else Rule.BAD_STEP
-        message = f"{axis.column} is {position:g} in row {row + 1:,}: this is no step from 0 to 2^53"
-        raise Refusal(rule, f"{message}; choose another [[axis]] in the mapping")
-    return np.where(known, steps, 0).astype(np.int64)
+def _check_steps_differ(metric: str, pieces: Sequence[_Piece], count: int) -> None:
+    """Raise Refusal for more than two measurements, all at one step, unless the mapping says which counts."""
+    if count > 2 and not all(piece.metric.repeated for piece in pieces):
+        step = next(int(piece.measured[0][0]) for piece in pieces if len(piece.measured[0]))
+        message = f"all {count:,} measurements of {metric} are at step {step:,}, so it isn't known when they were made"
+        correct = "choose another [[axis]], or say which counts by repeated (docs/mapping.md)"
+        raise Refusal(Rule.STEP_UNKNOWN, f"{message}: {correct}")
 
 
-def _one(pieces: Sequence[Array]) -> Array:
+def _concatenate(pieces: Sequence[Array]) -> Array:
     return pieces[0] if len(pieces) == 1 else np.concatenate(pieces)
 
 
-def _listed(names: Sequence[str], at_most: int = 5) -> str:
-    more = f" and {len(names) - at_most} more" if len(names) > at_most else ""
-    return ", ".join(name if len(name) <= 60 else f"{name[:60]}…" for name in names[:at_most]) + more
+def _join_names(names: Sequence[str], limit: int = 5) -> str:
+    more = f" and {len(names) - limit} more" if len(names) > limit else ""
+    return ", ".join(name if len(name) <= 60 else f"{name[:60]}…" for name in names[:limit]) + more

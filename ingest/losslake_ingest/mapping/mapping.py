@@ -1,31 +1,50 @@
-"""The mapping: what a log doesn't say of its runs, as read from `losslake.toml` and documented in docs/mapping.md.
+"""The mapping file `losslake.toml`: what logs don't say of their runs. Documented in docs/mapping.md.
 
-The classes are the sections of the file and their fields its keys; pydantic checks a file against them.
+The classes are the sections of the file, and their fields are its keys. pydantic validates files against them.
 """
 
 from __future__ import annotations
 
 import csv
+import fnmatch
 import io
 import tomllib
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field, replace
 from pathlib import Path
-from typing import Annotated, Any, Literal
+from typing import Annotated, Any, Literal, TypeVar
 
-from pydantic import AfterValidator, ConfigDict, Field, GetPydanticSchema, TypeAdapter, ValidationError, ValidationInfo
+from pydantic import (
+    AfterValidator,
+    BeforeValidator,
+    ConfigDict,
+    Field,
+    GetPydanticSchema,
+    TypeAdapter,
+    ValidationError,
+    ValidationInfo,
+)
 
+from losslake_ingest.mapping.expressions import TextLines
 from losslake_ingest.mapping.template import PathPattern, Template
 from losslake_ingest.rules import BadMapping
+from losslake_ingest.run_log import Scalar
+from losslake_schema.reached import Comparator
+from losslake_schema.registry import Direction
 
 MAPPING_NAME = "losslake.toml"
 LARGEST_MAPPING = 1 << 20
 LARGEST_LOOKUP = 1 << 24
+LEAST_JOINED = 1e-300
+LAST_BATCHES = ("kept", "dropped", "fractional")
+
+_BUNDLED = Path(__file__).parents[1] / "mappings"
 
 ReadBeside = Callable[[str], bytes | None]
+Section = TypeVar("Section", "CollectionTemplates", "RunTemplates", "Files", "LongTable", TextLines)
 
 
-def _made_of(kind: Any, convert: Callable[[Any, ValidationInfo], object]) -> GetPydanticSchema:
+def _converted_from(kind: Any, convert: Callable[[Any, ValidationInfo], object]) -> GetPydanticSchema:
     """Validate a value as `kind`, then convert it."""
     return GetPydanticSchema(lambda _, handler: handler.generate_schema(Annotated[kind, AfterValidator(convert)]))
 
@@ -37,18 +56,17 @@ def _pattern(text: str, _: ValidationInfo) -> PathPattern:
         raise ValueError(f"[path] {error}") from None
 
 
-def _check_stars(metrics: dict[str, Template | None]) -> dict[str, Template | None]:
+def _check_stars(metrics: dict[str, MetricLine]) -> dict[str, MetricLine]:
     several = next((column for column in metrics if column.count("*") > 1), None)
     if several is not None:
-        raise ValueError(f"[metrics] {several!r}: one * can stand in a column, not more")
+        raise ValueError(f"[metrics] {several!r}: a column can contain only one *")
     return metrics
 
 
 _Text = Annotated[str, Field(strict=True)]
 _Value = Annotated[bool, Field(strict=True)] | Annotated[int, Field(strict=True)] | float | str
-_TextTemplate = Annotated[Template, _made_of(_Text, lambda text, _: Template(text))]
-_ValueTemplate = Annotated[Template, _made_of(_Value, lambda value, _: Template(value))]
-_MetricTemplate = Annotated[Template | None, _made_of(str, lambda text, _: Template(text) if text else None)]
+_TextTemplate = Annotated[Template, _converted_from(_Text, lambda text, _: Template(text))]
+_ValueTemplate = Annotated[Template, _converted_from(_Value, lambda value, _: Template(value))]
 
 
 @dataclass(frozen=True)
@@ -64,7 +82,7 @@ class CollectionTemplates:
 
 @dataclass(frozen=True)
 class RunTemplates:
-    """What identifies a run and says how it ended. column: of a table (csv, jsonl), tells the runs in it apart."""
+    """The identity and status of a run. column: of a table (csv, jsonl), whose values identify the runs in it."""
 
     dataset: _TextTemplate | None = None
     model: _TextTemplate | None = None
@@ -79,16 +97,17 @@ class RunTemplates:
 
 @dataclass(frozen=True)
 class Paths:
-    """Patterns of the paths of runs, whose fields are facts about the run."""
+    """Patterns for paths of runs, whose fields become fields of the run."""
 
-    patterns: list[Annotated[PathPattern, _made_of(str, _pattern)]] = field(default_factory=list)
+    patterns: list[Annotated[PathPattern, _converted_from(str, _pattern)]] = field(default_factory=list)
 
 
 @dataclass(frozen=True)
 class Files:
-    """What of a source is read, by name of the format and by patterns of paths.
+    """The formats and files to read of a source.
 
-    side: names of files beside a log whose keys become fields.
+    formats: names of formats. include, exclude: patterns of paths. side: names of files beside a log whose keys become
+    fields.
     """
 
     formats: list[str] = field(default_factory=list)
@@ -98,8 +117,16 @@ class Files:
 
 
 @dataclass(frozen=True)
+class LongTable:
+    """The columns of a long table (a row per value) with the names of metrics and with their values."""
+
+    name: _Text | None = None
+    value: _Text | None = None
+
+
+@dataclass(frozen=True)
 class LookupKeys:
-    """A CSV beside the mapping, and its key columns, which are named like the fields that they are compared with."""
+    """A CSV beside the mapping, and its key columns, named like the fields that they are matched with."""
 
     file: _Text
     keys: Annotated[list[str], Field(min_length=1)]
@@ -107,33 +134,79 @@ class LookupKeys:
 
 @dataclass(frozen=True)
 class LookupTable(LookupKeys):
-    """A lookup file that has been read: its rows by their keys."""
+    """A lookup file that has been read, with its rows by key."""
 
     rows: Mapping[tuple[str, ...], Mapping[str, str]]
 
 
 @dataclass(frozen=True)
 class Axis:
-    """A column that says where in training a row is, and what it counts.
+    """A column that gives the position in training, and its unit.
 
-    counts: steps (updates of the parameters), examples (in the study's batch unit) or epochs. epoch_size: examples in
-    an epoch. metrics: patterns of the logged columns that it holds for; none means all.
+    counts: steps (parameter updates), examples (in the study's batch unit) or epochs. epoch_size: examples per epoch.
+    metrics: patterns of the logged columns that it applies to; none means all. scale, offset: the position is scale x
+    column + offset. last_batch: what becomes of an epoch's incomplete last batch. All have to be templates that are
+    numbers or one field; one with an unknown field is unstated. assumed: refuse a run whose log says otherwise.
     """
 
     column: _Text
     counts: Literal["steps", "examples", "epochs"] = "steps"
     epoch_size: _ValueTemplate | None = None
     metrics: list[str] = field(default_factory=list)
+    scale: _ValueTemplate | None = None
+    offset: _ValueTemplate | None = None
+    last_batch: _TextTemplate | None = None
+    assumed: bool = False
 
     def __post_init__(self) -> None:
+        """Raise ValueError if the axis counts epochs and has no epoch_size, or for an unknown last_batch."""
         if self.counts == "epochs" and self.epoch_size is None:
-            message = f"the axis {self.column!r} counts epochs: add epoch_size = NUMBER, the examples in an epoch"
+            message = f"the axis {self.column!r} counts epochs: add epoch_size = NUMBER, the examples per epoch"
             raise ValueError(f"[[axis]]: {message}")
+        if self.last_batch is not None and not self.last_batch.names and self.last_batch.text not in LAST_BATCHES:
+            raise ValueError(f"[[axis]] last_batch: {self.last_batch.text!r} is not one of {', '.join(LAST_BATCHES)}")
+
+    def holds(self, column: str) -> bool:
+        """Return True if the axis applies to a logged column."""
+        return not self.metrics or any(fnmatch.fnmatchcase(column, pattern) for pattern in self.metrics)
+
+    def completed(self, other: Axis) -> Axis:
+        """Return the axis with what another one states and this one doesn't."""
+        unset = {key: getattr(other, key) for key in ("scale", "offset", "last_batch") if getattr(self, key) is None}
+        return replace(self, **unset)
+
+
+@dataclass(frozen=True)
+class MetricLine:
+    """The metric of a logged column; an empty one leaves the column out.
+
+    None: that of the next line that fits the column, or its own name; what else is None comes from that line too.
+    scale, offset: the value is scale x cell + offset. repeated: which of several values at one step counts.
+    direction: of a metric that isn't registered.
+    """
+
+    metric: _TextTemplate | None = None
+    scale: _ValueTemplate | None = None
+    offset: _ValueTemplate | None = None
+    repeated: Literal["first", "last"] | None = None
+    direction: Direction | None = None
+
+    def completed(self, other: MetricLine) -> MetricLine:
+        """Return the line with what another one states and this one doesn't, if this one states no metric."""
+        stated = {key: value for key, value in vars(self).items() if value is not None}
+        return self if self.metric is not None else replace(other, **stated)
+
+
+def _as_line(value: object) -> object:
+    return {"metric": value} if isinstance(value, str) else value
+
+
+_MetricLine = Annotated[MetricLine, BeforeValidator(_as_line)]
 
 
 @dataclass(frozen=True)
 class TimeColumns:
-    """The columns of seconds since the start, and of Unix seconds."""
+    """The columns with seconds since the start, and with Unix seconds."""
 
     elapsed_s: _Text | None = None
     wall_time: _Text | None = None
@@ -141,22 +214,45 @@ class TimeColumns:
 
 @dataclass(frozen=True)
 class GoalTemplate:
-    """A goal that holds for every run for which all of its fields are known."""
+    """A goal for every run that has all of its fields."""
 
     metric: _TextTemplate
     target: _ValueTemplate
     source: _TextTemplate
+    comparator: Comparator = "strict"
+
+
+@dataclass(frozen=True)
+class JoinedTarget:
+    """A metric of a joined goal with its target."""
+
+    metric: _Text
+    target: Annotated[float, Field(allow_inf_nan=False)]
+
+    def __post_init__(self) -> None:
+        """Raise ValueError for a target that isn't above 0, or so small that a quotient might round to 1."""
+        if not self.target >= LEAST_JOINED:
+            raise ValueError(f"[[joined]] the target {self.target!r} of {self.metric}: give a number above 0")
+
+
+@dataclass(frozen=True)
+class JoinedGoal:
+    """A goal that all of some metrics reach. metric: the name of its margin; comparator: of every target."""
+
+    metric: _Text
+    source: _Text
+    of: Annotated[list[JoinedTarget], Field(min_length=2)]
+    comparator: Comparator = "strict"
 
 
 def _read_lookup(keys: LookupKeys, info: ValidationInfo) -> LookupTable:
-    """Read a lookup table with the `ReadBeside` that is the context; raises ValueError."""
+    """Read a lookup table through the `ReadBeside` in the validation context. Raises ValueError."""
     if "/" in keys.file or "\\" in keys.file or keys.file.startswith("."):
-        raise ValueError(f"[[lookup]] {keys.file!r}: name a file that lies beside the mapping, without folders")
+        raise ValueError(f"[[lookup]] {keys.file!r}: name a file beside the mapping, without folders")
     data = info.context(keys.file) if info.context is not None else None
     if data is None:
-        raise ValueError(f"[[lookup]] there is no readable {keys.file} beside it (of at most 16 MiB)")
-    reader = csv.DictReader(io.StringIO(data.decode("utf-8-sig", "replace")))
-    lines = list(reader)
+        raise ValueError(f"[[lookup]] no readable file {keys.file} of at most 16 MiB is beside the mapping")
+    lines = list(csv.DictReader(io.StringIO(data.decode("utf-8-sig", "replace"))))
     absent = [key for key in keys.keys if not lines or key not in lines[0]]
     if absent:
         raise ValueError(f"[[lookup]] {keys.file} has no column {absent[0]!r}")
@@ -171,27 +267,59 @@ def _read_lookup(keys: LookupKeys, info: ValidationInfo) -> LookupTable:
 
 
 @dataclass(frozen=True)
-class MappingSections:
-    """Every section of a mapping; what it leaves open is None or empty.
+class RunSections:
+    """The sections that apply to a run; what they leave open is None or empty.
 
-    fields: values for fields that nothing else says. parameters: metaparameters of the trial. metrics: logged column
-    (or pattern with `*`) to metric, or to nothing where it shall be left out. status: what a log calls an end.
+    fields: default values of fields. parameters: metaparameters of the trial. metrics: logged column (or pattern with
+    `*`) to metric. status: the log's word for how a run ended, to its status.
     """
 
-    __pydantic_config__ = ConfigDict(extra="forbid")  # holds for the sections, too
+    __pydantic_config__ = ConfigDict(extra="forbid")  # applies to the sections as well
 
-    collection: CollectionTemplates = CollectionTemplates()
     run: RunTemplates = RunTemplates()
-    path: Paths = Paths()
-    files: Files = Files()
-    lookup: list[Annotated[LookupTable, _made_of(LookupKeys, _read_lookup)]] = field(default_factory=list)
     fields: dict[str, _Value] = field(default_factory=dict)
     parameters: dict[str, _ValueTemplate] = field(default_factory=dict)
-    metrics: Annotated[dict[str, _MetricTemplate], AfterValidator(_check_stars)] = field(default_factory=dict)
+    metrics: Annotated[dict[str, _MetricLine], AfterValidator(_check_stars)] = field(default_factory=dict)
     status: dict[str, Literal["COMPLETE", "INCOMPLETE", "INFEASIBLE"]] = field(default_factory=dict)
     axis: list[Axis] = field(default_factory=list)
     time: TimeColumns = TimeColumns()
     goal: list[GoalTemplate] = field(default_factory=list)
+    joined: list[JoinedGoal] = field(default_factory=list)
+
+
+@dataclass(frozen=True)
+class When(RunSections):
+    """Sections for the runs, or the entries of logs, whose fields have these values (`if`); `*` matches any text."""
+
+    condition: Annotated[dict[str, _Value | list[_Value]], Field(alias="if", min_length=1)] = field(kw_only=True)
+
+    def __post_init__(self) -> None:
+        """Raise ValueError if it names the column that separates runs, which are read before their fields are known."""
+        if self.run.column is not None:
+            raise ValueError("[[when]] can't contain run.column: give it under [run]")
+
+    def holds(self, fields: Mapping[str, Scalar]) -> bool:
+        """Return True if every field of the condition is known and has one of its values."""
+        return all(name in fields and _is_among(fields[name], among) for name, among in self.condition.items())
+
+
+def _is_among(value: Scalar, among: Scalar | list[Scalar]) -> bool:
+    expected = among if isinstance(among, list) else [among]
+    return any(value == one or fnmatch.fnmatchcase(str(value), str(one)) for one in expected)
+
+
+@dataclass(frozen=True)
+class MappingSections(RunSections):
+    """All sections of a mapping file. extends: the name of a bundled mapping that it builds on."""
+
+    extends: _Text | None = None
+    collection: CollectionTemplates = CollectionTemplates()
+    path: Paths = Paths()
+    files: Files = Files()
+    long: LongTable = LongTable()
+    text: TextLines = field(default_factory=TextLines)
+    lookup: list[Annotated[LookupTable, _converted_from(LookupKeys, _read_lookup)]] = field(default_factory=list)
+    when: list[When] = field(default_factory=list)
 
 
 @dataclass(frozen=True)
@@ -205,10 +333,10 @@ _SECTIONS = TypeAdapter(MappingSections)
 
 
 def load_mapping(path: Path) -> LogMapping:
-    """Return the mapping in a file; its lookup tables lie beside it. Raises BadMapping."""
+    """Load the mapping in a file; its lookup tables are beside it. Raises BadMapping."""
     try:
         if path.stat().st_size > LARGEST_MAPPING:
-            raise BadMapping(f"{path}: larger than {LARGEST_MAPPING:,} bytes: this is no mapping")
+            raise BadMapping(f"{path}: larger than {LARGEST_MAPPING:,} bytes: this isn't a mapping")
         text = path.read_bytes()
     except OSError as error:
         raise BadMapping(f"can't read the mapping {path}: {error.strerror}") from None
@@ -221,44 +349,83 @@ def load_mapping(path: Path) -> LogMapping:
 
 
 def parse_mapping(text: bytes, where: str, beside: ReadBeside | None = None) -> LogMapping:
-    """Return the mapping in a TOML text; `beside` reads a file that lies with it, None if it can't.
+    """Parse a mapping. beside: reads a file beside the mapping, returns None if it can't.
 
-    Raises BadMapping with a line that says what is wrong.
+    Raises BadMapping with a one-line message.
     """
     try:
         sections = _SECTIONS.validate_python(tomllib.loads(text.decode("utf-8")), context=beside)
     except ValidationError as error:
-        raise BadMapping(f"{where}: {_first_fault(error)}") from None
+        raise BadMapping(f"{where}: {_first_error(error)}") from None
     except (ValueError, RecursionError) as error:
         raise BadMapping(f"{where}: not a TOML file ({error})") from None
-    return LogMapping(**vars(sections), where=where)
+    mapping = LogMapping(**vars(sections), where=where)
+    if mapping.extends is None:
+        return mapping
+    bundled = bundled_mappings()
+    if mapping.extends not in bundled:
+        raise BadMapping(
+            f"{where}: there is no bundled mapping {mapping.extends!r} to extend: give {', '.join(bundled)}"
+        )
+    return overlay(mapping, load_mapping(bundled[mapping.extends]))
 
 
-def _first_fault(error: ValidationError) -> str:
-    fault = error.errors(include_url=False, include_input=False)[0]
-    if fault["type"] == "value_error":
-        return str(fault["ctx"]["error"])
-    place = [str(part) for part in fault["loc"] if not (isinstance(part, str) and "[" in part)]
+def bundled_mappings() -> dict[str, Path]:
+    """Return the files of the bundled mappings by name."""
+    return {file.parent.name: file for file in sorted(_BUNDLED.glob(f"*/{MAPPING_NAME}"))}
+
+
+def _first_error(error: ValidationError) -> str:
+    details = error.errors(include_url=False, include_input=False)[0]
+    if details["type"] == "value_error":
+        return str(details["ctx"]["error"])
+    place = [str(part) for part in details["loc"] if not (isinstance(part, str) and "[" in part)]
     section, key = f"[{place[0]}]", ".".join(place[1:])
-    if fault["type"] == "unexpected_keyword_argument":
+    if details["type"] == "unexpected_keyword_argument":
         what = f" {key}: no such key" if key else ": no such section"
         return f"{section}{what}: see docs/mapping.md"
-    return f"{section} {key}: {fault['msg'].lower()}"
+    return f"{section} {key}: {details['msg'].lower()}"
 
 
-def overlaid(mapping: LogMapping, defaults: LogMapping) -> LogMapping:
-    """Return the user's mapping, with a format's defaults wherever it is silent."""
-    silent = {name: value for name, value in vars(defaults.run).items() if getattr(mapping.run, name) is None}
+def overlay(mapping: LogMapping, defaults: LogMapping) -> LogMapping:
+    """Return the mapping with defaults for everything that it leaves open."""
     return replace(
         mapping,
-        run=replace(mapping.run, **silent),
+        collection=_filled(mapping.collection, defaults.collection),
         path=mapping.path if mapping.path.patterns else defaults.path,
-        files=replace(mapping.files, side=mapping.files.side or defaults.files.side),
-        fields={**defaults.fields, **mapping.fields},
-        parameters={**defaults.parameters, **mapping.parameters},
-        metrics={**mapping.metrics, **{c: m for c, m in defaults.metrics.items() if c not in mapping.metrics}},
-        status={**defaults.status, **mapping.status},
-        axis=[*mapping.axis, *defaults.axis],
-        time=mapping.time if any(vars(mapping.time).values()) else defaults.time,
-        goal=[*mapping.goal, *defaults.goal],
+        files=_filled(mapping.files, defaults.files),
+        long=_filled(mapping.long, defaults.long),
+        text=_filled(mapping.text, defaults.text),
+        lookup=[*mapping.lookup, *defaults.lookup],
+        when=[*mapping.when, *defaults.when],
+        **_merged(mapping, defaults),
     )
+
+
+def mapping_for(fields: Mapping[str, Scalar], mapping: LogMapping) -> LogMapping:
+    """Return the mapping for a run with these fields: `[[when]]` comes before the rest, the first one first."""
+    for when in reversed(mapping.when):
+        if when.holds(fields):
+            mapping = replace(mapping, **_merged(when, mapping))
+    return mapping
+
+
+def _merged(first: RunSections, second: RunSections) -> dict[str, Any]:
+    """Return the sections of a run; the first ones take precedence."""
+    return {
+        "run": _filled(first.run, second.run),
+        "fields": {**second.fields, **first.fields},
+        "parameters": {**second.parameters, **first.parameters},
+        "metrics": {c: line.completed(second.metrics.get(c, line)) for c, line in first.metrics.items()}
+        | {c: line for c, line in second.metrics.items() if c not in first.metrics},
+        "status": {**second.status, **first.status},
+        "axis": [*first.axis, *second.axis],
+        "time": first.time if any(vars(first.time).values()) else second.time,
+        "goal": [*first.goal, *second.goal],
+        "joined": [*first.joined, *second.joined],
+    }
+
+
+def _filled(section: Section, defaults: Section) -> Section:
+    """Return the section with defaults for the keys that it leaves open."""
+    return replace(section, **{key: value for key, value in vars(defaults).items() if not getattr(section, key)})

@@ -1,18 +1,29 @@
-"""Which metric a logged column is: by its name or a pattern in the mapping, or because it is called as metrics are.
+"""The metric of a logged column, and its unit: by the mapping's lines, or because the column has a metric's name.
 
-Where nothing says it, its name suggests a line for the mapping. Nothing is ever ingested by such a guess.
+Otherwise its name suggests a line for the mapping; such a guess is never used for ingestion.
 """
 
 from __future__ import annotations
 
+import math
 import re
 from collections.abc import Mapping
+from dataclasses import dataclass
+from decimal import Context, Decimal
+from fractions import Fraction
 
-from losslake_ingest.mapping.template import Template
-from losslake_ingest.rules import Refusal, Rule
+import numpy as np
+
+from losslake_ingest.mapping.mapping import MetricLine
+from losslake_ingest.mapping.steps import shown_number, stated_number
+from losslake_ingest.rules import MissingField, Refusal, Rule
 from losslake_ingest.run_log import Scalar
-from losslake_schema.names import why_bad_name
-from losslake_schema.registry import metrics
+from losslake_schema.names import name_problem
+from losslake_schema.reached import Floats, Integers
+from losslake_schema.registry import Direction, metric_named, metrics
+
+ROUNDING = 1e-6  # of means in float32, which can be beyond 1
+_DECIMALS = Context(prec=60)
 
 _SPLITS = frozenset(metric.split for metric in metrics().values())
 _SPLIT_WORDS = {
@@ -35,28 +46,106 @@ _QUANTITIES = {
 }
 
 
-def metric_of(column: str, lines: Mapping[str, Template | None], fields: Mapping[str, Scalar]) -> str | None:
-    """Return the metric `split/quantity` of a column, None when it is to be left out.
+@dataclass(frozen=True)
+class ColumnMetric:
+    """The metric `split/quantity` of a column; its values are scale x column + offset.
 
-    lines: [metrics] of the mapping; a `*` in a column stands for any text, and in its metric for the same text. Raises
-    UnknownField when the metric takes a field that nothing says, KeyError when nothing says what the column is.
+    repeated: which of several values at one step counts; None if they have to be equal. direction: stated by the
+    mapping for a metric that isn't registered. is_scaled: the mapping states the scale.
     """
-    fits = [(column, "")] if column in lines else ((p, star) for p in lines if (star := _star(p, column)) is not None)
-    pattern, star = next(iter(fits), (None, ""))
-    if pattern is None:
+
+    name: str
+    column: str
+    scale: Fraction = Fraction(1)
+    offset: Fraction = Fraction(0)
+    repeated: str | None = None
+    direction: Direction | None = None
+    is_scaled: bool = False
+
+    @property
+    def formula(self) -> str | None:
+        """How values are calculated; None if they are stored as they were logged."""
+        if self.scale == 1 and not self.offset:
+            return None
+        scaled = self.column if self.scale == 1 else f"{self.column} x {shown_number(self.scale)}"
+        return f"{scaled} {'+-'[self.offset < 0]} {shown_number(abs(self.offset))}" if self.offset else scaled
+
+    def values(self, logged: Floats) -> Floats:
+        """Return the values of a column, as the decimal fractions that were logged."""
+        if self.formula is None:
+            return logged
+        scale, offset = (Decimal(number.numerator) / number.denominator for number in (self.scale, self.offset))
+        return np.array([float(_DECIMALS.fma(Decimal(repr(cell)), scale, offset)) for cell in logged.tolist()])
+
+    def check(self, values: Floats, steps: Integers) -> None:
+        """Raise Refusal for a finite value that the metric can't have by its definition."""
+        known = metric_named(self.name)
+        if not math.isfinite(known.smallest):
+            return
+        slack = ROUNDING * known.largest
+        highest = math.inf if known.is_largest_best else known.largest + slack
+        fits = (values >= known.smallest - slack) & (values <= highest)
+        bad = np.flatnonzero(~fits & np.isfinite(values))
+        if len(bad):
+            value = float(values[bad[0]])
+            is_percentage = self.formula is None and value > 0 and known.unit == "fraction"
+            add = f'{toml_key(self.column)} = {{ metric = "{self.name}", scale = 0.01 }}   # under [metrics]'
+            what = f"{self.name} lies between {known.smallest:g} and {known.largest:g}"
+            correct = f"add to the mapping: {add}" if is_percentage else "correct its line in the mapping"
+            message = f"the column {self.column} is {value:.17g} at step {steps[bad[0]]:,}, and {what}: {correct}"
+            missing = (MissingField(f"the column {self.column} isn't a fraction, and {what}", add),)
+            raise Refusal(Rule.OUT_OF_RANGE, message, missing=missing if is_percentage else ())
+
+    def check_best(self, values: Floats) -> None:
+        """Raise Refusal if all finite values of a run are beyond the largest that its best one can be."""
+        known, finite = metric_named(self.name), values[np.isfinite(values)]
+        if known.is_largest_best and not self.is_scaled and len(finite) and finite.min() > known.largest:
+            add = f'{toml_key(self.column)} = {{ metric = "{self.name}", scale = 0.01 }}   # or 1, under [metrics]'
+            what = f"the column {self.column} is never below {finite.min():.17g}, and {self.name} is a fraction"
+            raise Refusal(Rule.OUT_OF_RANGE, f"{what}: add to the mapping: {add}", missing=(MissingField(what, add),))
+
+
+def metric_of(column: str, lines: Mapping[str, MetricLine], fields: Mapping[str, Scalar]) -> ColumnMetric | None:
+    """Return the metric of a column, None if the mapping leaves it out.
+
+    lines: [metrics] of the mapping; a `*` in a column matches any text, and stands for the same text in its metric.
+    Raises UnknownField if the metric needs an unknown field, KeyError if the column is unknown.
+    """
+    fits = [(lines[column], "")] if column in lines else []
+    fits += [(line, star) for pattern, line in lines.items() if (star := _star(pattern, column)) is not None]
+    line, star = MetricLine(), ""
+    for other, text in fits:
+        if line.metric is None:
+            line, star = line.completed(other), text
+    if line.metric is None:
         split, _, quantity = column.partition("/")
-        if split in _SPLITS and why_bad_name(quantity) is None:
-            return column
-        raise KeyError(column)
-    template = lines[pattern]
-    name = str(template.fill(fields)).replace("*", star) if template is not None else ""
-    return checked_metric(name) if name else None
+        if split not in _SPLITS or name_problem(quantity) is not None:
+            raise KeyError(column)
+        name = column
+    else:
+        name = str(line.metric.fill(fields)).replace("*", star)
+    if not name:
+        return None
+    scale = stated_number(line.scale, "scale", f"column {column}", fields)
+    offset = stated_number(line.offset, "offset", f"column {column}", fields)
+    direction, is_scaled = _stated_direction(checked_metric(name), line), scale is not None
+    scale, offset = Fraction(1) if scale is None else scale, offset or Fraction(0)
+    return ColumnMetric(name, column, scale, offset, line.repeated, direction, is_scaled)
+
+
+def _stated_direction(name: str, line: MetricLine) -> Direction | None:
+    """Return the direction that a line states for a metric that isn't registered. Raises Refusal if another is."""
+    known = metric_named(name).direction
+    if line.direction not in (known, None) and known is not None:
+        what = f"the mapping says {line.direction} for {name}, which LossLake knows as {known}"
+        raise Refusal(Rule.BAD_FACT, f"{what}: leave the direction out, or give the metric another name")
+    return line.direction if known is None else None
 
 
 def checked_metric(name: str) -> str:
-    """Return the name, if a metric can have it; raises Refusal."""
+    """Return the name if it is valid for a metric. Raises Refusal."""
     split, slash, quantity = name.partition("/")
-    why = why_bad_name(split) or why_bad_name(quantity) if slash else "has no slash"
+    why = name_problem(split) or name_problem(quantity) if slash else "has no slash"
     if why:
         message = f"the mapping names the metric {name[:80]!r}, which {why}: give split/quantity, as val/accuracy"
         raise Refusal(Rule.BAD_FACT, message)
@@ -64,14 +153,14 @@ def checked_metric(name: str) -> str:
 
 
 def _star(pattern: str, column: str) -> str | None:
-    """Return the text that a pattern's `*` stands for in a column; None where the pattern doesn't fit."""
+    """Return the text that a pattern's `*` matches in a column; None if the pattern doesn't match."""
     head, star, tail = pattern.partition("*")
     fits = star and len(column) >= len(head) + len(tail) and column.startswith(head) and column.endswith(tail)
     return column[len(head) : len(column) - len(tail)] if fits else None
 
 
-def guessed_metric(column: str) -> str | None:
-    """Return the metric that a column is called like, `eval_loss` as `val/loss`; None when its name doesn't tell."""
+def guess_metric(column: str) -> str | None:
+    """Guess the metric of a column by its name, `val/loss` for `eval_loss`; None if the name is unclear."""
     words = re.findall("[a-z0-9]+", column.lower())
     splits = [split for split, names in _SPLIT_WORDS.items() if not set(names).isdisjoint(words)]
     rest = "_".join(word for word in words if word not in _EVERY_SPLIT_WORD)
@@ -80,13 +169,13 @@ def guessed_metric(column: str) -> str | None:
 
 
 def metric_line(column: str) -> str:
-    """Return the line of a mapping that says what a column is, for its author to correct."""
-    metric = guessed_metric(column) or "val/loss"
+    """Return a mapping line for a column, for the author to correct."""
+    metric = guess_metric(column) or "split/quantity"
     return f'{toml_key(column)} = "{metric}"   # under [metrics]: the metric that it is, or "" to leave it out'
 
 
 def toml_key(text: str) -> str:
-    """Return a key as TOML has it, quoted where it must be."""
+    """Return a TOML key, quoted if needed."""
     return text if re.fullmatch(r"[A-Za-z0-9_-]+", text) else toml_string(text)
 
 

@@ -1,31 +1,39 @@
-"""Placing a run: its study, trial, curve, goals and collection, from what the log and the mapping say."""
+"""Placement of a run: its study, trial, curve, goals and collection, from the log and the mapping."""
 
 from __future__ import annotations
 
 import hashlib
 import json
 import math
-from collections.abc import Mapping, Sequence
+import re
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass
 
+import numpy as np
+
 from losslake_ingest.mapping.evaluations import curve_of
-from losslake_ingest.mapping.mapping import LogMapping
+from losslake_ingest.mapping.joined import BEST, REACHED, add_margins
+from losslake_ingest.mapping.mapping import LogMapping, mapping_for
 from losslake_ingest.mapping.metrics import checked_metric
 from losslake_ingest.mapping.template import Template, UnknownField
 from losslake_ingest.rules import MissingField, Refusal, Rule, shown
-from losslake_ingest.run_log import RunLog, Scalar
+from losslake_ingest.run_log import Damage, RunLog, Scalar
 from losslake_ingest.study import LARGEST_EXACT_INTEGER, Curves, StudyFacts, is_exact_float
-from losslake_schema.names import Study, Workload, natural_number, why_bad_name
-from losslake_schema.registry import CollectionFacts, Goal
+from losslake_schema.names import Study, Workload, name_problem, natural_number
+from losslake_schema.registry import CollectionMetadata, Direction, Goal, metric_named
 from losslake_schema.tables import STATUSES
 
-STATUS_ASSUMED = "run whose log doesn't say how it ended: taken as COMPLETE"
+STATUS_ASSUMED = "run whose log doesn't say how it ended: stored as COMPLETE"
 Fields = Mapping[str, Scalar]
 
 
 @dataclass(frozen=True)
 class PlacedRun:
-    """A run with its place in the database. trial_id is None where the ingest is to number it."""
+    """A run with its place in the database.
+
+    trial_id: None if the ingest assigns it. labels: the attributes that aren't metaparameters. steps: None stands for
+    the last of the curve.
+    """
 
     run: str
     study: Study
@@ -34,49 +42,67 @@ class PlacedRun:
     status: str
     parameters: Mapping[str, float]
     attributes: Mapping[str, str]
+    labels: frozenset[str]
     curve: Curves
     files: Mapping[str, str]
-    collection: CollectionFacts
+    collection: CollectionMetadata
     goals: tuple[Goal, ...]
+    directions: Collection[tuple[str, Direction]]
     left_out: Sequence[str]
     remarks: Mapping[str, int]
+    steps: int | None = None
 
     @property
     def sha256(self) -> str:
-        """Of its file; of all of them, by path, where it has several."""
+        """The SHA-256 of the run's file, or of its files' digests in order of path."""
         if len(self.files) == 1:
             return next(iter(self.files.values()))
         return hashlib.sha256("".join(self.files[path] for path in sorted(self.files)).encode()).hexdigest()
 
 
 def place(log: RunLog, mapping: LogMapping, source: str, side: Fields) -> PlacedRun:
-    """Return the run in its place; raises Refusal with every missing field at once, or with the rule that it breaks.
+    """Place a run. Raises Refusal with all missing fields at once, or with the rule that the run breaks.
 
-    source: the path of the source, under which the run's own path goes on. side: what files beside the log say.
+    source: the path of the source, which precedes the run's own path. side: the fields of files beside the log.
     """
-    fields = _fields_of(log, mapping, source, side)
+    in_path = _fields_in_path(mapping, f"{source}/{log.run}")
+    fields = _known_fields(log, mapping, in_path, side)
+    mapping = mapping_for({**mapping.fields, **fields}, mapping)
+    fields = {**mapping.fields, **fields}
     study = _study(fields, mapping)
     fields.update(study.key())
-    trial_id = _whole(fields, "trial_id", mapping.run.trial_id)
+    trial_id = _whole(
+        fields, "trial_id", mapping.run.trial_id or (Template("{trial_id}") if "trial_id" in in_path else None)
+    )
     trial = curve_of(log, mapping, study.batch_size, fields)
     status, remarks = _status(log, mapping, fields)
+    if status == "COMPLETE" and any(isinstance(remark, Damage) for remark in log.remarks):
+        status, remarks = "INCOMPLETE", {}
     remarks.update(trial.remarks)
     in_paths = {name for pattern in mapping.path.patterns for name in pattern.kinds}
-    kept = {name: fields[name] for name in sorted(in_paths) if name in fields and name not in log.parameters}
-    attributes = {name: json.dumps(value) for name, value in kept.items()}
+    path_fields = {name: fields[name] for name in sorted(in_paths) if name in fields and name not in log.parameters}
+    attributes = {name: json.dumps(value) for name, value in path_fields.items()}
     if trial.computed_steps:
         attributes["step"] = json.dumps("; ".join(trial.computed_steps))
-        axes = sorted({formula.partition(" ")[0] for formula in trial.computed_steps})
+        axes = sorted({re.split(" [x/] ", formula)[0] for formula in trial.computed_steps})
         remarks[f"run whose steps are computed from {', '.join(axes)}: the formula is its attribute step"] = 1
-    parameters = {**log.parameters, **_known(fields, mapping.parameters)}
+    curve, margins = add_margins(trial.curve, mapping.joined, dict(trial.directions))
+    joined = [
+        Goal(study.workload, goal.metric, REACHED, goal.source, goal.comparator)
+        for goal in mapping.joined
+        if goal.metric in margins
+    ]
+    computed_values = {**trial.computed_values, **margins}
+    attributes |= {name: json.dumps(formula) for name, formula in computed_values.items()}
+    parameters = {**log.parameters, **_fill_known(fields, mapping.parameters)}
     numbers = {name: float(value) for name, value in parameters.items() if is_exact_float(value)}
     attributes |= {name: json.dumps(value) for name, value in parameters.items() if name not in numbers}
-    unit = _filled(fields, "batch_unit", mapping.run.batch_unit or Template("examples"))
+    unit = _fill(fields, "batch_unit", mapping.run.batch_unit or Template("examples"))
     train_steps = _whole(fields, "train_steps", mapping.run.train_steps) or 0
     logged = [
-        Goal(study.workload, trial.columns[goal.column], goal.target, goal.source)
+        Goal(study.workload, metric.name, float(metric.values(np.array([goal.target]))[0]), goal.source, "inclusive")
         for goal in log.goals
-        if goal.column in trial.columns
+        if (metric := trial.columns.get(goal.column)) is not None
     ]
     return PlacedRun(
         run=log.run,
@@ -86,60 +112,69 @@ def place(log: RunLog, mapping: LogMapping, source: str, side: Fields) -> Placed
         status=status,
         parameters=numbers,
         attributes=attributes,
-        curve=trial.curve,
+        labels=frozenset({*path_fields, "step"} - parameters.keys()),
+        curve=curve,
         files=log.files,
         collection=collection_facts(mapping, study, fields),
-        goals=(*logged, *goals_of(mapping, study.workload, fields)),
+        goals=(*logged, *joined, *goals_of(mapping, study.workload, fields)),
+        directions=frozenset({*trial.directions, *((name, BEST) for name in margins)}),
         left_out=trial.left_out,
         remarks={**log.remarks, **remarks},
     )
 
 
-def collection_facts(mapping: LogMapping, study: Study, fields: Fields) -> CollectionFacts:
-    """Return what a mapping says of the collection of a study, as far as the fields are known."""
+def collection_facts(mapping: LogMapping, study: Study, fields: Fields) -> CollectionMetadata:
+    """Return the mapping's metadata for the collection of a study, as far as the fields are known."""
     templates = {name: template for name, template in vars(mapping.collection).items() if template and name != "name"}
-    known = {name: str(text) for name, text in _known(fields, templates).items()}
-    return CollectionFacts(study.workload.collection, **known)
+    known = {name: str(text) for name, text in _fill_known(fields, templates).items()}
+    return CollectionMetadata(study.workload.collection, **known)
 
 
 def goals_of(mapping: LogMapping, workload: Workload, fields: Fields) -> list[Goal]:
-    """Return the goals of a mapping of which every field is known."""
+    """Return the goals of a mapping whose fields are all known."""
     goals = []
     for goal in mapping.goal:
-        known = _known(fields, vars(goal))
+        known = _fill_known(fields, {"metric": goal.metric, "target": goal.target, "source": goal.source})
         if len(known) == 3:
             metric = checked_metric(str(known["metric"]))
-            goals.append(Goal(workload, metric, _target(known["target"]), str(known["source"])))
+            target = _target(metric, known["target"])
+            goals.append(Goal(workload, metric, target, str(known["source"]), goal.comparator))
     return goals
 
 
-def _target(value: Scalar) -> float:
+def _target(metric: str, value: Scalar) -> float:
     try:
         target = float(value)
     except ValueError:
         target = math.nan
     if not math.isfinite(target):
         raise Refusal(Rule.BAD_FACT, f"the goal's target is {shown(value)}, not a finite number")
+    known = metric_named(metric)
+    if not known.smallest <= target <= known.largest:
+        between = f"between {known.smallest:g} and {known.largest:g}"
+        raise Refusal(Rule.OUT_OF_RANGE, f"the goal's target is {target:g}, and {metric} lies {between}: correct it")
     return target
 
 
-def _fields_of(log: RunLog, mapping: LogMapping, source: str, side: Fields) -> dict[str, Scalar]:
-    """Every field that a template may take; the first to say a field wins.
-
-    In this order: the path, the log, files beside it, lookup tables, the mapping.
-    """
-    path = f"{source}/{log.run}"
+def _fields_in_path(mapping: LogMapping, path: str) -> Fields:
     matches = (pattern.match(path) for pattern in mapping.path.patterns)
-    in_path: Fields = next((match for match in matches if match is not None), {})
+    return next((match for match in matches if match is not None), {})
+
+
+def _known_fields(log: RunLog, mapping: LogMapping, in_path: Fields, side: Fields) -> Fields:
+    """Return every field but the mapping's defaults; if several sources give a field, the first one wins.
+
+    The order is: the path, the log, files beside it, lookup tables.
+    """
     fields = {**side, **log.fields, **in_path}
     for table in mapping.lookup:
         row = table.rows.get(tuple(str(fields.get(name, "")) for name in table.keys), {})
         fields = {**row, **fields}
-    return {**mapping.fields, **fields}
+    return fields
 
 
-def _known(fields: Fields, templates: Mapping[str, Template]) -> dict[str, Scalar]:
-    """Those templates filled in of which every field is known."""
+def _fill_known(fields: Fields, templates: Mapping[str, Template]) -> dict[str, Scalar]:
+    """Fill in the templates whose fields are all known."""
     known = {}
     for name, template in templates.items():
         try:
@@ -149,7 +184,7 @@ def _known(fields: Fields, templates: Mapping[str, Template]) -> dict[str, Scala
     return known
 
 
-def _filled(fields: Fields, name: str, template: Template) -> Scalar:
+def _fill(fields: Fields, name: str, template: Template) -> Scalar:
     try:
         return template.fill(fields)
     except UnknownField as unknown:
@@ -157,12 +192,12 @@ def _filled(fields: Fields, name: str, template: Template) -> Scalar:
 
 
 def _study(fields: Fields, mapping: LogMapping) -> Study:
-    """The study; raises Refusal with everything that is missing for it."""
-    said = {"collection": mapping.collection.name} | vars(mapping.run)
+    """Return the study. Raises Refusal with everything that is missing for it."""
+    templates = {"collection": mapping.collection.name} | vars(mapping.run)
     values: dict[str, Scalar] = {}
     missing: list[tuple[str, UnknownField | None]] = []
     for name in ("collection", "dataset", "model", "optimizer", "batch_size"):
-        template = said[name] or (Template(f"{{{name}}}") if name in fields else None)
+        template = templates[name] or (Template(f"{{{name}}}") if name in fields else None)
         try:
             if template is None:
                 missing.append((name, None))
@@ -179,35 +214,36 @@ def _study(fields: Fields, mapping: LogMapping) -> Study:
     names = {name: str(value) for name, value in values.items()}
     for name, text in names.items():
         for part in text.split("/") if name == "collection" else (text,):
-            why = why_bad_name(part)
+            why = name_problem(part)
             if why:
                 raise Refusal(Rule.BAD_NAME, f"the {name} {shown(text)} {why}: choose another in the mapping")
     return Study(Workload(**names), whole)
 
 
 def _missing(names: Sequence[tuple[str, UnknownField | None]]) -> Refusal:
-    """The refusal of a run for what it lacks, and for each the field that its template takes, if it has one."""
+    """Return a Refusal for missing values; each may have the unknown field that its template needs."""
     fields = tuple(_missing_field(name, unknown) for name, unknown in names)
     what = " and ".join(filter(None, [", ".join(name for name, _ in names[:-1]), names[-1][0]]))
     verb = "is" if len(names) == 1 else "are"
     add = "; ".join(field.add.partition("   #")[0] for field in fields)
-    return Refusal(Rule.MISSING_FACT, f"{what} {verb} not known: add to the mapping: {add}", missing=fields)
+    return Refusal(Rule.MISSING_FACT, f"{what} {verb} unknown: add to the mapping: {add}", missing=fields)
 
 
 def _missing_field(name: str, unknown: UnknownField | None) -> MissingField:
     if unknown is not None:
         field = unknown.alternatives[0]
-        return MissingField(f"{name} takes {{{unknown}}}, which nothing says", f'{field} = "…"   # under [fields]')
-    section, key = ("collection", "name") if name == "collection" else ("run", name)
+        return MissingField(f"{name} needs {{{unknown}}}, which is unknown", f'{field} = "…"   # under [fields]')
+    section, key = ("collection", "name") if name == "collection" else ("fields", name)
     example = "64" if name == "batch_size" else '"…"'
-    return MissingField(f"{name} is not known", f'{key} = {example}   # under [{section}]: a constant or "{{field}}"')
+    # [fields] leaves runs alone that know it. [run] would overrule them.
+    return MissingField(f"{name} is unknown", f"{key} = {example}   # under [{section}]; by [[when]] where runs differ")
 
 
 def _whole(fields: Fields, name: str, template: Template | None) -> int | None:
-    """A number of the run, None where nothing says it; raises Refusal."""
-    if template is None or (name == "train_steps" and not _known(fields, {name: template})):
+    """Return an integer of the run, None if it is optional and unknown. Raises Refusal."""
+    if template is None or (name == "train_steps" and not _fill_known(fields, {name: template})):
         return None
-    value = _filled(fields, name, template)
+    value = _fill(fields, name, template)
     whole = _natural(value)
     if whole is None:
         raise Refusal(Rule.BAD_FACT, f"the {name} is {shown(value)}, not an integer from 0 to 2^63 - 1")
@@ -223,16 +259,16 @@ def _natural(value: Scalar) -> int | None:
 
 
 def _status(log: RunLog, mapping: LogMapping, fields: Fields) -> tuple[str, dict[str, int]]:
-    """How the run ended, by the mapping or else the log, and what had to be decided; raises Refusal."""
+    """Return the run's status, by the mapping or else the log, and remarks. Raises Refusal."""
     template = mapping.run.status
-    said = str(_known(fields, {"": template}).get("", "")) if template is not None else ""
-    word = said or log.status
+    mapped = str(_fill_known(fields, {"": template}).get("", "")) if template is not None else ""
+    word = mapped or log.status
     if word is None:
         return "COMPLETE", {STATUS_ASSUMED: 1}
     status = mapping.status.get(word, word)
     if status not in STATUSES:
         add = f'"{word}" = "COMPLETE"   # or INCOMPLETE or INFEASIBLE, under [status]'
         message = f"the run ended with {shown(word)}, which is none of {', '.join(STATUSES)}: add to the mapping: {add}"
-        missing = MissingField(f"the status {shown(word)} is not known", add)
+        missing = MissingField(f"the status {shown(word)} is unknown", add)
         raise Refusal(Rule.UNKNOWN_STATUS, message, missing=(missing,))
     return status, {}

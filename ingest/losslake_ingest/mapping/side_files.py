@@ -1,14 +1,16 @@
-"""Files that lie beside a log and say more of its run (`hparams.yaml`, `config.json`): their keys become fields."""
+"""Side files of logs (`hparams.yaml`, `config.json`): their keys become fields of the run."""
 
 from __future__ import annotations
 
 import json
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from itertools import islice
-from typing import Any
 
 import yaml
 
+from losslake_ingest.documents import flattened
+from losslake_ingest.report import Quarantined
+from losslake_ingest.rules import Rule
 from losslake_ingest.run_log import Scalar
 from losslake_ingest.sources.member import Member, Source, UntilBreak
 
@@ -19,28 +21,34 @@ DEEPEST = 16
 
 
 class SideFiles:
-    """What the side files of a source say, by folder."""
+    """The fields in the side files of a source, by folder."""
 
-    def __init__(self, folders: Mapping[str, Mapping[str, Scalar]]) -> None:
+    def __init__(self, folders: Mapping[str, Mapping[str, Scalar]], unreadable: Sequence[Quarantined]) -> None:
         self._folders = folders
+        self.unreadable = unreadable
 
     @staticmethod
     def read(source: Source, names: Sequence[str]) -> SideFiles:
-        """Read every file of these names; one that is too large, or can't be read, says nothing.
+        """Read every file with one of these names; unreadable or too large ones are listed.
 
-        Of a source that breaks off, what came before counts: reading its runs will tell of the break.
+        A broken source is read up to the break, which is reported when its runs are read.
         """
         folders: dict[str, dict[str, Scalar]] = {}
+        unreadable: list[Quarantined] = []
         if names:
             members = source.members(lambda path: path.rpartition("/")[2] in names, LARGEST_SIDE_FILE + 1)
             for member in UntilBreak(members):
-                if isinstance(member, Member) and len(member.data) <= LARGEST_SIDE_FILE:
-                    folder, _, name = member.path.rpartition("/")
-                    folders.setdefault(folder, {}).update(fields_in(member.data, name))
-        return SideFiles(folders)
+                folder, _, name = member.path.rpartition("/")
+                try:
+                    if isinstance(member, Member):
+                        folders.setdefault(folder, {}).update(fields_in(member.data, name))
+                except ValueError as error:
+                    message = f"{' '.join(str(error).split())[:200]}: its fields are unknown, correct or remove it"
+                    unreadable.append(Quarantined(source.name, member.path, Rule.UNREADABLE_SIDE_FILE, message))
+        return SideFiles(folders, unreadable)
 
     def beside(self, run: str) -> dict[str, Scalar]:
-        """The fields for a run: of its own folder, then of those above it; the nearest to say a field wins."""
+        """Return the fields for a run, from its folder and those above; the nearest folder with a field wins."""
         fields: dict[str, Scalar] = {}
         folder = run.partition("#")[0]
         while True:
@@ -51,24 +59,17 @@ class SideFiles:
 
 
 def fields_in(data: bytes, name: str) -> dict[str, Scalar]:
-    """The keys of a JSON or YAML file with their values, nested ones joined by dots; nothing if it can't be read.
+    """Return the keys and values of a JSON or YAML file, nested keys joined by dots. Raises ValueError.
 
-    YAML is read by Python alone, which is slow: at most 128 KiB of it.
+    YAML is parsed in pure Python, which is slow, so at most 128 KiB are read.
     """
+    largest = LARGEST_SIDE_FILE if name.endswith(".json") else LARGEST_YAML
+    if len(data) > largest:
+        raise ValueError(f"it has more than {largest:,} bytes")
     try:
-        if name.endswith(".json"):
-            document = json.loads(data)
-        else:
-            # Not the C loader: it overflows its stack on deep nesting and takes the process with it.
-            document = yaml.safe_load(data) if len(data) <= LARGEST_YAML else None
-    except (ValueError, TypeError, RecursionError, yaml.YAMLError):
-        return {}
-    return dict(islice(_flat(document, "", 0), MOST_FIELDS))
-
-
-def _flat(value: Any, prefix: str, depth: int) -> Iterator[tuple[str, Scalar]]:
-    if isinstance(value, dict) and depth < DEEPEST:
-        for key, inner in value.items():
-            yield from _flat(inner, f"{prefix}.{key}" if prefix else str(key), depth + 1)
-    elif isinstance(value, (str, int, float, bool)) and prefix:
-        yield prefix, value
+        # Not YAML's C loader: deep nesting overflows its stack and crashes the process.
+        document = json.loads(data) if name.endswith(".json") else yaml.safe_load(data)
+    except (ValueError, TypeError, RecursionError, yaml.YAMLError) as error:
+        raise ValueError(f"it can't be read ({error})") from None
+    leaves = ((name, value) for name, value in flattened(document, DEEPEST) if name and isinstance(value, Scalar))
+    return dict(islice(leaves, MOST_FIELDS))

@@ -1,6 +1,7 @@
-"""Text with fields in it, and patterns that find fields in a run's path.
+"""Templates with fields, and patterns that extract fields from a run's path.
 
-A template is `mlperf-{round}`, `{opt_name}`, or `{samples|train_samples}` for the first that is known. A pattern is
+A template is `mlperf-{round}`, `{opt_name}`, `{samples|train_samples}` for the first known field, or
+`{micro_batch * devices}` for a product or quotient. A pattern is
 `{optimizer}/b{batch_size:int}/seed{trial_id:int}/*.csv`, matched at the end of the path.
 """
 
@@ -9,14 +10,18 @@ from __future__ import annotations
 import re
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
+from fractions import Fraction
 
+from losslake_ingest.rules import Refusal, Rule, shown
 from losslake_ingest.run_log import Scalar
 
 _FIELD = re.compile(r"\{([^{}]*)\}")
+_FACTOR = re.compile(r"\s+([*/])\s+")
+_NUMBER = re.compile(r"[0-9]{1,15}(\.[0-9]{1,15})?")
 
 
 class UnknownField(Exception):
-    """A template needs a field that nothing says; alternatives: the names it would take."""
+    """A template needs an unknown field. alternatives: the field names that it accepts."""
 
     def __init__(self, alternatives: Sequence[str]) -> None:
         super().__init__(" or ".join(alternatives))
@@ -25,15 +30,15 @@ class UnknownField(Exception):
 
 @dataclass(frozen=True)
 class Template:
-    """A constant, or text in which `{field}` stands for what the run says.
+    """A constant, or text in which `{field}` stands for a field of the run.
 
-    A template that is nothing but one field keeps that field's type.
+    A template that is a single field keeps the field's type.
     """
 
     text: Scalar
 
     def fill(self, fields: Mapping[str, Scalar]) -> Scalar:
-        """The text with every field filled in; raises UnknownField."""
+        """Fill in every field. Raises UnknownField."""
         if not isinstance(self.text, str):
             return self.text
         if whole := _FIELD.fullmatch(self.text):
@@ -42,18 +47,44 @@ class Template:
 
     @property
     def names(self) -> list[str]:
-        """The fields it may take, in order."""
+        """The names of the fields, in order."""
         if not isinstance(self.text, str):
             return []
-        return [name.strip() for match in _FIELD.finditer(self.text) for name in match[1].split("|")]
+        return [name for match in _FIELD.finditer(self.text) for name in _split(match[1])]
+
+
+def _split(names: str) -> list[str]:
+    return [name.strip() for name in names.split("|")]
 
 
 def _first_known(names: str, fields: Mapping[str, Scalar]) -> Scalar:
-    alternatives = [name.strip() for name in names.split("|")]
+    alternatives = _split(names)
     for name in alternatives:
         if name in fields:
             return fields[name]
-    raise UnknownField(alternatives)
+        factors = _FACTOR.split(name)
+        if len(factors) > 1 and not _unknown_in(name, fields):
+            return _product(name, [fields.get(factor, factor) for factor in factors[::2]], factors[1::2])
+    raise UnknownField([next(iter(_unknown_in(name, fields)), name) for name in alternatives])
+
+
+def _unknown_in(product: str, fields: Mapping[str, Scalar]) -> list[str]:
+    return [factor for factor in _FACTOR.split(product)[::2] if factor not in fields and not _NUMBER.fullmatch(factor)]
+
+
+def _product(text: str, values: Sequence[Scalar], operators: Sequence[str]) -> Scalar:
+    """Calculate from left to right, exactly; an integer if the result is one. Raises Refusal."""
+    try:
+        numbers = [Fraction(value if type(value) is int else float(str(value))) for value in values]
+        result = numbers[0]
+        for operator, number in zip(operators, numbers[1:], strict=True):
+            result = result * number if operator == "*" else result / number
+        return int(result) if result.denominator == 1 else float(result)
+    except (ValueError, ArithmeticError):
+        shown_values = ", ".join(shown(value) for value in values)
+        raise Refusal(
+            Rule.BAD_FACT, f"{{{text}}} can't be calculated from {shown_values}: correct the mapping"
+        ) from None
 
 
 ANY_NAMES = "**"
@@ -70,9 +101,9 @@ _KINDS: Mapping[str, tuple[str, Callable[[str], Scalar]]] = {
 
 @dataclass(frozen=True)
 class PathPattern:
-    """A pattern: `{name}` takes text within one folder or file name, `{name:int}` and `{name:float}` a number.
+    """A path pattern: `{name}` matches text within one folder or file name, `{name:int}` and `{name:float}` a number.
 
-    `*` stands for anything within a name, `**` for any names. A pattern has to fit whole names at the path's end.
+    `*` matches anything within a name, `**` any names. A pattern has to match whole names at the end of the path.
     """
 
     text: str
@@ -81,29 +112,29 @@ class PathPattern:
 
     @staticmethod
     def parse(text: str) -> PathPattern:
-        """Raises ValueError with a line about what is wrong."""
+        """Parse a pattern. Raises ValueError with a one-line message."""
         kinds: dict[str, str] = {}
         names = [None if name == ANY_NAMES else _name(name, text, kinds) for name in text.split("/")]
         if names.count(None) > MOST_WILD:
-            raise ValueError(f"pattern {text!r}: at most {MOST_WILD} {ANY_NAMES} can stand in it")
+            raise ValueError(f"pattern {text!r}: it can contain at most {MOST_WILD} {ANY_NAMES}")
         return PathPattern(text, names, kinds)
 
     def match(self, path: str) -> dict[str, Scalar] | None:
-        """The fields that a path gives; None if it doesn't fit."""
+        """Return the fields of a path; None if the path doesn't match."""
         names = path.split("/")[-MOST_NAMES:]
         if any(len(name) > LONGEST_NAME for name in names):
             return None
         texts = _match_backwards(self.names, names)
+        if texts is None:
+            return None
         try:
-            return (
-                {name: _KINDS[self.kinds[name]][1](text) for name, text in texts.items()} if texts is not None else None
-            )
+            return {name: _KINDS[self.kinds[name]][1](text) for name, text in texts.items()}
         except ValueError:
             return None
 
 
 def _match_backwards(patterns: Sequence[re.Pattern[str] | None], names: Sequence[str]) -> dict[str, str] | None:
-    """The texts of the fields, with the last name fitting the last pattern; what is left in front is free."""
+    """Match names from the last one backwards; return the texts of the fields. Leading names are free."""
     if not patterns:
         return {}
     *others, last = patterns
@@ -116,9 +147,9 @@ def _match_backwards(patterns: Sequence[re.Pattern[str] | None], names: Sequence
 
 
 def _name(name: str, text: str, kinds: dict[str, str]) -> re.Pattern[str]:
-    """The expression for one folder or file name; few wild parts in it, so that no name takes long to decide."""
+    """Compile the pattern of one name. Few wildcards are allowed, so that matching stays fast."""
     if ANY_NAMES in name:
-        raise ValueError(f"pattern {text!r}: {ANY_NAMES} stands for whole names: put it between slashes")
+        raise ValueError(f"pattern {text!r}: {ANY_NAMES} matches whole names: put it between slashes")
     expression, wild = "", 0
     for field, kind, anything, literal, stray in _PART.findall(name):
         if stray:
@@ -129,9 +160,8 @@ def _name(name: str, text: str, kinds: dict[str, str]) -> re.Pattern[str]:
         else:
             expression += ".*" if anything else re.escape(literal)
     if wild > MOST_WILD:
-        raise ValueError(
-            f"pattern {text!r}: {name!r} has {wild} fields or stars, at most {MOST_WILD} can stand in a name"
-        )
+        message = f"{name!r} has {wild} fields or stars; a name can contain at most {MOST_WILD}"
+        raise ValueError(f"pattern {text!r}: {message}")
     return re.compile(expression, re.DOTALL)
 
 
@@ -139,6 +169,6 @@ def _group(field: str, kind: str, text: str, kinds: dict[str, str]) -> str:
     if kind not in _KINDS:
         raise ValueError(f"pattern {text!r}: {{{field}:{kind}}}: the kinds are {', '.join(_KINDS)}")
     if field in kinds:
-        raise ValueError(f"pattern {text!r}: {{{field}}} stands in it twice")
+        raise ValueError(f"pattern {text!r}: {{{field}}} occurs twice")
     kinds[field] = kind
     return f"(?P<{field}>{_KINDS[kind][0]})"

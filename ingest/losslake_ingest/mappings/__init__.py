@@ -1,1 +1,1 @@
-"""Mappings for published logs, to be used by `losslake ingest --map`."""
+"""Mappings for published logs, for use with `losslake ingest --map`."""

@@ -1,4 +1,4 @@
-"""Metric files of MLflow's file store: a line per value, `timestamp_ms value step`.
+"""Parser of metric files in MLflow's file store: a line per value, `timestamp_ms value step`.
 
 Older ones have no step, newer ones may add the name and digest of a data set.
 Source: mlflow/store/tracking/file_store.py, `_get_metric_from_line` and `_log_run_metric`.
@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import re
 from collections import Counter
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from itertools import accumulate, pairwise
 
 import numpy as np
@@ -17,13 +17,14 @@ import pyarrow.csv as pa_csv
 
 from losslake_ingest.documents import read_number
 from losslake_ingest.mlflow_stores.run import Metric, as_floats
+from losslake_ingest.run_log import Damage
 
-CUT = "last line of a metric file left out: it has no end"
-NOT_A_VALUE = "line of a metric file left out: it is not `timestamp value step`"
+CUT = Damage("last line of a metric file left out: it has no line end")
+NOT_A_VALUE = Damage("line of a metric file left out: it isn't `timestamp value step`")
 NO_STEP = "value without a step, as an old MLflow wrote it"
-DATA_SET = "name of the data set of a value passed over"
+DATA_SET = "name of a value's data set: ignored"
 _SMALL = 4096
-# All that Python writes of integers and floats. Arrow would read more, such as 0x10, and take a lone \r for an end.
+# The characters in Python's integers and floats. Arrow accepts more, such as 0x10, and a lone \r as a line end.
 _WRITTEN = b"0123456789.+-einfa \n"
 _STAMP = re.compile(rb"-?[0-9]{1,30}")
 _READ = pa_csv.ReadOptions(use_threads=False, column_names=["timestamp", "value", "step"], block_size=1 << 22)
@@ -33,27 +34,28 @@ _CONVERT = pa_csv.ConvertOptions(
 )
 
 
-def parse_metric_files(files: Sequence[bytes], remarks: Counter[str]) -> list[Metric]:
-    """What each of the files holds; what is no value is left out and counted in the remarks."""
-    if sum(map(len, files)) > _SMALL and all(data.endswith(b"\n") for data in files):
-        whole = _parse_whole(b"".join(files))
+def parse_metric_files(files: Mapping[str, bytes], remarks: Counter[str]) -> list[Metric]:
+    """Parse each file, by its path; invalid lines are dropped and counted in the remarks."""
+    if sum(map(len, files.values())) > _SMALL and all(data.endswith(b"\n") for data in files.values()):
+        whole = _parse_whole(b"".join(files.values()))
         if whole is not None:
-            ends = list(accumulate(data.count(b"\n") for data in files))
+            ends = list(accumulate(data.count(b"\n") for data in files.values()))
             places = [slice(start, end) for start, end in pairwise([0, *ends])]
             return [Metric(whole.steps[at], whole.milliseconds[at], whole.values[at]) for at in places]
-    return [_parse_file(data, remarks) for data in files]
+    return [_parse_file(path, data, remarks) for path, data in files.items()]
 
 
-def _parse_file(data: bytes, remarks: Counter[str]) -> Metric:
+def _parse_file(path: str, data: bytes, remarks: Counter[str]) -> Metric:
     whole, end, rest = data.rpartition(b"\n")
-    if rest:
-        remarks[CUT] += 1
+    noted: Counter[str] = Counter({CUT: 1} if rest else {})
     parsed = _parse_whole(whole + end) if len(whole) > _SMALL else None
-    return parsed or _parse_lines(whole.split(b"\n") if end else [], remarks)
+    metric = parsed or _parse_lines(whole.split(b"\n") if end else [], noted)
+    remarks.update(Damage.placed(noted, path))
+    return metric
 
 
 def _parse_whole(text: bytes) -> Metric | None:
-    """The values of lines that all have three columns; None if any has not."""
+    """Parse lines that all have three columns; return None if any has not."""
     if text.translate(None, _WRITTEN):
         return None
     try:
@@ -67,7 +69,7 @@ def _parse_whole(text: bytes) -> Metric | None:
 
 
 def _parse_lines(lines: Sequence[bytes], remarks: Counter[str]) -> Metric:
-    """The values of lines of which some are odd."""
+    """Parse lines of which some are unusual."""
     rows: list[tuple[int, int, float, bool]] = []
     for line in lines:
         parts = line.strip().split(b" ")

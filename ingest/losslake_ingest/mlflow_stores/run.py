@@ -1,4 +1,4 @@
-"""What both stores of MLflow say of a run, put in the form of a RunLog."""
+"""Conversion of a stored run of MLflow, of either store, to a RunLog."""
 
 from __future__ import annotations
 
@@ -15,35 +15,28 @@ from losslake_ingest.run_log import LoggedRows, RunLog, Scalar
 from losslake_schema.reached import Flags, Floats
 
 AXES = ("step", "timestamp")
-DELETED = "deleted run before this one left out"
-_OWN_TAG = "mlflow."
+DELETED = "deleted run before this one: left out"
+_SYSTEM_TAG = "mlflow."
 _RUN_NAME = "mlflow.runName"
 _USER, _CODE, _PLACES = "user name", "code and command line", "paths of the machine"
 _PRIVATE_TAGS = {
     "mlflow.user": _USER,
-    "mlflow.source.": _CODE,
-    "mlflow.git": _CODE,
-    "mlflow.project.": _CODE,
-    "mlflow.docker.": _CODE,
-    "mlflow.databricks.": _CODE,
+    **dict.fromkeys(("mlflow.source.", "mlflow.git", "mlflow.project.", "mlflow.docker.", "mlflow.databricks."), _CODE),
 }
 _PRIVATE_FACTS = {
     "user_id": _USER,
-    "source_name": _CODE,
-    "entry_point_name": _CODE,
-    "source_version": _CODE,
+    **dict.fromkeys(("source_name", "entry_point_name", "source_version"), _CODE),
     "artifact_uri": _PLACES,
 }
 # mlflow/protos/service.proto, enum RunStatus.
 _STATUSES = {"1": "RUNNING", "2": "SCHEDULED", "3": "FINISHED", "4": "FAILED", "5": "KILLED"}
 _INTEGER = re.compile(r"-?(0|[1-9][0-9]{0,17})")
 _FLOAT = re.compile(r"[+-]?([0-9]+\.?[0-9]*|\.[0-9]+)([eE][+-]?[0-9]{1,4})?")
-_AXIS_NAME = "metric with the name of an axis left out"
-_FIELD_TWICE = "param or tag passed over as a field, which has another meaning already"
+_FIELD_TWICE = "param or tag that isn't a field: another value has the same name"
 
 
 class Metric(NamedTuple):
-    """The values of a metric in the order logged; no_step flags those without a step, None if all have one."""
+    """The values of a metric in the order logged. no_step: flags of values without a step, None if all have one."""
 
     steps: Floats
     milliseconds: Floats
@@ -53,9 +46,9 @@ class Metric(NamedTuple):
 
 @dataclass
 class StoredRun:
-    """A run as a store holds it, before any of it is interpreted or left out.
+    """A run as stored, before interpretation.
 
-    facts: by the names of meta.yaml. Its tags may lack the values of those that are MLflow's own.
+    facts: by the names of meta.yaml. tags: the values of MLflow's system tags may be absent.
     """
 
     run: str
@@ -68,8 +61,8 @@ class StoredRun:
     remarks: Counter[str] = field(default_factory=Counter)
 
     def log(self, files: Mapping[str, str]) -> RunLog:
-        """The run's log, without what is personal or about the machine."""
-        tags = {key: value for key, value in self.tags.items() if not key.startswith(_OWN_TAG)}
+        """Return the run's log, without personal and machine data."""
+        tags = {key: value for key, value in self.tags.items() if not key.startswith(_SYSTEM_TAG)}
         params = {name: number_or_text(text) for name, text in self.params.items()}
         names: dict[str, str | None] = {
             "run_id": self.facts.get("run_id") or self.facts.get("run_uuid"),
@@ -95,7 +88,7 @@ class StoredRun:
     def add(self, name: str, metric: Metric) -> None:
         """Add the values of a metric."""
         if name in AXES:
-            self.remarks[_AXIS_NAME] += 1
+            self.remarks["metric with the name of an axis: left out"] += 1
             return
         columns = {"step": metric.steps, "timestamp": metric.milliseconds / 1000, name: metric.values}
         self.rows.append(LoggedRows(columns, {} if metric.no_step is None else {"step": metric.no_step}))
@@ -107,17 +100,17 @@ class StoredRun:
 
 
 def private_kind(tag: str) -> str | None:
-    """The kind of personal or machine data that a tag holds; None if it holds none."""
+    """Return the kind of personal or machine data in a tag; None if it has none."""
     return next((kind for prefix, kind in _PRIVATE_TAGS.items() if tag.startswith(prefix)), None)
 
 
-def is_kept_tag(tag: str) -> bool:
-    """Whether anything is made of a tag's value."""
-    return tag == _RUN_NAME or not tag.startswith(_OWN_TAG)
+def is_used_tag(tag: str) -> bool:
+    """Return True if the tag's value is used."""
+    return tag == _RUN_NAME or not tag.startswith(_SYSTEM_TAG)
 
 
 def number_or_text(text: str) -> Scalar:
-    """The number that a text says, else the text itself; `007` and `nan` stay text."""
+    """Convert a text to a number if it is one; `007` and `nan` stay text."""
     if _INTEGER.fullmatch(text):
         return int(text)
     if len(text) < 100 and _FLOAT.fullmatch(text) and not (text[0] == "0" and text.isdigit()):
@@ -126,5 +119,5 @@ def number_or_text(text: str) -> Scalar:
 
 
 def as_floats(numbers: npt.ArrayLike) -> Floats:
-    """The numbers as float64."""
+    """Convert numbers to float64."""
     return np.asarray(numbers, np.float64)

@@ -1,67 +1,52 @@
-"""MLflow's SQL store: the tables `experiments`, `runs`, `metrics`, `params` and `tags` of any database.
+"""Reader of MLflow's SQL store: the tables `experiments`, `runs`, `metrics`, `params` and `tags`.
 
-Everything comes ordered by run, as one stream per table, so that one run is in memory at a time. An SQLite file is read
-from its bytes: no file is opened, and no work is unbounded.
+Each table is read as a stream ordered by run, so that only one run is in memory.
 Sources: mlflow/store/tracking/dbmodels/models.py; for NaN and infinities `sanitize_metric_value` in
-sqlalchemy_store.py; SQLite, "Defense Against The Dark Arts" (sqlite.org/security.html).
+sqlalchemy_store.py.
 """
 
 from __future__ import annotations
 
 import hashlib
-import sqlite3
 from collections import Counter
-from collections.abc import Callable, Iterator, Mapping, Sequence
-from contextlib import closing
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import replace
 from importlib import resources
 from itertools import groupby
 from operator import itemgetter
-from typing import Any
 
 import numpy as np
 
 from losslake_ingest.mlflow_stores.run import DELETED, Metric, StoredRun, as_floats
 from losslake_ingest.report import Quarantined
-from losslake_ingest.rules import Refusal, Rule
-from losslake_ingest.run_log import RunLog
+from losslake_ingest.rules import Rule
+from losslake_ingest.run_log import Damage, RunLog, check_size
 from losslake_ingest.sources.member import Member
+from losslake_ingest.sqlite_files.database import Row, Stream, open_sqlite
 
 TABLES = frozenset({"experiments", "runs", "metrics", "params", "tags"})
-Row = Sequence[Any]
-Stream = Callable[[str], Iterator[Sequence[Row]]]
 INFINITE = 1.7976931348623157e308
-_INFINITIES = "largest float64 read as infinity, for which an SQL store of MLflow writes it"
-_NOT_A_NUMBER = "value of a metric left out: it, its step or its time is no number"
+_INFINITIES = "largest float64 read as infinity, since MLflow's SQL store writes infinity as that"
 _NUMBERS = {int, float, bool}
-MAGIC = b"SQLite format 3\0"
-SUFFIXES = (".db", ".sqlite", ".sqlite3")
-_CHUNK = 1024
-_LONGEST_CELL = 2**18
-_LEAST_ROW = 8
-_OPERATIONS_PER_CALL = 100_000
-_OPERATIONS_PER_BYTE = 10
-_LEAST_OPERATIONS = 10_000_000
-_FUNCTIONS = ("coalesce", "count", "like")
-_LOG_MODE = slice(18, 20)
-_WRITTEN_AHEAD = "database with a write-ahead log: what it had not yet taken over is not in its file"
+_NOT_NUMBERS = Damage("value of a metric left out: it, its step or its time isn't a number")
+_MOST_TEXTS = 2**14
 
 
 def statement(name: str) -> str:
-    """One of the SQL statements beside this module."""
+    """Return one of the SQL statements in the `queries` folder."""
     return resources.files("losslake_ingest.mlflow_stores.queries").joinpath(f"{name}.sql").read_text("utf-8")
 
 
 def read_tables(
     source: str, path: str, stream: Stream, sha256: str | None, remarks: Mapping[str, int]
 ) -> Iterator[RunLog | Quarantined]:
-    """The runs of a database, in order of their ids.
+    """Yield the runs of a database in order of their ids.
 
-    stream: yields the rows of a statement, many at a time. sha256: of the database's file; without it, every run has a
-    digest over its own rows.
+    stream: yields the rows of a statement in chunks. sha256: of the database file; without it, every run gets a digest
+    over its rows.
     """
     deleted = sum(int(row[0]) for rows in stream(statement("deleted_runs")) for row in rows)
-    metrics, params, tags = (_Side(stream(statement(table))) for table in ("metrics", "params", "tags"))
+    metrics, params, tags = (_TableByRun(stream(statement(table))) for table in ("metrics", "params", "tags"))
     for rows in stream(statement("runs")):
         for row in rows:
             run_id = row[0]
@@ -77,19 +62,19 @@ def read_tables(
             log = stored.log({})
             yield replace(log, files={path: sha256 or _digest(log)})
     if metrics.next or params.next or tags.next:
-        message = "some metrics, params or tags come in another order than the runs they belong to, and are left out"
+        message = "some metrics, params or tags are not in the order of their runs, and were left out"
         yield Quarantined(source, path, Rule.UNREADABLE_LOG, f"{message}: try `mlflow db upgrade`")
 
 
-class _Side:
-    """The rows of a table of which every run has some, read run by run; next: a run and its rows, None at the end."""
+class _TableByRun:
+    """A table with rows of every run, read run by run. next: the next run and its rows, None at the end."""
 
     def __init__(self, chunks: Iterator[Sequence[Row]]) -> None:
         self._groups = ((run, list(group)) for chunk in chunks for run, group in groupby(chunk, key=itemgetter(0)))
         self.next = next(self._groups, None)
 
     def of(self, run: object) -> Iterator[list[Row]]:
-        """The rows of a run, if they are next."""
+        """Yield the rows of a run, if they come next."""
         while self.next is not None and self.next[0] == run:
             yield self.next[1]
             self.next = next(self._groups, None)
@@ -110,13 +95,22 @@ def _stored_run(path: str, row: Row) -> StoredRun:
 
 
 def _texts(groups: Iterator[list[Row]]) -> dict[str, str]:
-    return {_text(key) or "": _text(value) or "" for rows in groups for _, key, value in rows}
+    """Return the texts of a run by key. Raises MemoryError."""
+    texts: dict[str, str] = {}
+    for rows in groups:
+        texts |= {_text(key) or "": _text(value) or "" for _, key, value in rows}
+        if len(texts) > _MOST_TEXTS:
+            raise MemoryError(f"a run has more than {_MOST_TEXTS:,} params or tags")
+    return texts
 
 
 def _add_metrics(stored: StoredRun, groups: Iterator[list[Row]]) -> None:
-    """The metrics of a run, each with its rows in order."""
+    """Add the metrics of a run, each with its rows in order. Raises Refusal."""
     parts: dict[str, list[Metric]] = {}
+    n_rows = 0
     for rows in groups:
+        n_rows += len(rows)
+        check_size(n_rows, 3)
         for key, group in groupby(rows, key=itemgetter(1)):
             parts.setdefault(_text(key) or "", []).append(_metric(list(group), stored.remarks))
     for name, pieces in parts.items():
@@ -126,11 +120,11 @@ def _add_metrics(stored: StoredRun, groups: Iterator[list[Row]]) -> None:
 
 
 def _metric(rows: list[Row], remarks: Counter[str]) -> Metric:
-    """Values as they were logged."""
+    """Convert rows to the values as they were logged."""
     columns = list(zip(*rows, strict=True))[2:]
     if any(not set(map(type, column)) <= _NUMBERS for column in columns):
         whole = [row for row in rows if all(type(cell) in _NUMBERS for cell in row[2:])]
-        remarks[_NOT_A_NUMBER] += len(rows) - len(whole)
+        remarks[_NOT_NUMBERS] += len(rows) - len(whole)
         columns = list(zip(*whole, strict=True))[2:] if whole else [()] * 4
     steps, milliseconds, values, is_nan = (as_floats(column) for column in columns)
     infinite = np.abs(values) == INFINITE
@@ -147,84 +141,18 @@ def _text(value: object) -> str | None:
 
 
 def _digest(log: RunLog) -> str:
-    """What tells whether a run has changed, where there is no file to take the sha256 of."""
-    said = (sorted(log.fields.items()), sorted(log.parameters.items()), log.status, log.started_at)
-    digest = hashlib.sha256(repr(said).encode("utf-8", "backslashreplace"))
+    """Return a digest that changes with the run, for a database that isn't a file."""
+    content = (sorted(log.fields.items()), sorted(log.parameters.items()), log.status, log.started_at)
+    digest = hashlib.sha256(repr(content).encode("utf-8", "backslashreplace"))
     for name, column in (item for rows in log.rows for item in rows.columns.items()):
         digest.update(f"\0{len(name)} {name} {len(column)} ".encode("utf-8", "backslashreplace"))
         digest.update(column.tobytes())
     return digest.hexdigest()
 
 
-class _TooMuch(Exception):
-    """A database that makes more work than its size explains."""
-
-
 def read_sqlite(source: str, member: Member) -> Iterator[RunLog | Quarantined]:
-    """The runs of a database's bytes; raises Refusal."""
-    try:
-        with closing(_opened(member.data)) as connection:
-            missing = sorted(TABLES - _tables(connection))
-            if missing:
-                message = f"the SQLite database has no table {', '.join(missing)}: it is none of MLflow's"
-                raise Refusal(Rule.UNREADABLE_LOG, message)
-            sha256 = hashlib.sha256(member.data).hexdigest()
-            remarks = {_WRITTEN_AHEAD: 1} if member.data[_LOG_MODE] == b"\2\2" else {}
-            stream = _stream(connection, len(member.data) // _LEAST_ROW)
-            yield from read_tables(source, member.path, stream, sha256, remarks)
-    except (sqlite3.Error, ValueError, OverflowError, MemoryError, _TooMuch) as error:
-        reason = " ".join(str(error).split())
-        message = f"the SQLite database is damaged, or not as MLflow makes it ({reason}): try `mlflow db upgrade`"
-        raise Refusal(Rule.UNREADABLE_LOG, message) from None
-
-
-def _opened(data: bytes) -> sqlite3.Connection:
-    """The database in memory, with all that it could make SQLite do forbidden."""
-    connection = sqlite3.connect(":memory:")
-    if data[_LOG_MODE] == b"\2\2":
-        # In memory there can be no write-ahead log: say that the file has none.
-        data = data[: _LOG_MODE.start] + b"\1\1" + data[_LOG_MODE.stop :]
-    connection.deserialize(data)
-    for pragma in ("trusted_schema=OFF", "query_only=ON", "cell_size_check=ON", "temp_store=MEMORY"):
-        connection.execute(f"PRAGMA {pragma}")
-    connection.setlimit(sqlite3.SQLITE_LIMIT_LENGTH, _LONGEST_CELL)
-    connection.setlimit(sqlite3.SQLITE_LIMIT_ATTACHED, 0)
-    connection.text_factory = bytes
-    left = _LEAST_OPERATIONS + _OPERATIONS_PER_BYTE * len(data)
-
-    def is_too_much() -> bool:
-        nonlocal left
-        left -= _OPERATIONS_PER_CALL
-        return left < 0
-
-    connection.set_progress_handler(is_too_much, _OPERATIONS_PER_CALL)
-    connection.set_authorizer(_authorize)
-    return connection
-
-
-def _authorize(action: int, _first: str | None, second: str | None, _database: str | None, _by: str | None) -> int:
-    """Only reading, and only the functions of our statements: none that a generated column could bring in."""
-    allowed = action in (sqlite3.SQLITE_SELECT, sqlite3.SQLITE_READ)
-    allowed = allowed or (action == sqlite3.SQLITE_FUNCTION and second in _FUNCTIONS)
-    return sqlite3.SQLITE_OK if allowed else sqlite3.SQLITE_DENY
-
-
-def _tables(connection: sqlite3.Connection) -> set[str]:
-    names = connection.execute(statement("tables")).fetchmany(_CHUNK)
-    return {name.decode("utf-8", "replace") for (name,) in names if isinstance(name, bytes)}
-
-
-def _stream(connection: sqlite3.Connection, most: int) -> Stream:
-    """Streams the rows of statements in chunks, no more of them than a file of its size can hold."""
-    left = most
-
-    def rows_of(query: str) -> Iterator[Sequence[Row]]:
-        nonlocal left
-        cursor = connection.execute(query)
-        while rows := cursor.fetchmany(_CHUNK):
-            left -= len(rows)
-            if left < 0:
-                raise _TooMuch("it yields more rows than its size explains")
-            yield rows
-
-    return rows_of
+    """Yield the runs of an SQLite database. Raises Refusal."""
+    advice = "try `mlflow db upgrade`, or --format trackio if it is Trackio's"
+    with open_sqlite(member.data, TABLES, advice) as database:
+        sha256 = hashlib.sha256(member.data).hexdigest()
+        yield from read_tables(source, member.path, database.stream, sha256, database.remarks)

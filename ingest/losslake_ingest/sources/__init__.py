@@ -1,1 +1,1 @@
-"""Where logs lie: a folder, a tar in any compression, a zip; each read as a stream of files, nothing unpacked."""
+"""Sources of logs: a folder, tar, zip, single file or database, read as a stream of files without unpacking."""

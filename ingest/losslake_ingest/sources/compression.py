@@ -1,4 +1,4 @@
-"""Compressed streams, recognized by their first bytes and decompressed on all cores where the format allows it."""
+"""Decompression of streams, recognized by their first bytes, on all cores if the format allows it."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ import gzip
 import lzma
 import zlib
 from collections.abc import Callable, Iterator
-from contextlib import ExitStack, contextmanager
+from contextlib import AbstractContextManager, ExitStack, contextmanager
 from pathlib import Path
 from typing import IO, Any
 
@@ -27,40 +27,66 @@ _MAGIC = {
     b"PK\x05\x06": "zip",
 }
 _DAMAGE = (
-    RuntimeError,
-    ValueError,
-    IndexError,
-    OverflowError,
-    EOFError,
-    OSError,
-    zlib.error,
-    lzma.LZMAError,
-    zstandard.ZstdError,
-)
-PARALLEL = {"bzip2": rapidgzip.IndexedBzip2File, "gzip": rapidgzip.RapidgzipFile}
+    RuntimeError, ValueError, IndexError, OverflowError, EOFError, OSError,
+    zlib.error, lzma.LZMAError, zstandard.ZstdError,
+)  # fmt: skip
+# Not gzip: rapidgzip needs 3 GB for 2 GB of zeros.
+PARALLEL = {"bzip2": rapidgzip.IndexedBzip2File}
 _SMALL_READ = 1 << 16
-_LARGEST_ZSTANDARD_WINDOW = 2**27
+_LARGEST_WINDOW = 2**27  # bytes; `xz -9` needs 2**26, `zstd --long` 2**27
 _SERIAL: dict[str, Callable[[IO[bytes]], Any]] = {
     "bzip2": bz2.BZ2File,
     "gzip": lambda file: gzip.GzipFile(fileobj=file),
-    "xz": lzma.LZMAFile,
-    "zstandard": lambda file: zstandard.ZstdDecompressor(max_window_size=_LARGEST_ZSTANDARD_WINDOW).stream_reader(
+    "xz": lambda file: _Xz(file),
+    "zstandard": lambda file: zstandard.ZstdDecompressor(max_window_size=_LARGEST_WINDOW).stream_reader(
         file, read_across_frames=True
     ),
 }
 
 
 def kind_of(start: bytes) -> str:
-    """Return what the first bytes of a file say it is: bzip2, gzip, xz, zstandard, zip, or plain."""
+    """Return the compression that the first bytes indicate: bzip2, gzip, xz, zstandard, zip, or plain."""
     return next((kind for magic, kind in _MAGIC.items() if start.startswith(magic)), "plain")
 
 
-class Decompressed:
-    """The decompressed bytes of a file, read once from its start to its end.
+class _Xz(AbstractContextManager["_Xz"]):
+    """An xz file. Unlike lzma.LZMAFile, it needs no more memory than the limit, whatever the file asks for."""
 
-    bzip2 and gzip are decompressed on all cores. When that fails, the standard library reads on from the same place in
-    small steps, so that every byte before the damage is delivered. What is streamed is read so from the start:
-    rapidgzip can wait for ever for a file that Python reads (it ends its threads while it holds Python's lock).
+    def __init__(self, file: IO[bytes]) -> None:
+        self._file = file
+        self._start()
+
+    def _start(self) -> None:
+        self._decoder = lzma.LZMADecompressor(lzma.FORMAT_XZ, memlimit=_LARGEST_WINDOW)
+
+    def __exit__(self, *_: object) -> None: ...
+
+    def read(self, size: int) -> bytes:
+        """Return up to `size` bytes, none at the end. Raises LZMAError and EOFError."""
+        while True:
+            if not self._decoder.eof:
+                given = self._file.read(_SMALL_READ) if self._decoder.needs_input else b""
+                if self._decoder.needs_input and not given:
+                    raise EOFError("it ends within a stream")
+                data = self._decoder.decompress(given, size)
+            else:
+                rest = self._decoder.unused_data.lstrip(b"\0") or self._file.read(_SMALL_READ).lstrip(b"\0")
+                if not rest:
+                    return b""
+                self._start()
+                data = self._decoder.decompress(rest, size)
+            if data:
+                return data
+
+    read1 = read
+
+
+class Decompressed:
+    """The decompressed bytes of a file, read once from start to end.
+
+    bzip2 is decompressed on all cores. If that fails, the standard library continues at the same position in
+    small steps, so that every byte before the damage is delivered. Streamed files are read by the standard library from
+    the start: rapidgzip can deadlock on Python file objects, since it joins its threads while it holds the GIL.
     """
 
     def __init__(self, file: IO[bytes], kind: str, path: Path | None, stack: ExitStack) -> None:
@@ -68,11 +94,11 @@ class Decompressed:
         self._kind = kind
         self._file = file
         self._stack = stack
-        self._delivered = 0
+        self._delivered = self._position = 0
         self._is_slow = path is None and kind in PARALLEL
-        self._stream = self._opened()
+        self._stream = self._open_stream()
 
-    def _opened(self) -> Any:
+    def _open_stream(self) -> Any:
         if self._kind == "plain":
             return self._file
         if self._kind in PARALLEL and not self._is_slow:
@@ -82,7 +108,10 @@ class Decompressed:
         return self._stack.enter_context(stream)
 
     def position(self) -> int:
-        """Bytes of the compressed file read so far, about."""
+        """Return the approximate number of compressed bytes read so far, from any thread."""
+        return self._position
+
+    def _tell(self) -> int:
         if not self._is_slow and self._kind in PARALLEL:
             try:
                 return int(self._stream.tell_compressed()) // 8
@@ -91,13 +120,15 @@ class Decompressed:
         return self._file.tell()
 
     def read(self, size: int) -> bytes:
-        """The next bytes, at most `size`; empty at the end. Raises SourceBroken where the stream is damaged or cut."""
+        """Return up to `size` bytes, none at the end. Raises SourceBroken if the stream is damaged or cut."""
         try:
             data = self._next(size)
         except SourceBroken:
             if self._is_slow or self._kind == "plain":
                 raise
             data = self._read_slowly()
+        if self._delivered // _SMALL_READ != (self._delivered + len(data)) // _SMALL_READ:
+            self._position = self._tell()
         self._delivered += len(data)
         return data
 
@@ -109,10 +140,10 @@ class Decompressed:
         return data
 
     def _read_slowly(self) -> bytes:
-        """Go on from the same place with the standard library, a little at a time."""
+        """Continue at the same position with the standard library, in small steps."""
         self._is_slow = True
         self._file.seek(0)
-        self._stream = self._opened()
+        self._stream = self._open_stream()
         remaining = self._delivered
         while remaining > 0 and (passed := self._next(_SMALL_READ)):
             remaining -= len(passed)
@@ -120,8 +151,7 @@ class Decompressed:
 
 
 @contextmanager
-def decompressed(file: SourceFile, kind: str) -> Iterator[Decompressed]:
-    """Open a file for decompressed reading."""
+def decompress(file: SourceFile, kind: str) -> Iterator[Decompressed]:
+    """Open a file for decompressed reading, as a context manager."""
     with ExitStack() as stack:
-        opened = stack.enter_context(file.open())
-        yield Decompressed(opened, kind, None if file.is_streamed else file.path, stack)
+        yield Decompressed(stack.enter_context(file.open()), kind, None if file.is_streamed else file.path, stack)

@@ -1,4 +1,4 @@
-"""A database server as a source: no files, but a connection that a format may read through."""
+"""A database server as a source: no files, but a connection for formats to read through."""
 
 from __future__ import annotations
 
@@ -13,38 +13,37 @@ from losslake_ingest.rules import SourceBroken, UnknownSource
 from losslake_ingest.sources.member import Member, Refused, Source, Wanted
 
 SCHEMES = ("postgresql", "postgres", "postgresql+psycopg", "postgresql+psycopg2")
-_DRIVER = "postgresql+psycopg"
-_HIDDEN = "…"
+_HOW = "give postgresql://user:password@host/database"
 
 
 def is_database_url(text: str) -> bool:
-    """Return True if a text is the URL of a database that can be a source."""
+    """Return True if the text is the URL of a database that can be a source."""
     return text.partition("://")[0].lower() in SCHEMES and "://" in text
 
 
 class DatabaseSource(Source):
-    """A PostgreSQL database by its URL, `postgresql://user:password@host/database`.
+    """A PostgreSQL database, given as `postgresql://user:password@host/database`.
 
-    path is for showing: the URL without user, password and options.
+    path: the URL without user, password and options, for display.
     """
 
     def __init__(self, url: str) -> None:
         if not is_database_url(url):
-            raise UnknownSource("the URL is no PostgreSQL database's: give postgresql://user:password@host/database")
+            raise UnknownSource(f"this isn't the URL of a PostgreSQL database: {_HOW}")
         try:
-            self._url = make_url(url).set(drivername=_DRIVER)
+            self._url = make_url(url).set(drivername="postgresql+psycopg")
         except (ArgumentError, ValueError):
-            raise UnknownSource("the URL can't be read: give postgresql://user:password@host/database") from None
+            raise UnknownSource(f"the URL can't be read: {_HOW}") from None
         self.path = Path(_shown(self._url))
         self.name = str(self.path)
 
     def members(self, wanted: Wanted, first: int | None = None) -> Iterator[Member | Refused]:
-        """Nothing: a database has no files."""
+        """Yield nothing: a database has no files."""
         yield from ()
 
     @contextmanager
     def connect(self) -> Iterator[Connection]:
-        """A connection that only reads, in one snapshot; every error of the database is a SourceBroken."""
+        """Open a read-only connection in one snapshot. Database errors become SourceBroken."""
         options = {} if "connect_timeout" in self._url.query else {"connect_timeout": 10}
         engine = create_engine(self._url, poolclass=NullPool, connect_args=options)
         snapshot = engine.execution_options(isolation_level="REPEATABLE READ", postgresql_readonly=True)
@@ -57,12 +56,12 @@ class DatabaseSource(Source):
             engine.dispose()
 
     def _reason(self, error: SQLAlchemyError) -> str:
-        """The driver's own words, in one line and without the password."""
+        """Return the driver's message on one line, without the password."""
         text = " ".join(str(getattr(error, "orig", None) or error).split())
         secrets = [self._url.password, *(value for value in self._url.query.values() if isinstance(value, str))]
         for secret in secrets:
             if secret:
-                text = text.replace(secret, _HIDDEN)
+                text = text.replace(secret, "…")
         return text
 
 

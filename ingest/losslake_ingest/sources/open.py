@@ -1,16 +1,17 @@
-"""Opening what a path names: a folder, a tar in any compression, a zip, or a single log."""
+"""Opening of sources by path or URL: a folder, a tar in any compression, a zip, a single log, or a database."""
 
 from __future__ import annotations
 
+import io
 import os
 import zipfile
 import zlib
-from collections.abc import Iterator
+from collections.abc import Collection, Iterator
 from pathlib import Path
 from typing import IO
 
 from losslake_ingest.rules import Rule, SourceBroken, UnknownSource
-from losslake_ingest.sources.compression import PARALLEL, Decompressed, decompressed, kind_of
+from losslake_ingest.sources.compression import PARALLEL, Decompressed, decompress, kind_of
 from losslake_ingest.sources.database import DatabaseSource, is_database_url
 from losslake_ingest.sources.member import (
     LARGEST_FILE,
@@ -20,36 +21,37 @@ from losslake_ingest.sources.member import (
     Source,
     SourceFile,
     Wanted,
+    normalize_path,
     path_trick,
-    plain,
     too_large,
 )
 from losslake_ingest.sources.tar import BLOCK, is_tar, read_tar
 
 Place = Path | str | SourceFile
+BUNDLE_MANIFEST = "bundle.json"  # the first file of a bundle
 
-_PADDING_READ = 1 << 20
+# Of 46 bytes or more for each file, which takes about 600 in memory.
+_LARGEST_DIRECTORY = 1 << 25
+_PIECE = _PADDING_READ = 1 << 20
+_DIRECTORY_SIZE = 5  # its place in what zipfile returns of the end record
 _LONGEST_PADDING = 1 << 26
 
 
 def open_source(place: Place) -> Source:
-    """Return the source at a path or URL, or in a file; raises UnknownSource when there is nothing that can be read."""
+    """Open the source at a path or URL, or in a file. Raises UnknownSource if nothing there can be read."""
     if not isinstance(place, (str, Path)):
         return _source_in(place)
     if is_database_url(str(place)):
         return DatabaseSource(str(place))
     if "://" in str(place):
-        scheme = str(place).partition("://")[0]
-        raise UnknownSource(
-            f"a {scheme}:// URL can't be read here, only postgresql:// ones: give a folder, an archive or a log, "
-            "and for what lies on the web --url"
-        )
+        message = f"a {str(place).partition('://')[0]}:// URL can't be read here, only postgresql:// URLs"
+        raise UnknownSource(f"{message}: give a folder, an archive or a log, or use --url for a file on the web")
     path = Path(place)
     try:
         if path.is_dir():
             return FolderSource(path)
         if not path.exists():
-            raise UnknownSource(f"there is nothing at {path}: give a folder or an archive")
+            raise UnknownSource(f"{path} doesn't exist: give a folder or an archive")
         if not path.is_file():
             raise UnknownSource(f"{path} is neither a folder nor a file: give a folder or an archive")
         return _source_in(LocalFile(path))
@@ -64,11 +66,13 @@ def _source_in(file: SourceFile) -> Source:
     if kind == "zip":
         return ZipSource(file)
     is_log = kind == "plain" and file.path.suffix != ".tar" and not is_tar(start)
-    return FileSource(file) if is_log else TarSource(file, kind)
+    source = FileSource(file) if is_log else TarSource(file, kind)
+    source.is_bundle = kind == "plain" and not is_log and start.startswith(f"{BUNDLE_MANIFEST}\0".encode())
+    return source
 
 
 class _OneFile(Source):
-    """What the sources that are one file have in common."""
+    """Base class of sources that are a single file."""
 
     def __init__(self, file: SourceFile) -> None:
         self._file = file
@@ -80,15 +84,19 @@ class _OneFile(Source):
         self._stamp = file.stamp()
 
     def position(self) -> int:
+        """Return the number of bytes read so far."""
         return self._read
 
     def sha256(self) -> str | None:
+        """Return the SHA-256 of the file."""
         return self._file.sha256()
 
     def expected_sha256(self) -> str | None:
+        """Return the expected SHA-256 of the file."""
         return self._file.expected_sha256()
 
-    def is_as_opened(self) -> bool:
+    def is_unchanged(self) -> bool:
+        """Return True if the file's stamp is the same as when it was opened."""
         try:
             return self._file.stamp() == self._stamp
         except OSError:
@@ -103,22 +111,27 @@ class TarSource(_OneFile):
     def __init__(self, file: SourceFile, kind: str) -> None:
         super().__init__(file)
         self._kind = kind
-        self.takes_all_cores = not file.is_streamed and kind in PARALLEL
+        self.uses_all_cores = not file.is_streamed and kind in PARALLEL
+        self._top = file.top
 
     def position(self) -> int:
+        """Return the number of bytes read so far."""
         return self._stream.position() if self._stream else 0
 
     def members(self, wanted: Wanted, first: int | None = None) -> Iterator[Member | Refused]:
-        with decompressed(self._file, self._kind) as stream:
+        """Yield the wanted files; see `Source`."""
+        with decompress(self._file, self._kind) as stream:
             self._stream = stream
-            try:
-                yield from read_tar(stream.read, wanted, first)
-                self._check_the_rest(stream)
-            finally:
-                self._stream = None
+            for member in read_tar(stream.read, lambda path: wanted(self._named(path)), first):
+                yield member._replace(path=self._named(member.path))
+            self._read_to_end(stream)
 
-    def _check_the_rest(self, stream: Decompressed) -> None:
-        """Read on to the end of the compressed stream, so that its checksum is checked; padding is never long."""
+    def _named(self, path: str) -> str:
+        """Return the path with the top folder's name that was asked for."""
+        return f"{self._top}/{path.partition('/')[2]}" if self._top is not None and "/" in path else path
+
+    def _read_to_end(self, stream: Decompressed) -> None:
+        """Read to the end of the compressed stream, so that its checksum is verified; padding is limited."""
         for _ in range(_LONGEST_PADDING // _PADDING_READ):
             if not stream.read(_PADDING_READ):
                 return
@@ -128,8 +141,13 @@ class ZipSource(_OneFile):
     """A zip file, read in the order of its directory."""
 
     def members(self, wanted: Wanted, first: int | None = None) -> Iterator[Member | Refused]:
+        """Yield the wanted files; see `Source`."""
         with self._file.open() as opened:
             try:
+                end = zipfile._EndRecData(opened)  # type: ignore[attr-defined]
+                if end and end[_DIRECTORY_SIZE] > _LARGEST_DIRECTORY:
+                    size = f"{end[_DIRECTORY_SIZE]:,} bytes; at most {_LARGEST_DIRECTORY:,} are read"
+                    raise SourceBroken(f"the zip's directory has {size}: split the archive")
                 archive = zipfile.ZipFile(opened)
             except (zipfile.BadZipFile, OSError, ValueError, NotImplementedError) as error:
                 raise SourceBroken(f"the zip has no readable directory ({error}): it is cut short or damaged") from None
@@ -140,12 +158,12 @@ class ZipSource(_OneFile):
                     yield trick
                 elif (entry.external_attr >> 28) == 0xA:
                     yield Refused(entry.filename, Rule.NOT_A_FILE, "the entry is a symbolic link: pack the file itself")
-                elif not entry.is_dir() and wanted(plain(entry.filename)):
+                elif not entry.is_dir() and wanted(normalize_path(entry.filename)):
                     yield self._member(archive, entry, first)
 
     def _member(self, archive: zipfile.ZipFile, entry: zipfile.ZipInfo, first: int | None) -> Member | Refused:
-        """The file of an entry; no more is decompressed than the largest file allowed, whatever the entry claims."""
-        path = plain(entry.filename)
+        """Read the file of an entry, decompressing at most LARGEST_FILE bytes whatever its header claims."""
+        path = normalize_path(entry.filename)
         try:
             with archive.open(entry) as file:
                 data = _at_most(file, LARGEST_FILE) if first is None else file.read(first)
@@ -155,17 +173,25 @@ class ZipSource(_OneFile):
 
 
 class FolderSource(Source):
-    """A folder, walked in order of names; links are not followed."""
+    """A folder, walked in order of names; links are not followed.
 
-    def __init__(self, path: Path) -> None:
+    within: its path in the folder that was offered; empty if it is that folder. parts: folders in it that are sources
+    of their own.
+    """
+
+    def __init__(self, path: Path, within: str = "", parts: Collection[Path] = ()) -> None:
         self.path = path
         self.name = str(path)
+        self.within = within
+        self.parts = parts
         self._read = 0
 
     def position(self) -> int:
+        """Return the number of bytes read so far."""
         return self._read
 
     def members(self, wanted: Wanted, first: int | None = None) -> Iterator[Member | Refused]:
+        """Yield the wanted files; see `Source`."""
         yield from self._walk(self.path, "", wanted, first)
 
     def _walk(self, folder: Path, prefix: str, wanted: Wanted, first: int | None) -> Iterator[Member | Refused]:
@@ -179,6 +205,8 @@ class FolderSource(Source):
             if entry.is_symlink():
                 if wanted(path) or entry.is_dir():
                     yield Refused(path, Rule.NOT_A_FILE, "a symbolic link is not followed: put the file itself there")
+            elif entry.is_dir(follow_symlinks=False) and Path(entry.path) in self.parts:
+                continue
             elif entry.is_dir(follow_symlinks=False):
                 yield from self._walk(Path(entry.path), f"{path}/", wanted, first)
             elif entry.is_file(follow_symlinks=False) and wanted(path):
@@ -188,9 +216,10 @@ class FolderSource(Source):
 
 
 class FileSource(_OneFile):
-    """One file that is no archive."""
+    """A single file that isn't an archive."""
 
     def members(self, wanted: Wanted, first: int | None = None) -> Iterator[Member | Refused]:
+        """Yield the wanted files; see `Source`."""
         if wanted(self.path.name):
             yield _file_member(self._file, self.path.name, first)
         self._read = self.total_bytes or 0
@@ -208,6 +237,8 @@ def _file_member(file: SourceFile, path: str, first: int | None) -> Member | Ref
 
 
 def _at_most(file: IO[bytes], limit: int) -> bytes | None:
-    """All of a file's bytes, or None when there are more than `limit`."""
-    data = file.read(limit + 1)
-    return data if len(data) <= limit else None
+    """Read a whole file in pieces, never holding it twice; return None if it has more than `limit` bytes."""
+    data = io.BytesIO()
+    while data.tell() <= limit and (piece := file.read(_PIECE)):
+        data.write(piece)
+    return data.getvalue() if data.tell() <= limit else None

@@ -1,4 +1,4 @@
-"""A tar archive as a stream: headers are read by us, since a published archive has hundreds of thousands of them.
+"""Streaming reader of tar archives. Own parser: a published archive has hundreds of thousands of headers.
 
 Reads ustar, GNU (long names, base-256 sizes) and pax (path and size) archives; tests compare it with the standard
 library's tarfile. Source: POSIX.1-2017, pax, "ustar Interchange Format".
@@ -6,11 +6,12 @@ library's tarfile. Source: POSIX.1-2017, pax, "ustar Interchange Format".
 
 from __future__ import annotations
 
+import io
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 
 from losslake_ingest.rules import Rule, SourceBroken
-from losslake_ingest.sources.member import LARGEST_FILE, Member, Refused, Wanted, path_trick, plain, too_large
+from losslake_ingest.sources.member import LARGEST_FILE, Member, Refused, Wanted, normalize_path, path_trick, too_large
 
 BLOCK = 512
 _CHUNK = 1 << 22
@@ -28,40 +29,39 @@ class _Header:
 
 
 class _Bytes:
-    """Exact reads and skips over a stream whose reads come in chunks."""
+    """A stream with exact reads and skips, over a stream that is read in chunks."""
 
     def __init__(self, read: Callable[[int], bytes]) -> None:
         self._read = read
         self._chunk = b""
         self._at = 0
 
-    def take(self, size: int) -> bytes:
-        """The next `size` bytes, fewer only at the end of the stream."""
+    def read(self, size: int) -> bytes:
+        """Return the next `size` bytes, fewer only at the end of the stream."""
         end = self._at + size
         if end <= len(self._chunk):
-            taken = self._chunk[self._at : end]
+            data = self._chunk[self._at : end]
             self._at = end
-            return taken
-        parts = [self._chunk[self._at :]]
-        missing = size - len(parts[0])
+            return data
+        parts = io.BytesIO()  # unlike b"".join, never holds the bytes twice
+        missing = size - parts.write(memoryview(self._chunk)[self._at :])
         self._chunk, self._at = b"", 0
         while missing > 0 and (chunk := self._read(_CHUNK)):
-            parts.append(chunk[:missing])
             if len(chunk) > missing:
                 self._chunk, self._at = chunk, missing
-            missing -= len(parts[-1])
-        return b"".join(parts)
+            missing -= parts.write(memoryview(chunk)[:missing])
+        return parts.getvalue()
 
     def skip(self, size: int) -> int:
-        """Pass over `size` bytes without keeping them; returns how many there were."""
-        left = size
-        while left > 0 and (passed := len(self.take(min(left, _CHUNK)))):
-            left -= passed
-        return size - left
+        """Skip `size` bytes and return how many there were."""
+        remaining = size
+        while remaining > 0 and (skipped := len(self.read(min(remaining, _CHUNK)))):
+            remaining -= skipped
+        return size - remaining
 
 
 def is_tar(start: bytes) -> bool:
-    """Return True if a file begins with a tar header."""
+    """Return True if the bytes begin with a tar header."""
     try:
         return len(start) >= BLOCK and _parse(start[:BLOCK], {}, "its start") is not None
     except SourceBroken:
@@ -69,15 +69,15 @@ def is_tar(start: bytes) -> bool:
 
 
 def read_tar(read: Callable[[int], bytes], wanted: Wanted, first: int | None = None) -> Iterator[Member | Refused]:
-    """Yield the wanted files of the tar that `read(size)` delivers; raises SourceBroken where it is cut or damaged.
+    """Yield the wanted files of the tar that `read(size)` delivers. Raises SourceBroken if it is cut or damaged.
 
-    first: only so many bytes of each file, the rest passed over.
+    first: return only so many bytes of each file.
     """
     stream = _Bytes(read)
     extended: dict[str, str] = {}
     last = "its start"
     while True:
-        block = stream.take(BLOCK)
+        block = stream.read(BLOCK)
         if block == bytes(BLOCK):
             return
         if len(block) < BLOCK:
@@ -85,31 +85,34 @@ def read_tar(read: Callable[[int], bytes], wanted: Wanted, first: int | None = N
         header = _parse(block, extended, last)
         padded = -(-header.size // BLOCK) * BLOCK
         if header.kind in b"LKxgNX":
-            extended |= _extension(header, _whole(stream, header.size, last), last)
+            if header.size > _LONGEST_HEADER:
+                size = f"{header.size:,} bytes"
+                raise SourceBroken(f"the entry after {last} has a header of {size}: the archive is damaged")
+            extended |= _extension(header, _read_exactly(stream, header.size, last), last)
             stream.skip(padded - header.size)
             continue
         extended = {}
         last = header.path
         entry = _examine(header, wanted)
-        taken = 0
+        n_read = 0
         if isinstance(entry, _Header):
-            taken = header.size if first is None else min(header.size, first)
-            yield Member(plain(header.path), _whole(stream, taken, last))
+            n_read = header.size if first is None else min(header.size, first)
+            yield Member(normalize_path(header.path), _read_exactly(stream, n_read, last))
         elif entry is not None:
             yield entry
-        if taken + stream.skip(padded - taken) < header.size:
+        if n_read + stream.skip(padded - n_read) < header.size:
             raise SourceBroken(f"the archive is cut short in {last}")
 
 
-def _whole(stream: _Bytes, size: int, last: str) -> bytes:
-    data = stream.take(size)
+def _read_exactly(stream: _Bytes, size: int, last: str) -> bytes:
+    data = stream.read(size)
     if len(data) < size:
         raise SourceBroken(f"the archive is cut short in {last}")
     return data
 
 
 def _examine(header: _Header, wanted: Wanted) -> _Header | Refused | None:
-    """The header itself if its file is to be read, a refusal, or None to pass over it in silence."""
+    """Return the header if its file is to be read, a refusal, or None to skip the entry silently."""
     if header.kind == _FOLDER:
         return None
     trick = path_trick(header.path)
@@ -118,21 +121,19 @@ def _examine(header: _Header, wanted: Wanted) -> _Header | Refused | None:
     if header.kind not in _REGULAR:
         kind = _KINDS.get(header.kind, "of an unknown kind")
         return Refused(header.path, Rule.NOT_A_FILE, f"the entry is {kind}, not a file: pack the file itself")
-    if header.path.endswith("/") or not wanted(plain(header.path)):
+    if header.path.endswith("/") or not wanted(normalize_path(header.path)):
         return None
     return too_large(header.path, header.size) if header.size > LARGEST_FILE else header
 
 
 def _parse(block: bytes, extended: dict[str, str], last: str) -> _Header:
     try:
-        stated = int(block[148:156].strip(b" \0") or b"0", 8)
-        if stated != sum(block) - sum(block[148:156]) + 256:
+        if int(block[148:156].strip(b" \0") or b"0", 8) != sum(block) - sum(block[148:156]) + 256:
             raise ValueError
         size = int(extended["size"]) if "size" in extended else _number(block[124:136])
     except ValueError:
-        raise SourceBroken(
-            f"what follows {last} is no tar header: the archive is damaged there, or is no tar"
-        ) from None
+        message = f"no valid tar header follows {last}: the archive is damaged there, or isn't a tar"
+        raise SourceBroken(message) from None
     if size < 0:
         raise SourceBroken(f"the entry after {last} claims a negative size")
     path = extended.get("path")
@@ -156,22 +157,20 @@ def _text(field: bytes) -> str:
 
 
 def _extension(header: _Header, data: bytes, last: str) -> dict[str, str]:
-    """What an extension header says of the entry after it: its `path`, its `size`."""
-    if header.size > _LONGEST_HEADER:
-        raise SourceBroken(f"the entry after {last} has a header of {header.size:,} bytes: the archive is damaged")
+    """Return the `path` and `size` that an extension header gives for the next entry."""
     if header.kind == b"L":
         return {"path": _text(data)}
     return _pax(data, last) if header.kind == b"x" else {}
 
 
 def _pax(data: bytes, last: str) -> dict[str, str]:
-    found = {}
+    fields = {}
     while data:
         length, space, _ = data.partition(b" ")
         if not (space and length.isdigit() and len(length) < 8 and len(length) + 1 < int(length) <= len(data)):
             raise SourceBroken(f"the entry after {last} has a malformed pax header: the archive is damaged")
         key, _, value = data[len(length) + 1 : int(length) - 1].partition(b"=")
         if key in (b"path", b"size"):
-            found[key.decode()] = value.decode("utf-8", "backslashreplace")
+            fields[key.decode()] = value.decode("utf-8", "backslashreplace")
         data = data[int(length) :]
-    return found
+    return fields

@@ -1,1 +1,1 @@
-"""A Spark cluster as the engine of an ingest."""
+"""Spark engine for ingests: conversion on a cluster."""

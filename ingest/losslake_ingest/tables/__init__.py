@@ -1,1 +1,1 @@
-"""Logs that are tables, a row per evaluation: CSV and JSON lines, from their bytes to runs."""
+"""Logs in tables with a row per evaluation: CSV and JSON lines."""

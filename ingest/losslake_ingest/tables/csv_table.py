@@ -1,7 +1,7 @@
-"""A CSV as a table: pyarrow parses the columns of numbers straight to float64, and the others to distinct words.
+"""Parser of CSV tables: pyarrow parses number columns to float64 and other columns to distinct words.
 
-Which columns are numbers is guessed from the first row; where a later row proves the guess wrong, the file is read once
-more as text to tell. Lines that repeat the header are left out, and a last line that was cut short is parsed apart.
+The first row shows which columns are numbers; if a later row contradicts it, the file is read again as text. Lines that
+repeat the header are dropped, and an unfinished last line is parsed separately.
 """
 
 from __future__ import annotations
@@ -10,6 +10,7 @@ import csv
 import io
 from collections import Counter
 from collections.abc import Iterator, Sequence
+from contextlib import suppress
 from dataclasses import dataclass
 from enum import Enum
 
@@ -19,67 +20,80 @@ import pyarrow.compute as pc
 import pyarrow.csv
 
 from losslake_ingest.rules import Refusal, Rule, shown
+from losslake_ingest.run_log import NOT_ENDED, NOT_UTF8, Damage, check_size, is_utf8
 from losslake_ingest.tables.table import (
     CHANGING_TEXT,
+    EMPTY_WORDS,
+    ENOUGH_WORDS,
     LARGEST_COLUMNS,
     LARGEST_WORDS,
+    NUMBER,
+    TEXT_AMONG_NUMBERS,
     Codes,
     Numbers,
     Table,
     Words,
     check_run_column,
-    check_size,
     is_number,
 )
+from losslake_schema.reached import Flags
 
 LONGEST_LINE = 1 << 20
 DELIMITERS = ",;\t"
 HEADER_REPEATED = "header line repeated"
-CUT_SHORT = "the last line is cut short: left out"
-NOT_ENDED = "the last line doesn't end in a newline: taken as it stands"
-NO_NAME = "a column without a name is left out"
-# Keras writes NA, R too; None and null come from programs that format their values themselves.
-EMPTY_WORDS = ("", "NA", "None", "null")
+CUT_SHORT = Damage("the last line is cut short: left out")
+NO_NAME = "a column without a name: left out"
+MOST_BLANK_LINES = 100_000
 _MOST_COMMENTS = 10_000
 _UTF8_MARK = b"\xef\xbb\xbf"
 _LARGEST_PADDING = 64
 _BLANKS = " \t"
 _BLOCK = 1 << 22
 _WORTH_THREADS = 1 << 20
-_ENOUGH_WORDS = 64
-# A longer list costs small files time.
-_NULLS = [*EMPTY_WORDS, *(" " * width for width in range(1, _LARGEST_PADDING + 1))]
+# With all words, a file takes a fifth longer.
+_COMMON_WORDS = ("", "NA")
+# A longer list would slow down small files.
+_PADDING = [" " * width for width in range(1, _LARGEST_PADDING + 1)]
 
 
 def read_csv(data: bytes, run_column: str | None = None) -> Table:
-    """Return the table that a CSV holds; raises Refusal. The run column is words even where it holds numbers."""
+    """Parse a CSV. The run column is read as words even if it holds numbers. Raises Refusal."""
     if b"\r" in data and b"\n" not in data:
         data = data.replace(b"\r", b"\n")
     layout = find_layout(data)
     check_run_column(run_column, layout.names)
+    n_blank = data.count(b"\n\n", layout.start) + data.count(b"\n\r\n", layout.start)
+    if n_blank > MOST_BLANK_LINES:
+        message = f"it has more than {MOST_BLANK_LINES:,} blank lines: remove them"
+        raise Refusal(Rule.BLANK_LINE, message)
     rows = _rows_of(data, layout)
     check_size(data.count(b"\n", layout.start) + 1, len(layout.names))
     parser = _Parser(layout, rows.is_quoted, data.find(b" ", layout.start) >= 0, _guess(rows, layout, run_column))
     remarks = {HEADER_REPEATED: rows.headers_repeated} if rows.headers_repeated else {}
+    if not is_utf8(layout.line):
+        remarks[NOT_UTF8] = 1
     nameless = sum(not name for name in layout.names[1:])
     if nameless:
         remarks[NO_NAME] = nameless
-    parsed = [_parse_whole(data, rows, parser, run_column)] if len(rows.whole) else []
+    parsed = [_parse_complete_rows(data, rows, parser, run_column)] if len(rows.whole) else []
     if rows.last.strip():
         last = _parse_last(rows.last, parser)
         parsed += [last] if last is not None else []
         remarks[CUT_SHORT if last is None else NOT_ENDED] = 1
     if not sum(part.num_rows for part in parsed):
-        raise Refusal(Rule.NO_MEASUREMENTS, "there is no row below the header")
-    return _table(pa.concat_tables(parsed), parser, run_column, remarks)
+        raise Refusal(Rule.NO_MEASUREMENTS, "there are no rows below the header")
+    table = _table(pa.concat_tables(parsed), parser, run_column, remarks)
+    if table.words or table.first_texts:
+        table.lines = _lines_of(data, layout, table.n_rows)
+    return table
 
 
 @dataclass(frozen=True)
 class Layout:
     """The header of a CSV.
 
-    names: of all columns in their order, stripped; an empty one has no name. line: the header's line without its end.
-    line_number: of the header, from 1. start: where the rows begin.
+    names: of all columns in order, stripped; empty for a column without a name. line: the header line without its line
+    end. line_number: of the header, from 1. start: the offset of the first row.
     """
 
     delimiter: str
@@ -90,7 +104,7 @@ class Layout:
 
 
 def find_layout(data: bytes) -> Layout:
-    """Return the layout of a CSV, by its header line; raises Refusal when there is none."""
+    """Return the layout of a CSV. Raises Refusal if it has no header line."""
     start, line, line_number = _header_line(data)
     text = line.decode("utf-8", "replace")
     bare = "".join(text.split('"')[::2])
@@ -105,7 +119,7 @@ def find_layout(data: bytes) -> Layout:
 
 
 def _header_line(data: bytes) -> tuple[int, bytes, int]:
-    """Where the rows begin, the first line that is neither empty nor a comment, and its number."""
+    """Return the offset of the rows, the first line that isn't empty or a comment, and its number."""
     if data.startswith((b"\xff\xfe", b"\xfe\xff")):
         raise Refusal(Rule.BAD_HEADER, "the file is UTF-16: save it as UTF-8", 1)
     start = len(_UTF8_MARK) if data.startswith(_UTF8_MARK) else 0
@@ -133,13 +147,13 @@ def _check_names(names: tuple[str, ...], line_number: int) -> None:
     if not named or all(is_number(name) for name in named):
         message = "the first line holds no names: write a line with the names of the columns above the rows"
         raise Refusal(Rule.BAD_HEADER, message, line_number)
-    twice = [name for name, count in Counter(named).items() if count > 1]
-    if twice:
-        raise Refusal(Rule.BAD_HEADER, f"the column {shown(twice[0])} is there more than once", line_number)
+    duplicates = [name for name, count in Counter(named).items() if count > 1]
+    if duplicates:
+        raise Refusal(Rule.BAD_HEADER, f"the column {shown(duplicates[0])} occurs more than once", line_number)
 
 
 def _split_line(line: str, delimiter: str) -> list[str]:
-    """The cells of a line; raises csv.Error."""
+    """Split a line into cells. Raises csv.Error."""
     return next(csv.reader([line], delimiter=delimiter, skipinitialspace=delimiter != "\t", strict=True), [])
 
 
@@ -154,7 +168,7 @@ class _Rows:
 
 
 def _rows_of(data: bytes, layout: Layout) -> _Rows:
-    """The rows below the header; raises Refusal if a line is too long to be one of a log."""
+    """Return the rows below the header. Raises Refusal if a line is too long for a log."""
     _check_line_lengths(data, layout)
     body, repeated = _without_headers(data, layout)
     is_quoted = data.find(b'"', layout.start) >= 0
@@ -163,7 +177,7 @@ def _rows_of(data: bytes, layout: Layout) -> _Rows:
 
 
 def _check_line_lengths(data: bytes, layout: Layout) -> None:
-    """Refuse a line so long that whole windows lie within it, before anything is parsed."""
+    """Raise Refusal for a line that spans whole windows, before anything is parsed."""
     for start in range(layout.start, len(data) - LONGEST_LINE + 1, LONGEST_LINE):
         if data.find(b"\n", start, start + LONGEST_LINE) < 0:
             line_number = data.count(b"\n", 0, start) + 1
@@ -172,12 +186,12 @@ def _check_line_lengths(data: bytes, layout: Layout) -> None:
 
 
 def _without_headers(data: bytes, layout: Layout) -> tuple[bytes | memoryview, int]:
-    """The rows without lines that repeat the header, as a restarted job writes it again."""
+    """Return the rows without repeated header lines, which restarted jobs write, and their number."""
     if data.find(layout.line, layout.start) < 0:
         return memoryview(data)[layout.start :], 0
     body, repeated = b"\n" + data[layout.start :], 0
     for end in (b"\n", b"\r\n"):
-        # The newline that ends a header begins the next: of several in a row, each pass leaves every second one.
+        # Consecutive headers share a newline, so each pass removes only every second one.
         while count := body.count(b"\n" + layout.line + end):
             body, repeated = body.replace(b"\n" + layout.line + end, b"\n"), repeated + count
     if body.endswith(b"\n" + layout.line):
@@ -186,16 +200,16 @@ def _without_headers(data: bytes, layout: Layout) -> tuple[bytes | memoryview, i
 
 
 def _last_newline(body: bytes | memoryview) -> int:
-    """The place of the last newline, or -1; lines are known to be short."""
+    """Return the offset of the last newline, or -1. Lines are known to be short."""
     window = bytes(body[-2 * LONGEST_LINE :])
     at = window.rfind(b"\n")
     return at if at < 0 else at + len(body) - len(window)
 
 
 def _start_of_last_line(body: bytes, layout: Layout) -> int:
-    """Where what follows the last whole line begins; a newline in a quoted cell ends no line.
+    """Return the offset of the unfinished last line; a newline in a quoted cell ends no line.
 
-    Only one such newline is taken for that: a quote that more lines follow is a fault of its line.
+    Only one such newline is accepted: an open quote with more lines after it is an error in its line.
     """
     opened = body.rfind(b'"')
     is_open = body.count(b'"') % 2 and (opened == 0 or body[opened - 1 : opened] in (layout.delimiter.encode(), b"\n"))
@@ -209,7 +223,7 @@ def _start_of_last_line(body: bytes, layout: Layout) -> int:
 
 
 class _Kind(Enum):
-    """What a column is parsed to; PADDED numbers have empty words among spaces, which only slower parsing knows."""
+    """The type of a column. PADDED numbers have blank cells that only slower parsing recognizes."""
 
     NUMBERS = pa.float64()
     PADDED = pa.string()
@@ -218,7 +232,7 @@ class _Kind(Enum):
 
 @dataclass
 class _Parser:
-    """Parses rows of one layout; the kind of each column that has a name, by its place. has_blanks: spaces in rows."""
+    """A parser for rows of one layout. kinds: of each named column by position. has_blanks: rows contain spaces."""
 
     layout: Layout
     is_quoted: bool
@@ -226,7 +240,13 @@ class _Parser:
     kinds: dict[int, _Kind]
 
     def parse(self, rows: bytes | memoryview) -> pa.Table:
-        """The rows; raises pa.ArrowInvalid."""
+        """Parse rows. Raises pa.ArrowInvalid."""
+        try:
+            return self._parse(rows, _COMMON_WORDS)
+        except pa.ArrowInvalid:
+            return self._parse(rows, EMPTY_WORDS)
+
+    def _parse(self, rows: bytes | memoryview, empty_words: Sequence[str]) -> pa.Table:
         kinds = {str(place): kind.value for place, kind in self.kinds.items()}
         return pa.csv.read_csv(
             pa.py_buffer(rows),
@@ -235,21 +255,21 @@ class _Parser:
             pa.csv.ConvertOptions(
                 column_types=kinds,
                 include_columns=list(kinds),
-                null_values=_NULLS if self.has_blanks else EMPTY_WORDS,
+                null_values=[*empty_words, *_PADDING] if self.has_blanks else empty_words,
                 check_utf8=False,
             ),
         )
 
-    def look_closer(self, rows: bytes | memoryview, run_column: str | None) -> None:
-        """Tell every column's kind from all of its cells; raises pa.ArrowInvalid."""
-        open_places = [place for place in self.kinds if self.layout.names[place] != run_column]
-        found = dict.fromkeys(open_places, _Kind.NUMBERS)
-        for batch in self._as_text(rows, open_places):
-            for place, kind in found.items():
+    def infer_kinds(self, rows: bytes | memoryview, run_column: str | None) -> None:
+        """Determine every column's kind from all of its cells. Raises pa.ArrowInvalid."""
+        unknown_places = [place for place in self.kinds if self.layout.names[place] != run_column]
+        kinds = dict.fromkeys(unknown_places, _Kind.NUMBERS)
+        for batch in self._as_text(rows, unknown_places):
+            for place, kind in kinds.items():
                 if kind is not _Kind.WORDS:
-                    here = _kind_of(batch[str(place)])
-                    found[place] = kind if here is _Kind.NUMBERS else here
-        self.kinds |= found
+                    batch_kind = _kind_of(batch[str(place)])
+                    kinds[place] = kind if batch_kind is _Kind.NUMBERS else batch_kind
+        self.kinds |= kinds
 
     def _as_text(self, rows: bytes | memoryview, places: Sequence[int]) -> Iterator[pa.RecordBatch]:
         names = [str(place) for place in places]
@@ -267,7 +287,7 @@ class _Parser:
 
 
 def _guess(rows: _Rows, layout: Layout, run_column: str | None) -> dict[int, _Kind]:
-    """The kinds of the named columns, as the first row suggests them."""
+    """Guess the kinds of the named columns from the first row."""
     end = bytes(rows.whole[:_BLOCK]).find(b"\n")
     first = bytes(rows.whole[:end]) if end >= 0 else rows.last
     try:
@@ -283,8 +303,8 @@ def _guess(rows: _Rows, layout: Layout, run_column: str | None) -> dict[int, _Ki
     return kinds
 
 
-def _parse_whole(data: bytes, rows: _Rows, parser: _Parser, run_column: str | None) -> pa.Table:
-    """The rows that end in a newline; a second try knows the kinds of the columns from all of their cells."""
+def _parse_complete_rows(data: bytes, rows: _Rows, parser: _Parser, run_column: str | None) -> pa.Table:
+    """Parse the complete rows; if the guessed kinds are wrong, infer them from all cells and parse again."""
     as_written = memoryview(data)[parser.layout.start : len(data) - len(rows.last)]
     if rows.is_quoted and data.count(b'"', parser.layout.start) % 2:
         fault = _fault_of(as_written, parser.layout)
@@ -294,15 +314,15 @@ def _parse_whole(data: bytes, rows: _Rows, parser: _Parser, run_column: str | No
         return parser.parse(rows.whole)
     except pa.ArrowInvalid:
         try:
-            parser.look_closer(rows.whole, run_column)
+            parser.infer_kinds(rows.whole, run_column)
             return parser.parse(rows.whole)
         except pa.ArrowInvalid:
-            message = "its rows can't be told apart: write plain lines that end in a newline"
+            message = "its rows can't be separated: write one row per line, and close every quote"
             raise (_fault_of(as_written, parser.layout) or Refusal(Rule.UNREADABLE_CSV, message)) from None
 
 
 def _parse_last(line: bytes, parser: _Parser) -> pa.Table | None:
-    """The line that doesn't end in a newline, or None if something of it is lacking."""
+    """Parse the unfinished last line; return None if it is incomplete."""
     try:
         table = parser.parse(line)
     except pa.ArrowInvalid:
@@ -311,20 +331,22 @@ def _parse_last(line: bytes, parser: _Parser) -> pa.Table | None:
 
 
 def _kind_of(texts: pa.Array) -> _Kind:
-    """Whether the cells are numbers, numbers that pyarrow's CSV reader does not know as such, or words."""
-    empty = pa.array(EMPTY_WORDS)
+    """Return the kind of the cells: numbers, padded numbers that pyarrow doesn't recognize, or words."""
     trimmed = pc.ascii_trim(texts, characters=_BLANKS)
-    is_empty = pc.is_in(trimmed, value_set=empty)
+    is_empty = pc.is_in(trimmed, value_set=pa.array(EMPTY_WORDS))
     try:
         pc.if_else(is_empty, None, trimmed).cast(pa.float64())
     except pa.ArrowInvalid:
         return _Kind.WORDS
-    known = pc.is_in(texts, value_set=pa.array(_NULLS))
-    return _Kind.NUMBERS if known.equals(is_empty) else _Kind.PADDED
+    return (
+        _Kind.NUMBERS
+        if pc.is_in(texts, value_set=pa.array([*EMPTY_WORDS, *_PADDING])).equals(is_empty)
+        else _Kind.PADDED
+    )
 
 
 def _table(parsed: pa.Table, parser: _Parser, run_column: str | None, remarks: dict[str, int]) -> Table:
-    """The columns as arrays; each leaves Arrow's memory as it comes."""
+    """Convert the columns to arrays, freeing Arrow's memory column by column."""
     n_rows = parsed.num_rows
     columns = parsed.unify_dictionaries().columns
     del parsed
@@ -335,17 +357,50 @@ def _table(parsed: pa.Table, parser: _Parser, run_column: str | None, remarks: d
         if kind is not _Kind.WORDS:
             table.numbers[name] = _numbers(column, kind)
             continue
-        distinct = len(column.chunk(0).dictionary)
-        is_run = name == run_column
-        if is_run and distinct > LARGEST_WORDS:
-            message = f"the column {shown(name)} tells {distinct:,} runs apart; at most {LARGEST_WORDS:,} are read"
-            raise Refusal(Rule.FILE_TOO_LARGE, message)
-        room -= 0 if is_run else distinct
-        if is_run or (room >= 0 and (run_column or distinct <= _ENOUGH_WORDS)):
-            table.words[name] = _words(column)
+        array = column.combine_chunks()
+        distinct = len(array.dictionary)
+        if name == run_column:
+            if distinct > LARGEST_WORDS:
+                message = f"the column {shown(name)} has {distinct:,} runs; at most {LARGEST_WORDS:,} are read"
+                raise Refusal(Rule.FILE_TOO_LARGE, message)
+            table.words[name] = _words(array, ("",), np.zeros(distinct, np.bool_))
+            continue
+        is_numeric = _is_numeric(array.dictionary)
+        if is_numeric.any():
+            table.numbers[name] = _numbers_among_text(array, is_numeric)
+        room -= distinct
+        if room >= 0 and (run_column or distinct <= ENOUGH_WORDS):
+            table.words[name] = _words(array, EMPTY_WORDS, is_numeric)
         else:
-            remarks[CHANGING_TEXT.format(name=shown(name))] = 1
+            table.first_texts[name] = _first_text(array, is_numeric)
+            remark = TEXT_AMONG_NUMBERS if name in table.numbers else CHANGING_TEXT
+            remarks[remark.format(name=shown(name))] = 1
     return table
+
+
+def _is_numeric(words: pa.Array) -> Flags:
+    flags = pc.match_substring_regex(words, f"^{NUMBER.pattern}$", ignore_case=True)
+    return np.asarray(flags.to_numpy(zero_copy_only=False), np.bool_)
+
+
+def _numbers_among_text(array: pa.DictionaryArray, is_numeric: Flags) -> Numbers:
+    """Return the numbers of a column; its other cells are missing."""
+    values = np.full(len(is_numeric), np.nan)
+    numbers = pc.ascii_trim(array.dictionary.filter(pa.array(is_numeric)).cast(pa.string()), characters=_BLANKS)
+    values[is_numeric] = numbers.cast(pa.float64()).to_numpy(zero_copy_only=False)
+    codes = array.indices.to_numpy(zero_copy_only=False)
+    return Numbers(values[codes], ~is_numeric[codes])
+
+
+def _first_text(array: pa.DictionaryArray, is_numeric: Flags) -> tuple[int, str]:
+    """Return the row and the text of the first cell that holds neither a number nor a word for a missing value."""
+    codes = array.indices.to_numpy(zero_copy_only=False)
+    cells = ((row, _text(array.dictionary[int(codes[row])].as_py())) for row in np.flatnonzero(~is_numeric[codes]))
+    return next((int(row), text) for row, text in cells if text not in EMPTY_WORDS)
+
+
+def _text(word: bytes) -> str:
+    return word.decode("utf-8", "replace").strip()
 
 
 def _numbers(column: pa.ChunkedArray, kind: _Kind) -> Numbers:
@@ -357,19 +412,45 @@ def _numbers(column: pa.ChunkedArray, kind: _Kind) -> Numbers:
     return Numbers(array.to_numpy(zero_copy_only=False), missing)
 
 
-def _words(column: pa.ChunkedArray) -> Words:
-    """The distinct words, stripped; those that become equal or empty by that are made one."""
-    array = column.combine_chunks()
-    places: dict[str, int] = {"": -1}
-    texts = [word.decode("utf-8", "replace").strip() for word in array.dictionary.to_pylist()]
-    codes: Codes = np.array([places.setdefault(text, len(places) - 1) for text in texts], np.int32)
-    return Words(codes[array.indices.to_numpy(zero_copy_only=False)], list(places)[1:])
+def _words(array: pa.DictionaryArray, empty: Sequence[str], is_numeric: Flags) -> Words:
+    """Return the words that aren't numbers, stripped; words that become equal or empty by that are merged."""
+    places = dict.fromkeys(empty, -1)
+    texts = map(_text, array.dictionary.to_pylist())
+    known = len(places)
+    word_codes = [
+        -1 if numeric else places.setdefault(text, len(places) - known)
+        for text, numeric in zip(texts, is_numeric.tolist(), strict=True)
+    ]
+    codes: Codes = np.array(word_codes, np.int32)
+    return Words(codes[array.indices.to_numpy(zero_copy_only=False)], list(places)[known:])
+
+
+def _lines_of(data: bytes, layout: Layout, n_rows: int) -> Sequence[tuple[int, int]]:
+    """Return rows and their lines, as in a Table: the first row, and each after a line that isn't one row."""
+    first = layout.line_number + 1
+    if n_rows == data.count(b"\n", layout.start) + (not data.endswith(b"\n")):
+        return ((0, first),)
+    reader = csv.reader(_decoded(memoryview(data)[layout.start :]), delimiter=layout.delimiter)
+    header = _split_line(layout.line.decode("utf-8", "replace"), layout.delimiter)
+    lines = [(0, first)]
+    row, at = 0, 0
+    with suppress(csv.Error):
+        for cells in reader:
+            if cells and cells != header:
+                if at - row != lines[-1][1] - lines[-1][0] - first:
+                    lines.append((row, first + at))
+                row += 1
+            at = reader.line_num
+    return lines
+
+
+def _decoded(rows: bytes | memoryview) -> Iterator[str]:
+    return (line.decode("utf-8", "replace") for line in io.BytesIO(rows))
 
 
 def _fault_of(rows: bytes | memoryview, layout: Layout) -> Refusal | None:
-    """The first row that can't be split into as many cells as the header has; read slowly, line by line."""
-    lines = (line.decode("utf-8", "replace") for line in io.BytesIO(rows))
-    reader = csv.reader(lines, delimiter=layout.delimiter, strict=True)
+    """Return the error of the first row with the wrong number of cells, reading line by line."""
+    reader = csv.reader(_decoded(rows), delimiter=layout.delimiter, strict=True)
     expected = len(layout.names)
     while True:
         line_number = layout.line_number + reader.line_num + 1

@@ -1,1 +1,1 @@
-"""Files of Weights & Biases: panels, histories, offline runs, and what of them is never kept."""
+"""Readers of Weights & Biases files: panels, histories, offline runs; and the filter of private data."""

@@ -1,7 +1,7 @@
-"""The configuration of a W&B run as flat fields, from its config.yaml or from JSON; what is private is left out.
+"""The configuration of a W&B run as flat fields, from config.yaml or JSON, without private data.
 
 config.yaml holds `key: {value: …}` for each key (older versions add `desc`). It is read without aliases and tags, and
-numbers are those of YAML 1.2 (and of W&B's writer), so that `1e-05` is one.
+numbers follow YAML 1.2 (and of W&B's writer), so that `1e-05` is one.
 Sources: https://docs.wandb.ai/guides/track/config; https://yaml.org/spec/1.2.2/#103-core-schema.
 """
 
@@ -37,7 +37,7 @@ _WORDS: dict[str, Scalar | None] = {
 
 @dataclass
 class Config:
-    """Flat fields of a run's configuration, the kinds of private data left out of it, and what had to be decided."""
+    """Flat fields of a run's configuration, the kinds of private data that were dropped, and remarks."""
 
     private: set[str] = field(default_factory=set)
     remarks: Counter[str] = field(default_factory=Counter)
@@ -46,11 +46,11 @@ class Config:
 
     @property
     def fields(self) -> dict[str, Scalar]:
-        """All fields by their flat name; what was set later counts."""
+        """All fields by flat name; later values override earlier ones."""
         return {name: value for fields in self._by_key.values() for name, value in fields.items()}
 
     def set(self, key: str, value: object) -> None:
-        """Set a key to whatever JSON has there; objects are flattened with `.`, short lists become their JSON text."""
+        """Set a key to a JSON value. Objects are flattened with `.`; short lists become JSON text."""
         self.drop(key)
         fields: dict[str, Scalar] = {}
         for name, leaf in self._leaves(key, value, 0):
@@ -59,11 +59,11 @@ class Config:
         self._by_key[key] = fields
 
     def drop(self, key: str) -> None:
-        """Forget a key."""
+        """Remove a key."""
         self._size -= len(self._by_key.pop(key, ()))
 
     def set_name(self, name: str, text: str) -> None:
-        """Add a text of W&B's own, such as a run's name, unless it is private."""
+        """Add a name from W&B, such as the run's, unless it is private."""
         kind = private_text(text)
         if kind:
             self.private.add(kind)
@@ -86,9 +86,8 @@ class Config:
             if not all(isinstance(item, str | int | float) for item in value):
                 self.remarks["a list of objects or lists in the config: left out"] += 1
                 return
-            value = clean_text(
-                orjson.dumps([clean_text(item) if isinstance(item, str) else item for item in value]).decode()
-            )
+            items = [clean_text(item) if isinstance(item, str) else item for item in value]
+            value = orjson.dumps(items).decode()
         kind = private_key(key, isinstance(value, str)) or private_text(key)
         if kind is None and isinstance(value, str):
             kind = private_text(value)
@@ -97,20 +96,20 @@ class Config:
         elif isinstance(value, str) and len(value) > LONGEST_TEXT:
             self.remarks[f"a text of the config is longer than {LONGEST_TEXT} characters: left out"] += 1
         elif len(key) > _LONGEST_KEY or self._size + len(fields) >= MOST_FIELDS:
-            self.remarks["a key of the config is too long, or one too many: left out"] += 1
+            self.remarks["a key of the config is too long, or there are too many: left out"] += 1
         elif isinstance(value, str | int | float):
             fields[clean_text(key)] = clean_text(value) if isinstance(value, str) else value
 
 
 def read_config_yaml(data: bytes) -> Config:
-    """The configuration in a config.yaml; raises ValueError that says why it can't be used."""
+    """Parse a config.yaml. Raises ValueError with the reason if it can't be used."""
     if len(data) > LARGEST_CONFIG:
-        raise ValueError(f"{len(data):,} bytes; at most {LARGEST_CONFIG:,} are read")
+        raise ValueError(f"it has more than {LARGEST_CONFIG:,} bytes")
     try:
         document = read_yaml(data, _scalar, DEEPEST)
     except (yaml.YAMLError, UnicodeDecodeError) as error:
         line = getattr(getattr(error, "problem_mark", None), "line", None)
-        raise ValueError("it is no YAML" + (f" (line {line + 1})" if line is not None else "")) from None
+        raise ValueError("it isn't YAML" + (f" (line {line + 1})" if line is not None else "")) from None
     config = Config()
     for key, entry in document.items() if isinstance(document, dict) else ():
         if isinstance(entry, dict) and "value" in entry:
@@ -122,9 +121,9 @@ def read_config_yaml(data: bytes) -> Config:
 
 def _scalar(event: yaml.Event) -> Scalar | None:
     if isinstance(event, yaml.AliasEvent):
-        raise ValueError("it has an alias (`*name`): W&B writes none")
+        raise ValueError("it has an alias (`*name`), which W&B never writes")
     if not isinstance(event, yaml.ScalarEvent):
-        raise ValueError(f"it is nested more than {DEEPEST} deep")
+        raise ValueError(f"it is nested more than {DEEPEST} levels deep")
     text = str(event.value)
     if not event.implicit[0]:
         return text

@@ -1,7 +1,7 @@
-"""A run's history, one row for each `log()`: as W&B exports it, in JSON lines or Parquet, or as rows of JSON objects.
+"""Reader of a run's history, one row for each `log()`: JSON lines, Parquet, or rows of JSON objects.
 
 A row has `_step`, `_timestamp` (Unix seconds), `_runtime` (seconds) and what was logged. Nested objects are flattened
-with `.`; all but numbers is left out and counted. Parquet is that of a history artifact.
+with `.`; everything but numbers is dropped and counted. Parquet files come from history artifacts.
 Source: https://docs.wandb.ai/ref/python/public-api/runs (`scan_history`, history exports).
 """
 
@@ -18,9 +18,9 @@ import orjson
 import pyarrow as pa
 import pyarrow.parquet as pq
 
-from losslake_ingest.documents import NUMBER_WORDS, number_column, read_python_json
+from losslake_ingest.documents import LONGEST_JSON, NUMBER_WORDS, number_column, read_python_json
 from losslake_ingest.rules import Refusal, Rule
-from losslake_ingest.run_log import LoggedRows
+from losslake_ingest.run_log import NOT_ENDED, Damage, LoggedRows, check_size
 from losslake_ingest.wandb_files.private import clean_text, private_text
 from losslake_schema.reached import Flags, Floats
 
@@ -32,20 +32,19 @@ _SMALL = 1 << 12
 _CHUNK = 1 << 20
 _MOST_BAD_LINES = 10_000
 _SEEN_AHEAD = 1 << 16
-_MOST_CELLS = 1 << 27
 _BATCH = 1 << 16
 
 _NONE = type(None)
 _PLAIN = {float, int, _NONE}
 _INTERNAL = "_wandb"
-BAD_LINE = "a line that is no JSON object: left out"
+BAD_LINE = Damage("a line that isn't a JSON object: left out")
 MEDIA = "a media object, table or histogram: left out"
-DEEP = f"a value nested more than {DEEPEST} deep or under a very long name: left out"
+DEEP = f"a value nested more than {DEEPEST} levels deep or under a very long name: left out"
 TOO_MANY = f"a column beyond the first {MOST_COLUMNS:,} or with a very long name, in one batch of rows: left out"
 _LEFT_OUT = {
-    str: "a text among the logged values: left out",
-    bool: "a true or false among the logged values: left out",
-    list: "a list among the logged values: left out",
+    str: "a text among the",
+    bool: "a boolean among the",
+    list: "a list among the",
 }
 
 Row = dict[str, Any]
@@ -54,7 +53,7 @@ Part = tuple[int, dict[str, tuple[Floats, Flags | None]]]
 
 @dataclass
 class History:
-    """What a history file says."""
+    """The content of a history file."""
 
     rows: list[LoggedRows]
     private: set[str] = field(default_factory=set)
@@ -62,20 +61,25 @@ class History:
 
 
 def read_json_lines(data: bytes) -> History | None:
-    """The history in JSON lines; None where the first of them have no `_step`."""
+    """Parse a history in JSON lines; return None if its beginning has no `_step`."""
     if b'"_step"' not in data[:_SEEN_AHEAD]:
         return None
     table = HistoryTable()
     for lines in _line_batches(data):
         table.add(_parsed(lines, table.remarks))
+    if not data.endswith(b"\n") and not table.remarks[BAD_LINE]:
+        table.remarks[NOT_ENDED] += 1
     return History(table.rows(), table.private, +table.remarks)
 
 
 def _line_batches(data: bytes) -> Iterator[list[bytes]]:
-    """The lines, as many at a time as fit a chunk: a file may hold a hundred million of them."""
+    """Yield the lines in chunks: a file can hold a hundred million of them. Raises Refusal."""
     at = 0
     while at < len(data):
         end = data.rfind(b"\n", at, at + _CHUNK) + 1 or data.find(b"\n", at) + 1 or len(data)
+        if end - at > LONGEST_JSON:
+            message = f"the line is longer than {LONGEST_JSON:,} bytes: is there a row for each log()?"
+            raise Refusal(Rule.UNREADABLE_LOG, message, data.count(b"\n", 0, at) + 1)
         yield data[at:end].split(b"\n")
         at = end
 
@@ -98,7 +102,7 @@ def _value(line: bytes, remarks: Counter[str]) -> Any:
 
 
 def read_parquet(data: bytes) -> History | None:
-    """The history in a Parquet file; None where it has no column `_step`. Raises Refusal."""
+    """Parse a history in Parquet; return None if it has no column `_step`. Raises Refusal."""
     try:
         return _read_columns(pq.ParquetFile(pa.BufferReader(data)))
     except (pa.ArrowException, OSError, ValueError, MemoryError, OverflowError) as error:
@@ -109,13 +113,15 @@ def read_parquet(data: bytes) -> History | None:
 
 def _read_columns(file: pq.ParquetFile) -> History | None:
     history = History([])
+    if len(set(file.schema_arrow.names)) < len(file.schema_arrow.names):
+        raise Refusal(Rule.BAD_HEADER, "two of its columns have one name: export the history again")
     names = _numeric(file.schema_arrow, history)
     if "_step" not in names:
-        return None
+        if "_step" not in file.schema_arrow.names:
+            return None
+        raise Refusal(Rule.NOT_A_NUMBER, "the column _step holds no numbers: export the history again")
     stated = file.metadata.num_rows
-    if stated * len(names) > _MOST_CELLS:
-        size = f"{stated:,} rows of {len(names)} columns"
-        raise Refusal(Rule.UNREADABLE_LOG, f"{size}: at most {_MOST_CELLS:,} cells are read; split it")
+    check_size(stated, len(names))
     batches: list[pa.RecordBatch] = []
     for batch in file.iter_batches(_BATCH, columns=names, use_threads=False):
         batches.append(batch)
@@ -124,22 +130,16 @@ def _read_columns(file: pq.ParquetFile) -> History | None:
     table = pa.Table.from_batches(batches, None if batches else pa.schema([]))
     while any(pa.types.is_struct(kind) for kind in table.schema.types):
         table = table.flatten()
-    columns: dict[str, Floats] = {}
-    missing: dict[str, Flags] = {}
+    columns: dict[str, tuple[Floats, Flags]] = {}
     for name, column in zip(table.column_names, table.columns, strict=True):
-        if name not in names:
-            continue
-        floats, holes = floats_of(column.cast(pa.float64(), safe=False))
-        if not holes.all():
-            columns[name] = floats
-            if holes.any():
-                missing[name] = holes
-    history.rows = [LoggedRows(columns, missing)] if columns else []
+        if name in names and column.null_count < len(column):
+            columns[name] = floats_of(column.cast(pa.float64(), safe=False))
+    history.rows = [LoggedRows.of(columns)] if columns else []
     return history
 
 
 def _numeric(schema: pa.Schema, history: History) -> list[str]:
-    """The names of the numeric columns, inner ones with `.`; whatever else there is, is counted."""
+    """Return the names of numeric columns, nested ones joined with `.`; count all others."""
     names: list[str] = []
     for name, kind in _leaf_columns([(column.name, column.type) for column in schema], 0, history.remarks):
         private = private_text(name)
@@ -148,7 +148,7 @@ def _numeric(schema: pa.Schema, history: History) -> list[str]:
         elif name == "_wandb" or name.startswith("_wandb."):
             continue
         elif not (pa.types.is_integer(kind) or pa.types.is_floating(kind)):
-            history.remarks["a column that holds no numbers: left out"] += 1
+            history.remarks["a column without numbers: left out"] += 1
         elif len(names) >= MOST_COLUMNS:
             history.remarks[TOO_MANY] += 1
         elif name not in names[-1:]:
@@ -167,16 +167,16 @@ def _leaf_columns(columns: list[tuple[str, Any]], depth: int, remarks: Counter[s
 
 
 def floats_of(column: pa.Array | pa.ChunkedArray) -> tuple[Floats, Flags]:
-    """A column of float64 and which of its cells are empty."""
+    """Return a float64 column as an array, and flags of empty cells."""
     holes = np.asarray(column.is_null().to_numpy(zero_copy_only=False), np.bool_)
     return np.asarray(column.to_numpy(zero_copy_only=False), np.float64), holes
 
 
 @dataclass
 class HistoryTable:
-    """Columns of rows that come in batches, in the order written.
+    """The columns of rows that come in batches, in the order written.
 
-    Memory stays in proportion to the values: where rows share too few columns they are kept in several parts.
+    Memory is proportional to the values: rows that share too few columns are stored in several parts.
     """
 
     private: set[str] = field(default_factory=set)
@@ -184,9 +184,11 @@ class HistoryTable:
     _names: set[str] = field(default_factory=set)
     _parts: list[Part] = field(default_factory=list)
     _is_nested: bool = False
+    _n_rows: int = 0
+    _n_cells: int = 0
 
     def add(self, rows: list[Row]) -> None:
-        """Add rows; they are used up."""
+        """Add rows. Consumes them. Raises Refusal."""
         if self._is_nested:
             for row in rows:
                 self._flatten(row)
@@ -196,31 +198,34 @@ class HistoryTable:
             self.add(rows[:middle])
             self.add(rows[middle:])
             return
-        gathered = {name: [row.get(name) for row in rows] for name in names}
-        kinds = {name: set(map(type, column)) for name, column in gathered.items()}
+        columns = {name: [row.get(name) for row in rows] for name in names}
+        kinds = {name: set(map(type, column)) for name, column in columns.items()}
         if any(dict in types for types in kinds.values()):
             self._is_nested = True
             self.add(rows)
             return
         part: dict[str, tuple[Floats, Flags | None]] = {}
-        for name, column in gathered.items():
+        for name, column in columns.items():
             numbers = self._numbers(column, kinds[name])
-            if numbers is not None and self._admits(name):
+            if numbers is not None and self._accepts(name):
                 part[clean_text(name)] = numbers
         if part:
             self._parts.append((len(rows), part))
+            self._n_rows += len(rows)
+            self._n_cells += len(rows) * len(part)
+            check_size(self._n_rows, -(-self._n_cells // self._n_rows))
 
     def rows(self) -> list[LoggedRows]:
-        """All rows: in one piece, unless that would be mostly holes."""
+        """Return all rows: in one piece, unless that would be mostly empty cells."""
         total = sum(length for length, _ in self._parts)
         names = dict.fromkeys(chain.from_iterable(part for _, part in self._parts))
         filled = sum(length * len(part) for length, part in self._parts)
         if total * len(names) > _SPARSEST * filled + _SMALL:
-            return [_joined([part], list(part[1])) for part in self._parts]
-        return [_joined(self._parts, list(names))] if self._parts else []
+            return [_concatenate([part], list(part[1])) for part in self._parts]
+        return [_concatenate(self._parts, list(names))] if self._parts else []
 
     def _wanted(self, names: dict[str, None]) -> list[str]:
-        """The names that may still become columns."""
+        """Return the names that can still become columns."""
         if len(self._names) < MOST_COLUMNS:
             return [name for name in names if name != _INTERNAL]
         wanted = [name for name in names if name in self._names]
@@ -228,7 +233,7 @@ class HistoryTable:
         return wanted
 
     def _flatten(self, row: Row) -> None:
-        """Put the leaves of nested objects in their place; a flat name that is there already stays."""
+        """Replace nested objects by their leaves; an existing flat name keeps its value."""
         nested = [name for name, value in row.items() if type(value) is dict]
         for name, value in [(name, row.pop(name)) for name in nested]:
             for leaf_name, leaf in self._leaves(name, value, 1):
@@ -247,20 +252,25 @@ class HistoryTable:
                     yield from self._leaves(f"{name}.{key}", inner, depth + 1)
 
     def _numbers(self, column: list[Any], kinds: set[type]) -> tuple[Floats, Flags | None] | None:
-        """The column as numbers and holes; None when it has no number."""
+        """Convert a column to numbers and flags of empty cells; return None if it has no numbers."""
         if kinds <= {_NONE}:
             return None
         if not kinds <= _PLAIN:
             column = [NUMBER_WORDS.get(value, value) if type(value) is str else value for value in column]
             counts = Counter(map(type, column))
-            self.remarks.update({sentence: counts[kind] for kind, sentence in _LEFT_OUT.items() if counts[kind]})
+            is_damaged = bool(counts[float] or counts[int])
+            remarks = {
+                Damage(f"{what} numbers: left out") if is_damaged else f"{what} logged values: left out": counts[kind]
+                for kind, what in _LEFT_OUT.items()
+            }
+            self.remarks.update({remark: count for remark, count in remarks.items() if count})
             column = [value if type(value) in _PLAIN else None for value in column]
-            if all(value is None for value in column):
+            if not is_damaged:
                 return None
             kinds = {_NONE}
         return number_column(column, _NONE in kinds)
 
-    def _admits(self, name: str) -> bool:
+    def _accepts(self, name: str) -> bool:
         if name in self._names:
             return True
         if name.startswith(f"{_INTERNAL}."):
@@ -276,21 +286,16 @@ class HistoryTable:
         return True
 
 
-def _joined(parts: list[Part], names: list[str]) -> LoggedRows:
+def _concatenate(parts: list[Part], names: list[str]) -> LoggedRows:
     total = sum(length for length, _ in parts)
-    columns: dict[str, Floats] = {}
-    missing: dict[str, Flags] = {}
+    columns: dict[str, tuple[Floats, Flags]] = {}
     for name in names:
-        floats = np.full(total, np.nan)
-        holes = np.ones(total, np.bool_)
-        at = 0
+        floats, holes, at = np.full(total, np.nan), np.ones(total, np.bool_), 0
         for length, part in parts:
             if name in part:
                 values, flags = part[name]
                 floats[at : at + length] = values
                 holes[at : at + length] = False if flags is None else flags
             at += length
-        columns[name] = floats
-        if holes.any():
-            missing[name] = holes
-    return LoggedRows(columns, missing)
+        columns[name] = floats, holes
+    return LoggedRows.of(columns)

@@ -1,7 +1,7 @@
-"""A run from its `.wandb` file, which the library writes while it trains (offline runs keep nothing else).
+"""Reader of `.wandb` files, which the library writes during training (the only file of offline runs).
 
-The records are `wandb_internal.Record` messages; the numbers below are those of its .proto file. Of a record that says
-who, where or with what code a run was made, only the kind of what it says is noted.
+The records are `wandb_internal.Record` messages; the numbers below are those of its .proto file. For records about
+people, machines and code, only the kind of private data is noted.
 Source: https://github.com/wandb/wandb/blob/main/wandb/proto/wandb_internal.proto.
 """
 
@@ -18,7 +18,7 @@ import orjson
 
 from losslake_ingest.documents import read_json
 from losslake_ingest.protobuf import BYTES, NotAMessage, fields, signed, values
-from losslake_ingest.run_log import RunLog
+from losslake_ingest.run_log import Damage, RunLog
 from losslake_ingest.wandb_files import private
 from losslake_ingest.wandb_files.config import Config
 from losslake_ingest.wandb_files.history import MEDIA, MOST_COLUMNS, HistoryTable, Row
@@ -41,7 +41,7 @@ _ENVIRONMENT_PRIVATE = {
     12: private.HOST,
     13: private.USER,
 }
-_TELLING = (private.ENTITY, private.HOST, private.USER, private.EMAIL)
+_IDENTIFYING = (private.ENTITY, private.HOST, private.USER, private.EMAIL)
 _MOST_WORDS, _LONGEST_WORD = 20, 200
 # ConfigRecord, ConfigItem, HistoryRecord, HistoryItem, HistoryStep, Timestamp, RunExitRecord
 _UPDATE, _REMOVE = 1, 2
@@ -54,14 +54,14 @@ _NAME_TAGS = b"\x0a\x12"
 _VALUE_JSON_TAG = b"\x82\x01"
 _BATCH_BYTES = 1 << 20
 
-# A row of plain items: their delimiters are control bytes, which neither such names nor such values hold.
+# A row of plain items. Their delimiters are control bytes, which such names and values can't contain.
 _PLAIN_ITEM = rb"\n[\0-\x7f][\n\x12]([\0-\x7f])([ -~]{1,120})\x82\x01([\0-\x7f])([-+.0-9A-Za-z]{1,120})"
 _PLAIN_ITEMS = re.compile(_PLAIN_ITEM)
 _PLAIN_ROW = re.compile(rb"(?:%b)+(?:\x12[\0-\x0b][\0-\xff]{0,11})?" % _PLAIN_ITEM)
 
 
 class OfflineRun:
-    """A run as its `.wandb` file tells it."""
+    """The run in a `.wandb` file."""
 
     def __init__(self, data: bytes) -> None:
         self._remarks: Counter[str] = Counter()
@@ -86,7 +86,7 @@ class OfflineRun:
         self._read(data)
 
     def run_log(self, path: str, sha256: str) -> RunLog:
-        """The run; its rows are empty where no history was readable."""
+        """Return the run. Its rows are empty if no history was readable."""
         parameters, kinds = without_words(self._config.fields, self._words)
         names, name_kinds = without_words(self._names.fields, self._words)
         if "run_id" in names:
@@ -97,7 +97,7 @@ class OfflineRun:
             self._table.rows(),
             {**parameters, **names},
             parameters,
-            self._status,
+            self._status or "no exit record",
             self._started_at,
             private=sorted(kinds | name_kinds | self._private),
             remarks=dict(+self._remarks),
@@ -112,10 +112,11 @@ class OfflineRun:
                     if handler is not None and kind == BYTES:
                         handler(record[start:stop])
             except NotAMessage:
-                self._remarks["a record that is no protocol buffer: left out"] += 1
+                self._remarks[Damage("a record that isn't a protocol buffer: left out")] += 1
         self._table.add(self._rows)
-        self._remarks["a damaged block: read on behind it"] += records.damaged_blocks
-        self._remarks["the file is cut short: everything before was kept"] += records.is_cut
+        self._remarks[Damage("a damaged block: skipped")] += records.damaged_blocks
+        self._remarks["a record of more than 4 MiB: left out"] += records.too_long
+        self._remarks[Damage("the file is cut short: everything before the cut was read")] += records.is_cut
         self._remarks["the log has no record of the run's end"] += self._status is None
 
     def _read_history(self, message: bytes) -> None:
@@ -159,9 +160,9 @@ class OfflineRun:
                 self._note(_ENVIRONMENT_PRIVATE[number], value)
 
     def _note(self, kind: str, value: int | bytes) -> None:
-        """Note a kind of private data; names of people and machines are looked for in everything else."""
+        """Note a kind of private data. Names of people and machines are removed from all other fields."""
         self._private.add(kind)
-        if kind in _TELLING and isinstance(value, bytes) and len(self._words) < _MOST_WORDS:
+        if kind in _IDENTIFYING and isinstance(value, bytes) and len(self._words) < _MOST_WORDS:
             self._words[value[:_LONGEST_WORD].decode("utf-8", "replace")] = kind
 
     def _note_output(self, _message: bytes) -> None:
@@ -170,18 +171,18 @@ class OfflineRun:
 
 @lru_cache(MOST_COLUMNS)
 def _name(raw: bytes) -> str:
-    """The name of a column by its bytes: a run has few of them, many times."""
+    """Decode the name of a column, cached: a run repeats few names many times."""
     return raw.decode("utf-8", "replace")
 
 
 def _history_row(message: bytes, remarks: Counter[str]) -> Row:
-    """What one `log()` wrote, by name."""
+    """Return the values of one `log()` by name."""
     plain = _plain_row(message)
     if plain is not None:
         return plain
     names: list[bytes] = []
     texts: list[bytes] = []
-    others: dict[str, Any] = {}
+    other_items: dict[str, Any] = {}
     step: int | None = None
     at, end = 0, len(message)
     while at < end:
@@ -196,15 +197,15 @@ def _history_row(message: bytes, remarks: Counter[str]) -> Row:
             step = _integer(message[start:at], 1)
         elif kind == BYTES and number == _ITEM:
             name, value = _item(message[start:at])
-            others[name] = value
-    row = _parsed(names, texts) | others
+            other_items[name] = value
+    row = _parsed(names, texts) | other_items
     if step is not None and "_step" not in row:
         row["_step"] = step
     return _without_media(row, remarks) if b"_type" in message else row
 
 
 def _plain_row(message: bytes) -> Row | None:
-    """The row, if all of its items are plain numbers or words and its step is among them; cut up by one expression."""
+    """Parse a row of plain numbers and words with its step by one regular expression; None for other rows."""
     if not _PLAIN_ROW.fullmatch(message):
         return None
     name_sizes, names, sizes, texts = zip(*_PLAIN_ITEMS.findall(message), strict=True)
@@ -215,7 +216,7 @@ def _plain_row(message: bytes) -> Row | None:
 
 
 def _short_item(message: bytes, at: int, end: int) -> int:
-    """Where the value begins of an item as nearly all are: one name, one JSON text, fewer than 128 bytes; else 0."""
+    """Return the offset of the value of a short item (one name, one JSON text, below 128 bytes), else 0."""
     if at + 7 > end or message[at] != _ITEM_TAG or message[at + 1] >= 0x80 or message[at + 3] >= 0x80:
         return 0
     place = at + 4 + message[at + 3]
@@ -230,13 +231,13 @@ def _short_item(message: bytes, at: int, end: int) -> int:
 
 
 def _integer(message: bytes, number: int) -> int | None:
-    """The int64 in a field of a message; 0 where it is absent, None where it is none."""
+    """Return the int64 in a field of a message; 0 if absent, None if it isn't an integer."""
     value = dict(values(message)).get(number, 0)
     return signed(value) if isinstance(value, int) else None
 
 
 def _parsed(names: Sequence[bytes], texts: Sequence[bytes]) -> Row:
-    """The values by their names, parsed together where that works."""
+    """Return the values by name, parsed together if possible."""
     try:
         row = orjson.loads(b"[%b]" % b",".join(texts))
     except orjson.JSONDecodeError:
@@ -245,7 +246,7 @@ def _parsed(names: Sequence[bytes], texts: Sequence[bytes]) -> Row:
 
 
 def _item(message: bytes) -> tuple[str, Any]:
-    """The name and value of a ConfigItem or a HistoryItem; of two values, the exact binary one."""
+    """Return the name and value of a ConfigItem or HistoryItem; binary values take precedence over text."""
     nested: list[str] = []
     name = ""
     text: bytes | None = None
@@ -272,7 +273,7 @@ def _item(message: bytes) -> tuple[str, Any]:
 
 
 def _without_media(row: Row, remarks: Counter[str]) -> Row:
-    """The row without the leaves of media objects, whose items lie apart, one of them named `…._type`."""
+    """Return the row without the leaves of media objects, which have an item named `…._type`."""
     media = tuple(f"{name.removesuffix('._type')}." for name in row if name.endswith("._type"))
     if not media:
         return row

@@ -1,9 +1,9 @@
-"""The CSV that W&B exports from a line panel: an x axis, and for each run and metric a column with its bounds.
+"""Reader of CSV exports of W&B line panels: an x axis, and a column with bounds for each run and metric.
 
     "Step","<run> - <metric>","<run> - <metric>__MIN","<run> - <metric>__MAX",…
 
-Rows are the union of all runs' steps, so that most cells of a run may be empty. The name of a run can hold ` - ` too:
-the panels of one folder decide together where each column's name is split into run and metric.
+Rows are the union of all runs' steps, so most cells of a run can be empty. The name of a run can contain ` - ` too: all
+panels of a folder together determine where each column's name is split into run and metric.
 Source: https://docs.wandb.ai/guides/app/features/panels/line-plot ("Export CSV").
 """
 
@@ -21,7 +21,7 @@ import pyarrow as pa
 import pyarrow.csv as pa_csv
 
 from losslake_ingest.rules import Refusal, Rule
-from losslake_ingest.run_log import LoggedRows, RunLog
+from losslake_ingest.run_log import Damage, LoggedRows, RunLog, check_size
 from losslake_ingest.wandb_files.history import floats_of
 from losslake_ingest.wandb_files.private import clean_text, private_text
 from losslake_schema.reached import Flags, Floats, Integers
@@ -30,14 +30,14 @@ BETWEEN = " - "
 _BOUNDS = ("__MIN", "__MAX")
 _BLOCK = 1 << 22
 _LONGEST_HEADER = 1 << 22
-_MOST_COLUMNS = 50_000
+_MOST_COLUMNS = 20_000
 _SLOW_BATCH = 1 << 20
 _MOST_SPLITS = 16
 _MARK = b"\xef\xbb\xbf"
 _NUMBER = re.compile(r"\s*[-+]?(?:(?:\d+\.?\d*|\.\d+)(?:[eE][-+]?\d+)?|nan|inf(?:inity)?)\s*", re.ASCII | re.IGNORECASE)
 BOUND = "a column of bounds (__MIN, __MAX): left out"
-BAD_CELL = "a cell that is no number: left out"
-BAD_ROW = "a line with too few or too many cells: left out"
+BAD_CELL = Damage("a cell that isn't a number: left out")
+BAD_ROW = Damage("a line with too few or too many cells: left out")
 
 
 Batch = dict[int, tuple[Floats, Flags]]
@@ -46,21 +46,21 @@ Curve = tuple[Integers, Floats]
 
 @dataclass(frozen=True)
 class Header:
-    """The columns of a panel: the x axis, and by its position each `<run> - <metric>` that is no bound.
+    """The columns of a panel: the x axis, and each `<run> - <metric>` without bounds by position.
 
-    bounds: how many columns of bounds a curve has, by its name. twice: names that more than one curve has.
+    bounds: the number of bounds columns of each curve, by name. duplicates: names that more than one curve has.
     """
 
     n_columns: int
     axis: str
     curves: Mapping[int, str]
     bounds: Mapping[str, int]
-    twice: list[str]
+    duplicates: list[str]
 
 
 @dataclass(frozen=True)
 class Panel:
-    """A panel export: its x axis, and its curves by their column's whole name: places on the axis, and values there."""
+    """A panel export: its x axis, and its curves by column name, as positions on the axis and values."""
 
     path: str
     sha256: str
@@ -71,7 +71,7 @@ class Panel:
 
 
 def parse_header(text: str) -> Header | None:
-    """The columns of a panel's first line; None if it is no panel."""
+    """Parse the first line of a panel; return None if it isn't one."""
     try:
         names = next(csv.reader([text], strict=True), [])
     except csv.Error:
@@ -94,8 +94,8 @@ def parse_header(text: str) -> Header | None:
     )
 
 
-def how_surely_a_panel(start: bytes, is_whole: bool) -> float:
-    """How surely bytes are the start of a panel export; a header that goes beyond them is judged by what is seen."""
+def panel_confidence(start: bytes, is_whole: bool) -> float:
+    """Return the confidence that the bytes start a panel export; of a longer header, the visible part is judged."""
     text = start.decode("utf-8-sig", "replace")
     end = _end_of_line(text)
     if end is None and not is_whole:
@@ -109,7 +109,7 @@ def how_surely_a_panel(start: bytes, is_whole: bool) -> float:
 
 
 def _end_of_line(text: str) -> int | None:
-    """Where the first line ends; a line break between quotes ends none."""
+    """Return the end of the first line; a line break between quotes doesn't count."""
     end = text.find("\n")
     quotes = text.count('"', 0, max(end, 0))
     while end >= 0 and quotes % 2:
@@ -120,25 +120,25 @@ def _end_of_line(text: str) -> int | None:
 
 
 def read_panel(path: str, sha256: str, data: bytes) -> Panel | None:
-    """The curves of a panel export, None for what doesn't look like one; raises Refusal."""
+    """Parse a panel export; return None if it doesn't look like one. Raises Refusal."""
     header, start = _header(data)
     if header is None:
         return None
     remarks: Counter[str] = Counter()
     data = _without_cut_line(data, start, remarks)
     try:
-        x, curves, lines = _gathered(_batches(data, start, header), header)
+        x, curves, lines = _collect(_batches(data, start, header), header)
     except pa.ArrowException:
-        x, curves, lines = _gathered(_batches_slowly(data, start, header, remarks), header)
+        x, curves, lines = _collect(_batches_slowly(data, start, header, remarks), header)
     if lines and not len(x):
-        why = f"the first column ({header.axis[:100]}) holds no numbers: choose Step as the x axis and export again"
+        why = f"the first column ({header.axis[:100]}) contains no numbers: choose Step as the x axis and export again"
         raise Refusal(Rule.NOT_A_NUMBER, why, 2)
     remarks["a line with nothing on the x axis: left out"] += lines - len(x)
     return Panel(path, sha256, header, x, curves, remarks)
 
 
 def _header(data: bytes) -> tuple[Header | None, int]:
-    """The header, None for what is no panel, and the byte at which the rows begin; raises Refusal."""
+    """Return the header (None if it isn't a panel) and the offset of the rows. Raises Refusal."""
     text = data[:_LONGEST_HEADER].decode("utf-8-sig", "surrogateescape")
     end = _end_of_line(text)
     line = text if end is None else text[: end + 1]
@@ -147,48 +147,52 @@ def _header(data: bytes) -> tuple[Header | None, int]:
     if header is None or (end is None and len(data) > _LONGEST_HEADER):
         if not (BETWEEN in line and _BOUNDS[0] in line):
             return None, 0
-        why = "its columns behind the first are not all named `<run> - <metric>`: export the panel again"
+        why = "the columns after the first are not all named `<run> - <metric>`: export the panel again"
         raise Refusal(Rule.BAD_HEADER, why, 1)
     if header.n_columns > _MOST_COLUMNS:
-        why = f"{header.n_columns:,} columns; at most {_MOST_COLUMNS:,} are read: split it"
-        raise Refusal(Rule.BAD_HEADER, why, 1)
+        raise Refusal(Rule.BAD_HEADER, f"{header.n_columns:,} columns; at most {_MOST_COLUMNS:,} are read: split it", 1)
     return header, len(raw) + (len(_MARK) if data.startswith(_MARK) else 0)
 
 
 def _without_cut_line(data: bytes, start: int, remarks: Counter[str]) -> bytes:
-    """The file without a last line whose last quotes are open: its last number may be cut short too."""
+    """Drop a last line with an open quote, or without one where cells are quoted: its last cell is cut."""
     last = max(data.rfind(b"\n") + 1, start)
-    if data.count(b'"', last) % 2 == 0:
+    line = data[last:].strip()
+    is_cut = line and data[start : start + 1] == b'"' and not line.endswith(b'"')
+    if data.count(b'"', last) % 2 == 0 and not is_cut:
         return data
     remarks[BAD_ROW] += 1
     return data[:last]
 
 
-def _gathered(batches: Iterator[Batch], header: Header) -> tuple[Floats, dict[str, Curve], int]:
-    """The x axis, the filled cells of each curve, and how many lines there were; empty cells take no memory."""
+def _collect(batches: Iterator[Batch], header: Header) -> tuple[Floats, dict[str, Curve], int]:
+    """Return the x axis, the filled cells of each curve, and the number of lines."""
     axis: list[Floats] = []
     pieces: dict[int, list[Curve]] = {at: [] for at in header.curves}
-    lines = placed = 0
+    lines = placed = cells = 0
     for batch in batches:
         x, no_x = batch[0]
         for at in header.curves:
             y, no_y = batch[at]
             filled = np.flatnonzero(~no_y[~no_x])
+            cells += len(filled)
             if len(filled):
                 pieces[at].append((filled + placed, y[~no_x][filled]))
+        check_size(lines, 1)
+        check_size(1, cells)
         axis.append(x[~no_x])
         lines += len(x)
         placed += len(axis[-1])
     curves = {
-        header.curves[at]: (np.concatenate([places for places, _ in some]), np.concatenate([y for _, y in some]))
-        for at, some in pieces.items()
-        if some
+        header.curves[at]: (np.concatenate([places for places, _ in parts]), np.concatenate([y for _, y in parts]))
+        for at, parts in pieces.items()
+        if parts
     }
     return np.concatenate(axis) if axis else np.empty(0), curves, lines
 
 
 def _batches(data: bytes, start: int, header: Header) -> Iterator[Batch]:
-    """The wanted columns with their holes, read by Arrow; raises ArrowException where a line or a cell is bad."""
+    """Yield the columns with flags of empty cells, parsed by Arrow. Raises ArrowException for a bad line or cell."""
     if not data[start : start + _BLOCK].strip() and not data[start:].strip():
         return
     wanted = [0, *header.curves]
@@ -207,7 +211,7 @@ def _batches(data: bytes, start: int, header: Header) -> Iterator[Batch]:
 
 
 def _batches_slowly(data: bytes, start: int, header: Header, remarks: Counter[str]) -> Iterator[Batch]:
-    """The same, line by line, for a file in which some lines or cells are bad; these are left out and counted."""
+    """Yield the same line by line; bad lines and cells are dropped and counted."""
     wanted = [0, *header.curves]
     rows: list[list[float | None]] = []
     for line in io.TextIOWrapper(io.BytesIO(data[start:]), "utf-8", "replace", newline=None):
@@ -246,10 +250,10 @@ def _number(cell: str, remarks: Counter[str]) -> float | None:
 
 
 def panel_runs(folder: str, panels: list[Panel]) -> list[RunLog]:
-    """The runs of a folder's panels, each with its columns of all files, in order of their names."""
+    """Return the runs of a folder's panels, sorted by name, each with its columns from all files."""
     panels = sorted(panels, key=lambda panel: panel.path)
     runs: dict[str, dict[int, dict[str, str]]] = {}
-    for at, split in enumerate(_decided([list(panel.curves) for panel in panels])):
+    for at, split in enumerate(_split_columns([list(panel.curves) for panel in panels])):
         for column, (run, metric) in split.items():
             runs.setdefault(run, {}).setdefault(at, {})[column] = metric
     return [
@@ -263,7 +267,7 @@ def _run_log(folder: str, run: str, number: int, parts: list[tuple[Panel, dict[s
     name = f"run {number}" if kind else run
     remarks: Counter[str] = Counter()
     for panel, columns in parts:
-        remarks.update(panel.remarks)
+        remarks.update(Damage.placed(panel.remarks, panel.path) if len(parts) > 1 else panel.remarks)
         remarks[BOUND] += sum(panel.header.bounds.get(column, 0) for column in columns)
     return RunLog(
         f"{folder}#{name}",
@@ -276,25 +280,20 @@ def _run_log(folder: str, run: str, number: int, parts: list[tuple[Panel, dict[s
 
 
 def _rows(panel: Panel, columns: Mapping[str, str]) -> LoggedRows:
-    """A run's columns of one panel, at the places where any of them is filled."""
+    """Return a run's columns of one panel, at the positions where any of them is filled."""
     places = panel.curves[next(iter(columns))][0]
     for column in columns:
         if not np.array_equal(places, panel.curves[column][0]):
             places = np.union1d(places, panel.curves[column][0])
     axis = panel.header.axis
-    values: dict[str, Floats] = {axis: panel.x[places]}
-    missing: dict[str, Flags] = {}
-    for column, metric in columns.items():
-        values[metric], holes = _spread(places, *panel.curves[column])
-        if holes.any():
-            missing[metric] = holes
-    # Where the axis is one of the run's own columns, the axis is the one that is never empty.
-    missing.pop(axis, None)
-    return LoggedRows(values | {axis: panel.x[places]}, missing)
+    cells: dict[str, tuple[Floats, Flags | None]] = {axis: (panel.x[places], None)}
+    # If the axis is also a column of the run, the axis, which is never empty, is used.
+    cells |= {metric: _spread(places, *panel.curves[name]) for name, metric in columns.items() if metric != axis}
+    return LoggedRows.of(cells)
 
 
 def _spread(places: Integers, filled: Integers, values: Floats) -> tuple[Floats, Flags]:
-    """A curve at these places, and which of them it leaves empty."""
+    """Return a curve at these positions, and flags of empty cells."""
     if len(filled) == len(places):
         return values, np.zeros(len(places), np.bool_)
     at = np.searchsorted(places, filled)
@@ -303,26 +302,26 @@ def _spread(places: Integers, filled: Integers, values: Floats) -> tuple[Floats,
     return floats, holes
 
 
-def _decided(files: list[list[str]]) -> list[dict[str, tuple[str, str]]]:
-    """Run and metric of every column of every file.
+def _split_columns(files: list[list[str]]) -> list[dict[str, tuple[str, str]]]:
+    """Split every column's name into run and metric, file by file.
 
-    A name that can be split in one place only is certain. Where there are several, the metric of a certain column of
-    the same file decides (a file's columns share it mostly), then a run that is certain elsewhere in the folder, then a
-    metric that is; and otherwise the last place, since runs are named more freely than metrics.
+    A name with one possible split is certain. Otherwise the metric of a certain column in the same file decides
+    (columns of a file usually share it), then a certain run of the folder, then a certain metric of the folder; else
+    the last split, since run names are freer than metric names.
     """
-    ways = [{column: _ways(column) for column in columns} for columns in files]
+    ways = [{column: _splits(column) for column in columns} for columns in files]
     certain = [[splits[0] for splits in file.values() if len(splits) == 1] for file in ways]
     runs = {run for file in certain for run, _ in file}
     metrics = {metric for file in certain for _, metric in file}
-    decided = []
+    chosen = []
     for file, sure in zip(ways, certain, strict=True):
         preferred = ((1, {metric for _, metric in sure}), (0, runs), (1, metrics))
-        decided.append({column: _best(splits, preferred) for column, splits in file.items()})
-    return decided
+        chosen.append({column: _best(splits, preferred) for column, splits in file.items()})
+    return chosen
 
 
-def _ways(column: str) -> list[tuple[str, str]]:
-    """The ways to split a column's name, the last place first."""
+def _splits(column: str) -> list[tuple[str, str]]:
+    """Return the possible splits of a column's name, the last one first."""
     ways: list[tuple[str, str]] = []
     at = len(column)
     while len(ways) < _MOST_SPLITS and (at := column.rfind(BETWEEN, 0, at)) > 0:
@@ -333,5 +332,5 @@ def _ways(column: str) -> list[tuple[str, str]]:
 
 
 def _best(ways: list[tuple[str, str]], preferred: tuple[tuple[int, set[str]], ...]) -> tuple[str, str]:
-    """The first way whose run (0) or metric (1) is known, by the first set that knows one; else the first way."""
+    """Return the first split with a preferred run (0) or metric (1), else the first split."""
     return next((way for part, known in preferred for way in ways if way[part] in known), ways[0])

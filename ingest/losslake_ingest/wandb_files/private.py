@@ -1,6 +1,6 @@
-"""What a W&B log says of a person or a machine: told by a key's name or by its value, noted by its kind, never kept.
+"""Filter for personal and machine data in W&B logs, by a key's name or a value; only its kind is noted.
 
-The lists are data. A false alarm costs one field of a run; what is missed would be published.
+A false positive costs one field of a run; a false negative would publish private data.
 """
 
 from __future__ import annotations
@@ -16,7 +16,7 @@ EMAIL, USER, HOST, ENTITY = "e-mail", "user name", "host name", "entity"
 CODE, GIT, ENVIRONMENT, PATHS, SECRETS = "code and command line", "git", "environment", "path", "secret"
 CONSOLE, INTERNAL, NOTES = "console output", "W&B internals", "notes"
 
-# Words of the last part of a key, as `_word_word_`; only texts are dropped for them, since numbers name nobody.
+# Words of the last part of a key, as `_word_word_`. Only texts are dropped: numbers don't identify anyone.
 _NAMES = {
     EMAIL: r"e?mail|e_mail",
     USER: r"user|username|users|login|author|owner|account|full_name|whoami",
@@ -33,24 +33,19 @@ _NAME_PATTERNS = [(re.compile(f"_(?:{words})_"), kind) for kind, words in _NAMES
 # A tokenizer's own tokens are parameters.
 _HARMLESS_TOKEN = re.compile(r"_(?:pad|bos|eos|unk|sep|cls|mask|image|start|stop|end|special)_token_")
 
-# Whole parts of a key under which nothing is kept, not even numbers.
+# Parts of a key under which everything is dropped, even numbers.
 _PARENTS = {
-    "_wandb": INTERNAL,
-    "wandb_version": INTERNAL,
+    **dict.fromkeys(("_wandb", "wandb_version"), INTERNAL),
+    **dict.fromkeys(("host", "hosts"), HOST),
+    **dict.fromkeys(("environ", "env_vars", "os"), ENVIRONMENT),
+    **dict.fromkeys(("secrets", "credentials"), SECRETS),
     "git": GIT,
-    "host": HOST,
-    "hosts": HOST,
     "user": USER,
-    "environ": ENVIRONMENT,
-    "env_vars": ENVIRONMENT,
-    "os": ENVIRONMENT,
-    "secrets": SECRETS,
-    "credentials": SECRETS,
     "argv": CODE,
 }
 _VARIABLE = re.compile(r"(?:env|environment)\.[A-Z][A-Z0-9_]*")
 
-# Each is linear in the text: no pattern begins with a repetition.
+# Each takes linear time: no pattern begins with a repetition.
 _VALUE_PATTERNS = [
     (re.compile(pattern), kind)
     for pattern, kind in (
@@ -69,19 +64,19 @@ _VALUE_PATTERNS = [
         (r"\bwandb\.ai/", ENTITY),
     )
 ]
-# Names that tell nobody apart, and words too short to be told from others.
+# Names that identify nobody, and words too short to be distinctive.
 _EVERYONE = {"root", "user", "admin", "ubuntu", "localhost", "jovyan", "docker", "runner"}
 _SHORTEST_WORD = 4
 _WORD_ENDS = re.compile(r"(?<=[a-z0-9])(?=[A-Z])|[^0-9A-Za-z]+")
 
 
 def private_text(text: str) -> str | None:
-    """The kind of personal or machine data that a text holds; None if it seems to hold none."""
+    """Return the kind of personal or machine data in a text; None if there seems to be none."""
     return next((kind for pattern, kind in _VALUE_PATTERNS if pattern.search(text)), None)
 
 
 def private_key(key: str, is_text: bool) -> str | None:
-    """The kind of personal or machine data that a key (its parts joined by `.`) announces; None if none."""
+    """Return the kind of personal or machine data that a key (parts joined by `.`) announces; None if none."""
     *parents, last = key.split(".")
     for part in (*parents, last):
         if part.lower() in _PARENTS and (parents or part.startswith("_") or is_text):
@@ -96,23 +91,23 @@ def private_key(key: str, is_text: bool) -> str | None:
 
 
 def without_words(fields: Mapping[str, Scalar], words: Mapping[str, str]) -> tuple[dict[str, Scalar], set[str]]:
-    """The fields in whose key and text none of the words stands, and the kinds of the words that did."""
+    """Return the fields whose key and value contain none of the words, and the kinds of words that were found."""
     patterns = [
         (re.compile(rf"(?<![0-9A-Za-z]){re.escape(word)}(?![0-9A-Za-z])", re.IGNORECASE), kind)
         for word, kind in words.items()
         if len(word) >= _SHORTEST_WORD and word.lower() not in _EVERYONE
     ]
-    kept: dict[str, Scalar] = {}
+    remaining: dict[str, Scalar] = {}
     kinds: set[str] = set()
     for key, value in fields.items():
         kind = next((kind for pattern, kind in patterns if pattern.search(f"{key}\n{value}")), None)
         if kind is None:
-            kept[key] = value
+            remaining[key] = value
         else:
             kinds.add(kind)
-    return kept, kinds
+    return remaining, kinds
 
 
 def clean_text(text: str) -> str:
-    """The text without lone surrogates, which no UTF-8 can hold."""
+    """Replace lone surrogates, which UTF-8 can't encode."""
     return text if text.isascii() else text.encode("utf-8", "replace").decode("utf-8")

@@ -1,7 +1,7 @@
-"""The records of a `.wandb` file: a LevelDB log behind a header of seven bytes, with plain CRC-32 as its checksum.
+"""Reader of the records of a `.wandb` file: a LevelDB log after a 7-byte header, with plain CRC-32 checksums.
 
 Sources: https://github.com/google/leveldb/blob/main/doc/log_format.md, and W&B's writer of it, which starts the file
-with `:W&B`, 0xBEE1 and a version, and leaves out LevelDB's masking and Castagnoli polynomial.
+with `:W&B`, 0xBEE1 and a version, and uses neither LevelDB's masking nor the Castagnoli polynomial.
 """
 
 from __future__ import annotations
@@ -13,18 +13,19 @@ from collections.abc import Iterator
 HEADER = b":W&B\xe1\xbe\x00"
 _BLOCK = 1 << 15
 _PREFIX = struct.Struct("<IHB")
+_MOST_PIECES = 1 << 7  # of one record; together 4 MiB
 _FULL, _FIRST, _MIDDLE, _LAST = 1, 2, 3, 4
 
 
 class RecordLog:
-    """Iterating yields the records that are whole; damaged_blocks and is_cut say afterwards what was lost.
+    """An iterable of the complete records. damaged_blocks, too_long and is_cut tell afterwards what was lost.
 
-    Behind damage, reading goes on at the next block of 32 KiB, as LevelDB does it.
+    After damage, reading continues at the next block of 32 KiB, as in LevelDB.
     """
 
     def __init__(self, data: bytes) -> None:
         self._data = data
-        self.damaged_blocks = 0
+        self.damaged_blocks = self.too_long = 0
         self.is_cut = False
 
     def __iter__(self) -> Iterator[bytes]:
@@ -38,6 +39,9 @@ class RecordLog:
                     yield piece
             elif kind == 0:
                 pieces = None
+            elif pieces is not None and len(pieces) > _MOST_PIECES:
+                self.too_long += 1
+                pieces = None
             elif pieces is not None:
                 pieces.append(piece)
                 if kind == _LAST:
@@ -46,30 +50,30 @@ class RecordLog:
         self.is_cut = self.is_cut or pieces is not None
 
     def _pieces(self) -> Iterator[tuple[int, bytes]]:
-        """The pieces of records by kind; kind 0 stands for damage."""
+        """Yield the pieces of records by kind; kind 0 stands for damage."""
         data = self._data
         at = len(HEADER)
         while at < len(data):
-            left = _BLOCK - at % _BLOCK
-            if left < _PREFIX.size:
-                at += left
+            remaining = _BLOCK - at % _BLOCK
+            if remaining < _PREFIX.size:
+                at += remaining
                 continue
             if at + _PREFIX.size > len(data):
                 self.is_cut = True
                 return
             checksum, size, kind = _PREFIX.unpack_from(data, at)
             if kind == 0 and size == 0 and checksum == 0:
-                # Space that was set aside and never written.
-                at += left
+                # Preallocated space that was never written.
+                at += remaining
                 continue
             end = at + _PREFIX.size + size
-            if _PREFIX.size + size <= left and kind <= _LAST and end > len(data):
+            if _PREFIX.size + size <= remaining and kind <= _LAST and end > len(data):
                 self.is_cut = True
                 return
-            if _PREFIX.size + size > left or not 1 <= kind <= _LAST or zlib.crc32(data[at + 6 : end]) != checksum:
+            if _PREFIX.size + size > remaining or not 1 <= kind <= _LAST or zlib.crc32(data[at + 6 : end]) != checksum:
                 self.damaged_blocks += 1
                 yield 0, b""
-                at += left
+                at += remaining
                 continue
             yield kind, data[at + _PREFIX.size : end]
             at = end

@@ -1,1 +1,1 @@
-"""Reports: what a release says about questions that were asked before, in prose with the numbers of its analyses."""
+"""Reports: findings about a release, in prose with the numbers of its analyses."""

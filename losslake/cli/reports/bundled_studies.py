@@ -1,4 +1,4 @@
-"""The report on the bundled studies: whether what Shallue et al. 2019 found holds there, with numbers and intervals."""
+"""The report on the bundled studies, which compares them with the findings of Shallue et al. 2019."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from importlib import resources
 from string import Template
 from typing import Any
 
-from losslake.cli.reports.markdown import interval, number, share, table
+from losslake.cli.reports.markdown import holds, interval, number, share, table
 from losslake.cli.reports.transitions import Ratio, Transition, disjoint_pairs, ratio, transition_table, transitions
 from losslake.questions import compare, metaparameter_optima, quality
 from losslake.questions.release_view import ReleaseView
@@ -19,7 +19,7 @@ from losslake_schema.names import Workload
 
 _FILES = resources.files("losslake.cli.reports")
 _SMALL, _LARGE = 8, 128
-"""Batch sizes up to the first and from the second on are averaged."""
+"""Averages are over batch sizes up to the first, and from the second on."""
 _LINEAR, _SQUARE_ROOT = 1.0, 0.5
 _BUDGETS = {"steps": "equal steps", "examples": "equal examples", "unlimited": "all of each run"}
 Values = Mapping[str, str]
@@ -27,13 +27,13 @@ Values = Mapping[str, str]
 
 @dataclass(frozen=True)
 class Question:
-    """A goal, asked of every workload of the collection."""
+    """A goal for every workload of the collection."""
 
     metric: str
     target: float
 
     def about(self, *workloads: Workload) -> dict[str, Any]:
-        """Return the parameters of a question about workloads and the goal; all COMPLETE trials count."""
+        """Return the parameters of a question about workloads and the goal, over all COMPLETE trials."""
         return {"workload": [str(workload) for workload in workloads], "metric": self.metric, "target": self.target}
 
     def __str__(self) -> str:
@@ -42,7 +42,7 @@ class Question:
 
 @dataclass(frozen=True)
 class Pair:
-    """Two workloads that differ in what the question is about; of: the pair in words."""
+    """Two workloads that differ in the subject of the question. of: description of the pair."""
 
     question: str
     of: str
@@ -52,7 +52,7 @@ class Pair:
 
 @dataclass(frozen=True)
 class Subject:
-    """What the report is about. collection: whose workloads."""
+    """The subject of the report: a collection, its goals and pairs of its workloads."""
 
     collection: str
     questions: tuple[Question, ...]
@@ -60,7 +60,7 @@ class Subject:
 
 
 def subject() -> Subject:
-    """Return what the data file says."""
+    """Return the subject from the data file."""
     document = tomllib.loads(_FILES.joinpath("bundled_studies.toml").read_text("utf-8"))
     collection = document["collection"]
     pairs = (
@@ -71,7 +71,7 @@ def subject() -> Subject:
 
 
 def bundled_studies(view: ReleaseView, figures: str) -> str:
-    """Return the report as Markdown. figures: where those of `losslake reproduce bundled` are, relative to it.
+    """Return the report as Markdown. figures: path of the figures of `losslake reproduce bundled`, relative to it.
 
     Raises LossLakeError if the release has none of the studies.
     """
@@ -99,7 +99,7 @@ def bundled_studies(view: ReleaseView, figures: str) -> str:
 
 
 def _regimes(found: Mapping[Question, Sequence[Transition]]) -> Values:
-    """Return how many regimes there are, and where they meet."""
+    """Return the numbers of regimes, and the tables of their break points."""
     cases = [transition for each in found.values() for transition in each]
     identifiable = sum(case.critical_batch_size is not None for case in cases)
     residuals = [case.rms for case in cases if case.rms is not None]
@@ -110,12 +110,12 @@ def _regimes(found: Mapping[Question, Sequence[Transition]]) -> Values:
         "n_useful_inside": share(sum(case.is_useful_inside for case in cases), len(cases)),
         "rms": f"{sum(residuals) / len(residuals):.0%}" if residuals else "unknown",
         "transition_tables": "\n\n".join(tables),
-        "holds_regimes": _holds(identifiable, len(cases)),
+        "holds_regimes": holds(identifiable, len(cases)),
     }
 
 
 def _sizes(found: Sequence[Sequence[Transition]]) -> Values:
-    """Return how much the critical batch sizes of one goal differ."""
+    """Return how much the critical batch sizes of a goal differ."""
     known = [each.critical_batch_size for cases in found for each in cases]
     sizes = [size for size in known if size is not None]
     disjoint, pairs = (sum(counts) for counts in zip(*map(disjoint_pairs, found), strict=True))
@@ -130,10 +130,10 @@ def _sizes(found: Sequence[Sequence[Transition]]) -> Values:
 
 @dataclass(frozen=True)
 class _Change:
-    """From the first workload of a pair to the second, at one goal.
+    """The change from the first workload of a pair to the second, at one goal.
 
     critical_batch_size: second over first. steps_at_small, steps_at_large: geometric mean of the second's steps over
-    the first's, over the small and the large batch sizes; None where no batch size has both.
+    the first's, over the small and the large batch sizes; None if no batch size has both.
     """
 
     pair: Pair
@@ -144,7 +144,7 @@ class _Change:
 
     @property
     def cells(self) -> list[str]:
-        """The row of the table."""
+        """The cells of the row."""
         size = self.critical_batch_size
         return [
             self.pair.of,
@@ -159,7 +159,7 @@ class _Change:
 def _pairs(
     view: ReleaseView, about: Subject, name: str, found: Mapping[Question, Mapping[Workload, Transition]]
 ) -> Values:
-    """Return what changes from one workload to the other, in the pairs for a question."""
+    """Return the changes from one workload to the other, in the pairs of a question."""
     changes = [
         _change(view, pair, question, ratio(known[pair.first], known[pair.second]))
         for question, known in found.items()
@@ -167,7 +167,8 @@ def _pairs(
         if pair.question == name and pair.first in known and pair.second in known
     ]
     headings = [
-        "from, to", "goal", "B_c times", "90% interval", f"steps times, B ≤ {_SMALL}", f"steps times, B ≥ {_LARGE}",
+        "from, to", "goal", "ratio of B_c", "90% interval",
+        f"ratio of steps, B ≤ {_SMALL}", f"ratio of steps, B ≥ {_LARGE}",
     ]  # fmt: skip
     ratios = [each.critical_batch_size for each in changes if each.critical_batch_size.value is not None]
     more = sum(each.is_above_1 for each in ratios)
@@ -179,7 +180,7 @@ def _pairs(
         f"{name}_shrinks": share(sum(each.is_below_1 for each in ratios), len(ratios)),
         f"{name}_small": share(sum(times < 1 for times in at_small), len(at_small)),
         f"{name}_large": share(sum(times < 1 for times in at_large), len(at_large)),
-        f"holds_{name}": _holds(more, len(ratios)),
+        f"holds_{name}": holds(more, len(ratios)),
     }
 
 
@@ -187,9 +188,9 @@ def _change(view: ReleaseView, pair: Pair, question: Question, critical_batch_si
     parameters = compare.CompareParameters(**question.about(pair.first, pair.second))
     rows = compare.answer(view, parameters).table().to_pylist()
     times = {
-        row["batch_size"]: row["steps_ratio"]
+        row["batch_size"]: row["ratio"]
         for row in rows
-        if row["workload"] == str(pair.second) and row["steps_ratio"] is not None
+        if row["workload"] == str(pair.second) and row["ratio"] is not None
     }
     small = _geometric_mean([each for size, each in times.items() if size <= _SMALL])
     large = _geometric_mean([each for size, each in times.items() if size >= _LARGE])
@@ -201,26 +202,22 @@ def _geometric_mean(values: Sequence[float]) -> float | None:
 
 
 def _quality(view: ReleaseView, question: Question, workloads: Sequence[Workload]) -> Values:
-    """Return what large batch sizes cost in solution quality: the shortfall of the largest, held against chance.
+    """Return the shortfall in solution quality of the largest batch size, and its p-value, by kind of budget.
 
-    Chance: by how much half as many trials would fall short at the best batch size, on average. By kind of budget;
-    the budgets are those that every batch size was trained for.
+    Budgets are those that every batch size was trained for.
     """
     parameters = quality.QualityParameters(workload=list(map(str, workloads)), metric=question.metric)
     rows = quality.answer(view, parameters).facts["conclusions"]
-    lost = {
-        kind: [row["shortfall"] > (row["shortfall_by_chance"] or 0.0) for row in rows if row["budget_kind"] == kind]
-        for kind in _BUDGETS
-    }
+    lost = {kind: [row["is_clear"] for row in rows if row["budget_kind"] == kind] for kind in _BUDGETS}
     headings = [
-        "workload", "budget", "best value", "at B", "value at the largest B", "short by", "by chance",
+        "workload", "budget", "best value", "at B", "value at the largest B", "short by", "p",
     ]  # fmt: skip
     unlimited = lost["unlimited"]
     return {
         "quality_metric": question.metric,
         "quality_table": table(headings, map(_quality_cells, rows)),
         **{f"loss_{kind}": share(sum(each), len(each)) for kind, each in lost.items()},
-        "holds_quality": _holds(len(unlimited) - sum(unlimited), len(unlimited)),
+        "holds_quality": holds(len(unlimited) - sum(unlimited), len(unlimited)),
     }
 
 
@@ -233,12 +230,12 @@ def _quality_cells(row: Mapping[str, Any]) -> list[str]:
         f"{row['best_batch_size']:,}",
         number(row["largest_value"]),
         number(row["shortfall"]),
-        number(row["shortfall_by_chance"]),
+        number(row["p_value"]),
     ]
 
 
 def _learning_rates(view: ReleaseView, question: Question, workloads: Sequence[Workload]) -> Values:
-    """Return how the best learning rate grows with the batch size, and whether a rule of thumb would have found it."""
+    """Return the growth of the best learning rate with the batch size, and which rules of thumb are possible."""
     parameters = metaparameter_optima.MetaparameterOptimaParameters(**question.about(*workloads))
     answer = metaparameter_optima.answer(view, parameters)
     exponents = {row["workload"]: row for row in answer.facts["exponents"]}
@@ -270,20 +267,9 @@ def _learning_rates(view: ReleaseView, question: Question, workloads: Sequence[W
 
 
 def _is_possible(row: Mapping[str, Any], exponent: float) -> bool:
-    """Return whether the interval of an exponent has that one in it."""
+    """Return True if the interval of the row contains an exponent."""
     return row["lower"] is not None and row["upper"] is not None and row["lower"] <= exponent <= row["upper"]
 
 
 def _short(workload: Workload) -> str:
     return f"{workload.model} {workload.optimizer}"
-
-
-def _holds(count: int, total: int) -> str:
-    """Return a verdict in a word, by how many cases there are for it."""
-    if not total:
-        return "can't be told"
-    if count == total:
-        return "holds"
-    if count == 0:
-        return "not seen"
-    return "holds mostly" if count > total / 2 else "seldom"

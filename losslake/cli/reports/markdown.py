@@ -7,26 +7,37 @@ from collections.abc import Iterable, Sequence
 NOTHING = "\u2013"
 
 
-def table(headings: Sequence[str], rows: Iterable[Sequence[str]]) -> str:
-    """Return a table; the first column to the left, the others to the right."""
-    marks = ["---", *["--:"] * (len(headings) - 1)]
+def table(headings: Sequence[str], rows: Iterable[Sequence[str]], n_texts: int = 1) -> str:
+    """Return a Markdown table; the first n_texts columns are left-aligned, the others are right-aligned."""
+    marks = ["---"] * n_texts + ["--:"] * (len(headings) - n_texts)
     return "\n".join("| " + " | ".join(row) + " |" for row in (headings, marks, *rows))
 
 
 def number(value: float | None, digits: int = 3) -> str:
-    """Return a number to so many significant digits, from 1,000 on with all whole ones; a dash for none."""
+    """Return a number with `digits` significant digits, but all digits before the point; a dash for None."""
     if value is None:
         return NOTHING
     return f"{value:,.0f}" if abs(value) >= 10**digits else f"{value:.{digits}g}"
 
 
 def interval(lower: float | None, upper: float | None) -> str:
-    """Return from … to …; what is open at one end says so."""
+    """Return an interval as text, also if one end is open."""
     if lower is None:
         return NOTHING if upper is None else f"≤ {number(upper)}"
     return f"≥ {number(lower)}" if upper is None else f"{number(lower)} to {number(upper)}"
 
 
 def share(count: int, total: int) -> str:
-    """Return so many of so many."""
+    """Return the text "count of total"."""
     return f"{count} of {total}"
+
+
+def holds(count: int, total: int) -> str:
+    """Return a verdict on a finding, by the number of cases that support it."""
+    if not total:
+        return "can't be told"
+    if count == total:
+        return "holds"
+    if count == 0:
+        return "not seen"
+    return "holds mostly" if count > total / 2 else "seldom"

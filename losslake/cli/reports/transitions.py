@@ -1,4 +1,4 @@
-"""Where the regimes of each workload lie: break points and critical batch size with its interval."""
+"""The transitions between regimes: break points, and critical batch sizes with intervals."""
 
 from __future__ import annotations
 
@@ -13,47 +13,53 @@ from losslake.questions import critical_batch_size, regimes
 from losslake.questions.release_view import ReleaseView
 from losslake_schema.names import Workload
 
-_DEFINITION = "mccandlish2018"
-
 
 @dataclass(frozen=True)
 class Transition:
-    """One workload at one goal.
+    """The transitions of one workload at one goal.
 
-    regimes: those that some batch size is in. perfect_end, max_useful: break points, of /v1/analysis/regimes.
-    critical_batch_size, lower, upper: with its 90% interval; None where the data can't support one, lower and upper
-    then being bounds.
+    rows, perfect_end, max_useful: batch sizes and break points, of /v1/analysis/regimes. fit: the row of
+    /v1/analysis/critical-batch-size. why_not: its first warning.
     """
 
     workload: Workload
-    regimes: frozenset[str]
-    perfect_end: dict[str, Any]
-    max_useful: dict[str, Any]
-    critical_batch_size: float | None
-    lower: float | None
-    upper: float | None
-    rms: float | None
+    rows: Sequence[Mapping[str, Any]]
+    perfect_end: Mapping[str, Any]
+    max_useful: Mapping[str, Any]
+    fit: Mapping[str, Any]
+    why_not: str | None
+
+    @property
+    def critical_batch_size(self) -> float | None:
+        """The critical batch size; None if the data support none."""
+        value: float | None = self.fit["critical_batch_size"]
+        return value
+
+    @property
+    def rms(self) -> float | None:
+        """The scatter of log steps around the curve."""
+        value: float | None = self.fit["rms_log_residual"]
+        return value
 
     @property
     def has_three_regimes(self) -> bool:
-        """Whether some batch size is in each of them."""
-        return {regimes.PERFECT, regimes.DIMINISHING, regimes.MAXIMAL} <= self.regimes
+        """True if each regime has a batch size."""
+        return {regimes.PERFECT, regimes.DIMINISHING, regimes.MAXIMAL} <= {row["regime"] for row in self.rows}
 
     @property
     def is_useful_inside(self) -> bool:
-        """Whether the largest useful batch size lies between two that reached the target."""
+        """True if the largest useful batch size lies between two that reached the target."""
         return self.max_useful["batch_size"] is not None and self.max_useful["censoring"] is None
 
     @property
     def interval(self) -> tuple[float, float] | None:
-        """The interval of the critical batch size; None where it has none."""
-        if self.critical_batch_size is None or not self.lower or not self.upper:
-            return None
-        return self.lower, self.upper
+        """The interval of the critical batch size, or None."""
+        lower, upper = self.fit["lower"], self.fit["upper"]
+        return None if self.critical_batch_size is None or not lower or not upper else (lower, upper)
 
 
 def transitions(view: ReleaseView, workloads: Sequence[Workload], about: Mapping[str, Any]) -> list[Transition]:
-    """Return one for each workload, in their order; about: the parameters of a question about them and a goal."""
+    """Return the transitions of each workload. about: the parameters of a question about them and a goal."""
     answer = regimes.answer(view, regimes.RegimesParameters(**about))
     fitted = critical_batch_size.answer(view, critical_batch_size.CriticalBatchSizeParameters(**about))
     ends = {
@@ -61,33 +67,31 @@ def transitions(view: ReleaseView, workloads: Sequence[Workload], about: Mapping
         for row in answer.facts["break_points"]
         if row["variant"] == regimes.AS_DEFINED
     }
-    seen = {(row["workload"], row["regime"]) for row in answer.table().to_pylist()}
-    fits = {row["workload"]: row for row in fitted.table().to_pylist() if row["definition"] == _DEFINITION}
+    rows = answer.table().to_pylist()
+    fits = {row["workload"]: row for row in fitted.table().to_pylist() if row["definition"] == "mccandlish2018"}
     return [
         Transition(
             workload=workload,
-            regimes=frozenset(regime for name, regime in seen if name == str(workload) and regime is not None),
+            rows=[row for row in rows if row["workload"] == str(workload)],
             perfect_end=ends[str(workload), "perfect_scaling_end"],
             max_useful=ends[str(workload), "max_useful_batch_size"],
-            critical_batch_size=fits[str(workload)]["critical_batch_size"],
-            lower=fits[str(workload)]["lower"],
-            upper=fits[str(workload)]["upper"],
-            rms=fits[str(workload)]["rms_log_residual"],
+            fit=fits[str(workload)],
+            why_not=next((text for text in fitted.facts["warnings"] if text.startswith(f"{workload}: ")), None),
         )
         for workload in workloads
     ]
 
 
 def transition_table(found: Sequence[Transition]) -> str:
-    """Return the transitions as Markdown."""
+    """Return a Markdown table of transitions."""
     headings = ["workload", "perfect scaling until", "useful until", "B_c", "90% interval", "rms log residual"]
     rows = (
         [
             f"{each.workload.model} {each.workload.optimizer}",
-            _break_point(each.perfect_end),
-            _break_point(each.max_useful),
+            break_point(each.perfect_end),
+            break_point(each.max_useful),
             number(each.critical_batch_size),
-            interval(each.lower, each.upper),
+            interval(each.fit["lower"], each.fit["upper"]),
             NOTHING if each.rms is None else f"{each.rms:.2f}",
         ]
         for each in found
@@ -95,7 +99,8 @@ def transition_table(found: Sequence[Transition]) -> str:
     return table(headings, rows)
 
 
-def _break_point(row: dict[str, Any]) -> str:
+def break_point(row: Mapping[str, Any]) -> str:
+    """Return the batch size of a break point, or the bound that it is."""
     if row["batch_size"] is None:
         return NOTHING
     sign = {"left": "≤ ", "right": "≥ "}.get(row["censoring"], "")
@@ -103,7 +108,7 @@ def _break_point(row: dict[str, Any]) -> str:
 
 
 def disjoint_pairs(found: Sequence[Transition]) -> tuple[int, int]:
-    """Return how many pairs of workloads have intervals that don't overlap, and how many have intervals."""
+    """Return the number of pairs of workloads with disjoint intervals, and of pairs with intervals."""
     pairs = list(combinations([ends for each in found if (ends := each.interval) is not None], 2))
     return sum(first[1] < second[0] or second[1] < first[0] for first, second in pairs), len(pairs)
 
@@ -118,15 +123,17 @@ class Ratio:
 
     @property
     def is_above_1(self) -> bool:
+        """True if the whole interval is above 1."""
         return self.lower is not None and self.lower > 1
 
     @property
     def is_below_1(self) -> bool:
+        """True if the whole interval is below 1."""
         return self.upper is not None and self.upper < 1
 
 
 def ratio(first: Transition, second: Transition) -> Ratio:
-    """Return the ratio; the errors of both are taken as independent, in the logarithm."""
+    """Return the ratio of critical batch sizes. Errors of their logarithms are assumed to be independent."""
     ends = (first.interval, second.interval)
     if ends[0] is None or ends[1] is None or not first.critical_batch_size or not second.critical_batch_size:
         return Ratio()

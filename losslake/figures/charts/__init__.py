@@ -1,4 +1,4 @@
-"""The charts, one a module: the kind of figure, how an answer becomes its panels, and the function that draws one."""
+"""The charts, one module each: the kind of figure, the panels of an answer, and the function that draws a panel."""
 
 from __future__ import annotations
 

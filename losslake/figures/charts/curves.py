@@ -1,4 +1,4 @@
-"""Curves: values of a metric against steps, a line for each trial; colours tell trials, studies or outcomes apart."""
+"""Curves: values of a metric by step, one line per trial; colours distinguish trials, studies or outcomes."""
 
 from __future__ import annotations
 
@@ -16,7 +16,8 @@ from pydantic import BaseModel, ConfigDict, Field
 from losslake.figures import theme
 from losslake.figures.axes import Scale, decade_limits, linear_limits
 from losslake.figures.charts.learning_rate_momentum import OUTCOMES
-from losslake.figures.drawing import Drawing, Drawn, Kind
+from losslake.figures.drawing import ChartPanels, ChartRequest, Kind
+from losslake.figures.fact_colours import NOT_STATED, OTHERS, groups_by_fact
 from losslake.figures.frame import Frame, colour_scale, legend
 from losslake.figures.layers import Channel, Plot, category, layer
 from losslake.figures.lines import MOST_AS_DATA, Lines, as_data, as_outlines, lines_of
@@ -25,7 +26,7 @@ from losslake.figures.panel import Panel, Series
 from losslake.questions.errors import BadParameter
 from losslake.questions.release_view import ReleaseView
 from losslake.questions.workload_facts import workload_labels
-from losslake_schema.names import Study, Workload
+from losslake_schema.names import Study, Trial, Workload
 from losslake_schema.reached import Floats, hits, sign_of
 from losslake_schema.tables import STATUSES
 
@@ -35,46 +36,53 @@ _MOST_IN_A_LEGEND = 24
 _ROOM_FOR_OUTLIERS = 3.0
 _KEYS = ("workload", "batch_size", "trial_id", "metric")
 _OF_STATUS = {"COMPLETE": "reached", "INCOMPLETE": "incomplete", "INFEASIBLE": "infeasible"}
+# The style of a series' lines: colour, and the px of alternating dashes and gaps.
 Look = tuple[str, tuple[int, ...]]
-"""How the lines of a series are drawn: colour, and px of line and gap by turns."""
-ColourBy = Literal["trial", "study", "status", "outcome"]
+ColourBy = Literal["trial", "study", "status", "outcome", "fact"]
 
 
 class CurveColours(BaseModel):
-    """What the colours of curves tell apart."""
+    """The colours of curves."""
 
     model_config = ConfigDict(use_attribute_docstrings=True, frozen=True)
 
     colour_by: Annotated[ColourBy | None, Field(examples=["status"])] = None
-    """What colours tell apart: trials; studies; the statuses of trials; or outcomes: which trials reached a target, did
-    not, stopped or diverged. Default: trial where there are up to 7, else study."""
+    """Colour by trial, study, status of the trial, outcome (reached a target, not reached, stopped or diverged), or by
+    a fact of the trial. Default: trial for up to 7 trials, else study."""
+    fact: Annotated[str | None, Field(examples=["org"])] = None
+    """With colour_by=fact: a metaparameter, or what logs say of round, organisation or system. The 7 most frequent
+    values have a colour each."""
     target: Annotated[float | None, Field(allow_inf_nan=False, examples=[0.05])] = None
-    """Draw a line at this value of the metric, and by it tell what became of each trial, with colour_by=outcome."""
+    """A value of the metric, drawn as a line; with colour_by=outcome, the target that decides outcomes."""
 
 
-def draw(drawing: Drawing) -> Drawn:
-    """The measurements of some trials, or of all trials of some studies: a plot for each metric."""
-    parameters, rows = drawing.parameters, drawing.rows
-    lines = _lines(rows, drawing.view)
+def draw(request: ChartRequest) -> ChartPanels:
+    """Draw the measurements of some trials, or of all trials of some studies: a plot for each metric."""
+    parameters, rows = request.parameters, _counted(request)
+    lines = _lines(rows, request.view)
     metrics = list(dict.fromkeys(line.metric for line in lines))
     if len(metrics) > _MOST_PANELS:
         raise BadParameter("metric", f"{len(metrics)} metrics are too many for a figure: name up to {_MOST_PANELS}")
     if parameters.target is not None and len(metrics) > 1:
-        raise BadParameter("metric", f"a target is of one metric, and there are {len(metrics)}: name one")
-    is_by_outcome = parameters.colour_by == "outcome"
-    outcomes = _outcomes(rows, lines, drawing.view, parameters.target) if is_by_outcome else {}
-    groups = _groups(lines, parameters.colour_by, outcomes)
-    explained = _explained(drawing, lines)
+        raise BadParameter("metric", f"a target belongs to one metric, and there are {len(metrics)}: name one")
+    outcomes = _outcomes(rows, lines, request.view, parameters.target) if parameters.colour_by == "outcome" else {}
+    if parameters.colour_by == "fact":
+        trials = {line.number: line.trial for line in lines}
+        groups = _by_fact(lines, groups_by_fact(request.view, trials, parameters.fact))
+    else:
+        groups = _groups(lines, parameters.colour_by, outcomes)
+    notes = _notes(request, rows, lines)
     if len(metrics) > 1:
-        panel = replace(drawing.grid(len(metrics)), subtitle=groups.common, y_title="")
+        panel = replace(request.grid(len(metrics)), subtitle=groups.common, y_title="")
         panels = {metric: replace(panel, title=metric) for metric in metrics}
     else:
         metric = metrics[0] if metrics else ""
-        panel = drawing.panel(metric, groups.common, groups.in_legend, explained)
+        is_one_each = len(lines) == len(groups.names)
+        panel = request.panel(metric, groups.common, groups.in_legend, notes, has_ends=is_one_each)
         panels = {metric: replace(panel, y_title=metric)}
     drawn = _with_facts(rows, lines)
-    charts = [_chart(drawing, drawn, lines, groups, metric, panel) for metric, panel in panels.items()]
-    return Drawn(charts, explained, shares_legend=True, summary=_summary(rows, lines, groups, explained))
+    charts = [_chart(request, drawn, lines, groups, metric, panel) for metric, panel in panels.items()]
+    return ChartPanels(charts, notes, shares_legend=True, summary=_summary(rows, lines, groups, notes))
 
 
 KIND = Kind(
@@ -88,10 +96,25 @@ KIND = Kind(
 )
 
 
+def _noun(request: ChartRequest) -> str:
+    """Return what is counted: steps, seconds."""
+    noun: str = request.facts.get("measure", "steps").replace("_", "-")
+    return noun
+
+
+def _counted(request: ChartRequest) -> pa.Table:
+    """Return the rows with what is counted as their steps, without those where it isn't known."""
+    if _noun(request) == "steps":
+        return request.rows
+    rows = request.rows.filter(pc.is_valid(request.rows["amount"]))
+    return rows.set_column(rows.column_names.index("step"), "step", rows["amount"])
+
+
 def curves_chart(
     series: Sequence[Series],
     panel: Panel,
     *,
+    noun: str = "steps",
     is_log: bool = False,
     is_ordered: bool = False,
     looks: Mapping[str, Look] | None = None,
@@ -99,18 +122,19 @@ def curves_chart(
 ) -> Plot:
     """Return a line for each trial of each series, coloured by series.
 
-    series: rows with step, value and line, which tells one line from another: its rows follow each other; for tooltips,
-    of each line the same, trial_id, batch_size, status and, where lines are of several, workload.
-    is_log: steps on a logarithmic axis, where step 0 has no place. is_ordered: the series have an order, such as batch
-    sizes, and colours that show it. looks: by label, in place of colours of the palette. target: a line across.
-    Values that are not finite interrupt nothing and are not drawn. More than MOST_AS_DATA points are drawn as outlines.
+    noun: what counts as a step.
+    series: rows with step, value and line, the number of the line; the rows of a line are contiguous. For tooltips,
+    constant within each line: trial_id, batch_size, status and, if there are several, workload.
+    is_log: logarithmic steps, without step 0. is_ordered: the series have an order, such as batch sizes, which their
+    colours show. looks: styles by label, instead of the palette. target: a horizontal line.
+    Values that are not finite are skipped. More than MOST_AS_DATA points are drawn as outlines.
     """
-    lines = lines_of(series, is_log)
+    lines = lines_of(series, is_log, noun)
     steps = _ends(lines.step.astype(np.float64))
     values = [*_ends(within_reason(lines.value)), *([] if target is None else [target])]
     x_limits = panel.x_limits or (decade_limits(steps) if is_log else linear_limits(steps, 0.02))
     y_limits = panel.y_limits or linear_limits(values)
-    x = Scale("step", x_limits, "Steps", base=10 if is_log else None)
+    x = Scale("step", x_limits, noun.capitalize(), base=10 if is_log else None)
     labels = [one.label for one in series]
     frame = Frame(panel, x, Scale("value", y_limits, "Value", base=None), labels, is_ordered)
     look = _look(labels, panel, is_ordered, looks or {})
@@ -119,11 +143,15 @@ def curves_chart(
     if target is not None:
         across = {"y": frame.y_of("target")}
         layers.append(layer([{"target": target}], "rule", across, strokeDash=[5, 4], color=theme.FAINT, tooltip=None))
+    ends = np.cumsum(lines.lengths) - 1
+    points = zip(lines.facts, lines.step[ends].tolist(), lines.value[ends].tolist(), strict=True)
+    rows = [{"series": facts["series"], "step": step, "value": value} for facts, step, value in points]
+    layers += frame.names(rows, look["color"])
     return frame.plot(layers, "" if lines.facts else "Nothing was measured.")
 
 
 def within_reason(values: Floats) -> Floats:
-    """Return the values without outliers, which would press all else together: those of trials that diverge."""
+    """Return the values without outliers, such as those of diverging trials, which would compress the rest."""
     if not len(values):
         return values
     low, high = np.quantile(values, [0.02, 0.98])
@@ -133,13 +161,13 @@ def within_reason(values: Floats) -> Floats:
 
 
 def _ends(values: Floats) -> list[float]:
-    """Return the least and the greatest, and the least above 0: what limits depend on."""
+    """Return the values that limits depend on: the least, the greatest, and the least above 0."""
     above = values[values > 0]
     return [float(each) for own in (above, values) if len(own) for each in (own.min(), own.max())]
 
 
 def _look(labels: Sequence[str], panel: Panel, is_ordered: bool, looks: Mapping[str, Look]) -> dict[str, Channel]:
-    """Return the colours of series, and dashes where there are looks."""
+    """Return the channels of the series' colours, and of their dashes if there are looks."""
     key = legend(labels, panel)
     if key is not None:
         key |= {"symbolType": "stroke", "symbolStrokeWidth": 2, "symbolSize": 300}
@@ -151,7 +179,7 @@ def _look(labels: Sequence[str], panel: Panel, is_ordered: bool, looks: Mapping[
 
 
 def _linked(lines: Lines, series: Sequence[Series], panel: Panel) -> Transform | None:
-    """Return the links of lines to their trials; None without."""
+    """Return the transform of links from lines to their trials; None without links."""
     if panel.links is None or not lines.facts or "trial_id" not in lines.facts[0]:
         return None
     if "workload" not in lines.facts[0]:
@@ -162,7 +190,7 @@ def _linked(lines: Lines, series: Sequence[Series], panel: Panel) -> Transform |
 
 @dataclass(frozen=True)
 class _Line:
-    """The rows start:end of an answer: those of one trial and metric. number: of the trial, for all of its metrics."""
+    """The rows start:end of an answer, of one trial and metric. number: of the trial, the same for all its metrics."""
 
     workload: str
     batch_size: int
@@ -173,9 +201,14 @@ class _Line:
     start: int
     end: int
 
+    @property
+    def trial(self) -> Trial:
+        """The trial."""
+        return Trial(Study(Workload.parse(self.workload), self.batch_size), self.trial_id)
+
 
 def _lines(rows: pa.Table, view: ReleaseView) -> list[_Line]:
-    """Return the lines of the rows, in their order: the rows of each follow each other."""
+    """Return the lines of the rows, in order. The rows of a line are contiguous."""
     if not rows.num_rows:
         return []
     differs = reduce(pc.or_, (pc.not_equal(rows[name][1:], rows[name][:-1]) for name in _KEYS))
@@ -198,17 +231,16 @@ def _status(view: ReleaseView, workload: str, batch_size: int, trial_id: int) ->
 
 
 def _outcomes(rows: pa.Table, lines: Sequence[_Line], view: ReleaseView, target: float | None) -> dict[int, str]:
-    """Return what became of each trial by its number, as /v1/analysis/metaparameter-map calls it."""
+    """Return the outcome of each trial by its number, as in /v1/analysis/metaparameter-map."""
     if target is None:
-        raise BadParameter("target", "colour_by=outcome tells which trials reached a target: give target=…")
+        raise BadParameter("target", "colour_by=outcome shows which trials reached a target: give target=…")
     values = rows["value"].to_numpy().astype(np.float64)
     outcomes = {}
     for line in lines:
         facts, index = view.study(Study(Workload.parse(line.workload), line.batch_size))
         direction = view.metric(facts, line.metric, index).direction
         if direction is None:
-            why = f"which way {line.metric} is better is not known: colour by something else"
-            raise BadParameter("colour_by", why)
+            raise BadParameter("colour_by", f"the direction of {line.metric} is not known: choose another colour_by")
         sign = sign_of(direction)
         is_reached = bool(hits(values[line.start : line.end] * sign, target * sign).any())
         complete = "reached" if is_reached else "not reached"
@@ -218,10 +250,10 @@ def _outcomes(rows: pa.Table, lines: Sequence[_Line], view: ReleaseView, target:
 
 @dataclass(frozen=True)
 class _Groups:
-    """Groups of lines: the name of each trial's by its number, and all names in order.
+    """Groups of lines: the name of each trial's group by the trial's number, and all names in order.
 
-    common: what all lines have in common. is_ordered: whether the order of names means much. looks: by name, where they
-    are not of the palette.
+    common: the name that all lines share. is_ordered: the order of the names is meaningful. looks: styles by name, if
+    they differ from the palette.
     """
 
     common: str
@@ -232,12 +264,12 @@ class _Groups:
 
     @property
     def in_legend(self) -> Sequence[str]:
-        """The names that a legend has; none where there are too many, or but one without a name."""
+        """The names in the legend; none if there are too many, or only an empty one."""
         return self.names if any(self.names) and len(self.names) <= _MOST_IN_A_LEGEND else []
 
 
 def _groups(lines: Sequence[_Line], colour_by: ColourBy | None, outcomes: Mapping[int, str]) -> _Groups:
-    """Return groups by what colours tell apart; None: by trial where there are few, else by study.
+    """Return the groups that colours distinguish. colour_by: None: by trial if there are few, else by study.
 
     outcomes: by number of the trial, for colour_by=outcome.
     """
@@ -255,16 +287,26 @@ def _groups(lines: Sequence[_Line], colour_by: ColourBy | None, outcomes: Mappin
     by_trial = colour_by == "trial" or (colour_by is None and few and (several_trials or not several_sizes))
     texts = {}
     for line in sorted(lines, key=lambda line: (line.workload, line.batch_size, line.trial_id)):
-        parts = [workloads.own[line.workload]] if workloads.own[line.workload] else []
+        parts = [workloads.short[line.workload]] if workloads.short[line.workload] else []
         parts += [f"batch size {line.batch_size}"] if several_sizes else []
         parts += [f"trial {line.trial_id}"] if by_trial else []
         texts[line.number] = ", ".join(parts)
-    is_ordered = several_sizes and not by_trial and len(workloads.own) == 1
+    is_ordered = several_sizes and not by_trial and len(workloads.short) == 1
     return _Groups(common, texts, list(dict.fromkeys(texts.values())), is_ordered)
 
 
+def _by_fact(lines: Sequence[_Line], by_number: Mapping[int, str]) -> _Groups:
+    """Return the groups of a fact: the rest in grey, then the most frequent; later groups are drawn on top."""
+    counts = Counter(by_number.values())
+    rest = [name for name in sorted(counts) if name.startswith((f"{OTHERS} (", f"{NOT_STATED} ("))]
+    named = sorted(counts.keys() - {*rest}, key=lambda name: (-counts[name], name))
+    looks = dict(zip(rest, ((theme.CONTOUR, theme.DASHES[2]), (theme.NEUTRAL, theme.DASHES[1])), strict=False))
+    looks |= {name: (colour, theme.DASHES[0]) for name, colour in zip(named, theme.COLOURS, strict=False)}
+    return _Groups(_groups(lines, "study", {}).common, by_number, [*rest, *named], looks=looks)
+
+
 def _by_outcome(common: str, outcomes: Mapping[int, str], words: Mapping[str, str]) -> _Groups:
-    """Return a group for each of OUTCOMES that there is, with its number of trials; the last are above the others."""
+    """Return a group for each outcome that occurs, with its number of trials; later groups are drawn on top."""
     counts = Counter(outcomes.values())
     names = {
         each.value: f"{words[each.value]} ({counts[each.value]:,})" for each in OUTCOMES[::-1] if counts[each.value]
@@ -279,9 +321,9 @@ def _by_outcome(common: str, outcomes: Mapping[int, str], words: Mapping[str, st
 
 
 def _chart(
-    drawing: Drawing, rows: pa.Table, lines: Sequence[_Line], groups: _Groups, metric: str, panel: Panel
+    request: ChartRequest, rows: pa.Table, lines: Sequence[_Line], groups: _Groups, metric: str, panel: Panel
 ) -> Plot:
-    """rows: as `_with_facts` gives them."""
+    """Return the plot of a metric. rows: from `_with_facts`."""
     own: dict[str, list[_Line]] = {name: [] for name in groups.names}
     for line in lines:
         if line.metric == metric:
@@ -290,21 +332,22 @@ def _chart(
     return curves_chart(
         [_series(rows, members, name, workload) for name, members in own.items()],
         panel if groups.in_legend else replace(panel, legend="none"),
-        is_log=drawing.parameters.axis == "log",
+        noun=_noun(request),
+        is_log=request.parameters.axis == "log",
         is_ordered=groups.is_ordered,
         looks=groups.looks,
-        target=drawing.parameters.target,
+        target=request.parameters.target,
     )
 
 
 def _series(rows: pa.Table, lines: Sequence[_Line], label: str, workload: str) -> Series:
-    """Return lines of one metric as a series. workload: of all of them; empty: each says its own."""
+    """Return lines of one metric as a series. workload: of all lines; empty: each row has its own."""
     parts = [rows.slice(line.start, line.end - line.start) for line in lines]
     return Series(label, pa.concat_tables(parts or [rows.slice(0, 0)]), workload)
 
 
 def _with_facts(rows: pa.Table, lines: Sequence[_Line]) -> pa.Table:
-    """Return the rows with the number and the status of their trial; with its workload only where there are several."""
+    """Return the rows with the number and the status of their trial, without the workload if there is only one."""
     which = np.repeat(np.arange(len(lines)), [line.end - line.start for line in lines])
     numbers = np.array([line.number for line in lines], np.int64)[which]
     statuses = pa.array([line.status for line in lines], pa.string()).take(pa.array(which))
@@ -312,22 +355,25 @@ def _with_facts(rows: pa.Table, lines: Sequence[_Line]) -> pa.Table:
     return rows.drop_columns("workload") if len({line.workload for line in lines}) == 1 else rows
 
 
-def _explained(drawing: Drawing, lines: Sequence[_Line]) -> list[str]:
+def _notes(request: ChartRequest, rows: pa.Table, lines: Sequence[_Line]) -> list[str]:
     n = len({line.number for line in lines})
-    explained = [f"{n:,} trial{'s' if n != 1 else ''}, a line each."]
-    if drawing.facts.get("thinned"):
-        explained[0] = f"{explained[0][:-1]}, thinned so that no crossing of a target moves."
-    if drawing.parameters.target is not None:
-        explained.append(f"Dashed across: {drawing.parameters.target:g}.")
-    n_odd = pc.sum(pc.invert(pc.is_finite(drawing.rows["value"]))).as_py()
+    notes = [f"{n:,} trial{'s' if n != 1 else ''}, one line each."]
+    if request.facts.get("thinned"):
+        notes[0] = f"{notes[0][:-1]}, thinned so that no crossing of a target moves."
+    if request.parameters.target is not None:
+        notes.append(f"Dashed line: {request.parameters.target:g}.")
+    if rows.num_rows < request.rows.num_rows:
+        n_unknown = request.rows.num_rows - rows.num_rows
+        notes.append(f"{n_unknown:,} values without {_noun(request)} are not drawn.")
+    n_odd = pc.sum(pc.invert(pc.is_finite(rows["value"]))).as_py()
     if n_odd:
-        explained.append(f"{n_odd:,} values that are not finite are not drawn.")
-    return explained
+        notes.append(f"{n_odd:,} values that are not finite are not drawn.")
+    return notes
 
 
-def _summary(rows: pa.Table, lines: Sequence[_Line], groups: _Groups, explained: Sequence[str]) -> list[str]:
-    """Return how many trials there are, of which groups, and where they end."""
-    summary = [*explained, f"{', '.join(groups.in_legend)}."] if groups.in_legend else list(explained)
+def _summary(rows: pa.Table, lines: Sequence[_Line], groups: _Groups, notes: Sequence[str]) -> list[str]:
+    """Return the text alternative: the notes, the groups, and the range of the last values."""
+    summary = [*notes, f"{', '.join(groups.in_legend)}."] if groups.in_legend else list(notes)
     last: dict[str, list[float]] = {}
     values = rows["value"].to_numpy()
     for line in lines:

@@ -1,4 +1,4 @@
-"""Learning rate and momentum of every trial, and what became of it."""
+"""Map of trials: learning rate, momentum and outcome of every trial."""
 
 from __future__ import annotations
 
@@ -12,17 +12,16 @@ import pyarrow as pa
 
 from losslake.figures import theme
 from losslake.figures.axes import Scale, decade_limits
-from losslake.figures.drawing import Drawing, Drawn, Kind, goal_text, where
+from losslake.figures.drawing import ChartPanels, ChartRequest, Kind, filter_rows, goal_text
 from losslake.figures.frame import Frame, legend
 from losslake.figures.layers import DECIMAL, TRIAL, Layer, Plot, category, layer, tip
-from losslake.figures.panel import Panel, Row, Series, rows_of
+from losslake.figures.panel import Panel, Row, Series, drawable_rows
 from losslake.questions.errors import BadParameter
 from losslake.questions.workload_facts import workload_labels
 
 _MOST_PANELS = 40
 _MOST_CONTOURS = 8
 _LABEL_ROOM = 0.12
-_CROSS = "M-0.8,-0.8L0.8,0.8M0.8,-0.8L-0.8,0.8"
 _COLUMNS = ("batch_size", "learning_rate", "momentum", "outcome", "is_best", "steps", "status", "trial_id")
 _TOOLTIP = [
     TRIAL,
@@ -36,7 +35,7 @@ _TOOLTIP = [
 
 @dataclass(frozen=True)
 class Outcome:
-    """What became of a trial, and its mark."""
+    """An outcome of trials: its value in answers, its label, and its mark."""
 
     value: str
     words: str
@@ -44,47 +43,47 @@ class Outcome:
     shape: str
 
 
+# The outcomes in drawing order; later ones are on top.
 OUTCOMES = (
-    Outcome("infeasible", "Infeasible", theme.NEUTRAL, _CROSS),
+    Outcome("infeasible", "Infeasible", theme.NEUTRAL, "M-0.8,-0.8L0.8,0.8M0.8,-0.8L-0.8,0.8"),
     Outcome("incomplete", "Incomplete", theme.COLOURS[4], "square"),
     Outcome("not reached", "Goal not achieved", theme.COLOURS[1], "triangle-up"),
     Outcome("reached", "Goal achieved", theme.COLOURS[0], "circle"),
 )
-"""Those drawn first are below the others."""
 
 
-def draw(drawing: Drawing) -> Drawn:
-    """Learning rate and momentum of every trial and what became of it: a plot for each batch size.
+def draw(request: ChartRequest) -> ChartPanels:
+    """Draw the learning rate, momentum and outcome of every trial, a plot for each batch size.
 
     All plots have the same axes.
     """
-    labels = workload_labels(drawing.facts["workloads"])
-    rows = _with_best(drawing.rows)
+    labels = workload_labels(request.facts["workloads"])
+    rows = _with_best(request.rows)
     keys = list(dict.fromkeys(zip(rows["workload"].to_pylist(), rows["batch_size"].to_pylist(), strict=True)))
     if len(keys) > _MOST_PANELS:
-        raise BadParameter("workload", f"{len(keys)} studies are too many for a figure: ask for fewer workloads")
-    goal = goal_text(drawing.facts)
-    explained = [
-        f"{goal}, {labels.common}. A mark for each trial, a ring around the one with the fewest steps.",
+        raise BadParameter("workload", f"{len(keys)} studies are too many for a figure: name fewer workloads")
+    goal = goal_text(request.facts)
+    notes = [
+        f"{goal}, {labels.common}. One mark per trial; a ring marks the one with the fewest steps.",
         "Grey lines: equal learning rate / (1 \u2212 momentum).",
     ]
-    # All panels have limits that hold all trials.
+    # All panels have the same limits, which contain all trials.
     rates = [value for value in rows["learning_rate"].to_pylist() if value is not None]
     dampings = [1 - (value or 0.0) for value in rows["momentum"].to_pylist()]
-    grid = replace(drawing.grid(len(keys)), x_limits=decade_limits(rates), y_limits=decade_limits(dampings))
+    grid = replace(request.grid(len(keys)), x_limits=decade_limits(rates), y_limits=decade_limits(dampings))
     outcomes = set(rows["outcome"].to_pylist())
     charts = [
         learning_rate_momentum_chart(
-            Series("", where(rows, workload=workload, batch_size=size), workload),
-            replace(grid, title=f"Batch size {size}", subtitle=labels.own[workload]),
+            Series("", filter_rows(rows, workload=workload, batch_size=size), workload),
+            replace(grid, title=f"Batch size {size}", subtitle=labels.short[workload]),
             outcomes=outcomes,
         )
         for workload, size in keys
     ]
     if not charts:
-        panel = replace(drawing.panel(goal, labels.common, (), explained), links=None)
+        panel = replace(request.panel(goal, labels.common, (), notes), links=None)
         charts = [learning_rate_momentum_chart(Series("", rows), panel)]
-    return Drawn(charts, explained, shares_legend=True)
+    return ChartPanels(charts, notes, shares_legend=True)
 
 
 KIND = Kind("learning-rate-momentum", "/v1/analysis/metaparameter-map", draw)
@@ -95,10 +94,10 @@ def learning_rate_momentum_chart(series: Series, panel: Panel, *, outcomes: Coll
 
     series: rows with learning_rate, momentum (null: none), outcome (of OUTCOMES) and, for a ring around it, is_best;
     for tooltips, steps, status and trial_id.
-    outcomes: those that the legend names, where panels share it; default: those of the rows.
+    outcomes: those in the legend, if panels share it; default: those of the rows.
     Source: Shallue et al. 2019, figures 9 and 10.
     """
-    rows = [row for row in map(_row, rows_of([series], _COLUMNS)) if row["rate"] > 0 and row["damping"] > 0]
+    rows = [row for row in map(_row, drawable_rows([series], _COLUMNS)) if row["rate"] > 0 and row["damping"] > 0]
     x = Scale.over(rows, "rate", "Learning rate", panel.x_limits, base=10)
     y = Scale.over(rows, "damping", "1 \u2212 momentum", panel.y_limits, base=10)
     named = {row["outcome"] for row in rows} if outcomes is None else set(outcomes)
@@ -122,7 +121,7 @@ def learning_rate_momentum_chart(series: Series, panel: Panel, *, outcomes: Coll
     ring: dict[str, Any] = {"shape": "circle", "size": 150, "filled": False, "strokeWidth": 1.8, "color": theme.INK}
     layers = [
         *_contours(frame),
-        # Below the marks, so that these are what is pointed at.
+        # Below the marks, so that the pointer hits the marks.
         layer(best, "point", frame.place, opacity=1, clip=True, **ring),
         points.linked(panel.to_trials([series])),
     ]
@@ -130,14 +129,14 @@ def learning_rate_momentum_chart(series: Series, panel: Panel, *, outcomes: Coll
 
 
 def _row(row: Row) -> Row:
-    """Return the row with its place, and with what its tooltip says."""
+    """Return the row with its position and the texts of its tooltip."""
     words = next(each.words for each in OUTCOMES if each.value == row["outcome"])
     known = {"momentum": "none", "steps": "never"} | row
     return known | {"rate": row.get("learning_rate", 0.0), "damping": 1 - row.get("momentum", 0.0), "class": words}
 
 
 def _contours(frame: Frame) -> list[Layer]:
-    """Return lines where learning_rate / (1 - momentum) is a power of ten, each with its value where it ends."""
+    """Return lines at which learning_rate / (1 - momentum) is a power of ten, with a label at their ends."""
     x, y = frame.x_axis.limits, frame.y_axis.limits
     least, most = math.log10(x[0] / y[1]), math.log10(x[1] / y[0])
     first, last = math.ceil(least), math.floor(most)
@@ -157,7 +156,7 @@ def _contours(frame: Frame) -> list[Layer]:
 
 
 def _with_best(rows: pa.Table) -> pa.Table:
-    """Return the rows with is_best: of each study the trial with the fewest steps, ties to the lower number."""
+    """Return the rows with is_best: the trial of each study with the fewest steps; ties go to the lower number."""
     best: dict[tuple[str, int], Row] = {}
     drawn = rows.select(["workload", "batch_size", "steps", "trial_id", "outcome"]).to_pylist()
     for row in sorted((row for row in drawn if row["outcome"] == "reached"), key=itemgetter("steps", "trial_id")):

@@ -1,4 +1,4 @@
-"""Metaparameters: the best effective learning rate against batch size, with the two heuristics for scaling it."""
+"""Best learning rates: the best effective learning rate by batch size, with two heuristics for scaling it."""
 
 from __future__ import annotations
 
@@ -6,51 +6,52 @@ from collections.abc import Iterator, Sequence
 from typing import Any
 
 from losslake.figures import theme
-from losslake.figures.axes import Scale
-from losslake.figures.drawing import Drawing, Drawn, Kind, goal_text, names_of
+from losslake.figures.axes import Scale, log_limits
+from losslake.figures.drawing import ChartPanels, ChartRequest, Kind, goal_text, legend_labels
 from losslake.figures.frame import Frame
 from losslake.figures.layers import BATCH_SIZE, DECIMAL, STEPS, TRIAL, Layer, Plot, layer, tip
-from losslake.figures.panel import Panel, Row, Series, rows_of
+from losslake.figures.panel import Panel, Row, Series, drawable_rows
 
+# Name, exponent of the batch size, and dashes of the line.
 _HEURISTICS = (("Linear heuristic", 1.0, (6, 3)), ("Square-root heuristic", 0.5, (2, 2)))
-"""Name, power of the batch size, and dashes of the line."""
 _COLUMNS = ("batch_size", "effective_learning_rate", "rank", "steps", "trial_id")
 _TOOLTIP = [BATCH_SIZE, tip("effective_learning_rate", "Effective learning rate", DECIMAL), STEPS, TRIAL]
 
 
-def draw(drawing: Drawing) -> Drawn:
-    """The best effective learning rate by batch size, with the linear and the square-root heuristic.
+def draw(request: ChartRequest) -> ChartPanels:
+    """Draw the best effective learning rate by batch size, with the linear and the square-root heuristic.
 
     A series for each workload.
     """
-    facts = drawing.facts
-    common, series = drawing.series_by_workload()
+    facts = request.facts
+    common, series = request.series_by_workload()
     near = f"{facts['within']:.0%}"
-    explained = [
+    notes = [
         f"Points: learning rate / (1 \u2212 momentum) of the trial with the fewest steps; pale: others within {near}.",
         "Dashed: linear heuristic; dotted: square-root heuristic, both from the first optimum.",
     ]
-    panel = drawing.panel(f"Best learning rates for {goal_text(facts)}", common, names_of(series), explained)
+    panel = request.panel(f"Best learning rates for {goal_text(facts)}", common, legend_labels(series), notes)
     first = series[0].label if series else None
-    return Drawn([learning_rates_chart(series, panel, heuristics_of=first)], explained)
+    return ChartPanels([learning_rates_chart(series, panel, heuristics_of=first)], notes)
 
 
 KIND = Kind("metaparameters", "/v1/metaparameters", draw)
 
 
 def learning_rates_chart(series: Sequence[Series], panel: Panel, *, heuristics_of: str | None = None) -> Plot:
-    """Return the effective learning rate of the best trial by batch size; smaller and paler, of near-optimal trials.
+    """Return the effective learning rate of the best trial by batch size, with pale marks for near-optimal trials.
 
     series: rows with batch_size, effective_learning_rate, and rank, which is 1 for the best; without rank all are best;
     for tooltips, steps and trial_id.
-    heuristics_of: the label of the series from whose first optimum on learning rates grow with the batch size, or with
-    its square root: eta_0 B / B_0 and eta_0 sqrt(B / B_0) (Shallue et al. 2019, section 5.1); None: no lines.
+    heuristics_of: the label of the series from whose first optimum the heuristics start: eta_0 B / B_0 and
+    eta_0 sqrt(B / B_0); None: no lines. Source: Shallue et al. 2019, section 5.1.
     """
-    rows = [row for row in rows_of(series, _COLUMNS) if row.get("effective_learning_rate", 0) > 0]
+    rows = [row for row in drawable_rows(series, _COLUMNS) if row.get("effective_learning_rate", 0) > 0]
     best = [row for row in rows if row.get("rank", 1) == 1]
     near = [row for row in rows if row.get("rank", 1) != 1]
-    x = Scale.over(rows, "batch_size", "Batch size", panel.x_limits)
-    y = Scale.over(rows, "effective_learning_rate", "Effective learning rate", panel.y_limits)
+    x = Scale.over(rows, "batch_size", panel.batch_title, panel.x_limits)
+    y_limits = panel.y_limits or log_limits(row["effective_learning_rate"] for row in rows)
+    y = Scale("effective_learning_rate", y_limits, "Effective learning rate", base=10)
     frame = Frame(panel, x, y, [one.label for one in series])
     marks = frame.place | frame.colour | frame.shape | frame.tooltip(_TOOLTIP)
     linked = panel.to_trials(series)
@@ -65,7 +66,7 @@ def learning_rates_chart(series: Sequence[Series], panel: Panel, *, heuristics_o
 
 
 def _heuristics(best: Sequence[Row], frame: Frame) -> Iterator[Layer]:
-    """Yield a line for each, from the first optimum to the right; the caption says which is which."""
+    """Yield a line for each heuristic, from the first optimum to the right."""
     if not best:
         return
     first = min(best, key=lambda row: float(row["batch_size"]))

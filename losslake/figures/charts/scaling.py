@@ -1,4 +1,4 @@
-"""Scaling: steps to a target against batch size, both axes in powers of two, with the regimes of a single workload."""
+"""Scaling: steps to a target by batch size, on axes in powers of two, with the regimes of a single workload."""
 
 from __future__ import annotations
 
@@ -9,76 +9,115 @@ from typing import Any
 
 import numpy as np
 import pyarrow as pa
+import pyarrow.compute as pc
 
 from losslake.analysis.best_of_n import range_of_best
 from losslake.analysis.break_points import PERFECT_WITHIN, USEFUL_WITHIN, max_useful_batch_size, perfect_scaling_end
 from losslake.figures import theme
 from losslake.figures.axes import Scale, log_limits
-from losslake.figures.drawing import Drawing, Drawn, Kind, ends_in_words, goal_text, names_of, summary
+from losslake.figures.drawing import ChartPanels, ChartRequest, Kind, ends_in_words, goal_text, legend_labels, summary
 from losslake.figures.frame import Frame
-from losslake.figures.layers import BATCH_SIZE, DECIMAL, STEPS, TRIAL, Layer, Plot, category, layer, quantity, tip
-from losslake.figures.panel import Limits, Panel, Row, Series, rows_of
+from losslake.figures.layers import (
+    BATCH_SIZE,
+    DECIMAL,
+    STEPS,
+    TRIAL,
+    Channel,
+    Layer,
+    Plot,
+    category,
+    layer,
+    quantity,
+    tip,
+)
+from losslake.figures.panel import Limits, Panel, Row, Series, drawable_rows
 from losslake.questions.tuning_budget import DIVERGED, NON_DIVERGENT, populations
 
 _PX_OF_A_NAME = 58
 _MOST_SIZES = 6
+# The channel of a position in px from the top.
 _DOWN = quantity("down", scale=None, axis=None)
-"""A place in px from the top."""
 _COLUMNS = (
     "batch_size", "steps", "previous_step", "normalized_steps", "low_steps", "high_steps", "trial_id", "value",
     "best_value", "n_trials", "n_reached",
 )  # fmt: skip
+_REFERENCE_MARK: dict[str, Any] = {
+    "shape": "square", "filled": True, "size": 30, "color": theme.FAINT, "opacity": 1, "clip": True,
+}  # fmt: skip
 _REACHED = tip("reached", "Reached by")
-_OF_REACHED = [BATCH_SIZE, STEPS, tip("before", "Evaluation before"), tip("value", "Value", DECIMAL), TRIAL, _REACHED]
+_OF_REACHED = [BATCH_SIZE, STEPS, tip("before", "Previous evaluation"), tip("value", "Value", DECIMAL), TRIAL, _REACHED]
 _OF_NEVER = [BATCH_SIZE, _REACHED, tip("best", "Best value")]
 
 
-def draw(drawing: Drawing) -> Drawn:
-    """Steps to a target by batch size, both in powers of two, with perfect scaling and the regimes.
+def draw(request: ChartRequest) -> ChartPanels:
+    """Draw the steps to a target by batch size, both in powers of two, with perfect scaling and the regimes.
 
-    A series for each workload.
+    A series for each workload. What is counted may be something else than steps: then neither is known.
     """
-    facts, rows = drawing.facts, _with_other_searches(drawing)
-    common, series = replace(drawing, rows=rows).series_by_workload()
+    if request.facts["measure"] != "steps":
+        return _draw_amounts(request)
+    facts, rows = request.facts, _with_other_searches(request)
+    common, series = replace(request, rows=rows).series_by_workload()
     is_normalized = facts["normalize_to"] is not None
     known = known_regimes(rows) if len(series) == 1 and not is_normalized else Regimes()
-    unit = "relative to those at the batch size of normalize_to" if is_normalized else "of any trial"
-    explained = [f"Points: fewest steps {unit}. Thick bars: since the evaluation before."]
+    unit = f"relative to those at batch size {facts['normalize_to']}" if is_normalized else "of any trial"
+    notes = [f"Points: fewest steps {unit}. Thick bars: down to the previous evaluation."]
     if "low_steps" in rows.column_names and rows["low_steps"].null_count < rows.num_rows:
-        explained.append("Thin bars: 5% to 95% range of the best of half as many trials.")
+        notes.append("Thin bars: 5% to 95% range of the best of half as many trials.")
     if rows["steps"].null_count < rows.num_rows:
-        explained.append("Dashed: perfect scaling, half the steps for twice the batch.")
+        notes.append("Dashed: perfect scaling, half the steps for twice the batch.")
     if rows["steps"].null_count:
-        explained.append("Open triangles: no trial reached the target.")
+        notes.append("Open triangles: no trial reached the target.")
     n_at_once = rows["steps"].to_pylist().count(0)
     if n_at_once:
-        explained.append(f"Not drawn: {n_at_once} that reach it at step 0, which has no logarithm.")
-    explained += known.explained
+        notes.append(f"Not drawn: {n_at_once} that reach the target at step 0, which has no logarithm.")
+    references = [row for row in facts["reference"] if row["median_steps"]] if not is_normalized else []
+    if references:
+        names = ", ".join(dict.fromkeys(row["workload"] for row in references))
+        notes.append(f"Grey squares: median steps of reference runs to their own goal, {names}.")
+    notes += known.notes
     chart = scaling_chart(
         series,
-        drawing.panel(f"Steps to {goal_text(facts)}", common, names_of(series), explained),
+        request.panel(f"Steps to {goal_text(facts)}", common, legend_labels(series), notes, has_ends=True),
         perfect_scaling_of=series[0].label if series else None,
         is_normalized=is_normalized,
         regimes=known,
+        references=references,
     )
     ends = summary(series, lambda one: ends_in_words(one, "steps", " steps"))
-    return Drawn([chart], explained, summary=[*ends, *summary(series, _never_in_words), *known.explained])
+    return ChartPanels([chart], notes, summary=[*ends, *summary(series, _never_in_words), *known.notes])
 
 
 KIND = Kind("scaling", "/v1/scaling", draw)
 
 
+def _draw_amounts(request: ChartRequest) -> ChartPanels:
+    """Draw the least amount to the target by batch size, in what was counted."""
+    noun, rows = request.facts["measure"].replace("_", "-"), request.rows
+    is_known = pc.or_(pc.is_valid(rows["amount"]), pc.equal(rows["n_reached"], 0))
+    counted = rows.filter(is_known).drop_columns(["steps", "trial_id", "trial_workload", "value", "previous_step"])
+    amounts = {"amount": "steps", "amount_trial_id": "trial_id", "amount_trial_workload": "trial_workload"}
+    common, series = replace(request, rows=counted.rename_columns(amounts)).series_by_workload()
+    notes = [f"Points: the least {noun} of any trial."]
+    if counted["amount"].null_count:
+        notes.append("Open triangles: no trial reached the target.")
+    if n_unknown := rows.num_rows - counted.num_rows:
+        notes.append(f"Not drawn, as the {noun} aren't known: {n_unknown} of {rows.num_rows} batch sizes.")
+    what = f"{noun.capitalize()} to target"
+    title = f"{noun.capitalize()} to {goal_text(request.facts)}"
+    panel = request.panel(title, common, legend_labels(series), notes, has_ends=True)
+    ends = summary(series, lambda one: ends_in_words(one, "steps", f" {noun}"))
+    return ChartPanels([scaling_chart(series, panel, what=what)], notes, summary=[*ends])
+
+
 @dataclass(frozen=True)
 class Regimes:
-    """The batch sizes over which each regime is known to reach; None for one that isn't known.
-
-    explained: in sentences, what their ends are.
-    """
+    """The range of batch sizes of each regime; None for an unknown one. notes: sentences about the ends."""
 
     perfect_scaling: Limits | None = None
     diminishing_returns: Limits | None = None
     maximal_parallelism: Limits | None = None
-    explained: tuple[str, ...] = ()
+    notes: tuple[str, ...] = ()
 
 
 def scaling_chart(
@@ -88,30 +127,36 @@ def scaling_chart(
     perfect_scaling_of: str | None = None,
     is_normalized: bool = False,
     regimes: Regimes | None = None,
+    references: Sequence[Row] = (),
+    what: str = "Steps to target",
 ) -> Plot:
-    """Return steps to target by batch size: points at the first step that reaches it, bars to the evaluation before.
+    """Return steps to target by batch size: points at the first step that reaches it, bars to the previous evaluation.
 
-    series: rows with batch_size, steps (null: never reached), previous_step; with normalized_steps if is_normalized;
-    and, for a bar of its own, low_steps and high_steps: what another search of half that size would give;
-    for tooltips, trial_id, value, best_value, n_trials and n_reached.
-    perfect_scaling_of: the label of the series from whose first result the line of slope -1 starts; None: no line.
-    A batch size at which nothing reached the target has an open mark at the top; 0 steps have no place on the axis.
-    Links lead from points to trials, and from marks of what was never reached to studies.
+    series: rows with batch_size, steps (null: never reached), previous_step; normalized_steps if is_normalized; for
+    thin bars, low_steps and high_steps: the range of other searches of half the size; for tooltips, trial_id, value,
+    best_value, n_trials and n_reached.
+    perfect_scaling_of: the label of the series whose first result starts the line of slope -1; None: no line.
+    references: points of references, with workload, batch_size, median_steps, n_trials and n_reached.
+    what: the title of the axis; `steps` is in that.
+    A batch size at which no trial reached the target has an open mark at the top; 0 steps are not drawn.
+    Points link to trials, open marks to studies.
     """
-    drawn = [_row(row, is_normalized) for row in rows_of(series, _COLUMNS)]
+    drawn = [_row(row, is_normalized) for row in drawable_rows(series, _COLUMNS)]
     reached = [row for row in drawn if "y" in row]
     never = [row for row in drawn if "steps" not in row]
-    x = Scale.over(drawn, "batch_size", "Batch size", panel.x_limits)
+    x = Scale.over(drawn, "batch_size", panel.batch_title, panel.x_limits)
     low, high = log_limits(row[name] for row in reached for name in ("y", "low", "high") if name in row)
     y_limits = panel.y_limits or (low, high * 2 if never else high)
-    y = Scale("y", y_limits, "Steps to target, relative" if is_normalized else "Steps to target")
+    y = Scale("y", y_limits, f"{what}, relative" if is_normalized else what, base=10)
     frame = Frame(panel, x, y, [one.label for one in series])
     layers = [
         *(_shades(regimes, frame) if regimes is not None else ()),
         *_perfect_scaling(reached, perfect_scaling_of, frame),
+        *_references(references, frame),
         *_intervals(reached, frame),
         frame.lines(reached),
-        frame.points(reached, _OF_REACHED).linked(panel.to_trials(series)),
+        frame.points(reached, _tips(what)).linked(panel.to_trials(series)),
+        *frame.names(reached),
     ]
     if never:
         layers.append(_never(never, frame).linked(panel.to_studies(series)))
@@ -120,8 +165,15 @@ def scaling_chart(
     return frame.plot(layers, "" if reached else nothing)
 
 
+def _tips(what: str) -> list[Channel]:
+    """Return the lines of the tooltip of a point."""
+    if what == "Steps to target":
+        return _OF_REACHED
+    return [BATCH_SIZE, tip("steps", what.removesuffix(" to target"), DECIMAL), TRIAL, _REACHED]
+
+
 def _row(row: Row, is_normalized: bool) -> Row:
-    """Return the row with y, with the ends of its bars in the same unit, and with what its tooltip says."""
+    """Return the row with y, the ends of its bars in the same unit, and the texts of its tooltip."""
     row |= {
         "reached": f"{row['n_reached']:,} of {row['n_trials']:,} trials" if "n_trials" in row else "no trial",
         "before": f"{row['previous_step']:,}" if "previous_step" in row else "none",
@@ -135,11 +187,11 @@ def _row(row: Row, is_normalized: bool) -> Row:
 
 
 def _shades(regimes: Regimes, frame: Frame) -> list[Layer]:
-    """Return the regimes that are known, behind everything, each with its name."""
+    """Return the layers of the known regimes, shaded and named."""
     low, high = frame.x_axis.limits
     spans = (regimes.perfect_scaling, regimes.diminishing_returns, regimes.maximal_parallelism)
     names = (["perfect", "scaling"], ["diminishing", "returns"], ["maximal", "parallelism"])
-    # Steps fall: there is room below at first, and above later on.
+    # Steps fall, so there is room below at first, and above later.
     downs = (frame.panel.height - 28, 20, 20)
     shown: list[tuple[Row, str]] = [
         ({"from": max(span[0], low), "to": min(span[1], high), "name": name, "down": down}, colour)
@@ -159,7 +211,7 @@ def _shades(regimes: Regimes, frame: Frame) -> list[Layer]:
 
 
 def _perfect_scaling(reached: Sequence[Row], label: str | None, frame: Frame) -> list[Layer]:
-    """Return the line from the first result of a series on: half the steps for twice the batch size."""
+    """Return the line of perfect scaling from the first result of a series: half the steps for twice the batch."""
     own = sorted((row for row in reached if row["series"] == label), key=lambda row: float(row["batch_size"]))
     if not own:
         return []
@@ -171,8 +223,28 @@ def _perfect_scaling(reached: Sequence[Row], label: str | None, frame: Frame) ->
     return [layer(ends, "line", frame.place, strokeDash=[5, 4], strokeWidth=1.3, color=theme.FAINT, clip=True)]
 
 
+def _references(points: Sequence[Row], frame: Frame) -> list[Layer]:
+    """Return a line and marks for each reference, which may leave the chart."""
+    layers = []
+    for name in dict.fromkeys(row["workload"] for row in points):
+        rows = [
+            {
+                "batch_size": row["batch_size"],
+                "y": row["median_steps"],
+                "reference": name,
+                "reached": f"{row['n_reached']:,} of {row['n_trials']:,} runs",
+            }
+            for row in points
+            if row["workload"] == name
+        ]
+        texts = frame.tooltip([tip("reference", "Reference"), BATCH_SIZE, tip("y", "Median steps", DECIMAL), _REACHED])
+        layers.append(layer(rows, "line", frame.place, strokeWidth=1.3, color=theme.FAINT, clip=True))
+        layers.append(layer(rows, "point", frame.place | texts, **_REFERENCE_MARK))
+    return layers
+
+
 def _intervals(reached: Sequence[Row], frame: Frame) -> list[Layer]:
-    """Return bars. Thick: from the evaluation before to the step that reached the target. Thin: other searches."""
+    """Return bars. Thick: from the previous evaluation to the step that reached the target. Thin: other searches."""
     bottom = frame.y_axis.limits[0]
     measured = [row | {"lower": max(row["lower"], bottom)} for row in reached if "lower" in row]
     searched = [row | {"low": max(row["low"], bottom)} for row in reached if "low" in row and "high" in row]
@@ -185,7 +257,7 @@ def _intervals(reached: Sequence[Row], frame: Frame) -> list[Layer]:
 
 
 def _never(never: Sequence[Row], frame: Frame) -> Layer:
-    """Return open triangles at the top, side by side where several series never reached the target."""
+    """Return open triangles at the top, stacked where several series never reached the target."""
     labels = list(dict.fromkeys(row["series"] for row in never))
     rows = [row | {"down": 9 + 9 * labels.index(row["series"])} for row in never]
     marks = {"x": frame.x, "y": _DOWN} | frame.colour | frame.tooltip(_OF_NEVER)
@@ -194,7 +266,7 @@ def _never(never: Sequence[Row], frame: Frame) -> Layer:
 
 
 def known_regimes(rows: pa.Table) -> Regimes:
-    """Return the regimes of rows of /v1/scaling of one workload; an end outside of its batch sizes bounds no shade."""
+    """Return the regimes in the rows of /v1/scaling of one workload. Ends outside the batch sizes stay unknown."""
     sizes, steps, censored_at = (
         np.array([math.nan if value is None else value for value in rows[name].to_pylist()], np.float64)
         for name in ("batch_size", "steps", "censored_at")
@@ -204,40 +276,46 @@ def known_regimes(rows: pa.Table) -> Regimes:
         return Regimes()
     sizes, limits = sizes[is_used], np.nan_to_num(censored_at[is_used])
     steps = np.where(np.isnan(steps[is_used]), np.inf, steps[is_used])
-    # A target that is reached before training tells nothing of it.
+    # A target that is reached before training says nothing about training.
     steps[steps == 0] = np.nan
     perfect = perfect_scaling_end(sizes, steps, censored_at=limits)
     useful = max_useful_batch_size(sizes, steps, censored_at=limits)
-    end = perfect.batch_size if perfect.censoring != "left" else float(sizes[0])
+    end = perfect.batch_size
     plateau = useful.batch_size if useful.censoring != "right" else None
     if end is None:
         return Regimes()
     words = []
-    if perfect.lower is not None:
-        words.append(f"perfect scaling up to {end:g} (within {PERFECT_WITHIN:.0%})")
+    since = None
+    if perfect.since is not None:
+        since = perfect.since if perfect.since > sizes[np.isfinite(steps)].min() else 0.0
+        words.append(
+            f"perfect scaling {f'from {since:,.12g} ' if since else ''}up to {end:,.12g} (within {PERFECT_WITHIN:.0%})"
+        )
     if plateau is not None:
-        words.append(f"no fewer steps beyond {plateau:g} (within {USEFUL_WITHIN:.0%})")
+        words.append(f"no fewer steps beyond {plateau:,.12g} (within {USEFUL_WITHIN:.0%})")
     until = plateau if plateau is not None else float(sizes[-1])
     return Regimes(
-        perfect_scaling=(0, min(end, until)) if perfect.lower is not None else None,
+        perfect_scaling=(since, min(end, until)) if since is not None else None,
         diminishing_returns=(end, until) if perfect.censoring != "right" and end < until else None,
         maximal_parallelism=(plateau, math.inf) if plateau is not None else None,
-        explained=(f"Shaded: {'; '.join(words)}.",) if words else (),
+        notes=(f"Shaded: {'; '.join(words)}.",) if words else (),
     )
 
 
-def _with_other_searches(drawing: Drawing) -> pa.Table:
-    """Return the rows with low_steps and high_steps: what other searches of half the size find.
+def _with_other_searches(request: ChartRequest) -> pa.Table:
+    """Return the rows with low_steps and high_steps: the range of other searches of half the size.
 
-    Null where half the trials reach the target too seldom. The same as /v1/analysis/tuning-budget says. Trials that
-    diverged are no part of a search here: with their status, there are no such columns.
+    Null if half as many trials reach the target too rarely. The same numbers as in /v1/analysis/tuning-budget. The
+    search excludes diverged trials: if the request includes them, there are no such columns.
     """
-    parameters, rows = drawing.parameters, drawing.rows
+    parameters, rows = request.parameters, request.rows
     if DIVERGED in parameters.status:
         return rows
     ranges = {}
     for workload in parameters.selection().workloads:
-        for study in populations(drawing.view, parameters.selection(), parameters.goal(), workload, (NON_DIVERGENT,)):
+        for study in populations(
+            request.view, parameters.selection(), parameters.goal(request.view), workload, (NON_DIVERGENT,)
+        ):
             best = range_of_best(study.steps, len(study.steps) // 2)
             if best is not None and best.upper is not None:
                 ranges[str(workload), study.batch_size] = best.lower, best.upper
@@ -249,7 +327,7 @@ def _with_other_searches(drawing: Drawing) -> pa.Table:
 
 
 def _never_in_words(series: Series) -> str:
-    """Return the batch sizes at which no trial reached the target, in words; empty without any."""
+    """Return the batch sizes at which no trial reached the target, in words; empty if there are none."""
     sizes = [row["batch_size"] for row in series.rows.to_pylist() if row["steps"] is None]
     if not sizes:
         return ""

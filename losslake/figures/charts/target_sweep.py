@@ -1,69 +1,71 @@
-"""Target sweep: where the regimes of scaling end, against the target."""
+"""Target sweep: the ends of the regimes of scaling by target."""
 
 from __future__ import annotations
 
 from typing import Any
 
+from losslake.analysis.measured_levels import stated
 from losslake.figures import theme
 from losslake.figures.axes import Scale, log_limits
-from losslake.figures.drawing import Drawing, Drawn, Kind, where
+from losslake.figures.drawing import ChartPanels, ChartRequest, Kind, filter_rows
 from losslake.figures.frame import Frame
 from losslake.figures.layers import DECIMAL, Plot, layer, tip
-from losslake.figures.panel import Panel, Row, Series, rows_of
+from losslake.figures.panel import Panel, Row, Series, drawable_rows
 
+# The drawn batch sizes, by field.
 QUANTITIES = {
     "perfect_scaling_end": "End of perfect scaling",
     "critical_batch_size": "Critical batch size",
     "max_useful_batch_size": "Largest useful batch size",
 }
-"""Batch sizes that depend on the target, by field."""
 _NAMES = list(QUANTITIES.values())
 _COLUMNS = {"target", *(field + end for field in QUANTITIES for end in ("", "_censoring", "_lower", "_upper"))}
 _TOOLTIP = [
     tip("series", "Quantity"),
     tip("target", "Target", DECIMAL),
     tip("size", "Batch size", DECIMAL),
-    tip("bound", "Known"),
+    tip("bound", "True value"),
 ]
 
 
-def draw(drawing: Drawing) -> Drawn:
-    """Where the regimes of scaling end, and the critical batch size, by target.
+def draw(request: ChartRequest) -> ChartPanels:
+    """Draw the ends of the regimes of scaling and the critical batch size, by target.
 
     A panel for each workload.
     """
-    facts = drawing.facts
+    facts = request.facts
     hardest = {each["workload"]: each["hardest_for_all"] for each in facts["summaries"]}
-    explained = [
-        "Open: the true end may lie outside of the batch sizes. Band: 90% interval of the critical batch size.",
+    interval = stated("critical-batch-size interval")
+    notes = [
+        f"Open marks: the true end may be beyond the batch sizes. Band: {interval} interval of the critical batch size",
         "Dashed: the hardest target that every batch size reaches.",
     ]
-    panels = drawing.panels(f"Regimes by target of {facts['metric']}", _NAMES, explained)
+    panels = request.panels(f"Regimes by target of {facts['metric']}", _NAMES, notes)
     charts = [
         target_sweep_chart(
-            Series("", where(drawing.rows, workload=workload)), panel, hardest_for_all=hardest.get(workload)
+            Series("", filter_rows(request.rows, workload=workload)), panel, hardest_for_all=hardest.get(workload)
         )
         for workload, panel in panels.items()
     ]
-    return Drawn(charts, explained, shares_legend=True)
+    return ChartPanels(charts, notes, shares_legend=True)
 
 
 KIND = Kind("target-sweep", "/v1/analysis/target-sweep", draw)
 
 
 def target_sweep_chart(series: Series, panel: Panel, *, hardest_for_all: float | None = None) -> Plot:
-    """Return the ends of the regimes as batch sizes, and the critical batch size with its interval, by target.
+    """Return the ends of the regimes and the critical batch size with its interval, by target.
 
     series: rows with target and, null where unknown, the fields of QUANTITIES; their *_censoring fields (left or right:
-    the true one may lie outside of the batch sizes); critical_batch_size_lower and _upper. Open marks are censored.
+    the true one may lie outside the batch sizes); critical_batch_size_lower and _upper. Open marks are censored.
     hardest_for_all: a line at the hardest target that every batch size reaches.
     """
-    drawn = list(rows_of([series], _COLUMNS))
+    drawn = list(drawable_rows([series], _COLUMNS))
     rows = [point for row in drawn for point in _points(row)]
     sizes = [row[name] for row in rows for name in ("size", "lower", "upper") if row.get(name)]
     y_limits = panel.y_limits or log_limits(sizes)
     x = Scale.over(drawn, "target", "Target", panel.x_limits, base=None)
-    frame = Frame(panel, x, Scale("size", y_limits, "Batch size"), _NAMES)
+    frame = Frame(panel, x, Scale("size", y_limits, panel.batch_title), _NAMES)
     known, bounds = ([row for row in rows if row["is_bound"] is flag] for flag in (False, True))
     marks = frame.place | frame.colour | frame.shape | {"tooltip": _TOOLTIP}
     band = [row for row in rows if "lower" in row and "upper" in row]
@@ -81,12 +83,12 @@ def target_sweep_chart(series: Series, panel: Panel, *, hardest_for_all: float |
 
 
 def _points(row: Row) -> list[Row]:
-    """Return a point for each quantity that the row knows."""
+    """Return a point for each quantity that the row has."""
     points = []
     for field, name in QUANTITIES.items():
         if row.get(field):
             is_bound = bool(row.get(f"{field}_censoring"))
             point = {"series": name, "target": row["target"], "size": row[field], "is_bound": is_bound}
-            point["bound"] = "the true one may lie outside of the batch sizes" if is_bound else "within the batch sizes"
+            point["bound"] = "may lie outside the batch sizes" if is_bound else "within the batch sizes"
             points.append(point | {end: row[f"{field}_{end}"] for end in ("lower", "upper") if f"{field}_{end}" in row})
     return points

@@ -1,4 +1,4 @@
-"""Time against cost: how long training takes to a target, and how many examples, by batch size."""
+"""Time and cost: the time and the examples that training to a target takes, by batch size."""
 
 from __future__ import annotations
 
@@ -11,46 +11,43 @@ import pyarrow.compute as pc
 
 from losslake.figures import theme
 from losslake.figures.axes import Scale
-from losslake.figures.drawing import Drawing, Drawn, Kind, goal_text, names_of
+from losslake.figures.drawing import ChartPanels, ChartRequest, Kind, goal_text, legend_labels
 from losslake.figures.frame import Frame
 from losslake.figures.layers import BATCH_SIZE, COUNT, DECIMAL, TRIAL, Plot, category, layer, quantity, tip
-from losslake.figures.panel import Panel, Series, rows_of
+from losslake.figures.panel import Panel, Series, drawable_rows
 
 _COLUMNS = ("batch_size", "cost", "time", "is_on_front", "trial_id")
 _TOOLTIP = [BATCH_SIZE, tip("time", "Time", DECIMAL), tip("cost", "Examples", COUNT), TRIAL]
 
 
-def draw(drawing: Drawing) -> Drawn:
-    """Time to a target against its cost in examples, by batch size, with the front of both.
+def draw(request: ChartRequest) -> ChartPanels:
+    """Draw the time to a target by its cost in examples, for each batch size, with the Pareto front.
 
-    A series for each workload; steps in place of time where logs have no times.
+    A series for each workload. Steps replace time if logs have no times.
     """
-    reached = drawing.rows.filter(pc.is_valid(drawing.rows["steps"]))
+    reached = request.rows.filter(pc.is_valid(request.rows["steps"]))
     is_timed = reached.num_rows > 0 and reached["fastest_elapsed_s"].null_count == 0
-    common, answered = drawing.series_by_workload()
+    common, answered = request.series_by_workload()
     series = [Series(one.label, _placed(one.rows, is_timed), one.workload) for one in answered]
-    explained = [
-        "Numbers: batch sizes. Filled and joined: no other takes at most as much time and examples, and less of one."
-    ]
+    notes = ["Numbers: batch sizes. Filled and joined: the Pareto front of time and examples."]
     if not is_timed:
-        explained.append("Steps stand for time: not all logs have times.")
-    panel = drawing.panel(f"Time and cost of {goal_text(drawing.facts)}", common, names_of(series), explained)
+        notes.append("Steps replace time, since not all logs have times.")
+    panel = request.panel(f"Time and cost to {goal_text(request.facts)}", common, legend_labels(series), notes)
     if not is_timed:
         panel = replace(panel, y_title="Steps to target")
-    return Drawn([time_cost_chart(series, panel)], explained)
+    return ChartPanels([time_cost_chart(series, panel)], notes)
 
 
 KIND = Kind("time-cost", "/v1/analysis/time-cost", draw)
 
 
 def time_cost_chart(series: Sequence[Series], panel: Panel) -> Plot:
-    """Return a point for each batch size at its cost in examples and its time, with its batch size beside it.
+    """Return a point for each batch size at its cost in examples and its time, labelled with its batch size.
 
-    series: rows with batch_size, cost, time, is_on_front: whether no other has less of one and no more of the other;
-    for tooltips and links, trial_id.
-    Those that are on the front are filled and joined; the others are open.
+    series: rows with batch_size, cost, time, is_on_front: no other has less of one and no more of the other; for
+    tooltips and links, trial_id. Points on the front are filled and joined, the others open.
     """
-    rows = [row for row in rows_of(series, _COLUMNS) if row.get("cost", 0) > 0 and row.get("time", 0) > 0]
+    rows = [row for row in drawable_rows(series, _COLUMNS) if row.get("cost", 0) > 0 and row.get("time", 0) > 0]
     x = Scale.over(rows, "cost", "Cost: examples to target", panel.x_limits, base=10)
     y = Scale.over(rows, "time", "Time to target, s", panel.y_limits, base=10)
     frame = Frame(panel, x, y, [one.label for one in series])

@@ -1,1 +1,1 @@
-"""Published papers: what their figures show, as data files, and the code that draws any such file from a release."""
+"""Figures of published papers: data files that describe them, and the code that draws them from a release."""

@@ -1,4 +1,4 @@
-"""A paper's figure from a release: its specification, its rows, and in words what the release lacks."""
+"""A paper's figure drawn from a release: its specification, its rows, and sentences about missing data."""
 
 from __future__ import annotations
 
@@ -14,9 +14,9 @@ from losslake.figures.charts.best import best_chart
 from losslake.figures.charts.learning_rate_momentum import learning_rate_momentum_chart
 from losslake.figures.charts.metaparameters import learning_rates_chart
 from losslake.figures.charts.scaling import scaling_chart
-from losslake.figures.figure import IMAGES, encoded, figure
-from losslake.figures.layers import Plot, category, layer, layered, px
-from losslake.figures.panel import Limits, Series, caption, wrapped
+from losslake.figures.figure import IMAGES, figure, to_json
+from losslake.figures.layers import Plot, category, layer, plot_layers, px
+from losslake.figures.panel import Limits, Series, caption, wrap
 from losslake.figures.panel import Panel as Frame
 from losslake.figures.papers.listing import check_collection, figure_path
 from losslake.figures.papers.paper import Figure, Panel, Paper
@@ -27,23 +27,23 @@ from losslake.output.formats import FORMATS
 from losslake.questions.release_view import ReleaseView
 
 PNG_SCALE = 2.0
+# How many missing workloads are named in the caption, and in a plot.
 _MOST_IN_CAPTION, _MOST_IN_PLOT = 4, 3
-"""What the release lacks is named up to so many."""
 _MOST_IN_LEGEND_BELOW = 4
 _WIDTHS = {1: 500, 2: 860, 3: 980}
+# Width of the figure, and width and height of its plots, in px, by columns of the figure.
 _PLOT_SIZES = {1: (420, 300), 2: (330, 235), 3: (260, 215)}
-"""By columns of the figure, its width, and width and height of its plots in px."""
+# The factor by which limits of logarithmic axes are widened, so that marks at the edge are whole.
 _MARGIN = 1.12
-"""By how much a limit of a logarithmic axis is moved outwards, so that marks on it are whole."""
-_EXPLAINED = {
+_NOTES = {
     "steps-to-result": "Fewest steps of any trial to the goal, by batch size.",
     "best-value": "Best value of any trial, by batch size.",
     "effective-learning-rate": (
         "Learning rate / (1 \u2212 momentum) of the trial with the fewest steps to the goal, by batch size. "
-        "From the first on, dashed: in proportion to the batch size; dotted: to its square root."
+        "From the first on, dashed: proportional to the batch size; dotted: to its square root."
     ),
     "learning-rate-momentum": (
-        "A mark for each trial, a ring around the one with the fewest steps. "
+        "One mark per trial; a ring marks the one with the fewest steps. "
         "Lines: equal learning rate / (1 \u2212 momentum)."
     ),
 }
@@ -54,9 +54,9 @@ _DRAWN = [
 
 
 def drawn_figure(view: ReleaseView, paper: Paper, number: str, trials: int | None = None) -> DrawnFigure:
-    """Return the figure of that number with the numbers of a release; raises UnknownName.
+    """Return a figure with the data of a release; raises UnknownName.
 
-    trials: of each study the first so many, instead of the paper's number.
+    number: of the figure. trials: uses the first trials of each study up to this number, instead of the paper's.
     """
     chosen = paper.figure(number)
     check_collection(view, paper)
@@ -65,7 +65,7 @@ def drawn_figure(view: ReleaseView, paper: Paper, number: str, trials: int | Non
 
 @dataclass(frozen=True)
 class DrawnFigure:
-    """A figure of a paper, with the numbers of one release."""
+    """A figure of a paper, with the data of one release."""
 
     paper: Paper
     figure: Figure
@@ -75,7 +75,7 @@ class DrawnFigure:
 
     @property
     def rows(self) -> pa.Table:
-        """All that is drawn."""
+        """All rows that are drawn."""
         return all_rows(self.panels)
 
     @property
@@ -84,35 +84,35 @@ class DrawnFigure:
         return [curve for panel in self.panels for curve in panel.curves]
 
     @property
-    def n_lacking(self) -> int:
-        """Panels without any data."""
-        return sum(panel.is_lacking for panel in self.panels)
+    def n_missing(self) -> int:
+        """The number of panels without any data."""
+        return sum(panel.is_missing for panel in self.panels)
 
     @property
     def notes(self) -> list[str]:
-        """What a reader has to know, each once: what the release lacks, and where it has fewer trials."""
+        """Distinct sentences about missing data and studies with fewer trials."""
         return list(dict.fromkeys(words for curve in self.curves for words in curve.words))
 
     def specification(self, query: str) -> Document:
         """Return the Vega-Lite specification. query: the URL of the rows, for the caption."""
-        lines = caption(list(self._explained()), self.view.number, query)
+        lines = caption(list(self._notes()), self.view.number, query)
         columns = self.figure.columns
         drawn = figure(_charts(self), columns, lines, _WIDTHS[columns], description=lines[0])
         facts = {"paper": self.paper.name, "figure": self.figure.number, "notes": self.notes}
         return drawn | {"usermeta": {"losslake": facts}}
 
-    def _explained(self) -> Iterator[str]:
+    def _notes(self) -> Iterator[str]:
         paper, title = self.paper, self.figure.title
         source = f"{paper.authors}: {paper.title}. {paper.published}"
         yield f"Figure {self.figure.number}, {title[:1].lower()}{title[1:]}; after {source}."
         for kind in dict.fromkeys(panel.panel.kind for panel in self.panels):
             marks = self._marks_of_steps() if kind == "steps-to-result" else ()
-            yield " ".join([_EXPLAINED[kind], *marks])
+            yield " ".join([_NOTES[kind], *marks])
         yield self._trials_drawn()
         yield from self._lacking()
 
     def _marks_of_steps(self) -> Iterator[str]:
-        """Yield what else there is to see of steps to result."""
+        """Yield notes on the other marks of steps to result."""
         rows = [row for curve in self.curves for row in curve.rows]
         if any(row.get("perfect_scaling") is not None for row in rows):
             yield "Dashed: perfect scaling, half the steps for twice the batch."
@@ -120,7 +120,7 @@ class DrawnFigure:
             yield "Open triangles: no trial reached the goal."
 
     def _trials_drawn(self) -> str:
-        """Return which trials count, in a sentence."""
+        """Return a sentence about the trials that count."""
         curves = [curve.curve for curve in self.curves]
         statuses = " and ".join(dict.fromkeys(status for curve in curves for status in curve.statuses))
         counts = sorted({self.trials or curve.trials for curve in curves} - {None}, key=lambda count: -(count or 0))
@@ -130,8 +130,8 @@ class DrawnFigure:
         return f"Trials: {drawn} {statuses} of each study{fewer}."
 
     def _lacking(self) -> Iterator[str]:
-        """Yield what the release lacks, in sentences."""
-        reasons = [curve.nothing.why for curve in self.curves if curve.nothing is not None and curve.is_lacking]
+        """Yield sentences about the data that the release lacks."""
+        reasons = [curve.nothing.why for curve in self.curves if curve.nothing is not None and curve.is_missing]
         named = list(dict.fromkeys(why.removeprefix("no data for ") for why in reasons))
         if named:
             more = f" and {len(named) - _MOST_IN_CAPTION} more" if len(named) > _MOST_IN_CAPTION else ""
@@ -141,21 +141,21 @@ class DrawnFigure:
 
 
 def figure_bytes(drawn: DrawnFigure, ending: str) -> bytes:
-    """Return a figure in the format of an ending: vl.json, svg, png, pdf or csv; rendered by this process."""
+    """Return a figure as vl.json, svg, png, pdf or csv, rendered in this process."""
     if ending == "csv":
         return b"".join(FORMATS["csv"].encode(rows_answer(drawn)))
     specification = specification_bytes(drawn, rows_path(drawn))
     if ending == "vl.json":
         return specification
-    # Not above: a service renders in another process, and does without the renderer in this one.
-    from losslake.figures.rendering import rendered
+    # Imported here, since a service renders in another process and doesn't need the renderer.
+    from losslake.figures.rendering import render_image
 
-    return rendered(specification, IMAGES[ending], PNG_SCALE)
+    return render_image(specification, IMAGES[ending], PNG_SCALE)
 
 
 def specification_bytes(drawn: DrawnFigure, query: str, theme: Theme = "light") -> bytes:
     """Return the Vega-Lite specification as JSON. query: the URL of the rows, for the caption."""
-    return encoded(in_theme(drawn.specification(query), theme))
+    return to_json(in_theme(drawn.specification(query), theme))
 
 
 def rows_answer(drawn: DrawnFigure) -> Answer:
@@ -164,22 +164,22 @@ def rows_answer(drawn: DrawnFigure) -> Answer:
 
 
 def rows_path(drawn: DrawnFigure) -> str:
-    """Return the path and query of a figure's rows, pinned to the release, as a service has them."""
+    """Return the service's path and query of a figure's rows, pinned to the release."""
     chosen = "" if drawn.trials is None else f"&trials={drawn.trials}"
     return f"{figure_path(drawn.paper.name, drawn.figure.number)}.csv?release={drawn.view.number}{chosen}"
 
 
 def _charts(drawn: DrawnFigure) -> list[Plot]:
-    """Return the charts of a figure's panels, in their order."""
+    """Return the plots of a figure's panels, in order."""
     panels, columns = drawn.panels, drawn.figure.columns
-    # Where panels have the same marks, one of them explains these.
+    # Panels with the same marks share one legend.
     first_below = len(panels) - 1 - (len(panels) - 1) % columns
     outcomes = {row["outcome"] for curve in drawn.curves for row in curve.rows if "outcome" in row}
     plots = []
     for place, panel in enumerate(panels):
         frame = _frame(panel, columns, has_key=place == first_below)
-        plot = _without_data(panel, frame) if panel.is_lacking else _chart(panel, frame, outcomes)
-        # Nothing to see, where the highest label of an axis may be: headings side by side are at one height.
+        plot = _without_data(panel, frame) if panel.is_missing else _chart(panel, frame, outcomes)
+        # An invisible mark at the height of the topmost axis label aligns headings side by side.
         room = layer([{}], "point", {"x": px(0), "y": px(-5)}, size=60, opacity=0, tooltip=None)
         plots.append(replace(plot, layers=[*plot.layers, room]))
     return plots
@@ -207,9 +207,9 @@ def _frame(drawn: PanelRows, columns: int, has_key: bool) -> Frame:
 
 
 def _subtitle(drawn: PanelRows) -> str:
-    """Return the goal of the panel's series, val/classification_error < 0.01, or their metrics where goals differ.
+    """Return the goal of the panel's series, val/classification_error < 0.01, or their metrics if goals differ.
 
-    Never empty, so that headings side by side are at one height.
+    Never empty, so that headings side by side are aligned.
     """
     metrics = dict.fromkeys(curve.curve.metric for curve in drawn.curves)
     goals = {(row["direction"], row["goal"]) for curve in drawn.curves for row in curve.rows}
@@ -225,7 +225,7 @@ def _wider(limits: Limits | None) -> Limits | None:
 
 
 def _limits_of_heuristics(drawn: PanelRows) -> Limits:
-    """Return limits that hold the lines of the heuristics too."""
+    """Return limits that contain the lines of the heuristics."""
     names = ("effective_learning_rate", "linear_heuristic", "square_root_heuristic")
     rates = [row.get(name) for curve in drawn.curves for row in curve.rows for name in names]
     return log_limits(rate for rate in rates if rate is not None)
@@ -233,7 +233,7 @@ def _limits_of_heuristics(drawn: PanelRows) -> Limits:
 
 def _chart(drawn: PanelRows, frame: Frame, outcomes: Collection[str]) -> Plot:
     panel, curves = drawn.panel, drawn.curves
-    series = [_series(curve, panel) for curve in curves if curve.rows or curve.is_lacking]
+    series = [_series(curve, panel) for curve in curves if curve.rows or curve.is_missing]
     match panel.kind:
         case "best-value":
             first = curves[0].curve
@@ -247,19 +247,19 @@ def _chart(drawn: PanelRows, frame: Frame, outcomes: Collection[str]) -> Plot:
 
 
 def _without_data(drawn: PanelRows, frame: Frame) -> Plot:
-    """Return what there are no data for, in lines that fit into the plot; the caption has whole names."""
+    """Return a plot that names the missing data; the caption has the full names."""
     missing = dict.fromkeys(curve.nothing.why for curve in drawn.curves if curve.nothing is not None)
     names = [why.removeprefix("no data for ").partition("/")[2] for why in missing]
     more = [f"and {len(names) - _MOST_IN_PLOT} more"] if len(names) > _MOST_IN_PLOT else []
-    lines = wrapped(["no data for", *names[:_MOST_IN_PLOT], *more], frame.width - 20, theme.LABEL)
+    lines = wrap(["no data for", *names[:_MOST_IN_PLOT], *more], frame.width - 20, theme.LABEL)
     height = theme.LABEL + 4
     place = {"x": px(frame.width / 2), "y": px(frame.height / 2 - len(lines) * height / 2), "text": category("text")}
     style: dict[str, Any] = {"fontSize": theme.LABEL, "color": theme.FAINT, "lineHeight": height}
-    return layered([layer([{"text": lines}], "text", place, baseline="middle", **style)], frame)
+    return plot_layers([layer([{"text": lines}], "text", place, baseline="middle", **style)], frame)
 
 
 def _series(curve: CurveRows, panel: Panel) -> Series:
-    """Return the columns that charts draw; not the evaluation before each step, since the paper has no bars."""
+    """Return a curve as a series, without previous evaluations, since the paper has no bars."""
     rows = curve.table
     if panel.choices.normalize_to is not None and rows["normalized_steps"].null_count == len(rows):
         rows = rows.slice(0, 0)
@@ -267,4 +267,4 @@ def _series(curve: CurveRows, panel: Panel) -> Series:
 
 
 def _label(curve: CurveRows) -> str:
-    return f"{curve.curve.label} (no data)" if curve.is_lacking else curve.curve.label
+    return f"{curve.curve.label} (no data)" if curve.is_missing else curve.curve.label

@@ -1,4 +1,4 @@
-"""The question which figures of which papers can be drawn, and for how much of each a release has the data."""
+"""The list of the papers' figures, with the data that a release has for each."""
 
 from __future__ import annotations
 
@@ -21,25 +21,25 @@ class PaperFigureRow(Row):
     """A figure of a paper."""
 
     paper: Annotated[str, shown("shallue2018")]
-    """Name of the paper, as the path of a figure has it."""
+    """Name of the paper, as in the path of a figure."""
     figure: Annotated[str, shown("9a")]
     """Number of the figure in the paper."""
     title: Annotated[str, shown("Steps to result by optimizer")]
-    """What the figure shows."""
+    """Title of the figure."""
     panels: Annotated[int, shown(3, "panels")]
-    """Panels that the figure has."""
+    """Number of panels in the figure."""
     series: Annotated[int, shown(8, "series")]
-    """Series in all its panels."""
+    """Number of series in all panels."""
     series_without_data: Annotated[int, shown(0, "series")]
-    """Series whose workload, metric or batch size the release lacks."""
+    """Number of series whose workload, metric or batch size is missing from the release."""
     collection: Annotated[str, shown("shallue2018")]
-    """The collection that has the figure's data, or whose sub-collections have them."""
+    """The collection with the figure's data, directly or in its sub-collections."""
     path: Annotated[str, shown("/v1/papers/shallue2018/figures/4.svg")]
-    """Where the figure is, as SVG; the endings .png, .pdf, .vl.json and .csv have it too."""
+    """Path of the figure as SVG. The endings .png, .pdf, .vl.json and .csv give the other formats."""
 
 
 def answer(view: ReleaseView, _: ReleaseParameters) -> Answer:
-    """Return every figure of every paper, in the order of the paper."""
+    """Return every figure of every paper, in the paper's order."""
     rows = []
     for one in map(paper, papers()):
         for figure in one.figures:
@@ -62,7 +62,7 @@ def answer(view: ReleaseView, _: ReleaseParameters) -> Answer:
 
 QUESTION = Question(
     path="/v1/papers",
-    doc="The figures of papers that can be drawn, and how much of each the release has the data for.",
+    doc="The figures of papers that can be drawn, and how much of their data the release has.",
     parameters=ReleaseParameters,
     row=PaperFigureRow,
     summary=ReleaseSummary,
@@ -83,19 +83,19 @@ def _has_data(view: ReleaseView, curve: Curve) -> bool:
 
 
 def has_collection(view: ReleaseView, paper: Paper) -> bool:
-    """Return whether a release has anything of a paper's collection."""
+    """Return True if a release has any data of a paper's collection."""
     names = {workload.collection for workload in view.workloads}
     return any(name == paper.collection or name.startswith(f"{paper.collection}/") for name in names)
 
 
 def check_collection(view: ReleaseView, paper: Paper) -> None:
-    """Raise UnknownName where a release has nothing at all of a paper."""
+    """Raise MissingCollection, an UnknownName, if a release has no data of a paper."""
     if not has_collection(view, paper):
         raise MissingCollection(paper.collection, view)
 
 
 class MissingCollection(UnknownName):
-    """A release has nothing of a collection."""
+    """A release has no data of a collection."""
 
     def __init__(self, collection: str, view: ReleaseView) -> None:
         known = list(dict.fromkeys(workload.collection for workload in view.workloads))
@@ -105,8 +105,8 @@ class MissingCollection(UnknownName):
 
 
 def how_to_get(collection: str) -> str:
-    """Return what brings a collection into the lake, in words."""
-    path = "'losslake ingest PATH' takes in its archive"
+    """Return the commands that add a collection to a lake, in words."""
+    path = "'losslake ingest PATH' ingests its archive"
     if any(known.collection == collection and known.archive_url for known in collections()):
-        return f"'losslake fetch {collection}' gets it from the web, {path} from a disk"
+        return f"'losslake fetch {collection}' downloads it, {path} from disk"
     return path

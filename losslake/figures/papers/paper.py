@@ -1,6 +1,6 @@
-"""A paper as its data file describes it: figures, their panels, and the curves in these.
+"""A paper as described by its data file: its figures, their panels, and the curves of the panels.
 
-A data file makes choices for a figure, for a panel or for a single series; what is nearer wins.
+A data file makes choices for a figure, a panel or a single series; the most specific choice wins.
 """
 
 from __future__ import annotations
@@ -25,7 +25,7 @@ _ENDING = ".toml"
 
 
 def _power(value: object) -> object:
-    """Return a limit of an axis; `2^-0.5` is a power."""
+    """Return a limit of an axis from a number or a power such as `2^-0.5`."""
     if isinstance(value, str):
         base, mark, exponent = value.partition("^")
         return float(base) ** float(exponent) if mark else float(base)
@@ -37,61 +37,61 @@ Limits = tuple[Limit, Limit]
 
 
 class Choices(BaseModel):
-    """Everything that may be said of a figure, a panel or a series; None where nothing is said there."""
+    """The choices for a figure, a panel or a series; None where no choice is made."""
 
     model_config = ConfigDict(frozen=True, extra="forbid", use_attribute_docstrings=True)
 
     kind: Kind | None = None
     label: str | None = None
-    """Of the series, in the legend; {goal}, {steps}, {thousand_steps}, {epochs} and {value} stand for its own."""
+    """Label of the series in the legend, a template with {goal}, {steps}, {thousand_steps}, {epochs} and {value}."""
     workload: str | None = None
-    """Below the paper's collection: mnist/simple_cnn_base/sgd."""
+    """The workload without the paper's collection: mnist/simple_cnn_base/sgd."""
     metric: str | None = None
     direction: Literal["minimize", "maximize"] | None = None
     goal: float | None = None
     goals: tuple[float, ...] | None = None
-    """A series for each."""
+    """Several goals, a series for each."""
     trials: int | None = None
-    """Of each study, the first so many of the statuses; all without it."""
+    """How many trials of the statuses to use of each study, the first ones; default: all."""
     statuses: tuple[Literal["COMPLETE", "INCOMPLETE", "INFEASIBLE"], ...] | None = None
-    """COMPLETE without it."""
+    """The statuses of trials that count; default: COMPLETE."""
     batch_size: int | None = None
-    """Only this one."""
+    """The only batch size to draw; default: all."""
     thousand_steps: tuple[float, ...] | None = None
-    """A series for each budget, inclusive."""
+    """Budgets in thousands of steps, inclusive, a series for each."""
     epochs: tuple[float, ...] | None = None
-    """A series for each budget, inclusive: so many times the training set."""
+    """Budgets in epochs of the training set, inclusive, a series for each."""
     training_set: int | None = None
-    """Examples in it."""
+    """Number of examples in the training set."""
     needs_train_steps: bool | None = None
-    """Whether studies whose train_steps are below the budget are left out."""
+    """Leave out studies whose train_steps are below the budget."""
     split_by: str | None = None
-    """A metaparameter: its value tells which series a trial belongs to, after the trials have been chosen."""
+    """The metaparameter whose value assigns trials to series, after the trials have been selected."""
     split_values: tuple[float, ...] | None = None
-    """A series for each."""
+    """Values of that metaparameter, a series for each."""
     split_default: float | None = None
     """The value of trials without that metaparameter."""
     perfect_scaling: str | None = None
-    """The label of the series that the line of perfect scaling begins at, or none; without it, each has its own."""
+    """The label of the series at which the line of perfect scaling starts, or none; default: one line per series."""
     normalize_to: int | None = None
-    """The batch size at which each series is 1."""
+    """The batch size at which each series is normalized to 1."""
     x_limits: Limits | None = None
     y_limits: Limits | None = None
     y_title: str | None = None
 
     def over(self, outer: Choices) -> Self:
-        """Return the same, with what is said nowhere here as the outer one says it."""
+        """Return these choices, completed by the outer ones."""
         missing = [name for name in Choices.model_fields if getattr(self, name) is None]
         return self.model_copy(update={name: getattr(outer, name) for name in missing})
 
 
 @dataclass(frozen=True)
 class Curve:
-    """One series of a panel, with every choice made: the trials of one workload, seen in one way.
+    """One series of a panel with all choices made: the trials of one workload, analysed in one way.
 
-    goal: None for best values. batch_sizes: only these; None for all. trials: of each study the first so many.
-    step_budget, example_budget: inclusive, as the paper has them, whole numbers or not. split: name and value of the
-    metaparameter that its trials have, and the value of trials without it. has_perfect_scaling: a line begins here.
+    goal: None for best values. batch_sizes: None for all. trials: number of the first trials of each study; None: all.
+    step_budget, example_budget: inclusive, as in the paper, possibly fractional. split: name and value of the
+    metaparameter of its trials, and the value of trials without it. has_perfect_scaling: a line starts here.
     """
 
     label: str
@@ -111,7 +111,7 @@ class Curve:
 
 @dataclass(frozen=True)
 class Panel:
-    """One plot of a figure. choices: that hold for all of its curves."""
+    """One plot of a figure. choices: those that apply to all of its curves."""
 
     title: str
     kind: Kind
@@ -121,7 +121,7 @@ class Panel:
 
 @dataclass(frozen=True)
 class Figure:
-    """A figure: its panels, in rows of so many columns."""
+    """A figure: its panels, in a grid with this number of columns."""
 
     number: str
     title: str
@@ -142,7 +142,7 @@ class _Figure(Choices):
 
 
 class Paper(BaseModel):
-    """A paper; collection: where a lake has its data."""
+    """A paper. collection: the one with its data in a lake."""
 
     model_config = ConfigDict(frozen=True, extra="forbid")
 
@@ -156,14 +156,14 @@ class Paper(BaseModel):
 
     @cached_property
     def figures(self) -> tuple[Figure, ...]:
-        """The figures with every choice made; raises ValueError where one is missing."""
+        """The figures with all choices made; raises ValueError if one is missing."""
         return tuple(
             Figure(one.number, one.title, one.columns, tuple(_panel(self.collection, one, each) for each in one.panel))
             for one in self.chosen
         )
 
     def figure(self, number: str) -> Figure:
-        """Return the figure of that number; raises UnknownName."""
+        """Return the figure with a number; raises UnknownName."""
         known = {figure.number: figure for figure in self.figures}
         if number not in known:
             raise UnknownName("figure", number, near_names(number, known) or list(known), f"paper {self.name}")
@@ -178,7 +178,7 @@ def papers() -> list[str]:
 
 @cache
 def paper(name: str) -> Paper:
-    """Return the paper of that name; raises UnknownName."""
+    """Return the paper with a name; raises UnknownName."""
     if name not in papers():
         raise UnknownName("paper", name, near_names(name, papers()), "this service")
     return read_paper(resources.files("losslake.figures.papers").joinpath(f"{name}{_ENDING}").read_text("utf-8"))
@@ -186,9 +186,9 @@ def paper(name: str) -> Paper:
 
 def read_paper(text: str) -> Paper:
     """Return the paper that a data file describes; raises ValueError."""
-    found = Paper.model_validate(tomllib.loads(text))
-    found.figures  # noqa: B018  # a data file that lacks a choice is refused here
-    return found
+    parsed = Paper.model_validate(tomllib.loads(text))
+    parsed.figures  # noqa: B018  # raises ValueError for a data file that lacks a choice
+    return parsed
 
 
 def _panel(collection: str, figure: _Figure, panel: _Panel) -> Panel:
@@ -197,12 +197,12 @@ def _panel(collection: str, figure: _Figure, panel: _Panel) -> Panel:
     curves = tuple(curve for series in panel.series for curve in _curves(collection, series.over(chosen), where))
     line = chosen.perfect_scaling
     if line not in (None, NO_LINE, *(curve.label for curve in curves)):
-        raise ValueError(f"{where}: perfect_scaling = '{line}' is the label of none of its series")
+        raise ValueError(f"{where}: perfect_scaling = '{line}' is not the label of any of its series")
     return Panel(panel.title, _required(chosen, "kind", where), curves, chosen)
 
 
 def _curves(collection: str, chosen: Choices, where: str) -> Iterator[Curve]:
-    """Yield the curves that one series stands for: one for each goal, budget or value that it lists."""
+    """Yield the curves of one series: one for each goal, budget or value that it lists."""
     workload = Workload.parse(f"{collection}/{_required(chosen, 'workload', where)}")
     has_goal = chosen.kind != "best-value"
     goals = chosen.goals or (_required(chosen, "goal", where) if has_goal else chosen.goal,)
@@ -230,8 +230,8 @@ def _curves(collection: str, chosen: Choices, where: str) -> Iterator[Curve]:
 
 
 def _required(chosen: Choices, name: str, where: str) -> Any:
-    """Return the choice of that name; raises ValueError where a data file lacks it."""
+    """Return a choice by name; raises ValueError if the data file lacks it."""
     value = getattr(chosen, name)
     if value is None:
-        raise ValueError(f"{where} lacks '{name}': add it there, or to its figure")
+        raise ValueError(f"{where} has no '{name}': add it there, or to its figure")
     return value

@@ -1,4 +1,4 @@
-"""The numbers that a panel draws: one row per study and series, or per trial; in the order of series and batch size."""
+"""The data of a panel: one row per study and series, or per trial, ordered by series and batch size."""
 
 from __future__ import annotations
 
@@ -16,73 +16,66 @@ from losslake.output.columns import row_shape
 from losslake.output.rows import Row as RowModel
 from losslake.output.rows import shown
 from losslake.questions.release_view import ReleaseView
-from losslake.questions.search import at
+from losslake.questions.search import at, study_results
 from losslake.questions.selection import Goal
-from losslake.questions.study_results import study_results
 from losslake_schema.reached import NEVER
 from losslake_schema.tables import STATUSES
 
 
 class DrawnRow(RowModel):
-    """A study of a series, or a trial."""
+    """A study in a series, or a trial."""
 
     figure: Annotated[str, shown("3")]
     """Number of the figure in the paper."""
     panel: Annotated[int, shown(2)]
     """Number of the panel in the figure, from 1, row by row."""
     panel_title: Annotated[str, shown("ResNet-50 vs VGG-11 on ImageNet")]
-    """What the panel is called."""
+    """Title of the panel."""
     series: Annotated[str, shown("VGG-11")]
-    """Name of the series in the legend; empty where the panel has one only."""
+    """Name of the series in the legend; empty if the panel has only one."""
     workload: Annotated[str, shown("shallue2018/imagenet/vgg_11/nesterov_momentum")]
     """The workload: collection/dataset/model/optimizer."""
     metric: str
     direction: Annotated[str, shown("minimize")]
-    """minimize or maximize: which way is better."""
+    """Direction of improvement: minimize or maximize."""
     goal: Annotated[float | None, shown(0.35, "unit of the metric")]
-    """The goal; reached means strictly better. Null where the best values are drawn."""
+    """The goal, reached by strictly better values. Null if best values are drawn."""
     step_budget: Annotated[float | None, shown(25000.0, "steps")]
     """Only evaluations up to this step count; null without a budget."""
     example_budget: Annotated[float | None, shown(550000.0, "examples")]
     """Only evaluations with step times batch size up to this count; null without a budget."""
     batch_size: int
     trial_id: Annotated[int | None, shown(17)]
-    """The trial with the fewest steps, or with the best value, or the one that the row is about; null for none."""
+    """The trial with the fewest steps, with the best value, or of the row; null if there is none."""
     status: Annotated[str | None, shown("COMPLETE")]
-    """Of the trial that the row is about, COMPLETE, INCOMPLETE or INFEASIBLE; null where a row is about a study."""
+    """Status of the row's trial: COMPLETE, INCOMPLETE or INFEASIBLE; null if the row is about a study."""
     steps: Annotated[int | None, shown(16384, "steps")]
     """The first step at which the goal is reached, or at which the best value was measured; null if there is none."""
     previous_step: int | None
     value: Annotated[float | None, shown(0.3494, "unit of the metric")]
     """The metric of that trial at that step; null if there is none."""
     normalized_steps: Annotated[float | None, shown(0.25, "none: a ratio")]
-    """steps divided by those of the same series at the batch size to which the panel is normalized; null in other
-    panels."""
+    """Steps divided by those of the same series at the panel's reference batch size; null in panels without one."""
     perfect_scaling: Annotated[float | None, shown(0.0625, "steps, or none: a ratio")]
-    """The dashed line of perfect scaling at this batch size, in steps or normalized as the panel is; null in the series
-    at which none begins."""
+    """The dashed line of perfect scaling there, in steps or normalized like the panel; null if the series has none."""
     learning_rate: Annotated[float | None, shown(0.01)]
-    """Learning rate of the trial; null where the figure is not about learning rates, or the trial has none."""
+    """Learning rate of the trial; null if the figure is not about learning rates, or the trial has none."""
     momentum: Annotated[float | None, shown(0.9)]
-    """Momentum of the trial, 0 in a workload without momentum; null where the figure is not about learning rates, or
-    the trial has none."""
+    """Momentum of the trial, 0 without momentum; null if the figure has no learning rates or the trial none."""
     effective_learning_rate: Annotated[float | None, shown(0.1)]
-    """learning_rate / (1 - momentum) of the trial; null where either is."""
+    """learning_rate / (1 - momentum) of the trial; null if either is null."""
     linear_heuristic: Annotated[float | None, shown(0.2)]
-    """The effective learning rate of the smallest batch size with a result, times batch size by that batch size; null
-    in other figures."""
+    """The first effective learning rate, scaled in proportion to the batch size; null in other figures."""
     square_root_heuristic: Annotated[float | None, shown(0.1414)]
-    """The effective learning rate of the smallest batch size with a result, times the root of batch size by that batch
-    size; null in other figures."""
+    """The first effective learning rate, scaled by the square root of the batch size; null in other figures."""
     outcome: Annotated[str | None, shown("reached")]
-    """What became of the trial: reached, not reached or infeasible; null where a row is about a study."""
+    """Outcome of the trial: reached, not reached or infeasible; null if the row is about a study."""
     is_best: Annotated[bool | None, shown(False)]
-    """Whether the trial reached the goal in the fewest steps, infeasible ones included; null where a row is about a
-    study."""
+    """True if the trial reached the goal in the fewest steps, also if infeasible; null if the row is about a study."""
     n_trials: Annotated[int, shown(100, "trials")]
-    """Trials of the study that the series takes."""
+    """Number of trials of the study that the series uses."""
     n_reached: Annotated[int | None, shown(21, "trials")]
-    """Of these, the trials that reached the goal; null where the best values are drawn."""
+    """Number of these trials that reached the goal; null if best values are drawn."""
 
 
 ROWS = row_shape(DrawnRow)
@@ -92,9 +85,9 @@ Row = dict[str, Any]
 
 @dataclass(frozen=True)
 class CurveRows:
-    """A curve's rows; none where there is nothing to draw it from.
+    """The rows of a curve; none without data.
 
-    too_few: in words, which studies have fewer trials than asked for. notes: what else to know.
+    too_few: sentences about studies with fewer trials than requested. notes: other sentences.
     """
 
     curve: Curve
@@ -109,58 +102,58 @@ class CurveRows:
         return pa.Table.from_pylist(list(self.rows), ROWS.schema)
 
     @property
-    def is_lacking(self) -> bool:
-        """Whether the release lacks its data."""
-        return self.nothing is not None and self.nothing.is_lacking
+    def is_missing(self) -> bool:
+        """True if the release lacks its data."""
+        return self.nothing is not None and self.nothing.is_missing
 
     @property
     def words(self) -> list[str]:
-        """What its reader has to know."""
+        """All sentences about the data of the curve."""
         return [*self.too_few, *self.notes, *([self.nothing.why] if self.nothing is not None else [])]
 
 
 @dataclass(frozen=True)
 class PanelRows:
-    """What a panel draws, curve by curve."""
+    """The rows of a panel, curve by curve."""
 
     panel: Panel
     curves: tuple[CurveRows, ...]
 
     @property
-    def is_lacking(self) -> bool:
-        """Whether the release lacks the data of all its curves."""
-        return all(curve.is_lacking for curve in self.curves)
+    def is_missing(self) -> bool:
+        """True if the release lacks the data of all its curves."""
+        return all(curve.is_missing for curve in self.curves)
 
 
 def figure_rows(view: ReleaseView, figure: Figure, trials: int | None = None) -> tuple[PanelRows, ...]:
-    """What each panel of a figure draws. trials: of each study the first so many, instead of the paper's number."""
+    """Return the rows of each panel. trials: number of the first trials of each study, instead of the paper's."""
     return tuple(
         _panel_rows(view, figure.number, place, panel, trials) for place, panel in enumerate(figure.panels, start=1)
     )
 
 
 def all_rows(panels: Sequence[PanelRows]) -> pa.Table:
-    """The rows of a whole figure."""
+    """Return the rows of a whole figure."""
     return pa.concat_tables([ROWS.schema.empty_table(), *(c.table for panel in panels for c in panel.curves)])
 
 
 def _panel_rows(view: ReleaseView, number: str, place: int, panel: Panel, trials: int | None) -> PanelRows:
-    found = []
+    curves = []
     for curve in panel.curves:
         searched = search_curve(view, curve, trials)
         if isinstance(searched, NoData):
-            found.append(CurveRows(curve, nothing=searched))
+            curves.append(CurveRows(curve, nothing=searched))
             continue
-        rows, notes = _OF_KIND[panel.kind](searched, panel)
+        rows, notes = _ROWS_BY_KIND[panel.kind](searched, panel)
         common = {"figure": number, "panel": place, "panel_title": panel.title, "series": curve.label}
-        common |= {"workload": str(curve.workload), "direction": searched.found.direction}
+        common |= {"workload": str(curve.workload), "direction": searched.result.direction}
         common |= {name: getattr(curve, name) for name in ("metric", "goal", "step_budget", "example_budget")}
-        found.append(CurveRows(curve, tuple(common | row for row in rows), searched.too_few, tuple(notes)))
-    return PanelRows(panel, tuple(found))
+        curves.append(CurveRows(curve, tuple(common | row for row in rows), searched.too_few, tuple(notes)))
+    return PanelRows(panel, tuple(curves))
 
 
 def _steps_rows(searched: CurveSearch, panel: Panel) -> tuple[list[Row], list[str]]:
-    """Steps to result, normalized if the panel is, and the line of perfect scaling if it begins at this curve."""
+    """Return steps to result, normalized like the panel, and perfect scaling if its line starts at this curve."""
     rows, _ = _results(searched)
     reached = [row for row in rows if row["steps"]]
     unit = panel.choices.normalize_to
@@ -168,8 +161,7 @@ def _steps_rows(searched: CurveSearch, panel: Panel) -> tuple[list[Row], list[st
     if unit is not None:
         if first is None:
             name = searched.curve.label or searched.curve.workload
-            why = f"{name} didn't reach the goal at batch size {unit}, so its steps can't be normalized"
-            return rows, [why]
+            return rows, [f"{name} didn't reach the goal at batch size {unit}, so its steps can't be normalized"]
         for row in reached:
             row["normalized_steps"] = row["steps"] / first["steps"]
     if first is not None and searched.curve.has_perfect_scaling:
@@ -180,25 +172,25 @@ def _steps_rows(searched: CurveSearch, panel: Panel) -> tuple[list[Row], list[st
 
 
 def _best_rows(searched: CurveSearch, _: Panel) -> tuple[list[Row], list[str]]:
-    """The best value by batch size; studies in which nothing was measured within the budget have none."""
-    found = searched.found
-    trials = found.best_trials()
-    records = at(found.best_records, trials)
+    """Return the best value by batch size; studies without a measurement within the budget have none."""
+    result = searched.result
+    trials = result.best_trials()
+    records = at(result.best_records, trials)
     rows = []
     for study in searched.studies:
-        row: Row = {"batch_size": found.facts.batch_sizes[study], "n_trials": int(found.n_admitted[study])}
+        row: Row = {"batch_size": result.facts.batch_sizes[study], "n_trials": int(result.n_admitted[study])}
         if trials[study] != NEVER:
             row |= {
-                "trial_id": int(found.facts.trials.trial_id[trials[study]]),
-                "steps": int(found.records.step[records[study]]),
-                "value": float(found.records.value[records[study]]),
+                "trial_id": int(result.facts.trials.trial_id[trials[study]]),
+                "steps": int(result.records.step[records[study]]),
+                "value": float(result.records.value[records[study]]),
             }
         rows.append(row)
     return rows, []
 
 
 def _learning_rate_rows(searched: CurveSearch, _: Panel) -> tuple[list[Row], list[str]]:
-    """The metaparameters with the fewest steps by batch size, and both heuristics from the first of them on."""
+    """Return the metaparameters with the fewest steps by batch size, and both heuristics from the first of them."""
     rows, trials = _results(searched)
     for row, trial in zip(rows, trials, strict=True):
         if trial != NEVER:
@@ -211,30 +203,30 @@ def _learning_rate_rows(searched: CurveSearch, _: Panel) -> tuple[list[Row], lis
 
 
 def _trial_rows(searched: CurveSearch, _: Panel) -> tuple[list[Row], list[str]]:
-    """Every trial with its learning rate and momentum, and what became of it; the one with the fewest steps is best."""
-    found, facts, records = searched.found, searched.found.facts, searched.found.records
-    hits = found.first_hits(_goal(searched))
-    best = found.fewest_steps(hits)
+    """Return every trial with its learning rate, momentum and outcome; the one with the fewest steps is best."""
+    result, facts, records = searched.result, searched.result.facts, searched.result.records
+    hits = result.first_hits(_goal(searched))
+    best = result.fewest_steps(hits)
     n_reached = facts.sums_by_study(hits != NEVER)
     rows: list[Row] = []
     for study in searched.studies:
         own = facts.rows_of(study)
         for trial in range(own.start, own.stop):
-            if not found.admitted[trial]:
+            if not result.admitted[trial]:
                 continue
             status, hit = STATUSES[facts.trials.status[trial]], hits[trial]
             outcome = INFEASIBLE if status == INFEASIBLE.upper() else NOT_REACHED if hit == NEVER else REACHED
             row: Row = {"batch_size": facts.batch_sizes[study], "trial_id": int(facts.trials.trial_id[trial])}
             row |= {"status": status, "outcome": outcome, "is_best": bool(trial == best[study])}
-            row |= {"n_trials": int(found.n_admitted[study]), "n_reached": int(n_reached[study])}
+            row |= {"n_trials": int(result.n_admitted[study]), "n_reached": int(n_reached[study])}
             if hit != NEVER:
                 row |= _crossing(records.step[hit], records.previous_step[hit], records.value[hit])
             rows.append(row | _learning_rates(searched, trial))
     without = sum(row["effective_learning_rate"] is None for row in rows)
-    return rows, [f"{without} trials lack learning_rate or momentum and are not drawn"] if without else []
+    return rows, [f"{without} trials have no learning_rate or momentum and are not drawn"] if without else []
 
 
-_OF_KIND = {
+_ROWS_BY_KIND = {
     "steps-to-result": _steps_rows,
     "best-value": _best_rows,
     "effective-learning-rate": _learning_rate_rows,
@@ -248,25 +240,25 @@ def _goal(searched: CurveSearch) -> Goal:
 
 
 def _results(searched: CurveSearch) -> tuple[list[Row], list[int]]:
-    """Return steps to result by batch size, none where the goal was never reached; and by row, which trial it is of."""
-    found, results = searched.found, study_results(searched.found, _goal(searched))
+    """Return rows with the steps to result by batch size, and the trial of each row; NEVER if none reached the goal."""
+    result, results = searched.result, study_results(searched.result, _goal(searched))
     rows: list[Row] = []
     for study in searched.studies:
         row = {
-            "batch_size": found.facts.batch_sizes[study],
+            "batch_size": result.facts.batch_sizes[study],
             "steps": None,
-            "n_trials": int(found.n_admitted[study]),
+            "n_trials": int(result.n_admitted[study]),
             "n_reached": int(results.n_reached[study]),
         }
         if results.row[study] != NEVER:
-            row["trial_id"] = int(found.facts.trials.trial_id[results.row[study]])
+            row["trial_id"] = int(result.facts.trials.trial_id[results.row[study]])
             row |= _crossing(results.steps[study], results.previous_step[study], results.value[study])
         rows.append(row)
     return rows, [int(results.row[study]) for study in searched.studies]
 
 
 def _crossing(step: int, previous_step: int, value: float) -> Row:
-    """Return the columns of the evaluation that reaches a goal. previous_step: negative for none."""
+    """Return the columns of the evaluation that reaches a goal. previous_step: negative if there is none."""
     previous = int(previous_step) if previous_step >= 0 else None
     return {"steps": int(step), "previous_step": previous, "value": float(value)}
 

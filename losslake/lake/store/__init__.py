@@ -1,1 +1,1 @@
-"""Where the files of a lake lie for good: a folder, or a prefix of a bucket. Every path is relative to the lake."""
+"""Stores for the files of a lake: a folder, or a prefix of a bucket. All paths are relative to the lake."""

@@ -1,6 +1,6 @@
-"""A bucket by the S3 protocol: requests for whole objects, ranges and lists.
+"""A client for S3 buckets: requests for whole objects, ranges and lists.
 
-Requests that fail are tried again, with ever longer pauses, for half a minute; none takes longer than that either.
+Failed requests are retried with increasing pauses for half a minute; a single request has the same limit.
 """
 
 from __future__ import annotations
@@ -26,121 +26,122 @@ if TYPE_CHECKING:
     from obstore.store import S3Config
 
 SCHEME = "s3://"
-_REGION = "us-east-1"
 _CHUNK = 8 << 20
-_OBJECTS_AT_ONCE = 1000  # as many as the protocol tells in one answer
+_PAGE_SIZE = 1000  # the most objects in one response of the protocol
 _PAUSES = (0.1, 0.2, 0.4, 0.8)  # seconds
-_Found = TypeVar("_Found")
+_Result = TypeVar("_Result")
 _Bytes = TypeVar("_Bytes", bound=Sized)
 SECONDS_TO_TRY = 30
 _SECONDS_OF_A_REQUEST = 30
 
 
 class Bucket:
-    """The objects below a prefix of a bucket, by the rest of their keys; to be shared by threads.
+    """The objects below a prefix of a bucket, by their keys without the prefix. Thread-safe.
 
-    Credentials come from the usual AWS variables. Whatever reads raises FileNotFoundError for an object that isn't
-    there; everything raises OSError when the store fails to the last try.
+    Credentials are read from the usual AWS variables. Methods that read raise FileNotFoundError for a missing object;
+    all methods raise OSError if the store fails after all retries.
     """
 
     def __init__(self, url: str, endpoint: str | None) -> None:
-        """url: s3://bucket/prefix. endpoint: of a store that isn't Amazon's; default: as AWS's own variables say."""
+        """url: s3://bucket/prefix. endpoint: of a store other than Amazon's; default: from the AWS variables."""
         self.url = url.rstrip("/")
         bucket, _, prefix = self.url.removeprefix(SCHEME).partition("/")
-        self._remote = _remote(bucket, prefix, endpoint or usual_endpoint())
+        self._remote = _remote(bucket, prefix, endpoint or default_endpoint())
         self.fetched_bytes = 0
-        self._counting = threading.Lock()
+        self._lock = threading.Lock()
 
     def put(self, path: str, data: pa.Buffer | bytes | Path) -> None:
-        """Store an object; data: its bytes, or a file of this machine."""
+        """Store an object. data: its bytes, or a local file."""
         content = data if isinstance(data, Path) else bytes(data)
-        self._tried(path, lambda: obstore.put(self._remote, path, content))
+        self._retry(path, lambda: obstore.put(self._remote, path, content))
 
     def read(self, path: str) -> pa.Buffer:
-        """The bytes of an object."""
-        return pa.py_buffer(self._counted(self._tried(path, lambda: obstore.get(self._remote, path).bytes())))
+        """Return the bytes of an object."""
+        return pa.py_buffer(self._count(self._retry(path, lambda: obstore.get(self._remote, path).bytes())))
 
     def range(self, path: str, start: int, stop: int) -> bytes:
-        """Some of the bytes of an object."""
-        data = bytes(self._tried(path, lambda: obstore.get_range(self._remote, path, start=start, end=stop)))
+        """Return the bytes of an object from start up to stop."""
+        data = bytes(self._retry(path, lambda: obstore.get_range(self._remote, path, start=start, end=stop)))
         if len(data) != stop - start:
             raise OSError(f"{self.url}/{path} was altered: it ends before byte {stop}")
-        return self._counted(data)
+        return self._count(data)
 
     def signed_url(self, path: str, seconds: int, method: Literal["GET", "HEAD"] = "GET") -> str:
-        """A URL by which anybody may read an object for so long; with credentials from a server, that is asked."""
+        """Return a URL that allows anyone to read an object for a time; may request credentials from a server."""
         return obstore.sign(self._remote, method, path, timedelta(seconds=seconds))
 
     def copy_to(self, path: str, target: Path, size: int | None = None) -> None:
-        """Write an object to a new file of this machine; size: in bytes, if known.
+        """Write an object to a new local file. size: in bytes, if known.
 
-        By parts, so that a slow connection has half a minute for each, and a failure costs one.
+        It is read in parts: the time limit applies to each, and a failure repeats only one.
         """
         if size is None:
             size = self.size(path)
             if size is None:
-                raise FileNotFoundError(f"{self.url}/{path} is not there")
+                raise FileNotFoundError(f"{self.url}/{path} does not exist")
         with target.open("xb") as file:
             for start in range(0, size, _CHUNK):
                 file.write(self.range(path, start, min(start + _CHUNK, size)))
 
     def size(self, path: str) -> int | None:
-        """The size of an object in bytes; None for one that isn't there."""
+        """Return the size of an object in bytes, or None if it doesn't exist."""
         try:
-            return int(self._tried(path, lambda: obstore.head(self._remote, path))["size"])
+            return int(self._retry(path, lambda: obstore.head(self._remote, path))["size"])
         except FileNotFoundError:
             return None
 
     def delete(self, paths: Sequence[str]) -> None:
-        """Delete objects; those that aren't there are passed over."""
+        """Delete objects; missing ones are ignored."""
         if paths:
-            self._tried(paths[0], lambda: obstore.delete(self._remote, list(paths)))
+            self._retry(paths[0], lambda: obstore.delete(self._remote, list(paths)))
 
-    def listed(self, prefix: str) -> Iterator[StoredFile]:
-        """Every object whose path begins with these folders."""
+    def list_files(self, prefix: str) -> Iterator[StoredFile]:
+        """Yield every object below the folder `prefix`."""
         folder, last = prefix.rstrip("/"), ""
-        while page := self._tried(folder, partial(self._listed_after, folder, last)):
+        while page := self._retry(folder, partial(self._page_after, folder, last)):
             yield from page
             last = page[-1].path
 
-    def _listed_after(self, folder: str, last: str) -> list[StoredFile]:
-        """The objects of one request whose paths come behind the last one."""
-        pages = obstore.list(self._remote, folder or None, offset=last or None, chunk_size=_OBJECTS_AT_ONCE)
-        return [StoredFile(facts["path"], facts["size"], facts["last_modified"]) for facts in next(pages, [])]
+    def _page_after(self, folder: str, last: str) -> list[StoredFile]:
+        """Return one page of the objects whose paths sort after `last`."""
+        pages = obstore.list(self._remote, folder or None, offset=last or None, chunk_size=_PAGE_SIZE)
+        return [StoredFile(each["path"], each["size"], each["last_modified"]) for each in next(pages, [])]
 
-    def _counted(self, data: _Bytes) -> _Bytes:
-        with self._counting:
+    def _count(self, data: _Bytes) -> _Bytes:
+        with self._lock:
             self.fetched_bytes += len(data)
         return data
 
-    def _tried(self, path: str, request: Callable[[], _Found]) -> _Found:
-        """What a request gives, made again if it fails soon: the client itself doesn't where an answer is cut off.
+    def _retry(self, path: str, request: Callable[[], _Result]) -> _Result:
+        """Return the result of a request; retry early failures, such as cut-off responses, which obstore does not.
 
-        The store's failures come as StoreFailed or another OSError, in a line.
+        Raises StoreFailed or another OSError, with a message of one line.
         """
-        what = f"{self.url}/{path}"
-        ends = time.monotonic() + SECONDS_TO_TRY / 3
+        name = f"{self.url}/{path}"
+        deadline = time.monotonic() + SECONDS_TO_TRY / 3
         for seconds in (*_PAUSES, None):
             try:
                 return request()
             except FileNotFoundError:
-                raise FileNotFoundError(f"{what} is not there") from None
+                raise FileNotFoundError(f"{name} does not exist") from None
             except (PermissionDeniedError, UnauthenticatedError):
-                raise PermissionError(f"{what}: the store refuses these credentials; see AWS_ACCESS_KEY_ID") from None
+                raise PermissionError(
+                    f"{name}: the store rejects the credentials: check AWS_ACCESS_KEY_ID and AWS_SECRET_ACCESS_KEY"
+                ) from None
             except (BaseError, ValueError) as error:
-                if seconds is None or time.monotonic() > ends:
-                    raise StoreFailed(f"{what}: the store failed ({_in_short(error)})") from None
+                if seconds is None or time.monotonic() > deadline:
+                    raise StoreFailed(f"{name}: the store failed ({_summary(error)})") from None
                 time.sleep(seconds)
         raise AssertionError
 
 
-def usual_endpoint() -> str | None:
-    """The endpoint that AWS's own variables say; None: Amazon's."""
+def default_endpoint() -> str | None:
+    """Return the endpoint in the AWS variables, or None for Amazon's."""
     return os.environ.get("AWS_ENDPOINT_URL_S3") or os.environ.get("AWS_ENDPOINT_URL") or None
 
 
 def _remote(bucket: str, prefix: str, endpoint: str | None) -> S3Store:
-    config: S3Config = {"region": os.environ.get("AWS_REGION") or os.environ.get("AWS_DEFAULT_REGION") or _REGION}
+    config: S3Config = {"region": os.environ.get("AWS_REGION") or os.environ.get("AWS_DEFAULT_REGION") or "us-east-1"}
     if endpoint:
         config["endpoint"] = endpoint
     is_plain_http = endpoint is not None and endpoint.startswith("http://")
@@ -154,6 +155,6 @@ def _remote(bucket: str, prefix: str, endpoint: str | None) -> S3Store:
     )
 
 
-def _in_short(error: Exception) -> str:
+def _summary(error: Exception) -> str:
     text = " ".join(str(error).partition("Debug source")[0].split())
     return text if len(text) <= 200 else f"{text[:200]}…"

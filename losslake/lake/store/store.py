@@ -1,4 +1,4 @@
-"""What every place for the files of a lake can do. Files are put whole and never change."""
+"""The interface of stores. Files are stored whole and never change."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from losslake_schema.names import Study, Workload
 
 @dataclass(frozen=True)
 class StoredFile:
-    """A file as a store lists it; path: relative to the lake."""
+    """A file as listed by a store. path: relative to the lake."""
 
     path: str
     bytes: int
@@ -25,7 +25,7 @@ class StoredFile:
 
 @dataclass(frozen=True, slots=True)
 class DataFile:
-    """A Parquet file of the lake; path is relative to the lake; the partition is None in a small table."""
+    """A Parquet file of a lake. path: relative to the lake. The columns of the partition are None in a small table."""
 
     table: str
     path: str
@@ -40,7 +40,7 @@ class DataFile:
 
     @property
     def study(self) -> Study | None:
-        """The study whose partition the file is in."""
+        """The study whose partition the file is in, or None."""
         if None in (self.collection, self.dataset, self.model, self.optimizer, self.batch_size):
             return None
         assert self.collection and self.dataset and self.model and self.optimizer and self.batch_size is not None
@@ -49,75 +49,73 @@ class DataFile:
 
 @dataclass(frozen=True)
 class Traffic:
-    """What this process has had of a store so far.
+    """Counters of a store since the start of this process.
 
-    bytes: that came from it. found, fetched: blocks and whole files that were kept on this machine when they were asked
-    for, and those that weren't.
+    bytes: fetched from it. hits, misses: requested blocks and whole files that were in the local cache, or were not.
     """
 
     bytes: int = 0
-    found: int = 0
-    fetched: int = 0
+    hits: int = 0
+    misses: int = 0
 
 
 class Store(Protocol):
-    """The files of a lake by path, with slashes, relative to it.
+    """The files of a lake, by paths with slashes, relative to it.
 
-    Whatever reads raises FileNotFoundError for a file that isn't there, and OSError when the store fails to the last
-    try.
+    Methods that read raise FileNotFoundError for a missing file, and OSError if the store fails after all retries.
     """
 
     def __hash__(self) -> int: ...
 
     @property
     def url(self) -> str:
-        """Where the files are, for people and for other engines: file:// or s3://, without a slash at the end."""
+        """The URL of the store for users and other engines: file:// or s3://, without a trailing slash."""
 
     @property
     def traffic(self) -> Traffic:
-        """What this process has had of it; nothing where the files are on this machine."""
+        """The counters of this process; 0 for local files."""
 
     def url_of(self, path: str) -> str:
-        """The URL of a file, as Iceberg's metadata names it."""
+        """Return the URL of a file, as in Iceberg's metadata."""
 
-    def name_of(self, path: str) -> str:
-        """A file as people are told of it."""
+    def display_name(self, path: str) -> str:
+        """Return the name of a file for messages."""
 
     def put(self, path: str, data: pa.Buffer | bytes) -> None:
-        """Store a file, which others see whole or not at all once `settle` was called for it."""
+        """Store a file. It is durable and visible to others only after `sync`."""
 
-    def settle(self, paths: Sequence[str]) -> None:
-        """Return once these files, which were put, are there for good."""
+    def sync(self, paths: Sequence[str]) -> None:
+        """Return once these stored files are durable."""
 
-    def take(self, local: Path, path: str) -> None:
-        """Store a finished file of this machine, which is gone from there then."""
+    def move_in(self, local: Path, path: str) -> None:
+        """Move a finished local file into the store."""
 
     def read(self, path: str) -> pa.Buffer:
-        """The bytes of a file, fresh from the store."""
+        """Return the bytes of a file, read from the store without the cache."""
 
     def open(self, path: str, size: int) -> pa.NativeFile:
-        """A file of so many bytes, for reading at random; nothing of it is fetched that isn't read, nor twice."""
+        """Open a file for random access: only what is read is fetched, and only once. size: in bytes."""
 
     def local(self, path: str, size: int) -> Path:
-        """A file of so many bytes as one of this machine, to be read soon: it may be forgotten later."""
+        """Return the path of a local copy of a file, to be read soon: it may be evicted. size: in bytes."""
 
     def copy_to(self, path: str, target: Path, link: bool) -> None:
-        """Copy a file to a new one of this machine, as a hard link if asked and possible."""
+        """Copy a file to a new local one. link: create a hard link if possible."""
 
     def name_for_queries(self, path: str) -> str:
-        """What DuckDB reads the file by, on a connection that it was attached to."""
+        """Return the name by which DuckDB reads the file on an attached connection."""
 
     def attach(self, connection: duckdb.DuckDBPyConnection, files: Callable[[], Iterable[DataFile]]) -> None:
-        """Let a connection, and its cursors, read these files by their names for queries.
+        """Let a connection and its cursors read these files by their names for queries.
 
-        files: asked for only once they are read, since the list of a large release takes seconds.
+        files: called only when a file is read, since listing a large release takes seconds.
         """
 
-    def missing(self, paths: Sequence[str]) -> str | None:
-        """One of these files that isn't there; None if all are."""
+    def first_missing(self, paths: Sequence[str]) -> str | None:
+        """Return the first of these files that doesn't exist, or None if all exist."""
 
     def delete(self, paths: Sequence[str]) -> None:
-        """Delete files; those that aren't there are passed over."""
+        """Delete files; missing ones are ignored."""
 
-    def listed(self, prefix: str) -> Iterator[StoredFile]:
-        """Every file whose path begins with these folders, in any order."""
+    def list_files(self, prefix: str) -> Iterator[StoredFile]:
+        """Yield every file below the folder `prefix`, in any order."""

@@ -1,1 +1,1 @@
-"""Lists of what a release holds: filtered, sorted, and given page by page."""
+"""The lists of a release: filtered, sorted and paged."""

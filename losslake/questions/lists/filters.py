@@ -1,4 +1,4 @@
-"""The parameters that filter a list: one for each column, with _min and _max for numbers, and any metaparameter.
+"""The filters of a list: one per column, with _min and _max for numbers, and any metaparameter.
 
 What a list is filtered by, as expressions of DuckDB: names are quoted and values are bound by it, never by us.
 """
@@ -24,7 +24,7 @@ from losslake_schema.names import Study, Workload, natural_number
 
 @dataclass(frozen=True)
 class Equal:
-    """The column has one of these values; a list holds one of them."""
+    """A column equals one of these values, none if there are none; a list contains one of them."""
 
     column: str
     values: Sequence[Any]
@@ -33,7 +33,7 @@ class Equal:
 
 @dataclass(frozen=True)
 class Between:
-    """The column is a number from lowest to highest, both included; None: no bound there. NaN is never between."""
+    """A column is a number from lowest to highest, inclusive; None for no bound. NaN never is."""
 
     column: str
     lowest: Any
@@ -42,56 +42,49 @@ class Between:
 
 @dataclass(frozen=True)
 class Parameter:
-    """The numeric metaparameter of that name has one of these values, or is between the bounds."""
+    """A metaparameter equals one of these values, or lies between the bounds.
+
+    values: numbers; JSON texts for a metaparameter that is not a number, which has no bounds.
+    """
 
     name: str
-    values: Sequence[float] = ()
+    values: Sequence[float | str] = ()
     lowest: float | None = None
     highest: float | None = None
-
-
-@dataclass(frozen=True)
-class Attribute:
-    """The metaparameter of that name, which is no number, is one of these JSON texts."""
-
-    name: str
-    values: Sequence[str]
+    is_number: bool = True
 
 
 @dataclass(frozen=True)
 class Of:
-    """Rows of one of these workloads or studies."""
+    """A row belongs to one of these workloads or studies."""
 
     names: Sequence[Workload | Study]
 
 
-Condition = Equal | Between | Parameter | Attribute | Of
+Condition = Equal | Between | Parameter | Of
 
 
 def expression(condition: Condition) -> Expression:
-    """The condition as DuckDB has it."""
+    """Return the condition as a DuckDB expression."""
     if isinstance(condition, Equal):
         return _equal(condition)
     if isinstance(condition, Between):
         return _between(ColumnExpression(condition.column), condition.lowest, condition.highest)
     if isinstance(condition, Of):
         return any_of([_of(name) for name in condition.names])
-    if isinstance(condition, Attribute):
-        value = _in_map("attributes", condition.name)
-        return value.isin(*map(ConstantExpression, condition.values))
-    value = _in_map("parameters", condition.name)
+    value = _in_map("parameters" if condition.is_number else "attributes", condition.name)
     if condition.values:
         return value.isin(*map(ConstantExpression, condition.values))
     return _between(value, condition.lowest, condition.highest)
 
 
 def any_of(conditions: Sequence[Expression]) -> Expression:
-    """At least one holds; there has to be one."""
+    """Return the disjunction of one or more conditions."""
     return reduce(or_, conditions)
 
 
 def all_of(conditions: Sequence[Expression]) -> Expression:
-    """Every one holds; there has to be one."""
+    """Return the conjunction of one or more conditions."""
     return reduce(and_, conditions)
 
 
@@ -100,6 +93,8 @@ def _equal(condition: Equal) -> Expression:
     if condition.is_list:
         held = [FunctionExpression("list_contains", column, ConstantExpression(value)) for value in condition.values]
         return any_of(held)
+    if not condition.values:
+        return ConstantExpression(False)
     return column.isin(*map(ConstantExpression, condition.values))
 
 
@@ -122,7 +117,7 @@ def _of(name: Workload | Study) -> Expression:
 
 
 def _in_map(column: str, name: str) -> Expression:
-    """The value of that name, null if there is none."""
+    """Return the value of that name; null if there is none."""
     return FunctionExpression("map_extract_value", ColumnExpression(column), ConstantExpression(name))
 
 
@@ -135,7 +130,7 @@ _MOST_VALUES = 1000
 
 @dataclass(frozen=True)
 class Filter:
-    """A parameter that filters by a column; bound: _min, _max or nothing."""
+    """A parameter that filters by a column. bound: _min, _max or empty."""
 
     name: str
     column: Column
@@ -143,36 +138,36 @@ class Filter:
 
 
 def filters_of(listing: Listing) -> dict[str, Filter]:
-    """Every parameter that filters this list by a column, by name."""
-    found = [Filter(c.name, c) for c in listing.shape.columns if c.kind in _EQUAL_KINDS]
+    """Return the filters by column of a list, by name of the parameter."""
+    filters = [Filter(c.name, c) for c in listing.shape.columns if c.kind in _EQUAL_KINDS]
     for column in listing.shape.columns:
         if column.kind in _RANGE_KINDS:
-            found += [Filter(column.name + bound, column, bound) for bound in (LOWEST, HIGHEST)]
-    return {each.name: each for each in found}
+            filters += [Filter(column.name + bound, column, bound) for bound in (LOWEST, HIGHEST)]
+    return {each.name: each for each in filters}
 
 
 def has_metaparameters(listing: Listing) -> bool:
-    """Whether `parameter.NAME` filters this list."""
+    """Return True if `parameter.NAME` filters this list."""
     return "parameters" in listing.columns
 
 
 def conditions(
     listing: Listing, asked: Mapping[str, Sequence[str]], metaparameters: Mapping[str, bool]
 ) -> tuple[Condition, ...]:
-    """What the parameters ask, by name; raises BadParameter and UnknownName.
+    """Return the conditions that the parameters set; raises BadParameter and UnknownName.
 
     asked: the texts given for each parameter. metaparameters: those of the release, and whether each is a number.
     """
     known = filters_of(listing)
-    found: list[Condition] = []
+    result: list[Condition] = []
     for name, texts in asked.items():
         if len(texts) > _MOST_VALUES:
             raise BadParameter(name, f"{name} is given {len(texts):,} times: give it at most {_MOST_VALUES:,} times")
         if name.startswith(METAPARAMETER):
-            found.append(_of_metaparameter(name, texts, metaparameters))
+            result.append(_of_metaparameter(name, texts, metaparameters))
         else:
-            found.append(_of_column(known[name], texts))
-    return tuple(found)
+            result.append(_of_column(known[name], texts))
+    return tuple(result)
 
 
 def _of_column(filter: Filter, texts: Sequence[str]) -> Condition:  # noqa: A002
@@ -194,7 +189,9 @@ def _of_metaparameter(name: str, texts: Sequence[str], known: Mapping[str, bool]
     if not known[wanted]:
         if bound:
             raise BadParameter(name, f"{wanted} is not a number: filter by {METAPARAMETER}{wanted}=…")
-        return Attribute(wanted, tuple({text for given in texts for text in (given, json_text(given))}))
+        # Sorted, since cursors hold a digest of the conditions.
+        json_texts = {text for given in texts for text in (given, json_text(given))}
+        return Parameter(wanted, tuple(sorted(json_texts)), is_number=False)
     values = [_number(name, text) for text in texts]
     if not bound:
         return Parameter(wanted, tuple(values))

@@ -1,7 +1,8 @@
-"""The seven lists: their rows, the order of these, and where they come from."""
+"""The seven lists and their rows, and the rows of the SQL views."""
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import dataclass
 from datetime import datetime
 from typing import Annotated, Any
@@ -11,40 +12,40 @@ from losslake.output.rows import KnownGoal, Row, shown
 
 WORKLOAD_KEYS = ("collection", "dataset", "model", "optimizer")
 
+_GOAL = {"metric": "val/classification_error", "target": 0.05, "source": "studies/README.md"}
+_RANGE = {"type": "DOUBLE", "min_value": 0.001, "max_value": 1.0, "scale_type": "LOG"}
+
+
+class _WorkloadKeys(Row):
+    workload: str
+    collection: str
+    dataset: str
+    model: str
+    optimizer: str
+
 
 class CollectionRow(Row):
     """A collection."""
 
     collection: str
     title: Annotated[str, shown("Batch-size studies of small networks on handwritten digits")]
-    """What it is, in a line."""
+    """Title of the collection."""
     licence: Annotated[str, shown("Apache-2.0")]
     """Licence of the data, as its source states it."""
     citation: Annotated[str, shown("LossLake developers: bundled batch-size studies on digits, 2026.")]
-    """What to cite."""
+    """The citation."""
     source_url: Annotated[str, shown("https://arxiv.org/abs/1811.03600")]
-    """Where it was published; empty where nobody said."""
+    """Where it was published; empty if unknown."""
 
 
-class WorkloadRow(Row):
+class WorkloadRow(_WorkloadKeys):
     """A workload."""
 
-    workload: str
-    collection: str
-    dataset: str
-    model: str
-    optimizer: str
     batch_unit: str | None
     batch_sizes: Annotated[list[int], shown([16, 32, 64], "batch_unit of the studies, mostly examples")]
     """Batch sizes of its studies, ascending."""
     metrics: list[str]
-    goals: Annotated[
-        list[KnownGoal],
-        shown(
-            [{"metric": "val/classification_error", "target": 0.05, "source": "studies/README.md"}],
-            "target: unit of its metric",
-        ),
-    ]
+    goals: Annotated[list[KnownGoal], shown([_GOAL], "target: unit of its metric")]
     """Known goals of the workload, those on validation data first."""
     n_studies: int
     n_trials: Annotated[int, shown(704, "trials")]
@@ -67,16 +68,10 @@ class StudyRow(Row):
     batch_size: int
     batch_unit: str | None
     train_steps: Annotated[int | None, shown(2000, "steps")]
-    """Least number of steps for a trial to count as COMPLETE; 0: a time budget; null where the source doesn't say."""
+    """Least steps for a trial to count as COMPLETE; 0 for a time budget; null where the source doesn't say."""
     early_stopping: Annotated[bool | None, shown(False)]
-    """Whether bad trials may have been stopped early; null where the source doesn't say."""
-    parameter_configs: Annotated[
-        Any | None,
-        shown(
-            {"learning_rate": {"type": "DOUBLE", "min_value": 0.001, "max_value": 1.0, "scale_type": "LOG"}},
-            "each its own",
-        ),
-    ]
+    """True if bad trials may have been stopped early; null where the source doesn't say."""
+    parameter_configs: Annotated[Any | None, shown({"learning_rate": _RANGE}, "each its own")]
     """The search space by metaparameter: type, range and scale, as the source has it; null where it has none."""
     metrics: list[str]
     n_trials: Annotated[int, shown(64, "trials")]
@@ -90,8 +85,8 @@ class StudyRow(Row):
     n_nonfinite: int
     format: Annotated[str, shown("batch_science")]
     """Log format that the study was read from."""
-    source: Annotated[str, shown("bundled.tar.bz2")]
-    """Archive or folder that the study was read from."""
+    source: Annotated[str, shown("logs.zip@sha256:7f83b1657ff1fc53b92dc18148a1d65dfc2d4b1fa3d677284addd200126d9069")]
+    """Name of what the study was read from: a folder, NAME@sha256:… of a file, or a URL with the same."""
     source_digest: Annotated[str, shown("7f83b1657ff1fc53b92dc18148a1d65dfc2d4b1fa3d677284addd200126d9069")]
     """sha256 over the sha256 of its source files, in hexadecimal."""
     content_digest: str
@@ -109,7 +104,7 @@ class TrialRow(Row):
     trial_id: int
     status: str
     steps: Annotated[int | None, shown(2000, "steps")]
-    """Steps taken, as the log says; null where it doesn't."""
+    """Steps trained, as the log says; null where it doesn't."""
     last_step: Annotated[int | None, shown(2000, "steps")]
     """The last step at which the trial was evaluated; null if it never was."""
     n_evaluations: Annotated[int, shown(200, "evaluations")]
@@ -129,27 +124,24 @@ class MetricRow(Row):
 
     metric: str
     split: Annotated[str, shown("val")]
-    """The split of the data that it is measured on: train, val or test."""
+    """The data split that it is measured on: train, val or test."""
     quantity: Annotated[str, shown("classification_error")]
-    """What is measured."""
+    """The quantity measured."""
     direction: str | None
     unit: Annotated[str, shown("fraction of examples")]
-    """Unit of its values; empty where nobody said."""
+    """Unit of its values; empty if unknown."""
     description: Annotated[str, shown("Share of the examples that are put into a wrong class.")]
-    """What it means."""
+    """Meaning of the metric."""
 
 
-class GoalRow(Row):
+class GoalRow(_WorkloadKeys):
     """A goal of a workload."""
 
-    workload: str
-    collection: str
-    dataset: str
-    model: str
-    optimizer: str
     metric: str
     target: Annotated[float, shown(0.05, "unit of the metric")]
-    """The target: a trial reaches the goal when it is strictly better than this."""
+    """The target: a trial reaches the goal when it is better than this, or as `comparator` says equal to it."""
+    comparator: Annotated[str, shown("strict")]
+    """strict: a value has to be better than the target; inclusive: an equal value reaches it, too."""
     source: Annotated[str, shown("studies/README.md")]
     """Where the goal comes from."""
 
@@ -158,11 +150,11 @@ class ReleaseRow(Row):
     """A release."""
 
     release: Annotated[int, shown(1)]
-    """Its number, as the parameter `release` takes it."""
+    """Number of the release, for the parameter `release`."""
     created_at: Annotated[datetime, shown("2026-11-21T09:42:50Z", "UTC")]
-    """When it was published."""
+    """Time of publication."""
     notes: Annotated[str, shown("first release")]
-    """What its publisher says of it."""
+    """The publisher's notes."""
     content_digest: str
     n_studies: int
     n_trials: Annotated[int, shown(7744, "trials")]
@@ -173,7 +165,7 @@ class ReleaseRow(Row):
 
 @dataclass(frozen=True, eq=False)
 class Listing:
-    """A list. key: columns that no two rows share, by which rows are ordered unless asked otherwise."""
+    """A list. key: the columns that identify a row, and its default order."""
 
     name: str
     row: type[Row]
@@ -182,32 +174,197 @@ class Listing:
 
     @property
     def shape(self) -> RowShape:
-        """Its columns, in order."""
+        """The columns of its rows."""
         return row_shape(self.row)
 
     @property
     def columns(self) -> dict[str, Column]:
-        """Its columns by name."""
+        """The columns by name."""
         return self.shape.by_name
 
 
 STUDY_KEYS = (*WORKLOAD_KEYS, "batch_size")
+GOAL_KEYS = (*WORKLOAD_KEYS, "metric", "target", "source")
 LISTINGS = (
     Listing("collections", CollectionRow, ("collection",), "The collections of a release, with licence and citation."),
-    Listing(
-        "workloads",
-        WorkloadRow,
-        WORKLOAD_KEYS,
-        "The workloads of a release, with their batch sizes, metrics and goals.",
-    ),
+    Listing("workloads", WorkloadRow, WORKLOAD_KEYS, "The workloads of a release, with batch sizes, metrics, goals."),
     Listing("studies", StudyRow, STUDY_KEYS, "The studies of a release, with their search spaces."),
     Listing("trials", TrialRow, (*STUDY_KEYS, "trial_id"), "The trials of a release, with their metaparameters."),
     Listing("metrics", MetricRow, ("metric",), "The metrics that a release knows, with direction and unit."),
-    Listing(
-        "goals",
-        GoalRow,
-        (*WORKLOAD_KEYS, "metric", "target", "source"),
-        "The goals of the workloads of a release, with their sources.",
-    ),
+    Listing("goals", GoalRow, GOAL_KEYS, "The goals of the workloads of a release, with their sources."),
 )
 RELEASES = Listing("releases", ReleaseRow, ("release",), "Every release of the lake, newest first.")
+
+
+class _StudyKeys(Row):
+    collection: str
+    dataset: str
+    model: str
+    optimizer: str
+    batch_size: int
+
+
+class MeasurementRow(_StudyKeys):
+    """A measurement."""
+
+    metric: str
+    trial_id: int
+    step: int
+    value: Annotated[float, shown(0.0421, "unit of the metric")]
+    """The value, as the float64 of the log's text; may be NaN or infinite."""
+    elapsed_s: float | None
+
+
+class RecordRow(_StudyKeys):
+    """A measurement better than all previous ones of its trial."""
+
+    metric: Annotated[str, shown("val/classification_error")]
+    """The metric, split/quantity; only metrics with a known direction have records."""
+    trial_id: int
+    step: Annotated[int, shown(400, "steps")]
+    """Updates of the parameters before the evaluation that is the record."""
+    previous_step: Annotated[int | None, shown(380, "steps")]
+    """The step of the trial's previous measurement of this metric, a record or not; null for its first."""
+    value: Annotated[float, shown(0.0421, "unit of the metric")]
+    """The value, strictly better than at every earlier step; never NaN or infinite."""
+    elapsed_s: float | None
+
+
+class StepsToTargetViewRow(_StudyKeys):
+    """A trial and goal."""
+
+    trial_id: int
+    status: str
+    metric: str
+    target: Annotated[float, shown(0.05, "unit of the metric")]
+    """The target; `comparator` says what reaches it."""
+    comparator: Annotated[str, shown("strict")]
+    """strict: a better value reaches the target; inclusive: an equal one, too."""
+    steps: Annotated[int | None, shown(400, "steps")]
+    """First step at which the trial reaches the target; null if it never does (censored at last_step)."""
+    value: Annotated[float | None, shown(0.0421, "unit of the metric")]
+    """The metric at that step; null if the target was never reached."""
+    previous_step: Annotated[int | None, shown(380, "steps")]
+    """The previous evaluation: the true crossing lies in (previous_step, steps]; null if there is none."""
+    last_step: Annotated[int | None, shown(2000, "steps")]
+    """The last step at which the trial was evaluated; null if it never was."""
+    elapsed_s: Annotated[float | None, shown(12.5, "seconds")]
+    """Time to the target, since the start of training; null if it was never reached, or the log doesn't say."""
+
+
+class StepsToResultViewRow(_StudyKeys):
+    """A study and goal."""
+
+    metric: str
+    target: Annotated[float, shown(0.05, "unit of the metric")]
+    """The target; `comparator` says what reaches it."""
+    comparator: Annotated[str, shown("strict")]
+    """strict: a better value reaches the target; inclusive: an equal one, too."""
+    steps: Annotated[int | None, shown(400, "steps")]
+    """Least steps to target over the COMPLETE trials of the study; null if none reached it."""
+    trial_id: Annotated[int | None, shown(17)]
+    """The trial that took these steps; ties go to the lowest trial_id; null if none reached the target."""
+    value: Annotated[float | None, shown(0.0421, "unit of the metric")]
+    """Value of the metric for that trial at that step; null if none reached the target."""
+    examples: int | None
+    previous_step: int | None
+    n_trials: Annotated[int, shown(63, "trials")]
+    """Trials that are COMPLETE."""
+    n_reached: Annotated[int, shown(21, "trials")]
+    """How many of these trials reached the target."""
+
+
+class FlagsRow(_StudyKeys):
+    """A flagged trial."""
+
+    trial_id: int
+    rule: Annotated[str, shown("too_few_examples")]
+    """The rule: too_few_examples or small_epoch."""
+    metric: str | None
+    target: Annotated[float | None, shown(0.759, "unit of the metric")]
+    """The target that it reaches too early; of several goals, the one that it is furthest below its neighbours in; null
+    for small_epoch."""
+    examples: Annotated[float, shown(4358144.0, "batch_unit of the study, mostly examples")]
+    """Examples with which the trial reaches the target; those of an epoch for small_epoch."""
+    least_examples: Annotated[float, shown(44840845.0, "batch_unit of the study, mostly examples")]
+    """The least number of examples that its neighbours in batch size allow, less than a quarter of which is flagged;
+    for small_epoch, half of what is usual."""
+
+
+class TrialResourcesRow(_StudyKeys):
+    """What a trial's log says of what it ran on."""
+
+    trial_id: int
+    hardware: Annotated[str | None, shown("dgxh100_n8")]
+    """The system, in the log's words."""
+    accelerators: Annotated[float | None, shown(8.0, "accelerators")]
+    """How many accelerators it ran on."""
+    examples_per_epoch: Annotated[float | None, shown(1281167.0, "batch_unit of the study, mostly examples")]
+    """The examples of an epoch."""
+
+
+class _AmountRow(_StudyKeys):
+    metric: str
+    target: Annotated[float, shown(0.05, "unit of the metric")]
+    """The target; `comparator` says what reaches it."""
+    comparator: Annotated[str, shown("strict")]
+    """strict: a better value reaches the target; inclusive: an equal one, too."""
+    measure: Annotated[str, shown("seconds")]
+    """What amount counts."""
+
+
+class AmountsToRow(_AmountRow):
+    """A trial."""
+
+    trial_id: int
+    status: str
+    amount: Annotated[float | None, shown(11.8, "what measure says")]
+    """The amount up to the target; null if it is never reached, or the amount isn't known."""
+    steps: int | None
+    value: Annotated[float | None, shown(0.0421, "unit of the metric")]
+    """The metric at that step; null if the target was never reached."""
+    elapsed_s: float | None
+    hardware: Annotated[str | None, shown("dgxh100_n8")]
+    """What the trial ran on, in the log's words."""
+
+
+class AmountAtRow(_AmountRow):
+    """A study."""
+
+    amount: Annotated[float | None, shown(11.8, "what measure says")]
+    """The least amount up to the target of any COMPLETE trial; null if none is known."""
+    trial_id: Annotated[int | None, shown(23)]
+    """The trial with that amount; ties go to fewer steps, then to the lowest trial_id."""
+    steps: Annotated[int | None, shown(420, "steps")]
+    """Steps of that trial to the target."""
+    hardware: Annotated[str | None, shown("dgxh100_n8")]
+    """What that trial ran on, in the log's words."""
+    n_trials: Annotated[int, shown(63, "trials")]
+    """Trials that are COMPLETE."""
+    n_reached: Annotated[int, shown(21, "trials")]
+    """How many of these trials reached the target."""
+    n_amounts: Annotated[int, shown(20, "trials")]
+    """Of how many of those the amount is known."""
+
+
+class PooledResultRow(StepsToResultViewRow):
+    """A batch size of the workloads that a pattern pools."""
+
+    trial_workload: str | None
+    n_workloads: Annotated[int, shown(5, "workloads")]
+    """Workloads that have the batch size and measure the metric."""
+
+
+# By name of a view; a macro has the columns of the view that it is named after, or its own.
+VIEW_ROWS: Mapping[str, type[Row]] = {
+    **{listing.name: listing.row for listing in LISTINGS},
+    "measurements": MeasurementRow,
+    "records": RecordRow,
+    "steps_to_target": StepsToTargetViewRow,
+    "steps_to_result": StepsToResultViewRow,
+    "pooled_result_at": PooledResultRow,
+    "trial_resources": TrialResourcesRow,
+    "amounts_to": AmountsToRow,
+    "amount_at": AmountAtRow,
+    "flags": FlagsRow,
+}

@@ -1,4 +1,4 @@
-"""The questions that list what a lake holds: rows filtered, sorted, counted, and cut into a page."""
+"""The questions that list the contents of a lake: rows filtered, sorted, counted and paged."""
 
 from __future__ import annotations
 
@@ -13,42 +13,58 @@ from duckdb import ColumnExpression
 from pydantic import Field
 
 from losslake.lake.lake import Lake
-from losslake.output.answer import Answer, begun
+from losslake.output.answer import Answer, prefetched
 from losslake.output.rows import shown
 from losslake.questions.errors import BadParameter
-from losslake.questions.lists.filters import Condition, Of, conditions, expression, has_metaparameters
+from losslake.questions.lists.filters import Condition, Equal, Of, conditions, expression, has_metaparameters
 from losslake.questions.lists.listing import LISTINGS, RELEASES, Listing
 from losslake.questions.lists.paging import Cursor, SortKey, after, digest_of
 from losslake.questions.parameters import MOST_PLACES, WORKLOAD, PageParameters, ReleaseParameters
 from losslake.questions.question import Question
 from losslake.questions.release_view import ReleaseView, sql
-from losslake.questions.selection import named_study, named_workload
+from losslake.questions.selection import parse_study, parse_workload
 from losslake.questions.summary import ReleaseSummary, Summary
+from losslake.questions.workload_words import words_of
 
 JSON_PAGE = 1000
+MOST_LETTERS = 200
 ROWS_AT_A_TIME = 8_192
 
 
 class ListParameters(ReleaseParameters, PageParameters):
-    """Which rows of a list of a release."""
+    """The parameters of a list of a release."""
 
 
 class PlacedListParameters(ListParameters):
-    """A list of what belongs to workloads."""
+    """The parameters of a list whose rows belong to workloads."""
 
     workload: Annotated[list[str], shown([WORKLOAD], max_length=MOST_PLACES)] = Field(default_factory=list)
     """Only rows of this workload: collection/dataset/model/optimizer; may be repeated."""
 
 
+class WorkloadListParameters(PlacedListParameters):
+    """The parameters of the list of workloads."""
+
+    q: Annotated[str, shown("mlp nesterov", max_length=MOST_LETTERS)] = ""
+    """Words that a workload must all have, in any spelling (resnet50 finds ResNet-50): in its names, display names,
+    aliases and metrics, or in the rounds, organisations and systems of its trials."""
+
+
 class TrialListParameters(PlacedListParameters):
-    """A list of trials."""
+    """The parameters of the list of trials."""
 
     study: Annotated[list[str], shown([f"{WORKLOAD}/64"], max_length=MOST_PLACES)] = Field(default_factory=list)
     """Only trials of this study: collection/dataset/model/optimizer/batch_size; may be repeated."""
 
 
+_OWN_PARAMETERS: Mapping[str, type[ListParameters]] = {
+    "workloads": WorkloadListParameters,
+    "trials": TrialListParameters,
+}
+
+
 class PageSummary(Summary):
-    """How much the list has, and where it goes on."""
+    """The size of the list, and its next page."""
 
     total: Annotated[int, shown(64, "rows")]
     """Rows that pass the filters, on all pages."""
@@ -57,12 +73,12 @@ class PageSummary(Summary):
 
 
 class ListSummary(PageSummary, ReleaseSummary):
-    """The same, of a release."""
+    """The same, for a list of a release."""
 
 
 @dataclass(frozen=True)
 class ListRequest:
-    """The parameters of a list, and the texts by which it is filtered, by parameter. is_json: has pages by default."""
+    """The parameters of a list, and its filters by name. is_json: the answer is paged by default."""
 
     parameters: PageParameters
     filters: Mapping[str, Sequence[str]]
@@ -70,11 +86,10 @@ class ListRequest:
 
 
 def list_questions() -> Iterator[Question]:
-    """The lists of a release."""
+    """Yield the lists of a release as questions."""
     for listing in LISTINGS:
         parameters: type[ListParameters] = PlacedListParameters if "optimizer" in listing.columns else ListParameters
-        if listing.name == "trials":
-            parameters = TrialListParameters
+        parameters = _OWN_PARAMETERS.get(listing.name, parameters)
         yield Question(
             path=f"/v1/{listing.name}",
             doc=listing.doc,
@@ -128,17 +143,14 @@ def _question(listing: Listing, request: ListRequest, wanted: tuple[Condition, .
 
 
 def _places(view: ReleaseView, parameters: PageParameters) -> Iterator[Condition]:
-    """The workloads and studies that were named, which have to be there."""
+    """Yield a condition for the named workloads and studies, and for words; raises UnknownName."""
     if isinstance(parameters, PlacedListParameters) and parameters.workload:
-        workloads = [named_workload(path) for path in parameters.workload]
-        for workload in workloads:
-            view.workload(workload)
-        yield Of(tuple(workloads))
+        matching = (view.matching(parse_workload(path)) for path in parameters.workload)
+        yield Of(tuple(facts.workload for each in matching for facts in each))
+    if isinstance(parameters, WorkloadListParameters) and parameters.q:
+        yield Equal("workload", tuple(map(str, view.words.matches(words_of(parameters.q)))))
     if isinstance(parameters, TrialListParameters) and parameters.study:
-        studies = [named_study(path) for path in parameters.study]
-        for study in studies:
-            view.study(study)
-        yield Of(tuple(studies))
+        yield Of(tuple(study for path in parameters.study for study in view.studies(parse_study(path))))
 
 
 def _sort(listing: Listing, text: str) -> tuple[SortKey, ...]:
@@ -159,7 +171,7 @@ def _names(text: str) -> list[str]:
 
 @dataclass(frozen=True)
 class ListQuestion:
-    """Which rows of a list, in which order, and how much of them.
+    """The rows, order and page of a list.
 
     conditions: all have to hold. sort: before the list's own key. fields: columns to give; none for all.
     limit: rows on a page; None for all rows. cursor: where the page begins.
@@ -174,20 +186,20 @@ class ListQuestion:
 
     @property
     def keys(self) -> tuple[SortKey, ...]:
-        """What rows are sorted by in the end, so that no two are equal."""
+        """The sort keys, completed so that no two rows are equal."""
         named = {key.column for key in self.sort}
         return (*self.sort, *(SortKey(name) for name in self.listing.key if name not in named))
 
     @property
     def digest(self) -> str:
-        """Tells this question from others, whatever the page."""
+        """A digest that identifies the question, whatever the page."""
         return digest_of(self.listing.name, self.conditions, self.keys)
 
 
 def list_rows(
     relation: duckdb.DuckDBPyRelation, question: ListQuestion, facts: Mapping[str, Any], release: int
 ) -> Answer:
-    """Answer from the list's rows; raises BadParameter for a cursor of another question."""
+    """Return the page of a list; raises BadParameter for a cursor of another question."""
     for condition in question.conditions:
         relation = relation.filter(expression(condition))
     total = int(relation.aggregate("count(*)").fetchall()[0][0])
@@ -196,7 +208,7 @@ def list_rows(
     ordered = relation.sort(*(key.order for key in question.keys))
     shape = question.listing.shape.only(question.fields or question.listing.shape.schema.names)
     if question.limit is None:
-        return Answer(facts, shape.schema, begun(_batches(ordered, shape.schema)), total)
+        return Answer(facts, shape.schema, prefetched(_batches(ordered, shape.schema)), total)
     page = ordered.limit(question.limit + 1).to_arrow_table()
     rows = page.slice(0, question.limit)
     batches = rows.select(shape.schema.names).cast(shape.schema).to_batches()
@@ -214,7 +226,7 @@ def _behind(relation: duckdb.DuckDBPyRelation, question: ListQuestion, cursor: C
 
 
 def _next(question: ListQuestion, page: pa.Table, release: int) -> str | None:
-    """The cursor to the page after this one; None if this is the last."""
+    """Return the cursor to the next page; None if this is the last."""
     if question.limit is None or page.num_rows <= question.limit:
         return None
     last = page.slice(question.limit - 1, 1).select([key.column for key in question.keys]).to_pylist()[0]
@@ -230,7 +242,7 @@ def _batches(relation: duckdb.DuckDBPyRelation, schema: pa.Schema) -> Iterator[p
 def _checked_columns(
     listing: Listing, parameter: str, names: Sequence[str], known: Sequence[str] | None = None
 ) -> tuple[str, ...]:
-    """The names, each once, all of them columns of the list, or of those in `known`; raises BadParameter."""
+    """Return the names, each once; raises BadParameter unless all are in `known`, or columns of the list."""
     known = list(listing.columns) if known is None else known
     for name in names:
         if name not in known:

@@ -1,4 +1,4 @@
-"""Pages of a list by keyset: a cursor says after which row to go on, and in which release.
+"""Keyset pagination of a list: a cursor holds the release and the sort keys of the last row.
 
 So a page costs the same wherever it is, and no row is skipped or given twice, whatever is published meanwhile.
 """
@@ -33,37 +33,38 @@ class SortKey:
 
     @property
     def order(self) -> Expression:
+        """The order of this column."""
         column = ColumnExpression(self.column)
         return (column.desc() if self.is_descending else column.asc()).nulls_last()
 
     def after(self, value: Any) -> Expression | None:
-        """Rows that come after those of this value; None if none can."""
+        """Return the condition of rows after this value; None if there are none."""
         if value is None:
             return None
         column, constant = ColumnExpression(self.column), ConstantExpression(value)
         return any_of([column < constant if self.is_descending else column > constant, column.isnull()])
 
     def same(self, value: Any) -> Expression:
-        """Rows that have this value."""
+        """Return the condition of rows with this value."""
         column = ColumnExpression(self.column)
         return column.isnull() if value is None else column == ConstantExpression(value)
 
 
 @dataclass(frozen=True)
 class Cursor:
-    """Where a page ended: in which release, in which question, and the sort keys of its last row."""
+    """The end of a page: the release, the digest of the question, and the sort keys of the last row."""
 
     release: int
     question: str
     values: tuple[Any, ...]
 
     def text(self) -> str:
-        """The cursor as it stands in a URL."""
+        """Return the cursor as text for a URL."""
         document = orjson.dumps([self.release, self.question, [_written(value) for value in self.values]])
         return base64.urlsafe_b64encode(document).decode().rstrip("=")
 
     def fits(self, columns: Sequence[Column]) -> bool:
-        """Whether the values can be those of these columns."""
+        """Return True if the values have the types of these columns."""
         if len(columns) != len(self.values):
             return False
         pairs = zip(self.values, columns, strict=True)
@@ -71,27 +72,28 @@ class Cursor:
 
     @staticmethod
     def read(text: str) -> Cursor:
-        """Read a cursor back; raises BadParameter for what is none."""
+        """Parse a cursor; raises BadParameter for an invalid one."""
         bad = BadParameter("cursor", "this cursor is none of ours: take it from the answer before, as it is")
         if len(text) > LONGEST_CURSOR or not text.isascii():
             raise bad
         try:
-            release, question, values = orjson.loads(_decoded(text))
-            found = Cursor(release, question, tuple(_read(value) for value in values))
+            document = base64.b64decode(text + "=" * (-len(text) % 4), altchars=b"-_", validate=True)
+            release, question, values = orjson.loads(document)
+            cursor = Cursor(release, question, tuple(_read(value) for value in values))
         except (ValueError, TypeError, KeyError, OverflowError):
             raise bad from None
         if type(release) is not int or not 0 <= release <= LARGEST_INTEGER or not isinstance(question, str):
             raise bad
-        return found
+        return cursor
 
 
 def digest_of(*parts: object) -> str:
-    """A short text that another question doesn't share."""
+    """Return a short digest that identifies a question."""
     return hashlib.sha256(repr(parts).encode()).hexdigest()[:16]
 
 
 def after(keys: Sequence[SortKey], values: Sequence[Any]) -> Expression | None:
-    """The rows behind the one with these values in the order of the keys; None if there are none."""
+    """Return the condition of rows after the one with these values; None if there are none."""
     behind = []
     for number, (key, value) in enumerate(zip(keys, values, strict=True)):
         follows = key.after(value)
@@ -101,12 +103,8 @@ def after(keys: Sequence[SortKey], values: Sequence[Any]) -> Expression | None:
     return any_of(behind) if behind else None
 
 
-def _decoded(text: str) -> bytes:
-    return base64.b64decode(text + "=" * (-len(text) % 4), altchars=b"-_", validate=True)
-
-
 def _written(value: Any) -> Any:
-    """Floats in full, so that NaN and infinities survive; moments as such."""
+    """Return a value as JSON: floats in hexadecimal, so that NaN and infinities survive; times in ISO 8601."""
     if isinstance(value, float):
         return {"float": value.hex()}
     return {"moment": value.isoformat()} if isinstance(value, datetime) else value

@@ -1,1 +1,1 @@
-"""How the tables of `losslake_schema.database` came to be what they are, one step a file in `versions/`."""
+"""The Alembic migrations of the tables of `losslake_schema.database`, one file each in `versions/`."""

@@ -1,4 +1,4 @@
-"""What Alembic runs for each command: our tables, on the connection that it was given."""
+"""The environment of Alembic: the tables of LossLake, on the connection in the configuration."""
 
 from __future__ import annotations
 

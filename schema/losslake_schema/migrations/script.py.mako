@@ -10,4 +10,5 @@ down_revision = ${repr(down_revision)}
 
 
 def upgrade() -> None:
+    """Apply the migration."""
     ${upgrades if upgrades else "pass"}

@@ -1,0 +1,1 @@
+"""The SQL views and macros of a release."""

@@ -1,4 +1,4 @@
--- One row per goal, of workloads that the release holds.
+-- One row per goal of a workload in the release.
 CREATE TABLE base.goals AS
 SELECT g.*
 FROM read_parquet(getvariable('goals_files'), hive_partitioning = false) AS g

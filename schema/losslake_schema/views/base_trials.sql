@@ -1,4 +1,4 @@
--- One row per trial, neighbours when of one study, by trial_id.
+-- One row per trial, ordered by study and trial_id.
 CREATE TABLE base.trials AS
 SELECT s.study_id, t.*
 FROM read_parquet(getvariable('trials_files'), hive_partitioning = false) AS t

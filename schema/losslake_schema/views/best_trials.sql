@@ -1,7 +1,7 @@
--- By study and goal, the trial with the fewest steps to the target: what the macro result_at and the view steps_to_result have
--- below their heads. A line that ends in "only: NAME" is left out of the other one.
+-- One row per study and goal: the trial with the fewest steps to the target. This is the body of the macro result_at and the
+-- view steps_to_result. A line that ends in "only: NAME" belongs to that one alone.
 SELECT
-    t.collection, t.dataset, t.model, t.optimizer, t.batch_size, t.metric, t.target,
+    t.collection, t.dataset, t.model, t.optimizer, t.batch_size, t.metric, t.target, t.comparator,
     min(t.steps) AS steps,
     arg_min(t.trial_id, (t.steps, t.trial_id)) FILTER (t.steps IS NOT NULL) AS trial_id,
     arg_min(t.value, (t.steps, t.trial_id)) FILTER (t.steps IS NOT NULL) AS value,
@@ -9,6 +9,6 @@ SELECT
     arg_min(struct_pack(step := t.previous_step), (t.steps, t.trial_id)) FILTER (t.steps IS NOT NULL).step AS previous_step,
     count(*) FILTER (t.status = 'COMPLETE') AS n_trials,
     count(t.steps) AS n_reached
-FROM steps_to(metric, target) AS t WHERE t.status = 'COMPLETE'  -- only: result_at
+FROM steps_to(metric, target, direction := direction, comparator := comparator, flagged := flagged) AS t WHERE t.status = 'COMPLETE'  -- only: result_at
 FROM (SELECT * REPLACE (CASE WHEN status = 'COMPLETE' THEN steps END AS steps) FROM steps_to_target) AS t  -- only: steps_to_result
-GROUP BY t.collection, t.dataset, t.model, t.optimizer, t.batch_size, t.metric, t.target
+GROUP BY t.collection, t.dataset, t.model, t.optimizer, t.batch_size, t.metric, t.target, t.comparator

@@ -1,3 +1,3 @@
--- One row per collection: where studies come from, with licence and citation.
+-- One row per collection: the source of its studies, with licence and citation.
 CREATE VIEW collections AS
 SELECT * FROM base.collections;

@@ -1,11 +1,10 @@
 -- One row per measurement: the value of a metric at a step of a trial.
 --
--- Straight from the release's Parquet files. DuckDB takes no parameters in a view, so the list of files stands in place of
--- $files, quoted by us.
+-- Read from the release's Parquet files. DuckDB has no parameters in views, so $files is replaced by the quoted list of files.
+-- Columns are qualified for the macros that read this view, as in base.records.
 CREATE VIEW measurements AS
 SELECT
-    collection, dataset, model, optimizer, batch_size, metric, trial_id, step,
-    coalesce(value, digits / divisor) AS value, elapsed_s
+    m.collection, m.dataset, m.model, m.optimizer, m.batch_size, m.metric, m.trial_id, m.step, m.value, m.elapsed_s
 FROM read_parquet($files, hive_partitioning = true, hive_types = {
     'collection': VARCHAR, 'dataset': VARCHAR, 'model': VARCHAR, 'optimizer': VARCHAR, 'batch_size': BIGINT
-});
+}) AS m;

@@ -1,4 +1,4 @@
--- One row per metric of which somebody has said which way is better.
+-- One row per metric with a known direction.
 SELECT metric, direction
 FROM base.metrics
 WHERE direction IS NOT NULL

@@ -1,3 +1,3 @@
--- One row per metric: direction, unit, meaning.
+-- One row per metric: direction, unit and description.
 CREATE VIEW metrics AS
 SELECT * EXCLUDE (metric_id) FROM base.metrics;

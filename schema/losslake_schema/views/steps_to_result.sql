@@ -1,4 +1,4 @@
--- One row per goal and study: the least steps to target over its COMPLETE trials, ties to the lower trial_id; null steps
--- when none reached it. `examples` is null where it exceeds 64 bits.
+-- One row per goal and study: the fewest steps to the target over its COMPLETE trials; a tie goes to the lower trial_id. If
+-- none reached it, steps is null. examples is null if it exceeds 64 bits.
 CREATE VIEW steps_to_result AS
 $best_trials

@@ -1,0 +1,1 @@
+"""Download of a release's files and documents."""

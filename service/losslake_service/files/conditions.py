@@ -1,7 +1,6 @@
 """Conditional requests and ranges, RFC 9110 sections 13 and 14: entity tags, 304, 412, 416, and what caches may do.
 
-One range at a time: a request for several is answered with the whole file, as the RFC allows, and so is one that makes
-no sense.
+Single ranges only: a request for several ranges, or for a malformed one, gets the whole file, as the RFC allows.
 """
 
 from __future__ import annotations
@@ -21,15 +20,16 @@ from losslake.questions.release_view import ReleaseView
 
 PINNED = "public, max-age=31536000, immutable"
 REVALIDATED = "public, no-cache"
+AN_HOUR = "public, max-age=3600"
 _RANGE = re.compile(r"bytes=(\d{0,20})-(\d{0,20})", re.ASCII | re.IGNORECASE)
 _ENTITY_TAG = re.compile(r'\s*(W/)?("[\x21\x23-\x7e\x80-\xff]*")\s*(?:,|$)')
 
 
 @dataclass(frozen=True)
 class Version:
-    """What distinguishes one state of a file or answer from another.
+    """The validators of a file or answer.
 
-    etag: strong, with its quotation marks. modified: to the second, in UTC; None where only the tag counts.
+    etag: strong, with its quotation marks. modified: to the second, in UTC; None to validate by the tag alone.
     """
 
     etag: str
@@ -37,16 +37,16 @@ class Version:
 
     @cached_property
     def last_modified(self) -> str:
-        """`modified` as a header says it."""
+        """The value of the header Last-Modified."""
         assert self.modified is not None
         return format_datetime(self.modified, usegmt=True)
 
 
 @dataclass(frozen=True, slots=True)
 class ServedFile:
-    """A file that never changes.
+    """An immutable file.
 
-    path: in the lake, or on this machine for a file that isn't of the lake. size: in bytes.
+    path: in the lake, or on this machine for a file outside the lake. size: in bytes.
     """
 
     path: str
@@ -58,7 +58,7 @@ class ServedFile:
 
 @dataclass(frozen=True, slots=True)
 class AnswerHead:
-    """Status and headers, and which part of the file follows."""
+    """The status and headers of a response, and the byte range of its body."""
 
     status: int
     headers: Mapping[str, str]
@@ -66,16 +66,12 @@ class AnswerHead:
 
 
 def answer_head(file: ServedFile, request_headers: Mapping[str, str]) -> AnswerHead:
-    """Return the head for all of the file, for a range of it, or 304; raises HTTPException for 412 and 416."""
-    headers = {
-        "accept-ranges": "bytes",
-        "cache-control": file.cache_control,
-        "etag": file.version.etag,
-    }
+    """Return the head of a 200, 206 or 304; raise HTTPException for 412 and 416."""
+    headers = {"accept-ranges": "bytes", "cache-control": file.cache_control, "etag": file.version.etag}
     if file.version.modified is not None:
         headers["last-modified"] = file.version.last_modified
     if precondition_failed(request_headers, file.version):
-        raise HTTPException(412, "the file is not the version that If-Match or If-Unmodified-Since names")
+        raise HTTPException(412, "the file is not the version that If-Match or If-Unmodified-Since requires")
     if not_modified(request_headers, file.version):
         return AnswerHead(304, headers, range(0))
     headers["content-type"] = file.media_type
@@ -88,22 +84,22 @@ def answer_head(file: ServedFile, request_headers: Mapping[str, str]) -> AnswerH
 
 
 def precondition_failed(headers: Mapping[str, str], version: Version) -> bool:
-    """Whether the request wants another version than there is."""
-    if (wanted := headers.get("if-match")) is not None:
-        return wanted.strip() != "*" and not _names(wanted, version.etag, strongly=True)
-    since = _moment(headers.get("if-unmodified-since"))
-    return since is not None and version.modified is not None and version.modified > since
+    """Return True if If-Match or If-Unmodified-Since requires another version."""
+    if (required := headers.get("if-match")) is not None:
+        return required.strip() != "*" and not _contains_tag(required, version.etag, strong=True)
+    limit = _parse_date(headers.get("if-unmodified-since"))
+    return limit is not None and version.modified is not None and version.modified > limit
 
 
 def not_modified(headers: Mapping[str, str], version: Version, *, exists: bool = True) -> bool:
-    """Return True if the requester has this version already.
+    """Return True if the client already has this version.
 
-    exists: False before the answer is known to exist, where a star, which names any that does, says nothing.
+    exists: False while it is unknown if the answer exists; then `If-None-Match: *` does not match.
     """
-    if (known := headers.get("if-none-match")) is not None:
-        return exists if known.strip() == "*" else _names(known, version.etag, strongly=False)
-    since = _moment(headers.get("if-modified-since"))
-    return since is not None and version.modified is not None and version.modified <= since
+    if (client_tags := headers.get("if-none-match")) is not None:
+        return exists if client_tags.strip() == "*" else _contains_tag(client_tags, version.etag, strong=False)
+    limit = _parse_date(headers.get("if-modified-since"))
+    return limit is not None and version.modified is not None and version.modified <= limit
 
 
 def not_modified_response(
@@ -113,9 +109,9 @@ def not_modified_response(
     *,
     exists: bool = True,
 ) -> Response | None:
-    """Return the 304 with these headers if the requester has the answer that they describe, else None.
+    """Return a 304 with these headers if the client already has the answer, else None.
 
-    headers: without an etag, no requester can have the answer. exists: as above.
+    headers: of the answer; without an etag nothing matches. exists: as in `not_modified`.
     """
     etag = headers.get("etag")
     if etag is None or not not_modified(request_headers, Version(etag, modified), exists=exists):
@@ -124,9 +120,9 @@ def not_modified_response(
 
 
 def entity_tag(view: ReleaseView, version: str, path: str, query: bytes, output: str) -> str:
-    """Return a strong entity tag, known before the answer is: an answer is a function of these alone.
+    """Return a strong entity tag from all that determines the answer, without computing the answer.
 
-    version: of the program that writes it. output: the name of the format.
+    version: of LossLake. output: the name of the format.
     """
     parts = (view.digest, str(view.number), version, path, output)
     digest = hashlib.sha256("\0".join(parts).encode("utf-8", "surrogateescape") + b"\0" + query)
@@ -134,16 +130,16 @@ def entity_tag(view: ReleaseView, version: str, path: str, query: bytes, output:
 
 
 def cache_control(is_pinned: bool) -> str:
-    """Return what caches may do: an answer of a named release never changes, one of the newest must be revalidated."""
+    """Return the header Cache-Control: immutable for a pinned release, revalidated for the newest one."""
     return PINNED if is_pinned else REVALIDATED
 
 
 def requested_range(headers: Mapping[str, str], version: Version, size: int) -> range | None:
-    """Return the bytes that are requested, None for all of them; raises HTTPException 416 where there are none."""
-    matched = _RANGE.fullmatch(headers.get("range", "").strip())
-    if matched is None or not _still_valid(headers.get("if-range"), version):
+    """Return the requested byte range, or None for the whole file; raise HTTPException 416 if it is unsatisfiable."""
+    match = _RANGE.fullmatch(headers.get("range", "").strip())
+    if match is None or not _if_range_matches(headers.get("if-range"), version):
         return None
-    first, last = matched.groups()
+    first, last = match.groups()
     if not first and not last:
         return None
     if not first:
@@ -153,29 +149,29 @@ def requested_range(headers: Mapping[str, str], version: Version, size: int) -> 
         if last and int(last) < start:
             return None
     if start >= stop:
-        detail = f"the range {headers['range'][:100]} has no byte of this file of {size} bytes"
+        detail = f"the range {headers['range'][:100]} lies outside this file of {size} bytes"
         raise HTTPException(416, detail, {"Content-Range": f"bytes */{size}"})
     return range(start, stop)
 
 
-def _still_valid(if_range: str | None, version: Version) -> bool:
+def _if_range_matches(if_range: str | None, version: Version) -> bool:
     if if_range is None:
         return True
     if if_range.strip().endswith('"'):
         return if_range.strip() == version.etag
-    return version.modified is not None and _moment(if_range) == version.modified
+    return version.modified is not None and _parse_date(if_range) == version.modified
 
 
-def _names(tags: str, etag: str, strongly: bool) -> bool:
-    return any(tag == etag and not (strongly and weak) for weak, tag in _ENTITY_TAG.findall(tags))
+def _contains_tag(tags: str, etag: str, strong: bool) -> bool:
+    return any(tag == etag and not (strong and weak) for weak, tag in _ENTITY_TAG.findall(tags))
 
 
-def _moment(text: str | None) -> datetime | None:
-    """The moment that a header names, None where it names none, which is then to be ignored."""
+def _parse_date(text: str | None) -> datetime | None:
+    """Parse an HTTP date; return None if it is missing or invalid, as such a header must be ignored."""
     if text is None:
         return None
     try:
-        moment = parsedate_to_datetime(text)
+        date = parsedate_to_datetime(text)
     except (ValueError, OverflowError):
         return None
-    return moment.replace(tzinfo=UTC) if moment.tzinfo is None else moment
+    return date.replace(tzinfo=UTC) if date.tzinfo is None else date

@@ -1,6 +1,6 @@
-"""The ways by which a data file gets from the store of a lake to whoever asks for it.
+"""The delivery of data files from a lake's store to clients.
 
-A file of a bucket is read by ranges through the cache of blocks, and sent in constant memory.
+A file in a bucket is read by ranges through the block cache, and sent in constant memory.
 """
 
 from __future__ import annotations
@@ -22,56 +22,52 @@ from losslake.lake.store.bucket_store import BucketStore
 from losslake.lake.store.store import Store
 from losslake_schema.errors import LakeBroken, LossLakeError
 from losslake_service.files.conditions import AnswerHead, ServedFile, answer_head
-from losslake_service.files.file_response import FileAnswer
+from losslake_service.files.file_response import LocalFileResponse
 from losslake_service.settings import Settings
 
+# Size of a streamed chunk, aligned like the cached blocks. A client holds at most two chunks in memory.
 CHUNK_BYTES = 1 << 21
-"""At most two of them are in memory for a client. They lie on a grid, as the blocks that are kept do."""
-NGINX_PLACE = "/stored-data/"
-"""The location of nginx below which the paths of a lake's files are; of strangers' requests it gives nothing."""
+# The internal nginx location of a lake's files; clients can't request it.
+NGINX_LOCATION = "/stored-data/"
+# Respond to a request for a data file, with the same ranges and conditions for every delivery.
+# Raise LakeBroken, and HTTPException for 412 and 416.
 Delivery = Callable[[ServedFile, Request], Awaitable[Response]]
-"""Answers a request for a data file; ranges and conditions hold in the same way whatever the delivery.
-
-Raises LakeBroken, and HTTPException for 412 and 416.
-"""
+# Return the bytes of a file between two positions; raise OSError.
 ReadRange = Callable[[int, int], Awaitable[bytes]]
-"""Gives the bytes of a file from one position up to another; raises OSError."""
-_AT_ONCE = 32
-_WHOLE_OR_PART = (200, 206)
+_WITH_BODY = (200, 206)
 
 
 def delivery_of(lake: Lake, settings: Settings) -> Delivery:
-    """Return the delivery that is set; raises LossLakeError where the lake's files can't be had so."""
-    store, way = lake.store, settings.data_delivery
+    """Return the delivery set by `data_delivery`; raise LossLakeError if the lake's store doesn't support it."""
+    store, delivery = lake.store, settings.data_delivery
     if not isinstance(store, BucketStore):
-        if way == "redirect":
+        if delivery == "redirect":
             raise LossLakeError(
-                f"data_delivery = redirect needs a lake whose files are in a bucket, and those of {lake} are in a "
-                "folder: set it to proxy or nginx"
+                f"data_delivery = redirect needs a lake in a bucket, and {lake} is in a folder: set proxy or nginx"
             )
-        return _by_nginx(_from_folder(store), None, 0) if way == "nginx" else _from_folder(store)
-    if way == "redirect":
+        return _by_nginx(_from_folder(store), None, 0) if delivery == "nginx" else _from_folder(store)
+    if delivery == "redirect":
         endpoint = settings.data_url_endpoint
         return _by_redirect(Bucket(store.url, endpoint) if endpoint else store.bucket, settings.data_url_seconds)
-    if way == "nginx":
+    if delivery == "nginx":
         return _by_nginx(_from_bucket(store), store.bucket, settings.data_url_seconds)
     return _from_bucket(store)
 
 
 def _from_folder(store: Store) -> Delivery:
-    """The service sends the files of a folder."""
+    """Send the files of a folder."""
 
     async def deliver(file: ServedFile, request: Request) -> Response:
         local = store.local(file.path, file.size)
-        return FileAnswer(replace(file, path=str(local)), request.headers)
+        return LocalFileResponse(replace(file, path=str(local)), request.headers)
 
     return deliver
 
 
 def _from_bucket(store: BucketStore) -> Delivery:
-    """The service fetches the files and passes them on."""
-    # Threads of its own: who waits for the store must keep nobody from computing.
-    threads = ThreadPoolExecutor(_AT_ONCE, "delivers")
+    """Fetch the files from the bucket and forward them."""
+    # A separate pool: waiting for the store must not block threads that compute.
+    threads = ThreadPoolExecutor(32, "delivers")
 
     async def deliver(file: ServedFile, request: Request) -> Response:
         async def read(start: int, stop: int) -> bytes:
@@ -80,19 +76,19 @@ def _from_bucket(store: BucketStore) -> Delivery:
 
         head = answer_head(file, request.headers)
         part = head.part if request.method != "HEAD" else range(0)
-        return await stored_answer(head, part, read, store.name_of(file.path))
+        return await stored_file_response(head, part, read, store.display_name(file.path))
 
     return deliver
 
 
 def _by_redirect(bucket: Bucket, seconds: int) -> Delivery:
-    """Who asks is sent to the store with a URL that is signed for some minutes."""
+    """Redirect the client to a signed URL of the store."""
 
     async def deliver(file: ServedFile, request: Request) -> Response:
         head = answer_head(file, request.headers)
-        if head.status not in _WHOLE_OR_PART:
+        if head.status not in _WITH_BODY:
             return Response(status_code=head.status, headers=head.headers)
-        # A signature is for one method.
+        # A signature is valid for one method only.
         url = await asyncio.to_thread(
             bucket.signed_url, file.path, seconds, "HEAD" if request.method == "HEAD" else "GET"
         )
@@ -102,19 +98,19 @@ def _by_redirect(bucket: Bucket, seconds: int) -> Delivery:
 
 
 def _by_nginx(direct: Delivery, bucket: Bucket | None, seconds: int) -> Delivery:
-    """nginx in front of the service sends the files, from a folder or by a signed URL of the store.
+    """Let nginx send the files, from a folder or by a signed URL of the store.
 
-    direct: for conditions that nginx would judge by its own idea of the file's version.
+    direct: for conditions that nginx would evaluate against its own version of the file.
     """
 
     async def deliver(file: ServedFile, request: Request) -> Response:
         if "if-match" in request.headers or "if-unmodified-since" in request.headers:
             return await direct(file, request)
         head = answer_head(file, request.headers)
-        if head.status not in _WHOLE_OR_PART:
+        if head.status not in _WITH_BODY:
             return Response(status_code=head.status, headers=head.headers)
         headers = {name: value for name, value in head.headers.items() if not name.startswith("content-")}
-        headers["x-accel-redirect"] = NGINX_PLACE + quote(file.path)
+        headers["x-accel-redirect"] = NGINX_LOCATION + quote(file.path)
         if bucket is not None:
             headers["x-store-url"] = await asyncio.to_thread(bucket.signed_url, file.path, seconds)
         return Response(headers=headers, media_type=file.media_type)
@@ -122,13 +118,13 @@ def _by_nginx(direct: Delivery, bucket: Bucket | None, seconds: int) -> Delivery
     return deliver
 
 
-async def stored_answer(head: AnswerHead, part: range, read: ReadRange, name: str) -> Response:
-    """Return the response whose bytes are read by ranges; raises LakeBroken if the first ones can't be had.
+async def stored_file_response(head: AnswerHead, part: range, read: ReadRange, name: str) -> Response:
+    """Return a response whose body is read by ranges; raise LakeBroken if the first range can't be read.
 
     name: of the file, for the log.
     """
 
-    async def fetched(start: int, stop: int) -> bytes:
+    async def fetch(start: int, stop: int) -> bytes:
         try:
             return await read(start, stop)
         except OSError as error:
@@ -138,14 +134,14 @@ async def stored_answer(head: AnswerHead, part: range, read: ReadRange, name: st
         return Response(status_code=head.status, headers=head.headers)
     grid = range(part.start - part.start % CHUNK_BYTES + CHUNK_BYTES, part.stop, CHUNK_BYTES)
     (start, stop), *others = pairwise([part.start, *grid, part.stop])
-    first = await fetched(start, stop)
+    first = await fetch(start, stop)
     if not others:
         return Response(first, head.status, head.headers)
-    return StreamingResponse(_chunks(first, others, fetched), head.status, head.headers)
+    return StreamingResponse(_chunks(first, others, fetch), head.status, head.headers)
 
 
 async def _chunks(chunk: bytes, others: Iterable[tuple[int, int]], read: ReadRange) -> AsyncIterator[bytes]:
-    """Give a chunk and then the others: while one is sent the next is fetched."""
+    """Yield a chunk and then the others, fetching the next one while one is sent."""
     for start, stop in others:
         following = asyncio.ensure_future(read(start, stop))
         try:

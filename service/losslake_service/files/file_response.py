@@ -1,9 +1,9 @@
-"""A file of this machine as the answer to a request, in constant memory.
+"""A response with a file of this machine, in constant memory.
 
-It is read by preadv, not mapped: a mapped file that someone truncates kills the process by SIGBUS, where a read comes
-back short. What the page cache holds is read at once (RWF_NOWAIT), which takes less time than asking a thread to; what
-has to come from the disk is read in a thread, so that nobody else waits for it. Starlette's FileResponse opens, reads
-and closes in threads: it takes five times as long for a data file of usual size. ARCHITECTURE.md has the numbers.
+The file is read by preadv and not mapped: truncating a mapped file kills the process by SIGBUS, where a read returns
+fewer bytes. Bytes in the page cache are read directly (RWF_NOWAIT), which is faster than in a thread; bytes on the disk
+are read in a thread, so that the event loop never waits. Starlette's FileResponse opens, reads and closes in threads,
+which takes five times as long for a typical data file. ARCHITECTURE.md has the numbers.
 """
 
 from __future__ import annotations
@@ -11,7 +11,8 @@ from __future__ import annotations
 import io
 import os
 import stat
-from collections.abc import AsyncIterator, Mapping
+from collections.abc import AsyncIterator, Callable, Mapping
+from contextlib import ExitStack
 
 from starlette.concurrency import run_in_threadpool
 from starlette.responses import StreamingResponse
@@ -20,18 +21,24 @@ from starlette.types import Receive, Scope, Send
 from losslake_schema.errors import LakeBroken
 from losslake_service.files.conditions import ServedFile, answer_head
 
-# A client that stops reading has three of them in memory: one half sent, one waiting, one read.
+# A client that stops reading holds three chunks in memory: one half sent, one waiting, one read.
 _CHUNK_BYTES = 1 << 16
-# At most so many are sent in one message: the answer cache keeps what comes so.
-_MOST_AT_ONCE = 1 << 18
+# Shorter bodies are sent in one message, as the answer cache requires.
+_MAX_MESSAGE = 1 << 18
 _NO_WAIT = getattr(os, "RWF_NOWAIT", None)
 
 
-class FileAnswer(StreamingResponse):
-    """Sends a file, the range of it that is asked for, or 304."""
+class LocalFileResponse(StreamingResponse):
+    """A response with a file, the requested range of it, or 304."""
 
-    def __init__(self, file: ServedFile, request_headers: Mapping[str, str]) -> None:
-        """Open the file and settle what to send; raises LakeBroken, and HTTPException for 412 and 416."""
+    def __init__(
+        self, file: ServedFile, request_headers: Mapping[str, str], closed: Callable[[], None] | None = None
+    ) -> None:
+        """Open the file and settle what to send; raises LakeBroken, and HTTPException for 412 and 416.
+
+        closed: called when it is sent, or its client has gone.
+        """
+        self._closed = closed
         self._file = _open_unchanged(file)
         try:
             head = answer_head(file, request_headers)
@@ -42,9 +49,12 @@ class FileAnswer(StreamingResponse):
         super().__init__(self._chunks(), head.status, head.headers)
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
-        with self._file:
+        """Send the response, and close the file."""
+        with self._file, ExitStack() as stack:
+            if self._closed is not None:
+                stack.callback(self._closed)
             part = self._part if scope["method"] != "HEAD" else range(0)
-            if len(part) > _MOST_AT_ONCE:
+            if len(part) > _MAX_MESSAGE:
                 await super().__call__(scope, receive, send)
                 return
             content = await self._read(part) if part else b""
@@ -59,19 +69,19 @@ class FileAnswer(StreamingResponse):
             yield chunk
 
     async def _read(self, part: range) -> memoryview:
-        """Return at least one byte of a part and at most all; raises LakeBroken where the file ends before."""
+        """Return one or more bytes from the start of a range; raise LakeBroken if the file ends before it."""
         content = bytearray(len(part))
         file = self._file.fileno()
         n_bytes = _read_cached(file, content, part.start)
         if not n_bytes:
             n_bytes = await run_in_threadpool(os.preadv, file, [content], part.start)
         if not n_bytes:
-            raise LakeBroken(f"a data file was cut to {part.start} bytes while it was sent: restore it")
+            raise LakeBroken(f"a data file was truncated to {part.start} bytes while it was sent: restore it")
         return memoryview(content)[:n_bytes]
 
 
 def _open_unchanged(file: ServedFile) -> io.FileIO:
-    """Open the file; raises LakeBroken when it is gone or has another size than was published."""
+    """Open the file; raise LakeBroken if it is missing or its size differs from the published one."""
     try:
         opened = io.FileIO(file.path)
     except OSError as error:
@@ -79,12 +89,12 @@ def _open_unchanged(file: ServedFile) -> io.FileIO:
     status = os.fstat(opened.fileno())
     if not stat.S_ISREG(status.st_mode) or status.st_size != file.size:
         opened.close()
-        raise LakeBroken(f"the data file {file.path} was altered since its release: restore it")
+        raise LakeBroken(f"the data file {file.path} was changed after its release: restore it")
     return opened
 
 
 def _read_cached(file: int, content: bytearray, position: int) -> int:
-    """Read what the page cache holds from there on; 0 if it doesn't, or if this file system can't say."""
+    """Read bytes that are in the page cache; return 0 if there are none, or if the file system can't tell."""
     if _NO_WAIT is None:
         return 0
     try:

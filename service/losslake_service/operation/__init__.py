@@ -1,1 +1,1 @@
-"""What stands between the network and the answers: logs, metrics, limits, compression, health."""
+"""Middleware for logs, metrics, limits, compression and browser headers."""

@@ -1,7 +1,7 @@
-"""What browsers are told: which pages may read an answer, and what a page may load.
+"""Headers for browsers: CORS, Content-Security-Policy and the like.
 
-Not Starlette's CORSMiddleware: it adds `Vary: Origin` also where every origin is allowed, so that no cache shares an
-answer, leaves the headers out where no origin is named, and takes six times as long. ARCHITECTURE.md has the numbers.
+Starlette's CORSMiddleware adds `Vary: Origin` even if every origin is allowed, so that caches can't share a response,
+omits the headers for requests without an origin, and takes six times as long. ARCHITECTURE.md has the numbers.
 """
 
 from __future__ import annotations
@@ -10,11 +10,15 @@ from collections.abc import Sequence
 
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
+# Content-Security-Policy of HTML pages: only resources of this service, and no inline scripts.
 POLICY = (
     b"default-src 'none'; script-src 'self'; style-src 'self'; img-src 'self' data:; "
     b"connect-src 'self'; font-src 'self'; form-action 'self'; base-uri 'none'; frame-ancestors 'none'"
 )
-"""What an HTML page may load: what this service serves, and nothing of other hosts; inline scripts don't run."""
+# That of a chart to embed, which any page may frame; it has no forms. A response that has a policy keeps it.
+EMBED_POLICY = POLICY.replace(b"form-action 'self'", b"form-action 'none'").replace(
+    b"frame-ancestors 'none'", b"frame-ancestors *"
+)
 _ALWAYS = ((b"x-content-type-options", b"nosniff"), (b"referrer-policy", b"strict-origin-when-cross-origin"))
 _EXPOSED = (
     b"access-control-expose-headers",
@@ -28,18 +32,23 @@ _PREFLIGHT = (
     (b"access-control-allow-methods", b"GET, HEAD, POST, OPTIONS"),
     (
         b"access-control-allow-headers",
-        b"Accept, Content-Type, If-Match, If-Modified-Since, If-None-Match, If-Range, Range, X-Request-ID",
+        (
+            b"Accept, Content-Type, If-Match, If-Modified-Since, If-None-Match, If-Range, MCP-Protocol-Version, "
+            b"Mcp-Method, Mcp-Name, Range, X-Request-ID"
+        ),
     ),
     (b"access-control-max-age", b"86400"),
 )
 _VARY = (b"vary", b"Origin")
+# Without it, pages of other sites could embed figures.
+_SAME_SITE = (b"cross-origin-resource-policy", b"same-site")
 Headers = tuple[tuple[bytes, bytes], ...]
 
 
 class BrowserHeaders:
-    """Adds them to every answer, never with credentials, and answers preflights.
+    """A middleware that adds the headers to every response, and responds to preflight requests.
 
-    origins: those whose pages may read answers; `*` for all, empty for none.
+    origins: those whose pages may read responses, without credentials; `*` for all, empty for none.
     """
 
     def __init__(self, app: ASGIApp, origins: Sequence[str]) -> None:
@@ -48,6 +57,7 @@ class BrowserHeaders:
         self._origins = {origin.encode() for origin in origins}
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+        """Forward the request and add the headers, or respond to a preflight request."""
         if scope["type"] != "http":
             await self._app(scope, receive, send)
             return
@@ -56,12 +66,13 @@ class BrowserHeaders:
         async def send_with_headers(message: Message) -> None:
             if message["type"] == "http.response.start":
                 headers = [*message.get("headers", ()), *_ALWAYS, *cross_origin]
-                if any(name == b"content-type" and value.startswith(b"text/html") for name, value in headers):
+                is_html = any(name == b"content-type" and value.startswith(b"text/html") for name, value in headers)
+                if is_html and not any(name == b"content-security-policy" for name, _ in headers):
                     headers.append((b"content-security-policy", POLICY))
                 message = {**message, "headers": headers}
             await send(message)
 
-        if cross_origin and scope["method"] == "OPTIONS" and _is_preflight(scope):
+        if scope["method"] == "OPTIONS" and _is_preflight(scope):
             allowed = _PREFLIGHT if _EXPOSED in cross_origin else ()
             await send_with_headers({"type": "http.response.start", "status": 204, "headers": allowed})
             await send({"type": "http.response.body", "body": b""})
@@ -69,11 +80,11 @@ class BrowserHeaders:
             await self._app(scope, receive, send_with_headers)
 
     def _cross_origin(self, scope: Scope) -> Headers:
-        """Return the same for every request where all origins are allowed, so that caches may share the answer."""
+        """Return the CORS headers; equal for all requests if every origin is allowed, so that caches can share."""
         if self._is_for_all:
             return ((b"access-control-allow-origin", b"*"), _EXPOSED)
         if not self._origins:
-            return ()
+            return (_SAME_SITE,)
         origin = next((value for name, value in scope["headers"] if name == b"origin"), None)
         if origin is None or origin not in self._origins:
             return (_VARY,)

@@ -1,7 +1,7 @@
-"""Log lines on standard error, as JSON for machines or text for people: one per message, and one per request.
+"""Logging to standard error as JSON or text: one line per message and per request.
 
-Nothing in a message or a request can begin a new line. The lines of requests are written at once, past the handlers of
-`logging`, so that a process that is killed has logged all it did.
+No message or request can start a new line. Request lines bypass the handlers of `logging` and are written unbuffered,
+so that none is lost when a process is killed.
 """
 
 from __future__ import annotations
@@ -22,35 +22,33 @@ import orjson
 from losslake_service.settings import Settings
 
 Format = Literal["json", "text", "off"]
-# Not uvicorn.access: requests have lines of their own, and uvicorn skips its lines where nothing handles them.
+# Without uvicorn.access, as requests are logged here; uvicorn skips access lines that have no handler.
 _LOGGERS = ("uvicorn", "uvicorn.error")
-# A line of at most 4,096 bytes is written whole beside those of other workers (PIPE_BUF).
+# Writes of at most 4,096 bytes (PIPE_BUF) don't mix with those of other workers.
 _LONGEST_LINE = 4095
 _LONGEST_PATH = 256
 _LONGEST_QUERY = 1000
 _LONGEST_TARGET = 1500
 _LONGEST_CLIENT = 64
-_SERVER_ERRORS, _CLIENT_ERRORS = 500, 400
-_STANDARD_ERROR = 2
 
+# The id of the current request, for log lines; also set in threads that compute its response.
 current_request_id: ContextVar[str | None] = ContextVar("current_request_id", default=None)
-"""The request that is being answered, for log lines; also in threads that the answer is made in."""
 
 
 def log_format(settings: Settings) -> Format:
-    """Return the format to log in: what was chosen, or what suits where standard error goes."""
+    """Return the log format: the setting, or for `auto` text on a terminal and else JSON."""
     if settings.log_format != "auto":
         return settings.log_format
     return "text" if sys.stderr.isatty() else "json"
 
 
-def log_to_standard_error(settings: Settings) -> None:
-    """Have every logger of the process, uvicorn's too, write lines of the chosen format."""
-    chosen = log_format(settings)
+def configure_logging(settings: Settings) -> None:
+    """Configure all loggers of the process, including uvicorn's, for the log format."""
+    format_name = log_format(settings)
     handler: logging.Handler = logging.NullHandler()
-    if chosen != "off":
+    if format_name != "off":
         handler = logging.StreamHandler()
-        handler.setFormatter(JsonLines() if chosen == "json" else TextLines())
+        handler.setFormatter(JsonLines() if format_name == "json" else TextLines())
     root = logging.getLogger()
     root.handlers[:] = [handler]
     root.setLevel(settings.log_level.upper())
@@ -62,9 +60,10 @@ def log_to_standard_error(settings: Settings) -> None:
 
 
 class JsonLines(logging.Formatter):
-    """A JSON object per message; an exception's traceback is one of its fields."""
+    """A formatter that writes a JSON object per message, with a traceback as one of its fields."""
 
     def format(self, record: logging.LogRecord) -> str:
+        """Return the message as one line of JSON."""
         line: dict[str, Any] = {
             "time": timestamp(record.created),
             "level": record.levelname.lower(),
@@ -80,22 +79,23 @@ class JsonLines(logging.Formatter):
 
 
 class TextLines(logging.Formatter):
-    """A line per message; the lines of a traceback are shifted, so that no one of them looks like a message."""
+    """A formatter that writes a line per message; tracebacks are indented, to differ from messages."""
 
     def format(self, record: logging.LogRecord) -> str:
+        """Return the message as one line of text, and its traceback."""
         request_id = current_request_id.get()
-        words = [timestamp(record.created), record.levelname.lower(), _printable(record.getMessage().strip())]
+        parts = [timestamp(record.created), record.levelname.lower(), _printable(record.getMessage().strip())]
         if request_id is not None:
-            words.append(f"[{request_id}]")
-        lines = [" ".join(words)]
+            parts.append(f"[{request_id}]")
+        lines = [" ".join(parts)]
         if record.exc_info:
             lines += [f"    {_printable(line)}" for line in self.formatException(record.exc_info).splitlines()]
         return "\n".join(lines)
 
 
 @dataclass(slots=True)
-class AnsweredRequest:
-    """What is known of a request when it has been answered."""
+class RequestRecord:
+    """The facts of a completed request."""
 
     request_id: str
     method: str
@@ -110,31 +110,32 @@ class AnsweredRequest:
 
     @property
     def level(self) -> str:
-        if self.status >= _SERVER_ERRORS:
+        """The log level, from the status."""
+        if self.status >= 500:
             return "error"
-        return "warning" if self.status >= _CLIENT_ERRORS else "info"
+        return "warning" if self.status >= 400 else "info"
 
 
 def write_to_standard_error(line: bytes) -> None:
-    """Write a line; one that nobody reads is dropped, as requests are more important."""
+    """Write a line; ignore errors, as a closed standard error must not fail requests."""
     with suppress(OSError):
-        os.write(_STANDARD_ERROR, line)
+        os.write(2, line)
 
 
-class RequestLines:
-    """Writes a line per request."""
+class RequestLog:
+    """The request log: a line per request."""
 
-    def __init__(self, form: Format, write: Callable[[bytes], None] = write_to_standard_error) -> None:
-        self._line = {"json": _request_as_json, "text": _request_as_text}.get(form)
+    def __init__(self, line_format: Format, write: Callable[[bytes], None] = write_to_standard_error) -> None:
+        self._format_line = {"json": _request_as_json, "text": _request_as_text}.get(line_format)
         self._write = write
 
-    def log(self, request: AnsweredRequest) -> None:
-        """Write the line of a request that was answered now."""
-        if self._line is not None:
-            self._write(self._line(request) + b"\n")
+    def log(self, request: RequestRecord) -> None:
+        """Write the line of a request that has just completed."""
+        if self._format_line is not None:
+            self._write(self._format_line(request) + b"\n")
 
 
-def _request_as_json(request: AnsweredRequest) -> bytes:
+def _request_as_json(request: RequestRecord) -> bytes:
     line: dict[str, object] = {
         "time": timestamp(time.time()),
         "level": request.level,
@@ -153,15 +154,15 @@ def _request_as_json(request: AnsweredRequest) -> bytes:
         line["problem"] = request.problem
     text = _json_line(line)
     if len(text) > _LONGEST_LINE:
-        # Many characters that JSON writes with six: nobody asks so in earnest.
+        # JSON escapes some characters with six; legitimate requests have few of them.
         line["path"], line["query"] = request.path[:100], request.query[:200].decode("latin-1")
         text = _json_line(line)
     return text
 
 
-def _request_as_text(request: AnsweredRequest) -> bytes:
+def _request_as_text(request: RequestRecord) -> bytes:
     query = f"?{request.query.decode('latin-1')}" if request.query else ""
-    words = [
+    parts = [
         timestamp(time.time()),
         request.level,
         f"{request.status} {request.method}",
@@ -170,15 +171,15 @@ def _request_as_text(request: AnsweredRequest) -> bytes:
         _cut(_printable(request.client or "-"), _LONGEST_CLIENT),
         f"[{request.request_id}]",
     ]
-    return " ".join(words).encode("utf-8", "backslashreplace")
+    return " ".join(parts).encode("utf-8", "backslashreplace")
 
 
-def _cut(text: str, most: int) -> str:
-    return text if len(text) <= most else text[:most] + "…"
+def _cut(text: str, length: int) -> str:
+    return text if len(text) <= length else text[:length] + "…"
 
 
 def _json_line(fields: dict[str, Any]) -> bytes:
-    """Return fields as one line of JSON without its end; text that is no Unicode is shown as escapes."""
+    """Return fields as JSON without a line end; escape strings that are not valid Unicode."""
     try:
         return orjson.dumps(fields)
     except orjson.JSONEncodeError:
@@ -186,19 +187,19 @@ def _json_line(fields: dict[str, Any]) -> bytes:
 
 
 def _printable(text: str) -> str:
-    """Return text with control characters, line ends among them, as escapes."""
+    """Return text with escaped control characters, including line ends."""
     if text.isprintable():
         return text
     return "".join(c if c.isprintable() else c.encode("unicode_escape").decode() for c in text)
 
 
-def timestamp(moment: float) -> str:
-    """Return a moment, in seconds since 1970, as RFC 3339 in UTC with milliseconds."""
-    second = int(moment)
-    return f"{_second_as_text(second)}.{int((moment - second) * 1000):03d}Z"
+def timestamp(unix_time: float) -> str:
+    """Return a Unix time as RFC 3339 in UTC with milliseconds."""
+    second = int(unix_time)
+    return f"{_second_as_text(second)}.{int((unix_time - second) * 1000):03d}Z"
 
 
 @lru_cache(maxsize=2)
 def _second_as_text(second: int) -> str:
-    """Kept, as many messages share a second."""
+    """Format whole seconds; cached, as many messages share a second."""
     return time.strftime("%Y-%m-%dT%H:%M:%S", time.gmtime(second))

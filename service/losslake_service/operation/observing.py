@@ -1,4 +1,4 @@
-"""Gives each request an id, and reports to the log and the metrics how it was answered."""
+"""Request ids, and logging and metrics of each request."""
 
 from __future__ import annotations
 
@@ -11,93 +11,92 @@ from collections.abc import Iterable
 import orjson
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
-from losslake_service.operation.logs import AnsweredRequest, RequestLines, current_request_id
+from losslake_service.operation.logs import RequestLog, RequestRecord, current_request_id
 from losslake_service.operation.metrics import Metrics
 
 UNMATCHED = "unmatched"
 _ID_HEADER = b"x-request-id"
 _VALID_ID = re.compile(rb"[A-Za-z0-9._:+/=@-]{1,128}")
-_NO_ANSWER = 500
-_FIRST_ERROR = 400
 _PROBLEM = (b"content-type", b"application/problem+json")
-_MOST_LEARNT = 1000
+_MAX_TEMPLATES = 1000
 
 
 class ObserveRequests:
-    """The outermost middleware: sees what is sent, after all others."""
+    """The outermost middleware, which logs and counts responses as they are sent."""
 
-    def __init__(self, app: ASGIApp, metrics: Metrics, lines: RequestLines) -> None:
+    def __init__(self, app: ASGIApp, metrics: Metrics, lines: RequestLog) -> None:
         self._app = app
         self._metrics = metrics
         self._lines = lines
         self._ids = RequestIds()
-        # The templates of paths without parts to fill in, for answers that come from a cache.
-        self._learnt: dict[str, str] = {}
+        # Path templates without parameters, for responses from the cache, which skip the router.
+        self._templates: dict[str, str] = {}
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+        """Forward the request, then log and count it."""
         if scope["type"] != "http":
             await self._app(scope, receive, send)
             return
-        began = time.perf_counter()
+        started = time.perf_counter()
         request_id = self._ids.of(scope["headers"])
         scope.setdefault("state", {})["request_id"] = request_id
         current_request_id.set(request_id)
-        sent = _Sent(send, request_id)
+        response = _ObservedResponse(send, request_id)
         self._metrics.in_flight += 1
         try:
-            await self._app(scope, receive, sent.send)
+            await self._app(scope, receive, response.send)
         finally:
             self._metrics.in_flight -= 1
-            self._report(scope, sent, time.perf_counter() - began)
+            self._report(scope, response, time.perf_counter() - started)
 
-    def _report(self, scope: Scope, sent: _Sent, seconds: float) -> None:
+    def _report(self, scope: Scope, response: _ObservedResponse, seconds: float) -> None:
         method: str = scope["method"]
-        n_bytes = 0 if method == "HEAD" else sent.bytes
-        self._metrics.count(self._route(scope), method, sent.status, seconds, n_bytes)
+        n_bytes = 0 if method == "HEAD" else response.bytes
+        self._metrics.count(self._route(scope), method, response.status, seconds, n_bytes)
         client = scope.get("client")
         self._lines.log(
-            AnsweredRequest(
-                request_id=sent.request_id,
+            RequestRecord(
+                request_id=response.request_id,
                 method=method,
                 path=scope["path"],
                 query=scope["query_string"],
-                status=sent.status,
+                status=response.status,
                 bytes=n_bytes,
                 seconds=seconds,
                 client=client[0] if client else None,
-                release=sent.release,
-                problem=sent.problem,
+                release=response.release,
+                problem=response.problem,
             )
         )
 
     def _route(self, scope: Scope) -> str:
-        """Return the template of the path by which the application found its answer, or had found it."""
+        """Return the path template that the request matched, also for a response from the cache."""
         route = getattr(scope.get("route"), "path", None) or scope["state"].get("route")
         path = scope["path"]
         if not isinstance(route, str):
-            return self._learnt.get(path, UNMATCHED)
-        if route == path and len(self._learnt) < _MOST_LEARNT:
-            self._learnt[path] = route
+            return self._templates.get(path, UNMATCHED)
+        if route == path and len(self._templates) < _MAX_TEMPLATES:
+            self._templates[path] = route
         return route
 
 
 class RequestIds:
-    """Takes the id that came with a request, or makes one that no other process makes."""
+    """The ids of requests: from X-Request-ID, or generated, unique among processes."""
 
     def __init__(self) -> None:
         self._process = secrets.token_hex(6)
         self._next = itertools.count(1)
 
     def of(self, headers: Iterable[tuple[bytes, bytes]]) -> str:
-        """Return the id of the request with these headers; one that isn't short and plain is replaced."""
+        """Return the id in these headers if it is valid, else a new one."""
         for name, value in headers:
             if name == _ID_HEADER and _VALID_ID.fullmatch(value):
                 return value.decode("ascii")
         return f"{self._process}{next(self._next):08x}"
 
 
-class _Sent:
-    """What goes by on its way to the client."""
+class _ObservedResponse:
+    """A `send` that records the status, size and release of a response."""
 
     __slots__ = ("_is_problem", "_send", "bytes", "problem", "release", "request_id", "status")
 
@@ -105,7 +104,7 @@ class _Sent:
         self._send = send
         self._is_problem = False
         self.request_id = request_id
-        self.status = _NO_ANSWER
+        self.status = 500
         self.bytes = 0
         self.release: str | None = None
         self.problem: str | None = None
@@ -117,7 +116,7 @@ class _Sent:
             self.release = next(
                 (value.decode("latin-1") for name, value in headers if name == b"losslake-release"), None
             )
-            self._is_problem = self.status >= _FIRST_ERROR and _PROBLEM in headers
+            self._is_problem = self.status >= 400 and _PROBLEM in headers
             headers.append((_ID_HEADER, self.request_id.encode()))
             message = {**message, "headers": headers}
         elif message["type"] == "http.response.body":

@@ -1,10 +1,11 @@
-"""Puts everything of this folder around the application, in the right order."""
+"""Setup of middleware, metrics and background tasks of an application."""
 
 from __future__ import annotations
 
 import asyncio
 import os
 from collections.abc import AsyncIterator, Iterator, Sequence
+from concurrent.futures import ThreadPoolExecutor
 from contextlib import asynccontextmanager, suppress
 from typing import Any
 
@@ -18,18 +19,17 @@ from losslake.lake.store.folder import FolderStore
 from losslake.questions.releases import Releases
 from losslake_service.operation.browser_headers import BrowserHeaders
 from losslake_service.operation.compression import Compress
-from losslake_service.operation.logs import RequestLines, log_format
+from losslake_service.operation.hosts import AllowedHosts
+from losslake_service.operation.logs import RequestLog, log_format
 from losslake_service.operation.metrics import Metrics
 from losslake_service.operation.observing import ObserveRequests
 from losslake_service.operation.rate_limits import LimitRates, RateLimit
 from losslake_service.operation.request_limits import LimitRequests
+from losslake_service.operation.slow_readers import EndSlowReaders
 from losslake_service.settings import Settings
 
-_METRICS_TYPE = "text/plain; version=0.0.4; charset=utf-8"
-_SECONDS_BETWEEN_LOOKS_AT_GAUGES = 1.0
-# More would only take memory, and each other's time: what runs in threads computes, and waits only for a store.
+# More threads would only use memory: work in threads is CPU-bound, or waits for the store of a remote lake.
 _THREADS = 2 * (os.cpu_count() or 1)
-_THREADS_THAT_WAIT = 4 * _THREADS
 
 
 def operate(
@@ -39,70 +39,77 @@ def operate(
     metrics: Metrics | None = None,
     *,
     inner: Sequence[Middleware] = (),
-    lines: RequestLines | None = None,
+    lines: RequestLog | None = None,
 ) -> None:
-    """Have the application operated by these settings; to be called once, before it starts.
+    """Add the middleware and /metrics to an application; call this once, before it starts.
 
-    Adds /metrics, and keeps `releases` up to date while the application runs.
+    `releases` is kept up to date while the application runs.
 
     Args:
-        metrics: where the application itself counts; in `app.state.metrics` afterwards.
-        inner: what is between compression and the application: a cache of finished answers. It sees requests that were
-            admitted, with the application's own entity tags, and answers that are not coded yet.
-        lines: where the lines of requests go; default: to standard error, as the settings say.
+        metrics: of the application; stored in `app.state.metrics`.
+        inner: middleware between compression and the application, such as a response cache: it sees admitted requests,
+            the application's entity tags, and uncompressed responses.
+        lines: the request log; default: on standard error, according to the settings.
     """
     app.state.metrics = metrics = metrics or Metrics()
 
+    # A thread of its own, as all shared ones may be busy.
+    thread = ThreadPoolExecutor(1, "metrics")
+
     @app.get("/metrics", include_in_schema=False)
-    def get_metrics() -> Response:
+    async def get_metrics() -> Response:
         metrics.refresh(releases)
-        return Response(metrics.text(), media_type=_METRICS_TYPE)
+        text = await asyncio.get_running_loop().run_in_executor(thread, metrics.text)
+        return Response(text, media_type="text/plain; version=0.0.4; charset=utf-8")
 
     if lines is None:
-        lines = RequestLines(log_format(settings) if settings.log_level in ("debug", "info") else "off")
-    # Innermost, although Starlette has one outermost: so the answers to faults of ours go through all others too.
-    faults = Middleware(ServerErrorMiddleware, handler=app.exception_handlers.get(Exception))
-    for middleware in reversed([*_middlewares(settings, metrics, lines), *inner, faults]):
+        lines = RequestLog(log_format(settings) if settings.log_level in ("debug", "info") else "off")
+    # Innermost, besides Starlette's own outermost one, so that error responses pass through all other middleware.
+    error_handler = Middleware(ServerErrorMiddleware, handler=app.exception_handlers.get(Exception))
+    for middleware in reversed([*_middlewares(settings, metrics, lines), *inner, error_handler]):
         app.add_middleware(middleware.cls, *middleware.args, **middleware.kwargs)
-    app.include_router(APIRouter(lifespan=_while_running(metrics, releases)))
+    app.include_router(APIRouter(lifespan=_lifespan(metrics, releases)))
 
 
-def _middlewares(settings: Settings, metrics: Metrics, lines: RequestLines) -> Iterator[Middleware]:
-    """Yield what requests go through, outermost first; what is switched off isn't there, and costs nothing."""
+def _middlewares(settings: Settings, metrics: Metrics, lines: RequestLog) -> Iterator[Middleware]:
+    """Yield the enabled middleware, outermost first."""
     if settings.trusted_proxies:
         yield Middleware(ProxyHeadersMiddleware, [*settings.trusted_proxies])
     yield Middleware(ObserveRequests, metrics, lines)
-    # Before the limits: a page must be able to read that it asked too often.
-    yield Middleware(BrowserHeaders, settings.cors_origins)
+    if settings.min_read_kb:
+        yield Middleware(EndSlowReaders, settings.min_read_kb * 1000)
+    # Outside the limits, so that pages of other origins can read a 429.
+    yield Middleware(BrowserHeaders, settings.origins)
     if settings.rate_limit:
         yield Middleware(LimitRates, RateLimit(settings.rate_limit, settings.rate_burst))
+    yield Middleware(AllowedHosts, settings.hosts, settings.port)
     yield Middleware(LimitRequests, settings.request_head_bytes, settings.request_body_bytes, settings.request_seconds)
     if settings.compression:
         yield Middleware(Compress, settings.compression_least_bytes)
 
 
-def _while_running(metrics: Metrics, releases: Releases) -> Any:
-    """Start what the application needs with it, and stop it with it."""
+def _lifespan(metrics: Metrics, releases: Releases) -> Any:
+    """Return the lifespan: background tasks that start and stop with the application."""
 
     @asynccontextmanager
     async def lifespan(_: FastAPI) -> AsyncIterator[None]:
-        is_near = isinstance(releases.lake.store, FolderStore)
-        current_default_thread_limiter().total_tokens = _THREADS if is_near else _THREADS_THAT_WAIT
+        is_local = isinstance(releases.lake.store, FolderStore)
+        current_default_thread_limiter().total_tokens = _THREADS if is_local else 4 * _THREADS
         await asyncio.to_thread(releases.start)
-        refreshing = asyncio.create_task(_keep_refreshing(metrics, releases))
+        refresh_task = asyncio.create_task(_refresh_gauges(metrics, releases))
         try:
             yield
         finally:
-            refreshing.cancel()
+            refresh_task.cancel()
             with suppress(asyncio.CancelledError):
-                await refreshing
+                await refresh_task
             await asyncio.to_thread(releases.stop)
 
     return lifespan
 
 
-async def _keep_refreshing(metrics: Metrics, releases: Releases) -> None:
-    """Gauges are seen by the other worker processes, whichever of them is asked."""
+async def _refresh_gauges(metrics: Metrics, releases: Releases) -> None:
+    """Update the gauges every second, as any worker process may report them."""
     while True:
         metrics.refresh(releases)
-        await asyncio.sleep(_SECONDS_BETWEEN_LOOKS_AT_GAUGES)
+        await asyncio.sleep(1.0)

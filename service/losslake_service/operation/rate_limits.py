@@ -1,27 +1,25 @@
-"""How often a client may ask: a token bucket each, in bounded memory however many clients there are."""
+"""Rate limits: a token bucket per client, in bounded memory."""
 
 from __future__ import annotations
 
-import ipaddress
 import math
 import time
 from collections.abc import Callable
 from dataclasses import dataclass
-from functools import lru_cache
 
 from cachetools import LRUCache
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
+from losslake_service.operation.clients import client_of
 from losslake_service.problems import problem
 
 EXEMPT = frozenset({"/healthz", "/readyz", "/metrics"})
-MOST_CLIENTS = 100_000
-_NETWORK_OF_ONE_CLIENT = 64  # bits of an IPv6 address: a household gets that many addresses and more
+MAX_CLIENTS = 100_000
 
 
 @dataclass(frozen=True, slots=True)
 class Allowance:
-    """Whether a request may go on, and how much is left. retry: seconds until one may; full: until all may again."""
+    """The state of a bucket after a request. retry: seconds until the next token; full: until the bucket is full."""
 
     is_allowed: bool
     remaining: int
@@ -30,65 +28,62 @@ class Allowance:
 
 
 class RateLimit:
-    """Buckets of `burst` tokens that fill at `rate` a second.
+    """Buckets of `burst` tokens that refill at `rate` per second.
 
-    A bucket is kept as the moment at which it will be full again (the generic cell rate algorithm), so that one that
-    is full needs no memory. Beyond `most_clients`, those that asked longest ago are forgotten, which favours them.
+    A bucket is stored as the time when it will be full again (generic cell rate algorithm). Beyond `max_clients`, the
+    least recently active clients are dropped, which gives them a full bucket.
     """
 
     def __init__(
-        self,
-        rate: float,
-        burst: int,
-        most_clients: int = MOST_CLIENTS,
-        clock: Callable[[], float] = time.monotonic,
+        self, rate: float, burst: int, max_clients: int = MAX_CLIENTS, clock: Callable[[], float] = time.monotonic
     ) -> None:
         self.burst = burst
-        self._seconds_each = 1 / rate
-        self._seconds_all = burst / rate
+        self._seconds_per_token = 1 / rate
+        self._seconds_per_burst = burst / rate
         self._clock = clock
-        self._full_at: LRUCache[str, float] = LRUCache(most_clients)
+        self._full_at: LRUCache[str, float] = LRUCache(max_clients)
 
     def take(self, client: str) -> Allowance:
-        """Take a token from a client's bucket, if it has one."""
+        """Take a token from a client's bucket, if there is one."""
         now = self._clock()
-        full_at = max(self._full_at.get(client, now), now) + self._seconds_each
-        over = full_at - now - self._seconds_all
-        # A little over is what adding up fractions of seconds makes.
-        if over > self._seconds_each * 1e-6:
-            return Allowance(False, 0, over, full_at - now - self._seconds_each)
+        full_at = max(self._full_at.get(client, now), now) + self._seconds_per_token
+        excess = full_at - now - self._seconds_per_burst
+        # Tolerate rounding errors.
+        if excess > self._seconds_per_token * 1e-6:
+            return Allowance(False, 0, excess, full_at - now - self._seconds_per_token)
         self._full_at[client] = full_at
-        return Allowance(True, math.floor(-over / self._seconds_each + 1e-6), 0.0, full_at - now)
+        return Allowance(True, math.floor(-excess / self._seconds_per_token + 1e-6), 0.0, full_at - now)
 
     def __len__(self) -> int:
         return len(self._full_at)
 
 
 class LimitRates:
-    """Refuses requests of clients that ask too often; health and metrics are never refused."""
+    """A middleware that refuses requests above the rate limit; health checks and metrics are exempt."""
 
     def __init__(self, app: ASGIApp, limit: RateLimit) -> None:
         self._app = app
         self._limit = limit
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
-        client = scope.get("client")
-        if scope["type"] != "http" or client is None or scope["path"] in EXEMPT:
+        """Forward the request with rate limit headers, or refuse it with 429."""
+        client = client_of(scope) if scope["type"] == "http" and scope["path"] not in EXEMPT else None
+        if client is None:
             await self._app(scope, receive, send)
             return
-        allowance = self._limit.take(network_of(client[0]))
-        left = {
+        allowance = self._limit.take(client)
+        limit_headers = {
             "ratelimit-limit": str(self._limit.burst),
             "ratelimit-remaining": str(allowance.remaining),
             "ratelimit-reset": str(math.ceil(allowance.full)),
         }
         if not allowance.is_allowed:
             seconds = math.ceil(allowance.retry)
-            detail = f"too many requests from your address: ask again in {seconds} s, and not more often than that"
-            response = problem(scope, "rate-limited", detail, left | {"retry-after": str(seconds)})
+            detail = f"too many requests from your address: try again in {seconds} s, and send requests less often"
+            response = problem(scope, "rate-limited", detail, limit_headers | {"retry-after": str(seconds)})
             await response(scope, receive, send)
             return
-        headers = [(name.encode(), value.encode()) for name, value in left.items()]
+        headers = [(name.encode(), value.encode()) for name, value in limit_headers.items()]
 
         async def send_with_headers(message: Message) -> None:
             if message["type"] == "http.response.start":
@@ -96,17 +91,3 @@ class LimitRates:
             await send(message)
 
         await self._app(scope, receive, send_with_headers)
-
-
-@lru_cache(maxsize=4096)
-def network_of(host: str) -> str:
-    """What counts as one client: an IPv4 address, or the /64 of an IPv6 address."""
-    try:
-        address = ipaddress.ip_address(host)
-    except ValueError:
-        return host[:64]
-    if isinstance(address, ipaddress.IPv4Address):
-        return str(address)
-    if address.ipv4_mapped is not None:
-        return str(address.ipv4_mapped)
-    return str(ipaddress.ip_network((int(address), _NETWORK_OF_ONE_CLIENT), strict=False))

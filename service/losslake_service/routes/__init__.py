@@ -1,1 +1,1 @@
-"""REST: parameters in, answers out, in any format, by whatever way HTTP has of saying so."""
+"""The REST routes: parameters, formats, conditional requests and OpenAPI."""

@@ -1,4 +1,4 @@
-"""Finished answers, kept in memory: a question asked again is answered without being looked at."""
+"""A response cache in memory, in front of the routes of questions, of embedded charts and of pages."""
 
 from __future__ import annotations
 
@@ -10,25 +10,28 @@ from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
 from losslake.questions.releases import Releases
 from losslake_service.files.conditions import Version, not_modified
-from losslake_service.routes.respond import LARGEST_AT_ONCE
+from losslake_service.routes.respond import MAX_MESSAGE
 
-Key = tuple[int, str, bytes, bytes]
+Key = tuple[int, str, bytes, bytes, str, bytes]
 Headers = list[tuple[bytes, bytes]]
+_CACHED = ("/v1/", "/embed/", "/workloads", "/compare", "/advice", "/critical-batch-sizes", "/frontier", "/papers")
+_FIRST_PAGE = "/"
 _ROOM_FOR_HEADERS = 1000
 
 
 class Counter(Protocol):
-    """Counts hits and misses."""
+    """A counter of hits and misses."""
 
-    def labels(self, outcome: str) -> Any: ...
+    def labels(self, outcome: str) -> Any:
+        """Return the counter of one outcome."""
 
 
 @dataclass(frozen=True, slots=True)
-class _Kept:
+class _CachedResponse:
     start: Message
     body: Message
     etag: str
-    known: Message
+    unmodified: Message
 
     @property
     def size(self) -> int:
@@ -36,80 +39,85 @@ class _Kept:
 
 
 class AnswerCache:
-    """Keeps answers that a release determines, up to so many bytes; those used longest ago go first.
+    """A middleware that caches responses that depend on a release only, up to a number of bytes; evicts by LRU.
 
-    A key names the newest release, so that an answer of the newest one is never given once there is another.
+    Keys contain the newest release, so a newer release invalidates all responses, and scheme and host, which some name.
     """
 
-    def __init__(self, app: ASGIApp, releases: Releases, most_bytes: int, counter: Counter) -> None:
+    def __init__(self, app: ASGIApp, releases: Releases, max_bytes: int, counter: Counter) -> None:
         self.app = app
         self._releases = releases
-        self._kept: LRUCache[Key, _Kept] = LRUCache(most_bytes, lambda kept: kept.size)
+        self._responses: LRUCache[Key, _CachedResponse] = LRUCache(max_bytes, lambda cached: cached.size)
         self._hits, self._misses = counter.labels("hit"), counter.labels("miss")
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
-        key, known = self._asked(scope)
+        """Send the cached response, or forward the request and cache its response."""
+        key, client_tags = self._key(scope)
         if key is None:
             await self.app(scope, receive, send)
             return
-        kept = self._kept.get(key)
-        if kept is None:
+        cached = self._responses.get(key)
+        if cached is None:
             self._misses.inc()
-            await self.app(scope, receive, self._keeping(key, send))
+            await self.app(scope, receive, self._caching(key, send))
             return
         self._hits.inc()
-        if known and not_modified({"if-none-match": known}, Version(kept.etag)):
-            await send(kept.known)
+        if client_tags and not_modified({"if-none-match": client_tags}, Version(cached.etag)):
+            await send(cached.unmodified)
             await send({"type": "http.response.body", "body": b""})
         else:
-            await send(kept.start)
-            await send(kept.body)
+            await send(cached.start)
+            await send(cached.body)
 
-    def _asked(self, scope: Scope) -> tuple[Key | None, str]:
-        """The key of a request, None if its answer can't be kept, and the entity tags that it knows."""
+    def _key(self, scope: Scope) -> tuple[Key | None, str]:
+        """Return the cache key of a request, or None if it can't be cached, and its If-None-Match."""
         newest = self._releases.newest
-        is_question = scope["type"] == "http" and scope["method"] == "GET" and scope["path"].startswith("/v1/")
-        if newest is None or not is_question:
+        is_get = scope["type"] == "http" and scope["method"] == "GET"
+        if newest is None or not is_get or not (scope["path"].startswith(_CACHED) or scope["path"] == _FIRST_PAGE):
             return None, ""
-        accept, known = b"", b""
+        accept, client_tags, host = b"", b"", b""
         for name, value in scope["headers"]:
             if name == b"accept":
                 accept += b"," + value
+            elif name == b"host":
+                host = value.lower()
             elif name == b"if-none-match":
-                known = value
+                client_tags = value
             elif name == b"range":
                 return None, ""
-        return (newest, scope["path"], scope["query_string"], accept), known.decode("latin-1")
+        key = (newest, scope["path"], scope["query_string"], accept, scope.get("scheme", "http"), host)
+        return key, client_tags.decode("latin-1")
 
-    def _keeping(self, key: Key, send: Send) -> Send:
-        """The same `send`, which keeps an answer that comes in one piece."""
+    def _caching(self, key: Key, send: Send) -> Send:
+        """Return a `send` that also caches the response, if its body is a single message."""
         start: Message | None = None
 
-        async def keep(message: Message) -> None:
+        async def cache_and_send(message: Message) -> None:
             nonlocal start
             if message["type"] == "http.response.start":
                 start = message
             elif start is not None and message["type"] == "http.response.body" and not message.get("more_body"):
-                self._keep(key, start, message)
+                self._store(key, start, message)
                 start = None
             else:
                 start = None
             await send(message)
 
-        return keep
+        return cache_and_send
 
-    def _keep(self, key: Key, start: Message, body: Message) -> None:
+    def _store(self, key: Key, start: Message, body: Message) -> None:
         headers: Headers = start["headers"]
         etag = _header(headers, b"etag")
         is_of_release = (_header(headers, b"cache-control") or "").startswith("public")
-        if start["status"] != 200 or etag is None or not is_of_release or len(body.get("body", b"")) > LARGEST_AT_ONCE:
+        if start["status"] != 200 or etag is None or not is_of_release or len(body.get("body", b"")) > MAX_MESSAGE:
             return
-        about = [(name, value) for name, value in headers if name not in (b"content-length", b"content-type")]
-        known: Message = {"type": "http.response.start", "status": 304, "headers": about}
-        kept = _Kept(start, {"type": "http.response.body", "body": bytes(body.get("body", b""))}, etag, known)
-        if kept.size <= self._kept.maxsize:
-            self._kept[key] = kept
+        head = [(name, value) for name, value in headers if name not in (b"content-length", b"content-type")]
+        unmodified: Message = {"type": "http.response.start", "status": 304, "headers": head}
+        whole: Message = {"type": "http.response.body", "body": bytes(body.get("body", b""))}
+        cached = _CachedResponse(start, whole, etag, unmodified)
+        if cached.size <= self._responses.maxsize:
+            self._responses[key] = cached
 
 
 def _header(headers: Headers, name: bytes) -> str | None:
-    return next((value.decode("latin-1") for found, value in headers if found == name), None)
+    return next((value.decode("latin-1") for header, value in headers if header == name), None)

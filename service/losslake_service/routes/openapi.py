@@ -1,4 +1,4 @@
-"""The OpenAPI document: what routes say of their answers, and what FastAPI can't derive from endpoints and models."""
+"""The OpenAPI document: responses, headers and filters that FastAPI can't derive from endpoints and models."""
 
 from __future__ import annotations
 
@@ -17,6 +17,7 @@ from losslake.questions.lists.listing import Listing
 from losslake_service.problems import problem_responses
 
 Document = dict[str, Any]
+ROWS_ONLY = "Formats other than JSON contain only the rows."
 _REFERENCE = "#/components/schemas/{}"
 _VALUES: Mapping[str, Document] = {
     "integer": {"type": "integer", "minimum": 0, "maximum": 2**63 - 1},
@@ -28,8 +29,8 @@ _VALUES: Mapping[str, Document] = {
 _METAPARAMETERS: Document = {
     "name": "parameter",
     "in": "query",
-    "description": f"Only rows with these metaparameters: {METAPARAMETER}NAME=value, which may be "
-    f"repeated, {METAPARAMETER}NAME_min=value and {METAPARAMETER}NAME_max=value, for any NAME in a trial's "
+    "description": f"Only rows with these metaparameters: {METAPARAMETER}NAME=value (may be "
+    f"repeated), {METAPARAMETER}NAME_min=value and {METAPARAMETER}NAME_max=value, for any NAME in a trial's "
     "parameters or attributes. Bounds are inclusive.",
     "required": False,
     "style": "form",
@@ -45,17 +46,17 @@ _METAPARAMETERS: Document = {
 
 
 def describe(app: FastAPI, schemas: Mapping[str, Document]) -> Document:
-    """Return the document, made once: FastAPI's, with these schemas beside those of its models.
+    """Return FastAPI's OpenAPI document with additional schemas; build it once.
 
-    FastAPI knows no schema of a problem document, whose media type isn't JSON's, and none of answers, which aren't
-    written by pydantic.
+    FastAPI has no schemas of problem documents, whose media type isn't JSON's, nor of answers, which pydantic doesn't
+    write.
     """
     if app.openapi_schema is None:
         document = get_openapi(title=app.title, version=app.version, description=app.description, routes=app.routes)
         components = document["components"]["schemas"]
         components |= schemas
-        for shape in (shape for schema in components.values() for shape in schema.get("properties", {}).values()):
-            _complete(shape)
+        for field in (field for schema in components.values() for field in schema.get("properties", {}).values()):
+            _complete(field)
         for path, operations in document["paths"].items():
             for operation in operations.values():
                 _complete_parameters(operation, is_figure=path.endswith(".{ending}"))
@@ -64,7 +65,7 @@ def describe(app: FastAPI, schemas: Mapping[str, Document]) -> Document:
 
 
 def _complete_parameters(operation: Document, is_figure: bool) -> None:
-    """Take out null, which is what leaving a parameter out comes to and no URL can say; and `format` of figures."""
+    """Remove the type null, which a URL can't express, and the parameter `format` of figures."""
     parameters = operation.get("parameters", [])
     if is_figure:
         operation["parameters"] = parameters = [each for each in parameters if each["name"] != "format"]
@@ -75,39 +76,39 @@ def _complete_parameters(operation: Document, is_figure: bool) -> None:
         _complete(parameter["schema"])
 
 
-def _complete(shape: Document) -> None:
-    """Say of every value which unit it has; and leave out titles, which only repeat names."""
-    shape.setdefault("x-unit", "none")
-    shape.pop("title", None)
+def _complete(field: Document) -> None:
+    """Add the unit; remove the title, which only repeats the name."""
+    field.setdefault("x-unit", "none")
+    field.pop("title", None)
 
 
 def model_schemas(*models: type[BaseModel]) -> dict[str, Document]:
-    """Return the schemas of models that no endpoint declares, by name."""
-    _, found = models_json_schema([(each, "validation") for each in models], ref_template=_REFERENCE.format("{model}"))
-    schemas: dict[str, Document] = found["$defs"]
+    """Return schemas by name, of models that no endpoint declares."""
+    _, defs = models_json_schema([(each, "validation") for each in models], ref_template=_REFERENCE.format("{model}"))
+    schemas: dict[str, Document] = defs["$defs"]
     return schemas
 
 
-def answered(
+def describe_responses(
     description: str,
     content: Document,
     headers: Document | None = None,
     *,
     known: str = "answer",
-    partial: str | None = "The range that was asked for, of the answer in any format.",
+    partial: str | None = "The requested range of the answer, in any format.",
     problems: Iterable[int] = (404, 412, 416, 422, 500, 503),
 ) -> dict[int | str, Any]:
-    """Return what OpenAPI says of the responses of a path. known: what the requester of a 304 has."""
+    """Return the OpenAPI responses of a path. known: what the client of a 304 has cached."""
     return {
         200: {"description": description, "content": content} | ({"headers": headers} if headers else {}),
         **({206: {"description": partial}} if partial else {}),
-        304: {"description": f"The requester has this {known} already: its ETag was in If-None-Match."},
+        304: {"description": f"Not modified: the client has this {known}, as If-None-Match contains its ETag."},
         **problem_responses(*problems),
     }
 
 
-def in_every_format(name: str, is_binary: bool = True) -> Document:
-    """Return the content of an answer: JSON of the schema of that name, and its rows in the other formats."""
+def content_in_all_formats(name: str, is_binary: bool = True) -> Document:
+    """Return the content of an answer by media type: the named schema for JSON, the rows for other formats."""
     content: Document = {}
     for output in FORMATS.values():
         text = {"type": "string"} | ({"format": "binary"} if is_binary and output.name != "csv" else {})
@@ -117,12 +118,12 @@ def in_every_format(name: str, is_binary: bool = True) -> Document:
 
 
 def release_headers(is_tagged: bool = True, is_paged: bool = False) -> Document:
-    """Return the headers of an answer. is_tagged: with an entity tag before it is made. is_paged: a list."""
-    headers = {"LossLake-Release": _header("The release that answered.", "integer", 1)}
+    """Return the headers of an answer. is_tagged: it has an ETag. is_paged: it is a list."""
+    headers = {"LossLake-Release": _header("The release of the answer.", "integer", 1)}
     if is_tagged:
-        headers["ETag"] = _header("Strong: the same tag is the same bytes.", "string", '"0d5a1c7e5b5e0f6d"')
+        headers["ETag"] = _header("A strong entity tag: equal tags mean equal bytes.", "string", '"0d5a1c7e5b5e0f6d"')
     if is_paged:
-        headers["LossLake-Total"] = _header("Rows that pass the filters, on all pages.", "integer", 64)
+        headers["LossLake-Total"] = _header("Number of rows that match the filters, on all pages.", "integer", 64)
         headers["Link"] = _header("The next page, rel=next; absent on the last.", "string", '<?cursor=…>; rel="next"')
     return headers
 
@@ -132,7 +133,7 @@ def _header(description: str, kind: str, example: object) -> Document:
 
 
 def filter_parameters(listing: Listing) -> Iterator[Document]:
-    """Return the parameters that filter the rows of a list."""
+    """Yield the filter parameters of a list."""
     yield from map(_filter_parameter, filters_of(listing).values())
     if has_metaparameters(listing):
         yield _METAPARAMETERS
@@ -147,7 +148,7 @@ def _filter_parameter(filter: Filter) -> Document:  # noqa: A002
         doc = f"Only rows whose {column.name} is {'at least' if filter.bound == '_min' else 'at most'} this."
         schema = value | facts
     else:
-        holds = "has this among its" if column.kind in ("strings", "integers") else "has this"
-        doc = f"Only rows that {holds} {column.name}; may be repeated, then any of them will do. {column.doc}"
+        relation = "contains" if column.kind in ("strings", "integers") else "is"
+        doc = f"Only rows whose {column.name} {relation} this value, or any of them if repeated. {column.doc}"
         schema = {"type": "array", "items": value} | facts
     return {"name": filter.name, "in": "query", "description": doc, "required": False, "schema": schema}

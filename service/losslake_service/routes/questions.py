@@ -1,4 +1,4 @@
-"""The routes of questions: /v1/scaling, and /v1/scaling.csv for the format."""
+"""The routes of questions, such as /v1/scaling, and /v1/scaling.csv to select the format."""
 
 from __future__ import annotations
 
@@ -23,33 +23,34 @@ from losslake.questions.release_view import ReleaseView
 from losslake.questions.releases import Releases
 from losslake_service.files.conditions import cache_control, entity_tag, not_modified_response
 from losslake_service.routes.openapi import (
+    ROWS_ONLY,
     Document,
-    answered,
+    content_in_all_formats,
+    describe_responses,
     filter_parameters,
-    in_every_format,
     release_headers,
 )
-from losslake_service.routes.reading import Endpoint, add_read_route, unknown_parameter, wanted_format
+from losslake_service.routes.reading import Endpoint, add_read_route, requested_format, unknown_parameter
 from losslake_service.routes.respond import response_of
 
 
 def add_question(router: APIRouter, releases: Releases, question: Question) -> None:
-    """Have a router answer a question."""
+    """Add the route of a question."""
     name, listing = question.schema_name, question.listing
-    shape = question.parameters if listing is None else _list_parameters(listing, question.parameters)
+    model = question.parameters if listing is None else _list_parameters(listing, question.parameters)
     filters = [] if listing is None else filter_parameters(listing)
     headers = release_headers(question.is_of_release, is_paged=listing is not None)
     add_read_route(
         router,
         question.path,
-        _endpoint(releases, question, shape),
+        _endpoint(releases, question, model),
         has_endings=True,
         operation_id=f"get{name}",
         summary=question.subject,
         description=question.doc,
-        responses=answered(f"{question.doc} In the other formats than JSON: its rows.", in_every_format(name), headers),
-        # A parameter of the path goes before the column of its name: workloads have a column `workload`.
-        openapi_extra={"parameters": [each for each in filters if each["name"] not in shape.model_fields]},
+        responses=describe_responses(f"{question.doc} {ROWS_ONLY}", content_in_all_formats(name), headers),
+        # A parameter replaces the filter of the same name: workloads have a column `workload`.
+        openapi_extra={"parameters": [each for each in filters if each["name"] not in model.model_fields]},
     )
 
 
@@ -60,56 +61,58 @@ def question_schemas(questions: Sequence[Question]) -> dict[str, Document]:
 
 
 def _list_parameters(listing: Listing, parameters: type[FormatParameters]) -> type[FormatParameters]:
-    """Return the parameters of a list: with the names that `sort` and `fields` take; filters are extra ones."""
+    """Return the parameters of a list with the names allowed in `sort` and `fields`; filters are extra fields."""
     fields: dict[str, Any] = {}
     ordered = [column.name for column in listing.shape.columns if column.is_ordered]
-    for name, minus, known in (("sort", "-?", ordered), ("fields", "", list(listing.columns))):
-        one = f"{minus}({'|'.join(known)})"
-        examples = [f"-{known[0]}" if minus else ",".join(known[:2])]
-        described = Field(examples=examples, json_schema_extra={"pattern": f"^({one}(,{one})*)?$"})
-        fields[name] = (Annotated[str, parameters.model_fields[name], described], "")
+    for name, minus, allowed in (("sort", "-?", ordered), ("fields", "", list(listing.columns))):
+        choice = f"{minus}({'|'.join(allowed)})"
+        examples = [f"-{allowed[0]}" if minus else ",".join(allowed[:2])]
+        field = Field(examples=examples, json_schema_extra={"pattern": f"^({choice}(,{choice})*)?$"})
+        fields[name] = (Annotated[str, parameters.model_fields[name], field], "")
     name = f"{parameters.__name__}Of{listing.name.capitalize()}"
-    shape: type[FormatParameters] = create_model(name, __base__=parameters, __cls_kwargs__={"extra": "allow"}, **fields)
-    return shape
+    # The fields have their docstrings from the base: pydantic would look for the source of this class in every module.
+    config = {"extra": "allow", "use_attribute_docstrings": False}
+    model: type[FormatParameters] = create_model(name, __base__=parameters, __cls_kwargs__=config, **fields)
+    return model
 
 
-def _endpoint(releases: Releases, question: Question, shape: type[FormatParameters]) -> Endpoint:
+def _endpoint(releases: Releases, question: Question, model: type[FormatParameters]) -> Endpoint:
     listing = question.listing
     known_filters = filters_of(listing) if listing is not None else {}
-    has_more = listing is not None and has_metaparameters(listing)
+    filters_metaparameters = listing is not None and has_metaparameters(listing)
 
     async def answer_question(request: Request, parameters: Any) -> Response:
         filters: dict[str, list[str]] = parameters.model_extra or {}
         for name in filters:
-            is_metaparameter = has_more and name.startswith(METAPARAMETER) and name != METAPARAMETER
+            is_metaparameter = filters_metaparameters and name.startswith(METAPARAMETER) and name != METAPARAMETER
             if name not in known_filters and not is_metaparameter:
-                raise unknown_parameter(name, shape.model_fields)
-        output = wanted_format(request, parameters.format)
+                raise unknown_parameter(name, model.model_fields)
+        output = requested_format(request, parameters.format)
         number = release_of(parameters)
         headers = {"vary": "Accept", "cache-control": cache_control(is_pinned=False)}
         subject: ReleaseView | Lake = releases.lake
         if question.is_of_release:
-            subject = view = await releases.opened(number)
+            subject = view = await releases.view_async(number)
             headers["etag"] = entity_tag(view, __version__, question.path, request.scope["query_string"], output.name)
             headers["cache-control"] = cache_control(number is not None)
-            known = not_modified_response(request.headers, headers, exists=False)
-            if known is not None:
-                return known
-        given = parameters if listing is None else ListRequest(parameters, filters, output.name == "json")
+            unmodified = not_modified_response(request.headers, headers, exists=False)
+            if unmodified is not None:
+                return unmodified
+        arguments = parameters if listing is None else ListRequest(parameters, filters, output.name == "json")
 
         def answer() -> Response:
-            return response_of(request, question.answer(subject, given), output, headers)
+            return response_of(request, question.ask(subject, arguments), output, headers)
 
         if question.is_quick(parameters) and output.name == "json":
             return answer()
         return await run_in_threadpool(answer)
 
-    answer_question.__annotations__["parameters"] = Annotated[shape, Query()]
+    answer_question.__annotations__["parameters"] = Annotated[model, Query()]
     return answer_question
 
 
 def release_of(parameters: FormatParameters) -> int | None:
-    """Return the release asked for: by number, or by the cursor of a page; None for the newest."""
+    """Return the requested release, from `release` or from the cursor of a page; None for the newest."""
     if not isinstance(parameters, ReleaseParameters):
         return None
     cursor = parameters.cursor if isinstance(parameters, PageParameters) else None

@@ -1,10 +1,11 @@
-"""Whether requests should be sent here: /readyz."""
+"""The readiness check, /readyz."""
 
 from __future__ import annotations
 
 import asyncio
 import logging
 from collections.abc import Callable, Mapping
+from concurrent.futures import Executor, ThreadPoolExecutor
 from typing import Annotated
 
 from fastapi import APIRouter, Depends, Request, Response
@@ -14,32 +15,30 @@ from losslake.questions.releases import Releases
 from losslake_schema.errors import LakeBroken
 from losslake_service.problems import no_parameters, problem, problem_responses
 
+# Raise an exception if the check fails. Runs in a thread, with a time limit.
 Check = Callable[[], object]
-"""Raises an exception where something is not as it should be; may take a while."""
-_SECONDS_FOR_A_CHECK = 3.0
+_CHECK_SECONDS = 3.0
 _PARQUET = b"PAR1"
 
 _log = logging.getLogger(__name__)
 
 
 class Readiness(BaseModel):
-    """The service can answer."""
+    """The service is ready."""
 
     model_config = ConfigDict(use_attribute_docstrings=True, json_schema_extra={"x-unit": "none"})
 
     status: Annotated[str, Field(examples=["ready"], json_schema_extra={"x-unit": "none"})]
-    """ready"""
+    """Always `ready`."""
     checks: Annotated[tuple[str, ...], Field(examples=[["release"]], json_schema_extra={"x-unit": "none"})]
-    """What was looked at, and found to be in order."""
+    """The checks that passed."""
 
 
 def readiness(checks: Mapping[str, Check]) -> APIRouter:
-    """The path /readyz, which passes if every check does.
-
-    Args:
-        checks: by name.
-    """
+    """Return a router with /readyz, which succeeds if every check, by name, does."""
     router = APIRouter()
+    # Threads of their own, as all shared ones may be busy.
+    threads = ThreadPoolExecutor(2 * len(checks), "readiness")
 
     @router.get(
         "/readyz",
@@ -48,42 +47,41 @@ def readiness(checks: Mapping[str, Check]) -> APIRouter:
         dependencies=[Depends(no_parameters)],
     )
     async def get_readiness(request: Request) -> Readiness | Response:
-        """Whether this process can answer questions now: a load balancer may ask it."""
-        passed = await asyncio.gather(*(_passes(name, check) for name, check in checks.items()))
+        """Report if this process can answer requests now, for load balancers."""
+        passed = await asyncio.gather(*(_passes(threads, name, check) for name, check in checks.items()))
         failed = [name for name, has_passed in zip(checks, passed, strict=True) if not has_passed]
         if failed:
-            detail = f"not ready: {', '.join(failed)}; the reason is in the log"
+            detail = f"not ready: {', '.join(failed)}; the log has the reasons"
             return problem(request.scope, "not-ready", detail, failed=failed)
         return Readiness(status="ready", checks=tuple(checks))
 
     return router
 
 
-def newest_release_is_readable(releases: Releases) -> Check:
-    """A check that the newest release is open, its serving file answers, and a data file is there."""
+def release_check(releases: Releases) -> Check:
+    """Return a check that the newest release is open, its serving file can be queried, and a data file is readable."""
 
     def check() -> None:
         view = releases.view()
         view.rows("metric_facts")
-        files = (file for facts in view.workloads.values() for file in view.measurement_files(facts))
-        first = next(files, None)
+        first = next((file for facts in view.workloads.values() for file in view.measurement_files(facts)), None)
         if first is not None:
             with view.store.open(first.path, first.bytes) as file:
                 if file.read(len(_PARQUET)) != _PARQUET:
-                    name = view.store.name_of(first.path)
+                    name = view.store.display_name(first.path)
                     raise LakeBroken(f"{name} is not Parquet: restore it, or publish a new release")
 
     return check
 
 
-async def _passes(name: str, check: Check) -> bool:
+async def _passes(threads: Executor, name: str, check: Check) -> bool:
     try:
-        async with asyncio.timeout(_SECONDS_FOR_A_CHECK):
-            await asyncio.to_thread(check)
+        async with asyncio.timeout(_CHECK_SECONDS):
+            await asyncio.get_running_loop().run_in_executor(threads, check)
     except TimeoutError:
-        _log.warning("not ready: %s: no answer in %g s", name, _SECONDS_FOR_A_CHECK)
+        _log.warning("not ready: %s: no answer in %g s", name, _CHECK_SECONDS)
         return False
-    except Exception as error:  # noqa: BLE001 whatever it is, that is what the check is for
+    except Exception as error:  # noqa: BLE001 any error is a failed check
         _log.warning("not ready: %s: %s", name, error)
         return False
     return True

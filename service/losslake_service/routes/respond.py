@@ -1,14 +1,15 @@
-"""An answer as a response: at once when it is small, else as a stream; from a file where its size or a part is wanted.
+"""Responses with an answer: a single message if it is short, else a stream, or a file for HEAD and range requests.
 
-Polars and DuckDB ask for the size and then for parts, of CSV as of Parquet, which is read from its end.
+Polars and DuckDB request the size and then ranges, for CSV as well as for Parquet, which is read from its end.
 """
 
 from __future__ import annotations
 
 import hashlib
 import os
+import re
 import tempfile
-from collections.abc import AsyncIterator, Iterator, Mapping
+from collections.abc import AsyncIterator, Callable, Iterator, Mapping
 from itertools import chain
 from pathlib import Path
 
@@ -20,51 +21,51 @@ from losslake.figures.figure import Finished
 from losslake.output.answer import Answer
 from losslake.output.formats import OutputFormat
 from losslake_service.files.conditions import ServedFile, Version, not_modified_response
-from losslake_service.files.file_response import FileAnswer
+from losslake_service.files.file_response import LocalFileResponse
 
-LARGEST_AT_ONCE = 256 * 1024
-_OF_FILES = (b"accept-ranges", b"content-type", b"content-length", b"content-range")
+MAX_MESSAGE = 256 * 1024
+_FILE_HEADERS = (b"accept-ranges", b"content-type", b"content-length", b"content-range")
 
 
 Output = OutputFormat | Finished
 
 
 def response_of(request: Request, answer: Answer, output: Output, headers: Mapping[str, str]) -> Response:
-    """Write an answer; to be called in a thread if that may take long.
+    """Return the response with an answer; call it in a thread if that may take long.
 
-    headers: has an etag where the answer is known by one.
+    headers: include the etag, if it is known before the answer is encoded.
     """
-    headers = dict(headers) | _facts_in_headers(answer) | _links(request, answer)
-    known = not_modified_response(request.headers, headers)
-    if known is not None:
-        return known
+    headers = dict(headers) | _fact_headers(answer) | _links(request, answer) | attachment(request, output.name)
+    unmodified = not_modified_response(request.headers, headers)
+    if unmodified is not None:
+        return unmodified
     if output.name == "parquet" or request.method == "HEAD" or "range" in request.headers:
         return _from_file(request, answer, output, headers)
     headers["accept-ranges"] = "bytes"
     pieces = output.encode(answer)
-    first = _at_once(pieces)
-    if sum(map(len, first)) <= LARGEST_AT_ONCE:
+    first = _first_pieces(pieces)
+    if sum(map(len, first)) <= MAX_MESSAGE:
         body = b"".join(first)
-        headers.setdefault("etag", _etag_of(hashlib.sha256(body)))
-        known = not_modified_response(request.headers, headers)
-        return known or Response(body, headers=headers, media_type=output.media_type)
+        headers.setdefault("etag", _etag(hashlib.sha256(body)))
+        unmodified = not_modified_response(request.headers, headers)
+        return unmodified or Response(body, headers=headers, media_type=output.media_type)
     streamed = iterate_in_threadpool(chain([b"".join(first)], pieces))
-    return StreamingResponse(_closing(streamed, pieces), headers=headers, media_type=output.media_type)
+    return StreamingResponse(_close_at_end(streamed, pieces), headers=headers, media_type=output.media_type)
 
 
-def _at_once(pieces: Iterator[bytes]) -> list[bytes]:
-    """The first pieces, up to more than may be sent at once; all of them when they are less."""
+def _first_pieces(pieces: Iterator[bytes]) -> list[bytes]:
+    """Return the first pieces, until they exceed the size of a single message."""
     first, size = [], 0
     for piece in pieces:
         first.append(piece)
         size += len(piece)
-        if size > LARGEST_AT_ONCE:
+        if size > MAX_MESSAGE:
             break
     return first
 
 
-async def _closing(body: AsyncIterator[bytes], pieces: Iterator[bytes]) -> AsyncIterator[bytes]:
-    """The same body; what the pieces hold open is let go of also when the client goes away."""
+async def _close_at_end(body: AsyncIterator[bytes], pieces: Iterator[bytes]) -> AsyncIterator[bytes]:
+    """Yield the body; close the pieces at the end, also if the client disconnects."""
     try:
         async for piece in body:
             yield piece
@@ -75,7 +76,7 @@ async def _closing(body: AsyncIterator[bytes], pieces: Iterator[bytes]) -> Async
 
 
 def _from_file(request: Request, answer: Answer, output: Output, headers: dict[str, str]) -> Response:
-    """Finish the answer first, in a file without a name."""
+    """Return a response from an unlinked temporary file with the whole answer."""
     handle, name = tempfile.mkstemp(prefix="losslake-", suffix=".parquet")
     path = Path(name)
     try:
@@ -83,37 +84,55 @@ def _from_file(request: Request, answer: Answer, output: Output, headers: dict[s
             for piece in output.encode(answer):
                 file.write(piece)
         if "etag" not in headers:
-            headers["etag"] = _etag_of(hashlib.file_digest(path.open("rb"), "sha256"))
-        served = ServedFile(name, path.stat().st_size, Version(headers["etag"]), output.media_type)
-        response = FileAnswer(served, request.headers)
+            headers["etag"] = _etag(hashlib.file_digest(path.open("rb"), "sha256"))
+        return file_response(request, path, output.media_type, headers)
     finally:
         path.unlink()
-    own = {name.lower().encode(): value.encode("latin-1") for name, value in headers.items()}
+
+
+def file_response(
+    request: Request, path: Path, media_type: str, headers: Mapping[str, str], closed: Callable[[], None] | None = None
+) -> LocalFileResponse:
+    """Return a finished answer in a file of its own, which may be removed at once.
+
+    headers: of the answer, with its etag. closed: called when it is sent, or its client has gone.
+    """
+    served = ServedFile(str(path), path.stat().st_size, Version(headers["etag"]), media_type)
+    response = LocalFileResponse(served, request.headers, closed)
+    encoded_headers = {name.lower().encode(): value.encode("latin-1") for name, value in headers.items()}
     response.raw_headers = [
-        *((name, value) for name, value in response.raw_headers if name in _OF_FILES),
-        *own.items(),
+        *((name, value) for name, value in response.raw_headers if name in _FILE_HEADERS),
+        *encoded_headers.items(),
     ]
     return response
 
 
-def _etag_of(digest: hashlib._Hash) -> str:
+def attachment(request: Request, output: str) -> dict[str, str]:
+    """Return the header by which browsers store data as a file; JSON and figures they show."""
+    if output not in ("csv", "arrow", "parquet"):
+        return {}
+    name = re.sub("[^a-z0-9-].*", "", request.scope["path"].rpartition("/")[2])
+    return {"content-disposition": f'attachment; filename="{name}.{output}"'}
+
+
+def _etag(digest: hashlib._Hash) -> str:
     return f'"{digest.hexdigest()[:32]}"'
 
 
-def _facts_in_headers(answer: Answer) -> dict[str, str]:
-    """What formats without room for it would not say otherwise."""
-    found = {}
+def _fact_headers(answer: Answer) -> dict[str, str]:
+    """Return the headers with the release, total and truncation, which not every format contains."""
+    headers = {}
     if "release" in answer.facts:
-        found["LossLake-Release"] = str(answer.facts["release"])
+        headers["LossLake-Release"] = str(answer.facts["release"])
     if answer.total is not None:
-        found["LossLake-Total"] = str(answer.total)
+        headers["LossLake-Total"] = str(answer.total)
     if answer.facts.get("truncated"):
-        found["LossLake-Truncated"] = str(answer.facts["truncated"])
-    return found
+        headers["LossLake-Truncated"] = str(answer.facts["truncated"])
+    return headers
 
 
 def _links(request: Request, answer: Answer) -> dict[str, str]:
-    """The link to the next page, as RFC 8288 has it: relative to the request's URL, whatever a proxy puts before it."""
+    """Return the Link header of the next page (RFC 8288), relative to the URL, so that it works behind any proxy."""
     if answer.next_cursor is None:
         return {}
     url = request.url.include_query_params(cursor=answer.next_cursor)

@@ -1,4 +1,4 @@
-"""Strangers' SQL in an application: a sandbox that starts and ends with it, and statements that run there."""
+"""SQL statements of clients: a sandbox that starts and stops with the application."""
 
 from __future__ import annotations
 
@@ -13,22 +13,22 @@ from fastapi import FastAPI, Request
 from losslake.questions.release_view import ReleaseView
 from losslake.questions.releases import Releases
 from losslake_schema.errors import LossLakeError
+from losslake_service.operation.clients import client_of
 from losslake_service.operation.metrics import Metrics
-from losslake_service.sandbox.errors import AskerLeft, SqlLimits, SqlProblem
+from losslake_service.sandbox.errors import ClientDisconnected, SqlLimits, SqlProblem
+from losslake_service.sandbox.results import SqlResult
 from losslake_service.sandbox.sandbox import SqlSandbox
-from losslake_service.sandbox.spool import SqlResult
 from losslake_service.sandbox.statement import Parameters
 from losslake_service.sandbox.workers import DataFiles, data_files_of
 from losslake_service.settings import Settings
 
-SECONDS_BETWEEN_TRIES = 1.0
-_ANSWERED, _LEFT = "answered", "left"
+RETRY_SECONDS = 1.0
 
 _log = logging.getLogger(__name__)
 
 
 class SqlStatements:
-    """Runs statements for requests: counted, and ended when nobody waits for them any more."""
+    """Runs the statements of requests; counts them, and cancels them when the client disconnects."""
 
     def __init__(self, settings: Settings, releases: Releases, metrics: Metrics) -> None:
         self.limits = SqlLimits(
@@ -38,91 +38,100 @@ class SqlStatements:
             result_rows=settings.sql_result_rows,
             workers=settings.sql_workers,
             waiting=settings.sql_waiting,
+            client_seconds=settings.sql_client_seconds,
         )
         self._sandbox = SqlSandbox(self.limits)
         self._releases = releases
         self._data_files: WeakKeyDictionary[ReleaseView, DataFiles] = WeakKeyDictionary()
         self._outcomes = metrics.sql_statements
-        self._trouble = "its workers are being started"
+        self._failure = "its workers are starting"
         self._is_stopping = asyncio.Event()
 
     def check(self) -> None:
-        """Raise LossLakeError unless workers could be started."""
-        if self._trouble:
-            raise LossLakeError(self._trouble)
+        """Raise LossLakeError unless the workers have started."""
+        if self._failure:
+            raise LossLakeError(self._failure)
 
     @asynccontextmanager
-    async def while_running(self, _: FastAPI) -> AsyncIterator[None]:
-        """Have workers ready while the application runs."""
+    async def lifespan(self, _: FastAPI | None = None) -> AsyncIterator[None]:
+        """Run the workers for the lifespan of the application."""
         warming = asyncio.create_task(self._warm_up())
         try:
             yield
         finally:
-            # Workers that are just being started are waited for: to kill them would look like a fault in the log.
+            # Wait for workers that are starting: killing them would log an error.
             self._is_stopping.set()
             await warming
             await asyncio.to_thread(self._sandbox.close)
 
     async def _warm_up(self) -> None:
-        """Try until it works: a lake may get its first release later."""
-        while self._trouble and not self._is_stopping.is_set():
+        """Start the workers; retry until it works, as a lake may get its first release later."""
+        while self._failure and not self._is_stopping.is_set():
             try:
                 view = await asyncio.to_thread(self._releases.view)
                 await self._sandbox.start(view.serving_file, await self._data_files_of(view))
             except LossLakeError as error:
-                if str(error) != self._trouble:
-                    _log.warning("SQL can't be offered yet: %s", error)
-                self._trouble = str(error)
+                if str(error) != self._failure:
+                    _log.warning("SQL is not available yet: %s", error)
+                self._failure = str(error)
                 with suppress(TimeoutError):
-                    await asyncio.wait_for(self._is_stopping.wait(), SECONDS_BETWEEN_TRIES)
+                    await asyncio.wait_for(self._is_stopping.wait(), RETRY_SECONDS)
             else:
-                self._trouble = ""
+                self._failure = ""
 
     async def _data_files_of(self, view: ReleaseView) -> DataFiles:
-        """Return the data files of a release, as workers read them; found once while the release is open."""
-        known = self._data_files.get(view)
-        if known is None:
-            release = await asyncio.to_thread(self._releases.lake.release_ever, view.number)
+        """Return the data files of a release for the workers; cached while the release is open."""
+        data_files = self._data_files.get(view)
+        if data_files is None:
+            release = await asyncio.to_thread(self._releases.lake.find_release, view.number)
             assert release is not None
-            known = self._data_files.setdefault(view, data_files_of(self._releases.lake, release))
-        return known
+            data_files = await asyncio.to_thread(data_files_of, self._releases.lake, release)
+            self._data_files[view] = data_files
+        return data_files
 
     async def run(
         self,
-        request: Request,
+        request: Request | None,
         view: ReleaseView,
         statement: str,
         parameters: Parameters = None,
-        most_rows: int | None = None,
+        max_rows: int | None = None,
+        output: str = "arrow",
     ) -> SqlResult:
-        """Return the result of a statement on a release; close it. Raises SqlProblem and AskerLeft.
+        """Return the result of a statement, which the caller closes. Raise SqlProblem and ClientDisconnected.
 
-        request: the one that waits, whose body was read. most_rows: where fewer are wanted than the limit.
+        request: of the waiting client; its body must have been read. None for a client of this process, to whom no
+        limit per client applies. max_rows: if less than the service's limit.
+        output: the format of the result, one of `results.OUTPUTS`.
         """
         data_files = await self._data_files_of(view)
-        run = self._sandbox.run(view.serving_file, data_files, statement, parameters, most_rows)
-        running, leaving = asyncio.create_task(run), asyncio.create_task(_left(request))
+        facts, client = {"release": view.number}, client_of(request.scope) if request is not None else None
+        run = self._sandbox.run(view.serving_file, data_files, statement, parameters, max_rows, output, facts, client)
+        running, disconnect = asyncio.create_task(run), asyncio.create_task(_disconnect(request))
         try:
-            await asyncio.wait((running, leaving), return_when=asyncio.FIRST_COMPLETED)
+            await asyncio.wait((running, disconnect), return_when=asyncio.FIRST_COMPLETED)
             if not running.done():
-                raise AskerLeft
+                raise ClientDisconnected
             result = running.result()
         except SqlProblem as problem:
             self._outcomes.labels(problem.kind).inc()
             raise
-        except AskerLeft:
-            self._outcomes.labels(_LEFT).inc()
+        except ClientDisconnected:
+            self._outcomes.labels("left").inc()
             raise
         finally:
-            leaving.cancel()
+            disconnect.cancel()
             if running.cancel():
                 with suppress(asyncio.CancelledError, SqlProblem):
                     await running
-        self._outcomes.labels(_ANSWERED).inc()
+        self._outcomes.labels("answered").inc()
         return result
 
 
-async def _left(request: Request) -> None:
+async def _disconnect(request: Request | None) -> None:
     """Wait until the client closes its connection."""
+    if request is None:
+        await asyncio.Event().wait()
+        return
     while (await request.receive())["type"] != "http.disconnect":
         pass

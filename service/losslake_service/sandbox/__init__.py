@@ -1,1 +1,1 @@
-"""A stranger's SQL on a release, in processes that may do nothing but read its data and write a bounded result."""
+"""SQL of untrusted clients, in processes that can only read one release and write a bounded result."""

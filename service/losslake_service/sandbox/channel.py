@@ -1,4 +1,4 @@
-"""Messages between the service and a worker: JSON behind its length, over a socket that only these two have."""
+"""Messages between the service and a worker: length-prefixed JSON over a private socket pair."""
 
 from __future__ import annotations
 
@@ -10,73 +10,76 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from typing import Any
 
-LONGEST_REQUEST = 4_000_000
-LONGEST_REPLY = 100_000
+# Room for the names of 100,000 data files, which the service sends when it opens a release.
+MAX_REQUEST_BYTES = 100_000_000
+MAX_REPLY_BYTES = 100_000
 _HEADER = struct.Struct("!I")
+_MOST_FILES = 2
+_MOST_AT_ONCE = 1 << 20
 
 
 class ChannelClosed(Exception):
-    """The other side has gone, or says what makes no sense."""
+    """The other side has closed the channel, or sent an invalid message."""
 
 
-def send(channel: socket.socket, message: dict[str, Any], file: int | None = None) -> None:
-    """Send a message, and an open file with it; raises ChannelClosed."""
+def send(channel: socket.socket, message: dict[str, Any], *files: int) -> None:
+    """Send a message, optionally with open files; raise ChannelClosed."""
     body = json.dumps(message).encode()
     try:
-        socket.send_fds(channel, [_HEADER.pack(len(body))], [] if file is None else [file])
+        socket.send_fds(channel, [_HEADER.pack(len(body))], files)
         channel.sendall(body)
     except OSError as error:
         raise ChannelClosed(str(error)) from None
 
 
-def receive(channel: socket.socket, longest: int, deadline: float | None = None) -> tuple[dict[str, Any], int | None]:
-    """The next message and the file that came with it; raises ChannelClosed, and TimeoutError.
+def receive(channel: socket.socket, max_bytes: int, deadline: float | None = None) -> tuple[dict[str, Any], list[int]]:
+    """Return the next message and its files; raise ChannelClosed and TimeoutError.
 
     deadline: on the clock of time.monotonic().
     """
-    header, files = _some(channel, _HEADER.size, deadline)
+    header, files = _receive_some(channel, _HEADER.size, deadline)
     if len(header) < _HEADER.size:
-        header += exactly(channel, _HEADER.size - len(header), deadline)
+        header += receive_exactly(channel, _HEADER.size - len(header), deadline)
     (length,) = _HEADER.unpack(header)
-    if length > longest:
-        raise ChannelClosed(f"a message of {length} bytes")
+    if length > max_bytes:
+        raise ChannelClosed(f"the message is too long ({length} bytes)")
     try:
-        message = json.loads(exactly(channel, length, deadline))
+        message = json.loads(receive_exactly(channel, length, deadline))
     except (ValueError, RecursionError):
-        raise ChannelClosed("a message that is no JSON") from None
+        raise ChannelClosed("the message is not valid JSON") from None
     if not isinstance(message, dict):
-        raise ChannelClosed("a message that is no object")
-    return message, files[0] if files else None
+        raise ChannelClosed("the message is not a JSON object")
+    return message, files
 
 
-def exactly(channel: socket.socket, length: int, deadline: float | None) -> bytes:
-    """So many bytes of what the other side sends; raises ChannelClosed, and TimeoutError at the deadline."""
+def receive_exactly(channel: socket.socket, length: int, deadline: float | None) -> bytes:
+    """Receive exactly `length` bytes; raise ChannelClosed, and TimeoutError at the deadline."""
     parts = []
     while length > 0:
-        part, _ = _some(channel, length, deadline)
+        part, _ = _receive_some(channel, min(length, _MOST_AT_ONCE), deadline)
         parts.append(part)
         length -= len(part)
     return b"".join(parts)
 
 
 def send_all(channel: socket.socket, data: bytes, deadline: float | None) -> None:
-    """Send bytes as they are; raises ChannelClosed, and TimeoutError at the deadline."""
+    """Send raw bytes; raise ChannelClosed, and TimeoutError at the deadline."""
     with _bounded(channel, deadline):
         channel.sendall(data)
 
 
-def _some(channel: socket.socket, most: int, deadline: float | None) -> tuple[bytes, list[int]]:
+def _receive_some(channel: socket.socket, max_bytes: int, deadline: float | None) -> tuple[bytes, list[int]]:
     with _bounded(channel, deadline):
-        # A worker that sends files gets them closed: none are asked for when a deadline is set.
-        part, files, _, _ = socket.recv_fds(channel, most, 0 if deadline is not None else 1)
+        # With a deadline, the sender is a worker: the kernel discards files that it sends.
+        part, files, _, _ = socket.recv_fds(channel, max_bytes, 0 if deadline is not None else _MOST_FILES)
     if not part:
-        raise ChannelClosed("the other side has gone")
+        raise ChannelClosed("the other side has closed the connection")
     return part, files
 
 
 @contextmanager
 def _bounded(channel: socket.socket, deadline: float | None) -> Iterator[None]:
-    """Let the channel wait until then, None: as long as before; raises TimeoutError and ChannelClosed."""
+    """Set the channel's timeout to the deadline, if there is one; raise TimeoutError and ChannelClosed."""
     if deadline is not None:
         remaining = deadline - time.monotonic()
         if remaining <= 0:

@@ -1,4 +1,4 @@
-"""What a worker gives up before it sees a statement: files, network, processes, privileges, memory."""
+"""Confinement of a worker before its first statement: files, network, processes, privileges and memory."""
 
 from __future__ import annotations
 
@@ -9,9 +9,8 @@ import resource
 import signal
 import struct
 import sys
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
-from functools import partial
 from pathlib import Path
 
 from losslake_service.sandbox import kernel_filters
@@ -19,93 +18,87 @@ from losslake_service.sandbox.errors import SqlLimits
 
 MEGABYTE = 1_000_000
 _NOBODY = 65534
-_MOST_OPEN_FILES = 1024
 _SPOOL_SLACK = 4 * MEGABYTE
 _PR_SET_PDEATHSIG, _PR_SET_DUMPABLE, _PR_SET_NO_NEW_PRIVS = 1, 4, 38
-# It reads there how much of the machine is for it, and aborts when it can't.
-_DUCKDB_READS = (Path("/proc/self/cgroup"), Path("/sys/fs/cgroup"))
+# DuckDB 2 reads its share of the machine here whenever it opens a database, also with `threads` and `memory_limit` set,
+# and aborts if it can't.
+_READ_BY_DUCKDB = ("/proc/self/cgroup", "/sys/fs/cgroup")
 _CAPSET = {"x86_64": 126, "aarch64": 91}
 _CAPABILITY_VERSION = 0x20080522
 
 
 @dataclass
 class Confinement:
-    """What is in force in a worker, and what this machine doesn't offer."""
+    """The measures in force in a worker, and those that this machine doesn't support."""
 
     in_force: list[str] = field(default_factory=list)
     missing: list[str] = field(default_factory=list)
 
 
-def confine(limits: SqlLimits, serving_file: Path, data_files_root: Path | None) -> Confinement:
-    """Give up for good all that reading one release doesn't need; the process must have one thread.
+def confine(limits: SqlLimits, serving_file: Path, data_files: Sequence[str]) -> Confinement:
+    """Irreversibly restrict this process to reading one release; it must have a single thread.
 
-    data_files_root: None where the data files aren't on this machine.
-
-    Raises:
-        OSError: when the system refuses a measure that it has.
+    data_files: those of the release on this machine. Raise OSError if a supported measure fails.
     """
     report = Confinement()
     _limit_resources(limits)
     bounds = f"{limits.memory_mb} MB of memory, {limits.seconds:g} s, {limits.result_mb} MB written"
     report.in_force.append(f"limits: {bounds}")
     if sys.platform != "linux":
-        report.missing.append("files, network and privileges are guarded by DuckDB alone: only Linux offers more")
+        report.missing.append("files, network and privileges are protected by DuckDB only: other measures need Linux")
         return report
     libc = ctypes.CDLL(None, use_errno=True)
     libc.prctl(_PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0)
-    _drop_privileges(libc, serving_file, data_files_root, report)
+    _drop_privileges(libc, [str(serving_file), *data_files[:1]], report)
     libc.prctl(_PR_SET_DUMPABLE, 0, 0, 0, 0)
     libc.prctl(_PR_SET_PDEATHSIG, signal.SIGKILL, 0, 0, 0)
-    readable = [serving_file, *([data_files_root] if data_files_root else []), *_DUCKDB_READS]
-    for is_offered, measure, enforce in (
-        (kernel_filters.has_seccomp(), "network and processes: none (seccomp)", kernel_filters.refuse_calls),
-        (
-            kernel_filters.landlock_version() > 0,
-            "files: read-only, and none but the release's (Landlock)",
-            partial(kernel_filters.allow_reading_only, readable),
-        ),
-    ):
-        if is_offered:
-            enforce()
-            report.in_force.append(measure)
-        else:
-            report.missing.append(f"{measure}: not offered by this system")
+    restricted, unrestricted = kernel_filters.landlock_measures()
+    if restricted:
+        kernel_filters.allow_reading_only([str(serving_file), *data_files, *_READ_BY_DUCKDB])
+        report.in_force.append(f"files: read-only, and only those of the release (Landlock: {', '.join(restricted)})")
+    if unrestricted:
+        report.missing.append(f"Landlock: {', '.join(unrestricted)}: not supported by this system")
+    calls = "network and processes: none; system calls: only those that SQL needs (seccomp)"
+    if kernel_filters.has_seccomp():
+        kernel_filters.refuse_other_calls()
+        report.in_force.append(calls)
+    else:
+        report.missing.append(f"{calls}: not supported by this system")
     return report
 
 
-def allow_processor_seconds(seconds: float) -> None:
-    """Let the process be killed when it has computed so much longer; whole seconds, rounded up."""
+def limit_cpu_seconds(seconds: float) -> None:
+    """Limit the CPU time from now on; whole seconds, rounded up. Beyond it the kernel kills the process."""
     used = sum(resource.getrusage(resource.RUSAGE_SELF)[:2])
     _, hard = resource.getrlimit(resource.RLIMIT_CPU)
     resource.setrlimit(resource.RLIMIT_CPU, (int(used + seconds) + 1, hard))
 
 
 def address_space(statm: int) -> int:
-    """Bytes of address space that the process has; statm: its /proc/self/statm, opened before confinement."""
+    """Return the address space of this process in bytes; statm: /proc/self/statm, opened before confinement."""
     return int(os.pread(statm, 100, 0).split()[0]) * resource.getpagesize()
 
 
 def _limit_resources(limits: SqlLimits) -> None:
-    os.umask(0o077)
-    wanted = {
+    values = {
         resource.RLIMIT_CORE: 0,
         resource.RLIMIT_FSIZE: limits.result_mb * MEGABYTE + _SPOOL_SLACK,
-        resource.RLIMIT_NOFILE: _MOST_OPEN_FILES,
+        resource.RLIMIT_NOFILE: 1024,
     }
     if sys.platform == "linux":
         with Path("/proc/self/statm").open("rb") as statm:
-            wanted[resource.RLIMIT_AS] = address_space(statm.fileno()) + limits.memory_mb * MEGABYTE
-    for limit, value in wanted.items():
+            values[resource.RLIMIT_AS] = address_space(statm.fileno()) + limits.memory_mb * MEGABYTE
+    for limit, value in values.items():
         _, hard = resource.getrlimit(limit)
-        least = value if hard == resource.RLIM_INFINITY else min(value, hard)
-        resource.setrlimit(limit, (least, least))
+        lowered = value if hard == resource.RLIM_INFINITY else min(value, hard)
+        resource.setrlimit(limit, (lowered, lowered))
 
 
-def _drop_privileges(libc: ctypes.CDLL, serving_file: Path, data_files_root: Path | None, report: Confinement) -> None:
+def _drop_privileges(libc: ctypes.CDLL, samples: Sequence[str], report: Confinement) -> None:
     if os.geteuid() != 0:
-        report.in_force.append(f"user: {os.geteuid()}, that of the service")
+        report.in_force.append(f"user: {os.geteuid()}, the same as the service")
         return
-    if _can_read(_NOBODY, serving_file, data_files_root):
+    if _can_read(_NOBODY, samples):
         os.setgroups([])
         os.setresgid(_NOBODY, _NOBODY, _NOBODY)
         os.setresuid(_NOBODY, _NOBODY, _NOBODY)
@@ -113,21 +106,15 @@ def _drop_privileges(libc: ctypes.CDLL, serving_file: Path, data_files_root: Pat
         return
     header, nothing = struct.pack("=Ii", _CAPABILITY_VERSION, 0), bytes(24)
     if libc.syscall(_CAPSET.get(os.uname().machine, -1), header, nothing) == 0:
-        report.in_force.append("user: root without its capabilities")
-    report.missing.append("an own user: the service runs as root, and user nobody can't read the lake")
+        report.in_force.append("user: root without capabilities")
+    report.missing.append("a separate user: the service runs as root, and the user nobody can't read the lake")
 
 
-def _can_read(user: int, serving_file: Path, data_files_root: Path | None) -> bool:
+def _can_read(user: int, samples: Sequence[str]) -> bool:
     with _as_user(user):
         try:
-            serving_file.open("rb").close()
-            if data_files_root is None:
-                return True
-            with os.scandir(data_files_root):
-                pass
-            sample = next(data_files_root.rglob("*.parquet"), None)
-            if sample is not None:
-                sample.open("rb").close()
+            for sample in samples:
+                Path(sample).open("rb").close()
         except OSError:
             return False
     return True

@@ -1,4 +1,4 @@
-"""What one stranger's statement may take, how many of them there may be, and why a statement has no result."""
+"""The limits of SQL statements, and the errors of statements without a result."""
 
 from __future__ import annotations
 
@@ -11,94 +11,99 @@ from losslake_schema.errors import LossLakeError
 class SqlLimits:
     """The limits of SQL over HTTP; the defaults suit a public service on a small machine."""
 
+    # Maximum seconds per statement.
     seconds: float = 10
-    """Most seconds that a statement may run."""
+    # Maximum MB of memory per statement, in addition to that of an idle worker.
     memory_mb: int = 1024
-    """Most MB of memory that a statement may take, beside what an idle worker has."""
+    # Maximum MB of a result in Arrow; a larger one is truncated.
     result_mb: int = 64
-    """Most MB of a result, as Arrow has it; a longer one is cut."""
+    # Maximum rows of a result; a longer one is truncated.
     result_rows: int = 1_000_000
-    """Most rows of a result; a longer one is cut."""
+    # Statements that run concurrently.
     workers: int = 2
-    """How many statements run at once."""
+    # Statements that may wait in the queue.
     waiting: int = 16
-    """How many more may wait for their turn."""
+    # Maximum seconds in the queue.
     waiting_seconds: float = 10
-    """Most seconds that a statement waits for its turn."""
+    # Seconds per minute that the statements of one client may run; 0: unlimited.
+    client_seconds: float = 30
+    # Results that may be sent to clients concurrently, each in a file of at most `result_mb`.
     open_results: int = 64
-    """How many results may be on their way to clients at once, each in a file of at most `result_mb`."""
+    # Maximum bytes of a statement.
     statement_bytes: int = 100_000
-    """Most bytes of a statement."""
+    # Maximum bytes of the parameters as JSON.
     parameter_bytes: int = 1_000_000
-    """Most bytes of its parameters, as JSON."""
+    # Threads per statement.
     threads: int = 2
-    """Threads of one statement."""
+    # A worker is replaced after this number of statements.
     statements_per_worker: int = 500
-    """After so many statements a worker is replaced."""
 
 
 NOT_ALLOWED, ERROR, TIME, MEMORY = "sql-not-allowed", "sql-error", "sql-time-limit", "sql-memory-limit"
-BUSY, UNAVAILABLE = "sql-busy", "sql-unavailable"
+BUSY, CLIENT, UNAVAILABLE = "sql-busy", "sql-client-limit", "sql-unavailable"
 
+# HTTP status and title by kind.
 KINDS = {
     NOT_ALLOWED: (422, "The statement is not allowed"),
     ERROR: (422, "The statement has an error"),
     TIME: (422, "The statement took too long"),
-    MEMORY: (422, "The statement took too much memory"),
+    MEMORY: (422, "The statement needed too much memory"),
     BUSY: (503, "Too many statements at once"),
-    UNAVAILABLE: (503, "SQL can't be run now"),
+    CLIENT: (429, "Too much SQL from your address"),
+    UNAVAILABLE: (503, "SQL is not available now"),
 }
-"""By kind, the HTTP status and the title."""
 
-_INSTEAD = "ask for less, or download the release and ask it on your own machine"
+_ADVICE = "reduce the query, or download the release and run it on your own machine"
 
 
 @dataclass(eq=False)
 class SqlProblem(LossLakeError):
-    """A statement was refused, failed, or met a limit."""
+    """A statement was refused, failed, or exceeded a limit."""
 
+    # One of KINDS.
     kind: str
-    """One of KINDS."""
+    # One line: what is wrong and what to do, with the name and value of an exceeded limit.
     detail: str
-    """One line: what is wrong and what to do; it names the limit that was met and its value."""
+    # The line in the statement, from 1.
     line: int | None = None
-    """Where in the statement, from 1."""
+    # The column in that line, from 1.
     column: int | None = None
-    """Where in that line, from 1."""
+    # Seconds to wait before a retry.
     retry_after: int | None = None
-    """In how many seconds to ask again."""
 
     def __str__(self) -> str:
         return self.detail
 
 
-class AskerLeft(Exception):
-    """The client closed its connection before its statement was done."""
+class ClientDisconnected(Exception):
+    """The client closed its connection before its statement was complete."""
 
 
 def too_slow(limits: SqlLimits) -> SqlProblem:
-    """The statement ran out of time."""
-    return SqlProblem(TIME, f"the statement ran longer than {limits.seconds:g} s, the limit of sql_seconds: {_INSTEAD}")
+    """Return the error for an exceeded time limit."""
+    return SqlProblem(TIME, f"the statement ran longer than {limits.seconds:g} s, the limit sql_seconds: {_ADVICE}")
 
 
 def too_large(limits: SqlLimits) -> SqlProblem:
-    """The statement ran out of memory."""
-    limit = f"{limits.memory_mb} MB of memory, the limit of sql_memory_mb"
-    return SqlProblem(MEMORY, f"the statement needs more than {limit}: {_INSTEAD}")
+    """Return the error for an exceeded memory limit."""
+    limit = f"{limits.memory_mb} MB of memory, the limit sql_memory_mb"
+    return SqlProblem(MEMORY, f"the statement needs more than {limit}: {_ADVICE}")
 
 
-def broken(limits: SqlLimits) -> SqlProblem:
-    """Its worker died; want of memory shows as an abort, a stack that can't grow, or the system's own killer."""
-    why = f"most likely it needs more than {limits.memory_mb} MB of memory, the limit of sql_memory_mb"
-    return SqlProblem(MEMORY, f"the statement broke its worker, {why}: {_INSTEAD}")
+def crashed(limits: SqlLimits) -> SqlProblem:
+    """Return the error for a dead worker; lack of memory causes an abort, a stack overflow, or an OOM kill."""
+    why = f"most likely because it needs more than {limits.memory_mb} MB of memory, the limit sql_memory_mb"
+    return SqlProblem(MEMORY, f"the statement crashed its worker, {why}: {_ADVICE}")
 
 
-def busy(limits: SqlLimits, why: str) -> SqlProblem:
-    """There are too many statements already."""
+def busy(limits: SqlLimits, why: str, kind: str = BUSY) -> SqlProblem:
+    """Return the error for a full queue."""
     seconds = max(1, round(limits.seconds / 2))
-    return SqlProblem(BUSY, f"{why}: ask again in {seconds} s", retry_after=seconds)
+    return SqlProblem(kind, f"{why}: try again in {seconds} s", retry_after=seconds)
 
 
-def unavailable() -> SqlProblem:
-    """No worker could be had; the log says why."""
-    return SqlProblem(UNAVAILABLE, "the service can't run SQL on this release now: ask its operator", retry_after=60)
+def unavailable(why: str = "") -> SqlProblem:
+    """Return the error for a service without workers; the log has the details. why: without paths of this machine."""
+    reason = f" ({why})" if why else ""
+    detail = f"the service can't run SQL on this release now{reason}: tell the operator"
+    return SqlProblem(UNAVAILABLE, detail, retry_after=60)

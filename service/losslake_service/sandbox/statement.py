@@ -1,4 +1,4 @@
-"""One statement on an open release: admitted, run, and its result spooled; what goes wrong is a SqlProblem."""
+"""Statements on an open release in a worker: admission, execution and spooling of the result."""
 
 from __future__ import annotations
 
@@ -6,19 +6,22 @@ import json
 import os
 import re
 import sys
-from collections.abc import Callable
+import tempfile
+from collections.abc import Callable, Mapping
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import duckdb
 
 from losslake.lake.store.bucket_store import RangeReader
+from losslake_service.bounded_cache import BoundedCache
 from losslake_service.sandbox import errors
 from losslake_service.sandbox.admission import Tables, tables_of
 from losslake_service.sandbox.confinement import MEGABYTE
 from losslake_service.sandbox.errors import SqlLimits, SqlProblem, too_large, too_slow
-from losslake_service.sandbox.spool import NotTabular, Spooled, spool
-from losslake_service.sandbox.stored_data import AsksForFiles
+from losslake_service.sandbox.results import HEAD_BYTES, OUTPUTS, write_result
+from losslake_service.sandbox.spool import SpooledResult, UnsupportedType, spool
+from losslake_service.sandbox.stored_data import DataFileClient, LocalFiles
 
 if TYPE_CHECKING:
     from losslake.lake.store.bucket_store import StoredFiles
@@ -27,8 +30,11 @@ Admission = Callable[[duckdb.DuckDBPyConnection, str, Tables], duckdb.Statement]
 Parameters = list[Any] | dict[str, Any] | None
 
 _SHARE_OF_DUCKDB = 0.6
-_ROWS_PER_BATCH = 4096
 _LONGEST_DETAIL = 1000
+_MOST_ADMITTED = 64
+_NO_MEMORY = re.compile(r"bad_alloc|allocat\w+ fail|failed to allocate|out of memory", re.IGNORECASE)
+# DuckDB takes about 30 µs for each. Of a larger release it gets the folder: only Landlock allows its files one by one.
+_MOST_ALLOWED_PATHS = 10_000
 _WARM_UP = "SELECT ?, ?, ?, ?, ?, ?, ?, ?, 'b'::ENUM('b') AS b, timestamptz '2020-01-01' AS c, uuid() AS d"
 _PREPARE = "PREPARE found AS "
 _SETTINGS = (
@@ -40,12 +46,12 @@ _SETTINGS = (
 )
 
 
+# Prefix of the paths by which DuckDB reads the data files of a release in a bucket.
 STORED_FILES = "losslake://warehouse/"
-"""Below which DuckDB names the data files of a release in a bucket."""
 
 
-class Suspect(Exception):
-    """The worker may have been harmed by a statement; `problem` is the answer to it."""
+class WorkerDamaged(Exception):
+    """A statement may have damaged the worker, which must be replaced; `problem` is the statement's error."""
 
     def __init__(self, problem: SqlProblem) -> None:
         super().__init__(str(problem))
@@ -53,16 +59,16 @@ class Suspect(Exception):
 
 
 class OpenRelease:
-    """A release that statements are run on, each on a connection of its own."""
+    """A release opened for statements, each on a separate connection."""
 
     def __init__(
-        self, limits: SqlLimits, serving_file: Path, data_files: Path | AsksForFiles, admit: Admission
+        self, limits: SqlLimits, serving_file: Path, data_files: LocalFiles | DataFileClient, admit: Admission
     ) -> None:
-        """data_files: the folder that holds the release's Parquet files, or who gives ranges of them."""
+        """Open and configure DuckDB. data_files: the release's Parquet files, or a source of ranges."""
         self._limits = limits
         self._admit = admit
-        self._asks = data_files if isinstance(data_files, AsksForFiles) else None
-        self._hidden = _places(serving_file, data_files)
+        self._client = data_files if isinstance(data_files, DataFileClient) else None
+        self._paths_to_hide = _hidden_paths(serving_file, data_files)
         self._connection = duckdb.connect(
             str(serving_file),
             read_only=True,
@@ -78,53 +84,66 @@ class OpenRelease:
                 "errors_as_json": True,
             },
         )
-        if isinstance(data_files, AsksForFiles):
+        if isinstance(data_files, DataFileClient):
             self._connection.register_filesystem(_file_system(data_files))
-        readable = STORED_FILES if isinstance(data_files, AsksForFiles) else str(data_files)
-        quoted = readable.replace("'", "''")
-        self._connection.execute(f"SET GLOBAL allowed_directories = ['{quoted}']")
+            setting, places = "allowed_directories", [STORED_FILES]
+        else:
+            setting, places = "allowed_paths", data_files.paths()
+            if data_files.names is None or len(places) > _MOST_ALLOWED_PATHS:
+                setting, places = "allowed_directories", [os.path.commonpath([min(places), max(places)])]
+        self._connection.execute(f"SET GLOBAL {setting} = $places", {"places": places})
         self._connection.execute(f"SET GLOBAL max_execution_time = {int(limits.seconds * 1000)}")
         for setting in _SETTINGS:
             self._connection.execute(setting)
         self._tables = tables_of(self._connection)
+        # What is admitted depends on the text alone, as the release never changes.
+        self._admitted: BoundedCache[duckdb.Statement] = BoundedCache(_MOST_ADMITTED)
 
-    def run(self, text: str, parameters: Parameters, file: int, most_rows: int) -> Spooled:
-        """Run a statement and write the first rows of its result to an open file; raises SqlProblem and Suspect."""
-        # A connection of its own: variables, temporary tables and the seed of random numbers end with it.
+    def run(self, job: Mapping[str, Any], spooled: int, file: int) -> SpooledResult:
+        """Run a statement and write the first rows of its result to an open file; raises SqlProblem and WorkerDamaged.
+
+        job: statement, parameters, max_rows, format and facts, as `Worker.ask` sends them.
+        spooled: an open file, for the result as it comes.
+        """
+        text, max_bytes = job["statement"], self._limits.result_mb * MEGABYTE
+        # A separate connection: variables, temporary tables and random seeds end with it.
         cursor = self._connection.cursor()
         try:
-            statement = self._admit(cursor, text, self._tables)
-            relation = cursor.sql(statement, params=_bound(statement, parameters))
+            statement = self._admitted.get(text, lambda: self._admit(cursor, text, self._tables))
+            relation = cursor.sql(statement, params=_checked_parameters(statement, job["parameters"]))
             if relation is None:
                 raise SqlProblem(errors.NOT_ALLOWED, "the statement has no result")
-            reader = relation.to_arrow_reader(_ROWS_PER_BATCH)
-            return spool(reader, file, min(most_rows, self._limits.result_rows), self._limits.result_mb * MEGABYTE)
-        except NotTabular as error:
+            reader = relation.to_arrow_reader(4096)
+            result = spool(reader, spooled, min(job["max_rows"], self._limits.result_rows), max_bytes)
+            return write_result(spooled, result, OUTPUTS[job["format"]], job["facts"], file, max_bytes + HEAD_BYTES)
+        except UnsupportedType as error:
             raise SqlProblem(errors.ERROR, str(error)) from None
         except duckdb.InterruptException:
-            raise Suspect(too_slow(self._limits)) from None
+            raise WorkerDamaged(too_slow(self._limits)) from None
         except (duckdb.OutOfMemoryException, MemoryError):
-            raise Suspect(too_large(self._limits)) from None
+            raise WorkerDamaged(too_large(self._limits)) from None
         except (duckdb.InternalException, duckdb.FatalException, RecursionError):
-            raise Suspect(SqlProblem(errors.ERROR, "DuckDB failed on this statement: put it in another way")) from None
-        except (duckdb.IOException, OSError) as error:
-            raise Suspect(SqlProblem(errors.UNAVAILABLE, str(error)[:_LONGEST_DETAIL])) from None
-        except (duckdb.Error, RuntimeError, ValueError, TypeError, OverflowError) as error:
-            if self._asks is not None and self._asks.has_failed:
-                raise Suspect(SqlProblem(errors.UNAVAILABLE, str(error)[:_LONGEST_DETAIL])) from None
-            raise self._explained(error, cursor, text) from None
+            raise WorkerDamaged(
+                SqlProblem(errors.ERROR, "DuckDB has an internal error in this statement: rewrite it")
+            ) from None
+        except (duckdb.Error, OSError, RuntimeError, ValueError, TypeError, OverflowError) as error:
+            # Arrow reports DuckDB's errors within a result as OSError.
+            if _NO_MEMORY.search(str(error)):
+                raise WorkerDamaged(too_large(self._limits)) from None
+            has_failed = self._client is not None and self._client.has_failed
+            if has_failed or isinstance(error, duckdb.IOException | OSError):
+                raise WorkerDamaged(SqlProblem(errors.UNAVAILABLE, str(error)[:_LONGEST_DETAIL])) from None
+            raise self._to_problem(error, cursor, text) from None
         finally:
             cursor.close()
 
-    def _explained(self, error: Exception, cursor: duckdb.DuckDBPyConnection, text: str) -> SqlProblem:
-        """DuckDB's error as one line, without what it knows of this machine."""
-        message, position = _parts(str(error))
+    def _to_problem(self, error: Exception, cursor: duckdb.DuckDBPyConnection, text: str) -> SqlProblem:
+        """Return DuckDB's error as one line, without paths of this machine."""
+        message, position = _parse_error(str(error))
         if isinstance(error, duckdb.BinderException | duckdb.CatalogException):
-            message, position = _located(cursor, text) or (message, position)
-        if re.search(r"bad_alloc|allocat\w+ fail|out of memory", message, re.IGNORECASE):
-            raise Suspect(too_large(self._limits))
+            message, position = _reproduce(cursor, text) or (message, position)
         detail = " ".join(message.partition("Stack Trace")[0].split())
-        for path in reversed(self._hidden):
+        for path in reversed(self._paths_to_hide):
             detail = detail.replace(path, "…")
         kind = errors.NOT_ALLOWED if isinstance(error, duckdb.PermissionException) else errors.ERROR
         if position is None:
@@ -134,59 +153,59 @@ class OpenRelease:
         return SqlProblem(kind, f"line {line}, column {column}: {detail[:_LONGEST_DETAIL]}", line, column)
 
 
-def _places(serving_file: Path, data_files: Path | AsksForFiles) -> list[str]:
-    """What no message shows: where things lie on this machine."""
-    folders = {data_files, data_files.parent} if isinstance(data_files, Path) else set()
-    return sorted({sys.prefix, *map(str, {serving_file.parent, *folders})})
+def _hidden_paths(serving_file: Path, data_files: LocalFiles | DataFileClient) -> list[str]:
+    """Return the paths of this machine that messages must not contain."""
+    folders = {data_files.folder} if isinstance(data_files, LocalFiles) else set()
+    return sorted({sys.prefix, str(serving_file.parent), *folders})
 
 
-def _file_system(asks: AsksForFiles) -> StoredFiles:
-    # Imported for lakes in buckets only: every worker would take a tenth of a second longer to start.
+def _file_system(client: DataFileClient) -> StoredFiles:
+    # Imported for lakes in buckets only, as it takes 0.1 s.
     from losslake.lake.store.bucket_store import StoredFiles
 
     def opened(path: str, size: int) -> RangeReader:
-        return RangeReader(lambda start, stop: asks.read(path, start, stop), size)
+        return RangeReader(lambda start, stop: client.read(path, start, stop), size)
 
-    return StoredFiles(asks.size, opened)
+    return StoredFiles(client.size, opened)
 
 
-def _parts(text: str) -> tuple[str, int | None]:
-    """The message of DuckDB's error in JSON, and the byte of the statement that it points to."""
+def _parse_error(text: str) -> tuple[str, int | None]:
+    """Return the message of DuckDB's JSON error, and its byte position in the statement."""
     try:
-        told = json.loads(text[text.index("{") :])
-        position = told.get("position")
-        return str(told["exception_message"]), int(position) if position is not None else None
+        error = json.loads(text[text.index("{") :])
+        position = error.get("position")
+        return str(error["exception_message"]), int(position) if position is not None else None
     except (ValueError, KeyError, AttributeError, TypeError):
         return text, None
 
 
-def _located(cursor: duckdb.DuckDBPyConnection, text: str) -> tuple[str, int | None] | None:
-    """The same error again, with its place: DuckDB leaves it out when a result is to be read as Arrow."""
+def _reproduce(cursor: duckdb.DuckDBPyConnection, text: str) -> tuple[str, int | None] | None:
+    """Reproduce the error with its position, which DuckDB omits for results in Arrow."""
     try:
         cursor.execute(_PREPARE + text)
     except duckdb.Error as error:
-        message, position = _parts(str(error))
+        message, position = _parse_error(str(error))
         return message, position - len(_PREPARE) if position is not None else None
     return None
 
 
-def _bound(statement: duckdb.Statement, parameters: Parameters) -> Parameters:
-    """The parameters, when they are those that the statement has."""
-    wanted = {str(name) for name in statement.named_parameters}
+def _checked_parameters(statement: duckdb.Statement, parameters: Parameters) -> Parameters:
+    """Return the parameters if they match those of the statement; raise SqlProblem."""
+    expected = {str(name) for name in statement.named_parameters}
     if isinstance(parameters, dict):
         given = set(parameters)
     else:
         given = {str(position) for position in range(1, len(parameters or []) + 1)}
-    missing, excess = sorted(wanted - given), sorted(given - wanted)
-    if missing or excess:
-        told = [f"{', '.join('$' + name for name in missing)} missing"] if missing else []
-        told += [f"{', '.join('$' + name for name in excess)} not in the statement"] if excess else []
-        raise SqlProblem(errors.ERROR, f"the parameters don't fit: {' and '.join(told)}"[:_LONGEST_DETAIL])
-    return parameters if wanted else None
+    missing, unknown = sorted(expected - given), sorted(given - expected)
+    if missing or unknown:
+        faults = [f"{', '.join('$' + name for name in missing)} missing"] if missing else []
+        faults += [f"{', '.join('$' + name for name in unknown)} not in the statement"] if unknown else []
+        raise SqlProblem(errors.ERROR, f"the parameters don't match: {' and '.join(faults)}"[:_LONGEST_DETAIL])
+    return parameters if expected else None
 
 
 def warm_up_stored_files() -> None:
-    """Load what reading files through Python needs besides."""
+    """Load the code that reads files through Python."""
     from losslake.lake.store.bucket_store import SCHEME, StoredFiles
 
     text = b"a\n1\n"
@@ -198,10 +217,11 @@ def warm_up_stored_files() -> None:
 
 
 def warm_up() -> None:
-    """Load all that a statement needs: once confined, the process can read no code."""
+    """Load all code that statements need, as the confined process can't read it."""
     values = [None, True, 1, 2**70, 1.5, "text", [1], {"a": 1}]
     with duckdb.connect(config={"threads": 1, "async_threads": 1}) as connection:
         reader = connection.sql(_WARM_UP, params=values).to_arrow_reader(1)
-        unread = os.open(os.devnull, os.O_WRONLY)
-        spool(reader, unread, 1, MEGABYTE)
-        os.close(unread)
+        with tempfile.TemporaryFile(buffering=0) as spooled, Path(os.devnull).open("wb", buffering=0) as nothing:
+            result = spool(reader, spooled.fileno(), 1, MEGABYTE)
+            for output in OUTPUTS.values():
+                write_result(spooled.fileno(), result, output, {}, nothing.fileno(), MEGABYTE)

@@ -1,7 +1,9 @@
-"""Data files that lie in a bucket, for a worker that has no network: it asks the service for ranges of them.
+"""Data files for workers: those of one release on this machine, or in a bucket.
 
-Both ends are here. A question is a path and a range of it, or its size; the service answers only for files of the
-worker's release, at most so many bytes at once, and only while a statement runs.
+Workers have no network: of files in a bucket they request byte ranges from the service over a socket.
+
+A request has a path and a range, or asks for the size. The service responds only for files of the worker's release,
+with a bounded number of bytes, and only while a statement runs.
 """
 
 from __future__ import annotations
@@ -12,78 +14,90 @@ import socket
 import struct
 import threading
 import time
+from collections.abc import Sequence
+from dataclasses import dataclass
 from functools import partial
 from typing import Protocol
 
-from losslake_service.kept import Kept
-from losslake_service.sandbox.channel import ChannelClosed, exactly, send_all
+from losslake_service.bounded_cache import BoundedCache
+from losslake_service.sandbox.channel import ChannelClosed, receive_exactly, send_all
 
-LONGEST_RANGE = 1 << 22
-"""Bytes of one answer."""
+# Maximum bytes of a response.
+MAX_RANGE_BYTES = 1 << 22
 _PIECE_BYTES = 1 << 18
-_MOST_PIECES = 32
-_ASKED = struct.Struct("!HQQ")  # bytes of the path, start, stop; stop 0: its size is asked for
-_ANSWER = struct.Struct("!q")  # a size, or the bytes that follow; or one of:
+_REQUEST = struct.Struct("!HQQ")  # bytes of the path, start, stop; stop 0 requests the size
+_RESPONSE = struct.Struct("!q")  # the size, or the number of bytes that follow, or one of:
 _UNKNOWN, _FAILED = -1, -2
-_LONGEST_PATH = 4096
-_SECONDS_THAT_TELL_OF_A_FAULT = 3.0
-_AT_ONCE = 8
+_MAX_PATH_BYTES = 4096
+_STORE_TIMEOUT = 3.0
 _log = logging.getLogger(__name__)
+
+
+@dataclass(frozen=True)
+class LocalFiles:
+    """The data files of one release on this machine: `names` below the folder; None for all that is below it."""
+
+    folder: str
+    names: Sequence[str] | None
+
+    def paths(self) -> list[str]:
+        """Return their paths, or that of the folder."""
+        return [self.folder] if self.names is None else [f"{self.folder}/{name}" for name in self.names]
 
 
 class StoredData(Protocol):
     """The data files of one release."""
 
     def size(self, path: str) -> int | None:
-        """Bytes of a file of the release, by its path in the lake; None for any other. May wait for the store."""
+        """Return the size in bytes of a file of the release, by its path in the lake, or None. May block."""
 
     def read(self, path: str, start: int, stop: int) -> bytes:
-        """Some of the bytes of such a file; raises OSError."""
+        """Return a range of such a file; raise OSError."""
 
 
-class StoreAway(Exception):
-    """The store gives no answer, or an error."""
+class StoreUnavailable(Exception):
+    """The object store doesn't respond, or reports an error."""
 
 
-class AnswersForFiles:
-    """The service's end for one worker; for one thread at a time."""
+class DataFileServer:
+    """The service's end of the socket to one worker; used by one thread at a time."""
 
-    # What waits for a store that is away must not keep statements from running out of time.
-    _threads = concurrent.futures.ThreadPoolExecutor(_AT_ONCE, "sql files")
+    # A separate pool, so that a store that doesn't respond can't delay the time limits of statements.
+    _threads = concurrent.futures.ThreadPoolExecutor(8, "sql files")
 
     def __init__(self, channel: socket.socket, data: StoredData) -> None:
         self._channel = channel
         self._data = data
 
     def fileno(self) -> int:
-        """What to wait on for a question."""
+        """Return the socket's descriptor, to poll for requests."""
         return self._channel.fileno()
 
-    def answer(self, deadline: float) -> None:
-        """Answer one question; raises StoreAway, ChannelClosed for one that makes no sense, and TimeoutError."""
-        length, start, stop = _ASKED.unpack(exactly(self._channel, _ASKED.size, deadline))
-        if length > _LONGEST_PATH or (stop and not 0 < stop - start <= LONGEST_RANGE):
-            raise ChannelClosed("a question about files that makes no sense")
-        path = exactly(self._channel, length, deadline).decode("utf-8", "replace")
-        began = time.monotonic()
-        future = self._threads.submit(self._found, path, start, stop)
+    def respond(self, deadline: float) -> None:
+        """Respond to one request; raise StoreUnavailable, TimeoutError, and ChannelClosed for an invalid request."""
+        length, start, stop = _REQUEST.unpack(receive_exactly(self._channel, _REQUEST.size, deadline))
+        if length > _MAX_PATH_BYTES or (stop and not 0 < stop - start <= MAX_RANGE_BYTES):
+            raise ChannelClosed("invalid request for a data file")
+        path = receive_exactly(self._channel, length, deadline).decode("utf-8", "replace")
+        started = time.monotonic()
+        future = self._threads.submit(self._read_range, path, start, stop)
         try:
-            number, data = future.result(max(0.0, deadline - began))
+            number, data = future.result(max(0.0, deadline - started))
         except concurrent.futures.TimeoutError:
             future.cancel()
-            if time.monotonic() - began < _SECONDS_THAT_TELL_OF_A_FAULT:
+            if time.monotonic() - started < _STORE_TIMEOUT:
                 raise TimeoutError from None
-            raise StoreAway(f"no answer for {path} in {deadline - began:.0f} s") from None
+            raise StoreUnavailable(f"no response for {path} in {deadline - started:.0f} s") from None
         except OSError as error:
-            send_all(self._channel, _ANSWER.pack(_FAILED), deadline)
-            raise StoreAway(str(error)) from None
-        send_all(self._channel, _ANSWER.pack(number) + data, deadline)
+            send_all(self._channel, _RESPONSE.pack(_FAILED), deadline)
+            raise StoreUnavailable(str(error)) from None
+        send_all(self._channel, _RESPONSE.pack(number) + data, deadline)
 
     def close(self) -> None:
-        """Answer no more."""
+        """Close the socket."""
         self._channel.close()
 
-    def _found(self, path: str, start: int, stop: int) -> tuple[int, bytes]:
+    def _read_range(self, path: str, start: int, stop: int) -> tuple[int, bytes]:
         size = self._data.size(path)
         if size is None or stop > size:
             return _UNKNOWN, b""
@@ -93,35 +107,35 @@ class AnswersForFiles:
         return len(data), data
 
 
-class AsksForFiles:
-    """The worker's end, to be shared by threads."""
+class DataFileClient:
+    """The worker's end of the socket, shared by threads."""
 
     def __init__(self, channel: socket.socket) -> None:
         self._channel = channel
-        self._asking = threading.Lock()
+        self._lock = threading.Lock()
         self._sizes: dict[str, int] = {}
-        self._pieces: Kept[bytes] = Kept(_MOST_PIECES)
+        self._pieces: BoundedCache[bytes] = BoundedCache(32)
         self.has_failed = False
 
     def size(self, path: str) -> int | None:
-        """Bytes of a file; None where the release has no such file."""
-        found = self._sizes.get(path)
-        if found is None:
-            found, _ = self._ask(path, 0, 0)
-            if found == _UNKNOWN:
+        """Return the size of a file in bytes, or None if the release has no such file."""
+        size = self._sizes.get(path)
+        if size is None:
+            size, _ = self._request(path, 0, 0)
+            if size == _UNKNOWN:
                 return None
-            self._sizes[path] = found
-        return found
+            self._sizes[path] = size
+        return size
 
     def read(self, path: str, start: int, stop: int) -> bytes:
-        """Return some of the bytes of a file; raises OSError.
+        """Return a range of a file; raise OSError.
 
-        DuckDB reads footers and short columns in many small ranges, which mostly lie in one piece: pieces are kept.
+        DuckDB reads footers and short columns in many small ranges, so aligned pieces are cached.
         """
         if stop - start > _PIECE_BYTES:
             return b"".join(
-                self._range(path, begin, min(begin + LONGEST_RANGE, stop))
-                for begin in range(start, stop, LONGEST_RANGE)
+                self._range(path, begin, min(begin + MAX_RANGE_BYTES, stop))
+                for begin in range(start, stop, MAX_RANGE_BYTES)
             )
         parts = []
         for first in range(start - start % _PIECE_BYTES, stop, _PIECE_BYTES):
@@ -136,30 +150,30 @@ class AsksForFiles:
         return self._range(path, first, min(first + _PIECE_BYTES, size))
 
     def _range(self, path: str, start: int, stop: int) -> bytes:
-        found, data = self._ask(path, start, stop)
-        if found == _UNKNOWN:
+        size, data = self._request(path, start, stop)
+        if size == _UNKNOWN:
             raise FileNotFoundError(path)
         return data
 
-    def _ask(self, path: str, start: int, stop: int) -> tuple[int, bytes]:
+    def _request(self, path: str, start: int, stop: int) -> tuple[int, bytes]:
         name = path.encode("utf-8", "replace")
-        if len(name) > _LONGEST_PATH:
+        if len(name) > _MAX_PATH_BYTES:
             return _UNKNOWN, b""
-        with self._asking:
+        with self._lock:
             try:
-                send_all(self._channel, _ASKED.pack(len(name), start, stop) + name, None)
-                (found,) = _ANSWER.unpack(exactly(self._channel, _ANSWER.size, None))
-                data = exactly(self._channel, found, None) if stop and found > 0 else b""
+                send_all(self._channel, _REQUEST.pack(len(name), start, stop) + name, None)
+                (size,) = _RESPONSE.unpack(receive_exactly(self._channel, _RESPONSE.size, None))
+                data = receive_exactly(self._channel, size, None) if stop and size > 0 else b""
             except ChannelClosed as error:
                 self.has_failed = True
                 raise OSError(f"{path}: {error}") from None
-        if found == _FAILED:
+        if size == _FAILED:
             self.has_failed = True
             raise OSError(f"{path} can't be read now")
-        return found, data
+        return size, data
 
 
-def opened_pair(data: StoredData) -> tuple[AnswersForFiles, socket.socket]:
-    """Return the service's end, and the socket to give to the worker."""
+def open_pair(data: StoredData) -> tuple[DataFileServer, socket.socket]:
+    """Return the service's end, and the socket for the worker."""
     ours, theirs = socket.socketpair()
-    return AnswersForFiles(ours, data), theirs
+    return DataFileServer(ours, data), theirs

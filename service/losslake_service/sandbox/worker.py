@@ -1,8 +1,9 @@
-"""The process that runs strangers' statements: loads DuckDB, is confined to one release, then answers one by one."""
+"""The worker process: loads DuckDB, confines itself to one release, and runs statements one by one."""
 
 from __future__ import annotations
 
 import os
+import platform
 import signal
 import socket
 import sys
@@ -11,21 +12,19 @@ from pathlib import Path
 from typing import Any
 
 from losslake_service.sandbox.admission import admit, allowed_functions
-from losslake_service.sandbox.channel import LONGEST_REQUEST, ChannelClosed, receive, send
-from losslake_service.sandbox.confinement import MEGABYTE, address_space, allow_processor_seconds, confine
+from losslake_service.sandbox.channel import MAX_REQUEST_BYTES, ChannelClosed, receive, send
+from losslake_service.sandbox.confinement import MEGABYTE, address_space, confine, limit_cpu_seconds
 from losslake_service.sandbox.errors import SqlLimits, SqlProblem
-from losslake_service.sandbox.kernel_filters import refused_calls
-from losslake_service.sandbox.statement import Admission, OpenRelease, Suspect, warm_up, warm_up_stored_files
-from losslake_service.sandbox.stored_data import AsksForFiles
-
-_SHARE_OF_MEMORY_WORN = 0.5
+from losslake_service.sandbox.kernel_filters import allowed_calls
+from losslake_service.sandbox.statement import Admission, OpenRelease, WorkerDamaged, warm_up, warm_up_stored_files
+from losslake_service.sandbox.stored_data import DataFileClient, LocalFiles
 
 
 def main(admit: Admission) -> None:
-    """Answer over the socket that is standard input until it is closed."""
+    """Serve requests on the socket at standard input until it is closed."""
     channel = socket.socket(fileno=os.dup(0))
     channel.set_inheritable(False)
-    # What a statement might print goes nowhere, and reading finds the end.
+    # Discard everything that statements print, and give them empty input.
     nothing = os.open(os.devnull, os.O_RDWR)
     for stream in (0, 1, 2):
         os.dup2(nothing, stream)
@@ -33,55 +32,58 @@ def main(admit: Admission) -> None:
     warnings.simplefilter("ignore")
     os.environ.clear()
     allowed_functions()
-    refused_calls()
+    allowed_calls(platform.machine())
     warm_up()
     try:
-        _answer(channel, admit)
+        _serve(channel, admit)
     except ChannelClosed:
-        # The service has no more use for this worker.
+        # The service has closed the channel.
         return
 
 
-def _answer(channel: socket.socket, admit: Admission) -> None:
-    opening, files = receive(channel, LONGEST_REQUEST)
+def _serve(channel: socket.socket, admit: Admission) -> None:
+    opening, channels = receive(channel, MAX_REQUEST_BYTES)
     limits = SqlLimits(**opening["limits"])
     serving_file = Path(opening["serving_file"])
-    root = Path(opening["data_files_root"]) if files is None else None
+    data_files = DataFileClient(socket.socket(fileno=channels[0])) if channels else LocalFiles(**opening["data_files"])
     statm = os.open("/proc/self/statm", os.O_RDONLY) if sys.platform == "linux" else None
     try:
-        if files is not None:
+        if channels:
             warm_up_stored_files()
-        confinement = confine(limits, serving_file, root)
-        release = OpenRelease(limits, serving_file, root or AsksForFiles(socket.socket(fileno=files)), admit)
-    except Exception as error:  # noqa: BLE001  # whatever it is, the service has to say it in its log
+        confinement = confine(limits, serving_file, data_files.paths() if isinstance(data_files, LocalFiles) else [])
+        if isinstance(data_files, LocalFiles) and data_files.names is None:
+            confinement.missing.append("files one by one: the release has too many, so all of its folder are readable")
+        release = OpenRelease(limits, serving_file, data_files, admit)
+    except Exception as error:  # noqa: BLE001  # the service logs any error
         send(channel, {"failed": f"{type(error).__name__}: {error}"[:1000]})
         return
     send(channel, {"in_force": confinement.in_force, "missing": confinement.missing})
-    at_first = address_space(statm) if statm is not None else 0
+    initial = address_space(statm) if statm is not None else 0
     while True:
-        asked, file = receive(channel, LONGEST_REQUEST)
-        if file is None:
+        job, files = receive(channel, MAX_REQUEST_BYTES)
+        if not files:
             return
-        allow_processor_seconds(limits.seconds * (limits.threads + 1))
-        reply = _reply(release, asked, file)
-        os.close(file)
-        grown = (address_space(statm) if statm is not None else 0) - at_first
-        if grown > limits.memory_mb * MEGABYTE * _SHARE_OF_MEMORY_WORN:
+        limit_cpu_seconds(limits.seconds * (limits.threads + 1))
+        reply = _reply(release, job, *files)
+        for file in files:
+            os.close(file)
+        grown = (address_space(statm) if statm is not None else 0) - initial
+        if grown > limits.memory_mb * MEGABYTE / 2:
             reply["worn"] = True
         send(channel, reply)
 
 
-def _reply(release: OpenRelease, asked: dict[str, Any], file: int) -> dict[str, Any]:
+def _reply(release: OpenRelease, job: dict[str, Any], spooled: int, file: int) -> dict[str, Any]:
     try:
-        done = release.run(asked["statement"], asked["parameters"], file, asked["most_rows"])
-    except Suspect as suspect:
-        return _told(suspect.problem) | {"worn": True}
+        result = release.run(job, spooled, file)
+    except WorkerDamaged as suspect:
+        return _problem_reply(suspect.problem) | {"worn": True}
     except SqlProblem as problem:
-        return _told(problem)
-    return {"rows": done.rows, "size": done.size, "truncated": done.truncated, "digest": done.digest}
+        return _problem_reply(problem)
+    return {"rows": result.rows, "truncated": result.truncated, "digest": result.digest}
 
 
-def _told(problem: SqlProblem) -> dict[str, Any]:
+def _problem_reply(problem: SqlProblem) -> dict[str, Any]:
     return {"problem": problem.kind, "detail": problem.detail, "line": problem.line, "column": problem.column}
 
 

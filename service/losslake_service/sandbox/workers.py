@@ -1,4 +1,4 @@
-"""A worker as the service sees it: a process that is started, confined to a release, asked, and killed in time."""
+"""The service's side of worker processes: start, confinement, statements and timeouts."""
 
 from __future__ import annotations
 
@@ -17,23 +17,26 @@ from functools import cached_property
 from pathlib import Path
 from typing import Any
 
-from losslake.lake.lake import WAREHOUSE, Lake
+from losslake.lake.lake import Lake
 from losslake.lake.store.bucket_store import BucketStore
 from losslake.lake.store.folder import FolderStore
-from losslake_schema.database import Release
+from losslake_schema.release import Release
 from losslake_service.sandbox import errors
-from losslake_service.sandbox.channel import LONGEST_REPLY, ChannelClosed, receive, send
+from losslake_service.sandbox.channel import MAX_REPLY_BYTES, ChannelClosed, receive, send
 from losslake_service.sandbox.confinement import Confinement
-from losslake_service.sandbox.errors import SqlLimits, SqlProblem, broken, too_slow, unavailable
-from losslake_service.sandbox.stored_data import AnswersForFiles, StoreAway, StoredData, opened_pair
+from losslake_service.sandbox.errors import SqlLimits, SqlProblem, crashed, too_slow, unavailable
+from losslake_service.sandbox.stored_data import DataFileServer, LocalFiles, StoredData, StoreUnavailable, open_pair
 
-DataFiles = Path | StoredData
-"""The folder that holds a release's Parquet files, all below which may be read; or who gives ranges of them."""
+# A release's Parquet files, or a source of their ranges.
+DataFiles = LocalFiles | StoredData
 PROGRAM = "losslake_service.sandbox.worker"
-_SECONDS_TO_OPEN = 30
-_GRACE = 0.5
+# Beyond this number of files, at which a worker takes 1 s to open the release, workers may read the whole folder.
+MOST_LISTED_FILES = 100_000
+_OPEN_SECONDS = 30
+_GRACE_SECONDS = 0.5
+_LONGEST_REPORT = 1000
 _ENVIRONMENT = {
-    # One thread while it is being confined, and little address space for each later one.
+    # A single thread during confinement, and little address space for later threads.
     "OPENBLAS_NUM_THREADS": "1",
     "OMP_NUM_THREADS": "1",
     "MALLOC_ARENA_MAX": "2",
@@ -46,79 +49,90 @@ _log = logging.getLogger(__name__)
 
 
 class Worker:
-    """A process for statements. Not to be shared by threads; `kill` may be called by any."""
+    """A worker process; used by one thread, except that any thread may call `kill`."""
 
     def __init__(self, program: str) -> None:
-        ours, theirs = socket.socketpair()
-        with theirs:
-            self._process = subprocess.Popen(
-                [sys.executable, "-P", "-s", "-m", program],
-                stdin=theirs.fileno(),
-                stdout=subprocess.DEVNULL,
-                stderr=subprocess.DEVNULL,
-                env=_ENVIRONMENT | {"PYTHONPATH": os.environ.get("PYTHONPATH", "")},
-                start_new_session=True,
-            )
+        """Start the process; log the reason and raise SqlProblem if the system has no room for it."""
+        try:
+            ours, theirs = socket.socketpair()
+            with theirs:
+                self._process = subprocess.Popen(
+                    [sys.executable, "-P", "-s", "-m", program],
+                    stdin=theirs.fileno(),
+                    stdout=subprocess.DEVNULL,
+                    stderr=subprocess.PIPE,  # until it serves: why it can't start
+                    env=_ENVIRONMENT | {"PYTHONPATH": os.environ.get("PYTHONPATH", "")},
+                    start_new_session=True,
+                )
+        except OSError as error:
+            _log.error("an SQL worker could not start: %s", error)
+            raise unavailable(f"its worker can't start: {error.strerror}") from None
         self._channel = ours
-        self._files: AnswersForFiles | None = None
+        self._files: DataFileServer | None = None
         self.release: Path | None = None
         self.confinement = Confinement()
         self._is_killed = False
         self._statements = 0
 
-    @property
-    def process_id(self) -> int:
-        return self._process.pid
-
     def open(self, serving_file: Path, data_files: DataFiles, limits: SqlLimits) -> None:
-        """Confine it to a release; raises SqlProblem when that fails, with the reason in the log."""
+        """Confine the worker to a release; log the reason and raise SqlProblem if that fails."""
         opening = {
             "limits": dataclasses.asdict(limits),
             "serving_file": str(serving_file),
-            "data_files_root": str(data_files) if isinstance(data_files, Path) else None,
+            "data_files": vars(data_files) if isinstance(data_files, LocalFiles) else None,
         }
         try:
-            if isinstance(data_files, Path):
+            if isinstance(data_files, LocalFiles):
                 send(self._channel, opening)
             else:
-                self._files, theirs = opened_pair(data_files)
+                self._files, theirs = open_pair(data_files)
                 with theirs:
                     send(self._channel, opening, theirs.fileno())
-            reply = self._reply(time.monotonic() + _SECONDS_TO_OPEN)
-        except (ChannelClosed, TimeoutError, StoreAway) as error:
-            reply = {"failed": f"it gave no answer ({error}), status {self._process.poll()}"}
+            reply = self._reply(time.monotonic() + _OPEN_SECONDS)
+        except TimeoutError:
+            reply = {"failed": f"no reply within {_OPEN_SECONDS} s"}
+        except StoreUnavailable as error:
+            reply = {"failed": f"the store is unavailable: {error}"}
+        except ChannelClosed:
+            reply = {"failed": self._end_report()}
         if "failed" in reply:
-            _log.error("a worker for SQL could not open %s: %s", serving_file, reply["failed"])
-            raise unavailable()
+            failed = str(reply["failed"])
+            _log.error("an SQL worker could not open %s: %s", serving_file, failed)
+            raise unavailable(f"its worker can't start: {failed.partition(':')[0]}")
         self.confinement = Confinement([*map(str, reply["in_force"])], [*map(str, reply["missing"])])
         self.release = serving_file
 
-    def ask(self, statement: str, parameters: object, file: int, limits: SqlLimits) -> dict[str, Any]:
+    def run(self, job: Mapping[str, Any], spooled: int, file: int, limits: SqlLimits) -> dict[str, Any]:
         """Run a statement whose result goes to an open file; raises SqlProblem.
 
+        Args:
+            job: statement, parameters, the format of the result and the facts of the answer.
+            spooled: an open file, for the result as it comes.
+            file: an open file, for the result in its format.
+            limits: of this statement.
+
         Returns:
-            rows, size, truncated and digest, as in `Spooled`.
+            rows, truncated and digest, as in `SpooledResult`.
         """
         self._statements += 1
-        deadline = time.monotonic() + limits.seconds + _GRACE
+        deadline = time.monotonic() + limits.seconds + _GRACE_SECONDS
         try:
-            self._channel.settimeout(limits.seconds + _GRACE)
-            asked = {"statement": statement, "parameters": parameters, "most_rows": limits.result_rows}
-            send(self._channel, asked, file)
+            self._channel.settimeout(limits.seconds + _GRACE_SECONDS)
+            send(self._channel, {**job, "max_rows": limits.result_rows}, spooled, file)
             reply = self._reply(deadline)
         except TimeoutError:
             self.kill()
             raise too_slow(limits) from None
-        except StoreAway as error:
+        except StoreUnavailable as error:
             self.kill()
-            _log.error("SQL could not read a data file: %s", error)
+            _log.error("an SQL worker could not read a data file: %s", error)
             raise unavailable() from None
         except ChannelClosed:
             was_killed = self._is_killed
             self.kill()
             if was_killed:
                 raise unavailable() from None
-            raise self._why_it_died(limits) from None
+            raise self._death_problem(limits) from None
         if reply.get("worn", False) or self._statements >= limits.statements_per_worker:
             self.kill()
         if "problem" in reply:
@@ -126,60 +140,69 @@ class Worker:
         return reply
 
     def _reply(self, deadline: float) -> dict[str, Any]:
-        """Answer what it asks of data files until it replies."""
-        ends = select.poll()
-        ends.register(self._channel, select.POLLIN)
+        """Serve the worker's requests for data files until it replies."""
+        poller = select.poll()
+        poller.register(self._channel, select.POLLIN)
         if self._files is not None:
-            ends.register(self._files, select.POLLIN)
+            poller.register(self._files, select.POLLIN)
         while True:
-            ready = [end for end, _ in ends.poll(max(0.0, deadline - time.monotonic()) * 1000)]
+            ready = [descriptor for descriptor, _ in poller.poll(max(0.0, deadline - time.monotonic()) * 1000)]
             if not ready:
                 raise TimeoutError
             if self._files is None or self._channel.fileno() in ready:
-                return receive(self._channel, LONGEST_REPLY, deadline)[0]
-            self._files.answer(deadline)
+                return receive(self._channel, MAX_REPLY_BYTES, deadline)[0]
+            self._files.respond(deadline)
 
     def is_usable(self) -> bool:
-        """Whether it can be asked again."""
+        """Return True if the worker can run another statement."""
         return not self._is_killed and self._process.poll() is None
 
     def kill(self) -> None:
-        """End it at once, whatever it does."""
+        """Kill the process."""
         self._is_killed = True
         with contextlib.suppress(ProcessLookupError):
             self._process.kill()
 
-    def discard(self) -> None:
-        """End it, and give back what it had in this process."""
+    def close(self) -> None:
+        """Kill the process and close its sockets."""
         self.kill()
         self._process.wait()
+        if self._process.stderr is not None:
+            self._process.stderr.close()
         self._channel.close()
         if self._files is not None:
             self._files.close()
 
-    def _why_it_died(self, limits: SqlLimits) -> SqlProblem:
+    def _end_report(self) -> str:
+        """Return the exit status and the last line that a worker wrote before it served."""
+        self.kill()
+        assert self._process.stderr is not None
+        last = self._process.stderr.read().decode(errors="replace").strip().rpartition("\n")[2]
+        return f"exit status {self._process.wait()}: {last[:_LONGEST_REPORT]}"
+
+    def _death_problem(self, limits: SqlLimits) -> SqlProblem:
         status = self._process.wait()
         if status == -signal.SIGXCPU:
             return too_slow(limits)
-        _log.warning("a worker for SQL died of a statement, status %s", status)
-        return broken(limits)
+        _log.warning("a statement killed an SQL worker, exit status %s", status)
+        return crashed(limits)
 
 
 def _problem(reply: dict[str, Any], limits: SqlLimits) -> SqlProblem:
-    """What the worker tells, as far as it makes sense: a statement may have taken it over."""
+    """Return the problem that a worker reports; don't trust it, as a statement may have taken it over."""
     kind, detail = str(reply["problem"]), str(reply.get("detail"))
     line, column = reply.get("line"), reply.get("column")
     if kind == errors.UNAVAILABLE:
-        _log.error("a worker for SQL could not read its release: %s", detail)
+        _log.error("an SQL worker could not read its release: %s", detail)
         return unavailable()
     if kind not in errors.KINDS:
-        return broken(limits)
-    known = isinstance(line, int) and isinstance(column, int)
-    return SqlProblem(kind, detail, line if known else None, column if known else None)
+        return crashed(limits)
+    has_position = isinstance(line, int) and isinstance(column, int)
+    return SqlProblem(kind, detail, line if has_position else None, column if has_position else None)
 
 
 class BucketData:
-    """The data files of a release in a bucket, by ranges that are kept on this machine; see `StoredData`."""
+    """The data files of a release in a bucket, read through the cache of this machine; see `StoredData`."""
 
     def __init__(self, lake: Lake, store: BucketStore, release: Release) -> None:
         self._lake = lake
@@ -187,9 +210,11 @@ class BucketData:
         self._release = release
 
     def size(self, path: str) -> int | None:
+        """Return the size of a file, or None."""
         return self._sizes.get(path)
 
     def read(self, path: str, start: int, stop: int) -> bytes:
+        """Return a range of a file; raise OSError."""
         return self._store.range(path, self._sizes[path], start, stop)
 
     @cached_property
@@ -198,9 +223,11 @@ class BucketData:
 
 
 def data_files_of(lake: Lake, release: Release) -> DataFiles:
-    """The folder of all data files, or who gives ranges of those of the release."""
+    """Return the release's files, or a source of their ranges; raise LakeBroken."""
     store = lake.store
     if isinstance(store, FolderStore):
-        return Path(store.folder, WAREHOUSE)
+        files = LocalFiles(str(store.folder), [file.path for file in lake.files(release)])
+        paths = files.paths()
+        return files if len(paths) <= MOST_LISTED_FILES else LocalFiles(os.path.commonpath(paths), None)
     assert isinstance(store, BucketStore)
     return BucketData(lake, store, release)

@@ -1,1 +1,1 @@
-"""What people read in a browser."""
+"""The website of the service."""

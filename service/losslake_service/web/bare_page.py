@@ -1,4 +1,4 @@
-"""Pages that are about no release: a problem, a folder of files, a lake without a release."""
+"""Pages without a release: problems, folders of files, a lake without a release."""
 
 from __future__ import annotations
 
@@ -8,31 +8,31 @@ from urllib.parse import quote
 from starlette.types import Scope
 
 from losslake_service.files.release_files import Entry
-from losslake_service.web.templates import rendered
+from losslake_service.web.templates import render
 
 SITE = "LossLake"
 _FOLDERS = {"workload": "workloads", "study": "studies", "trial": "trials", "release": "releases"}
-_FOR_PROGRAMS = ("/v1/", "/data/", "/hive/", "/static/", "/openapi.json", "/metrics", "/healthz", "/readyz")
+_WITHOUT_PAGES = ("/v1/", "/data/", "/hive/", "/static/", "/openapi.json", "/metrics", "/healthz", "/readyz")
 
 
 def bare_page(template: str, title: str, description: str, content: object, styles: tuple[str, ...] = ()) -> str:
-    """Return a page as HTML, without scripts. content: what its template finds as `page`; styles: of static files."""
+    """Return a page as HTML, without scripts. content: `page` in the template; styles: names of static files."""
     about = {"title": title, "description": description, "styles": styles}
-    return rendered(template, site=SITE, about=about, page=content, request=None, picture=None)
+    return render(template, site=SITE, about=about, page=content, request=None, picture=None)
 
 
 def empty_page() -> str:
-    """Return the page that says what this is, and how something gets into it, while the lake has no release."""
-    title, description = "Nothing is here yet", "A LossLake without data: nothing has been ingested yet."
+    """Return the page of a lake without a release, with instructions."""
+    title, description = "No data yet", "A LossLake without data: nothing has been ingested yet."
     return bare_page("empty.html", title, description, None)
 
 
 def problem_page(scope: Scope, document: Mapping[str, object]) -> str | None:
-    """Return the page that says a problem in a sentence, and ways out; None where it isn't a browser that requests.
+    """Return the page of a problem, with suggestions; None if the client doesn't accept HTML.
 
     document: the problem document.
     """
-    if not is_for_people(scope):
+    if not accepts_html(scope):
         return None
     title, detail = str(document["title"]), str(document["detail"])
     what = str(document["type"]).rpartition("unknown-")[2]
@@ -49,23 +49,23 @@ def problem_page(scope: Scope, document: Mapping[str, object]) -> str | None:
 
 
 def folder_page(title: str, entries: Sequence[Entry], has_parent: bool) -> str:
-    """Return a folder as a page of links, for people and for `wget -r`: below its heading all links are relative.
+    """Return a folder as a page of relative links, for browsers and for `wget -r`.
 
-    Names are shown as they are, percent signs included.
+    Names are shown unchanged, with percent signs.
     """
     description = f"{title}: Parquet files and the documents beside them, to be downloaded with any tool."
     return bare_page("listing.html", title, description, {"rows": entries, "has_parent": has_parent})
 
 
-def is_for_people(scope: Scope) -> bool:
-    """Return True if a browser requests a page: it accepts HTML."""
-    if scope["type"] != "http" or scope["method"] not in ("GET", "HEAD") or scope["path"].startswith(_FOR_PROGRAMS):
+def accepts_html(scope: Scope) -> bool:
+    """Return True if the request is for a page and its client accepts HTML."""
+    if scope["type"] != "http" or scope["method"] not in ("GET", "HEAD") or scope["path"].startswith(_WITHOUT_PAGES):
         return False
     return any(name == b"accept" and b"text/html" in value for name, value in scope["headers"])
 
 
 def _url(what: str, name: str) -> str:
-    """Return where what was perhaps meant is; empty where that isn't a page of its own."""
+    """Return the address of a suggested name; empty if it has no page."""
     if what == "path":
         return quote(name) if name.startswith("/") and "{" not in name else ""
     return f"/{_FOLDERS[what]}/{quote(name)}" if what in _FOLDERS else ""

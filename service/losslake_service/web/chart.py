@@ -1,15 +1,21 @@
-"""A chart on a page: one of the service's figures, as a picture, drawn live, and in every form to take away."""
+"""A chart on a page: a figure of the service as a picture, as an interactive figure, and as downloads."""
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from dataclasses import dataclass
+from html import escape
 from typing import Literal
 
 from losslake.figures.charts import kinds
-from losslake_service.web.lines import Line, snippets
-from losslake_service.web.templates import Query, with_query
+from losslake_service.web.lines import Line, notebook_cell, snippets
+from losslake_service.web.templates import Query, subject_page, with_query
 
 _WIDE, _NARROW = 720, 360
+# Height in px of what an embedded chart has besides its picture: the source, and lines that a caption adds.
+_BESIDE_CHART = 100
+# The pages of charts about a data set or a whole release.
+_WIDE_PAGES = {"atlas": "/critical-batch-sizes", "frontier": "/frontier"}
 _ANSWERS = {kind.name: kind.answer for kind in kinds()}
 
 
@@ -17,11 +23,10 @@ _ANSWERS = {kind.name: kind.answer for kind in kinds()}
 class Chart:
     """A figure of the service.
 
-    kind: of the figure. query: parameters of the answer that it draws. release: which it is of. title: what it shows,
-    in words. address: of the service, for lines to copy. name: to be told from others of the page. height: px.
-    sql: a statement that gives the same rows, or where is_sql_behind those that they are made of; empty without one.
-    is_large: its picture takes long to make, and is only for those without scripts. look: the parameters that the
-    figure alone has, without its size.
+    kind: of the figure. query: parameters of the answer that it draws. release: its number. title: a description.
+    address: of the service, for lines to copy. name: unique on the page. height: px. sql: a statement with the same
+    rows, or if is_sql_behind with the rows behind them; empty if there is none. heading: on the page,
+    default: the title. look: the parameters of the figure alone, without its size.
     """
 
     kind: str
@@ -33,8 +38,10 @@ class Chart:
     height: int = 420
     sql: str = ""
     is_sql_behind: bool = False
-    is_large: bool = False
+    heading: str = ""
     look: Query = ()
+    # The width of `picture()` in px.
+    width = _WIDE
 
     @property
     def answer_query(self) -> Query:
@@ -42,21 +49,21 @@ class Chart:
         return [*self.query, ("release", str(self.release))]
 
     def figure(self, ending: str, **more: object) -> str:
-        """Return the address of the figure from the root: in svg, png, pdf, vl.json or csv."""
+        """Return the path of the figure as svg, png, pdf, vl.json or csv."""
         return with_query(f"/v1/figures/{self.kind}.{ending}", [*self.answer_query, *self.look, *more.items()])
 
     def data(self, ending: str) -> str:
-        """Return the address of the answer that is drawn: in json, csv, arrow or parquet."""
+        """Return the path of the answer that is drawn, as json, csv, arrow or parquet."""
         return with_query(f"{_ANSWERS[self.kind]}.{ending}", self.answer_query)
 
     def picture(self, theme: Literal["light", "dark"] = "light", width: int = _WIDE) -> str:
-        """Return the address of a picture, by default that for wide light screens and whoever knows no others."""
+        """Return the path of a picture; by default that for wide, light screens."""
         height = self.height if width == _WIDE else min(self.height, _NARROW)
         return self.figure("svg", width=width, height=height, theme=theme)
 
     @property
     def sources(self) -> tuple[tuple[str, str], ...]:
-        """Media query and picture for narrow and for dark screens; the first that fits is taken."""
+        """Media queries and pictures for narrow and for dark screens; the first match is used."""
         narrow, dark = "(max-width: 40rem)", "(prefers-color-scheme: dark)"
         return (
             (f"{narrow} and {dark}", self.picture("dark", _NARROW)),
@@ -65,11 +72,37 @@ class Chart:
         )
 
     @property
-    def width(self) -> int:
-        """px of `picture()`."""
-        return _WIDE
+    def embedded(self) -> str:
+        """The path of the page that other sites can frame."""
+        return with_query(f"/embed/{self.kind}", [*self.answer_query, *self.look, ("height", self.height)])
+
+    @property
+    def page(self) -> str:
+        """The path of the page about what is drawn, in this release."""
+        query, workloads = self.answer_query, [value for name, value in self.answer_query if name == "workload"]
+        if self.kind in _WIDE_PAGES:
+            # Of a pattern such as */imagenet/*/*, the page takes the data set.
+            parts = [("dataset", value.split("/")[-3]) for value in workloads[:1]]
+            return with_query(_WIDE_PAGES[self.kind], [*parts, *(pair for pair in query if pair[0] != "workload")])
+        if self.kind == "advice" and len(workloads) == 1:
+            times = ",".join(value for name, value in query if name == "step_time")
+            others = [pair for pair in query if pair[0] != "step_time"]
+            return with_query("/advice", [*others, *([("step_times", times)] if times else [])])
+        return subject_page(query)
+
+    @property
+    def shares(self) -> Iterator[Line]:
+        """The lines that show the chart elsewhere: its address, a picture, a frame, and a cell of a notebook."""
+        title = escape(self.title)
+        yield Line("Link", f"{self.address}{self.page}#{self.name}")
+        picture = escape(self.address + self.figure("svg", width=_WIDE, height=self.height))
+        yield Line("Image", f'<img src="{picture}" alt="{title}">')
+        frame = f'src="{escape(self.address + self.embedded)}" title="{title}"'
+        look = f'width="100%" height="{self.height + _BESIDE_CHART}" loading="lazy" style="border: 0"'
+        yield Line("Iframe", f"<iframe {frame} {look}></iframe>")
+        yield Line("Notebook", notebook_cell(self.address, _ANSWERS[self.kind], self.query, self.look))
 
     @property
     def lines(self) -> list[Line]:
-        """The same question asked with other tools."""
+        """The code that gets the answer with other tools."""
         return list(snippets(self.address, _ANSWERS[self.kind], self.answer_query))

@@ -1,4 +1,4 @@
-"""Questions that a release can answer: for the pages, for what `serve` prints, and for each path of OpenAPI."""
+"""Example requests that a release can answer: for the pages, the output of `serve`, and each path of OpenAPI."""
 
 from __future__ import annotations
 
@@ -20,10 +20,10 @@ from losslake_service.web.templates import Query, with_query
 
 @dataclass(frozen=True)
 class Example:
-    """A goal that a trial of a workload reaches, and that trial.
+    """A goal of a workload, and a trial that reaches it.
 
-    paper: one of whose collection the release has something; empty for none. other: a workload that measures the same
-    metric, as alike as there is, to compare with; None for none.
+    paper: one whose collection is in the release; empty if there is none. other: the most similar workload that
+    measures the same metric; None if there is none.
     """
 
     workload: Workload
@@ -36,12 +36,12 @@ class Example:
     other: Workload | None = None
 
     def columns(self) -> dict[str, str | float]:
-        """The values that it gives to columns, by name."""
+        """Return its values by the names of columns."""
         trial = {"batch_size": self.batch_size, "trial_id": self.trial_id}
         return {**asdict(self.workload), **trial, "metric": self.metric, "target": self.target}
 
     def values(self) -> dict[str, str]:
-        """The values that it gives to parameters, by name."""
+        """Return its values by the names of parameters."""
         return {
             "workload": str(self.workload),
             "submission": str(self.other or self.workload),
@@ -60,25 +60,25 @@ class Example:
         }
 
 
-def example(view: ReleaseView) -> Example | None:
-    """Return the first goal that is reached, of the workload named first; None without data."""
+def find_example(view: ReleaseView) -> Example | None:
+    """Return the first goal that any trial reaches; None without data."""
     for workload, metric, target in _candidates(view):
         parameters = scaling.ScalingParameters(workload=[str(workload)], metric=metric, target=target)
         for row in scaling.answer(view, parameters).table().to_pylist():
             if row["trial_id"] is not None:
                 drawable = next((name for name in papers() if has_collection(view, paper(name))), "")
-                other = _alike(view, workload, metric)
+                other = _most_similar(view, workload, metric)
                 trial = row["batch_size"], row["trial_id"], row["steps"]
                 return Example(workload, metric, target, *trial, drawable, other)
     return None
 
 
 def example_paths(view: ReleaseView) -> list[str]:
-    """Return scaling of a workload to a goal, a curve of its best trial, the workloads; without data, three lists."""
-    some = example(view)
-    if some is None:
+    """Return three example paths: scaling, a curve and the workloads; without data, three lists."""
+    example = find_example(view)
+    if example is None:
         return ["/v1/workloads", "/v1/studies", "/v1/releases"]
-    values = some.values()
+    values = example.values()
     parameters = {
         "/v1/scaling": ("workload", "metric", "target"),
         "/v1/curves": ("trial", "metric"),
@@ -87,8 +87,8 @@ def example_paths(view: ReleaseView) -> list[str]:
     return [with_query(path, [(name, values[name]) for name in names]) for path, names in parameters.items()]
 
 
-def _alike(view: ReleaseView, workload: Workload, metric: str) -> Workload | None:
-    """Return the first other workload that measures the metric, of the same dataset and model if there is one."""
+def _most_similar(view: ReleaseView, workload: Workload, metric: str) -> Workload | None:
+    """Return the other workload that measures the metric with the most similar name; None if there is none."""
     parts = astuple(workload)
     return max(
         (each.workload for each in view.workloads.values() if metric in each.measured and each.workload != workload),
@@ -98,7 +98,7 @@ def _alike(view: ReleaseView, workload: Workload, metric: str) -> Workload | Non
 
 
 def _candidates(view: ReleaseView) -> Iterator[tuple[Workload, str, float]]:
-    """Yield the goals that are measured; without any, targets that workloads come near to."""
+    """Yield the goals that are measured, then targets that workloads come close to."""
     for goal in view.goals:
         if goal.metric in view.workloads[goal.workload].measured and view.metrics[goal.metric].direction:
             yield goal.workload, goal.metric, goal.target
@@ -109,7 +109,7 @@ def _candidates(view: ReleaseView) -> Iterator[tuple[Workload, str, float]]:
 
 
 def _targets(view: ReleaseView, workload: Workload, metric: str) -> list[float]:
-    """Return the best value at the batch size that is worst off, then the number next to it, which all get past."""
+    """Return the best value at the worst batch size, then the next number, which every batch size reaches."""
     rows = best.answer(view, SelectionParameters(workload=[str(workload)], metric=metric)).table()
     values = sorted(value for value in rows["best_value"].to_pylist() if value is not None)
     if not values:
@@ -119,11 +119,14 @@ def _targets(view: ReleaseView, workload: Workload, metric: str) -> list[float]:
     return [worst, math.nextafter(worst, easier)]
 
 
-_TELLING: Mapping[str, tuple[str, ...]] = {
+# Parameters of examples, by path, if the required ones are not enough.
+_EXAMPLE_PARAMETERS: Mapping[str, tuple[str, ...]] = {
     "/v1/curves": ("trial", "metric"),
     "/v1/best": ("workload", "metric", "step_budget"),
     "/v1/targets": ("workload", "metric", "target_min", "target_max", "n_targets"),
+    "/v1/analysis/advice": ("workload", "metric", "target", "step_time"),
     "/v1/analysis/profiles": ("workload", "metric", "target", "by"),
+    "/v1/figures/advice.{ending}": ("workload", "metric", "target", "step_time"),
     "/v1/figures/curves.{ending}": ("trial", "metric"),
     "/v1/figures/profile.{ending}": ("workload", "metric", "target"),
     "/v1/workloads": ("dataset",),
@@ -133,30 +136,37 @@ _TELLING: Mapping[str, tuple[str, ...]] = {
     "/v1/analysis/rcp": ("workload", "submission", "metric", "target"),
     "/v1/sql": ("q", "parameters"),
 }
-"""Parameters that make a good example where the required ones alone don't."""
-_COMPARING = ("/v1/analysis/compare", "/v1/analysis/profiles")
-_OF_SEVERAL = {*_COMPARING, *(f"/v1/figures/{kind.name}.{{ending}}" for kind in kinds() if kind.answer in _COMPARING)}
-"""Paths that say nothing of a workload alone."""
+_COMPARISONS = ("/v1/analysis/compare", "/v1/analysis/profiles")
+# Paths that need more than one workload.
+_NEED_SEVERAL = {
+    *_COMPARISONS,
+    *(f"/v1/figures/{kind.name}.{{ending}}" for kind in kinds() if kind.answer in _COMPARISONS),
+}
 
 
 def example_query(path: str, operation: Mapping[str, Any], example: Example | None) -> Query:
-    """Return the parameters of an example: of this release where it has one, else OpenAPI's own."""
+    """Return the parameters of an example request: values of this release, else OpenAPI's examples."""
     parameters = {each["name"]: each for each in operation.get("parameters", ()) if each["in"] == "query"}
-    names = _TELLING.get(path) or tuple(name for name, each in parameters.items() if each.get("required"))
+    names = _EXAMPLE_PARAMETERS.get(path) or tuple(
+        # A goal is said although it has a default: an example for a workload without goals needs it.
+        name
+        for name, each in parameters.items()
+        if each.get("required") or name in ("metric", "target")
+    )
     values = example.values() if example is not None else {}
     query = [(name, values.get(name) or documented_example(parameters[name])) for name in names if name in parameters]
-    if path in _OF_SEVERAL and example is not None and example.other is not None:
+    if path in _NEED_SEVERAL and example is not None and example.other is not None:
         query.insert([name for name, _ in query].index("workload") + 1, ("workload", str(example.other)))
     return query
 
 
 def example_path(path: str, operation: Mapping[str, Any], release: int, example: Example | None) -> str | None:
-    """Return the path with its own parameters filled in; None where the release has nothing at such a path."""
+    """Return the path with its parameters filled in; None if the release has nothing at such a path."""
     values = {"release": str(release), "n": str(release)}
     if "{paper}" in path:
         if example is None or not example.paper:
             return None
-        # The first figure, which every paper has.
+        # Every paper has figure 1.
         values |= {"paper": example.paper, "figure": "1"}
     for parameter in operation.get("parameters", ()):
         if parameter["in"] == "path":
@@ -167,7 +177,7 @@ def example_path(path: str, operation: Mapping[str, Any], release: int, example:
 
 
 def documented_example(parameter: Mapping[str, Any]) -> str:
-    """Return OpenAPI's example of a parameter as it stands in a URL, of a list its first; empty without any."""
+    """Return OpenAPI's example of a parameter as text in a URL, the first item of a list; empty without one."""
     for place in (parameter, parameter["schema"]):
         listed = place.get("examples") or ()
         # A schema has a list of examples, a parameter itself an object of objects.

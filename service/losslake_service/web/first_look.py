@@ -1,8 +1,7 @@
-"""What a newcomer looks at first: a workload with a goal, others to compare it with, and a batch size that reached it.
+"""The example for new visitors: a workload with a goal, others to compare it with, and a batch size that reached it.
 
-Chosen from the release by rules, so that it is the same each time: where two optimizers trained the same model, at
-best plain SGD and momentum, and a goal that all of them share. It gives the chart that stands for a whole release, and
-the questions to begin with.
+Selected from the release by fixed rules: the model with the most batch sizes, two of its optimizers, at best plain SGD
+and momentum, and a goal that they share. It gives the chart of a release and the questions to start with.
 """
 
 from __future__ import annotations
@@ -13,12 +12,13 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from weakref import WeakKeyDictionary
 
+from losslake.questions.known_names import display_name, heading_of
 from losslake.questions.release_view import ReleaseView
 from losslake.questions.workload_facts import WorkloadFacts
 from losslake_schema.names import Study, Workload
 from losslake_service.web.chart import Chart
-from losslake_service.web.examples import example
-from losslake_service.web.goals import GoalShown, common_goal, goals_of, metrics_of, steps_by_size
+from losslake_service.web.examples import find_example
+from losslake_service.web.goals import PageGoal, common_goal, goals_of, metrics_of, steps_by_size
 from losslake_service.web.lines import statement
 from losslake_service.web.page import PageRequest
 from losslake_service.web.workload.request import WorkloadRequest, scaling_chart
@@ -31,20 +31,31 @@ _USUAL_BATCH_SIZE = 64
 
 @dataclass(frozen=True)
 class FirstLook:
-    """workload: reaches the goal at `batch_size`. rivals: of the same model, two optimizers; empty where there is one.
+    """The workload, goal and comparisons for new visitors.
 
-    models: of the same dataset and optimizer; empty where there is one.
+    workload: reaches the goal at `batch_size`. rivals: two optimizers of the same model; empty if there is only one.
+    models: of the same dataset and optimizer; empty if there is only one.
     """
 
     workload: Workload
-    goal: GoalShown
+    goal: PageGoal
     batch_size: int
     rivals: tuple[Workload, ...] = ()
     models: tuple[Workload, ...] = ()
 
     @property
+    def title(self) -> str:
+        """The workload in words."""
+        return heading_of(self.workload)
+
+    @property
+    def example(self) -> str:
+        """Words that find the workload."""
+        return f"{display_name('model', self.workload)} {display_name('optimizer', self.workload)}"
+
+    @property
     def is_about_momentum(self) -> bool:
-        """Whether the rivals are plain SGD and SGD with momentum."""
+        """True if the rivals are plain SGD and SGD with momentum."""
         names = [rival.optimizer for rival in self.rivals]
         return names[:1] == ["sgd"] and names[1:] in (["momentum"], ["nesterov_momentum"])
 
@@ -57,60 +68,70 @@ _CHOSEN: WeakKeyDictionary[ReleaseView, FirstLook | None] = WeakKeyDictionary()
 
 
 def first_look(view: ReleaseView) -> FirstLook | None:
-    """Return what to begin with; None where nothing was measured that could reach a goal."""
+    """Return the example for new visitors; None if no trial can reach a goal."""
     if view not in _CHOSEN:
         _CHOSEN[view] = _chosen(view)
     return _CHOSEN[view]
 
 
 def first_chart(request: PageRequest) -> Chart | None:
-    """Return how the steps to a goal fall with the batch size; None for a release without anything to show."""
+    """Return the chart of the steps to a goal by batch size; None for a release without data."""
     look = first_look(request.view)
     return scaling_chart(look.request(request)) if look is not None else None
 
 
-def beginnings(request: PageRequest, look: FirstLook) -> Iterator[tuple[str, str, str]]:
-    """Yield questions that this release can answer, each with what the page that answers it shows, and its address."""
+def starting_questions(request: PageRequest, look: FirstLook) -> Iterator[tuple[str, str, str]]:
+    """Yield questions that this release can answer: the question, what its page shows, and the address."""
     workload, goal = look.workload, look.goal
-    place = f"{workload.dataset}/{workload.model}"
+    dataset, model, optimizer = (display_name(kind, workload) for kind in ("dataset", "model", "optimizer"))
 
     def compared(workloads: Sequence[Workload]) -> str:
         return request.url("/compare", workload=workloads, **goal.parameters)
 
     yield (
-        f"How far does {workload.optimizer} scale on {place}?",
+        f"How far does {optimizer} scale for {model} on {dataset}?",
         f"Steps to {goal.text} at each batch size, and the regimes of scaling.",
-        request.page_of(workload, **goal.parameters),
+        request.page_url(workload, **goal.parameters),
     )
     if look.rivals:
-        one, other = (rival.optimizer for rival in look.rivals)
+        one, other = (display_name("optimizer", rival) for rival in look.rivals)
         yield (
             "At which batch size does momentum stop helping?"
             if look.is_about_momentum
             else f"At which batch sizes does {other} need fewer steps than {one}?",
-            f"{one} and {other} on {place}, both to {goal.text}.",
+            f"{one} and {other} for {model} on {dataset}, both to {goal.text}.",
             compared(look.rivals),
         )
     yield (
         f"Which trials reached {goal.text} at batch size {look.batch_size}, and with what learning rate?",
         "Every trial of the study: its curve, its outcome and its metaparameters.",
-        request.page_of(Study(workload, look.batch_size), **goal.parameters),
+        request.page_url(Study(workload, look.batch_size), **goal.parameters),
     )
     if look.models:
-        names = [model.model for model in look.models]
+        names = [display_name("model", each) for each in look.models]
         yield (
-            f"Which model needs the fewest steps on {workload.dataset}?",
-            f"{', '.join(names[:-1])} and {names[-1]} with {workload.optimizer}, at each batch size.",
+            f"Which model needs the fewest steps on {dataset}?",
+            f"{', '.join(names[:-1])} and {names[-1]} with {optimizer}, at each batch size.",
             compared(look.models),
         )
     yield (
+        "How large are critical batch sizes?",
+        "Those of all workloads in one picture, each at its own goal, with intervals.",
+        request.url("/critical-batch-sizes"),
+    )
+    yield (
+        f"What is the best that any trial had on {dataset}, and how soon?",
+        "The best value of every trial against steps, examples or time, and the front of all.",
+        request.url("/frontier", dataset=workload.dataset, measure="examples"),
+    )
+    yield (
         "How many trials diverged, by optimizer?",
-        "A question in SQL to change as you like, with its rows and a chart.",
+        "An SQL query that you can edit, with its rows and a chart.",
         request.url("/sql", q=statement("outcomes")),
     )
 
 
-def by_problem(view: ReleaseView) -> dict[tuple[str, str, str], list[Workload]]:
+def group_by_model(view: ReleaseView) -> dict[tuple[str, str, str], list[Workload]]:
     """Return the workloads by collection, dataset and model."""
     rows = defaultdict(list)
     for workload in view.workloads:
@@ -119,29 +140,29 @@ def by_problem(view: ReleaseView) -> dict[tuple[str, str, str], list[Workload]]:
 
 
 def _chosen(view: ReleaseView) -> FirstLook | None:
-    def worth(workloads: Sequence[Workload]) -> tuple[bool, int, int]:
-        """How well they can be compared."""
+    def worth(workloads: Sequence[Workload]) -> tuple[int, bool, int, int]:
+        """Return the sort key: at how many batch sizes, and how well, the workloads can be compared."""
         names = {workload.optimizer for workload in workloads}
-        n_studies = sum(len(view.workloads[workload].batch_sizes) for workload in workloads)
-        return names >= {"sgd", "momentum"}, len(names), n_studies
+        n_sizes = [len(view.workloads[workload].batch_sizes) for workload in workloads]
+        return max(n_sizes), names >= {"sgd", "momentum"}, len(names), sum(n_sizes)
 
-    for workloads in sorted(by_problem(view).values(), key=worth, reverse=True)[:_MOST_TRIED]:
+    for workloads in sorted(group_by_model(view).values(), key=worth, reverse=True)[:_MOST_TRIED]:
         facts = [view.workloads[workload] for workload in workloads]
         shown = max(facts, key=lambda each: (len(each.batch_sizes), _momentum(each.workload)))
         rivals = sorted(facts, key=lambda each: _plain_first(each.workload))[:2] if len(facts) > 1 else []
         goal = _shared_goal(view, [shown, *(rival for rival in rivals if rival is not shown)])
         sizes = [size for size, _ in steps_by_size(view, shown.workload, goal)] if goal is not None else []
         if goal is not None and sizes:
-            # The one nearest to the usual one by ratio.
+            # The batch size nearest to the usual one by ratio.
             batch_size = min(sizes, key=lambda size: (abs(math.log(max(size, 1) / _USUAL_BATCH_SIZE)), size))
             pair = tuple(rival.workload for rival in rivals)
             return FirstLook(shown.workload, goal, batch_size, pair, _models(view, shown.workload, goal))
-    some = example(view)
-    if some is None:
+    example = find_example(view)
+    if example is None:
         return None
-    direction = view.metrics[some.metric].direction
+    direction = view.metrics[example.metric].direction
     assert direction is not None
-    return FirstLook(some.workload, GoalShown(some.metric, some.target, direction), some.batch_size)
+    return FirstLook(example.workload, PageGoal(example.metric, example.target, direction), example.batch_size)
 
 
 def _momentum(workload: Workload) -> int:
@@ -153,8 +174,8 @@ def _plain_first(workload: Workload) -> tuple[int, str]:
     return (rank if rank >= 0 else len(_BY_MOMENTUM)), workload.optimizer
 
 
-def _shared_goal(view: ReleaseView, facts: Sequence[WorkloadFacts]) -> GoalShown | None:
-    """Return the first goal that all of them have; else the strictest that each gets past at every batch size."""
+def _shared_goal(view: ReleaseView, facts: Sequence[WorkloadFacts]) -> PageGoal | None:
+    """Return the first goal of all these workloads, else the hardest that each reaches at every batch size."""
     shared = [{(goal.metric, goal.target) for goal in goals_of(view, each)} for each in facts]
     for goal in goals_of(view, facts[0]):
         if all((goal.metric, goal.target) in theirs for theirs in shared):
@@ -163,8 +184,8 @@ def _shared_goal(view: ReleaseView, facts: Sequence[WorkloadFacts]) -> GoalShown
     return common_goal(view, facts, metrics[-1]) if metrics else None
 
 
-def _models(view: ReleaseView, shown: Workload, goal: GoalShown) -> tuple[Workload, ...]:
-    """Return workloads that differ in the model alone and have the metric, the one shown among them."""
+def _models(view: ReleaseView, shown: Workload, goal: PageGoal) -> tuple[Workload, ...]:
+    """Return workloads that differ only in the model and measure the metric, including the one shown."""
     alike = (shown.collection, shown.dataset, shown.optimizer)
     others = [
         each

@@ -1,51 +1,62 @@
-"""The goal that a page looks at: the one of the request, else one of the workload, else one that it comes near to."""
+"""The goal of a page: that of the request, else one of the workload, else one that it comes close to."""
 
 from __future__ import annotations
 
 import math
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
+
+import numpy as np
 
 from losslake.questions import best, scaling
 from losslake.questions.errors import BadParameter
 from losslake.questions.parameters import SelectionParameters
 from losslake.questions.release_view import ReleaseView
+from losslake.questions.selection import Goal
 from losslake.questions.workload_facts import WorkloadFacts
 from losslake_schema.names import Workload
+from losslake_schema.reached import Comparator, hits, sign_of
 
 
 @dataclass(frozen=True)
-class GoalShown:
-    """A metric with a target. direction: minimize or maximize. source: who set it; empty for one that we chose."""
+class PageGoal:
+    """A metric with a target.
+
+    direction: minimize or maximize. source: who set it; empty for a computed goal. instead_of: the text of the
+    workload's goal, if this target is shown because no trial reaches that one.
+    """
 
     metric: str
     target: float
     direction: str
     source: str = ""
+    comparator: Comparator = "strict"
+    instead_of: str = ""
 
     @property
     def text(self) -> str:
-        """In words: val/classification_error < 0.05."""
-        return f"{self.metric} {'<' if self.direction == 'minimize' else '>'} {self.target:g}"
+        """The goal as text: val/classification_error < 0.05."""
+        return Goal(self.target, self.comparator).in_words(self.metric, self.direction)
 
     @property
     def parameters(self) -> dict[str, str | float]:
-        """The parameters that links to pages about it have."""
+        """The parameters of links to pages about it."""
         return {"metric": self.metric, "target": self.target}
 
 
-def goals_of(view: ReleaseView, facts: WorkloadFacts) -> Sequence[GoalShown]:
-    """Return the goals of a workload, as far as they are measured."""
-    goals = []
+def goals_of(view: ReleaseView, facts: WorkloadFacts) -> Sequence[PageGoal]:
+    """Return the goals of a workload, or of those of a pool, whose metrics are measured."""
+    goals: dict[tuple[str, float], PageGoal] = {}
     for goal in view.goals:
         direction = view.metrics[goal.metric].direction if goal.metric in facts.measured else None
-        if goal.workload == facts.workload and direction is not None:
-            goals.append(GoalShown(goal.metric, goal.target, direction, goal.source or ""))
-    return goals
+        if goal.workload in facts.workloads and direction is not None:
+            own = PageGoal(goal.metric, goal.target, direction, goal.source or "", goal.comparator)
+            goals.setdefault((goal.metric, goal.target), own)
+    return list(goals.values())
 
 
 def metrics_of(view: ReleaseView, first: WorkloadFacts, *others: WorkloadFacts) -> list[str]:
-    """Return the metrics that all of these workloads measure and of which is known which way is better."""
+    """Return the metrics with a known direction that all of these workloads measure."""
     return [
         name
         for name in first.measured
@@ -53,58 +64,79 @@ def metrics_of(view: ReleaseView, first: WorkloadFacts, *others: WorkloadFacts) 
     ]
 
 
-def goal_shown(
-    view: ReleaseView,
-    facts: WorkloadFacts,
-    metric: str | None,
-    target: float | None,
-    direction: str | None = None,
-) -> GoalShown:
-    """Return the goal that is looked at; raises UnknownName for a metric that isn't measured, BadParameter without any.
+def page_goal(
+    view: ReleaseView, facts: WorkloadFacts, metric: str | None, target: float | None, direction: str | None = None
+) -> PageGoal:
+    """Return the goal of a page; raises UnknownName for a metric that isn't measured, BadParameter without a direction.
 
-    direction: which way is better, of a metric of which nobody has said it.
+    direction: of a metric whose direction is unknown.
     """
     goals = [goal for goal in goals_of(view, facts) if metric in (None, goal.metric)]
     if target is None and goals:
-        return goals[0]
+        return _default_goal(view, facts, goals)
     known = metrics_of(view, facts)
     name = metric or (goals[0].metric if goals else next(reversed(known), None))
     if name is None:
-        raise BadParameter("metric", f"nobody has said of any metric of {facts.workload} which way is better")
+        raise BadParameter("metric", f"no metric of {facts.workload} has a known direction")
     direction = view.metric(facts, name).direction or direction
     if direction is None:
-        raise BadParameter("metric", f"nobody has said of {name} which way is better: give one of {', '.join(known)}")
+        raise BadParameter("metric", f"the direction of {name} is not known: choose one of {', '.join(known)}")
     if target is None:
         target = reachable(view, facts, name, direction)
     source = next((goal.source for goal in goals if goal.target == target), "")
-    return GoalShown(name, target, direction, source)
+    is_inclusive = view.comparators(facts.workload, name) == {"inclusive"}
+    return PageGoal(name, target, direction, source, "inclusive" if is_inclusive else "strict")
 
 
-def steps_by_size(view: ReleaseView, workload: Workload, goal: GoalShown) -> list[tuple[int, int]]:
-    """Return each batch size at which a trial reached the goal, with the fewest steps that it took."""
+def _default_goal(view: ReleaseView, facts: WorkloadFacts, goals: Sequence[PageGoal]) -> PageGoal:
+    """Return the first goal that a trial reaches; if none does, the hardest round target that all batch sizes reach."""
+    for goal in goals:
+        sign = sign_of(goal.direction)
+        losses = sign * np.array(_best_values(view, facts, goal.metric, goal.direction))
+        if hits(losses, sign * goal.target, goal.comparator).any():
+            return goal
+    first = goals[0]
+    target = reachable(view, facts, first.metric, first.direction)
+    return replace(first, target=target, source="", instead_of=first.text) if target != first.target else first
+
+
+def steps_by_size(view: ReleaseView, workload: Workload, goal: PageGoal) -> list[tuple[int, int]]:
+    """Return each batch size at which a trial reached the goal, with the fewest steps."""
     parameters = scaling.ScalingParameters(workload=[str(workload)], metric=goal.metric, target=goal.target)
     rows = scaling.answer(view, parameters).table()
     pairs = zip(rows["batch_size"].to_pylist(), rows["steps"].to_pylist(), strict=True)
     return [(size, steps) for size, steps in pairs if steps is not None]
 
 
-def common_goal(view: ReleaseView, workloads: Sequence[WorkloadFacts], metric: str) -> GoalShown:
-    """Return the strictest goal that each workload gets past at every batch size, of a metric whose better is known."""
+def common_goal(view: ReleaseView, workloads: Sequence[WorkloadFacts], metric: str) -> PageGoal:
+    """Return the hardest goal that each workload reaches at every batch size. metric: one with a known direction."""
     direction = view.metrics[metric].direction
     assert direction is not None
     easiest = max if direction == "minimize" else min
-    return GoalShown(metric, easiest(reachable(view, each, metric, direction) for each in workloads), direction)
+    return PageGoal(metric, easiest(reachable(view, each, metric, direction) for each in workloads), direction)
 
 
 def reachable(view: ReleaseView, facts: WorkloadFacts, metric: str, direction: str) -> float:
-    """Return a target of few digits that every batch size with a finite value gets past; 0 where there is none."""
-    wanted = {"workload": [str(facts.workload)], "metric": metric, "direction": direction}
-    rows = best.answer(view, SelectionParameters.model_validate(wanted)).table()
-    values = [value for value in rows["best_value"].to_pylist() if value is not None and math.isfinite(value)]
+    """Return a target with few digits that every batch size with a finite value reaches; 0 if there is none."""
+    values = _best_values(view, facts, metric, direction)
     if not values:
         return 0.0
     is_minimized = direction == "minimize"
     return _rounded_away(max(values) if is_minimized else min(values), is_minimized)
+
+
+def _best_values(view: ReleaseView, facts: WorkloadFacts, metric: str, direction: str) -> list[float]:
+    """Return the best value at each batch size that has a finite one."""
+    wanted = {"workload": [str(facts.workload)], "metric": metric, "direction": direction}
+    rows = best.answer(view, SelectionParameters.model_validate(wanted)).table()
+    return [value for value in rows["best_value"].to_pylist() if value is not None and math.isfinite(value)]
+
+
+def as_fraction(view: ReleaseView, facts: WorkloadFacts, goal: PageGoal) -> float | None:
+    """Return the target as a fraction if it looks like a percentage: all best values are fractions, and it isn't."""
+    values = _best_values(view, facts, goal.metric, goal.direction)
+    is_fraction = bool(values) and min(values) >= 0 and max(values) <= 1
+    return float(f"{goal.target / 100:.6g}") if is_fraction and 1 < goal.target <= 100 else None
 
 
 def _rounded_away(value: float, is_up: bool) -> float:
@@ -114,6 +146,6 @@ def _rounded_away(value: float, is_up: bool) -> float:
     unit = 10.0 ** (math.floor(math.log10(abs(value))) - 1)
     whole = math.floor(value / unit) + 1 if is_up else math.ceil(value / unit) - 1
     rounded = float(f"{whole * unit:.6g}")
-    # The quotient may have been rounded to the wrong side of a whole number.
+    # Rounding may have moved the quotient to the wrong side of an integer.
     is_beyond = rounded > value if is_up else rounded < value
     return rounded if is_beyond else float(f"{(whole + (1 if is_up else -1)) * unit:.6g}")

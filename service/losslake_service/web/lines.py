@@ -1,13 +1,14 @@
-"""Lines to copy: a question of REST asked with curl, pandas, Polars, DuckDB and R; and SQL statements.
+"""Code to copy: REST requests with curl, pandas, Polars, DuckDB and R; and SQL statements.
 
-Statements are those of `web/statements`, with values written where they have $names.
+Statements are the files of `web/statements`, with values in place of $names.
 """
 
 from __future__ import annotations
 
+import json
 import re
 import shlex
-from collections.abc import Iterator, Set
+from collections.abc import Iterator, Mapping, Set
 from functools import cache
 from importlib import resources
 from typing import NamedTuple
@@ -16,19 +17,20 @@ from losslake_service.web.templates import Query, with_query
 
 _SHOWN = ("application/json", "application/ld+json", "application/yaml", "text/")
 _TABULAR = frozenset({"application/json", "text/csv", "application/vnd.apache.parquet"})
+_NUMBER = re.compile(r"-?\d+(\.\d+)?(e[+-]?\d+)?", re.ASCII)
 _NAME = re.compile(r"\$([a-z_]+)")
 Value = str | float | tuple["Value", ...]
 
 
 class Line(NamedTuple):
-    """A line to copy. tool: what understands it."""
+    """A line of code to copy, for a tool."""
 
     tool: str
     text: str
 
 
 def snippets(address: str, path: str, query: Query, media_types: Set[str] = _TABULAR) -> Iterator[Line]:
-    """Yield lines for a GET. address: of the service; media_types: in which the path answers."""
+    """Yield the lines for a GET request. address: of the service; media_types: of the answer."""
     url = address + with_query(path, query)
     if not media_types >= _TABULAR:
         save = "-O " if media_types and not any(kind.startswith(_SHOWN) for kind in media_types) else ""
@@ -39,26 +41,48 @@ def snippets(address: str, path: str, query: Query, media_types: Set[str] = _TAB
     yield Line("curl", f"curl {shlex.quote(url)}")
     yield Line("pandas", f"pandas.read_parquet({_quoted(parquet)})")
     yield Line("Polars", f"polars.read_parquet({_quoted(parquet)})")
-    # DuckDB would take metric=val/… for a folder of a partition, so no slash may be left.
+    # Encode slashes: DuckDB would take metric=val/… for a partition folder.
     plain = address + with_query(f"{path}.parquet", query, safe="")
     yield Line("DuckDB", "FROM '" + plain.replace("'", "%27") + "';")
     yield Line("R", f"read.csv({_quoted(csv)})")
 
 
+def notebook_cell(address: str, path: str, query: Query, look: Query = ()) -> str:
+    """Return the line of Python that draws the answer at a path in a notebook. look: parameters of the figure alone."""
+    values = _arguments(query)
+    workload = [values.pop("workload")] if "workload" in values else []
+    arguments = ", ".join([*workload, *_named(values)])
+    method = path.rpartition("/")[2].replace("-", "_")
+    drawn = ", ".join(_named(_arguments(look)))
+    return f"import losslake; losslake.open({_python(address)}).{method}({arguments}).plot({drawn})"
+
+
+def _arguments(query: Query) -> dict[str, str]:
+    """Return the literals of Python by parameter; a list of what is repeated."""
+    given: dict[str, list[str]] = {}
+    for name, value in query:
+        given.setdefault(name, []).append(_python(value))
+    return {name: each[0] if len(each) == 1 else f"[{', '.join(each)}]" for name, each in given.items()}
+
+
+def _named(values: Mapping[str, str]) -> list[str]:
+    return [f"{name}={value}" for name, value in values.items()]
+
+
 def statement(name: str, **values: Value) -> str:
-    """Return the statement `web/statements/<name>.sql` on these values; raises KeyError for one that is missing."""
+    """Return the statement `web/statements/<name>.sql` with these values; raises KeyError for a missing value."""
     lines = [line for line in _lines(name) if not line.startswith("--")]
     return _NAME.sub(lambda match: literal(values[match[1]]), "\n".join(lines))
 
 
 def purpose(name: str) -> str:
-    """Return what that statement is good for: the comment above it, as part of a sentence."""
+    """Return the comment above a statement, as part of a sentence."""
     text = " ".join(line.removeprefix("--").strip() for line in _lines(name) if line.startswith("--"))
     return text[:1].lower() + text[1:].removesuffix(".")
 
 
 def literal(value: Value) -> str:
-    """Return a value as SQL has it; a float to the last bit."""
+    """Return a value as an SQL literal; a float to the last bit."""
     if isinstance(value, tuple):
         return f"({', '.join(map(literal, value))})"
     return "'" + value.replace("'", "''") + "'" if isinstance(value, str) else repr(value)
@@ -68,6 +92,11 @@ def literal(value: Value) -> str:
 def _lines(name: str) -> list[str]:
     text = resources.files("losslake_service.web").joinpath("statements", f"{name}.sql").read_text("utf-8")
     return text.strip().splitlines()
+
+
+def _python(text: str) -> str:
+    """Return the value of a parameter as a literal of Python."""
+    return text if _NUMBER.fullmatch(text) else json.dumps(text, ensure_ascii=False)
 
 
 def _quoted(url: str) -> str:

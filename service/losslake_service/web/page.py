@@ -1,4 +1,4 @@
-"""A page of the site: its request, what its template is given, and the handler that answers with it as HTML.
+"""A page of the website: its request, the content for its template, and the handler that renders it.
 
 A module of `pages/` declares a `PageKind`, whose `build` makes a `Page` from a `PageRequest`.
 """
@@ -17,47 +17,47 @@ from starlette.concurrency import run_in_threadpool
 from losslake import __version__
 from losslake.questions.parameters import Natural
 from losslake.questions.release_view import ReleaseView
-from losslake.questions.releases import Releases, open_releases
-from losslake_schema.database import Release
+from losslake.questions.releases import Releases
 from losslake_schema.errors import UnknownRelease
 from losslake_schema.names import Study, Trial, Workload
+from losslake_schema.release import Release
 from losslake_service.files.conditions import REVALIDATED, entity_tag, not_modified_response
 from losslake_service.files.documents import base_url
-from losslake_service.files.release_files import BulkReleases
+from losslake_service.files.release_files import ReleaseFilesCache
 from losslake_service.routes.reading import read_query
 from losslake_service.routes.sql_statements import SqlStatements
 from losslake_service.sandbox.errors import SqlLimits
-from losslake_service.web.bare_page import SITE, empty_page, is_for_people
+from losslake_service.web.bare_page import SITE, accepts_html, empty_page
 from losslake_service.web.chart import Chart
 from losslake_service.web.reference import Interface
-from losslake_service.web.templates import Query, digest, page_of, rendered, with_query
+from losslake_service.web.templates import Query, digest, page_path, render, with_query
 
+# Width and height in px of the preview picture of a link.
 PICTURE_SIZE = 1200, 630
-"""px of the picture that a link to a page unfolds to."""
+# The variable `page` of a template.
 Content = dict[str, object]
-"""What a template finds as `page`, by name."""
 
 
 class PageParameters(BaseModel):
-    """The query of a page. Other parameters are ignored, since links pick up marks on their way."""
+    """The query of a page. Other parameters are ignored, since other sites append some to links."""
 
     model_config = ConfigDict(frozen=True, extra="ignore")
 
     release: Annotated[Natural | None, Field(ge=1)] = None
-    """The release to look at, by number; default: the newest."""
+    """The number of the release; default: the newest."""
 
 
 class GoalParameters(PageParameters):
     """The query of a page about a goal."""
 
     metric: str | None = None
-    """The metric of the goal; default: that of a goal of the workload."""
+    """The metric of the goal; default: the metric of a goal of the workload."""
     target: Annotated[float | None, Field(allow_inf_nan=False)] = None
-    """The target; default: the workload's goal, else one that every batch size reaches."""
+    """The target; default: that of the workload's goal, else one that every batch size reaches."""
 
     @property
     def goal(self) -> dict[str, object]:
-        """The parameters that links to pages about the same goal have."""
+        """The parameters of links to pages about the same goal."""
         return {"metric": self.metric, "target": self.target}
 
 
@@ -65,10 +65,10 @@ class GoalParameters(PageParameters):
 class PageRequest:
     """A request for a page.
 
-    name: what the path names, `collection/dataset/model/optimizer` for a workload. parameters: those of the page.
-    release: the one looked at. newest: the number of the newest one. address: of the service, without a slash at the
-    end. interface: the REST interface of the service. sql: what a statement may take; None where SQL is switched off.
-    prepared: what the page waited for.
+    name: from the path, `collection/dataset/model/optimizer` for a workload. parameters: those of the page. release:
+    the requested one. newest: the number of the newest one. address: of the service, without a slash at the end.
+    interface: the REST interface of the service. sql: the limits of statements; None if SQL is switched off. prepared:
+    the result of PageKind.prepare.
     """
 
     name: str
@@ -77,7 +77,7 @@ class PageRequest:
     release: Release
     newest: int
     releases: Releases
-    bulk: BulkReleases
+    bulk: ReleaseFilesCache
     address: str
     interface: Interface
     sql: SqlLimits | None = None
@@ -85,20 +85,20 @@ class PageRequest:
 
     @property
     def pinned(self) -> int | None:
-        """The release that links have to name, so that whoever looks at an old one stays there; None for the newest."""
+        """The release that links must name, so that visitors of an old release stay there; None for the newest."""
         number: int | None = self.parameters.release
         return number
 
     def url(self, path: str, **query: object) -> str:
-        """Return the address of a page of the same release; what is None is left out."""
+        """Return the address of a page of the same release, without values that are None."""
         return with_query(path, [*query.items(), ("release", self.pinned)])
 
-    def page_of(self, what: Workload | Study | Trial, **query: object) -> str:
-        """Return the address of the page about something in the same release."""
-        return self.url(page_of(what), **query)
+    def page_url(self, what: Workload | Study | Trial, **query: object) -> str:
+        """Return the address of the page of a workload, study or trial in the same release."""
+        return self.url(page_path(what), **query)
 
     def chart(self, kind: str, query: Query, title: str, name: str = "", **options: Any) -> Chart:
-        """Return a chart of this release. name: to be told from others of its kind; options: fields of Chart."""
+        """Return a chart of this release. name: unique on the page, default: the kind; options: fields of Chart."""
         return Chart(kind, query, self.view.number, title, self.address, name or kind, **options)
 
 
@@ -106,11 +106,10 @@ class PageRequest:
 class Page:
     """A page.
 
-    template: in templates/, which extends base.html and finds `content` as `page`. title, description: for search
-    engines and for those who are sent a link. url: of this very state, from the root. picture: what a link unfolds to.
-    above: text and url of the pages above this one, outermost first. styles, scripts: names of static files, beside
-    those of every page. json_ld: a JSON document about what the page shows. data: the URL, from the root, of the same
-    in JSON. status, headers: of the response.
+    template: in templates/, extends base.html and reads `content` as `page`. title, description: for search engines
+    and previews of links. url: path and query of this state. picture: for previews of links. above: breadcrumbs, text
+    and url, outermost first. styles, scripts: names of additional static files. json_ld: structured data. data: path
+    and query of the same data in JSON. status, headers: of the response.
     """
 
     template: str
@@ -135,9 +134,8 @@ Prepare = Callable[[Request, PageParameters, ReleaseView], Awaitable[object | No
 class PageKind:
     """A kind of page.
 
-    path: as the router has it. build: makes the page; runs in a thread, raises what REST raises. prepare: waits,
-    without a thread, for what the page needs and gives it to it as `prepared`; a page that needed something is not kept
-    by caches.
+    path: for the router. build: makes the page in a thread, and raises the same errors as REST. prepare: awaits data
+    that the page needs, for its `prepared`; such pages are not cached.
     """
 
     path: str
@@ -147,10 +145,10 @@ class PageKind:
 
 
 @dataclass(frozen=True)
-class PageNumbers:
-    """Where a page of a table stands. first, last: its rows, counted from 1; both 0 in a table without rows.
+class Pagination:
+    """A page of a table and its neighbours. first, last: its rows, counted from 1; both 0 in a table without rows.
 
-    before, after: the URLs of the pages beside it; None at either end.
+    before, after: the URLs of the neighbouring pages; None at the ends.
     """
 
     number: int
@@ -163,15 +161,15 @@ class PageNumbers:
 
     @property
     def rows(self) -> slice:
-        """The rows of the page among all."""
+        """The rows of the page, as a slice of all rows."""
         return slice(max(self.first - 1, 0), self.last)
 
 
-def page_numbers(total: int, size: int, wanted: int | None, url: Callable[[int], str]) -> PageNumbers:
-    """Return the wanted page, or the last one where there aren't so many. size: rows on a page; url: of a page."""
+def paginate(total: int, size: int, requested: int | None, url: Callable[[int], str]) -> Pagination:
+    """Return the requested page, or the last one if there are fewer. size: rows per page; url: returns a page's."""
     n_pages = max(1, -(-total // size))
-    number = min(wanted or 1, n_pages)
-    return PageNumbers(
+    number = min(requested or 1, n_pages)
+    return Pagination(
         number=number,
         n_pages=n_pages,
         first=min((number - 1) * size + 1, total),
@@ -183,17 +181,18 @@ def page_numbers(total: int, size: int, wanted: int | None, url: Callable[[int],
 
 
 def page_handler(kind: PageKind) -> Callable[[Request], Awaitable[Response]]:
-    """Return what answers requests for a kind of page: it makes the page in a thread, and writes it as HTML."""
+    """Return the handler for a kind of page, which makes the page in a thread and renders it as HTML."""
 
     async def handle(http: Request) -> Response:
-        releases, state = open_releases(http), http.app.state
+        state = http.app.state
+        releases: Releases = state.releases
         query = http.scope["query_string"]
         parameters = read_query(query, kind.parameters)
         headers = {"cache-control": REVALIDATED}
         try:
-            view = await releases.opened(parameters.release)
+            view = await releases.view_async(parameters.release)
         except UnknownRelease:
-            if not is_for_people(http.scope):
+            if not accepts_html(http.scope):
                 raise
             return HTMLResponse(empty_page(), headers=headers)
         address = base_url(http, state.public_url)
@@ -231,7 +230,7 @@ def page_handler(kind: PageKind) -> Callable[[Request], Awaitable[Response]]:
 
 def _response(page: Page, request: PageRequest, headers: Mapping[str, str]) -> Response:
     width, height = PICTURE_SIZE
-    html = rendered(
+    html = render(
         page.template,
         site=SITE,
         about=page,

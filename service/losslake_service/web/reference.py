@@ -1,91 +1,100 @@
-"""The reference: every path of the OpenAPI document with its parameters, fields and answers, as a template shows it.
+"""The reference: the parameters, fields and responses of every path of the OpenAPI document, for templates.
 
-Types, bounds and units of JSON schemas in words.
+Types, bounds and units of JSON schemas are written as text.
 """
 
 from __future__ import annotations
 
 import json
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from markupsafe import Markup
-
 from losslake.questions.release_view import ReleaseView
-from losslake_service.kept import Kept
-from losslake_service.web.examples import Example, documented_example, example, example_path, example_query
+from losslake_service.bounded_cache import BoundedCache
+from losslake_service.web.examples import Example, documented_example, example_path, example_query, find_example
 from losslake_service.web.lines import Line, snippets
-from losslake_service.web.templates import rendered
 
 Operation = Mapping[str, Any]
 Schema = Mapping[str, Any]
-_HOW_WRITTEN = ("release", "format")
-_MOST_KEPT = 4
 _DEEPEST = 6
 _NOT_A_NUMBER = {"NaN", "Infinity", "-Infinity"}
 _BOUNDS = (("minimum", "at least"), ("ge", "at least"), ("maximum", "at most"), ("le", "at most"))
 
 
 class Interface:
-    """The REST interface as OpenAPI has it, and its reference as HTML: long to write, so kept by release and address.
+    """The OpenAPI document and its reference, cached by release and address since it is slow to make.
 
-    Shared by threads. document: gives OpenAPI's, always the same.
+    Thread-safe. document: returns the OpenAPI document, always the same.
     """
 
     def __init__(self, document: Callable[[], Mapping[str, Any]]) -> None:
-        self._document = document
-        self._written: Kept[Markup] = Kept(_MOST_KEPT)
+        self.document = document
+        self._sections: BoundedCache[Mapping[str, Section]] = BoundedCache(4)
 
-    @property
-    def document(self) -> Mapping[str, Any]:
-        """OpenAPI's."""
-        return self._document()
+    def sections(self, view: ReleaseView, address: str) -> Mapping[str, Section]:
+        """Return the section of each path by its anchor, with examples of the release. address: of the service."""
+        return self._sections.get((view.number, view.digest, address), lambda: self._read(view, address))
 
-    def reference(self, view: ReleaseView, address: str) -> Markup:
-        """Return a section for each path, with examples of that release; address: of the service."""
-        return self._written.get((view.number, view.digest, address), lambda: self._write(view, address))
-
-    def _write(self, view: ReleaseView, address: str) -> Markup:
-        sections = Reference(self.document, example(view), view.number, address).sections()
-        return Markup(rendered("reference.html", sections=sections))
+    def _read(self, view: ReleaseView, address: str) -> Mapping[str, Section]:
+        sections = Reference(self.document(), find_example(view), view.number, address).sections()
+        return {section.anchor: section for section in sections}
 
 
 @dataclass(frozen=True)
 class Entry:
-    """A parameter, field or problem. anchor: the fragment that leads to it; facts: type, unit and bounds in words."""
+    """A parameter, field or problem. anchor: its URL fragment; details: type, unit and bounds as text."""
 
     anchor: str
     name: str
-    facts: str
+    details: str
     text: str
     example: str = ""
-    is_needed: bool = False
+    is_required: bool = False
+
+
+@dataclass(frozen=True)
+class Section:
+    """The section of a path and method.
+
+    name: `GET /v1/scaling`. lines: example code. filters: parameters that are columns of the rows.
+    fields: heading and fields of the body and of the answer. headers, statuses: as in OpenAPI.
+    """
+
+    anchor: str
+    name: str
+    text: str
+    lines: Sequence[Line]
+    parameters: Sequence[Entry]
+    filters: Sequence[Entry]
+    fields: Sequence[tuple[str, Sequence[Entry]]]
+    headers: Sequence[tuple[str, Mapping[str, Any]]]
+    statuses: Mapping[str, Mapping[str, Any]]
 
 
 @dataclass(frozen=True)
 class Reference:
-    """An OpenAPI document, for lines to copy that work. example: of values; address: of the service."""
+    """The sections of an OpenAPI document. example: values for requests to copy; address: of the service."""
 
     document: Mapping[str, Any]
     example: Example | None
     release: int
     address: str
 
-    def sections(self) -> Iterator[dict[str, object]]:
+    def sections(self) -> Iterator[Section]:
         """Yield a section for each path and method."""
         for path, method, operation in operations(self.document):
             yield self._section(path, method, operation)
 
     def fields(self, name: str, schema: Schema) -> list[Entry]:
-        """Return the fields of a schema, with anchors that begin with `name`."""
+        """Return the fields of a schema. name: the start of their anchors."""
         return [_field(name, place, shape) for place, shape in self._fields(schema)]
 
-    def _section(self, path: str, method: str, operation: Operation) -> dict[str, object]:
+    def _section(self, path: str, method: str, operation: Operation) -> Section:
         name = anchor(method, path)
         given = sorted(
             operation.get("parameters", ()),
-            key=lambda each: (not each.get("required"), each["name"] in _HOW_WRITTEN),
+            key=lambda each: (not each.get("required"), each["name"] in ("release", "format")),
         )
         responses: Mapping[str, Mapping[str, Any]] = operation.get("responses", {})
         good = [response for status, response in responses.items() if status.startswith("2")]
@@ -95,25 +104,25 @@ class Reference:
         ]
         heading = "Fields of the answer in JSON; columns in the other formats: those of rows"
         answers = [(heading, self.fields(name, schema)) for schema in map(_json_schema, good) if schema]
-        # Many parameters of a list only say which values a column may have.
+        # Many parameters of a list are filters of a column.
         columns = self._columns_of_rows(operation) if any(each["name"] == "cursor" for each in given) else set()
         filters = [
             each for each in given if columns & {each["name"], each["name"].removesuffix("_min").removesuffix("_max")}
         ]
-        return {
-            "anchor": name,
-            "name": f"{method.upper()} {path}",
-            "text": operation.get("description", ""),
-            "lines": list(self._lines(path, operation)) if method == "get" else (),
-            "parameters": [_parameter(name, each) for each in given if each not in filters],
-            "filters": [_parameter(name, each) for each in filters],
-            "fields": [*bodies, *answers],
-            "headers": [item for response in good for item in response.get("headers", {}).items()],
-            "statuses": responses,
-        }
+        return Section(
+            anchor=name,
+            name=f"{method.upper()} {path}",
+            text=operation.get("description", ""),
+            lines=list(self._lines(path, operation)) if method == "get" else (),
+            parameters=[_parameter(name, each) for each in given if each not in filters],
+            filters=[_parameter(name, each) for each in filters],
+            fields=[*bodies, *answers],
+            headers=[item for response in good for item in response.get("headers", {}).items()],
+            statuses=responses,
+        )
 
     def _lines(self, path: str, operation: Operation) -> Iterator[Line]:
-        """Yield the same question by each tool."""
+        """Yield the code of an example request for each tool."""
         kinds = set(operation.get("responses", {}).get("200", {}).get("content", {}))
         place = example_path(path, operation, self.release, self.example)
         if place is not None:
@@ -124,7 +133,7 @@ class Reference:
         return {place.removeprefix("rows[].") for place, _ in self._fields(schema) if place.startswith("rows[].")}
 
     def _fields(self, schema: Schema, place: str = "", depth: int = 0) -> Iterator[tuple[str, Schema]]:
-        """Yield every field of a schema and how to get to it, `rows[].steps`: outer ones before inner ones."""
+        """Yield the path of every field, such as `rows[].steps`, and its schema; outer fields before inner ones."""
         schema = self._resolved(schema)
         if depth > _DEEPEST:
             return
@@ -155,24 +164,24 @@ def operations(document: Mapping[str, Any]) -> Iterator[tuple[str, str, Operatio
 
 
 def anchor(method: str, path: str) -> str:
-    """Return the fragment that leads to a path's section."""
+    """Return the URL fragment of a path, the start of those of its fields and parameters."""
     return ("" if method == "get" else method) + path.replace("{", "").replace("}", "")
 
 
 def verb_and_path(method: str, path: str) -> str:
-    """Return a path as the contents name it: GET goes without saying."""
+    """Return a path for the table of contents, with its method unless that is GET."""
     return path if method == "get" else f"{method.upper()} {path}"
 
 
 def _group(path: str) -> int:
-    """Questions come first, then what there is of one release, then everything else."""
+    """Return the sort key of a path: questions, then paths of one release, then everything else."""
     if path.startswith("/v1/"):
         return int("{" in path)
     return 2 if "{" in path or path.startswith("/data") else 3
 
 
 def _json_schema(response: Mapping[str, Any]) -> Schema:
-    """Return the schema of a response in JSON; empty where it has none."""
+    """Return the schema of a JSON response; empty if there is none."""
     return response.get("content", {}).get("application/json", {}).get("schema") or {}
 
 
@@ -182,10 +191,10 @@ def _parameter(place: str, parameter: Mapping[str, Any]) -> Entry:
     return Entry(
         anchor=f"{place}?{name}",
         name=name,
-        facts=_facts(_parameter_words(schema), schema, where),
+        details=_details(_parameter_words(schema), schema, where),
         text=parameter.get("description", ""),
         example=_shown(documented_example(parameter)),
-        is_needed=bool(parameter.get("required")),
+        is_required=bool(parameter.get("required")),
     )
 
 
@@ -194,7 +203,7 @@ def _field(name: str, place: str, schema: Schema) -> Entry:
     return Entry(
         anchor=f"{name}:{place}",
         name=place,
-        facts=_facts(_kind_words(schema), schema),
+        details=_details(_kind_words(schema), schema),
         text=schema.get("description", ""),
         example=_shown(given if isinstance(given, str) else json.dumps(given, ensure_ascii=False)),
     )
@@ -205,14 +214,14 @@ def _shown(example: str) -> str:
 
 
 def _kind_words(schema: Schema) -> str:
-    """Return what its values are: `integer`, `string: a or b`, `list of numbers`, `number or null`."""
+    """Return the type of a schema as text: `integer`, `text: a or b`, `list of: number`, `number or null`."""
     if "$ref" in schema:
         return _name(schema["$ref"])
     if "enum" in schema:
         return "text: " + " or ".join(map(str, schema["enum"]))
     for several in ("anyOf", "oneOf"):
         if several in schema:
-            return " or ".join(_without_odd_numbers(schema[several]))
+            return " or ".join(_with_nan_words(schema[several]))
     kind = schema.get("type")
     if kind == "array":
         return f"list of: {_kind_words(schema.get('items', {}))}"
@@ -222,7 +231,7 @@ def _kind_words(schema: Schema) -> str:
 
 
 def _parameter_words(schema: Schema) -> str:
-    """Return what a parameter takes: one value or several; null is to leave it out."""
+    """Return the type of a parameter as text, one value or several; null means to omit it."""
     alternatives = [part for part in schema.get("anyOf", ()) if part.get("type") != "null"]
     if len(alternatives) == 1:
         return _parameter_words(alternatives[0])
@@ -231,8 +240,8 @@ def _parameter_words(schema: Schema) -> str:
     return _kind_words(schema)
 
 
-def _facts(kind: str, schema: Schema, where: str = "") -> str:
-    """Return type, unit, bounds and default in words."""
+def _details(kind: str, schema: Schema, where: str = "") -> str:
+    """Return type, unit, bounds and default as text."""
     unit = str(schema.get("x-unit", "none"))
     words = [kind, "" if unit == "none" else unit.removeprefix("none: ")]
     for part in (schema, *schema.get("anyOf", ())):
@@ -247,8 +256,8 @@ def _facts(kind: str, schema: Schema, where: str = "") -> str:
     return ", ".join(filter(None, [*words, where]))
 
 
-def _without_odd_numbers(schemas: list[Schema]) -> list[str]:
-    """Return the alternatives; the words for NaN and infinities belong to `number`."""
+def _with_nan_words(schemas: list[Schema]) -> list[str]:
+    """Return the alternatives as text, with NaN and infinities as a part of `number`."""
     return [
         "number, or NaN, Infinity, -Infinity as text"
         if schema.get("type") == "number" and any(set(other.get("enum", ())) == _NOT_A_NUMBER for other in schemas)

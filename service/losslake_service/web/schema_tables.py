@@ -1,23 +1,19 @@
-"""The views and macros of a release, described from what they are made of: their SQL, and what columns mean."""
+"""The views and macros of a release, described by their SQL and the documentation of their columns."""
 
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
-import pyarrow as pa
-
-from losslake.index.serving import MACROS, VIEWS, sql
+from losslake.index.serving import MACROS, VIEWS
+from losslake.index.view_texts import sql
 from losslake.output.columns import row_shape
-from losslake.questions.lists.listing import LISTINGS
-from losslake.questions.lists.view_rows import VIEW_ROWS
+from losslake.questions.lists.listing import LISTINGS, VIEW_ROWS
 from losslake.questions.release_view import ReleaseView
-from losslake_schema.tables import PARTITIONED, STUDY_KEYS, TABLES, file_schema
-from losslake_service.kept import Kept
+from losslake_schema.tables import PARTITIONED, STUDY_KEYS, TABLES
+from losslake_service.bounded_cache import BoundedCache
 
 _SAME_COLUMNS = {"steps_to": "steps_to_target", "result_at": "steps_to_result"}
-_ARGUMENTS = "metric, target"
-_ANY_ARGUMENTS = "'', 0.0"
 _KEYS: Mapping[str, Sequence[str]] = {
     **{listing.name: listing.key for listing in LISTINGS},
     "measurements": (*STUDY_KEYS, "metric", "trial_id", "step"),
@@ -26,18 +22,24 @@ _KEYS: Mapping[str, Sequence[str]] = {
     "steps_to_result": (*STUDY_KEYS, "metric", "target"),
     "steps_to": (*STUDY_KEYS, "trial_id"),
     "result_at": STUDY_KEYS,
+    "pooled_result_at": ("batch_size",),
+    "trial_resources": (*STUDY_KEYS, "trial_id"),
+    "amounts_to": (*STUDY_KEYS, "trial_id"),
+    "amount_at": STUDY_KEYS,
+    "flags": (*STUDY_KEYS, "trial_id"),
 }
 _ORDER = (
-    "collections", "workloads", "studies", "trials", "measurements", "records", "metrics", "goals", "steps_to_target",
-    "steps_to_result", "steps_to", "result_at",
+    "collections", "workloads", "studies", "trials", "measurements", "records", "metrics", "goals",
+    "trial_resources", "flags", "steps_to_target", "steps_to_result", "steps_to", "result_at", "pooled_result_at",
+    "amounts_to", "amount_at",
 )  # fmt: skip
 
 
 @dataclass(frozen=True)
-class ColumnShown:
-    """A column of a view or of its files. type: DuckDB's or Arrow's; unit: empty without one.
+class SchemaColumn:
+    """A column of a view. type: DuckDB's; unit: empty if there is none.
 
-    is_key: no two rows share all of the keys.
+    is_key: part of the key, which is unique.
     """
 
     name: str
@@ -49,42 +51,38 @@ class ColumnShown:
 
 
 @dataclass(frozen=True)
-class TableShown:
-    """A view or macro. call: as SQL has it. row: what a row is. stored: what its files hold, if that is different.
+class SchemaTable:
+    """A view or macro. call: in SQL. row: the meaning of a row.
 
-    is_file: whether it is one file of a release. is_partitioned: whether it has a file for each study.
+    keys: the columns of the key, in order. is_file: it is one file of a release. is_partitioned: it has a file for each
+    study.
     """
 
     name: str
     call: str
     row: str
-    columns: Sequence[ColumnShown]
-    stored: Sequence[ColumnShown]
+    keys: Sequence[str]
+    columns: Sequence[SchemaColumn]
     is_macro: bool
     is_file: bool
     is_partitioned: bool
 
-    @property
-    def keys(self) -> list[str]:
-        """The columns that no two rows share, in the order of the key."""
-        return list(_KEYS[self.name])
+
+_DESCRIBED: BoundedCache[Sequence[SchemaTable]] = BoundedCache(1)
 
 
-_DESCRIBED: Kept[Sequence[TableShown]] = Kept(1)
-
-
-def schema_tables(view: ReleaseView) -> Sequence[TableShown]:
-    """Return every view and macro; the same for all releases, so described once."""
+def schema_tables(view: ReleaseView) -> Sequence[SchemaTable]:
+    """Return every view and macro, cached since they are the same for all releases."""
     return _DESCRIBED.get(None, lambda: [_table(view, name) for name in _ORDER])
 
 
-def call(name: str, arguments: str = _ARGUMENTS) -> str:
-    """Return a view or macro as SQL has it."""
+def call(name: str, arguments: str = "metric, target") -> str:
+    """Return a view or macro as used in SQL."""
     return f"{name}({arguments})" if name in MACROS else name
 
 
-def what_a_row_is(name: str) -> str:
-    """Return the comment above its SQL, up to an empty line of it."""
+def row_description(name: str) -> str:
+    """Return the first paragraph of the comment above the SQL of a view or macro."""
     lines = []
     for line in sql(name).splitlines():
         text = line.removeprefix("--").strip()
@@ -94,29 +92,21 @@ def what_a_row_is(name: str) -> str:
     return " ".join(lines)
 
 
-def _table(view: ReleaseView, name: str) -> TableShown:
+def _table(view: ReleaseView, name: str) -> SchemaTable:
     assert name in (*VIEWS, *MACROS)
-    types = view.cursor().execute(f"DESCRIBE FROM {call(name, _ANY_ARGUMENTS)}").fetchall()
+    types = view.cursor().execute("DESCRIBE FROM " + call(name, "'', 0.0")).fetchall()
     shape = row_shape(VIEW_ROWS[_SAME_COLUMNS.get(name, name)]).only([column for column, *_ in types])
     columns = [
-        ColumnShown(column.name, type_, column.doc, column.unit, column.name in _KEYS[name], column.nullable)
+        SchemaColumn(column.name, type_, column.doc, column.unit, column.name in _KEYS[name], column.nullable)
         for column, (_, type_, *_) in zip(shape.columns, types, strict=True)
     ]
-    stored = [
-        ColumnShown(field.name, _arrow_type(field.type), field.metadata[b"doc"].decode())
-        for field in (file_schema(name) if name in PARTITIONED else ())
-    ]
-    return TableShown(
+    return SchemaTable(
         name=name,
         call=call(name),
-        row=what_a_row_is(name),
+        row=row_description(name),
+        keys=_KEYS[name],
         columns=columns,
-        stored=stored,
         is_macro=name in MACROS,
         is_file=name in TABLES and name not in PARTITIONED,
         is_partitioned=name in PARTITIONED,
     )
-
-
-def _arrow_type(kind: pa.DataType) -> str:
-    return f"{kind.value_type} (dictionary)" if pa.types.is_dictionary(kind) else str(kind)

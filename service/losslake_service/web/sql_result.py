@@ -1,30 +1,22 @@
-"""The first rows of an SQL result as a table of texts: numbers apart from what is none, names with links to pages."""
+"""The first rows of an SQL result as a table of texts, with kinds of values and links to pages."""
 
 from __future__ import annotations
 
 import dataclasses
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
-from typing import Literal
+from typing import Any, Literal
 
 import orjson
-import pyarrow as pa
 
-from losslake.output.answer import Answer
-from losslake.output.plain import plain_answer
-from losslake.output.texts import json_column
 from losslake_schema.errors import BadName
 from losslake_schema.names import Study, Trial, Workload
-from losslake_service.sandbox.spool import SqlResult
+from losslake_service.sandbox.errors import unavailable
+from losslake_service.sandbox.results import SqlResult
 
-MOST_CHARACTERS = 500
-"""Of a cell; the rest of a longer text is left out here, and said to be."""
 _NAMES = ("collection", "dataset", "model", "optimizer")
-_PATHS: tuple[tuple[str, Callable[[str], Workload | Study | Trial]], ...] = (
-    ("workload", Workload.parse),
-    ("study", Study.parse),
-    ("trial", Trial.parse),
-)
+Parse = Callable[[str], Workload | Study | Trial]
+_PARSERS: Mapping[str, Parse] = {"workload": Workload.parse, "study": Study.parse, "trial": Trial.parse}
 Link = Callable[[Workload | Study | Trial], str]
 
 
@@ -39,61 +31,49 @@ class Cell:
 
 @dataclass(frozen=True)
 class ResultTable:
-    """A result. types: of the columns, as Arrow names them. n_rows: of the whole result, which may be more."""
+    """A result. types: of the columns, as Arrow names them. truncated: the limit that cut it, `rows` or `bytes`."""
 
     names: Sequence[str]
     types: Sequence[str]
     is_number: Sequence[bool]
     rows: Sequence[Sequence[Cell]]
-    n_rows: int
     truncated: str | None
 
 
-def result_table(result: SqlResult, most_rows: int, link: Link) -> ResultTable:
-    """Return the first rows of a result, which is closed. link: gives the address of a page."""
-    with result:
-        answer = plain_answer(Answer({}, result.schema, result.batches))
-        batches: list[pa.RecordBatch] = []
-        for batch in answer.batches:
-            batches.append(batch.slice(0, most_rows - sum(each.num_rows for each in batches)))
-            if sum(each.num_rows for each in batches) == most_rows:
-                break
-    table = pa.Table.from_batches(batches, answer.schema)
-    columns = [_cells(table.column(at).combine_chunks(), field) for at, field in enumerate(table.schema)]
-    names = [field.name for field in table.schema]
-    rows = [_linked(dict(zip(names, row, strict=True)), link) for row in zip(*columns, strict=True)]
-    types = [str(field.type) for field in table.schema]
-    are_numbers = [_is_number(field.type) for field in table.schema]
-    return ResultTable(names, types, are_numbers, rows, result.rows, result.truncated)
+def result_table(result: SqlResult, link: Link) -> ResultTable:
+    """Return a result in the format `cells`, which is closed. link: gives the address of a page.
+
+    Raises SqlProblem for one that a worker damaged.
+    """
+    try:
+        with result:
+            return _table(orjson.loads(result.path.read_bytes()), result.truncated, link)
+    except (ValueError, KeyError, TypeError, AttributeError, OSError):
+        raise unavailable() from None
 
 
-def _is_number(kind: pa.DataType) -> bool:
-    return bool(pa.types.is_integer(kind) or pa.types.is_floating(kind) or pa.types.is_decimal(kind))
+def _table(document: dict[str, Any], truncated: str | None, link: Link) -> ResultTable:
+    columns = document["columns"]
+    names, are_numbers = [column["name"] for column in columns], [column["is_number"] for column in columns]
+    rows = []
+    for texts in document["rows"]:
+        cells = map(_cell, texts, are_numbers)
+        rows.append(_linked(dict(zip(names, cells, strict=True)), link))
+    return ResultTable(names, [column["type"] for column in columns], are_numbers, rows, truncated)
 
 
-def _cells(array: pa.Array, field: pa.Field) -> list[Cell]:
-    """Return each value of a column; what nests is JSON."""
-    is_number = _is_number(field.type)
-    cells = []
-    for is_there, text in zip(array.is_valid().to_pylist(), json_column(array, field).to_list(), strict=True):
-        if not is_there:
-            cells.append(Cell("null", "none"))
-        elif is_number:
-            cells.append(Cell(text.strip('"'), "odd" if text.startswith('"') else "number"))
-        else:
-            cells.append(Cell(_shown(orjson.loads(text) if text.startswith('"') else text), "text"))
-    return cells
-
-
-def _shown(text: str) -> str:
-    rest = len(text) - MOST_CHARACTERS
-    return text if rest <= 0 else f"{text[:MOST_CHARACTERS]}… ({rest:,} more characters)"
+def _cell(text: str | None, is_number: bool) -> Cell:
+    if text is None:
+        return Cell("null", "none")
+    if not is_number:
+        return Cell(text, "text")
+    return Cell(text.strip('"'), "odd" if text.startswith('"') else "number")
 
 
 def _linked(row: Mapping[str, Cell], link: Link) -> list[Cell]:
-    """Return the cells of a row; those that name a workload, study or trial, alone or with others, lead to its page."""
+    """Return the cells of a row, with links to the workloads, studies and trials that they name."""
     given = {name: cell.text for name, cell in row.items() if cell.kind in ("text", "number")}
-    urls = {name: _url(parse, given[name], link) for name, parse in _PATHS if name in given}
+    urls = {name: _url(parse, given[name], link) for name, parse in _PARSERS.items() if name in given}
     if all(given.get(name) for name in _NAMES):
         path = "/".join(given[name] for name in _NAMES)
         urls["optimizer"] = _url(Workload.parse, path, link)
@@ -105,8 +85,8 @@ def _linked(row: Mapping[str, Cell], link: Link) -> list[Cell]:
     return [dataclasses.replace(cell, url=urls[name]) if urls.get(name) else cell for name, cell in row.items()]
 
 
-def _url(parse: Callable[[str], Workload | Study | Trial], path: str, link: Link) -> str:
-    """Return the address of the page about what a path names; empty where it names nothing of the kind."""
+def _url(parse: Parse, path: str, link: Link) -> str:
+    """Return the address of the page for a name; empty if the name is not valid."""
     try:
         return link(parse(path))
     except BadName:

@@ -1,22 +1,26 @@
-"""The files that pages load, styles and scripts: all from here, under addresses that change with their bytes.
+"""The static files of pages, styles and scripts, at addresses that change with their content.
 
-Browsers keep a file for ever under its own address, and ask again under an older one. Scripts of others:
-`python -m losslake_service.web.static_files` writes them into static/vendor anew.
+Browsers cache a current address forever, and revalidate an older one. `python -m losslake_service.web.static_files`
+updates the third-party scripts in static/vendor.
 """
 
 from __future__ import annotations
 
+import gzip
 import hashlib
 from collections.abc import Mapping
 from dataclasses import dataclass
 from functools import cached_property
 from pathlib import Path
 
+import zstandard
 from fastapi import Request
 from fastapi.responses import Response
+from starlette.concurrency import run_in_threadpool
 from starlette.exceptions import HTTPException
 
 from losslake_service.files.conditions import PINNED, REVALIDATED, not_modified_response
+from losslake_service.operation.compression import preferred_coding, with_suffix
 
 PREFIX = "/static/"
 _FOLDER = Path(__file__).parent / "static"
@@ -25,28 +29,41 @@ _MEDIA_TYPES = {
     ".js": "text/javascript; charset=utf-8",
     ".svg": "image/svg+xml",
     ".txt": "text/plain; charset=utf-8",
+    ".woff2": "font/woff2",
 }
+# Bytes from which a file is compressed once and kept; what is smaller is compressed on its way.
+_WORTH_KEEPING = 65_536
 
 
 @dataclass(frozen=True)
 class StaticFile:
-    """A file's bytes and what they are."""
+    """The content of a file, and its media type."""
 
     content: bytes
     media_type: str
 
     @cached_property
     def etag(self) -> str:
-        """A strong entity tag."""
+        """The strong entity tag."""
         return f'"{hashlib.sha256(self.content).hexdigest()[:32]}"'
+
+    @cached_property
+    def gzip(self) -> bytes:
+        """The content in gzip, as small as it gets."""
+        return gzip.compress(self.content, mtime=0)
+
+    @cached_property
+    def zstd(self) -> bytes:
+        """The content in zstd, as small as it gets in a second."""
+        return zstandard.compress(self.content, level=19)
 
 
 class StaticFiles:
-    """All of them, by name; the names of scripts hold their folder: vendor/vega.js."""
+    """All static files, by name relative to their folder, such as vendor/vega.js."""
 
     @cached_property
     def files(self) -> Mapping[str, StaticFile]:
-        """By name."""
+        """The files by name."""
         media_types = {
             path.relative_to(_FOLDER).as_posix(): _MEDIA_TYPES.get(path.suffix) for path in _FOLDER.rglob("*")
         }
@@ -58,14 +75,14 @@ class StaticFiles:
 
     @cached_property
     def digest(self) -> str:
-        """Of all files together: scripts name each other, so that they are kept or renewed as one."""
+        """The digest of all files together, since scripts import each other and must be updated together."""
         digest = hashlib.sha256()
         for name, file in self.files.items():
             digest.update(f"{name}\0{len(file.content)}\0".encode() + file.content)
         return digest.hexdigest()[:12]
 
     def address(self, name: str) -> str:
-        """Return where a page finds a file; raises KeyError for one that isn't there."""
+        """Return the address of a file; raises KeyError if it doesn't exist."""
         assert self.files[name]
         return f"{PREFIX}{self.digest}/{name}"
 
@@ -74,21 +91,28 @@ STATIC_FILES = StaticFiles()
 
 
 async def static_file(request: Request, digest: str, name: str) -> Response:
-    """Return a file by its name; one that a page of an older version of the program names is given as it is now."""
+    """Return a file by its name. The digest of an older version gets the current file."""
     file = STATIC_FILES.files.get(name)
     if file is None:
         raise HTTPException(404)
-    is_current = digest == STATIC_FILES.digest
-    headers = {"cache-control": PINNED if is_current else REVALIDATED, "etag": file.etag}
+    headers = {"cache-control": PINNED if digest == STATIC_FILES.digest else REVALIDATED, "etag": file.etag}
     known = not_modified_response(request.headers, headers)
-    return known or Response(file.content, headers=headers, media_type=file.media_type)
+    if known is not None:
+        return known
+    coding = preferred_coding(request.headers.get("accept-encoding", "").encode())
+    gets_smaller = len(file.content) >= _WORTH_KEEPING and file.media_type.startswith("text/")
+    if coding is None or request.method == "HEAD" or not gets_smaller:
+        return Response(file.content, headers=headers, media_type=file.media_type)
+    body = await run_in_threadpool(getattr, file, coding)
+    headers |= {"content-encoding": coding, "etag": with_suffix(file.etag.encode(), coding).decode()}
+    return Response(body, headers={**headers, "vary": "Accept-Encoding"}, media_type=file.media_type)
 
 
 VEGA = "vega.js"
 
 
 def vega() -> bytes:
-    """Return Vega, Vega-Lite and vega-embed as the renderer of SVG and PNG has them, so that page and picture agree."""
+    """Return the bundle of Vega, Vega-Lite and vega-embed in the versions of the renderer of SVG and PNG."""
     import vl_convert
 
     bundle: str = vl_convert.javascript_bundle("window.vegaEmbed = vegaEmbed;")

@@ -1,6 +1,6 @@
-"""Pages from templates: whatever is filled in is escaped, and a name that isn't given is an error.
+"""Rendering of templates: values are escaped, and an undefined name is an error.
 
-What templates write numbers, sentences and addresses with. The path of a page says what it shows, its query how.
+Filters for numbers, sentences and addresses. The path of a page says what it shows, its query how.
 """
 
 from __future__ import annotations
@@ -15,7 +15,9 @@ from urllib.parse import parse_qsl, quote, urlencode
 from jinja2 import Environment, FileSystemLoader, StrictUndefined
 from markupsafe import Markup, escape
 
+from losslake.questions.release_changes import changes_in_words
 from losslake_schema.names import Study, Trial, Workload
+from losslake_service.web.documentation import documents
 from losslake_service.web.static_files import STATIC_FILES
 
 Query = Sequence[tuple[str, str]]
@@ -23,7 +25,7 @@ _FOLDER = Path(__file__).parent / "templates"
 
 
 def prose(text: str) -> Markup:
-    """Return a sentence in which `names` stand between backquotes; everything else in it is text."""
+    """Return a sentence as HTML, with `names` in backquotes as code."""
     parts = text.split("`")
     if len(parts) % 2 == 0:
         return escape(text)
@@ -31,43 +33,73 @@ def prose(text: str) -> Markup:
 
 
 def with_query(path: str, query: Iterable[tuple[str, object]], safe: str = "/") -> str:
-    """Return a path with a query; what is None is left out, and a list is given as often as it has values."""
+    """Return a path with a query, without values that are None. A list repeats its parameter."""
     each = ((name, value if isinstance(value, list | tuple) else [value]) for name, value in query)
-    given = [(name, str(value)) for name, values in each for value in values if value is not None]
-    return f"{path}?{urlencode(given, safe=safe, quote_via=quote)}" if given else path
+    pairs = [(name, str(value)) for name, values in each for value in values if value is not None]
+    return f"{path}?{urlencode(pairs, safe=safe, quote_via=quote)}" if pairs else path
 
 
-def page_of(what: Workload | Study | Trial) -> str:
+def page_path(what: Workload | Study | Trial) -> str:
     """Return the path of the page about a workload, a study or a trial."""
     folder = {Workload: "workloads", Study: "studies", Trial: "trials"}[type(what)]
     return f"/{folder}/{quote(str(what), safe='/')}"
 
 
+def subject_page(query: Query) -> str:
+    """Return the path of the page about what the parameters of an answer name: a trial, study, workload, or several."""
+    given: dict[str, list[str]] = {}
+    for name, value in query:
+        given.setdefault(name, []).append(value)
+    places = {name: given.get(name, []) for name in ("trial", "study", "workload", "batch_size")}
+    state = [(name, given.get(name)) for name in ("metric", "target", "direction", "release")]
+    if len(places["trial"]) == 1:
+        return with_query(f"/trials/{quote(places['trial'][0], safe='/')}", state)
+    studies = dict.fromkeys([*places["study"], *(trial.rpartition("/")[0] for trial in places["trial"])])
+    workloads = dict.fromkeys([*places["workload"], *(study.rpartition("/")[0] for study in studies)])
+    if len(workloads) == 1 and len(places["batch_size"]) == 1:
+        studies = {f"{next(iter(workloads))}/{places['batch_size'][0]}": None}
+    if len(studies) == 1:
+        return with_query(f"/studies/{quote(next(iter(studies)), safe='/')}", state)
+    if len(workloads) == 1:
+        return with_query(f"/workloads/{quote(next(iter(workloads)), safe='/')}", state)
+    return with_query("/compare", [("workload", list(workloads)), *state])
+
+
 def without_release(url: str) -> str:
-    """Return the same page of whatever release is the newest."""
+    """Return the address of the same page in the newest release."""
     path, _, query = url.partition("?")
     return with_query(path, [pair for pair in parse_qsl(query, keep_blank_values=True) if pair[0] != "release"])
 
 
 def with_release(url: str, release: int) -> str:
-    """Return the same page of a release by its number, where it stays as it is."""
+    """Return the permanent address of the same page in a release."""
     plain = without_release(url)
     return f"{plain}{'&' if '?' in plain else '?'}release={release}"
 
 
-def rendered(template: str, **given: object) -> str:
-    """Return a template of this package with these names filled in."""
-    return _environment().get_template(template).render(**given)
+def render(template: str, **values: object) -> str:
+    """Render a template of this package."""
+    return _environment().get_template(template).render(**values)
 
 
 def count(number: int) -> str:
-    """Return a whole number as people read it: 71,638,836."""
+    """Return an integer with thousands separators: 71,638,836."""
     return f"{number:,}"
 
 
 def significant(number: float | None) -> str:
-    """Return a number to four significant digits; a dash for none."""
+    """Return a number to four significant digits; a dash for None."""
     return "\u2013" if number is None else f"{number:,.4g}" if abs(number) < 1e4 else f"{number:,.0f}"
+
+
+def amount(number: float) -> str:
+    """Return a count, or a time, to the unit from 100 on, else to three digits: 14,076, 11.4."""
+    return f"{number:,.0f}" if number >= 100 else f"{number:.3g}"
+
+
+def in_unit(batch_size: int, unit: str | None) -> str:
+    """Return a batch size with what it counts, unless that is examples."""
+    return f"{batch_size:,}" if unit in (None, "examples") else f"{batch_size:,} {unit}"
 
 
 def ratio(number: float) -> str:
@@ -76,24 +108,24 @@ def ratio(number: float) -> str:
 
 
 def percent(share: float) -> str:
-    """Return a share of 1 in percent: 20%."""
+    """Return a share as a percentage: 20%."""
     return f"{100 * share:.3g}%"
 
 
 def moment(when: datetime) -> str:
-    """Return a moment to the minute."""
+    """Return a time to the minute, in UTC."""
     return f"{when:%Y-%m-%d %H:%M} UTC"
 
 
 def in_script(json_text: str) -> Markup:
-    """Return JSON as it can stand in a script element, where only `</` and `<!--` mean anything: no `<` is left."""
+    """Return JSON for a script element, with every `<` escaped."""
     return Markup(json_text.replace("<", "\\u003c"))
 
 
 @cache
 def digest() -> str:
-    """Return what tells these templates and static files from those of any other version of the program."""
-    digest = hashlib.sha256(STATIC_FILES.digest.encode())
+    """Return what tells templates, static files and documents from those of any other version of the program."""
+    digest = hashlib.sha256(f"{STATIC_FILES.digest} {documents.digest()}".encode())
     for path in sorted(_FOLDER.rglob("*.html")):
         digest.update(f"{path.name}\0{path.read_text('utf-8')}\0".encode())
     return digest.hexdigest()[:16]
@@ -108,7 +140,10 @@ def _environment() -> Environment:
         trim_blocks=True,
         lstrip_blocks=True,
     )
-    filters = (count, significant, ratio, percent, moment, in_script, prose, with_release, without_release)
-    environment.filters |= {each.__name__: each for each in filters} | {"path_of": page_of}
-    environment.globals["static"] = STATIC_FILES.address
+    filters = (count, significant, amount, ratio, percent, moment, in_script, prose, with_release, without_release)
+    environment.filters |= {each.__name__: each for each in filters} | {
+        "path_of": page_path,
+        "in_words": changes_in_words,
+    }
+    environment.globals |= {"static": STATIC_FILES.address, "documentation": documents.groups}
     return environment

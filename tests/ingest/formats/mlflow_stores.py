@@ -6,10 +6,12 @@ import math
 from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
+from typing import TYPE_CHECKING
 
 import pytest
-from mlflow.entities import Metric, Param, RunTag
-from mlflow.tracking import MlflowClient
+
+if TYPE_CHECKING:
+    from mlflow.tracking import MlflowClient
 
 HISTORIES: dict[str, list[tuple[float, int, int]]] = {
     "train/loss": [(1 / (1 + step) + 1e-17 * step, 1_700_000_000_000 + 137 * step, step) for step in range(300)],
@@ -44,6 +46,9 @@ def file_store_allowed() -> Iterator[None]:
 
 def fill(uri: str) -> Filled:
     """Fill the store at a URI."""
+    from mlflow.entities import Metric, Param, RunTag
+    from mlflow.tracking import MlflowClient
+
     client = MlflowClient(uri)
     experiment = client.create_experiment("lr sweep: ü")
     finished = client.create_run(experiment, start_time=1_700_000_000_000, run_name="nice", tags=_tags()).info.run_id

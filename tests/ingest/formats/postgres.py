@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import os
 import shutil
 import signal
@@ -13,6 +14,7 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
+import psycopg
 import pytest
 
 PASSWORD = "s3cret word"
@@ -46,7 +48,7 @@ def postgres_server() -> Iterator[str]:
         with (folder / "log").open("w") as log:
             server = subprocess.Popen(command, cwd=folder, stderr=log, **who)
         try:
-            _wait_for(folder / ".s.PGSQL.5432")
+            _wait_for(folder)
             yield f"postgresql://losslake:{PASSWORD.replace(' ', '%20')}@/postgres?host={folder}"
         finally:
             server.send_signal(signal.SIGINT)
@@ -64,8 +66,12 @@ def _unprivileged(folder: Path) -> dict[str, Any]:
     return {"user": "nobody", "extra_groups": []}
 
 
-def _wait_for(path: Path) -> None:
+def _wait_for(folder: Path) -> None:
+    """Wait until the server answers; its socket is there before."""
     end = time.monotonic() + _LONGEST_START
-    while not path.exists():
-        assert time.monotonic() < end, "the database server doesn't start"
-        time.sleep(0.02)
+    while time.monotonic() < end:
+        with contextlib.suppress(psycopg.OperationalError):
+            psycopg.connect(host=str(folder), user="losslake", password=PASSWORD, dbname="postgres").close()
+            return
+        time.sleep(0.05)
+    raise TimeoutError(f"PostgreSQL does not answer after {_LONGEST_START} s")

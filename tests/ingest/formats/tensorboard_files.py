@@ -9,7 +9,6 @@ from collections.abc import Iterable, Sequence
 from pathlib import Path
 from typing import Any
 
-from tensorboard.backend.event_processing.event_file_loader import EventFileLoader
 from tensorboard.compat.proto.event_pb2 import Event
 from tensorboard.compat.proto.summary_pb2 import Summary, SummaryMetadata
 from tensorboard.compat.proto.tensor_pb2 import TensorProto
@@ -81,6 +80,8 @@ def hyperparameters(**numbers: float) -> Any:
 
 def by_tensorboard(data: bytes) -> Curves:
     """The scalars of an event file as TensorBoard's own loader reads them."""
+    from tensorboard.backend.event_processing.event_file_loader import EventFileLoader
+
     handle, name = tempfile.mkstemp()
     try:
         os.write(handle, data)

@@ -61,7 +61,7 @@ def curve(run: RunLog, column: str) -> list[tuple[float | None, float]]:
     return found
 
 
-def test_the_file_of_evaluations_has_the_last_word_and_the_other_adds_what_it_lacks(tmp_path: Path) -> None:
+def test_eval_measurements_take_precedence_and_measurements_add_the_rest(tmp_path: Path) -> None:
     (run,) = runs(FORMAT, tmp_path, trial())
     assert curve(run, "loss") == [(0.0, 0.9), (1.0, 0.8)]
     assert curve(run, "validation/ssim") == [(30.0, 0.75), (1.0, 0.5), (20.0, 0.75)]
@@ -75,7 +75,7 @@ def test_targets_become_goals_and_hyperparameters_parameters(tmp_path: Path) -> 
     assert (run.fields["workload"], run.fields["framework"], run.fields["step_hint"]) == ("fastmri_tanh", "jax", 36189)
 
 
-def test_nothing_of_the_machine_and_its_user_is_kept(tmp_path: Path) -> None:
+def test_machine_and_user_data_is_dropped(tmp_path: Path) -> None:
     (run,) = runs(FORMAT, tmp_path, trial())
     assert "jane" not in repr(run)
     assert "secret" not in repr(run)
@@ -99,11 +99,17 @@ def test_a_table_that_cant_be_read_is_quarantined_with_its_line(tmp_path: Path) 
     assert (reason.rule, reason.path, reason.line) == (Rule.WRONG_CELL_COUNT, f"{TRIAL}/eval_measurements.csv", 2)
 
 
+def test_a_bad_cell_among_numbers_is_quarantined_with_its_line(tmp_path: Path) -> None:
+    (item,) = read(FORMAT, tmp_path, trial(measurements_csv=ALL.replace("0.8", "oops")))
+    assert isinstance(item, Quarantined)
+    assert (item.rule, item.path, item.line) == (Rule.NOT_A_NUMBER, f"{TRIAL}/measurements.csv", 4)
+
+
 @pytest.mark.parametrize("text", ["", "[]", "{", "[" * 100_000])
-def test_a_json_file_that_cant_be_read_is_passed_over_and_counted(tmp_path: Path, text: str) -> None:
+def test_unreadable_json_file_is_skipped_and_counted(tmp_path: Path, text: str) -> None:
     (run,) = runs(FORMAT, tmp_path, trial(meta_data_0_json=text, eval_measurements_csv=None))
     assert run.goals == []
-    assert run.remarks["JSON file that can't be read passed over"] == 1
+    assert run.remarks["JSON file that can't be read: skipped (in meta_data_0.json)"] == 1
 
 
 def test_trials_of_several_folders_are_runs_of_their_own(tmp_path: Path) -> None:
@@ -111,7 +117,7 @@ def test_trials_of_several_folders_are_runs_of_their_own(tmp_path: Path) -> None
     assert [run.run for run in runs(FORMAT, tmp_path, files)] == [TRIAL, TRIAL.replace("trial_1", "trial_2")]
 
 
-def test_detection_wants_a_trial_folder() -> None:
+def test_detection_requires_a_trial_folder() -> None:
     assert FORMAT.detect(Glimpse(f"{TRIAL}/measurements.csv", ALL.encode())) == 1.0
     assert FORMAT.detect(Glimpse("8/1/measurements.csv", b"step,val/loss\n")) == 0
     assert FORMAT.detect(Glimpse("a/measurements.csv", ALL.encode())) == 0

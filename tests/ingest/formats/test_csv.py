@@ -20,8 +20,8 @@ from losslake_ingest.formats.format import GLIMPSE, Glimpse
 from losslake_ingest.formats.tables import CSV
 from losslake_ingest.mapping.mapping import Files, LogMapping, LookupTable, RunTemplates
 from losslake_ingest.report import Quarantined
-from losslake_ingest.run_log import RunLog
-from losslake_ingest.tables.csv_table import EMPTY_WORDS, read_csv
+from losslake_ingest.run_log import RunLog, TextCell
+from losslake_ingest.tables.csv_table import read_csv
 from losslake_schema.registry import metrics
 from tests.ingest.formats.reading import read, runs
 from tests.ingest.formats.table_reading import columns, same
@@ -133,6 +133,10 @@ def test_padded_empty_cells_are_empty(tmp_path: Path) -> None:
         ("NA", None),
         ("None", None),
         ("null", None),
+        ("N/A", None),
+        ("n/a", None),
+        ("-", None),
+        (" - ", None),
     ],
 )
 def test_a_cell_is_the_float64_that_its_text_says(tmp_path: Path, cell: str, value: float | None) -> None:
@@ -141,12 +145,13 @@ def test_a_cell_is_the_float64_that_its_text_says(tmp_path: Path, cell: str, val
 
 
 @pytest.mark.parametrize(
-    "cell", ["1_000", "0x10", "1,5", "true", "1e", "4.17 k", "٣", "1\N{NO-BREAK SPACE}", "-", "--1"]
+    "cell", ["1_000", "0x10", "1,5", "true", "1e", "4.17 k", "٣", "1\N{NO-BREAK SPACE}", "--", "--1"]
 )
-def test_what_float64_text_is_not_makes_a_column_of_text(tmp_path: Path, cell: str) -> None:
+def test_text_among_numbers_is_missing_and_keeps_its_line(tmp_path: Path, cell: str) -> None:
     run = one_run(tmp_path, f'step,odd\n1,2\n2,"{cell}"\n')
-    assert columns(run) == {"step": [1, 2]}
-    assert run.remarks == {"a column of text that changes is left out: 'odd'": 1}
+    assert columns(run) == {"step": [1, 2], "odd": [2, None]}
+    assert run.rows[0].texts == {"odd": TextCell(cell.strip(), 3)}
+    assert run.remarks == {"text in a column of numbers left out: 'odd'": 1}
 
 
 any_cell = st.one_of(
@@ -174,14 +179,13 @@ def oracle(text: str, delimiter: str) -> dict[str, list[float | None]]:
     found = {}
     for at, name in enumerate(header):
         own = [row[at].strip(" \t") for row in rows if row]
-        if all(cell in EMPTY_WORDS or NUMBER.fullmatch(cell) for cell in own):
-            found[name.strip()] = [None if cell in EMPTY_WORDS else float(cell) for cell in own]
+        found[name.strip()] = [float(cell) if NUMBER.fullmatch(cell) else None for cell in own]
     return {name: values for name, values in found.items() if any(value is not None for value in values)}
 
 
 @settings(deadline=None, suppress_health_check=[HealthCheck.too_slow])
 @given(tables(), st.sampled_from(",;\t"), st.sampled_from(["\n", "\r\n"]), st.booleans(), st.booleans())
-def test_every_table_is_what_the_csv_module_and_float_read(
+def test_every_table_equals_the_csv_module_and_float(
     table: tuple[list[str], list[list[str]]], delimiter: str, end: str, with_mark: bool, quote_all: bool
 ) -> None:
     names, rows = table
@@ -204,7 +208,7 @@ def test_every_table_is_what_the_csv_module_and_float_read(
         assert all(map(same, full[name], values)), name
 
 
-def test_many_rows_are_read_as_few_are(tmp_path: Path) -> None:
+def test_many_blocks_are_read_like_one(tmp_path: Path) -> None:
     values = np.random.default_rng(1).random(150_000)
     text = "step,loss,note\n" + "".join(f"{at},{value!r},\n" for at, value in enumerate(values.tolist()))
     run = one_run(tmp_path, text + "150000,0.5,late\n")
@@ -223,10 +227,10 @@ def test_constant_columns_become_fields(tmp_path: Path) -> None:
 def test_a_changing_column_of_text_is_left_out_and_named(tmp_path: Path) -> None:
     run = one_run(tmp_path, "step,when,loss\n1,monday,2\n2,tuesday,1\n")
     assert list(columns(run)) == ["step", "loss"]
-    assert run.remarks == {"a column of text that changes is left out: 'when'": 1}
+    assert run.remarks == {"a column of changing text left out: 'when'": 1}
 
 
-def test_a_run_column_tells_the_runs_of_a_table_apart_in_order_of_appearance(tmp_path: Path) -> None:
+def test_run_column_separates_runs_in_order_of_appearance(tmp_path: Path) -> None:
     text = "run,step,opt,val\nb,1,adam,5\na,1,sgd,3\nb,2,adam,4\na,2,sgd,\nc,1,lamb,\n"
     found = runs(CSV, tmp_path, {"x/log.csv": text.encode()}, BY_RUN)
     assert [run.run for run in found] == ["x/log.csv#b", "x/log.csv#a", "x/log.csv#c"]
@@ -250,10 +254,10 @@ def test_without_its_run_column_nothing_of_a_table_is_stored(tmp_path: Path) -> 
     (item,) = read(CSV, tmp_path, {"log.csv": b"step,loss\n1,2\n"}, BY_RUN)
     assert isinstance(item, Quarantined)
     assert item.rule == "missing_fact"
-    assert item.message == "there is no column 'run', by which the mapping tells runs apart; there are 'step', 'loss'"
+    assert item.message == "there is no column 'run', the mapping's run column; the columns are 'step', 'loss'"
 
 
-def test_rows_that_belong_to_no_run_are_quarantined_and_the_rest_is_kept(tmp_path: Path) -> None:
+def test_rows_without_a_run_are_quarantined_and_the_rest_is_stored(tmp_path: Path) -> None:
     refused, run = read(CSV, tmp_path, {"log.csv": b"run,step\n,1\na,2\n ,3\na,4\n"}, BY_RUN)
     assert isinstance(refused, Quarantined)
     assert refused.rule == "missing_fact"
@@ -262,7 +266,7 @@ def test_rows_that_belong_to_no_run_are_quarantined_and_the_rest_is_kept(tmp_pat
 
 
 @given(st.lists(st.tuples(st.sampled_from("abc"), st.sampled_from(["", "1", "2", "nan"]), st.sampled_from("xy"))))
-def test_runs_of_a_table_are_those_of_a_loop_over_its_rows(
+def test_runs_of_a_table_equal_a_plain_loop_over_its_rows(
     tmp_path_factory: pytest.TempPathFactory, rows: list[tuple[str, str, str]]
 ) -> None:
     text = "run,at,v,w\n" + "".join(f"{run},{at},{v},{w}\n" for at, (run, v, w) in enumerate(rows))
@@ -313,6 +317,7 @@ def test_bytes_that_are_no_utf8_are_replaced_in_text(tmp_path: Path) -> None:
     assert run.fields == {"gr\N{REPLACEMENT CHARACTER}\N{REPLACEMENT CHARACTER}e": "na\N{REPLACEMENT CHARACTER}ve"}
 
 
+@pytest.mark.slow
 def test_a_hundred_thousand_runs_in_one_table(tmp_path: Path) -> None:
     text = "run,step,loss,kind\n" + "".join(f"r{at},1,{at},k{at}\n" for at in range(100_000))
     found = runs(CSV, tmp_path, {"log.csv": text.encode()}, BY_RUN)
@@ -354,7 +359,7 @@ def test_defaults_name_registered_metrics_only() -> None:
     assert [axis["column"] for axis in defaults["axis"]] == ["step", "global_step", "iteration", "iter", "epoch"]
 
 
-def test_facts_of_runs_hold_for_tables_so_wide_that_they_are_computed_for_some_runs_at_a_time(
+def test_fields_of_runs_are_right_in_tables_wide_enough_for_several_batches(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     width, n_runs = 200, 120

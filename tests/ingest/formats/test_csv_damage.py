@@ -58,10 +58,10 @@ def test_a_number_that_is_cut_short_does_not_spoil_its_column(tmp_path: Path) ->
 def test_a_whole_last_line_without_a_newline_is_kept(tmp_path: Path) -> None:
     run = one_run(tmp_path, "step,loss\n1,2\n2,3")
     assert columns(run) == {"step": [1, 2], "loss": [2, 3]}
-    assert run.remarks == {"the last line doesn't end in a newline: taken as it stands": 1}
+    assert run.remarks == {"the last line doesn't end in a newline: read as it is": 1}
 
 
-def test_a_quoted_cell_that_is_cut_short_costs_its_row_only(tmp_path: Path) -> None:
+def test_cut_quoted_cell_drops_only_its_row(tmp_path: Path) -> None:
     run = one_run(tmp_path, 'step,note,loss\n1,"a\nb",2\n2,"a\nb')
     assert columns(run) == {"step": [1], "loss": [2]}
     assert run.remarks == {"the last line is cut short: left out": 1}
@@ -88,7 +88,7 @@ def test_a_quoted_cell_that_is_cut_short_costs_its_row_only(tmp_path: Path) -> N
         (b'step,loss\n1,2\n2,"3\n3,4\n', "unreadable_csv", 3),
     ],
 )
-def test_a_file_of_which_nothing_can_be_stored_is_named_with_rule_and_line(
+def test_unusable_file_is_quarantined_with_rule_and_line(
     tmp_path: Path, data: bytes, rule: str, line: int | None
 ) -> None:
     item = quarantined(tmp_path, data)

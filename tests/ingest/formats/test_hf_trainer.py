@@ -68,10 +68,10 @@ def test_checkpoints_of_a_run_are_one_run_and_the_longest_history_counts(tmp_pat
     assert cells(run.rows[0], "step") == [100, 100, 200]
     assert run.status == "stopped"
     assert sorted(run.files) == ["out/checkpoint-100/trainer_state.json", "out/checkpoint-200/trainer_state.json"]
-    assert run.remarks == {"shorter history of the same run passed over": 1}
+    assert run.remarks == {"shorter history of the same run: skipped": 1}
 
 
-def test_a_history_that_another_restart_made_is_remarked(tmp_path: Path) -> None:
+def test_history_of_a_different_restart_is_remarked(tmp_path: Path) -> None:
     other: Entry = {**LATER, "loss": 0.5}
     files = {
         "out/checkpoint-200/trainer_state.json": saved(tmp_path, [TRAIN, other], global_step=200),
@@ -82,7 +82,7 @@ def test_a_history_that_another_restart_made_is_remarked(tmp_path: Path) -> None
     assert cells(run.rows[0], "loss") == [1.2893, 0.4233, None]
 
 
-def test_of_equal_histories_the_one_that_got_furthest_counts_and_then_the_one_of_no_checkpoint(tmp_path: Path) -> None:
+def test_equal_histories_prefer_the_furthest_step_then_the_file_outside_checkpoints(tmp_path: Path) -> None:
     files = {
         "out/checkpoint-100/trainer_state.json": saved(tmp_path, [TRAIN], global_step=100, trial_name="first"),
         "out/checkpoint-199/trainer_state.json": saved(tmp_path, [TRAIN], global_step=199, trial_name="second"),
@@ -95,7 +95,7 @@ def test_of_equal_histories_the_one_that_got_furthest_counts_and_then_the_one_of
     assert run.fields["trial_name"] == "second"
 
 
-def test_a_run_is_finished_that_took_all_its_steps_or_logged_its_end(tmp_path: Path) -> None:
+def test_run_with_all_steps_or_a_logged_end_is_finished(tmp_path: Path) -> None:
     files = {
         "a/trainer_state.json": saved(tmp_path, [TRAIN], global_step=200, max_steps=200),
         "b/trainer_state.json": saved(tmp_path, [TRAIN], global_step=199, max_steps=200),
@@ -138,13 +138,16 @@ def test_nan_and_infinity_are_values_and_null_is_missing(tmp_path: Path) -> None
     assert others == [math.inf, -math.inf, None]
 
 
-def test_what_is_no_number_is_left_out_and_counted(tmp_path: Path) -> None:
+def test_non_numeric_values_are_dropped_and_counted(tmp_path: Path) -> None:
     history = [{"step": 1, "loss": "1.5", "note": "warm"}, {"step": 2, "loss": 10**400}, 7, {"step": True}]
     data = json.dumps({"log_history": history}).encode()
     (run,) = runs(FORMAT, tmp_path, {"trainer_state.json": data})
     assert cells(run.rows[0], "step") == [1, 2, None]
     assert cells(run.rows[0], "loss") == [None, math.inf, None]
-    assert run.remarks == {"value that is no number left out": 3, "entry of log_history that is no object left out": 1}
+    assert run.remarks == {
+        "value that isn't a number: left out": 3,
+        "entry of log_history that isn't an object: left out": 1,
+    }
 
 
 numbers = st.one_of(st.floats(), st.integers(-(2**80), 2**80), st.none())
@@ -192,7 +195,7 @@ def test_a_state_cut_short_anywhere_is_quarantined_and_its_checkpoint_counts(tmp
         ('{"log_history": [' + "9" * 5000 + "]}", Rule.UNREADABLE_LOG),
     ],
 )
-def test_what_is_no_trainer_state_is_quarantined(tmp_path: Path, text: str, rule: Rule) -> None:
+def test_other_json_is_quarantined(tmp_path: Path, text: str, rule: Rule) -> None:
     (refused,) = read(FORMAT, tmp_path, {"trainer_state.json": text.encode()})
     assert isinstance(refused, Quarantined)
     assert refused.rule == rule
@@ -203,7 +206,7 @@ def test_a_table_with_far_more_cells_than_the_file_has_values_is_quarantined(tmp
     data = json.dumps({"log_history": [{str(number): 1} for number in range(6000)]}).encode()
     (refused,) = read(FORMAT, tmp_path, {"trainer_state.json": data})
     assert isinstance(refused, Quarantined)
-    assert "6,000 entries with 6,000 names" in refused.message
+    assert "6,000 rows of 6,000 columns" in refused.message
 
 
 def test_an_archive_cut_short_gives_the_runs_before_the_break(tmp_path: Path, whole: bytes) -> None:
@@ -223,7 +226,7 @@ def test_an_archive_cut_short_gives_the_runs_before_the_break(tmp_path: Path, wh
         ("out/config.json", b'{"model_type": "bert"}', 0.0),
     ],
 )
-def test_a_trainer_state_is_told_by_its_history(path: str, start: bytes, sureness: float) -> None:
+def test_trainer_state_is_detected_by_its_history(path: str, start: bytes, sureness: float) -> None:
     assert FORMAT.detect(Glimpse(path, start)) == sureness
 
 

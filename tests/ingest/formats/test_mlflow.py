@@ -23,7 +23,10 @@ from tests.ingest.formats.mlflow_stores import HISTORIES, Filled, file_store_all
 from tests.ingest.formats.postgres import PASSWORD, postgres_server
 
 Store = tuple[Source, Filled]
-STORES = ("file_store", "sqlite_store", "postgres_store")
+OTHER_STORES = ("sqlite_store", "postgres_store")
+EACH_STORE = pytest.mark.parametrize(
+    "store", ["file_store", *(pytest.param(name, marks=pytest.mark.slow) for name in OTHER_STORES)], indirect=True
+)
 
 
 @pytest.fixture(scope="module")
@@ -66,7 +69,7 @@ def run_in(store: Store, run_id: str) -> RunLog:
     return run
 
 
-@pytest.mark.parametrize("store", STORES, indirect=True)
+@EACH_STORE
 def test_every_metric_is_what_mlflow_itself_reads_back(store: Store) -> None:
     run = run_in(store, store[1].finished)
     found = {next(name for name in rows.columns if name in HISTORIES): rows for rows in run.rows}
@@ -84,7 +87,7 @@ def test_every_metric_is_what_mlflow_itself_reads_back(store: Store) -> None:
         assert not rows.missing
 
 
-@pytest.mark.parametrize("store", STORES, indirect=True)
+@EACH_STORE
 def test_a_run_has_its_params_as_numbers_or_text_and_its_tags_and_experiment_as_fields(store: Store) -> None:
     run = run_in(store, store[1].finished)
     params = {"lr": 0.1, "layers": 12, "name": "007", "opt/name": "sgd", "nothing": "nan", "text": "a\nb ä"}
@@ -95,15 +98,15 @@ def test_a_run_has_its_params_as_numbers_or_text_and_its_tags_and_experiment_as_
     assert run.started_at == 1_700_000_000.0
 
 
-@pytest.mark.parametrize("store", STORES, indirect=True)
-def test_who_ran_what_and_where_is_left_out_and_said_so(store: Store) -> None:
+@EACH_STORE
+def test_user_code_and_paths_are_dropped_and_reported(store: Store) -> None:
     run = run_in(store, store[1].finished)
     assert "someone" not in repr(run)
     assert not any(name.startswith("mlflow.") for name in run.fields)
     assert {"user name", "code and command line", "paths of the machine"} == set(run.private)
 
 
-@pytest.mark.parametrize("store", STORES, indirect=True)
+@EACH_STORE
 def test_deleted_runs_are_left_out_and_those_without_metrics_quarantined(store: Store) -> None:
     filled = store[1]
     found = found_in(store)
@@ -113,19 +116,19 @@ def test_deleted_runs_are_left_out_and_those_without_metrics_quarantined(store: 
     assert [run.run for run in runs] == sorted(run.run for run in runs)
     assert (refused.rule, filled.empty in refused.path) == (Rule.NO_MEASUREMENTS, True)
     # The folder of a deleted run may come after the last one that there is to tell of it.
-    told = sum(run.remarks.get("deleted run before this one left out", 0) for run in runs)
+    told = sum(run.remarks.get("deleted run before this one: left out", 0) for run in runs)
     assert told == 1 or (told == 0 and filled.deleted > max(filled.finished, filled.failed))
     assert {run.fields["run_id"]: run.status for run in runs} == {filled.finished: "FINISHED", filled.failed: "FAILED"}
 
 
-@pytest.mark.parametrize("store", STORES, indirect=True)
-def test_a_tag_never_stands_for_a_fact_of_the_run(store: Store) -> None:
+@EACH_STORE
+def test_tag_never_overrides_a_field_of_the_run(store: Store) -> None:
     run = run_in(store, store[1].failed)
     assert run.fields["run_id"] == store[1].failed
-    assert run.remarks["param or tag passed over as a field, which has another meaning already"] == 1
+    assert run.remarks["param or tag that isn't a field: another value has the same name"] == 1
 
 
-@pytest.mark.parametrize("store", STORES, indirect=True)
+@EACH_STORE
 def test_reading_twice_gives_the_same(store: Store) -> None:
     assert repr(found_in(store)) == repr(found_in(store))
 
@@ -152,7 +155,7 @@ def test_a_database_s_rows_come_in_chunks_of_bounded_size(postgres_url: str) -> 
         assert [len(chunk) for chunk in chunks] == [CHUNK, CHUNK, 1]
 
 
-def test_a_server_that_is_not_there_is_a_broken_source() -> None:
+def test_unreachable_server_is_a_broken_source() -> None:
     source = DatabaseSource("postgresql://someone:hidden@127.0.0.1:1/runs?sslpassword=other")
     assert str(source.path) == "postgresql:127.0.0.1:1/runs"
     assert list(source.members(lambda _path: True)) == []
@@ -161,7 +164,7 @@ def test_a_server_that_is_not_there_is_a_broken_source() -> None:
 
 
 @pytest.mark.parametrize("url", ["sqlite:///x.db", "mysql://u:hidden@h/d", "postgresql://u:hidden@h:port/d", "runs"])
-def test_what_is_no_postgresql_url_is_no_source(url: str) -> None:
+def test_other_urls_are_not_a_source(url: str) -> None:
     with pytest.raises(UnknownSource) as caught:
         DatabaseSource(url)
     assert "hidden" not in str(caught.value)
@@ -179,10 +182,11 @@ def test_what_is_no_postgresql_url_is_no_source(url: str) -> None:
         ("runs.csv", b"run_id: abc", 0.0),
     ],
 )
-def test_stores_are_told_by_their_bytes(path: str, start: bytes, sureness: float) -> None:
+def test_stores_are_detected_by_their_bytes(path: str, start: bytes, sureness: float) -> None:
     assert FORMAT.detect(Glimpse(path, start)) == sureness
 
 
+@pytest.mark.slow
 def test_a_database_is_ingested_by_its_url(postgres_store: Store, postgres_url: str, tmp_path: Path) -> None:
     mapping = '[collection]\nname = "mine"\n[run]\ndataset = "d"\nmodel = "m"\noptimizer = "sgd"\nbatch_size = 8\n'
     (tmp_path / "map.toml").write_text(mapping + '[metrics]\n"val accuracy" = ""\n')

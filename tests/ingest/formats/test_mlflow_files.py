@@ -6,8 +6,6 @@ from pathlib import Path
 import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
-from mlflow.exceptions import MlflowException
-from mlflow.store.tracking.file_store import FileStore
 
 from losslake_ingest.formats.mlflow import FORMAT
 from losslake_ingest.mapping.mapping import LogMapping
@@ -57,11 +55,11 @@ def test_a_run_is_its_folder_in_the_experiment_that_holds_it(tmp_path: Path) -> 
         (f"0/{A}/other", None),
     ],
 )
-def test_a_file_is_what_its_place_below_the_run_s_folder_says(path: str, place: tuple[str, str, str] | None) -> None:
+def test_kind_of_a_file_is_its_place_below_the_run_folder(path: str, place: tuple[str, str, str] | None) -> None:
     assert place_of(path) == place
 
 
-def test_mlflow_s_own_tags_are_not_even_read_but_for_those_that_are_told_of() -> None:
+def test_mlflow_system_tags_are_not_read_unless_reported() -> None:
     assert not is_of_file_store(f"0/{A}/tags/mlflow.log-model.history")
     assert is_of_file_store(f"0/{A}/tags/mlflow.user")
     assert is_of_file_store(f"0/{A}/tags/mlflow.runName")
@@ -73,7 +71,7 @@ def test_mlflow_s_own_tags_are_not_even_read_but_for_those_that_are_told_of() ->
         (b"1 0.5 1\n1 0.25 x\n3 0.125 3\n", [0.5, 0.125], [1, 3], "line of a metric file left out"),
         (b"1 0.5 1\n2 0.25 17", [0.5], [1], "last line of a metric file left out"),
         (b"1 0.5\n2 0.25\n", [0.5, 0.25], [None, None], "value without a step"),
-        (b"1 0.5 1 mnist 0af3\n", [0.5], [1], "name of the data set"),
+        (b"1 0.5 1 mnist 0af3\n", [0.5], [1], "name of a value"),
         (b"1 0x10 1\n1 1_0 2\n1 1 0x10\n1 2 3 4\n\n1 7 5\n", [7], [5], "line of a metric file left out"),
         (b"1 0.5 1\r\n2 -inf 2\r\n", [0.5, -math.inf], [1, 2], None),
         (b"1 0.5 1\n" * 1000 + b"\n1 2 9\r\n", [0.5] * 1000 + [2], [1] * 1000 + [9], "line of a metric file left out"),
@@ -82,7 +80,7 @@ def test_mlflow_s_own_tags_are_not_even_read_but_for_those_that_are_told_of() ->
         (b"1 0.5 1\n" * 1000 + b"1 2 3", [0.5] * 1000, [1] * 1000, "last line of a metric file left out"),
     ],
 )
-def test_odd_lines_are_left_out_or_understood_and_counted(
+def test_unusual_lines_are_parsed_or_dropped_and_counted(
     tmp_path: Path, lines: bytes, values: list[float], steps: list[float | None], remark: str | None
 ) -> None:
     (run,) = runs(FORMAT, tmp_path, run_files(A, {"loss": lines}))
@@ -106,6 +104,8 @@ histories = st.dictionaries(
 def test_every_value_is_the_float_that_mlflow_reads(
     tmp_path_factory: pytest.TempPathFactory, history: dict[str, list[tuple[int, float, int]]], times: int
 ) -> None:
+    from mlflow.store.tracking.file_store import FileStore
+
     lines = {name: "".join(f"{t} {v} {s}\n" for t, v, s in rows) * times for name, rows in history.items()}
     found = runs(
         FORMAT, tmp_path_factory.mktemp("store"), run_files(A, {name: text.encode() for name, text in lines.items()})
@@ -131,7 +131,7 @@ def test_a_metric_file_cut_short_anywhere_keeps_its_whole_lines(tmp_path: Path) 
         assert cells(found[0].rows[0], "loss") == [1 / (step + 1) for step in range(lines)]
 
 
-def test_a_meta_yaml_cut_short_anywhere_costs_no_other_run(tmp_path: Path) -> None:
+def test_cut_meta_yaml_affects_no_other_run(tmp_path: Path) -> None:
     meta = RUN % A.encode()
     read(FORMAT, tmp_path, run_files() | run_files(B))
     for end in range(len(meta)):
@@ -151,7 +151,7 @@ def test_a_meta_yaml_cut_short_anywhere_costs_no_other_run(tmp_path: Path) -> No
         ({f"mlruns/5/{A}/metrics/loss": b""}, Rule.NO_MEASUREMENTS, f"mlruns/5/{A}/meta.yaml"),
     ],
 )
-def test_what_is_no_run_is_quarantined(tmp_path: Path, changed: Files, rule: Rule, path: str) -> None:
+def test_folder_without_a_valid_run_is_quarantined(tmp_path: Path, changed: Files, rule: Rule, path: str) -> None:
     first, *_ = read(FORMAT, tmp_path, run_files() | changed)
     assert isinstance(first, Quarantined)
     assert (first.rule, first.path) == (rule, path)
@@ -162,17 +162,17 @@ def test_a_deleted_run_and_the_runs_of_a_deleted_experiment_are_left_out(tmp_pat
     deleted = (RUN % A.encode()).replace(b"active", b"deleted")
     files = run_files() | run_files(B) | {f"mlruns/5/{A}/meta.yaml": deleted}
     (run,) = runs(FORMAT, tmp_path, files)
-    assert (run.run, run.remarks) == (f"mlruns/5/{B}", {"deleted run before this one left out": 1})
+    assert (run.run, run.remarks) == (f"mlruns/5/{B}", {"deleted run before this one: left out": 1})
     assert not runs(FORMAT, tmp_path, {"mlruns/5/meta.yaml": EXPERIMENT.replace(b"active", b"deleted")})
 
 
 def test_a_metric_that_is_named_like_an_axis_is_left_out(tmp_path: Path) -> None:
     (run,) = runs(FORMAT, tmp_path, run_files(A, {"step": b"1 2 3\n", "loss": b"1 2 3\n"}))
     assert [list(rows.columns) for rows in run.rows] == [["step", "timestamp", "loss"]]
-    assert run.remarks == {"metric with the name of an axis left out": 1}
+    assert run.remarks == {"metric with the name of an axis: left out": 1}
 
 
-def test_many_runs_are_handed_on_early_with_their_experiment(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_many_runs_are_yielded_early_with_their_experiment(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(mlflow_files, "LARGEST_PENDING", 3000)
     ids = [f"{number:032x}" for number in range(20)]
     files = {"mlruns/5/meta.yaml": EXPERIMENT}
@@ -195,7 +195,7 @@ def test_an_archive_cut_short_gives_the_runs_that_are_whole(tmp_path: Path) -> N
     assert isinstance(whole, RunLog)
     assert isinstance(refused, Quarantined)
     assert (whole.run, refused.path) == (f"mlruns/5/{A}", f"mlruns/5/{B}")
-    assert "breaks off" in refused.message
+    assert "the source ends" in refused.message
 
 
 @pytest.mark.parametrize("text", [b"- " * 8000 + b"x", b"[" * 16_000, b"{a: " * 4000, b"? " * 8000, b"a: " * 9000])
@@ -242,6 +242,9 @@ def test_many_files_end_in_runs_or_reasons(
     check_any_files(tmp_path_factory.mktemp("store"), offered)
 
 
-def test_mlflow_itself_refuses_what_is_left_out() -> None:
+def test_dropped_values_are_those_that_mlflow_refuses() -> None:
+    from mlflow.exceptions import MlflowException
+    from mlflow.store.tracking.file_store import FileStore
+
     with pytest.raises(MlflowException):
         FileStore._get_metric_from_line("", "loss", "1 2 3 4", "")

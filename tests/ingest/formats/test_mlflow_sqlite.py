@@ -59,6 +59,13 @@ def test_runs_come_in_order_of_their_ids_and_name_the_file_and_their_id(tmp_path
     assert set(one.files) == {"old/mlflow.db"}
 
 
+@pytest.mark.parametrize("left", [600, 30, 1])
+def test_a_database_cut_short_is_quarantined(tmp_path: Path, small: bytes, left: int) -> None:
+    (item,) = read(FORMAT, tmp_path, {"mlflow.db": small[:-left]})
+    assert isinstance(item, Quarantined)
+    assert item.rule == Rule.UNREADABLE_LOG
+
+
 def test_the_largest_float_is_infinity_and_is_nan_is_nan_whatever_the_value(tmp_path: Path) -> None:
     script = """INSERT INTO metrics VALUES
         ('a', 1.7976931348623157e308, 1, 'r1', 1, 0), ('a', -1.7976931348623157e308, 2, 'r1', 2, 0),
@@ -82,7 +89,7 @@ def test_a_database_in_write_ahead_mode_is_read_and_remarked(tmp_path: Path, sma
     assert any("write-ahead" in remark for remark in one.remarks)
 
 
-def test_rows_that_belong_to_no_run_are_passed_over(tmp_path: Path) -> None:
+def test_rows_without_a_run_are_skipped(tmp_path: Path) -> None:
     script = (
         "INSERT INTO metrics VALUES ('loss', 1, 1, 'r0', 1, 0), ('loss', 1, 1, 'r3', 1, 0), ('l', 1, 1, NULL, 1, 0);"
     )
@@ -119,10 +126,10 @@ def test_a_hostile_or_foreign_database_is_quarantined(tmp_path: Path, data: byte
     assert "\n" not in refused.message
 
 
-def test_rows_that_come_in_another_order_than_their_runs_are_told_of(tmp_path: Path) -> None:
+def test_rows_not_in_the_order_of_their_runs_are_quarantined(tmp_path: Path) -> None:
     script = UPPER + "INSERT INTO metrics VALUES ('loss', 9, 9, 'R2', 9, 0);"
     found = read(FORMAT, tmp_path, {"mlflow.db": database(script, CASELESS)})
-    assert any(isinstance(item, Quarantined) and "another order" in item.message for item in found)
+    assert any(isinstance(item, Quarantined) and "not in the order of their runs" in item.message for item in found)
 
 
 def test_a_database_that_multiplies_its_rows_ends_soon(tmp_path: Path) -> None:
@@ -136,7 +143,7 @@ def test_a_database_that_multiplies_its_rows_ends_soon(tmp_path: Path) -> None:
     assert time.monotonic() - start < 60
 
 
-def test_other_databases_and_files_with_such_names_are_passed_over(tmp_path: Path) -> None:
+def test_other_databases_and_files_with_such_names_are_skipped(tmp_path: Path) -> None:
     assert read(FORMAT, tmp_path, {"Thumbs.db": b"\xd0\xcf\x11\xe0"}) == []
 
 

@@ -13,9 +13,11 @@ from hypothesis import strategies as st
 from losslake_ingest.formats.format import Glimpse
 from losslake_ingest.formats.mllog import FORMAT
 from losslake_ingest.mapping.mapping import LogMapping, parse_mapping
+from losslake_ingest.mapping.place import PlacedRun, place
+from losslake_ingest.reading import with_defaults
 from losslake_ingest.report import Quarantined
-from losslake_ingest.rules import Rule
-from losslake_ingest.run_log import RunLog
+from losslake_ingest.rules import Refusal, Rule
+from losslake_ingest.run_log import Damage, RunLog
 from tests.ingest.formats.reading import cells, read, runs
 
 DEFAULTS = parse_mapping(FORMAT.defaults.encode(), "defaults")
@@ -84,7 +86,7 @@ def test_the_dialect_of_v0_5_never_takes_the_batch_of_one_worker_for_the_batch(t
     assert [(goal.column, goal.target) for goal in run.goals] == [("eval_accuracy", 0.749)]
 
 
-def test_text_before_the_marker_and_carriage_returns_are_no_part_of_a_line(tmp_path: Path) -> None:
+def test_text_before_the_marker_and_carriage_returns_are_ignored(tmp_path: Path) -> None:
     plain = one(tmp_path / "a", *START, *EVALUATIONS, *STOP)
     odd = one(tmp_path / "b", *(f"0: worker-3 | {text}" for text in [*START, *EVALUATIONS, *STOP]), end="\r\n")
     assert cells(odd.rows[0], "eval_accuracy") == cells(plain.rows[0], "eval_accuracy")
@@ -121,12 +123,76 @@ def test_samples_and_epochs_are_both_kept_for_the_mapping_to_choose(tmp_path: Pa
     assert cells(run.rows[0], "epoch_num") == [12256.0, None]
 
 
-def test_epochs_beyond_belief_are_quarantined_until_a_mapping_says_what_they_are(tmp_path: Path) -> None:
-    text = [*START, line("eval_accuracy", 3.5, epoch_num=122_560), *STOP]
-    assert quarantined(tmp_path / "a", *text).rule == Rule.STEP_UNKNOWN
-    mapping = parse_mapping(b"[[axis]]\ncolumn = 'epoch_num'\ncounts = 'examples'", "m")
-    (run,) = runs(FORMAT, tmp_path / "b", {"result_0.txt": "\n".join(text).encode()}, mapping)
-    assert cells(run.rows[0], "epoch_num") == [122_560.0]
+PLACE = """
+[collection]
+name = "mine"
+[run]
+dataset = "laion"
+model = "stable_diffusion"
+"""
+
+
+def placed(run: RunLog, mapping: str) -> PlacedRun:
+    return place(run, with_defaults(parse_mapping((PLACE + mapping).encode(), "m"), FORMAT), "s", {})
+
+
+def refusal(run: RunLog, mapping: str) -> Refusal:
+    with pytest.raises(Refusal) as raised:
+        placed(run, mapping)
+    return raised.value
+
+
+def test_implausible_epochs_are_quarantined_unless_the_mapping_has_their_unit(tmp_path: Path) -> None:
+    run = one(tmp_path, *START, line("eval_accuracy", 3.5, epoch_num=122_560), *STOP)
+    metric = "[metrics]\neval_accuracy = 'val/loss'\n[fields]\nepoch_examples = 9\n"
+    assert refusal(run, metric).rule == Rule.STEP_UNKNOWN
+    axis = "[[axis]]\ncolumn = 'epoch_num'\ncounts = 'examples'"
+    assert placed(run, metric + axis).curve.steps.tolist() == [1915]
+    other = "[[when]]\nif.opt_name = 'adam'\naxis = [{ column = 'epoch_num', counts = 'examples' }]"
+    assert refusal(run, metric + other).rule == Rule.STEP_UNKNOWN
+    assert placed(run, metric + other.replace("adam", "lars")).curve.steps.tolist() == [1915]
+
+
+# Of MLPerf Training v5.0, Dell, 1xXE9712x4GB200, stable_diffusion, result_0.txt.
+DIFFUSION = [
+    line("eval_accuracy", 116.22637872841506, 6000, samples_count=1024000, metric="FID", file="infer_and_eval.py"),
+    line("eval_accuracy", 0.134547621011734, 6200, samples_count=1024000, metric="CLIP", file="infer_and_eval.py"),
+    line("eval_accuracy", 82.44332957816675, 7000, samples_count=1536000, metric="FID", file="infer_and_eval.py"),
+    line("eval_accuracy", 0.17301474511623383, 7200, samples_count=1536000, metric="CLIP", file="infer_and_eval.py"),
+]
+BY_METRIC = """
+[[when]]
+if = { "metadata.metric" = "FID" }
+metrics = { eval_accuracy = "val/fid" }
+[[when]]
+if = { "metadata.metric" = "CLIP" }
+metrics = { eval_accuracy = "val/clip_score" }
+"""
+
+
+def test_a_field_of_the_entry_selects_the_metric(tmp_path: Path) -> None:
+    run = one(tmp_path, *START, *DIFFUSION, *STOP)
+    curve = placed(run, BY_METRIC).curve
+    assert curve.steps.tolist() == [16000, 24000]
+    assert {metric: values.tolist() for metric, values in curve.values.items()} == {
+        "val/fid": [116.22637872841506, 82.44332957816675],
+        "val/clip_score": [0.134547621011734, 0.17301474511623383],
+    }
+    assert not curve.missing
+
+
+def test_two_metrics_under_one_key_are_refused_until_the_mapping_tells_them_apart(tmp_path: Path) -> None:
+    reason = refusal(one(tmp_path, *START, *DIFFUSION, *STOP), "[metrics]\neval_accuracy = 'val/fid'")
+    assert reason.rule == Rule.VALUES_DISAGREE
+    for part in ("val/fid", "step 16,000", "116.22637872841506", "metadata.metric = 'CLIP'"):
+        assert part in reason.message
+
+
+def test_a_label_of_which_there_are_many_kinds_tells_no_entries_apart(tmp_path: Path) -> None:
+    written = [line("eval_accuracy", 1 / n, samples_count=64 * n, path=f"step-{n}") for n in range(1, 30)]
+    (rows,) = one(tmp_path, *START, *written, *STOP).rows
+    assert rows.fields == {}
+    assert cells(rows, "eval_accuracy") == [1 / n for n in range(1, 30)]
 
 
 def test_two_equal_run_stops_are_one_and_two_different_ones_undecided(tmp_path: Path) -> None:
@@ -144,30 +210,50 @@ def test_two_batch_sizes_in_one_log_are_undecided(tmp_path: Path) -> None:
     assert quarantined(tmp_path, *START, line("global_batch_size", 128), *STOP).rule == Rule.FACTS_DISAGREE
 
 
-def test_a_fact_that_changes_is_no_fact(tmp_path: Path) -> None:
+def test_changing_value_is_not_a_field(tmp_path: Path) -> None:
     run = one(tmp_path, *START, line("seed", 8), *EVALUATIONS, *STOP)
     assert "seed" not in run.fields
 
 
-def test_personal_data_is_left_out_and_said_to_be(tmp_path: Path) -> None:
+def test_personal_data_is_dropped_and_its_kind_reported(tmp_path: Path) -> None:
     text = [
         line("submission_poc_email", "a@b.org"),
         line("note", "ask jane.doe@example.org"),
         line("submission_poc_name", "Jane"),
+        line("stage_dir_prefix", "/scratch/job_17"),
+        line("data_format", "dali/hdf5"),
     ]
     run = one(tmp_path, *START, *text, *EVALUATIONS, *STOP)
     assert "jane" not in repr(run).lower()
     assert "a@b.org" not in repr(run)
+    assert "job_17" not in repr(run)
+    assert run.parameters["data_format"] == "dali/hdf5"
     assert len(run.private) == 1
 
 
-def test_lines_that_cant_be_read_are_passed_over_and_counted(tmp_path: Path) -> None:
+@pytest.mark.parametrize(
+    ("text", "bad"),
+    [
+        (":::MLLOG", ":::]LLOG"),
+        ('"value": 0.5', '"valuu": 0.5'),
+        ('"value": 0.5', '"value": null'),
+        ('"metadata": {"lineno": 1, "epoch_num": 1', '"metadeta": {"lineno": 1, "epoch_num": 1'),
+    ],
+)
+def test_an_evaluation_whose_entry_is_damaged_is_damage(tmp_path: Path, text: str, bad: str) -> None:
+    assert text in EVALUATIONS[0]
+    run = one(tmp_path, *START, EVALUATIONS[0].replace(text, bad), EVALUATIONS[1], *STOP)
+    assert cells(run.rows[0], "eval_accuracy") == [0.75]
+    assert [type(remark) for remark in run.remarks] == [Damage]
+
+
+def test_unreadable_lines_are_skipped_and_counted(tmp_path: Path) -> None:
     bad = [':::MLLOG {"key": ', ":::MLL x", ':::MLLOG {"key": 3}', f":::MLLOG {'[' * 5000}"]
     run = one(tmp_path, *START, *bad, *EVALUATIONS, *STOP)
-    assert run.remarks == {"MLPerf line that can't be read passed over": 4}
+    assert run.remarks == {"MLPerf line that can't be read: skipped": 4}
 
 
-def test_a_result_file_without_mlperf_lines_is_quarantined_and_another_text_is_none_of_ours(tmp_path: Path) -> None:
+def test_result_file_without_mlperf_lines_is_quarantined_and_other_text_ignored(tmp_path: Path) -> None:
     assert quarantined(tmp_path / "a", "nothing").rule == Rule.UNREADABLE_LOG
     assert read(FORMAT, tmp_path / "b", {"notes.txt": b"about :::MLLOG lines"}) == []
 

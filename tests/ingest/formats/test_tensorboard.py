@@ -7,7 +7,6 @@ from pathlib import Path
 
 import numpy as np
 import pytest
-import tensorboardX
 from tensorboard.compat.proto.event_pb2 import Event
 from tensorboard.plugins.hparams.plugin_data_pb2 import SessionEndInfo, SessionStartInfo
 
@@ -33,6 +32,8 @@ from tests.ingest.formats.tensorboard_files import (
 
 
 def test_every_scalar_of_tensorboardx_is_read_with_its_step_and_time(tmp_path: Path) -> None:
+    import tensorboardX
+
     with tensorboardX.SummaryWriter(str(tmp_path / "run")) as writer:
         for step in range(50):
             writer.add_scalar("train/loss", 1 / (step + 1), step, walltime=1000.5 + step)
@@ -58,6 +59,8 @@ def test_every_scalar_of_tensorboardx_is_read_with_its_step_and_time(tmp_path: P
 
 
 def test_hyperparameters_and_status_come_from_the_hparams_plugin(tmp_path: Path) -> None:
+    import tensorboardX
+
     with tensorboardX.SummaryWriter(str(tmp_path / "sweep")) as writer:
         parameters = {"lr": 0.1, "batch_size": 128, "optimizer": "sgd", "nesterov": True}
         writer.add_hparams(parameters, {"val/accuracy": 0.75}, name="trial", global_step=3)
@@ -189,7 +192,7 @@ def test_a_run_without_scalars_is_quarantined(tmp_path: Path, data: bytes) -> No
     assert (found.rule, found.path) == ("no_measurements", "run")
 
 
-def test_a_file_without_scalars_beside_one_with_some_does_no_harm(tmp_path: Path) -> None:
+def test_file_without_scalars_does_not_affect_others_of_its_run(tmp_path: Path) -> None:
     files = {FILE: SMALL, f"{FILE}.profile-empty": event_file([]), "events.out.tfevents.101.b": b""}
     (run,) = runs(FORMAT, tmp_path, files)
     assert len(run.files) == 3
@@ -206,5 +209,5 @@ def test_a_file_without_scalars_beside_one_with_some_does_no_harm(tmp_path: Path
         ("tfevents/readme", SMALL[:4096], 0.0),
     ],
 )
-def test_event_files_are_told_by_name_and_first_record(path: str, start: bytes, sure: float) -> None:
+def test_event_files_are_detected_by_name_and_first_record(path: str, start: bytes, sure: float) -> None:
     assert FORMAT.detect(Glimpse(path, start)) == sure

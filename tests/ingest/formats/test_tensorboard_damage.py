@@ -101,7 +101,7 @@ def long_log(seed: int, records_in_it: int = 4000) -> bytes:
 
 @pytest.mark.parametrize("within_header", [0, 8])
 @pytest.mark.parametrize("seed", range(6))
-def test_a_long_log_is_followed_record_by_record_up_to_damage_or_its_end(seed: int, within_header: int) -> None:
+def test_long_log_is_read_up_to_damage_or_its_end(seed: int, within_header: int) -> None:
     chance = random.Random(seed)
     data = long_log(seed)
     ends = whole_records(data)
@@ -122,7 +122,7 @@ def test_damage_in_a_later_file_leaves_the_rest_of_the_run(tmp_path: Path) -> No
     spoiled[whole_records(SMALL)[2] + 20] ^= 1
     (run,) = runs(FORMAT, tmp_path, {FILE: SMALL, "events.out.tfevents.101.b": bytes(spoiled)})
     assert [step for step, _ in steps_and_values(run, "train/loss")] == [0, 1, 2, 3, 4, 5, 0, 1]
-    assert run.remarks == {DAMAGED: 1, WRITTEN_TWICE: 2 + 1}
+    assert run.remarks == {f"{DAMAGED} (in events.out.tfevents.101.b)": 1, WRITTEN_TWICE: 2 + 1}
 
 
 @pytest.mark.parametrize("claimed", [2**60, 2**63, 2**64 - 1])
@@ -140,7 +140,7 @@ def test_a_run_with_too_many_tags_is_quarantined(tmp_path: Path) -> None:
     assert (found.rule, found.message.count("20,000")) == ("unreadable_log", 1)
 
 
-def test_a_file_offered_twice_counts_once(tmp_path: Path) -> None:
+def test_duplicate_event_file_is_read_once(tmp_path: Path) -> None:
     path = tmp_path / "twice.tar"
     with tarfile.open(path, "w") as archive:
         for _ in range(2):
@@ -153,7 +153,7 @@ def test_a_file_offered_twice_counts_once(tmp_path: Path) -> None:
     assert len(steps_and_values(run, "train/loss")) == 6
 
 
-def test_what_is_whole_before_a_broken_archive_is_read(tmp_path: Path) -> None:
+def test_complete_runs_before_a_break_are_read(tmp_path: Path) -> None:
     path = tmp_path / "broken.tar"
     with tarfile.open(path, "w") as archive:
         for name in ("a", "b"):
@@ -173,9 +173,7 @@ def test_what_is_whole_before_a_broken_archive_is_read(tmp_path: Path) -> None:
         next(reading)
 
 
-def test_folders_that_the_source_has_left_are_handed_on_when_memory_is_short(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_finished_folders_are_yielded_when_memory_is_short(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(losslake_ingest.formats.tensorboard, "LARGEST_PENDING", 0)
     path = tmp_path / "runs.tar"
     with tarfile.open(path, "w") as archive:

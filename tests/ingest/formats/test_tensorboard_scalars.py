@@ -8,7 +8,6 @@ from typing import Any
 
 import numpy as np
 import pytest
-import tensorboardX
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 from tensorboard.compat.proto.summary_pb2 import HistogramProto, Summary
@@ -22,6 +21,7 @@ from losslake_ingest.event_files.file import NO_SCALAR, EventFile, read_event_fi
 from losslake_ingest.event_files.layouts import read_alike
 from losslake_ingest.event_files.records import Data, Records, checksums, records
 from losslake_ingest.formats.tensorboard import FORMAT
+from tests.conformance.corpora import SAMPLE_AND_WHOLE, corpus
 from tests.ingest.formats.reading import runs
 from tests.ingest.formats.tensorboard_files import (
     FILE,
@@ -36,10 +36,6 @@ from tests.ingest.formats.tensorboard_files import (
     simple,
     tensor,
 )
-
-REPOSITORY = Path(__file__).parents[3]
-CORPORA = REPOSITORY.parent / "shared" / "corpora"
-
 
 NUMBERS: dict[str, Any] = {
     "float content": TensorProto(dtype=DataType.DT_FLOAT, tensor_content=struct.pack("<f", 1.5)),
@@ -101,7 +97,9 @@ def test_metadata_may_come_with_the_first_value_of_a_tag_only(tmp_path: Path) ->
     assert run.remarks == {NO_SCALAR: 3}
 
 
-def test_what_is_no_scalar_is_left_out_and_counted(tmp_path: Path) -> None:
+def test_values_that_are_not_scalars_are_dropped_and_counted(tmp_path: Path) -> None:
+    import tensorboardX
+
     with tensorboardX.SummaryWriter(str(tmp_path / "run")) as writer:
         writer.add_scalar("loss", 0.5, 1)
         writer.add_text("note", "hello", 1)
@@ -220,9 +218,9 @@ def test_events_that_differ_in_time_step_and_value_alone_are_all_read_at_once() 
     assert len(found) == 4
 
 
-@pytest.mark.skipif(not CORPORA.is_dir(), reason="needs the corpora beside the repository")
-def test_real_event_files_read_as_tensorboard_reads_them() -> None:
-    files = sorted(CORPORA.rglob("*tfevents*"))[::8]
+@pytest.mark.parametrize("part", SAMPLE_AND_WHOLE)
+def test_real_event_files_read_as_tensorboard_reads_them(part: str) -> None:
+    files = sorted(corpus("algoperf", part).rglob("*tfevents*"))
     assert files
     for file in files:
         data = file.read_bytes()

@@ -42,7 +42,7 @@ def test_the_order_in_an_archive_makes_no_difference(tmp_path: Path) -> None:
     assert one == two
 
 
-def test_what_is_whole_in_a_broken_archive_is_read_first(tmp_path: Path) -> None:
+def test_complete_runs_of_a_broken_archive_are_read_before_the_error(tmp_path: Path) -> None:
     whole = tar_bytes(FILES)
     (tmp_path / "cut.tar").write_bytes(whole[: whole.index(b"a/q.csv") + 600])
     reading = FORMAT.read(open_source(tmp_path / "cut.tar"), LogMapping())
@@ -52,7 +52,7 @@ def test_what_is_whole_in_a_broken_archive_is_read_first(tmp_path: Path) -> None
         next(reading)
 
 
-def test_a_file_that_is_there_twice_counts_once(tmp_path: Path) -> None:
+def test_duplicate_file_is_read_once(tmp_path: Path) -> None:
     member = tar_bytes({"history.jsonl": HISTORY})[:1024]
     (tmp_path / "twice.tar").write_bytes(member + member + bytes(1024))
     refused, run = FORMAT.read(open_source(tmp_path / "twice.tar"), LogMapping())

@@ -15,7 +15,7 @@ from hypothesis import strategies as st
 from losslake_ingest.formats.format import Glimpse
 from losslake_ingest.formats.wandb import FORMAT
 from losslake_ingest.report import Quarantined
-from losslake_ingest.run_log import LoggedRows
+from losslake_ingest.run_log import Damage, LoggedRows
 from losslake_ingest.wandb_files.history import BAD_LINE, MEDIA, HistoryTable, read_json_lines
 from tests.ingest.formats.reading import cells, read, runs
 
@@ -59,20 +59,36 @@ def test_only_numbers_are_columns_and_the_rest_is_counted(tmp_path: Path) -> Non
     assert list(run.rows[0].columns) == ["_step", "a.b.c"]
     assert run.remarks == {
         MEDIA: 2,
-        "a true or false among the logged values: left out": 2,
+        "a boolean among the logged values: left out": 2,
         "a text among the logged values: left out": 2,
         "a list among the logged values: left out": 2,
     }
 
 
 @pytest.mark.parametrize("spelling", ["NaN", '"NaN"'])
-def test_nan_is_a_value_however_it_is_spelt(tmp_path: Path, spelling: str) -> None:
+def test_nan_is_a_value_in_every_spelling(tmp_path: Path, spelling: str) -> None:
     file = b'{"_step": 0, "loss": 1}\n{"_step": 1, "loss": %b}\n{"_step": 2, "loss": null}\n' % spelling.encode()
     (run,) = runs(FORMAT, tmp_path, {"history.jsonl": file})
     one, nan, hole = cells(run.rows[0], "loss")
     assert (one, hole) == (1, None)
     assert nan is not None
     assert math.isnan(nan)
+
+
+def test_parquet_with_two_columns_of_one_name_is_quarantined(tmp_path: Path) -> None:
+    data = parquet({"_step": [0, 1], "loss": [0.5, 0.25], "lass": [1.0, 2.0]}).replace(b"lass", b"loss")
+    (item,) = read(FORMAT, tmp_path, {"history.parquet": data})
+    assert isinstance(item, Quarantined)
+    assert item.rule == "bad_header"
+
+
+def test_a_text_among_the_numbers_of_a_column_is_damage(tmp_path: Path) -> None:
+    data = lines({"_step": 0, "loss": 0.5, "note": "a"}, {"_step": 1, "loss": "oops", "note": "b"})
+    (run,) = runs(FORMAT, tmp_path, {"h.jsonl": data})
+    assert {remark: isinstance(remark, Damage) for remark in run.remarks} == {
+        "a text among the numbers: left out": True,
+        "a text among the logged values: left out": False,
+    }
 
 
 def test_a_line_that_is_no_object_is_left_out_and_counted(tmp_path: Path) -> None:
@@ -115,7 +131,7 @@ def test_config_beside_two_histories_belongs_to_neither(tmp_path: Path) -> None:
     files = {"a.jsonl": history, "b.jsonl": history, "config.yaml": b"lr: {value: 1}"}
     a, b = runs(FORMAT, tmp_path, files)
     assert a.fields == b.fields == {}
-    assert a.remarks == {"config.yaml lies beside more than one history: it was left out": 1}
+    assert a.remarks == {"config.yaml is beside more than one history: left out": 1}
 
 
 @pytest.mark.parametrize(
@@ -165,10 +181,10 @@ def test_parquet_is_read_with_its_nested_columns(tmp_path: Path) -> None:
     assert cells(rows, "_step") == [0, 1, 2]
     assert repr(cells(rows, "loss")) == "[1.5, None, nan]"
     assert cells(rows, "nested.x") == [1, None, 3]
-    assert run.remarks == {MEDIA: 1, "a column that holds no numbers: left out": 3}
+    assert run.remarks == {MEDIA: 1, "a column without numbers: left out": 3}
 
 
-def test_parquet_that_is_no_history_is_passed_over_and_a_damaged_one_named(tmp_path: Path) -> None:
+def test_other_parquet_is_skipped_and_damaged_parquet_quarantined(tmp_path: Path) -> None:
     file = parquet({"_step": [0, 1], "loss": [1.0, 2.0]})
     (refused,) = read(FORMAT, tmp_path, {"a.parquet": parquet({"x": [1]}), "b.parquet": file[:-9]})
     assert isinstance(refused, Quarantined)

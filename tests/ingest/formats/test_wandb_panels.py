@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 from losslake_ingest.formats.format import GLIMPSE, Glimpse
 from losslake_ingest.formats.wandb import FORMAT
 from losslake_ingest.report import Quarantined
-from losslake_ingest.run_log import LoggedRows, RunLog
+from losslake_ingest.run_log import Damage, LoggedRows, RunLog
 from losslake_ingest.wandb_files.panels import BAD_CELL, BAD_ROW, BOUND
 from losslake_ingest.wandb_files.private import private_text
 from tests.ingest.formats.reading import cells, read, runs
@@ -76,7 +76,7 @@ def test_a_run_name_with_a_dash_is_split_at_the_metric_of_its_file(tmp_path: Pat
     assert [run.run for run in runs(FORMAT, tmp_path, {"p.csv": file})] == ["#a", "#b - lr 0.1"]
 
 
-def test_a_metric_with_a_dash_is_told_by_a_run_that_is_certain_elsewhere(tmp_path: Path) -> None:
+def test_metric_with_a_dash_is_split_by_a_certain_run_of_another_file(tmp_path: Path) -> None:
     files = {
         "one.csv": panel("Step", [1], {"a - loss": [1]}),
         "two.csv": panel("Step", [1], {"a - grad - norm": [2]}),
@@ -85,7 +85,7 @@ def test_a_metric_with_a_dash_is_told_by_a_run_that_is_certain_elsewhere(tmp_pat
     assert [list(rows.columns)[1] for rows in run.rows] == ["loss", "grad - norm"]
 
 
-def test_with_nothing_certain_the_last_dash_divides(tmp_path: Path) -> None:
+def test_without_a_certain_split_the_last_dash_is_used(tmp_path: Path) -> None:
     (run,) = runs(FORMAT, tmp_path, {"p.csv": panel("Step", [1], {"a - b - loss": [1]})})
     assert run.fields["run"] == "a - b"
 
@@ -108,12 +108,19 @@ def test_nan_and_infinity_are_values(tmp_path: Path) -> None:
     assert values[1:] == [math.inf, -math.inf]
 
 
-def test_a_bad_cell_and_a_bad_line_are_left_out_alone(tmp_path: Path) -> None:
+def test_only_the_bad_cell_and_the_bad_line_are_dropped(tmp_path: Path) -> None:
     file = b'"Step","a - loss","b - loss"\n"1","1","x"\n"2","2"\n"3","3","4"\n'
     a, b = runs(FORMAT, tmp_path, {"p.csv": file})
     assert points(a.rows[0], "Step", "loss") == [(1, 1), (3, 3)]
     assert points(b.rows[0], "Step", "loss") == [(3, 4)]
     assert a.remarks == {BAD_CELL: 1, BAD_ROW: 1}
+
+
+def test_a_last_line_whose_last_cell_is_cut_is_left_out_as_damage(tmp_path: Path) -> None:
+    file = panel("Step", [1, 2], {"a - loss": [1, 2], "b - loss": [3, None]})
+    a, _ = runs(FORMAT, tmp_path, {"p.csv": file[:-2]})
+    assert cells(a.rows[0], "Step") == [1]
+    assert any(isinstance(remark, Damage) for remark in a.remarks)
 
 
 def test_an_axis_of_dates_is_refused(tmp_path: Path) -> None:
@@ -130,7 +137,7 @@ def test_a_private_run_name_is_replaced(tmp_path: Path) -> None:
     assert "jane" not in repr(run)
 
 
-def test_tables_are_passed_over(tmp_path: Path) -> None:
+def test_other_tables_are_skipped(tmp_path: Path) -> None:
     tables = {
         "runs.csv": b'"Name","State","Created","val/loss"\n"a - b","finished","2023-06-05T20:18:38.000Z","1.5"\n',
         "derived.csv": b"step,loss\n1,2\n",
@@ -191,7 +198,7 @@ def _slowly(data: bytes, column: str) -> list[tuple[float, float]]:
     return [(float(row["Step"]), float(row[column])) for row in rows if row[column]]
 
 
-def test_cut_anywhere_it_keeps_the_lines_before(tmp_path: Path) -> None:
+def test_file_cut_anywhere_keeps_the_lines_before(tmp_path: Path) -> None:
     whole = panel("Step", [1, 2, 3], {"a - loss": [0.125, 0.25, 0.375], "b - loss": [1.5, None, 2.5]})
     truth = [(1, 0.125), (2, 0.25), (3, 0.375)]
     start = whole.index(b"\n") + 1

@@ -47,7 +47,7 @@ from tests.ingest.formats.wandb_files import framed, history_record, run_record
         ("callback", ["a", "jane@example.org"]),
     ],
 )
-def test_what_names_a_person_or_a_machine_is_dropped_and_its_kind_is_kept(key: str, value: object) -> None:
+def test_personal_and_machine_data_is_dropped_and_its_kind_noted(key: str, value: object) -> None:
     config = Config()
     config.set(key, value)
     assert config.fields == {}
@@ -88,7 +88,7 @@ def test_metaparameters_are_kept(key: str, value: object) -> None:
     assert config.private == set()
 
 
-def test_names_that_the_log_itself_gives_away_are_looked_for_everywhere() -> None:
+def test_names_in_private_records_are_removed_from_all_fields() -> None:
     config = {
         "where": "ran on gpunode7 at night",
         "hub": "janedoe/model",
@@ -103,7 +103,7 @@ def test_names_that_the_log_itself_gives_away_are_looked_for_everywhere() -> Non
     assert run.private == ["entity", "host name"]
 
 
-def test_looking_takes_linear_time() -> None:
+def test_private_data_filter_takes_linear_time() -> None:
     for text in (
         "a" * 10**5,
         "@" * 10**5,

@@ -10,11 +10,16 @@ import subprocess
 import sys
 import zlib
 from collections.abc import Iterable, Mapping, Sequence
+from functools import cache
 from pathlib import Path
 from typing import Any
 
-# Its names are chosen at run time, by the version of protobuf.
-pb: Any = importlib.import_module("wandb.proto.wandb_internal_pb2")
+
+@cache
+def pb() -> Any:
+    """The messages of W&B. Their names are chosen at run time, by the version of protobuf."""
+    return importlib.import_module("wandb.proto.wandb_internal_pb2")
+
 
 SCRIPT = """
 import json, sys, wandb
@@ -77,7 +82,7 @@ def framed(records: Iterable[bytes]) -> bytes:
 
 def history_record(step: int, values: Mapping[str, Any], is_typed: bool = False) -> bytes:
     """One `log()` as a record; names with `.` are nested."""
-    record = pb.Record()
+    record = pb().Record()
     record.history.step.num = step
     for name, value in {**values, "_step": step}.items():
         item = record.history.item.add()
@@ -98,7 +103,7 @@ def history_record(step: int, values: Mapping[str, Any], is_typed: bool = False)
 
 def exit_record(code: int) -> bytes:
     """The record of a run's end."""
-    record = pb.Record()
+    record = pb().Record()
     record.exit.exit_code = code
     data: bytes = record.SerializeToString()
     return data
@@ -106,7 +111,7 @@ def exit_record(code: int) -> bytes:
 
 def run_record(config: Mapping[str, Any], **names: str) -> bytes:
     """The record of a run's beginning."""
-    record = pb.Record()
+    record = pb().Record()
     for name, value in names.items():
         setattr(record.run, name, value)
     record.run.start_time.seconds = 1_700_000_000

@@ -11,18 +11,23 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from losslake_ingest.mapping.evaluations import NO_STEP, OVERWRITTEN, curve_of
-from losslake_ingest.mapping.mapping import Axis, LogMapping, TimeColumns
+from losslake_ingest.mapping.mapping import Axis, LogMapping, MetricLine, TimeColumns
 from losslake_ingest.mapping.template import Template
 from losslake_ingest.rules import Refusal, Rule
 from losslake_ingest.run_log import LoggedRows, RunLog
 from losslake_ingest.study import Curves
 
+
+def line(metric: str) -> MetricLine:
+    return MetricLine(Template(metric))
+
+
 MAPPING = LogMapping(
-    metrics={"a": Template("val/loss"), "b": Template("val/accuracy")}, axis=[Axis("step")], time=TimeColumns("time")
+    metrics={"a": line("val/loss"), "b": line("val/f1")}, axis=[Axis("step")], time=TimeColumns("time")
 )
 Cell = float | None
 Written = list[tuple[Cell, dict[str, Cell]]]
-cell = st.none() | st.floats(width=16)
+cell = st.none() | st.integers(0, 2**16 - 1).map(lambda bits: float(np.uint16(bits).view(np.float16)))
 row = st.tuples(
     st.none() | st.integers(0, 6).map(float),
     st.fixed_dictionaries({"a": cell, "b": cell, "time": st.none() | st.floats(0, 9)}),
@@ -53,11 +58,39 @@ def plain(curve: Curves) -> dict[str, list[tuple[int, str]]]:
     return found
 
 
+def conflicts(pieces: list[Written], column: str) -> bool:
+    """Two different values of a column at one step, with no earlier step and no new rows between them."""
+    for rows in pieces:
+        seen: dict[float, str] = {}
+        before = -1.0
+        for step, values in rows:
+            value = values[column]
+            if step is None or value is None:
+                continue
+            if step < before:
+                seen = {}
+            if seen.setdefault(step, repr(float(value) + 0.0)) != repr(float(value) + 0.0):
+                return True
+            before = step
+    return False
+
+
+def collapses(pieces: list[Written]) -> bool:
+    """More than two values of a column that are all at one step, and differ, or are the whole curve."""
+    rows = [row for piece in pieces for row in piece]
+    cells = {c: [(s, repr(v[c] + 0.0)) for s, v in rows if s is not None and v[c] is not None] for c in ("a", "b")}  # type: ignore[operator]
+    steps = {step for own in cells.values() for step, _ in own}
+    return any(
+        len(own) > 2 and len({step for step, _ in own}) == 1 and (len(steps) == 1 or len(set(own)) > 1)
+        for own in cells.values()
+    )
+
+
 @given(tables)
-def test_the_curve_is_the_last_word_on_each_metric_and_step(pieces: list[Written]) -> None:
+def test_curve_has_the_last_value_of_each_metric_and_step_unless_two_disagree(pieces: list[Written]) -> None:
     expected: dict[str, dict[int, str]] = {}
     overwritten = without_step = 0
-    for column, metric in (("a", "val/loss"), ("b", "val/accuracy")):
+    for column, metric in (("a", "val/loss"), ("b", "val/f1")):
         for rows in pieces:
             for step, values in rows:
                 value = values[column]
@@ -71,11 +104,40 @@ def test_the_curve_is_the_last_word_on_each_metric_and_step(pieces: list[Written
         with pytest.raises(Refusal):
             curve_of(run_of(*pieces), MAPPING, 8, {})
         return
+    rules = {Rule.VALUES_DISAGREE} if conflicts(pieces, "a") or conflicts(pieces, "b") else set()
+    rules |= {Rule.STEP_UNKNOWN} if collapses(pieces) else set()
+    if rules:
+        with pytest.raises(Refusal) as refusal:
+            curve_of(run_of(*pieces), MAPPING, 8, {})
+        assert refusal.value.rule in rules
+        return
     found = curve_of(run_of(*pieces), MAPPING, 8, {})
     assert plain(found.curve) == {metric: sorted(own.items()) for metric, own in expected.items()}
     assert found.remarks.get(OVERWRITTEN, 0) == overwritten
     assert found.remarks.get(NO_STEP, 0) == without_step
     assert (np.diff(found.curve.steps) > 0).all()
+
+
+def test_two_columns_of_one_metric_are_refused_where_they_differ_and_are_one_where_they_agree() -> None:
+    both = replace(MAPPING, metrics={"a": line("val/loss"), "b": line("val/loss")})
+    with pytest.raises(Refusal, match=r"val/loss has two values at step 1, 0.5 \(a\) and 0.25 \(b\)") as refusal:
+        curve_of(run_of([(1.0, {"a": 0.5, "b": 0.25})]), both, 8, {})
+    assert refusal.value.rule == Rule.VALUES_DISAGREE
+    assert plain(curve_of(run_of([(1.0, {"a": 0.5, "b": 0.5})]), both, 8, {}).curve) == {"val/loss": [(1, "0.5")]}
+
+
+def test_after_a_restart_from_an_earlier_step_the_last_value_counts() -> None:
+    rows: Written = [(step, {"a": value}) for step, value in ((1.0, 0.9), (2.0, 0.8), (1.0, 0.7), (2.0, 0.6))]
+    assert plain(curve_of(run_of(rows), MAPPING, 8, {}).curve) == {"val/loss": [(1, "0.7"), (2, "0.6")]}
+
+
+def test_entries_that_are_all_at_one_step_are_refused() -> None:
+    entries: list[Written] = [[(0.0, {"a": value})] for value in (0.9, 0.8, 0.7)]
+    with pytest.raises(Refusal, match="all 3 measurements of val/loss are at step 0") as refusal:
+        curve_of(run_of(*entries), MAPPING, 8, {})
+    assert refusal.value.rule == Rule.STEP_UNKNOWN
+    stated = replace(MAPPING, metrics={"a": MetricLine(Template("val/loss"), repeated="last")})
+    assert plain(curve_of(run_of(*entries), stated, 8, {}).curve) == {"val/loss": [(0, "0.7")]}
 
 
 POSITIONS = np.array([0.0, 0.5, 1.0, 2.0])
@@ -99,28 +161,28 @@ def test_steps_from_examples_are_examples_by_batch_size() -> None:
     assert found.computed_steps == ["samples / 32"]
 
 
-def test_logged_steps_are_taken_as_they_are_and_said_to_be() -> None:
+def test_logged_steps_are_unchanged_and_have_no_formula() -> None:
     run = RunLog("run", {}, [LoggedRows({"step": np.array([3.0, 1.0]), "a": np.array([0.3, 0.1])})])
     found = curve_of(run, MAPPING, 32, {})
     assert (found.curve.steps.tolist(), found.computed_steps) == ([1, 3], [])
 
 
-def test_columns_that_nothing_names_are_left_out_and_listed() -> None:
-    assert curve_of(RUN, by(Axis("epoch", "epochs", Template(1))), 1, {}).left_out == ["lr"]
+def test_unmapped_columns_are_dropped_and_listed() -> None:
+    assert curve_of(RUN, by(Axis("epoch", "epochs", Template(2))), 1, {}).left_out == ["lr"]
 
 
-def test_an_axis_can_hold_for_some_columns_only() -> None:
+def test_axis_can_apply_to_some_columns_only() -> None:
     rows = LoggedRows({"step": np.array([10.0]), "epoch": np.array([1.0]), "a": np.array([0.5]), "b": np.array([0.5])})
     axes = [Axis("epoch", "epochs", Template(100), ["b"]), Axis("step")]
     found = curve_of(RunLog("run", {}, [rows]), replace(MAPPING, axis=axes), 1, {})
-    assert plain(found.curve) == {"val/loss": [(10, "0.5")], "val/accuracy": [(100, "0.5")]}
+    assert plain(found.curve) == {"val/loss": [(10, "0.5")], "val/f1": [(100, "0.5")]}
 
 
 def test_one_column_can_be_two_axes() -> None:
     rows = LoggedRows({"x": np.array([1.0]), "a": np.array([0.5]), "b": np.array([0.5])})
     axes = [Axis("x", "epochs", Template(100), ["b"]), Axis("x")]
     found = curve_of(RunLog("run", {}, [rows]), replace(MAPPING, axis=axes), 1, {})
-    assert plain(found.curve) == {"val/loss": [(1, "0.5")], "val/accuracy": [(100, "0.5")]}
+    assert plain(found.curve) == {"val/loss": [(1, "0.5")], "val/f1": [(100, "0.5")]}
 
 
 def test_a_metric_without_an_axis_is_left_out_and_counted() -> None:
@@ -128,7 +190,7 @@ def test_a_metric_without_an_axis_is_left_out_and_counted() -> None:
     other = LoggedRows({"time": np.array([1.0]), "b": np.array([0.5])})
     found = curve_of(RunLog("run", {}, [rows, other]), MAPPING, 1, {})
     assert list(found.curve.values) == ["val/loss"]
-    assert found.remarks == {"column 'b' left out: no [[axis]] holds for it": 1}
+    assert found.remarks == {"column 'b' left out: no [[axis]] applies to it": 1}
 
 
 def test_wall_time_counts_from_the_start_of_the_run_and_never_below_zero() -> None:

@@ -48,12 +48,12 @@ def test_the_study_comes_from_constants_fields_and_the_path() -> None:
     assert run.attributes == {"arch": '"cnn"', "bs": "64", "name": '"log.csv"'}
 
 
-def test_what_the_log_says_goes_before_a_constant_and_the_path_before_the_log() -> None:
+def test_path_overrides_the_log_and_the_log_overrides_constants() -> None:
     run = placed(fields={"optim": "adam", "arch": "mlp"})
     assert str(run.study) == "mine/mnist/cnn/adam/64"
 
 
-def test_a_lookup_fills_in_what_nothing_else_says() -> None:
+def test_lookup_fills_in_missing_fields() -> None:
     text = "[[lookup]]\nfile = 't.csv'\nkeys = ['arch', 'bs']\n[parameters]\nlearning_rate = '{lr}'"
     mapping = parse_mapping((BASE + text).encode(), "m", {"t.csv": b"arch,bs,lr,optim\ncnn,64,0.5,lion\n"}.get)
     run = place(RunLog("cnn/b64/x", {}, ROWS), mapping, "s", {})
@@ -61,7 +61,7 @@ def test_a_lookup_fills_in_what_nothing_else_says() -> None:
     assert run.attributes["learning_rate"] == '"0.5"'
 
 
-def test_everything_that_is_lacking_is_named_at_once_with_the_lines_to_add() -> None:
+def test_all_missing_fields_are_named_at_once_with_the_lines_to_add() -> None:
     refusal = refused(base="[run]\nmodel = '{net}'")
     assert refusal.rule == Rule.MISSING_FACT
     assert [field.add.partition("   #")[0] for field in refusal.missing] == [
@@ -81,7 +81,7 @@ def test_a_batch_size_is_an_integer_above_zero(size: str) -> None:
     assert "batch size" in refusal.message
 
 
-def test_a_name_that_is_a_path_trick_is_refused() -> None:
+def test_unsafe_name_is_refused() -> None:
     assert refused(fields={"optim": "../../etc"}).rule == Rule.BAD_NAME
     assert refused(base=BASE.replace('"mine"', '"a//b"')).rule == Rule.BAD_NAME
 
@@ -121,3 +121,45 @@ def test_a_trial_id_of_the_mapping_is_an_integer() -> None:
     assert placed("", BASE.replace("[run]", "[run]\ntrial_id = '{bs}'")).trial_id == 64
     assert refused("", BASE.replace("[run]", "[run]\ntrial_id = '{name}'")).rule == Rule.BAD_FACT
     assert refused("", BASE.replace("[run]", "[run]\ntrial_id = '{seed}'")).rule == Rule.MISSING_FACT
+
+
+def test_a_trial_id_in_the_path_needs_no_line() -> None:
+    base = BASE.replace("{name}", "seed{trial_id:int}")
+    assert placed("", base, run="cnn/b64/seed3").trial_id == 3
+    assert placed("", base.replace("[run]", "[run]\ntrial_id = 5"), run="cnn/b64/seed3").trial_id == 5
+    assert placed("", fields={"trial_id": "e3f1a"}).trial_id is None
+
+
+WHEN = """
+[[when]]
+if = { arch = ["cnn", "rnn*"], bs = 64 }
+run = { dataset = "cifar_10", batch_unit = "tokens" }
+fields = { optim = "adam" }
+[[when]]
+if = { arch = "*" }
+run = { dataset = "other", train_steps = 7 }
+"""
+
+
+def test_conditional_sections_come_before_the_rest_and_the_first_that_holds_comes_first() -> None:
+    run = placed(WHEN)
+    assert str(run.study) == "mine/cifar_10/cnn/adam/64"
+    assert (run.facts.batch_unit, run.facts.train_steps) == ("tokens", 7)
+    assert str(placed(WHEN, run="rnn2/b64/log.csv").study) == "mine/cifar_10/rnn2/adam/64"
+    assert str(placed(WHEN, run="cnn/b32/log.csv").study) == "mine/other/cnn/sgd/32"
+
+
+def test_a_condition_on_an_unknown_field_does_not_hold() -> None:
+    run = placed("[[when]]\nif.absent = '*'\nrun.dataset = 'other'")
+    assert run.study.workload.dataset == "mnist"
+
+
+def test_the_line_for_a_missing_fact_leaves_runs_alone_that_know_it() -> None:
+    base = BASE.replace('model = "{arch}"\n', "")
+    refusal = refused(base=base)
+    (missing,) = refusal.missing
+    line = missing.add.partition("   #")[0].replace("…", "default")
+    text = f"[fields]\n{line}\noptim = 'sgd'\n"
+    base = base.replace('[fields]\noptim = "sgd"\n', text)
+    assert placed(base=base).study.workload.model == "default"
+    assert placed(base=base, fields={"model": "own"}).study.workload.model == "own"

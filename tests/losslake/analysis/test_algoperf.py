@@ -44,7 +44,7 @@ def test_a_time_beyond_four_times_the_best_is_not_reached() -> None:
     assert scores(np.array([[1.0], [4.0], [4.1]])).ratios.tolist() == [[1.0], [4.0], [INF]]
 
 
-def test_a_workload_whose_variant_was_missed_is_missed_and_the_next_is_then_the_best() -> None:
+def test_missed_variant_counts_as_missed_workload() -> None:
     base = np.array([[10.0, 10.0], [20.0, 20.0]])
     found = scores(base, np.array([[INF], [5.0]]), np.array([1]))
     assert found.ratios.tolist() == [[1.0, INF], [2.0, 1.0]]
@@ -91,7 +91,7 @@ TIME = st.floats(0.1, 10) | st.sampled_from([INF, NAN])
 
 @settings(max_examples=30)
 @given(st.data(), st.integers(1, 4), st.integers(1, 3), st.integers(0, 3))
-def test_times_are_struck_out_in_the_official_order(data: st.DataObject, n: int, width: int, variants: int) -> None:
+def test_times_are_removed_in_the_official_order(data: st.DataObject, n: int, width: int, variants: int) -> None:
     base = [data.draw(st.lists(TIME, min_size=width, max_size=width)) for _ in range(n)]
     held_out = [data.draw(st.lists(TIME, min_size=variants, max_size=variants)) for _ in range(n)]
     base_of = data.draw(st.lists(st.integers(0, width - 1), min_size=variants, max_size=variants))
@@ -103,7 +103,7 @@ def test_times_are_struck_out_in_the_official_order(data: st.DataObject, n: int,
     assert np.abs(found.score - found.exact).max() < 0.006
 
 
-def test_what_makes_no_sense_is_refused() -> None:
+def test_bad_arguments_are_refused() -> None:
     with pytest.raises(ValueError, match="not finite"):
         time_to_target([], NAN)
     with pytest.raises(ValueError, match="0 or more"):

@@ -11,13 +11,13 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from losslake.analysis.best_of_n import (
-    another_search,
     chance_of_none,
     chance_of_reaching,
     expected_best,
     expected_best_with_replacement,
     quantiles,
     ratio_to_best,
+    smaller_search,
     trials_needed,
 )
 
@@ -42,11 +42,11 @@ def test_two_of_four_trials_that_reach_are_among_two_with_five_sixths() -> None:
 
 
 @pytest.mark.parametrize(("n_good", "needed"), [(1, 95), (2, 78), (5, 45), (10, 25), (20, 13), (50, 5), (100, 1)])
-def test_the_trials_needed_to_find_one_of_the_good_ones(n_good: int, needed: int) -> None:
+def test_number_of_trials_that_finds_a_near_optimal_one_with_given_chance(n_good: int, needed: int) -> None:
     assert trials_needed(100, n_good) == needed
 
 
-def test_no_trials_are_enough_where_none_is_good() -> None:
+def test_no_number_of_trials_finds_a_near_optimal_one_when_none_exists() -> None:
     assert trials_needed(100, 0) is None
     assert trials_needed(0, 0) is None
     assert trials_needed(7, 1, 1.0) == 7
@@ -82,7 +82,7 @@ def test_expectations_are_means_over_all_draws(losses: list[float], budget: int)
     assert expected_best(array(*losses), budgets(budget)) == [pytest.approx(sum(without) / len(without))]
 
 
-def test_an_expectation_that_may_meet_no_value_at_all_is_none() -> None:
+def test_expectation_is_none_when_a_draw_may_hold_no_value() -> None:
     losses = array(1, INF, 3)
     assert expected_best(losses, budgets(1, 2, 3)) == [None, pytest.approx((1 + 1 + 3) / 3), 1.0]
     assert expected_best_with_replacement(losses, budgets(1, 3)) == [None, None]
@@ -90,7 +90,7 @@ def test_an_expectation_that_may_meet_no_value_at_all_is_none() -> None:
     assert expected_best_with_replacement(array(), budgets(2)) == [None]
 
 
-def test_a_hundred_thousand_trials_overflow_nothing() -> None:
+def test_100_000_trials_do_not_overflow() -> None:
     n_trials, n_good = 100_000, 500
     found = chance_of_none(n_trials, n_good, budgets(1, 777, 50_000, n_trials))[:, -1]
     exact = [Fraction(comb(n_trials - n_good, n), comb(n_trials, n)) for n in (1, 777)]
@@ -100,9 +100,9 @@ def test_a_hundred_thousand_trials_overflow_nothing() -> None:
     assert trials_needed(n_trials, 1) == 95_000
 
 
-def test_what_another_search_of_half_the_size_would_give() -> None:
+def test_steps_of_a_search_of_half_the_size() -> None:
     steps = np.append(np.arange(1, 41) * 10.0, np.full(60, INF))
-    found = another_search(steps)
+    found = smaller_search(steps)
     assert (found.half, found.quarter, found.m_out_of_n) != (None, None, None)
     assert found.half is not None
     assert (found.half.n, found.half.lower) == (50, 10)
@@ -114,12 +114,12 @@ def test_what_another_search_of_half_the_size_would_give() -> None:
 
 
 def test_a_range_that_is_not_reached_so_often_is_open_and_one_of_no_trials_is_none() -> None:
-    found = another_search(array(10, INF, INF, INF))
+    found = smaller_search(array(10, INF, INF, INF))
     assert found.half is not None
     assert (found.half.n, found.half.lower, found.half.upper) == (2, 10, None)
     assert (found.runner_up_ratio, found.fifth_ratio) == (None, None)
-    assert another_search(array(10)).half is None
-    assert another_search(array()).m_out_of_n is None
+    assert smaller_search(array(10)).half is None
+    assert smaller_search(array()).m_out_of_n is None
     assert ratio_to_best(array(0, 10), 2) is None
 
 
@@ -129,7 +129,7 @@ def test_a_tuning_budget_out_of_range_is_refused(bad: int) -> None:
         quantiles(array(1, 2, 3, 4), budgets(bad), array(0.5))
 
 
-def test_values_that_are_no_numbers_are_refused() -> None:
+def test_nan_values_are_refused() -> None:
     for call in (expected_best, expected_best_with_replacement, chance_of_reaching):
         with pytest.raises(ValueError, match="NaN"):
             call(array(1, NAN), budgets(1))

@@ -1,13 +1,20 @@
 from __future__ import annotations
 
 import math
+from functools import partial
 
 import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from losslake.analysis.break_points import NO_BREAK_POINT, BreakPoint, max_useful_batch_size, perfect_scaling_end
+from losslake.analysis.break_points import (
+    NO_BREAK_POINT,
+    BreakPoint,
+    max_useful_batch_size,
+    perfect_scaling_end,
+    widened,
+)
 from losslake.analysis.log_curves import scaling_shape
 from tests.losslake.analysis.test_hyperbola import ZHANG, ZHANG_BATCH_SIZES
 
@@ -18,7 +25,7 @@ PERFECT = (1600, 800, 400, 200, 100)
 @pytest.mark.parametrize(("model", "end", "most"), [("85M", 256, 8192), ("151M", 1024, 8192)])
 def test_break_points_of_zhang_2024(model: str, end: int, most: int) -> None:
     steps = ZHANG[model][0]
-    assert perfect_scaling_end(ZHANG_BATCH_SIZES, steps) == BreakPoint(end, end, 2 * end, "none")
+    assert perfect_scaling_end(ZHANG_BATCH_SIZES, steps) == BreakPoint(end, end, 2 * end, "none", 64)
     assert max_useful_batch_size(ZHANG_BATCH_SIZES, steps) == BreakPoint(most, most / 2, most, "none")
 
 
@@ -36,7 +43,7 @@ def test_larger_models_still_gain_at_the_largest_batch_size(steps: tuple[int, ..
 
 
 def test_perfect_scaling_throughout_ends_beyond_the_grid() -> None:
-    assert perfect_scaling_end(SIZES, PERFECT) == BreakPoint(16, 16, None, "right")
+    assert perfect_scaling_end(SIZES, PERFECT) == BreakPoint(16, 16, None, "right", 1)
     assert max_useful_batch_size(SIZES, PERFECT) == BreakPoint(16, 8, None, "right")
 
 
@@ -55,14 +62,14 @@ def test_exactly_one_plus_tau_is_still_within() -> None:
 def test_a_never_reached_larger_batch_size_ends_perfect_scaling_if_its_steps_suffice_to_tell() -> None:
     steps = [1600, 800, math.inf, 200]
     sizes = SIZES[:4]
-    assert perfect_scaling_end(sizes, steps, censored_at=[0, 0, 481, 0]) == BreakPoint(2, 2, 4, "none")
-    assert perfect_scaling_end(sizes, steps, censored_at=[0, 0, 479, 0]) == BreakPoint(2, 2, None, "right")
-    assert perfect_scaling_end(sizes, steps) == BreakPoint(2, 2, None, "right")
+    assert perfect_scaling_end(sizes, steps, censored_at=[0, 0, 481, 0]) == BreakPoint(2, 2, 4, "none", 1)
+    assert perfect_scaling_end(sizes, steps, censored_at=[0, 0, 479, 0]) == BreakPoint(2, 2, None, "right", 1)
+    assert perfect_scaling_end(sizes, steps) == BreakPoint(2, 2, None, "right", 1)
 
 
 def test_never_reached_smaller_batch_sizes_are_passed_over() -> None:
     steps = [math.inf, 800, 400, 390, 380]
-    assert perfect_scaling_end(SIZES, steps, censored_at=[10] * 5) == BreakPoint(4, 4, 8, "none")
+    assert perfect_scaling_end(SIZES, steps, censored_at=[10] * 5) == BreakPoint(4, 4, 8, "none", 2)
     assert max_useful_batch_size(SIZES, steps) == BreakPoint(4, 2, 4, "none")
 
 
@@ -72,6 +79,13 @@ def test_a_lucky_smallest_batch_size_ends_nothing_when_the_median_of_three_is_th
     assert perfect_scaling_end(SIZES, steps, anchor="median of 3").batch_size == 8
 
 
+def test_steps_that_fall_by_more_than_the_batch_grows_are_not_perfect_scaling() -> None:
+    assert perfect_scaling_end([300, 510, 1020], [1100, 100, 90]) == BreakPoint(510, None, 1020, "left")
+    assert perfect_scaling_end([300, 510], [1100, 100]) == BreakPoint(510, None, None, "right")
+    assert perfect_scaling_end(SIZES, [3300, 800, 400, 200, 190]) == BreakPoint(8, 8, 16, "none", 2)
+    assert perfect_scaling_end(SIZES, [3200, 800, 400, 200, 190]) == BreakPoint(8, 8, 16, "none", 1)
+
+
 @pytest.mark.parametrize("steps", [[math.inf] * 5, [math.nan] * 5])
 def test_without_results_there_is_no_break_point(steps: list[float]) -> None:
     assert perfect_scaling_end(SIZES, steps) == NO_BREAK_POINT
@@ -79,7 +93,7 @@ def test_without_results_there_is_no_break_point(steps: list[float]) -> None:
     assert perfect_scaling_end([], []) == NO_BREAK_POINT
 
 
-def test_bad_tolerances_and_tables_are_refused_in_words() -> None:
+def test_bad_tolerances_and_tables_are_refused() -> None:
     with pytest.raises(ValueError, match="tau"):
         perfect_scaling_end(SIZES, PERFECT, tau=math.nan)
     with pytest.raises(ValueError, match="one curve"):
@@ -130,3 +144,25 @@ def test_isotonic_steps_never_rise_and_keep_the_mean_of_the_logarithms(steps: li
     found = shape.isotonic_steps[np.isfinite(steps)]
     assert (np.diff(np.log(found)) <= 1e-12).all()
     assert np.log(found).sum() == pytest.approx(np.log(np.array(steps)[np.isfinite(steps)]).sum())
+
+
+@pytest.mark.parametrize("noise", [0.05, 0.15])
+def test_bounds_with_noise_hold_in_nine_of_ten_studies(noise: float) -> None:
+    rng, sizes = np.random.default_rng(8), 8 * 2.0 ** np.arange(9)
+    misses = 0
+    for critical in np.exp(rng.uniform(math.log(16), math.log(1024), 60)):
+        exact = 1000 * (1 + critical / sizes)
+        steps = exact * np.exp(rng.normal(0, noise, len(sizes)))
+        for end, tau in ((perfect_scaling_end, 0.2), (max_useful_batch_size, 0.1)):
+            lower, upper = widened(sizes, steps, partial(end, sizes, steps), tau)
+            misses += not (lower or 0) <= (end(sizes, exact, tau).batch_size or 0) <= (upper or math.inf)
+    assert misses <= 0.1 * 120
+
+
+def test_bounds_with_noise_are_the_grid_s_without_it_and_open_without_a_previous_evaluation() -> None:
+    sizes = 8 * 2.0 ** np.arange(8)
+    steps = 64000 / sizes
+    end = partial(perfect_scaling_end, sizes, steps)
+    assert widened(sizes, steps, end, 0.2) == (1024, None)
+    assert widened(sizes, steps, end, 0.2, steps * 0) == (None, None)
+    assert widened(sizes[:4], steps[:4], partial(perfect_scaling_end, sizes[:4], steps[:4]), 0.2) == (None, None)

@@ -50,11 +50,20 @@ def perfect_end_by_brute_force(steps: list[float], tau: float, ran: list[float])
             continue
         known = SIZES[at] * (steps[at] if at in reached else ran[at])
         if known > (1 + tau) * min(SIZES[before] * steps[before] for before in reached if before <= at):
-            return end, end == reached[0], False
+            return end, since_by_brute_force(steps, end) == end, False
         if at not in reached:
             break
         end = at
     return end, False, True
+
+
+def since_by_brute_force(steps: list[float], end: int) -> int:
+    within = [at for at, count in enumerate(steps) if math.isfinite(count) and at <= end]
+
+    def is_fair(at: int) -> bool:
+        return all(SIZES[at] * steps[at] <= 2 * SIZES[later] * steps[later] for later in within if later >= at)
+
+    return min(at for at in within if all(is_fair(other) for other in within if other >= at))
 
 
 STEPS = st.lists(st.sampled_from([1.0, 2.0, 3.0, 4.0, 5.0, 8.0, INF, NAN]), min_size=1, max_size=6)
@@ -66,6 +75,8 @@ def test_break_points_are_those_of_brute_force(steps: list[float], tau: float, r
     sizes = SIZES[: len(steps)]
     found = only(perfect_ends(sizes, steps, tau, ran[: len(steps)]))
     assert found == perfect_end_by_brute_force(steps, tau, ran)
+    if found[0] != NEVER:
+        assert perfect_ends(sizes, steps, tau, ran[: len(steps)]).since[0] == since_by_brute_force(steps, found[0])
     reached = [at for at, count in enumerate(steps) if math.isfinite(count)]
     enough = [at for at in reached if steps[at] <= (1 + tau) * min(steps[later] for later in reached if later >= at)]
     first = min(enough, default=NEVER)
@@ -80,19 +91,19 @@ def test_many_curves_at_once_are_each_by_itself(curves: list[list[float]]) -> No
     assert max_useful(curves).index.tolist() == [max_useful(one).index[0] for one in curves]
 
 
-def test_a_study_that_ran_too_few_steps_to_tell_ends_nothing() -> None:
+def test_study_stopped_too_early_does_not_end_a_regime() -> None:
     assert only(perfect_ends([1, 2, 4], [100, 50, INF], censored_at=[200, 200, 30])) == (1, False, True)
     assert only(perfect_ends([1, 2, 4], [100, 50, INF], censored_at=[200, 200, 31])) == (1, False, False)
 
 
 @pytest.mark.parametrize("tau", [-0.1, NAN, INF])
-def test_a_tolerance_without_meaning_is_refused(tau: float) -> None:
+def test_tolerance_out_of_range_is_refused(tau: float) -> None:
     with pytest.raises(ValueError, match="tau="):
         perfect_ends([1.0], [1.0], tau=tau)
     with pytest.raises(ValueError, match="tau="):
         max_useful([1.0], tau=tau)
 
 
-def test_without_batch_sizes_there_is_nothing_to_ask() -> None:
+def test_no_batch_sizes_are_refused() -> None:
     with pytest.raises(ValueError, match="at least one batch size"):
         max_useful(np.empty((2, 0)))

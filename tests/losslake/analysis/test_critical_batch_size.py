@@ -62,7 +62,7 @@ def test_zhangs_number_is_refused_where_it_would_only_repeat_the_optimal_batch_s
 
 
 @pytest.mark.parametrize(("overhead", "optimal"), [(0, 1), (-1, 1), (math.inf, 1), (0.2, -1), (0.2, math.nan)])
-def test_senseless_definitions_are_refused_in_words(overhead: float, optimal: float) -> None:
+def test_bad_definitions_are_refused(overhead: float, optimal: float) -> None:
     with pytest.raises(ValueError, match=r"overhead|optimal_batch_size"):
         zhang2024(curve(30), overhead, optimal)
 
@@ -92,7 +92,7 @@ def test_three_batch_sizes_give_neither_number_nor_bounds() -> None:
     fit = fit_curve([1, 2, 4, 8], [800, 420, 230, math.inf])
     found = mccandlish2018(fit)
     assert (found.value, found.lower, found.upper) == (None, None, None)
-    assert fit.known.reasons == ("3 batch sizes reached the target; a fit needs 4",)
+    assert fit.known.reasons == ("3 batch sizes reached the target; a number needs 5",)
 
 
 def test_every_range_holds_the_truth_of_a_quiet_curve() -> None:

@@ -84,14 +84,14 @@ def test_equality_hits_only_when_inclusive() -> None:
     assert hits(np.array([0.3, NAN, -INF]), 0.3, "inclusive").tolist() == [True, False, False]
 
 
-def test_values_that_are_no_numbers_neither_confirm_a_crossing_nor_undo_one() -> None:
+def test_nan_neither_confirms_nor_undoes_a_crossing() -> None:
     curves = curves_of([0.9, 0.2, NAN, 0.1, -INF], [NAN], [NAN, 0.2])
     assert crossings(curves, 0.3, rule="k_consecutive", k=2).tolist() == [1, NEVER, NEVER]
     assert crossings(curves, 0.3, rule="k_consecutive", k=3).tolist() == [NEVER] * 3
     assert crossings(curves, 0.3, rule="sustained").tolist() == [1, NEVER, 7]
 
 
-def test_a_crossing_lies_after_the_evaluation_before_it_even_if_that_is_no_number() -> None:
+def test_previous_step_of_a_crossing_may_have_a_nan_value() -> None:
     curves = curves_of([0.9, NAN, 0.1], [0.1, 0.1], [0.9])
     crossed = crossings(curves, 0.3)
     assert previous_steps(curves, crossed).tolist()[:2] == [20, -1]
@@ -102,7 +102,7 @@ def test_resolution_is_relative_to_the_hit_and_infinite_for_a_left_censored_one(
     assert found.tolist() == [0.05, 1.0, INF, INF]
 
 
-def test_there_may_be_no_curves_and_no_evaluations() -> None:
+def test_no_curves_or_no_evaluations_give_no_crossings() -> None:
     assert crossings(curves_of(), 0.3).tolist() == []
     empty = curves_of([], [])
     assert crossings(empty, 0.3, rule="sustained").tolist() == [NEVER, NEVER]
@@ -111,7 +111,7 @@ def test_there_may_be_no_curves_and_no_evaluations() -> None:
     assert len(previous_steps(never, crossings(never, 0.3))) == 1
 
 
-def test_a_huge_k_is_never_reached() -> None:
+def test_more_confirmations_than_evaluations_are_never_reached() -> None:
     assert crossings(curves_of([0.1] * 5), 0.3, rule="k_consecutive", k=2**63 - 1).tolist() == [NEVER]
 
 

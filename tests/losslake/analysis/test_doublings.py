@@ -22,16 +22,19 @@ def by_hand(sizes: list[int], steps: list[float], before: list[float]) -> list[t
             if last is not None:
                 n = math.log2(size / sizes[last])
                 earliest = before[j] if before[j] > 0 else 0.0
-                lower = 1 - (steps[j] / before[last]) ** (1 / n) if before[last] > 0 else -math.inf
-                row = (
-                    sizes[last],
-                    1 - (steps[j] / steps[last]) ** (1 / n),
-                    lower,
-                    1 - (earliest / steps[last]) ** (1 / n),
-                )
+                lower = 1 - root(steps[j] / before[last], n) if before[last] > 0 else -math.inf
+                row = (sizes[last], 1 - root(steps[j] / steps[last], n), lower, 1 - root(earliest / steps[last], n))
             last = j
         rows.append(row)
     return rows
+
+
+def root(ratio: float, n: float) -> float:
+    """The n-th root, infinite where it is larger than any float."""
+    try:
+        return float(ratio ** (1 / n))
+    except OverflowError:
+        return math.inf
 
 
 @given(SIZES, st.data())
@@ -51,7 +54,7 @@ def test_perfect_scaling_saves_half_whatever_the_distance() -> None:
     assert result.saved[1:] == pytest.approx([0.5, 0.5])
 
 
-def test_a_batch_size_that_never_reached_is_passed_over() -> None:
+def test_batch_size_that_never_reached_is_skipped() -> None:
     result = doublings([8, 16, 32], [100, np.inf, 100], [90, np.nan, 95])
     assert np.isnan(result.saved[:2]).all()
     assert (result.since[2], result.saved[2]) == (8, 0.0)
@@ -62,3 +65,8 @@ def test_bounds_hold_the_share() -> None:
     assert result.lower[1] == pytest.approx(0.25)
     assert result.upper[1] == pytest.approx(0.5)
     assert result.lower[1] < result.saved[1] < result.upper[1]
+
+
+def test_share_below_every_float_is_minus_infinity() -> None:
+    result = doublings([229, 230], [1, 10**6], [np.nan] * 2)
+    assert result.saved[1] == -np.inf

@@ -25,7 +25,7 @@ NAN, INF = math.nan, math.inf
         (1e308, 1 - 1e-9, None),
     ],
 )
-def test_it_is_the_learning_rate_over_one_minus_momentum(
+def test_effective_learning_rate_is_learning_rate_over_one_minus_momentum(
     learning_rate: float | None, momentum: float | None, expected: float | None
 ) -> None:
     assert effective_learning_rate(learning_rate, momentum) == expected
@@ -33,7 +33,7 @@ def test_it_is_the_learning_rate_over_one_minus_momentum(
 
 @given(st.lists(st.tuples(st.floats(), st.floats()), max_size=5))
 @settings(max_examples=50, deadline=None)
-def test_arrays_are_what_one_by_one_is(pairs: list[tuple[float, float]]) -> None:
+def test_arrays_give_the_same_as_single_values(pairs: list[tuple[float, float]]) -> None:
     rates, momenta = np.array(pairs, np.float64).reshape(-1, 2).T
     found = effective_learning_rates(rates, momenta)
     assert [None if math.isnan(value) else value for value in found.tolist()] == [

@@ -28,7 +28,7 @@ def test_the_median_of_the_best_of_two_of_four_trials_of_which_two_never_reached
     assert median_best(np.array([INF, INF, 7.0]), 1) == INF
 
 
-def test_of_searches_alike_each_beats_the_other_in_half_of_the_draws_that_one_wins() -> None:
+def test_identical_searches_beat_each_other_equally_often() -> None:
     steps = np.array([100.0, 200.0, INF, INF])
     found = chances(steps, steps, 2)
     assert found.neither == pytest.approx(1 / 36)
@@ -83,19 +83,19 @@ def test_equal_medians_share_a_rank_and_what_was_not_reached_has_none() -> None:
     assert ranks(np.array([])) == []
 
 
-def test_an_order_that_depends_on_the_batch_size_is_flagged_and_is_clear_only_if_chances_say_so() -> None:
+def test_an_order_that_depends_on_the_batch_size_is_flagged_and_is_clear_only_if_p_values_say_so() -> None:
     medians = np.array([[10.0, 10.0, 30.0, NAN], [20.0, 10.0, 20.0, 5.0], [30.0, INF, 40.0, 1.0]])
-    beats = np.full((3, 3, 4), 0.5)
+    p_values = np.ones((3, 3, 4))
 
     def chance(first: int, second: int, place: int) -> float:
-        return float(beats[first, second, place])
+        return float(p_values[first, second, place])
 
     assert flips(medians, chance) == [Flip(0, 1, (0,), (2,), False), Flip(1, 2, (0, 1, 2), (3,), False)]
-    beats[0, 1, 0] = beats[1, 0, 2] = 0.95
+    p_values[0, 1, 0], p_values[0, 1, 2] = 0.025, -0.025
     assert flips(medians, chance)[0].is_clear
-    beats[1, 2, :3] = beats[2, 1, 3] = 0.98
+    p_values[1, 2, :3], p_values[1, 2, 3] = 0.02, -0.01
     assert not flips(medians, chance)[1].is_clear, "of three batch sizes one may be that sure by chance"
-    beats[1, 2, 1] = 0.99
+    p_values[1, 2, 1] = 0.012
     assert flips(medians, chance)[1].is_clear
 
 

@@ -108,7 +108,7 @@ def test_metaparameters_without_a_logarithm_are_refused(learning_rate: float, mo
         regret(study([(0.1, 0.0, 100.0)]), learning_rate, momentum)
 
 
-def test_a_study_says_what_is_wrong_with_its_arrays() -> None:
+def test_study_with_bad_arrays_names_the_fault() -> None:
     one = np.ones(1)
     with pytest.raises(ValueError, match="one length"):
         TunedStudy(1.0, one, np.ones(2), one, np.zeros(1, bool))

@@ -6,7 +6,6 @@ import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from scipy.optimize import minimize
 
 from losslake.analysis.hyperbola import HUBER, KINDS, Kind, fit_hyperbola, fit_hyperbolas
 from losslake_schema.reached import Floats
@@ -64,6 +63,8 @@ def test_many_fits_at_once_are_the_minima_that_a_general_optimizer_finds(kind: K
             sizes = [abs(math.log(s) - p) / fits.scale[row] for s, p in zip(steps[row], predicted, strict=True)]
             return float(sum(z * z / 2 if z <= bound else bound * (z - bound / 2) for z in sizes))
 
+        from scipy.optimize import minimize
+
         found = minimize(loss, [math.log(900), math.log(20)], method="Nelder-Mead", options={"xatol": 1e-7})
         assert loss(np.log([fits.s_min[row], fits.critical_batch_size[row]])) <= found.fun + 1e-12
         assert math.log(fits.critical_batch_size[row]) == pytest.approx(found.x[1], abs=1e-4)
@@ -82,7 +83,7 @@ def test_a_fit_doesnt_depend_on_the_others_beside_it(kind: Kind) -> None:
 
 @pytest.mark.parametrize("kind", KINDS)
 @pytest.mark.parametrize("missing", [np.nan, np.inf])
-def test_absent_studies_count_for_nothing(kind: Kind, missing: float) -> None:
+def test_absent_studies_are_ignored(kind: Kind, missing: float) -> None:
     steps = curves(1, 0.05)[0]
     without = fit_hyperbola(np.delete(DOUBLED, 4), np.delete(steps, 4), kind=kind)
     steps[4] = missing
@@ -143,7 +144,7 @@ def test_two_studies_make_no_fit() -> None:
         ([1, 2, 4], [3, 2, 0], "above 0"),
     ],
 )
-def test_unusable_curves_are_refused_in_words(batch_sizes: list[float], steps: list[float], words: str) -> None:
+def test_unusable_curves_are_refused(batch_sizes: list[float], steps: list[float], words: str) -> None:
     with pytest.raises(ValueError, match=words):
         fit_hyperbola(batch_sizes, steps)
 

@@ -28,7 +28,7 @@ def test_a_power_law_above_a_floor_gives_its_own_exponent() -> None:
     assert found.exponent_critical_batch_size == pytest.approx(18**1.25, rel=1e-3)
 
 
-def test_other_forms_move_zhang_2024_as_far_as_computed() -> None:
+def test_other_forms_of_the_curve_change_zhang_2024_by_known_factors() -> None:
     for model, (steps, _, _, critical) in ZHANG.items():
         found = fit_other_forms(ZHANG_BATCH_SIZES, steps)
         assert found is not None, model
@@ -40,7 +40,7 @@ def test_other_forms_move_zhang_2024_as_far_as_computed() -> None:
 def test_a_hyperbola_with_noise_is_rarely_rejected() -> None:
     rng = np.random.default_rng(1)
     found = [fit_other_forms(SIZES, 500 * (1 + 40 / SIZES) * np.exp(rng.normal(0, 0.05, 12))) for _ in range(40)]
-    assert np.mean([each is not None and each.p_value < 0.05 for each in found]) <= 0.2
+    assert np.mean([each is not None and each.p_value < 0.05 for each in found]) <= 0.1
 
 
 def test_four_points_dont_carry_three_parameters() -> None:

@@ -77,7 +77,7 @@ def test_rates_that_have_no_logarithm_are_left_out_and_so_are_batch_sizes_withou
 
 
 @pytest.mark.parametrize("count", [0, 1, 3])
-def test_fewer_than_four_batch_sizes_are_refused_in_words(count: int) -> None:
+def test_fewer_than_four_batch_sizes_are_refused(count: int) -> None:
     found = learning_rate_exponent(BATCH_SIZES[:count], [np.array([1.0])] * count)
     assert found.exponent is None
     assert found.refusal is not None
@@ -85,12 +85,12 @@ def test_fewer_than_four_batch_sizes_are_refused_in_words(count: int) -> None:
 
 
 @pytest.mark.parametrize("batch_sizes", [[1.0, 1.0], [0.0, 1.0], [1.0], [NAN, 1.0]])
-def test_batch_sizes_that_cannot_be_are_refused(batch_sizes: list[float]) -> None:
+def test_bad_batch_sizes_are_refused(batch_sizes: list[float]) -> None:
     with pytest.raises(ValueError, match="batch sizes"):
         learning_rate_exponent(np.array(batch_sizes), [np.array([1.0])] * 2)
 
 
-def test_very_many_batch_sizes_are_no_trouble() -> None:
+def test_many_batch_sizes_are_fitted() -> None:
     sizes = np.arange(1.0, 301.0)
     found = learning_rate_exponent(sizes, [np.array([b, b]) for b in sizes])
     assert found.exponent == pytest.approx(1)

@@ -72,7 +72,7 @@ def test_aicc_is_the_likelihood_of_normal_residuals_with_a_penalty() -> None:
 
 @given(st.lists(st.floats(1e-9, 1e9), min_size=5, max_size=10))
 @settings(max_examples=25, deadline=None)
-def test_any_rates_are_compared_without_a_number_that_is_none(rates: list[float]) -> None:
+def test_any_learning_rates_give_finite_comparisons(rates: list[float]) -> None:
     found = forms(np.array(rates))
     scores = [form.aicc for form in found.values()]
     assert scores == sorted(scores)
@@ -86,7 +86,7 @@ def test_any_rates_are_compared_without_a_number_that_is_none(rates: list[float]
 
 
 @pytest.mark.parametrize("count", [0, 1, 4])
-def test_fewer_than_five_batch_sizes_are_refused_in_words(count: int) -> None:
+def test_fewer_than_five_batch_sizes_are_refused(count: int) -> None:
     rates = np.array([0.1] * count + [math.nan, 0.0, -1.0, math.inf])
     comparison = learning_rate_forms(BATCH_SIZES[: len(rates)], rates)
     assert comparison.forms == ()

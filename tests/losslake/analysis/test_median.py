@@ -20,6 +20,6 @@ def test_a_median_needs_no_sum_that_overflows_and_is_inf_where_it_needs_one(
     assert float(median_of(np.array(values), len(values))) == expected
 
 
-def test_what_lies_beyond_the_counts_is_left_out() -> None:
+def test_values_beyond_the_counts_are_ignored() -> None:
     values = np.array([[1.0, 3.0, INF], [1.0, 2.0, 9.0]])
     assert median_of(values, np.array([2, 3])).tolist() == [2.0, 2.0]

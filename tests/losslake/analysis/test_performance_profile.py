@@ -34,7 +34,7 @@ def test_a_ratio_is_time_over_the_best_of_its_column() -> None:
     assert ratios.tolist() == [[1.0, 3.0, INF, INF, 1.0], [2.0, 1.0, INF, 1.0, INF]]
 
 
-def test_a_column_that_nobody_reached_counts_for_nobody_but_in_the_number_of_columns() -> None:
+def test_column_that_no_submission_reached_counts_only_in_the_number_of_columns() -> None:
     ratios = ratios_to_best(np.array([[1.0, INF], [2.0, INF]]))
     assert share_within(ratios, np.array([1.0, 1.9, 2.0, 1e9])).tolist() == [[0.5] * 4, [0.0, 0.0, 0.5, 0.5]]
     assert exact_scores(ratios).tolist() == [0.5, 0.5 * 2 / 3]
@@ -84,7 +84,7 @@ def test_without_a_stand_in_columns_that_were_not_reached_are_left_out() -> None
     assert (round(mean or 0, 9), n) == (4.0, 1)
 
 
-def test_what_makes_no_sense_is_refused() -> None:
+def test_bad_arguments_are_refused() -> None:
     some = np.ones((1, 1))
     for wrong in (
         lambda: ratios_to_best(np.ones(3)),

@@ -26,6 +26,6 @@ def test_the_law_of_kaplan_gives_a_million_tokens_at_loss_3() -> None:
 
 @pytest.mark.parametrize("law", [critical_batch_size_kaplan2020, critical_batch_size_zhang2024])
 @pytest.mark.parametrize("value", [0.0, -1.0, math.nan, math.inf])
-def test_what_has_no_power_is_refused(law: Callable[..., float], value: float) -> None:
+def test_values_without_a_power_law_are_refused(law: Callable[..., float], value: float) -> None:
     with pytest.raises(ValueError, match="give a finite number above 0"):
         law(value)

@@ -25,7 +25,7 @@ def all_ratios(first: list[float], second: list[float], budget: int) -> list[flo
 
 @settings(max_examples=60)
 @given(STEPS, STEPS, st.data(), st.sampled_from([Fraction(1, 2), Fraction(19, 20)]))
-def test_its_ends_are_the_innermost_that_enough_draws_lie_beyond(
+def test_interval_ends_are_quantiles_of_the_draws(
     first: list[float], second: list[float], data: st.DataObject, sure: Fraction
 ) -> None:
     budget = data.draw(st.integers(1, min(len(first), len(second))))
@@ -39,7 +39,9 @@ def test_its_ends_are_the_innermost_that_enough_draws_lie_beyond(
 
 @settings(max_examples=40)
 @given(STEPS, STEPS)
-def test_it_leaves_out_1_only_where_one_leads_with_that_chance(first: list[float], second: list[float]) -> None:
+def test_interval_excludes_1_only_when_one_search_leads_with_that_chance(
+    first: list[float], second: list[float]
+) -> None:
     ours, theirs = np.array(first), np.array(second)
     budget = min(len(first), len(second))
     lower, upper = ratio_range(ours, theirs, budget)

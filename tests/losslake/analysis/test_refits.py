@@ -52,7 +52,7 @@ def test_a_study_without_trials_is_absent() -> None:
     assert np.isnan(fewest_of_half([], 3, np.random.default_rng(1))).all()
 
 
-def test_trials_that_are_all_alike_leave_no_range() -> None:
+def test_identical_trials_give_no_range() -> None:
     sizes = 2.0 ** np.arange(8)
     steps = 100 * (1 + 20 / sizes)
     found = subsampled_search(sizes, [np.full(6, own) for own in steps])

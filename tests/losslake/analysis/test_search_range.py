@@ -122,10 +122,10 @@ def test_ranges_are_read_from_a_study() -> None:
         "0 to 1",
     ],
 )
-def test_what_is_no_range_is_left_out(config: Any) -> None:
+def test_entries_without_a_range_are_ignored(config: Any) -> None:
     assert search_ranges(json.dumps({"x": config})) == {}
 
 
 @pytest.mark.parametrize("text", [None, "", "{}", "[]", "3", '["x"]'])
-def test_a_study_may_say_nothing_of_its_search(text: str | None) -> None:
+def test_study_without_search_ranges_has_none(text: str | None) -> None:
     assert search_ranges(text) == {}

@@ -7,7 +7,6 @@ import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from scipy.stats import binomtest
 
 from losslake.analysis.survival import CENSORED, DIVERGED, REACHED, Survival, survival, wilson
 
@@ -63,7 +62,7 @@ def test_without_divergence_the_variance_is_greenwood_s() -> None:
     assert (found.lower[-1], found.upper[-1]) == pytest.approx((middle - half, middle + half))
 
 
-def test_a_median_is_told_where_it_is_seen_and_not_beyond() -> None:
+def test_median_is_none_when_it_lies_beyond_the_last_evaluation() -> None:
     assert of((10, REACHED), (20, REACHED), (30, CENSORED), (40, CENSORED)).median_steps() == 20
     assert of((10, REACHED), (20, CENSORED), (20, CENSORED)).median_steps() is None
     assert of().median_steps() is None
@@ -113,13 +112,15 @@ def test_intervals_cover_the_truth_as_often_as_they_say() -> None:
 
 @pytest.mark.parametrize(("count", "total"), [(0, 10), (3, 10), (10, 10), (1, 1), (50, 64)])
 def test_wilson_s_interval_is_scipy_s(count: int, total: int) -> None:
+    from scipy.stats import binomtest
+
     expected = binomtest(count, total).proportion_ci(method="wilson")
     found = wilson(count, total)
     assert (found.lower, found.upper) == pytest.approx((expected.low, expected.high), abs=1e-12)
     assert found.share == count / total
 
 
-def test_a_proportion_of_nothing_is_unknown() -> None:
+def test_proportion_of_zero_trials_is_none() -> None:
     found = wilson(0, 0)
     assert (found.share, found.lower, found.upper) == (None, 0.0, 1.0)
     for count, total, confidence in ((2, 1, 0.95), (-1, 1, 0.95), (0, 1, 1.0)):
@@ -129,5 +130,5 @@ def test_a_proportion_of_nothing_is_unknown() -> None:
 
 def test_bad_shapes_and_ends_are_refused() -> None:
     for steps, ends in (([1, 2], [1]), ([1], [3])):
-        with pytest.raises(ValueError, match="how it ended"):
+        with pytest.raises(ValueError, match="one end"):
             survival(np.array(steps), np.array(ends))

@@ -91,7 +91,7 @@ def test_ranks_are_by_batch_size_and_never_is_last() -> None:
     assert found.mean_rank.ravel() == pytest.approx([(1 + 1.5 + 2.5) / 3, (2 + 1.5 + 1) / 3, (3 + 3 + 2.5) / 3])
 
 
-def test_where_nobody_reaches_a_target_nobody_is_first() -> None:
+def test_no_workload_is_first_when_none_reaches_the_target() -> None:
     found = ranks([np.array([[INF, INF]])] * 2)
     assert np.isnan(found.mean_rank).all()
     assert found.n_fewest.tolist() == [[0], [0]]

@@ -18,7 +18,7 @@ Run = Callable[..., subprocess.CompletedProcess[str]]
 
 @pytest.fixture(scope="session")
 def lake(tmp_path_factory: pytest.TempPathFactory) -> Lake:
-    """A lake with one release: batch sizes 8 (with a NaN and a diverged trial) and 16 (which never gets below 0.3)."""
+    """Create a lake with one release: batch sizes 8 (a NaN and a diverged trial) and 16 (never below 0.3)."""
     folder = tmp_path_factory.mktemp("lake")
     trials = {
         1: TrialOffer(rows=["0,0.9", "10,0.5", "20,0.25"]),
@@ -33,7 +33,7 @@ def lake(tmp_path_factory: pytest.TempPathFactory) -> Lake:
 
 @pytest.fixture
 def losslake(lake: Lake, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Run:
-    """Runs the command as a process would, on the session's lake unless --lake is given, without a process's start."""
+    """Return a function that runs the command in this process, on the session's lake unless --lake is given."""
     monkeypatch.setenv("LOSSLAKE_LAKE", str(lake.folder))
     monkeypatch.setenv("XDG_STATE_HOME", str(tmp_path))
     monkeypatch.setenv("COLUMNS", "200")

@@ -12,7 +12,7 @@ from tests.forked import start_on_a_terminal
 
 
 class Terminal:
-    """A command on a pseudo-terminal, typed to and read from."""
+    """A command on a pseudo-terminal, with its input and output."""
 
     def __init__(self, arguments: list[str], lake: Path, state: Path, columns: int = 120) -> None:
         self._ours, theirs = pty.openpty()
@@ -28,7 +28,7 @@ class Terminal:
         self.seen = ""
 
     def wait_for(self, text: str, seconds: float = 30) -> None:
-        """Read until the text appears after what was waited for before."""
+        """Read until the text appears, after the last match."""
         until = time.monotonic() + seconds
         start = len(self.seen)
         while text not in self.seen[start:]:
@@ -43,7 +43,7 @@ class Terminal:
                 self.seen += data
 
     def ends(self, seconds: float = 30) -> int:
-        """Read what is left, and the exit status."""
+        """Read the remaining output; return the exit status."""
         until = time.monotonic() + seconds
         while time.monotonic() < until:
             try:

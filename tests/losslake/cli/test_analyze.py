@@ -1,4 +1,4 @@
-"""`losslake analyze` gives the answers of the service, takes what is missing from the goal, and complains in a line."""
+"""`losslake analyze`: the answers of the service, defaults from the goal, and errors of one line."""
 
 from __future__ import annotations
 
@@ -26,39 +26,39 @@ def test_every_analysis_is_listed(losslake: Run) -> None:
 
 
 @pytest.mark.parametrize("name", NAMES)
-def test_every_parameter_is_an_option_that_says_what_it_means(losslake: Run, name: str) -> None:
+def test_every_parameter_is_an_option_with_a_description(losslake: Run, name: str) -> None:
     (question,) = (each for each in ANALYSES if each.path == PREFIX + name)
     text = losslake("analyze", name, "--help").stdout
     options = {f"--{field.replace('_', '-')}" for field in question.parameters.model_fields}
     assert [option for option in options if option not in text] == []
 
 
-def test_the_answer_is_that_of_the_service(losslake: Run, lake: Lake) -> None:
+def test_the_answer_equals_that_of_the_service(losslake: Run, lake: Lake) -> None:
     answer = json.loads(losslake("analyze", "regimes", *ASKED, "--format", "json").stdout)
     with TestClient(without_sql(lake)) as client:
-        asked = {name.removeprefix("--"): value for name, value in zip(ASKED[::2], ASKED[1::2], strict=True)}
-        assert client.get("/v1/analysis/regimes", params=asked).json() == answer
+        parameters = {name.removeprefix("--"): value for name, value in zip(ASKED[::2], ASKED[1::2], strict=True)}
+        assert client.get("/v1/analysis/regimes", params=parameters).json() == answer
 
 
-def test_a_table_says_what_was_computed_and_what_was_left_out(losslake: Run) -> None:
+def test_a_table_has_a_headline_and_names_omissions(losslake: Run) -> None:
     text = losslake("analyze", "regimes", *ASKED).stdout
     assert f"{WORKLOAD}: val/classification_error < 0.3, release 1" in text
     assert "left out: no trial of 1 reached the target at batch size 16" in text
     assert "batch_size" in text
 
 
-def test_a_fact_that_is_a_list_of_objects_is_a_table_of_its_own(losslake: Run) -> None:
+def test_a_fact_that_is_a_list_of_objects_is_a_separate_table(losslake: Run) -> None:
     lines = losslake("analyze", "metaparameters", *ASKED).stdout.splitlines()
     headings = lines[lines.index("exponents:") + 1].split()
     assert headings[:3] == ["n_batch_sizes", "exponent", "lower"]
 
 
-def test_what_is_missing_comes_from_the_goal(losslake: Run, tmp_path: Path) -> None:
+def test_missing_metric_and_target_come_from_the_goal(losslake: Run, tmp_path: Path) -> None:
     files = study_files({1: TrialOffer(rows=["0,0.9", "10,0.0001"])}, 8, "bundled/digits/softmax/sgd")
     at = ("--lake", tmp_path / "new")
     losslake("ingest", unpacked(tmp_path / "logs", files), *at)
-    asked = ("analyze", "regimes", "--workload", "bundled/digits/softmax/sgd", "--format", "json")
-    answer = json.loads(losslake(*asked, *at).stdout)
+    arguments = ("analyze", "regimes", "--workload", "bundled/digits/softmax/sgd", "--format", "json")
+    answer = json.loads(losslake(*arguments, *at).stdout)
     assert answer["metric"] == "val/classification_error"
     assert answer["rows"][0]["steps"] == 10
 
@@ -66,16 +66,16 @@ def test_what_is_missing_comes_from_the_goal(losslake: Run, tmp_path: Path) -> N
 @pytest.mark.parametrize(
     ("more", "said"),
     [
-        ((), "give --workload: 'losslake analyze regimes --help' says what"),
+        ((), "give --workload: 'losslake analyze regimes --help' describes it"),
         (
             ("--workload", WORKLOAD),
-            f"give --metric and --target: {WORKLOAD} has no goal that fills it in; it measures ",
+            f"give --metric and --target: {WORKLOAD} has no goal as a default; metrics are ",
         ),
         ((*ASKED, "--max-useful-tau", "nan"), "--max-useful-tau nan: input should be a finite number"),
         ((*ASKED, "--trials", "-3"), "--trials -3: give a whole number from 0 to 9223372036854775807, in digits"),
         ((*ASKED, "--target", "low"), "--target low: input should be a valid number"),
         ((*ASKED, "--status", "DONE"), "--status DONE: input should be 'COMPLETE', 'INCOMPLETE' or 'INFEASIBLE'"),
-        (("--workload", "mnist"), "'mnist' is not a workload: give collection/dataset/model/optimizer"),
+        (("--workload", "imagenet"), f"release 1 has no workload 'imagenet': did you mean {WORKLOAD}?"),
     ],
 )
 def test_a_wrong_option_is_one_line(losslake: Run, more: tuple[str, ...], said: str) -> None:
@@ -85,12 +85,12 @@ def test_a_wrong_option_is_one_line(losslake: Run, more: tuple[str, ...], said: 
     assert failed.stderr.count("\n") == 1
 
 
-def test_an_analysis_that_is_none_is_refused(losslake: Run) -> None:
+def test_an_unknown_analysis_is_refused(losslake: Run) -> None:
     failed = losslake("analyze", "regims")
     assert failed.returncode == 2
     assert "No such command 'regims'" in failed.stderr
 
 
-def test_what_speaks_of_parameters_names_the_options() -> None:
+def test_texts_about_parameters_name_the_options() -> None:
     said = with_options("give direction=minimize; trials= takes equally many; 1=2", ["direction", "trials"])
     assert said == "give --direction minimize; --trials takes equally many; 1=2"

@@ -1,4 +1,4 @@
-"""Every command by its output, and every wrong input by its one line."""
+"""Every command: its output, and one line for every invalid input."""
 
 from __future__ import annotations
 
@@ -34,7 +34,7 @@ def test_steps_prints_the_scaling_table(losslake: Run) -> None:
     assert "reached at 1 of 2 batch sizes" in table.stdout
 
 
-def test_steps_takes_status_budgets_and_direction(losslake: Run) -> None:
+def test_steps_accepts_status_budgets_and_direction(losslake: Run) -> None:
     def first(*more: str) -> tuple[str, str]:
         row = rows_of(losslake("steps", WORKLOAD, *ASKED, *more, "--format", "csv").stdout)[0]
         return row["steps"], row["trial_id"]
@@ -45,7 +45,7 @@ def test_steps_takes_status_budgets_and_direction(losslake: Run) -> None:
     assert first("--direction", "maximize") == ("0", "1")
 
 
-def test_steps_in_json_is_the_answer_of_the_service(losslake: Run) -> None:
+def test_steps_in_json_equals_the_answer_of_the_service(losslake: Run) -> None:
     answer = json.loads(losslake("steps", WORKLOAD, *ASKED, "--format", "json").stdout)
     assert answer["workloads"] == [WORKLOAD]
     assert answer["rows"][1]["steps"] is None
@@ -55,33 +55,53 @@ def test_steps_in_json_is_the_answer_of_the_service(losslake: Run) -> None:
 def test_steps_without_a_workload_lists_them(losslake: Run) -> None:
     assert WORKLOAD in losslake("steps").stdout
     (workload,) = json.loads(losslake("steps", "--format", "json").stdout)
-    assert workload == {"workload": WORKLOAD, "batch_sizes": 2, "smallest": 8, "largest": 16, "trials": 4}
+    assert workload == {
+        "workload": WORKLOAD,
+        "batch_sizes": 2,
+        "smallest": 8,
+        "largest": 16,
+        "trials": 4,
+        "batch_unit": "examples",
+    }
     assert rows_of(losslake("steps", "--format", "csv").stdout)[0]["trials"] == "4"
 
 
-@pytest.mark.parametrize("more", [(), ("--status", "INFEASIBLE", "--step-budget", "10"), ("--direction", "maximize")])
-def test_steps_and_the_service_give_the_same_answer(losslake: Run, lake: Lake, more: tuple[str, ...]) -> None:
-    answer = json.loads(losslake("steps", WORKLOAD, *ASKED, *more, "--format", "json").stdout)
-    asked = zip((*ASKED, *more)[::2], (*ASKED, *more)[1::2], strict=True)
-    parameters = {name.removeprefix("--").replace("-", "_"): value for name, value in asked}
+def test_steps_finds_the_workload_by_its_words_and_lists_several(losslake: Run, tmp_path: Path) -> None:
+    by_words = losslake("steps", "MNIST sgd", *ASKED, "--format", "csv")
+    assert by_words.stdout == losslake("steps", WORKLOAD, *ASKED, "--format", "csv").stdout
+    files = study_files({1: TrialOffer()}) | study_files({1: TrialOffer()}, workload="root/mnist/cnn/adam")
+    at = ("--lake", tmp_path / "new")
+    losslake("ingest", unpacked(tmp_path / "logs", files), *at)
+    several = losslake("steps", "mnist", *at, "--format", "csv")
+    assert [row["workload"] for row in rows_of(several.stdout)] == ["root/mnist/cnn/adam", "root/mnist/cnn/sgd"]
+    assert several.stderr.startswith("losslake: 'mnist' matches 2 workloads: give more words")
+    assert several.returncode == 1
+    assert losslake("analyze", "regimes", "--workload", "mnist", *at).stderr == several.stderr
+
+
+def test_steps_and_the_service_give_the_same_answer(losslake: Run, lake: Lake) -> None:
     with TestClient(without_sql(lake)) as client:
-        served = client.get("/v1/scaling", params={"workload": WORKLOAD} | parameters)
-    assert served.status_code == 200
-    assert served.json() == answer
+        for more in ((), ("--status", "INFEASIBLE", "--step-budget", "10"), ("--direction", "maximize")):
+            answer = json.loads(losslake("steps", WORKLOAD, *ASKED, *more, "--format", "json").stdout)
+            pairs = zip((*ASKED, *more)[::2], (*ASKED, *more)[1::2], strict=True)
+            parameters = {name.removeprefix("--").replace("-", "_"): value for name, value in pairs}
+            served = client.get("/v1/scaling", params={"workload": WORKLOAD} | parameters)
+            assert served.status_code == 200
+            assert served.json() == answer
 
 
-def test_steps_takes_what_is_missing_from_the_goal(losslake: Run, tmp_path: Path) -> None:
+def test_steps_takes_missing_metric_and_target_from_the_goal(losslake: Run, tmp_path: Path) -> None:
     files = study_files({1: TrialOffer(rows=["0,0.9", "10,0.0001"])}, 8, "bundled/digits/softmax/sgd")
     at = ("--lake", tmp_path / "new")
     losslake("ingest", unpacked(tmp_path / "logs", files), *at)
     workload = "bundled/digits/softmax/sgd"
     goal = json.loads(losslake("steps", workload, *at, "--format", "json").stdout)
     assert (goal["metric"], goal["rows"][0]["steps"]) == ("val/classification_error", 10)
-    own = losslake("steps", workload, *at, "--target", "0.95")
-    assert "steps to val/classification_error < 0.95" in own.stdout
+    done = losslake("steps", workload, *at, "--target", "0.95")
+    assert "steps to val/classification_error < 0.95" in done.stdout
 
 
-def test_sql_prints_what_is_asked_for_in_each_format(losslake: Run, tmp_path: Path) -> None:
+def test_sql_prints_results_in_each_format(losslake: Run, tmp_path: Path) -> None:
     query = "SELECT trial_id, step, value FROM measurements WHERE batch_size = 8 AND trial_id = 2 ORDER BY step"
     assert "(3 rows)" in losslake("sql", "-c", query).stdout
     assert rows_of(losslake("sql", "-c", query, "--format", "csv").stdout)[1]["value"] == "0.2"
@@ -101,7 +121,7 @@ def test_sql_knows_the_macros_for_any_target(losslake: Run) -> None:
     assert losslake("sql", "-c", query, "--format", "csv").stdout == "batch_size,steps,n_trials\n8,10,2\n16,,1\n"
 
 
-def test_a_long_table_says_how_many_rows_there_are(losslake: Run) -> None:
+def test_a_truncated_table_states_the_number_of_rows(losslake: Run) -> None:
     shown = losslake("sql", "-c", "SELECT * FROM range(25000)", "--max-rows", "3").stdout
     assert "(the first 3 of 25,000 rows" in shown
 
@@ -117,22 +137,25 @@ def test_a_long_table_says_how_many_rows_there_are(losslake: Run) -> None:
         "SELECT error('no\nnewline')",
     ],
 )
-def test_a_bad_statement_is_one_line(losslake: Run, statement: str) -> None:
+def test_a_bad_statement_is_one_line_and_its_place(losslake: Run, statement: str) -> None:
     done = losslake("sql", "-c", statement)
     assert done.returncode == 1
-    assert done.stderr.startswith("losslake: ")
-    assert done.stderr.count("\n") == 1
+    message, *place = done.stderr.splitlines()
+    assert message.startswith("losslake: ")
+    assert not place or place[0] == f"LINE 1: {statement}"
+    assert not "".join(place[1:]).strip(" ^")
 
 
-def test_releases_and_ledger_list_what_there_is(losslake: Run) -> None:
+def test_releases_and_ledger_list_their_entries(losslake: Run) -> None:
     (release,) = json.loads(losslake("releases", "--json").stdout)
     assert (release["number"], release["n_trials"], release["n_measurements"]) == (1, 4, 10)
     entries = json.loads(losslake("ledger", "--format", "json").stdout)
     assert [entry["outcome"] for entry in entries] == ["ingested"] * 3
-    assert "no such entry" in losslake("ledger", "--outcome", "quarantined").stdout
+    assert "no matching entry" in losslake("ledger", "--outcome", "quarantined").stdout
 
 
-def test_ingest_makes_the_lake_and_sums_up(losslake: Run, tmp_path: Path) -> None:
+@pytest.mark.usefixtures("lakes_are_created")
+def test_ingest_creates_the_lake_and_prints_a_summary(losslake: Run, tmp_path: Path) -> None:
     files = study_files({1: TrialOffer(), 2: TrialOffer(rows=["0,x"]), 3: TrialOffer(rows=["0,inf"])})
     offer = written(tmp_path / "a.tar", tar_bytes(files))
     done = losslake("ingest", offer, "--lake", tmp_path / "new", "--notes", "first")
@@ -147,7 +170,7 @@ def test_ingest_makes_the_lake_and_sums_up(losslake: Run, tmp_path: Path) -> Non
     assert losslake("ingest", offer, "--lake", tmp_path / "other", "--strict").returncode == 1
 
 
-def test_a_broken_archive_exits_with_1_and_keeps_what_was_whole(losslake: Run, tmp_path: Path) -> None:
+def test_a_damaged_archive_exits_with_1_and_its_complete_trials_are_stored(losslake: Run, tmp_path: Path) -> None:
     files = study_files({1: TrialOffer()}) | study_files({1: TrialOffer()}, 16)
     offer = written(tmp_path / "cut.tar", tar_bytes(files)[:4000])
     done = losslake("ingest", offer, "--lake", tmp_path / "new")
@@ -166,19 +189,19 @@ def test_hostile_text_does_not_reach_the_terminal_raw(losslake: Run, tmp_path: P
     assert "\\x1b[31m" in shown
 
 
-def test_export_writes_a_folder_that_checks_and_reads(losslake: Run, tmp_path: Path) -> None:
+def test_an_exported_folder_passes_sha256sum_and_can_be_read(losslake: Run, tmp_path: Path) -> None:
     done = losslake("export", tmp_path / "out")
     assert done.returncode == 0
     names = {line.split("  ")[1] for line in (tmp_path / "out/SHA256SUMS").read_text().splitlines()}
-    found = {str(p.relative_to(tmp_path / "out")) for p in (tmp_path / "out").rglob("*") if p.is_file()}
-    assert names == found - {"SHA256SUMS"}
+    files = {str(p.relative_to(tmp_path / "out")) for p in (tmp_path / "out").rglob("*") if p.is_file()}
+    assert names == files - {"SHA256SUMS"}
     again = losslake("export", tmp_path / "out")
     assert (again.returncode, again.stderr.count("\n")) == (1, 1)
     assert "is not empty" in again.stderr
 
 
 @pytest.mark.parametrize("harm", ["altered", "truncated", "missing", "list"])
-def test_verify_names_the_file_that_is_not_as_published(losslake: Run, lake: Lake, tmp_path: Path, harm: str) -> None:
+def test_verify_names_the_damaged_file(losslake: Run, lake: Lake, tmp_path: Path, harm: str) -> None:
     assert losslake("verify").returncode == 0
     copy = tmp_path / "copy"
     shutil.copytree(lake.folder, copy)
@@ -199,14 +222,14 @@ def test_verify_names_the_file_that_is_not_as_published(losslake: Run, lake: Lak
     ("arguments", "says"),
     [
         (("steps", "root/mnist/cnn/adam", *ASKED), "did you mean root/mnist/cnn/sgd"),
-        (("steps", "nonsense", *ASKED), "is not a workload"),
+        (("steps", "nonsense", *ASKED), "did you mean root/mnist/cnn/sgd"),
         (("steps", WORKLOAD, "--metric", "val/accuracy", "--target", "1"), "has no metric"),
         (("steps", WORKLOAD, "--metric", "val/classification_error", "--target", "nan"), "not finite"),
         (("steps", WORKLOAD), "has no goal"),
         (("steps", "--release", "9"), "there is no release 9; the newest are: 1"),
-        (("sql", "-c", ""), "there is no statement"),
+        (("sql", "-c", ""), "no statement: give"),
         (("sql", "-c", "SELECT 1", "--lake", "/dev/null"), "there is no lake"),
-        (("ingest", "/no/such/path"), "there is nothing at /no/such/path"),
+        (("ingest", "/no/such/path"), "/no/such/path doesn't exist"),
         (("verify", "--lake", "postgresql://x"), "is one URL"),
         (("releases", "--lake", "/no/such/lake"), "there is no lake in /no/such/lake"),
     ],
@@ -217,14 +240,14 @@ def test_a_wrong_input_is_one_clear_line(losslake: Run, arguments: tuple[str, ..
     assert says in done.stderr
 
 
-def test_a_folder_with_other_files_is_not_made_a_lake(losslake: Run, tmp_path: Path) -> None:
+def test_init_refuses_a_folder_with_other_files(losslake: Run, tmp_path: Path) -> None:
     (tmp_path / "thesis.tex").write_text("x")
     done = losslake("init", "--lake", tmp_path)
     assert done.returncode == 1
-    assert "is no lake" in done.stderr
+    assert "is not a lake" in done.stderr
 
 
-def test_init_says_what_is_next(losslake: Run, tmp_path: Path) -> None:
+def test_init_prints_the_next_command(losslake: Run, tmp_path: Path) -> None:
     done = losslake("init", "--lake", tmp_path / "new")
     assert "losslake ingest PATH" in done.stdout
     assert "no release yet" in losslake("releases", "--lake", tmp_path / "new").stdout

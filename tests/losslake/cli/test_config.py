@@ -1,4 +1,4 @@
-"""`losslake config` shows the service's settings, and prints a file to start from."""
+"""`losslake config` shows the settings of the service and prints a file with their defaults."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from losslake_service.settings import Settings
 from tests.losslake.cli.conftest import Run
 
 
-def test_every_setting_is_shown_with_its_value_its_source_and_what_it_is(
+def test_every_setting_is_shown_with_value_source_and_description(
     losslake: Run, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     file = tmp_path / "losslake.toml"
@@ -26,7 +26,7 @@ def test_every_setting_is_shown_with_its_value_its_source_and_what_it_is(
     assert all((field.description or "?") in rows[name] for name, field in Settings.model_fields.items())
 
 
-def test_the_printed_file_can_be_used(losslake: Run, tmp_path: Path) -> None:
+def test_the_printed_toml_is_valid(losslake: Run, tmp_path: Path) -> None:
     file = tmp_path / "losslake.toml"
     file.write_text(losslake("config", "--format", "toml").stdout)
     assert "\n# workers = 1\n" in file.read_text()
@@ -34,7 +34,7 @@ def test_the_printed_file_can_be_used(losslake: Run, tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize("command", ["config", "serve"])
-def test_a_mistake_is_one_line(losslake: Run, tmp_path: Path, command: str) -> None:
+def test_an_invalid_setting_is_reported_in_one_line(losslake: Run, tmp_path: Path, command: str) -> None:
     file = tmp_path / "losslake.toml"
     file.write_text("wokers = 3")
     done = losslake(command, "--config", file)
@@ -44,6 +44,6 @@ def test_a_mistake_is_one_line(losslake: Run, tmp_path: Path, command: str) -> N
     )
 
 
-def test_a_variable_that_is_no_setting_is_complained_of(losslake: Run, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_an_unknown_variable_is_reported(losslake: Run, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("LOSSLAKE_WOKERS", "3")
     assert "no setting is called LOSSLAKE_WOKERS, did you mean LOSSLAKE_WORKERS?" in losslake("config").stderr

@@ -1,4 +1,4 @@
-"""`losslake download`: a whole release or a part of it, through whatever the network and the server do."""
+"""`losslake download` of a whole or partial release, despite faults of network and server."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ import httpx
 import pytest
 
 from losslake.client.client import Client, RemoteError
-from losslake.client.fetching import Wanted, fetch_all
+from losslake.client.fetching import RemoteFile, fetch_all
 from losslake.index.serving import open_release
 from losslake.lake.lake import Lake
 from losslake.lake.verification import verify
@@ -23,12 +23,14 @@ from tests.ingest.offers import TrialOffer, study_files, unpacked
 from tests.losslake.cli.conftest import Run
 from tests.losslake.cli.web import Fault, Web, running
 
+pytestmark = pytest.mark.slow
+
 ROWS = [f"{step},{1 / (1 + step)!r}" for step in range(0, 3000, 3)]
 
 
 @pytest.fixture(scope="module")
 def origin(tmp_path_factory: pytest.TempPathFactory) -> Lake:
-    """Two releases: mnist at two batch sizes and a collection with a slash; then one study more and one replaced."""
+    """Create two releases: mnist at two batch sizes and a collection with a slash; then one added, one replaced."""
     folder = tmp_path_factory.mktemp("origin")
     trials = {1: TrialOffer(rows=ROWS), 2: TrialOffer(rows=["0,0.8", "10,nan"], status="INFEASIBLE")}
     first = study_files(trials, 8) | study_files(trials, 16) | study_files(trials, 8, "root/deep/cifar/cnn/adam")
@@ -77,7 +79,7 @@ EVERYTHING = "SELECT * FROM measurements ORDER BY ALL"
 
 
 @pytest.mark.parametrize("number", [1, 2])
-def test_a_whole_release_is_the_same_release(
+def test_a_downloaded_release_has_the_same_number_and_content(
     losslake: Run, web: Web, origin: Lake, tmp_path: Path, number: int
 ) -> None:
     done = losslake("download", web.url, tmp_path / "lake", "--release", number)
@@ -86,8 +88,8 @@ def test_a_whole_release_is_the_same_release(
     for name in ("number", "created_at", "notes", "content_digest", "n_studies", "n_trials", "n_measurements"):
         assert getattr(made, name) == getattr(its_own, name)
     assert_whole(tmp_path / "lake", number)
-    kept = [(f.table, f.sha256, f.rows, f.study) for f in Lake.open(tmp_path / "lake").files(made)]
-    assert sorted(kept, key=str) == sorted(
+    downloaded = [(f.table, f.sha256, f.rows, f.study) for f in Lake.open(tmp_path / "lake").files(made)]
+    assert sorted(downloaded, key=str) == sorted(
         [(f.table, f.sha256, f.rows, f.study) for f in origin.files(its_own)], key=str
     )
     there = rows_of(Lake.open(tmp_path / "lake"), number, EVERYTHING)
@@ -105,7 +107,7 @@ def test_every_command_reads_what_was_downloaded(losslake: Run, web: Web, tmp_pa
     assert losslake("export", tmp_path / "out", "--lake", place).returncode == 0
 
 
-def test_a_part_is_a_whole_lake_of_its_own(losslake: Run, web: Web, origin: Lake, tmp_path: Path) -> None:
+def test_a_partial_download_is_an_intact_lake(losslake: Run, web: Web, origin: Lake, tmp_path: Path) -> None:
     done = losslake("download", web.url, tmp_path / "lake", "--dataset", "mnist", "--batch-size", 8, "--batch-size", 16)
     assert done.returncode == 0, done.stderr
     assert_whole(tmp_path / "lake", 2)
@@ -120,22 +122,22 @@ def test_a_part_is_a_whole_lake_of_its_own(losslake: Run, web: Web, origin: Lake
     assert str(rows_of(lake, 2, EVERYTHING)) == str(part)
     assert rows_of(lake, 2, "SELECT collection FROM collections") == [("root",)]
     assert rows_of(lake, 2, "SELECT metric FROM metrics") == [("val/classification_error",)]
-    assert len([a for a in web.asked if a.path.startswith("/data/")]) == 5 + 2 * 2
+    assert len([a for a in web.requests if a.path.startswith("/data/")]) == 5 + 2 * 2
 
 
-def test_a_part_that_holds_nothing_says_what_there_is(losslake: Run, web: Web, tmp_path: Path) -> None:
+def test_an_empty_selection_is_reported_with_the_existing_values(losslake: Run, web: Web, tmp_path: Path) -> None:
     done = losslake("download", web.url, tmp_path / "lake", "--dataset", "mnst")
     assert done.returncode == 1
-    assert "no study of release 2 has dataset mnst; there are: dataset cifar, mnist" in done.stderr
+    assert "no study of release 2 has dataset mnst; it has dataset cifar, mnist" in done.stderr
     assert not (tmp_path / "lake").exists()
 
 
-def test_a_newer_release_comes_beside_the_older_and_shares_its_files(losslake: Run, web: Web, tmp_path: Path) -> None:
+def test_a_newer_release_is_added_and_shares_files(losslake: Run, web: Web, tmp_path: Path) -> None:
     place = tmp_path / "lake"
     assert losslake("download", web.url, place, "--release", 1).returncode == 0
-    web.asked.clear()
+    web.requests.clear()
     assert losslake("download", web.url, place).returncode == 0
-    again = [a.path for a in web.asked if "batch_size=8/" in a.path]
+    again = [a.path for a in web.requests if "batch_size=8/" in a.path]
     assert again == []
     assert_whole(place, 1)
     assert_whole(place, 2)
@@ -144,21 +146,21 @@ def test_a_newer_release_comes_beside_the_older_and_shares_its_files(losslake: R
     assert rows_of(Lake.open(place), 2, "SELECT count(*) FROM studies") == [(4,)]
 
 
-def test_the_same_again_fetches_nothing(losslake: Run, web: Web, tmp_path: Path) -> None:
+def test_a_repeated_download_fetches_nothing(losslake: Run, web: Web, tmp_path: Path) -> None:
     assert losslake("download", web.url, tmp_path / "lake", "--dataset", "cifar").returncode == 0
-    web.asked.clear()
+    web.requests.clear()
     again = losslake("download", web.url, tmp_path / "lake", "--dataset", "cifar")
     assert again.returncode == 0
-    assert "release 2 is there already" in again.stdout
-    assert [a.path for a in web.asked if a.path.startswith("/data/")] == []
+    assert "release 2 exists already" in again.stdout
+    assert [a.path for a in web.requests if a.path.startswith("/data/")] == []
 
 
-def test_what_would_not_fit_in_is_refused(losslake: Run, web: Web, tmp_path: Path) -> None:
+def test_a_conflicting_release_is_refused(losslake: Run, web: Web, tmp_path: Path) -> None:
     place = tmp_path / "lake"
     assert losslake("download", web.url, place).returncode == 0
     for arguments, says in (
-        (("--release", "1"), "has a newer release, 2, already"),
-        (("--dataset", "mnist"), "has another release 2 already"),
+        (("--release", "1"), "already has a newer release, 2"),
+        (("--dataset", "mnist"), "already has another release 2"),
     ):
         done = losslake("download", web.url, place, *arguments)
         assert done.returncode == 1
@@ -167,7 +169,7 @@ def test_what_would_not_fit_in_is_refused(losslake: Run, web: Web, tmp_path: Pat
     assert_whole(place, 2)
 
 
-def test_a_lake_of_ones_own_is_not_downloaded_into(losslake: Run, web: Web, tmp_path: Path) -> None:
+def test_a_lake_that_was_not_downloaded_is_refused(losslake: Run, web: Web, tmp_path: Path) -> None:
     ingest(Lake.create(tmp_path / "lake"), [unpacked(tmp_path / "own", study_files({1: TrialOffer()}))])
     done = losslake("download", web.url, tmp_path / "lake")
     assert done.returncode == 1
@@ -177,7 +179,7 @@ def test_a_lake_of_ones_own_is_not_downloaded_into(losslake: Run, web: Web, tmp_
 FILE = "batch_size=8/part-0"
 
 
-def test_what_passes_is_waited_out(losslake: Run, web: Web, tmp_path: Path) -> None:
+def test_transient_failures_are_retried(losslake: Run, web: Web, tmp_path: Path) -> None:
     web.faults = {
         "/v1/releases/2/files": Fault(times=2, drop_after=100),
         "records/collection=root/dataset=mnist": Fault(times=2, status=503, headers={"Retry-After": "0"}),
@@ -192,10 +194,10 @@ def test_what_passes_is_waited_out(losslake: Run, web: Web, tmp_path: Path) -> N
     assert_whole(tmp_path / "lake", 2)
 
 
-def test_a_dropped_file_goes_on_where_it_was(losslake: Run, web: Web, tmp_path: Path) -> None:
+def test_a_dropped_file_is_resumed(losslake: Run, web: Web, tmp_path: Path) -> None:
     web.faults[FILE] = Fault(times=1, drop_after=700)
     assert losslake("download", web.url, tmp_path / "lake", "--jobs", 1, "--batch-size", 8).returncode == 0
-    resumed = [a.headers for a in web.asked if "Range" in a.headers]
+    resumed = [a.headers for a in web.requests if "Range" in a.headers]
     assert [headers["Range"] for headers in resumed] == ["bytes=700-"]
     assert "If-Range" in resumed[0]
 
@@ -210,24 +212,28 @@ def test_retry_after_is_honoured(losslake: Run, web: Web, tmp_path: Path) -> Non
 @pytest.mark.parametrize(
     ("path", "fault", "says"),
     [
-        (FILE, Fault(times=9, changed=lambda data: data[::-1]), "its bytes are not those of the list"),
+        (FILE, Fault(times=9, changed=lambda data: data[::-1]), "its sha256 differs from the one in the list"),
         (FILE, Fault(times=9, changed=lambda data: data + b"x"), "is longer than"),
-        (FILE, Fault(times=9, status=404), "it answers 404"),
-        (FILE, Fault(times=9, headers={"Content-Encoding": "gzip"}), "comes as 'gzip'"),
-        (FILE, Fault(times=9, status=302, headers={"Location": "ftp://127.0.0.1/x"}), "no http:// or https://"),
+        (FILE, Fault(times=9, status=404), "HTTP status 404"),
+        (FILE, Fault(times=9, headers={"Content-Encoding": "gzip"}), "returns the encoding 'gzip'"),
+        (
+            FILE,
+            Fault(times=9, status=302, headers={"Location": "ftp://127.0.0.1/x"}),
+            "to a URL other than http:// or https://",
+        ),
         (FILE, Fault(times=99, status=302, headers={"Location": "?again"}), "redirects"),
-        ("/v1", Fault(times=9, status=503, headers={"Retry-After": "4000"}), "come back in 4,000 s"),
+        ("/v1", Fault(times=9, status=503, headers={"Retry-After": "4000"}), "asks to wait 4,000 s"),
         (
             "/v1",
             Fault(times=9, status=422, body=b'{"detail": "no\\n such \\u001b[31m thing"}'),
             r"no such \x1b[31m thing",
         ),
-        ("/v1", Fault(times=9, status=200, body=b"<html>"), "does not answer with JSON"),
-        ("/v1", Fault(times=9, status=200, body=b"[" * 100_000), "does not answer with JSON"),
+        ("/v1", Fault(times=9, status=200, body=b"<html>"), "does not return JSON"),
+        ("/v1", Fault(times=9, status=200, body=b"[" * 100_000), "does not return JSON"),
         ("/v1", Fault(times=9, status=200, body=b"[]"), "has no rows"),
     ],
 )
-def test_what_does_not_pass_is_one_line_and_publishes_nothing(
+def test_a_permanent_failure_is_one_line_and_publishes_nothing(
     losslake: Run, web: Web, tmp_path: Path, path: str, fault: Fault, says: str
 ) -> None:
     web.faults[path] = fault
@@ -259,30 +265,32 @@ def test_what_does_not_pass_is_one_line_and_publishes_nothing(
     ],
     ids=str,
 )
-def test_a_hostile_list_is_refused_before_anything_is_made(
+def test_a_hostile_list_is_refused_before_the_lake_is_created(
     losslake: Run, web: Web, tmp_path: Path, change: dict[str, object]
 ) -> None:
     web.change_list(2, lambda rows: next(r for r in rows if r["table"] == "measurements").update(change))
     done = losslake("download", web.url, tmp_path / "deep/down/lake")
     assert done.returncode == 1
-    assert "can't be followed" in done.stderr
+    assert "returns an invalid row" in done.stderr
     assert len(done.stderr.splitlines()) == 1
     assert list(tmp_path.rglob("*evil*")) == []
     assert not (tmp_path / "deep").exists()
 
 
-def test_a_list_that_lacks_a_file_is_refused(losslake: Run, web: Web, tmp_path: Path) -> None:
+def test_a_list_with_a_missing_file_is_refused(losslake: Run, web: Web, tmp_path: Path) -> None:
     web.change_list(2, lambda rows: rows.remove(next(r for r in rows if r["table"] == "records")))
     web.change_list(1, lambda rows: rows.remove(next(r for r in rows if r["table"] == "goals")))
     done = losslake("download", web.url, tmp_path / "lake", "--release", 1)
-    assert "does not list goals.parquet once" in done.stderr
+    assert "must list goals.parquet once" in done.stderr
     web.change_list(2, lambda rows: rows.remove(next(r for r in rows if r["table"] == "measurements")))
     done = losslake("download", web.url, tmp_path / "lake")
     assert done.returncode == 1
-    assert "lacks files" in done.stderr
+    assert "do not match its counts" in done.stderr
 
 
-def test_bytes_that_are_as_listed_but_no_data_file_are_refused(losslake: Run, web: Web, tmp_path: Path) -> None:
+def test_bytes_with_the_listed_sha256_that_are_not_a_data_file_are_refused(
+    losslake: Run, web: Web, tmp_path: Path
+) -> None:
     def swap(rows: list[dict[str, object]]) -> None:
         row = next(r for r in rows if r["table"] == "records")
         row |= {"bytes": 4, "sha256": hashlib.sha256(b"evil").hexdigest()}
@@ -292,17 +300,17 @@ def test_bytes_that_are_as_listed_but_no_data_file_are_refused(losslake: Run, we
     done = losslake("download", web.url, tmp_path / "lake")
     assert done.returncode == 1
     assert "records of release 2" in done.stderr
-    assert "is no Parquet file" in done.stderr
+    assert "is not a Parquet file" in done.stderr
 
 
-def test_more_than_the_disk_holds_is_refused_before_it_comes(losslake: Run, web: Web, tmp_path: Path) -> None:
+def test_a_download_larger_than_the_free_space_is_refused_at_once(losslake: Run, web: Web, tmp_path: Path) -> None:
     web.change_list(2, lambda rows: rows[0].update(bytes=2**43))
     done = losslake("download", web.url, tmp_path / "lake")
     assert done.returncode == 1
     assert "has space for" in done.stderr
 
 
-def test_killed_at_any_moment_the_same_command_finishes(losslake: Run, web: Web, tmp_path: Path) -> None:
+def test_the_same_command_finishes_a_download_killed_at_any_moment(losslake: Run, web: Web, tmp_path: Path) -> None:
     place = tmp_path / "lake"
     web.faults["/data/"] = Fault(times=10**6, pause_s=0.05)
     killed = 0
@@ -321,7 +329,7 @@ def test_killed_at_any_moment_the_same_command_finishes(losslake: Run, web: Web,
     assert_whole(place, 2)
 
 
-def test_two_at_once_do_not_disturb_each_other(losslake: Run, web: Web, tmp_path: Path) -> None:
+def test_concurrent_downloads_do_not_interfere(losslake: Run, web: Web, tmp_path: Path) -> None:
     web.faults["/data/"] = Fault(times=10**6, pause_s=0.1)
     complaints = [tmp_path / "one.txt", tmp_path / "two.txt"]
     both = [start_command(["download", web.url, tmp_path / "lake", "--quiet"], path) for path in complaints]
@@ -331,7 +339,7 @@ def test_two_at_once_do_not_disturb_each_other(losslake: Run, web: Web, tmp_path
 
 
 @pytest.mark.parametrize("url", ["ftp://x", "x", "http://", "http://[", "https://h/?q=1", "http://127.0.0.1:1"])
-def test_a_url_that_is_none_is_one_line(losslake: Run, tmp_path: Path, url: str) -> None:
+def test_an_invalid_url_is_one_line(losslake: Run, tmp_path: Path, url: str) -> None:
     done = losslake("download", url, tmp_path / "lake")
     assert done.returncode == 1
     assert len(done.stderr.splitlines()) == 1
@@ -341,18 +349,18 @@ def test_a_url_that_is_none_is_one_line(losslake: Run, tmp_path: Path, url: str)
 def test_a_password_in_the_url_is_not_shown(losslake: Run, web: Web, tmp_path: Path) -> None:
     url = web.url.replace("http://", "http://me:hidden@")
     assert losslake("download", url, tmp_path / "lake").returncode == 0
-    assert web.asked[0].headers["Authorization"].startswith("Basic ")
-    assert web.asked[0].headers["User-Agent"].startswith("losslake/")
+    assert web.requests[0].headers["Authorization"].startswith("Basic ")
+    assert web.requests[0].headers["User-Agent"].startswith("losslake/")
     ledger = losslake("ledger", "--format", "json", "--lake", tmp_path / "lake").stdout
     assert "hidden" not in ledger
     assert json.loads(ledger)[0]["source"] == web.url
 
 
-def test_a_full_disk_is_named_and_what_came_is_kept(losslake: Run, web: Web, tmp_path: Path) -> None:
+def test_a_full_disk_is_reported_and_the_download_can_be_resumed(losslake: Run, web: Web, tmp_path: Path) -> None:
     data = next(data for path, data in web.served.items() if path.startswith("/data/2/measurements"))
     assert isinstance(data, Path)
     size = data.stat().st_size
-    wanted = Wanted(
+    wanted = RemoteFile(
         httpx.URL(web.url + "/file"), size, hashlib.sha256(data.read_bytes()).hexdigest(), tmp_path / "file"
     )
     web.served["/file"] = data
@@ -366,4 +374,4 @@ def test_a_full_disk_is_named_and_what_came_is_kept(losslake: Run, web: Web, tmp
     with Client() as client:
         fetch_all(client, [wanted], tmp_path, 1, lambda _size, _files: None)
     assert (tmp_path / "file").read_bytes() == data.read_bytes()
-    assert web.asked[-1].headers["Range"].startswith("bytes=")
+    assert web.requests[-1].headers["Range"].startswith("bytes=")

@@ -1,4 +1,4 @@
-"""Damage and mistakes, told in one line that says what to do."""
+"""Damaged lakes and mistakes are reported in one line with a remedy."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from losslake.cli.console import in_one_line
+from losslake.cli.console import describe_error
 from losslake.lake.lake import Lake
 from tests.losslake.cli.conftest import Run
 
@@ -23,7 +23,7 @@ def copy(lake: Lake, tmp_path: Path) -> Path:
 
 @pytest.mark.parametrize("arguments", READERS)
 @pytest.mark.parametrize("harm", ["junk", "missing"])
-def test_a_harmed_catalog_is_one_line(
+def test_a_damaged_catalog_is_reported_in_one_line(
     losslake: Run, copy: Path, monkeypatch: pytest.MonkeyPatch, arguments: tuple[str, ...], harm: str
 ) -> None:
     monkeypatch.chdir(copy.parent)
@@ -39,7 +39,7 @@ def test_a_harmed_catalog_is_one_line(
 
 
 @pytest.mark.parametrize("arguments", [("steps",), ("sql", "-c", "SELECT 1")])
-def test_a_harmed_serving_file_says_that_it_can_be_deleted(
+def test_a_damaged_serving_file_is_reported_with_the_remedy_to_delete_it(
     losslake: Run, copy: Path, arguments: tuple[str, ...]
 ) -> None:
     assert losslake(*arguments, "--lake", copy).returncode == 0
@@ -47,7 +47,7 @@ def test_a_harmed_serving_file_says_that_it_can_be_deleted(
         path.write_bytes(b"junk" * 5000)
     done = losslake(*arguments, "--lake", copy)
     assert done.returncode == 1
-    assert "delete the lake's folder serving" in done.stderr
+    assert "delete the lake's folder `serving`" in done.stderr
     shutil.rmtree(copy / "serving")
     assert losslake(*arguments, "--lake", copy).returncode == 0
 
@@ -59,13 +59,13 @@ def test_a_lake_of_another_layout_is_refused(losslake: Run, copy: Path) -> None:
     assert "layout 999" in done.stderr
 
 
-def test_offering_nothing_makes_no_lake(losslake: Run, tmp_path: Path) -> None:
+def test_ingest_without_a_path_creates_no_lake(losslake: Run, tmp_path: Path) -> None:
     done = losslake("ingest", tmp_path / "nothing", "--lake", tmp_path / "lake")
     assert done.returncode == 1
     assert not (tmp_path / "lake").exists()
 
 
-def test_an_archive_that_is_none_is_one_line(losslake: Run, tmp_path: Path) -> None:
+def test_a_missing_archive_is_reported_in_one_line(losslake: Run, tmp_path: Path) -> None:
     (tmp_path / "notes.txt").write_text("hello")
     done = losslake("ingest", tmp_path / "notes.txt", "--lake", tmp_path / "lake")
     assert done.returncode == 1
@@ -74,20 +74,23 @@ def test_an_archive_that_is_none_is_one_line(losslake: Run, tmp_path: Path) -> N
 
 @pytest.mark.parametrize("format_", ["xml", ""])
 @pytest.mark.parametrize("command", [("sql", "-c", "SELECT 1"), ("steps",), ("ledger",)])
-def test_a_format_that_is_none_lists_those_that_are(losslake: Run, command: tuple[str, ...], format_: str) -> None:
+def test_an_unknown_format_is_reported_with_the_known_ones(
+    losslake: Run, command: tuple[str, ...], format_: str
+) -> None:
     done = losslake(*command, "--format", format_)
     assert done.returncode == 2
     assert "'csv', 'json'" in done.stderr
 
 
-def test_a_full_disk_is_named_and_the_unforeseen_asks_for_a_report() -> None:
+def test_a_full_disk_is_named_and_an_unexpected_error_asks_for_a_report() -> None:
     assert (
-        in_one_line(OSError(errno.ENOSPC, "No space left on device", "/lake/x")) == "/lake/x: No space left on device"
+        describe_error(OSError(errno.ENOSPC, "No space left on device", "/lake/x"))
+        == "/lake/x: No space left on device"
     )
-    assert in_one_line(ValueError("odd\nmore")).startswith("internal error: ValueError: odd;")
+    assert describe_error(ValueError("odd\nmore")).startswith("internal error: ValueError: odd;")
 
 
-def test_the_unforeseen_is_one_line_and_whole_with_debug(
+def test_an_unexpected_error_is_one_line_and_a_traceback_with_debug(
     losslake: Run, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
     def fail(self: Lake, **_: bool) -> None:
@@ -99,3 +102,23 @@ def test_the_unforeseen_is_one_line_and_whole_with_debug(
     monkeypatch.setenv("LOSSLAKE_DEBUG", "1")
     with pytest.raises(KeyError):
         losslake("releases")
+
+
+def test_a_withdrawal_by_a_user_without_a_name_asks_for_one(
+    losslake: Run, copy: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    for name in ("LOGNAME", "USER", "LNAME", "USERNAME"):
+        monkeypatch.delenv(name, raising=False)
+    monkeypatch.setattr("os.getuid", lambda: 2_000_000_011)
+    done = losslake("withdraw", "root", "--reason", "none", "--lake", copy)
+    assert (done.returncode, done.stderr.count("\n")) == (1, 1)
+    assert "--by" in done.stderr
+
+
+def test_an_error_of_sql_shows_the_line_of_the_statement_with_a_caret_below_the_mistake(losslake: Run) -> None:
+    shown = losslake("sql", "-c", "SELECT\n  1 + nothing").stderr
+    message, line, caret = shown.splitlines()
+    assert message.startswith("losslake: Binder Error")
+    assert line.startswith("LINE 2: ")
+    assert set(caret.strip()) == {"^"}
+    assert caret.index("^") == line.index("nothing")

@@ -1,4 +1,4 @@
-"""`losslake ingest --url` and `losslake fetch`: an archive is read while it comes, and stored only if it came whole."""
+"""`losslake ingest --url` and `losslake fetch` stream an archive and publish it only if it is complete."""
 
 from __future__ import annotations
 
@@ -26,6 +26,8 @@ from tests.forked import start_command
 from tests.ingest.offers import Files, TrialOffer, study_files, tar_bytes, unpacked, zip_bytes
 from tests.losslake.cli.conftest import Run
 from tests.losslake.cli.web import Fault, Web, running
+
+pytestmark = pytest.mark.slow
 
 CHANCE = random.Random(3)
 ROWS = [f"{step},{CHANCE.random()!r}" for step in range(2000)]
@@ -60,15 +62,18 @@ def web() -> Iterator[Web]:
 
 @pytest.fixture(scope="module")
 def digest(tmp_path_factory: pytest.TempPathFactory) -> str:
-    """The content digest of the same files ingested from a folder."""
+    """Return the content digest of the same files ingested from a folder."""
     folder = tmp_path_factory.mktemp("local")
     lake = Lake.create(folder / "lake")
     ingest(lake, [unpacked(folder / "logs", FILES)])
     return lake.release().content_digest
 
 
-@pytest.mark.parametrize("kind", ARCHIVES)
-def test_every_kind_of_archive_gives_what_it_gives_from_a_disk(
+# One whose parts can be read from its end and one that streams in `make test`, all in `make slow`.
+@pytest.mark.parametrize(
+    "kind", [pytest.param(kind, marks=[] if kind in ("tar.bz2", "zip") else pytest.mark.slow) for kind in ARCHIVES]
+)
+def test_every_kind_of_archive_is_ingested_as_from_disk(
     losslake: Run, web: Web, tmp_path: Path, kind: str, digest: str
 ) -> None:
     data = ARCHIVES[kind](FILES)
@@ -79,12 +84,12 @@ def test_every_kind_of_archive_gives_what_it_gives_from_a_disk(
     assert "warning" not in done.stderr
     release = Lake.open(tmp_path / "lake").release()
     assert release.content_digest == digest
-    assert [asked.headers.get("Range") for asked in web.asked] == [None]
+    assert [request.headers.get("Range") for request in web.requests] == [None]
     entries = Lake.open(tmp_path / "lake").ledger()
     assert [(e.source, e.sha256) for e in entries if not e.path] == [(f"{web.url}/x/logs.{kind}", sha256)]
 
 
-def test_a_log_alone_is_read_as_well(losslake: Run, web: Web, tmp_path: Path) -> None:
+def test_a_single_log_is_ingested(losslake: Run, web: Web, tmp_path: Path) -> None:
     web.served["/logs/run.jsonl"] = b'{"step": 1, "loss": 0.5}\n'
     done = losslake("ingest", "--url", f"{web.url}/logs/run.jsonl", "--dry-run", "--lake", tmp_path / "lake")
     assert "jsonl (1 file)" in done.stdout
@@ -94,7 +99,7 @@ def test_without_a_sha256_there_is_a_warning(losslake: Run, web: Web, tmp_path: 
     done = losslake("ingest", "--url", f"{web.url}/a.tar.bz2", "--lake", tmp_path / "lake", "--quiet")
     assert done.returncode == 0
     assert done.stderr.splitlines() == [
-        "losslake: warning: nothing vouches for the bytes that come: give --sha256 if their publisher names it"
+        "losslake: warning: the download is not verified: give --sha256 if its publisher states it"
     ]
 
 
@@ -102,7 +107,7 @@ def nothing_was_stored(lake: Path) -> bool:
     return not list(Lake.open(lake).releases()) and not list(lake.rglob("*.parquet"))
 
 
-def test_other_bytes_than_promised_are_not_stored(losslake: Run, web: Web, tmp_path: Path) -> None:
+def test_bytes_with_another_sha256_are_not_stored(losslake: Run, web: Web, tmp_path: Path) -> None:
     sha256 = "0" * 64
     done = losslake("ingest", "--url", f"{web.url}/a.tar.bz2", "--sha256", sha256, "--lake", tmp_path, "--quiet")
     assert done.returncode == 1
@@ -111,7 +116,7 @@ def test_other_bytes_than_promised_are_not_stored(losslake: Run, web: Web, tmp_p
     assert nothing_was_stored(tmp_path)
 
 
-def test_nothing_of_a_rejected_archive_touches_what_is_there(losslake: Run, web: Web, tmp_path: Path) -> None:
+def test_a_rejected_archive_changes_nothing_in_the_lake(losslake: Run, web: Web, tmp_path: Path) -> None:
     command = ["ingest", "--url", f"{web.url}/a.tar.bz2", "--lake", tmp_path, "--quiet", "--sha256"]
     assert losslake(*command, SHA256).returncode == 0
     before = Lake.open(tmp_path).release()
@@ -121,9 +126,11 @@ def test_nothing_of_a_rejected_archive_touches_what_is_there(losslake: Run, web:
     assert len(Lake.open(tmp_path).releases()) == 1
 
 
-@pytest.mark.parametrize("kind", ["tar", "tar.bz2", "zip"])
+@pytest.mark.parametrize(
+    "kind", [pytest.param("tar", marks=pytest.mark.slow), "tar.bz2", pytest.param("zip", marks=pytest.mark.slow)]
+)
 @pytest.mark.parametrize("has_ranges", [True, False])
-def test_dropped_connections_are_gone_on_with(
+def test_dropped_connections_are_resumed(
     losslake: Run, web: Web, tmp_path: Path, kind: str, has_ranges: bool, digest: str
 ) -> None:
     data = ARCHIVES[kind](FILES)
@@ -133,7 +140,7 @@ def test_dropped_connections_are_gone_on_with(
     done = losslake("ingest", "--url", f"{web.url}/b", "--sha256", sha256, "--lake", tmp_path / "lake")
     assert done.returncode == 0, done.stderr
     assert Lake.open(tmp_path / "lake").release().content_digest == digest
-    assert len([a for a in web.asked if "Range" in a.headers]) >= 2
+    assert len([a for a in web.requests if "Range" in a.headers]) >= 2
 
 
 def test_a_connection_that_keeps_dropping_stores_nothing(losslake: Run, web: Web, tmp_path: Path) -> None:
@@ -148,16 +155,16 @@ def test_a_connection_that_keeps_dropping_stores_nothing(losslake: Run, web: Web
     assert nothing_was_stored(tmp_path / "lake")
 
 
-def test_an_archive_that_changes_under_way_stores_nothing(losslake: Run, web: Web, tmp_path: Path) -> None:
+def test_an_archive_that_changes_during_the_download_stores_nothing(losslake: Run, web: Web, tmp_path: Path) -> None:
     web.faults["/a"] = Fault(times=1, drop_after=len(BZIP2) // 2)
     web.faults["a"] = Fault(times=99, headers={"ETag": '"new"'}, is_blind_to_ranges=True)
     done = losslake("ingest", "--url", f"{web.url}/a.tar.bz2", "--lake", tmp_path / "lake", "--quiet")
     assert done.returncode == 1
-    assert "changed meanwhile" in done.stderr
+    assert "changed, or can't be resumed" in done.stderr
     assert nothing_was_stored(tmp_path / "lake")
 
 
-def test_a_damaged_archive_that_is_as_promised_gives_what_was_whole(losslake: Run, web: Web, tmp_path: Path) -> None:
+def test_complete_trials_of_a_damaged_archive_are_stored(losslake: Run, web: Web, tmp_path: Path) -> None:
     two = FILES | study_files({1: TrialOffer(rows=ROWS)}, 16, "batch_science/mnist/cnn/sgd")
     cut = tar_bytes(two)[:-40_000]
     web.served["/cut.tar"] = cut
@@ -168,8 +175,8 @@ def test_a_damaged_archive_that_is_as_promised_gives_what_was_whole(losslake: Ru
     assert Lake.open(tmp_path / "lake").release().n_studies == 1
 
 
-def test_what_is_read_again_has_to_be_the_same_bytes(web: Web, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(remote_archive, "KEPT_CHUNKS", 2)
+def test_chunks_that_are_fetched_again_must_have_the_same_bytes(web: Web, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(remote_archive, "CACHED_CHUNKS", 2)
     monkeypatch.setattr(remote_archive, "CHUNK", 1000)
     with Client() as client, RemoteArchive(client, f"{web.url}/a.tar.bz2") as archive:
         whole = archive.open().read()
@@ -181,11 +188,11 @@ def test_what_is_read_again_has_to_be_the_same_bytes(web: Web, monkeypatch: pyte
         web.served["/a.tar.bz2"] = BZIP2[:6000] + bytes(len(BZIP2) - 6000)
         again.seek(1000)
         assert again.read(10_000) == BZIP2[1000:6000]
-        with pytest.raises(Exception, match="changed while it was read"):
+        with pytest.raises(Exception, match="changed during the download"):
             archive.sha256()
 
 
-def test_what_is_in_the_lake_already_is_not_fetched_again(web: Web, tmp_path: Path) -> None:
+def test_a_remembered_archive_is_not_fetched_again(web: Web, tmp_path: Path) -> None:
     lake = Lake.create(tmp_path / "lake")
     for promised, is_fetched in ((SHA256, True), (SHA256, False), (None, True)):
         with Client() as client, RemoteArchive(client, f"{web.url}/a.tar.bz2", promised) as archive:
@@ -195,26 +202,26 @@ def test_what_is_in_the_lake_already_is_not_fetched_again(web: Web, tmp_path: Pa
     assert {entry.sha256 for entry in lake.ledger() if not entry.path} == {SHA256}
 
 
-def test_no_more_than_a_few_chunks_are_kept(web: Web, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_only_a_few_chunks_are_cached(web: Web, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(remote_archive, "CHUNK", 500)
     with Client() as client, RemoteArchive(client, f"{web.url}/a.tar.bz2", SHA256) as archive:
         assert archive.sha256() == SHA256
-        assert len(archive._kept) == remote_archive.KEPT_CHUNKS
-        assert len(web.asked) == 1
+        assert len(archive._cached) == remote_archive.CACHED_CHUNKS
+        assert len(web.requests) == 1
 
 
 @pytest.mark.parametrize(
     ("arguments", "says"),
     [
-        (["--url", "ftp://h/x"], "is no http:// or https:// URL"),
+        (["--url", "ftp://h/x"], "is not an http:// or https:// URL"),
         (["--url", "WEB/none"], "nothing at /none"),
         (["--url", "WEB/a.tar.bz2", "--sha256", "abc"], "64 hexadecimal digits"),
-        (["x", "--sha256", "abc"], "--sha256 is for --url"),
-        ([], "nothing is offered"),
-        (["https://h/x.tar"], "on the web --url"),
+        (["x", "--sha256", "abc"], "--sha256 applies to --url only"),
+        ([], "nothing to ingest"),
+        (["https://h/x.tar"], "use --url for a file on the web"),
     ],
 )
-def test_what_cant_be_followed_is_one_line_and_makes_no_lake(
+def test_an_invalid_option_is_one_line_and_creates_no_lake(
     losslake: Run, web: Web, tmp_path: Path, arguments: list[str], says: str
 ) -> None:
     done = losslake("ingest", *(a.replace("WEB", web.url) for a in arguments), "--lake", tmp_path / "lake")
@@ -231,39 +238,39 @@ def test_ctrl_c_stops_even_while_the_server_stalls(web: Web, tmp_path: Path) -> 
     web.faults["a"] = Fault(times=99, pause_s=30)
     place, complaint = tmp_path / "lake", tmp_path / "complaint"
     process = start_command(["ingest", "--url", f"{web.url}/a.tar.bz2", "--lake", place], complaint)
-    while len(web.asked) < 2:
+    while len(web.requests) < 2:
         time.sleep(0.05)
     process.send_signal(signal.SIGINT)
     started = time.monotonic()
     process.wait(60)
-    assert time.monotonic() - started < 5
+    assert time.monotonic() - started < 20
     assert complaint.read_text().splitlines()[-1] == "losslake: stopped"
     assert not list(Lake.open(place).releases())
 
 
-def test_fetch_lists_what_it_knows(losslake: Run) -> None:
+def test_fetch_lists_the_registered_archives(losslake: Run) -> None:
     done = losslake("fetch")
     assert "shallue2018" in done.stdout
     assert "https://storage.googleapis.com/batch_science_data/batch_science_data.tar.bz2" in done.stdout
     assert "6460ab86a6ab0f22a02e1c9b982e1ca31220bf41f669304ce86f14d19053f435" in done.stdout
 
 
-def test_fetch_takes_the_known_archive_and_no_other(
+def test_fetch_ingests_the_registered_archive_and_no_other_bytes(
     losslake: Run, web: Web, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     done = losslake("fetch", "shallue2018", "--mirror", f"{web.url}/a.tar.bz2", "--lake", tmp_path, "--quiet")
     assert done.returncode == 1
     assert "not 6460ab86" in done.stderr
     assert nothing_was_stored(tmp_path)
-    known = replace(registry.collections()[0], archive_url=f"{web.url}/a.tar.bz2", archive_sha256=SHA256)
-    monkeypatch.setattr(registry, "collections", lambda: (known,))
+    collection = replace(registry.collections()[0], archive_url=f"{web.url}/a.tar.bz2", archive_sha256=SHA256)
+    monkeypatch.setattr(registry, "collections", lambda: (collection,))
     assert losslake("fetch", "shallue2018", "--lake", tmp_path).returncode == 0
     assert {
         s.study.workload.collection for s in Lake.open(tmp_path).files(Lake.open(tmp_path).release()) if s.study
     } == {"shallue2018"}
 
 
-def test_fetch_of_what_it_does_not_know_says_what_it_does(losslake: Run) -> None:
+def test_fetch_of_an_unknown_name_lists_the_known_ones(losslake: Run) -> None:
     done = losslake("fetch", "shallue")
     assert done.returncode == 1
-    assert "shallue2018 can" in done.stderr
+    assert "give shallue2018" in done.stderr

@@ -1,4 +1,4 @@
-"""`losslake maintain` by what it prints."""
+"""The output of `losslake maintain`."""
 
 from __future__ import annotations
 
@@ -9,44 +9,45 @@ import pytest
 
 from losslake.lake.lake import Lake
 from tests.losslake.cli.conftest import Run
-from tests.losslake.lake.maintenance.lakes import problems, stored, take_in, take_in_killed
+from tests.losslake.lake.maintenance.lakes import ingest_study, ingest_study_killed, problems, stored
 
 
 @pytest.fixture(scope="module")
 def other(tmp_path_factory: pytest.TempPathFactory) -> Lake:
-    """Three releases, and what a killed ingest left behind."""
+    """Create a lake with three releases and the leftovers of a killed ingest."""
     folder = tmp_path_factory.mktemp("maintained")
     made = Lake.create(folder / "lake")
-    take_in_killed(made, folder / "killed", 4.0)
+    ingest_study_killed(made, folder / "killed", 4.0)
     for value in (1.0, 2.0, 3.0):
-        take_in(made, folder / f"logs{value}", value)
+        ingest_study(made, folder / f"logs{value}", value)
     return made
 
 
-def test_a_dry_run_says_what_maintenance_then_does(other: Lake, losslake: Run) -> None:
-    asked = ("maintain", "--lake", other.folder, "--grace", "0s", "--keep", "2")
+@pytest.mark.slow
+def test_a_dry_run_reports_what_maintenance_then_does(other: Lake, losslake: Run) -> None:
+    arguments = ("maintain", "--lake", other.folder, "--grace", "0s", "--keep", "2")
     before = stored(other)
-    told = losslake(*asked, "--dry-run")
-    assert told.returncode == 0
+    planned = losslake(*arguments, "--dry-run")
+    assert planned.returncode == 0
     assert stored(other) == before
-    done = losslake(*asked)
+    done = losslake(*arguments)
     assert "unlisted 1 release (1)\n" in done.stdout
     assert "expired" in done.stdout
     lines = [("would unlist", "unlisted"), ("would delete", "deleted"), ("would expire", "expired"),
              ("would forget", "forgot")]  # fmt: skip
-    text = told.stdout
+    text = planned.stdout
     for would, did in lines:
         text = text.replace(would, did)
     assert [line.split(" (")[0] for line in text.splitlines()] == [
         line.split(" (")[0] for line in done.stdout.splitlines()
     ]
-    assert "would lose its files" in done.stderr
+    assert "loses its files" in done.stderr
     assert problems(other) == []
     again = losslake("maintain", "--lake", other.folder)
     assert (again.stdout, again.stderr) == ("deleted 0 files (0 bytes) that no listed release needs\n", "")
 
 
-def test_releases_lists_unlisted_ones_only_when_asked(other: Lake, losslake: Run) -> None:
+def test_releases_lists_unlisted_ones_only_with_all(other: Lake, losslake: Run) -> None:
     losslake("maintain", "--lake", other.folder, "--unlist", "1")
     assert [row["number"] for row in json.loads(losslake("releases", "--json", "--lake", other.folder).stdout)] == [
         3,
@@ -63,13 +64,13 @@ def test_releases_lists_unlisted_ones_only_when_asked(other: Lake, losslake: Run
 @pytest.mark.parametrize(
     ("arguments", "complaint"),
     [
-        (("--grace", "soon"), "--grace takes a number and its unit, such as 7d, 12h, 30m or 0s, not 'soon'"),
-        (("--grace", "7"), "--grace takes a number and its unit"),
-        (("--unlist", "3"), "release 3 is the newest, which stays: unlist older ones"),
+        (("--grace", "soon"), "--grace must be a number with a unit, such as 7d, 12h, 30m or 0s, not 'soon'"),
+        (("--grace", "7"), "--grace must be a number with a unit"),
+        (("--unlist", "3"), "release 3 is the newest and can't be unlisted: unlist older ones"),
         (("--unlist", "7"), "there is no release 7: 'losslake releases' lists them"),
     ],
 )
-def test_what_cannot_be_done_is_told_in_one_line(
+def test_an_invalid_option_is_reported_in_one_line(
     other: Lake, losslake: Run, arguments: tuple[str, ...], complaint: str
 ) -> None:
     done = losslake("maintain", "--lake", other.folder, *arguments)
@@ -78,9 +79,9 @@ def test_what_cannot_be_done_is_told_in_one_line(
     assert done.stderr.count("\n") == 1
 
 
-def test_a_lake_that_was_moved_is_left_alone(tmp_path: Path, losslake: Run) -> None:
+def test_a_moved_lake_is_not_maintained(tmp_path: Path, losslake: Run) -> None:
     lake = Lake.create(tmp_path / "lake")
-    take_in(lake, tmp_path / "logs", 1.0)
+    ingest_study(lake, tmp_path / "logs", 1.0)
     lake.folder.rename(tmp_path / "elsewhere")
     done = losslake("maintain", "--lake", tmp_path / "elsewhere", "--grace", "0s")
     assert done.returncode == 1

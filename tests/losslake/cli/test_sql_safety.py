@@ -1,4 +1,4 @@
-"""SQL reads the lake and never writes to it; results that go to a file are there whole or not at all."""
+"""SQL never writes to the lake; output files are complete or absent."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from tests.losslake.cli.conftest import Run
 
 
 def state_of(folder: Path) -> dict[str, str]:
-    """The sha256 of every file that belongs to a release; serving/ is made again whenever it is missing."""
+    """Return the SHA-256 of every file of a release, without serving/, which is rebuilt when missing."""
     files = (path for path in sorted(folder.rglob("*")) if path.is_file() and "serving" not in path.parts)
     return {str(path): hashlib.sha256(path.read_bytes()).hexdigest() for path in files}
 
@@ -49,13 +49,13 @@ def test_no_statement_writes_to_the_lake(losslake: Run, lake: Lake, statement: s
     assert state_of(lake.folder) == before
 
 
-def test_words_that_only_look_like_writing_are_fine(losslake: Run) -> None:
+def test_names_and_strings_that_look_like_writing_statements_are_allowed(losslake: Run) -> None:
     query = "EXPLAIN SELECT 'COPY x TO y' -- export"
     assert losslake("sql", "-c", query).returncode == 0
     assert losslake("sql", "-c", "CREATE TEMP TABLE t AS SELECT 7 AS a; FROM t", "--format", "csv").stdout == "a\n7\n"
 
 
-def test_own_files_can_be_joined(losslake: Run, tmp_path: Path) -> None:
+def test_local_files_can_be_joined(losslake: Run, tmp_path: Path) -> None:
     (tmp_path / "mine.csv").write_text("trial_id,who\n1,ada\n")
     query = f"SELECT who FROM trials JOIN '{tmp_path}/mine.csv' USING (trial_id) WHERE batch_size = 8"
     assert losslake("sql", "-c", query, "--format", "csv").stdout == "who\nada\n"
@@ -68,10 +68,10 @@ def test_a_setting_prints_nothing_into_the_result(losslake: Run) -> None:
 def test_output_in_the_lake_is_refused(losslake: Run, lake: Lake) -> None:
     done = losslake("sql", "-c", "SELECT 1", "--format", "csv", "--output", lake.folder / "lake.toml")
     assert done.returncode == 1
-    assert "is only read" in done.stderr
+    assert "is read-only" in done.stderr
 
 
-def test_a_file_takes_one_result_and_appears_whole(losslake: Run, tmp_path: Path) -> None:
+def test_a_file_holds_one_result_and_appears_when_complete(losslake: Run, tmp_path: Path) -> None:
     target = tmp_path / "out.csv"
     done = losslake("sql", "-c", "SELECT 1 AS a; SELECT 2 AS a", "--format", "csv", "--output", target)
     assert done.returncode == 1
@@ -84,11 +84,11 @@ def test_a_file_takes_one_result_and_appears_whole(losslake: Run, tmp_path: Path
     assert [path.name for path in tmp_path.iterdir()] == ["out.csv"]
 
 
-def test_wrong_targets_are_one_line(losslake: Run, tmp_path: Path) -> None:
+def test_invalid_output_is_reported_in_one_line(losslake: Run, tmp_path: Path) -> None:
     nowhere = losslake("sql", "-c", "SELECT 1", "--format", "csv", "--output", tmp_path / "no/such/x.csv")
     assert "No such file" in nowhere.stderr
     table = losslake("sql", "-c", "SELECT 1", "--output", tmp_path / "x")
-    assert "a table is for the screen" in table.stderr
+    assert "a table can't be written to a file" in table.stderr
 
 
 FLOATS = (0.1, 5e-324, 1.7976931348623157e308, 0.7, 1 / 3, -0.0)
@@ -104,7 +104,7 @@ def test_csv_and_json_give_back_every_float_and_integer(losslake: Run) -> None:
     assert {record["n"] for record in records} == {2**63 - 1}
 
 
-def test_json_has_strings_for_what_is_not_finite(losslake: Run) -> None:
+def test_json_has_strings_for_nonfinite_numbers(losslake: Run) -> None:
     query = "SELECT 'nan'::DOUBLE AS a, 'inf'::DOUBLE AS b, ['-inf'::DOUBLE] AS c"
     assert json.loads(losslake("sql", "-c", query, "--format", "json").stdout) == [
         {"a": "NaN", "b": "Infinity", "c": ["-Infinity"]}

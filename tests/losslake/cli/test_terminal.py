@@ -12,12 +12,14 @@ from losslake.lake.lake import Lake
 from tests.ingest.offers import TrialOffer, study_files, tar_bytes, written
 from tests.losslake.cli.terminal import Terminal
 
+pytestmark = pytest.mark.slow
+
 Start = Callable[..., Terminal]
 
 
 @pytest.fixture
 def start(lake: Lake, tmp_path: Path) -> Iterator[Start]:
-    """Starts commands on terminals of their own, on the session's lake; none outlives its test."""
+    """Yield a function that starts commands on pseudo-terminals, on the session's lake; stop them after the test."""
     started: list[Terminal] = []
 
     def run(*arguments: object, columns: int = 120) -> Terminal:
@@ -67,7 +69,7 @@ def test_ingest_draws_a_bar(start: Start, tmp_path: Path) -> None:
     assert terminal.process.wait(20) == 0
 
 
-def test_ctrl_c_stops_a_running_query_and_the_shell_goes_on(start: Start) -> None:
+def test_ctrl_c_stops_a_running_query_and_the_shell_continues(start: Start) -> None:
     shell = start("sql")
     shell.wait_for("losslake>")
     for query in (
@@ -97,7 +99,7 @@ def test_a_semicolon_within_a_string_does_not_end_the_statement(start: Start) ->
     assert shell.ends() == 0
 
 
-def test_dot_commands_complete_and_send_results_to_a_file(start: Start, tmp_path: Path) -> None:
+def test_dot_commands_complete_and_write_results_to_a_file(start: Start, tmp_path: Path) -> None:
     shell = start("sql")
     shell.wait_for("losslake>")
     shell.type(".schema stu\t")
@@ -134,8 +136,8 @@ def test_ctrl_c_stops_an_ingest_in_one_line(start: Start, tmp_path: Path) -> Non
 
 @pytest.mark.parametrize("columns", [60, 90, 200])
 def test_every_column_is_shown_whole_at_any_width(start: Start, columns: int) -> None:
-    asked = ("root/mnist/cnn/sgd", "--metric", "val/classification_error", "--target", 0.3)
-    terminal = start("steps", *asked, columns=columns)
+    arguments = ("root/mnist/cnn/sgd", "--metric", "val/classification_error", "--target", 0.3)
+    terminal = start("steps", *arguments, columns=columns)
     assert terminal.ends() == 0
     for word in ("batch_", "previous_", "scaling_", "best_", "reached"):
         assert word in terminal.seen
@@ -154,19 +156,19 @@ def test_control_characters_in_data_reach_no_terminal(start: Start, format_: str
 def test_parquet_to_a_terminal_is_refused_and_errors_are_red(start: Start) -> None:
     terminal = start("sql", "-c", "SELECT 1", "--format", "parquet")
     assert terminal.ends() == 1
-    assert "\x1b[31mlosslake: Parquet is not for a terminal" in terminal.seen
+    assert "\x1b[31mlosslake: Parquet can't be shown on a terminal" in terminal.seen
 
 
 def test_verify_draws_a_bar_of_files(start: Start) -> None:
     terminal = start("verify")
     assert terminal.ends() == 0
     assert " files" in terminal.seen
-    assert "is whole" in terminal.seen
+    assert "is intact" in terminal.seen
 
 
 def test_an_analysis_fits_the_terminal(start: Start) -> None:
-    asked = ("--workload", "root/mnist/cnn/sgd", "--metric", "val/classification_error", "--target", "0.3")
-    terminal = start("analyze", "critical-batch-size", *asked, columns=80)
+    arguments = ("--workload", "root/mnist/cnn/sgd", "--metric", "val/classification_error", "--target", "0.3")
+    terminal = start("analyze", "critical-batch-size", *arguments, columns=80)
     assert terminal.ends() == 0
     lines = terminal.seen.splitlines()
     assert max(map(len, lines)) <= 80

@@ -1,4 +1,4 @@
-"""A table that is wider than the terminal is still a table, whole."""
+"""Tables wider than the terminal are printed whole."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ def lines(columns: list[str], rows: list[list[object]], space: int) -> list[str]
     return list(wide_table(columns, rows, space))
 
 
-def test_what_fits_is_one_table_with_headings_broken_at_underscores() -> None:
+def test_a_table_that_fits_is_printed_whole_with_headings_wrapped_at_underscores() -> None:
     assert lines(COLUMNS, ROWS[:1], 80) == [
         "batch_                 fewest_ is_",
         "  size regime            steps undertuned",
@@ -21,7 +21,7 @@ def test_what_fits_is_one_table_with_headings_broken_at_underscores() -> None:
     ]
 
 
-def test_parts_of_a_wide_table_begin_with_the_columns_that_say_which_row_it_is() -> None:
+def test_parts_of_a_wide_table_begin_with_the_key_columns() -> None:
     shown = lines(COLUMNS, ROWS, 30)
     assert max(map(len, shown)) <= 30
     parts = [part.splitlines() for part in "\n".join(shown).split("\n\n")]
@@ -29,7 +29,7 @@ def test_parts_of_a_wide_table_begin_with_the_columns_that_say_which_row_it_is()
     assert [part[-1].split()[0] for part in parts] == ["5,120", "5,120"]
 
 
-def test_few_rows_of_many_columns_are_lines_of_a_name_and_values() -> None:
+def test_few_rows_with_many_columns_are_transposed() -> None:
     assert lines(COLUMNS, ROWS[:1], 31) == [
         "batch_size               1,024",
         "regime         perfect scaling",
@@ -38,12 +38,12 @@ def test_few_rows_of_many_columns_are_lines_of_a_name_and_values() -> None:
     ]
 
 
-def test_a_long_text_takes_several_lines() -> None:
+def test_a_long_text_is_wrapped() -> None:
     shown = lines(["claim", "n"], [["every batch size reaches the target and more", 1]], 80)
     assert shown[2:] == ["every batch size reaches the target and 1", "more"]
 
 
-def test_no_rows_have_their_headings() -> None:
+def test_an_empty_table_has_headings() -> None:
     assert lines(["a", "b"], [], 80) == ["a b", "─ ─"]
 
 
@@ -51,5 +51,5 @@ def test_a_column_wider_than_the_terminal_stands_alone() -> None:
     assert lines(["name", "x"], [[f"{'w' * 30}{n}", n] for n in range(9)], 10)[2].startswith("w" * 30)
 
 
-def test_a_control_sequence_is_visible() -> None:
+def test_control_sequences_are_escaped() -> None:
     assert lines(["a"], [["\x1b[2J"]], 80)[2] == "\\x1b[2J"

@@ -23,7 +23,7 @@ ROWS = [f"{step},{1 / (1 + step)!r}" for step in range(3000)]
 
 @pytest.fixture(scope="module")
 def origin(tmp_path_factory: pytest.TempPathFactory) -> Lake:
-    """Two releases, with a collection that has a slash and a data set with a percent sign."""
+    """Create two releases with a slash in a collection and a percent sign in a data set."""
     folder = tmp_path_factory.mktemp("origin")
     trials = {1: TrialOffer(rows=ROWS), 2: TrialOffer(rows=["0,0.8", "10,nan"], status="INFEASIBLE")}
     lake = Lake.create(folder / "lake")
@@ -39,7 +39,7 @@ def url(origin: Lake, tmp_path_factory: pytest.TempPathFactory) -> Iterator[str]
         yield running.url
 
 
-def test_every_release_is_downloaded_as_it_is(losslake: Run, url: str, origin: Lake, tmp_path: Path) -> None:
+def test_a_downloaded_release_equals_the_original(losslake: Run, url: str, origin: Lake, tmp_path: Path) -> None:
     for number in (1, 2):
         done = losslake("download", url, tmp_path / "lake", "--release", number)
         assert done.returncode == 0, done.stderr
@@ -54,7 +54,7 @@ def test_every_release_is_downloaded_as_it_is(losslake: Run, url: str, origin: L
         assert verify(lake, here).problems == ()
 
 
-def test_a_part_is_chosen_by_names_that_need_encoding(losslake: Run, url: str, tmp_path: Path) -> None:
+def test_a_part_is_selected_by_names_that_need_encoding(losslake: Run, url: str, tmp_path: Path) -> None:
     part = ("--collection", "root/deep", "--dataset", "mnist 100%")
     done = losslake("download", url, tmp_path / "lake", *part)
     assert done.returncode == 0, done.stderr
@@ -64,7 +64,7 @@ def test_a_part_is_chosen_by_names_that_need_encoding(losslake: Run, url: str, t
 
 
 @pytest.mark.parametrize("format_", ["table", "csv", "json"])
-def test_sql_prints_what_it_prints_on_the_lake(losslake: Run, url: str, origin: Lake, format_: str) -> None:
+def test_sql_on_a_service_prints_the_same_as_on_the_lake(losslake: Run, url: str, origin: Lake, format_: str) -> None:
     statements = "FROM trials ORDER BY ALL; DESCRIBE trials; SELECT count(*), sum(value) FROM measurements"
     here = losslake("sql", "--lake", origin.folder, "--format", format_, stdin=statements)
     there = losslake("sql", "--url", url, "--format", format_, stdin=statements)
@@ -72,16 +72,25 @@ def test_sql_prints_what_it_prints_on_the_lake(losslake: Run, url: str, origin: 
     assert there.stdout == here.stdout
 
 
-def test_the_service_refuses_in_one_line(losslake: Run, url: str) -> None:
+def test_an_error_of_a_service_shows_the_line_of_the_statement_with_a_caret(losslake: Run, url: str) -> None:
+    message, line, caret = losslake("sql", "--url", url, "-c", "SELECT\n  1 + nothing").stderr.splitlines()
+    assert "nothing" in message
+    assert line == "LINE 2:   1 + nothing"
+    assert caret == " " * line.index("nothing") + "^"
+
+
+def test_an_error_of_the_service_is_one_line_and_its_place_in_the_statement(losslake: Run, url: str) -> None:
     for statement in ("COPY (SELECT 1) TO 'x'", "SELECT nothing FROM trials", "FROM read_csv('/etc/passwd')"):
         done = losslake("sql", "--url", url, "-c", statement)
         assert done.returncode == 1
-        assert len(done.stderr.splitlines()) == 1
+        message, *shown = done.stderr.splitlines()
+        assert message.startswith("losslake: ")
+        assert not shown or (len(shown) == 2 and shown[0] == f"LINE 1: {statement}")
 
 
-def test_a_file_of_a_release_is_read_in_parts(url: str, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_file_of_a_release_is_read_by_range_requests(url: str, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(remote_archive, "CHUNK", 1000)
-    monkeypatch.setattr(remote_archive, "KEPT_CHUNKS", 2)
+    monkeypatch.setattr(remote_archive, "CACHED_CHUNKS", 2)
     with Client() as client:
         service = Service(client, url)
         file = max(service.files(2), key=lambda listed: listed.bytes)

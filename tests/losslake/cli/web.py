@@ -1,4 +1,4 @@
-"""A real HTTP server on loopback that serves what it is given and misbehaves when told to."""
+"""A real HTTP server on loopback with configurable content and faults."""
 
 from __future__ import annotations
 
@@ -35,7 +35,7 @@ COLUMNS = (
 
 @dataclass
 class Fault:
-    """What goes wrong with answers for paths that hold a text, and how often."""
+    """A fault in the responses for paths that contain a text, and how often it occurs."""
 
     times: int = 1
     status: int | None = None
@@ -48,20 +48,20 @@ class Fault:
 
 
 @dataclass
-class Asked:
+class Request:
     method: str
     path: str
     headers: Mapping[str, str]
 
 
 class Web:
-    """What the server serves, and what it was asked."""
+    """The content and faults of the server, and the requests that it received."""
 
     def __init__(self) -> None:
         self.served: dict[str, bytes | Path] = {}
         self.faults: dict[str, Fault] = {}
         self.posts: dict[str, Callable[[Any], Reply]] = {}
-        self.asked: list[Asked] = []
+        self.requests: list[Request] = []
         self.url = ""
         self.lock = threading.Lock()
         self.over = threading.Event()
@@ -75,27 +75,27 @@ class Web:
         return None
 
     def serve_release(self, lake: Lake, folder: Path, number: int | None = None) -> None:
-        """Serve a release as the service does; folder: where it may be exported to."""
+        """Serve a release as the service does. folder: destination of its export."""
         release = lake.release(number)
         export(lake, release, folder)
         rows = []
         for file in sorted(folder.rglob("*.parquet")):
             path = file.relative_to(folder).as_posix()
             keys = dict(part.split("=", 1) for part in path.split("/")[1:-1])
-            found: dict[str, object] = {key: unquote(keys[key]) if keys else None for key in STUDY_KEYS}
-            found["batch_size"] = int(keys["batch_size"]) if keys else None
+            columns: dict[str, object] = {key: unquote(keys[key]) if keys else None for key in STUDY_KEYS}
+            columns["batch_size"] = int(keys["batch_size"]) if keys else None
             facts = {"bytes": file.stat().st_size, "sha256": sha256_of(file), "rows": pq.read_metadata(file).num_rows}
-            rows.append({"table": path.split("/")[0].removesuffix(".parquet"), "path": path, **facts, **found})
+            rows.append({"table": path.split("/")[0].removesuffix(".parquet"), "path": path, **facts, **columns})
             self.served[f"/data/{release.number}/{path}"] = file
         self.served[f"/v1/releases/{release.number}/files"] = as_json({"release": release.number, "rows": rows})
         newest_first = sorted(lake.releases(), key=lambda r: -r.number)
-        known = [r for r in newest_first if f"/v1/releases/{r.number}/files" in self.served]
+        published = [r for r in newest_first if f"/v1/releases/{r.number}/files" in self.served]
         listed = [
             {
                 c: r.number if c == "release" else str(getattr(r, c)) if c == "created_at" else getattr(r, c)
                 for c in COLUMNS
             }
-            for r in known
+            for r in published
         ]
         self.served["/v1/releases"] = as_json({"rows": listed})
 
@@ -114,7 +114,7 @@ def as_json(document: object) -> bytes:
 
 @dataclass
 class Reply:
-    """What a POST is answered with; the body may come piece by piece."""
+    """The response to a POST; the body may be sent in pieces."""
 
     body: Iterable[bytes]
     status: int = 200
@@ -130,9 +130,10 @@ class _Handler(BaseHTTPRequestHandler):
 
     def do_GET(self) -> None:
         path = unquote(urlsplit(self.path).path)
-        self.web.asked.append(Asked("GET", path, dict(self.headers.items())))
+        self.web.requests.append(Request("GET", path, dict(self.headers.items())))
         fault = self.web.fault_of(path) or Fault()
-        self.web.over.wait(fault.pause_s)
+        if self.web.over.wait(fault.pause_s):
+            return  # The test is over: what would answer may be closed.
         if fault.status is not None:
             self._send(fault.status, fault.headers, fault.body)
             return
@@ -157,14 +158,15 @@ class _Handler(BaseHTTPRequestHandler):
 
     def do_POST(self) -> None:
         path = unquote(urlsplit(self.path).path)
-        self.web.asked.append(Asked("POST", path, dict(self.headers.items())))
-        asked = json.loads(self.rfile.read(int(self.headers["Content-Length"])))
+        self.web.requests.append(Request("POST", path, dict(self.headers.items())))
+        body = json.loads(self.rfile.read(int(self.headers["Content-Length"])))
         fault = self.web.fault_of(path) or Fault()
-        self.web.over.wait(fault.pause_s)
+        if self.web.over.wait(fault.pause_s):
+            return  # The test is over: what would answer may be closed.
         if fault.status is not None:
             self._send(fault.status, fault.headers, fault.body)
             return
-        reply = self.web.posts[path](asked)
+        reply = self.web.posts[path](body)
         self.send_response(reply.status)
         for name, value in ({"Transfer-Encoding": "chunked"} | dict(reply.headers) | dict(fault.headers)).items():
             self.send_header(name, value)
@@ -201,7 +203,7 @@ class _Server(ThreadingHTTPServer):
 
 @contextmanager
 def running() -> Iterator[Web]:
-    """A server on a free port of loopback."""
+    """Yield a server on a free loopback port."""
     web = Web()
     handler = type("Handler", (_Handler,), {"web": web})
     server = _Server(("127.0.0.1", 0), handler)

@@ -1,4 +1,4 @@
-"""Reading what was drawn: texts, sizes of type and marks of an SVG."""
+"""Reading a drawn figure: texts, font sizes and marks of an SVG."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from typing import Any
 import pyarrow as pa
 import vl_convert
 
-from losslake.figures.figure import encoded
+from losslake.figures.figure import to_json
 from losslake.figures.panel import Series
 from losslake.figures.theme import Document
 
@@ -20,7 +20,7 @@ SVG = "{http://www.w3.org/2000/svg}"
 
 
 def svg_of(specification: Document) -> ET.Element:
-    return ET.fromstring(vl_convert.vegalite_to_svg(encoded(specification).decode(), allowed_base_urls=[]))
+    return ET.fromstring(vl_convert.vegalite_to_svg(to_json(specification).decode(), allowed_base_urls=[]))
 
 
 def texts(svg: ET.Element) -> list[str]:
@@ -36,20 +36,20 @@ def width_of(svg: ET.Element) -> float:
 
 
 def marks(specification: Document, kind: str) -> list[dict[str, Any]]:
-    """The rows behind the layers with such a mark, in all panels."""
-    found = []
+    """Return the rows of all layers with such a mark, in all panels."""
+    rows = []
     for panel in specification["concat"]:
         for layer in panel["layer"]:
             mark = layer["mark"] if isinstance(layer["mark"], str) else layer["mark"]["type"]
             if mark == kind:
-                # What all layers share, altair says once above them.
+                # Altair moves data that all layers share to the panel or the top.
                 data = layer.get("data") or panel.get("data") or specification["data"]
-                found += specification["datasets"][data["name"]]
-    return found
+                rows += specification["datasets"][data["name"]]
+    return rows
 
 
 def colours_of(specification: Document) -> set[str]:
-    """The colours of everything that has one, legends and axes included; none of the rows or words."""
+    """Return every colour of the specification, legends and axes included, except those in rows and texts."""
     return {value for name, value in _named(specification, "") if _HOLDS_A_COLOUR(name) and _IS_A_COLOUR(value)}
 
 
@@ -69,5 +69,5 @@ def series(label: str, **columns: Sequence[object]) -> Series:
 
 
 def words(specification: Document) -> list[str]:
-    """The texts among the marks."""
+    """Return the texts among the marks."""
     return [str(row["text"]) for row in marks(specification, "text") if "text" in row]

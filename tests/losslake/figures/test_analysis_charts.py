@@ -1,4 +1,4 @@
-"""What the charts of analyses draw."""
+"""Charts of analyses."""
 
 from __future__ import annotations
 
@@ -12,14 +12,14 @@ from tests.losslake.figures.drawing import marks, series, words
 PANEL = Panel(width=300, height=200)
 
 
-def test_time_and_cost_are_joined_along_the_front_and_named_by_batch_size() -> None:
+def test_pareto_front_is_a_line_labelled_with_batch_sizes() -> None:
     rows = series("", batch_size=[1, 2, 4], cost=[10, 20, 40], time=[9.0, 9.5, 3.0], is_on_front=[True, False, True])
     drawn = figure([time_cost_chart([rows], PANEL)])
     assert [row["batch_size"] for row in marks(drawn, "line")] == [1, 4]
     assert {row["batch_size"] for row in marks(drawn, "text") if "cost" in row} == {1, 2, 4}
 
 
-def test_a_batch_size_without_time_or_cost_has_no_place() -> None:
+def test_batch_size_without_time_or_cost_is_not_drawn() -> None:
     rows = series("", batch_size=[1, 2, 4], cost=[10, 20, None], time=[None, 2.0, 3.0], is_on_front=[True] * 3)
     assert [row["batch_size"] for row in marks(figure([time_cost_chart([rows], PANEL)]), "line")] == [2]
 
@@ -29,23 +29,23 @@ def budgets(label: str) -> Series:
     return series(label, budget=[1, 2, 4], steps_q05=low, steps_q50=middle, steps_q95=high)
 
 
-def test_the_median_of_a_search_is_drawn_from_the_budget_on_that_has_one() -> None:
+def test_search_median_starts_at_the_first_defined_budget() -> None:
     chart = tuning_budget_chart([budgets("B = 8")], PANEL)
     assert [(row["budget"], row["steps_q50"]) for row in marks(figure([chart]), "line")] == [(2, 40), (4, 20)]
     assert [row["budget"] for row in marks(figure([chart]), "area")] == [4]
 
 
-def test_many_batch_sizes_have_no_bands() -> None:
+def test_bands_are_omitted_for_many_batch_sizes() -> None:
     many = [budgets(f"B = {size}") for size in (1, 2, 4, 8)]
     assert marks(figure([tuning_budget_chart(many, PANEL)]), "area") == []
 
 
-def test_ends_of_regimes_that_may_lie_outside_are_open_marks() -> None:
+def test_censored_regime_ends_are_open_marks() -> None:
     rows = series(
         "",
         target=[0.1, 0.2],
         perfect_scaling_end=[8, 16],
-        perfect_scaling_end_censoring=["left", None],
+        perfect_scaling_end_censoring=["remaining", None],
         critical_batch_size=[None, 30.5],
         critical_batch_size_lower=[4.0, 20.0],
         critical_batch_size_upper=[None, 50.0],
@@ -57,7 +57,7 @@ def test_ends_of_regimes_that_may_lie_outside_are_open_marks() -> None:
     assert [row["target"] for row in marks(drawn, "rule")] == [0.15]
 
 
-def test_without_rows_words_stand_in_the_plot() -> None:
+def test_empty_chart_explains_itself() -> None:
     for chart in (
         time_cost_chart([], PANEL),
         tuning_budget_chart([], PANEL),

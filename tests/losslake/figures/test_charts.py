@@ -1,4 +1,4 @@
-"""What the charts draw, beside scaling."""
+"""Charts other than scaling."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ from tests.losslake.figures.drawing import marks, series, svg_of, texts, words
 PANEL = Panel(width=300, height=200)
 
 
-def test_heuristics_grow_with_the_batch_size_and_its_square_root_from_the_first_optimum() -> None:
+def test_heuristics_scale_linearly_and_by_square_root_from_the_first_optimum() -> None:
     rows = series("", batch_size=[4, 16], effective_learning_rate=[0.5, 0.9], rank=[1, 1])
     drawn = figure([learning_rates_chart([rows], PANEL, heuristics_of="")])
     ends = [row for row in marks(drawn, "line") if "heuristic" in row]
@@ -31,19 +31,19 @@ def test_heuristics_grow_with_the_batch_size_and_its_square_root_from_the_first_
         assert rows_[0]["batch_size"] == 4
 
 
-def test_only_the_best_trials_are_joined_by_a_line() -> None:
+def test_only_best_trials_are_connected() -> None:
     rows = series("", batch_size=[4, 4, 16], effective_learning_rate=[0.5, 0.2, 0.9], rank=[1, 2, 1])
     joined = marks(figure([learning_rates_chart([rows], PANEL)]), "line")
     assert [row["effective_learning_rate"] for row in joined] == [0.5, 0.9]
 
 
-def test_trials_without_a_finite_positive_learning_rate_are_left_out() -> None:
+def test_trials_without_a_finite_positive_learning_rate_are_omitted() -> None:
     rates = [None, 0.0, math.inf, math.nan, 0.1]
     rows = series("", batch_size=[1, 2, 4, 8, 16], effective_learning_rate=rates)
     assert [row["batch_size"] for row in marks(figure([learning_rates_chart([rows], PANEL)]), "line")] == [16]
 
 
-def test_each_outcome_has_a_mark_of_its_own_and_only_those_present_are_named() -> None:
+def test_legend_names_only_present_outcomes_with_distinct_marks() -> None:
     outcomes = ["reached", "not reached", "infeasible"]
     rows = series("", learning_rate=[0.1, 0.01, 1.0], momentum=[0.9, None, 0.99], outcome=outcomes)
     drawn = figure([learning_rate_momentum_chart(rows, PANEL)])
@@ -54,30 +54,30 @@ def test_each_outcome_has_a_mark_of_its_own_and_only_those_present_are_named() -
     assert "Incomplete" not in said
 
 
-def test_contours_are_lines_of_equal_learning_rate_by_damping() -> None:
+def test_contours_have_equal_learning_rate_over_damping() -> None:
     rows = series("", learning_rate=[0.001, 1.0], momentum=[0.9, 0.0], outcome=["reached", "reached"])
     ends = marks(figure([learning_rate_momentum_chart(rows, PANEL)]), "line")
     assert len(ends) >= 4
     assert [row["rate"] / row["damping"] for row in ends] == pytest.approx([10.0 ** row["power"] for row in ends])
 
 
-def test_momentum_of_one_has_no_effective_learning_rate_and_no_place() -> None:
+def test_momentum_of_one_is_not_drawn() -> None:
     rows = series("", learning_rate=[0.1, 0.1], momentum=[1.0, 0.5], outcome=["reached", "reached"])
     assert [row["momentum"] for row in marks(figure([learning_rate_momentum_chart(rows, PANEL)]), "point")] == [0.5]
 
 
-def test_best_values_that_are_not_there_are_left_out() -> None:
+def test_missing_best_values_are_omitted() -> None:
     rows = series("", batch_size=[1, 2, 4], best_value=[0.5, None, 0.25])
     assert [row["batch_size"] for row in marks(figure([best_chart([rows], PANEL)]), "point")] == [1, 4]
 
 
-def test_curves_leave_out_what_is_not_finite_and_step_0_on_a_logarithmic_axis() -> None:
+def test_curves_omit_nonfinite_values_and_step_0_on_a_log_axis() -> None:
     rows = series("", step=[0, 1, 2, 3], value=[0.9, math.nan, 0.5, math.inf], line=[1, 1, 1, 1])
     assert [row["step"] for row in marks(figure([curves_chart([rows], PANEL)]), "line")] == [[0, 2]]
     assert [row["step"] for row in marks(figure([curves_chart([rows], PANEL, is_log=True)]), "line")] == [[2]]
 
 
-def test_a_trial_that_diverges_does_not_press_the_others_together() -> None:
+def test_diverging_trial_does_not_stretch_the_axis() -> None:
     assert within_reason(np.array([*[0.1 * k for k in range(100)], 1e30])).max() < 10
     assert within_reason(np.array([])).tolist() == []
     assert within_reason(np.array([3.0])).tolist() == [3.0]
@@ -93,5 +93,5 @@ def test_a_trial_that_diverges_does_not_press_the_others_together() -> None:
     ],
     ids=["best", "learning rates", "learning rate and momentum", "curves"],
 )
-def test_without_rows_words_stand_in_the_plot(drawn: Document) -> None:
+def test_empty_chart_explains_itself(drawn: Document) -> None:
     assert [text for text in words(drawn) if text.endswith(".")]

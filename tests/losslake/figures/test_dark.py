@@ -1,4 +1,4 @@
-"""Figures on a dark ground: what is read and what is told apart on white is so there too."""
+"""Figures in dark colours: contrast and distinct colours, as on white."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ TEXT, MARK = 4.5, 3.0
 
 
 def half_over_ground(colour: str) -> str:
-    """A shade as it is seen: half of it, half of the ground."""
+    """Return a shade at half opacity over the background."""
     ends = ([int(each[at : at + 2], 16) for at in (1, 3, 5)] for each in (colour, GROUND))
     return "#" + "".join(f"{(one + other) // 2:02x}" for one, other in zip(*ends, strict=True))
 
@@ -31,30 +31,30 @@ GROUNDS = (GROUND, *(half_over_ground(DARK[shade]) for shade in theme.SHADES))
 
 
 @pytest.mark.parametrize("ground", GROUNDS)
-def test_text_and_marks_stand_out_from_the_ground_and_from_every_shade(ground: str) -> None:
+def test_text_and_marks_have_contrast_on_background_and_shades(ground: str) -> None:
     assert min(contrast(colour, ground) for colour in (DARK[theme.INK], DARK[theme.FAINT])) >= TEXT
     marks = (*DARK_COLOURS, *theme.between(DARK_ORDERED), DARK[theme.NEUTRAL], DARK[theme.AXIS])
     assert min(contrast(colour, ground) for colour in marks) >= MARK
 
 
 @pytest.mark.parametrize("sight", ["normal", "protanopia", "deuteranopia"])
-def test_colours_of_series_differ_for_every_sight(sight: str) -> None:
+def test_series_colours_differ_for_every_colour_vision(sight: str) -> None:
     nearest = min((difference(*pair, sight), pair) for pair in combinations((*DARK_COLOURS, GROUND), 2))
     assert nearest[0] >= LEAST_DIFFERENCE, nearest
 
 
-def test_ordered_colours_grow_lighter_all_the_way() -> None:
+def test_ordered_colours_have_increasing_lightness() -> None:
     contrasts = [contrast(colour, GROUND) for colour in theme.between(DARK_ORDERED)[::8]]
     assert (np.diff(contrasts) > 0).all()
     assert contrasts[-1] > 3 * contrasts[0]
 
 
-def test_each_colour_has_one_of_its_own() -> None:
+def test_dark_palette_is_one_to_one() -> None:
     assert len({DARK[colour] for colour in theme.COLOURS}) == len(theme.COLOURS)
     assert all(colour in DARK for colour in theme.ordered(40))
 
 
-def test_no_light_colour_is_left_and_rows_and_words_are_as_they_were() -> None:
+def test_dark_theme_replaces_all_colours_but_no_data() -> None:
     named = series("#222222", batch_size=[1, 4], steps=[100, None], previous_step=[90, None])
     sizes = [series(f"B = {n}", step=[1], value=[0.5], line=[n]) for n in range(9)]
     panel = Panel(title="#ffffff", legend="top-right")

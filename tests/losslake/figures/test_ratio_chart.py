@@ -1,15 +1,17 @@
-"""What is drawn of workloads against a baseline, and the words that go with it."""
+"""The chart of workloads against a baseline, and its caption."""
 
 from __future__ import annotations
 
 from typing import Any
 
+import pytest
+
 from losslake.figures.charts.ratio import draw, ratio_chart
-from losslake.figures.drawing import Drawing
+from losslake.figures.drawing import ChartRequest
 from losslake.figures.figure import figure
 from losslake.figures.panel import Panel, Series
 from losslake.figures.theme import Document
-from losslake.questions import compare
+from losslake.questions import compare, scaling
 from losslake.questions.selection import Goal, Selection
 from losslake_schema.names import Workload
 from tests.losslake.figures.drawing import marks, series, svg_of, texts, words
@@ -22,7 +24,7 @@ PANEL = Panel(title="Steps", width=300, height=200)
 
 def against(label: str, **columns: Any) -> Series:
     n = len(columns["batch_size"])
-    nothing = {name: [None] * n for name in ("ratio", "lower", "upper", "edge")} | {"is_told": [False] * n}
+    nothing = {name: [None] * n for name in ("ratio", "lower", "upper", "edge")} | {"is_clear": [False] * n}
     return series(label, **nothing | columns)
 
 
@@ -31,13 +33,13 @@ def chart_of(*others: Series) -> Document:
 
 
 def y_domain(drawn: Document) -> list[float]:
-    """From where to where the axis of ratios goes."""
+    """Return the bounds of the axis of ratios."""
     scales = [layer["encoding"]["y"].get("scale") for layer in drawn["concat"][0]["layer"]]
     return next(scale["domain"] for scale in scales if scale)
 
 
-def test_each_ratio_is_a_point_that_is_filled_where_a_difference_is_told() -> None:
-    drawn = chart_of(against("adam", batch_size=[8, 16], ratio=[0.5, 0.9], is_told=[True, False]))
+def test_significant_ratios_are_filled_points() -> None:
+    drawn = chart_of(against("adam", batch_size=[8, 16], ratio=[0.5, 0.9], is_clear=[True, False]))
     layers = [layer for layer in drawn["concat"][0]["layer"] if layer["mark"]["type"] == "point"]
     filled = {
         layer["mark"]["filled"]: [(row["batch_size"], row["ratio"]) for row in drawn["datasets"][layer["data"]["name"]]]
@@ -46,14 +48,14 @@ def test_each_ratio_is_a_point_that_is_filled_where_a_difference_is_told() -> No
     assert filled == {True: [(8, 0.5)], False: [(16, 0.9)]}
 
 
-def test_the_rule_at_1_has_the_colour_of_the_baseline() -> None:
+def test_rule_at_1_has_the_colour_of_the_baseline() -> None:
     drawn = chart_of(against("adam", batch_size=[8], ratio=[0.5]))
     rule = [row for row in marks(drawn, "line") if row["series"] == "sgd"]
     assert [row["ratio"] for row in rule] == [1, 1]
     assert {"sgd", "adam"} <= set(texts(svg_of(drawn)))
 
 
-def test_bars_go_from_end_to_end_and_to_the_edge_where_they_have_none() -> None:
+def test_unbounded_intervals_extend_to_the_edge() -> None:
     drawn = chart_of(
         against("adam", batch_size=[8, 16, 32], ratio=[0.5] * 3, lower=[0.4, 0.0, None], upper=[0.7, None, None])
     )
@@ -61,21 +63,21 @@ def test_bars_go_from_end_to_end_and_to_the_edge_where_they_have_none() -> None:
     assert [(bar["from"], bar["to"]) for bar in marks(drawn, "rule")] == [(0.4, 0.7), (low, high)]
 
 
-def test_the_axis_reaches_from_one_half_to_twice_and_no_farther_than_bars_that_matter() -> None:
+def test_axis_spans_at_least_half_to_twice_and_ignores_wide_bars() -> None:
     low, high = y_domain(chart_of(against("adam", batch_size=[8], ratio=[1.1])))
     assert low < 0.5 < 2 < high
     low, high = y_domain(chart_of(against("adam", batch_size=[8], ratio=[1.0], lower=[1e-9], upper=[1e9])))
     assert 0.1 < low < high < 10
 
 
-def test_an_arrow_at_the_edge_stands_where_only_one_reaches_the_target() -> None:
+def test_arrow_marks_a_target_reached_by_one_workload_only() -> None:
     drawn = chart_of(against("adam", batch_size=[8, 16, 32], ratio=[0.5, None, None], edge=[None, "top", "bottom"]))
     arrows = {row["batch_size"]: row["down"] for row in marks(drawn, "point") if "down" in row}
     assert sorted(arrows) == [16, 32]
     assert arrows[16] < PANEL.height / 2 < arrows[32]
 
 
-def test_series_and_their_arrows_stand_side_by_side() -> None:
+def test_series_and_arrows_are_offset_side_by_side() -> None:
     drawn = chart_of(*(against(name, batch_size=[8, 16], ratio=[0.5, None], edge=[None, "top"]) for name in "ab"))
     points = marks(drawn, "point")
     assert len({row["at"] for row in points if "ratio" in row}) == 2
@@ -84,51 +86,75 @@ def test_series_and_their_arrows_stand_side_by_side() -> None:
     assert [row["at"] for row in alone] == [8]
 
 
-def test_ratios_are_written_as_numbers() -> None:
+def test_ratio_axis_labels_are_plain_numbers() -> None:
     drawn = chart_of(against("adam", batch_size=[8, 16], ratio=[1 / 20, 3.0]))
-    assert {"0.0625", "0.125", "0.5", "1", "2"} <= {row["label"] for row in marks(drawn, "text") if "label" in row}
+    assert {"0.0625", "0.125", "0.5", "1", "2"} <= set(texts(svg_of(drawn)))
 
 
-def test_without_rows_words_stand_in_the_plot() -> None:
+def test_empty_chart_explains_itself() -> None:
     for drawn in (chart_of(), figure([ratio_chart([], PANEL, baseline="")])):
         assert words(drawn) == ["There is no batch size to compare at."]
 
 
-def drawing_of(ours: list[Row], theirs: list[Row], workloads: tuple[Workload, ...] = (WORKLOAD, OTHER)) -> Drawing:
+def chart_request(
+    ours: list[Row], theirs: list[Row], workloads: tuple[Workload, ...] = (WORKLOAD, OTHER)
+) -> ChartRequest:
     view = view_of(ours, of_other=theirs)
     answer = ask(compare.QUESTION, view, Selection(workloads, METRIC), Goal(0.3))
-    return Drawing(answer.table(), answer.facts, view, None, "/v1/analysis/compare", 400, 360)
+    return ChartRequest(answer.table(), answer.facts, view, None, "/v1/analysis/compare", 400, 360)
 
 
-def test_the_caption_says_what_below_1_means_and_where_who_reaches() -> None:
-    never = [Row(size, trial, "COMPLETE", 400, 0.9) for size in (16, 64) for trial in range(3)]
-    ours = reaching(8, 40, 42, 44) + reaching(16, 40, 42, 44) + reaching(64, None)
-    drawn = draw(drawing_of(ours, reaching(8, 20, 21, 22) + never))
-    said = " ".join(drawn.explained)
+def test_caption_explains_ratios_and_reached_batch_sizes() -> None:
+    never = [Row(size, trial, "COMPLETE", 400, 0.9) for size in (16, 64) for trial in range(4)]
+    ours = reaching(8, 40, 42, 44, 46) + reaching(16, 40, 42, 44, 46) + reaching(64, None)
+    drawn = draw(chart_request(ours, reaching(8, 20, 21, 22, 23) + never))
+    said = " ".join(drawn.notes)
     assert said.startswith("Below 1: adam takes fewer steps than sgd; above 1: more.")
     assert "Arrows at the top: only sgd reaches the target." in said
-    assert "At batch size 64 none reaches the target." in said
-    points = marks(figure(drawn.panels), "point")
-    assert [(row["batch_size"], row.get("edge"), row["is_told"]) for row in points] == [
+    assert "At batch size 64 none of them reaches the target." in said
+    points = [row for row in marks(figure(drawn.panels), "point") if "batch_size" in row]
+    assert [(row["batch_size"], row.get("edge"), row["is_clear"]) for row in points] == [
         (8, None, True),
         (16, "top", True),
     ]
 
 
-def test_the_caption_of_the_other_direction_names_the_other() -> None:
+def test_caption_of_the_inverse_names_the_other_workload() -> None:
     never = [Row(8, trial, "COMPLETE", 400, 0.9) for trial in range(3)]
-    said = " ".join(draw(drawing_of(never, reaching(8, 20, 21, 22))).explained)
+    said = " ".join(draw(chart_request(never, reaching(8, 20, 21, 22))).notes)
     assert "Arrows at the bottom: only adam reaches the target." in said
 
 
-def test_a_single_workload_is_a_figure_that_says_so() -> None:
-    drawn = draw(drawing_of(reaching(8, 40), [], workloads=(WORKLOAD,)))
-    assert drawn.explained == ["There is but one workload."]
+def test_single_workload_figure_says_so() -> None:
+    drawn = draw(chart_request(reaching(8, 40), [], workloads=(WORKLOAD,)))
+    assert drawn.notes == ["There is only one workload."]
     assert words(figure(drawn.panels)) == ["There is no batch size to compare at."]
 
 
-def test_hostile_names_are_text() -> None:
+def test_hostile_names_are_drawn_as_text() -> None:
     names = ["<script>alert(1)</script>", "a&b", "{{x}}", "datum['x']"]
     svg = svg_of(chart_of(*(against(name, batch_size=[8], ratio=[0.5]) for name in names)))
     assert set(names) <= set(texts(svg))
     assert not [each for each in svg.iter() if each.tag.endswith("script")]
+
+
+def test_ratios_are_of_what_is_counted() -> None:
+    others = against("adam", batch_size=[8], ratio=[0.5])
+    drawn = figure([ratio_chart([series("sgd", batch_size=[]), others], PANEL, baseline="sgd", noun="seconds")])
+    assert "Ratio of seconds" in texts(svg_of(drawn))
+
+
+@pytest.mark.parametrize(
+    ("units", "title"),
+    [
+        ({WORKLOAD: "tokens", OTHER: "tokens"}, "Batch size, tokens"),
+        ({WORKLOAD: "examples", OTHER: "examples"}, "Batch size"),
+        ({WORKLOAD: "tokens", OTHER: "examples"}, "Batch size"),
+        ({}, "Batch size"),
+    ],
+)
+def test_axis_of_batch_sizes_names_their_unit(units: dict[Workload, str], title: str) -> None:
+    view = view_of(reaching(8, 80), of_other=reaching(8, 90), batch_units=units)
+    answer = ask(scaling.QUESTION, view, Selection((WORKLOAD, OTHER), METRIC), Goal(0.3))
+    request = ChartRequest(answer.table(), answer.facts, view, None, "/v1/scaling", 400, 360)
+    assert request.grid(2).batch_title == request.panel("", "", [], []).batch_title == title

@@ -1,4 +1,4 @@
-"""The process that renders: started when needed, renewed, replaced, and never left behind."""
+"""The rendering process: started on demand, renewed, replaced, and always stopped."""
 
 from __future__ import annotations
 
@@ -11,23 +11,23 @@ import psutil
 import pytest
 
 from losslake.figures.renderer import MOST_WAITING, FiguresBusy, Renderer, RenderingFailed
-from losslake.figures.rendering import Rendered, rendered
+from losslake.figures.rendering import Rendered, render_image
 
 POINT = b'{"data": {"values": [{"x": 1}]}, "mark": "point", "encoding": {"x": {"field": "x", "type": "quantitative"}}}'
 
 
 @pytest.fixture
 def renderer() -> Iterator[Renderer]:
-    found = Renderer()
-    yield found
-    found.close()
+    process = Renderer()
+    yield process
+    process.close()
 
 
 def render(renderer: Renderer, specification: bytes = POINT) -> bytes:
     return asyncio.run(renderer.render(specification, "svg"))
 
 
-def test_it_is_started_by_the_first_figure_and_ends_when_closed() -> None:
+def test_renderer_starts_with_the_first_figure_and_ends_when_closed() -> None:
     before = psutil.Process().children(recursive=True)
     renderer = Renderer()
     assert psutil.Process().children(recursive=True) == before
@@ -38,7 +38,8 @@ def test_it_is_started_by_the_first_figure_and_ends_when_closed() -> None:
     assert not psutil.pid_exists(process)
 
 
-def test_one_that_died_is_replaced_without_the_figure_being_lost(renderer: Renderer) -> None:
+@pytest.mark.slow
+def test_dead_renderer_is_replaced_without_losing_the_figure(renderer: Renderer) -> None:
     # What can't be drawn is no reason to die.
     with pytest.raises(RenderingFailed):
         render(renderer, b'{"mark": 1}')
@@ -47,32 +48,33 @@ def test_one_that_died_is_replaced_without_the_figure_being_lost(renderer: Rende
     assert render(renderer).startswith(b"<svg")
 
 
-def test_it_is_renewed_after_so_many_figures() -> None:
+@pytest.mark.slow
+def test_renderer_is_replaced_after_its_maximum_of_figures() -> None:
     renderer = Renderer(figures_per_process=1)
     render(renderer)
     assert renderer.process_id is None
 
 
-def test_one_that_takes_too_long_is_killed() -> None:
+def test_slow_renderer_is_killed() -> None:
     renderer = Renderer(seconds_each=0.01)
     with pytest.raises(RenderingFailed, match="longer than"):
         render(renderer)
     assert renderer.process_id is None
 
 
-def test_more_than_can_wait_are_refused(renderer: Renderer) -> None:
+def test_full_queue_refuses_figures(renderer: Renderer) -> None:
     async def many() -> list[object]:
-        asked = (renderer.render(POINT, "svg") for _ in range(MOST_WAITING + 2))
-        return list(await asyncio.gather(*asked, return_exceptions=True))
+        requests = (renderer.render(POINT, "svg") for _ in range(MOST_WAITING + 2))
+        return list(await asyncio.gather(*requests, return_exceptions=True))
 
-    found = asyncio.run(many())
-    assert sum(isinstance(each, FiguresBusy) for each in found) == 2
-    assert sum(isinstance(each, bytes) for each in found) == MOST_WAITING
+    results = asyncio.run(many())
+    assert sum(isinstance(each, FiguresBusy) for each in results) == 2
+    assert sum(isinstance(each, bytes) for each in results) == MOST_WAITING
 
 
 @pytest.mark.parametrize("ending", ["svg", "png"])
-def test_the_same_figure_is_the_same_bytes_whatever_was_rendered_before(ending: Rendered) -> None:
+def test_rendering_is_deterministic(ending: Rendered) -> None:
     clipped = POINT.replace(b'"point"', b'{"type": "point", "clip": true}')
-    first = rendered(clipped, ending)
-    rendered(clipped + b" ", "svg")
-    assert rendered(clipped + b"  ", ending) == first
+    first = render_image(clipped, ending)
+    render_image(clipped + b" ", "svg")
+    assert render_image(clipped + b"  ", ending) == first

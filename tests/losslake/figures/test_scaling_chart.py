@@ -3,7 +3,7 @@ from __future__ import annotations
 import math
 
 from losslake.figures.charts.scaling import Regimes, scaling_chart
-from losslake.figures.figure import encoded, figure
+from losslake.figures.figure import figure, to_json
 from losslake.figures.frame import legend
 from losslake.figures.panel import Panel
 from tests.losslake.figures.drawing import marks, series, svg_of, texts, words
@@ -12,13 +12,13 @@ PANEL = Panel(title="Steps to 0.05", width=300, height=200)
 ONE = series("sgd", batch_size=[1, 4, 16, 64], steps=[1000, 250, 100, None], previous_step=[990, 0, None, None])
 
 
-def test_each_result_is_a_point_and_never_reached_an_open_mark_at_the_top() -> None:
+def test_results_are_points_and_unreached_ones_open_marks_at_the_top() -> None:
     drawn = marks(figure([scaling_chart([ONE], PANEL)]), "point")
     assert [(row["batch_size"], row["y"]) for row in drawn if "y" in row] == [(1, 1000), (4, 250), (16, 100)]
     assert [row["batch_size"] for row in drawn if "down" in row] == [64]
 
 
-def test_bars_go_from_the_evaluation_before_to_the_result() -> None:
+def test_bars_span_previous_evaluation_to_result() -> None:
     bars = marks(figure([scaling_chart([ONE], PANEL)]), "rule")
     assert [(bar["batch_size"], bar["y"]) for bar in bars] == [(1, 1000), (4, 250)]
     assert bars[0]["lower"] == 990
@@ -26,7 +26,7 @@ def test_bars_go_from_the_evaluation_before_to_the_result() -> None:
     assert 0 < bars[1]["lower"] <= 100
 
 
-def test_perfect_scaling_halves_steps_for_twice_the_batch_from_the_first_result_of_its_series() -> None:
+def test_perfect_scaling_line_starts_at_the_first_result_and_halves_steps() -> None:
     other = series("momentum", batch_size=[2, 8], steps=[80, 20], previous_step=[None, None])
     chart = scaling_chart([ONE, other], PANEL, perfect_scaling_of="momentum")
     line = [row for row in marks(figure([chart]), "line") if "series" not in row]
@@ -34,13 +34,13 @@ def test_perfect_scaling_halves_steps_for_twice_the_batch_from_the_first_result_
     assert [row for row in marks(figure([scaling_chart([ONE], PANEL)]), "line") if "series" not in row] == []
 
 
-def test_normalized_steps_scale_their_bars_too() -> None:
+def test_normalization_scales_bars() -> None:
     rows = series("", batch_size=[2, 4], steps=[100, 60], previous_step=[90, 50], normalized_steps=[1.0, 0.6])
     bars = marks(figure([scaling_chart([rows], PANEL, is_normalized=True)]), "rule")
     assert [bar["lower"] for bar in bars] == [0.9, 0.5]
 
 
-def test_regimes_are_shaded_as_far_as_they_are_known() -> None:
+def test_only_known_regimes_are_shaded() -> None:
     names = {"perfect scaling", "diminishing returns", "maximal parallelism"}
     known = Regimes((0, 4), (4, 16), (16, math.inf))
     drawn = marks(figure([scaling_chart([ONE], PANEL, regimes=known)]), "rect")
@@ -50,35 +50,35 @@ def test_regimes_are_shaded_as_far_as_they_are_known() -> None:
     assert math.isclose(half[0]["from"], 1 / math.sqrt(2))
 
 
-def test_nothing_reached_is_said_in_words() -> None:
+def test_unreached_target_is_explained() -> None:
     none = series("", batch_size=[1, 2], steps=[None, None], previous_step=[None, None])
     assert "No batch size reached the target." in words(figure([scaling_chart([none], PANEL)]))
 
 
-def test_a_target_that_is_only_reached_at_step_0_is_not_said_to_be_reached_by_none() -> None:
+def test_target_reached_only_at_step_0_is_not_called_unreached() -> None:
     at_once = series("", batch_size=[1, 2], steps=[0, None], previous_step=[None, None])
     assert "The target is reached at step 0." in words(figure([scaling_chart([at_once], PANEL)]))
 
 
-def test_no_rows_at_all_are_still_a_figure() -> None:
+def test_figure_without_rows_renders() -> None:
     assert texts(svg_of(figure([scaling_chart([], PANEL)])))
 
 
-def test_a_legend_names_the_series_unless_there_is_but_one_without_a_name() -> None:
+def test_legend_is_omitted_for_one_unnamed_series() -> None:
     nameless = series("", batch_size=[1], steps=[10], previous_step=[None])
     assert legend(["sgd"], PANEL) is not None
     assert legend([""], PANEL) is None
     assert legend(["sgd"], Panel(legend="none")) is None
     assert "sgd" in texts(svg_of(figure([scaling_chart([ONE], PANEL)])))
-    assert b'"legend":null' in encoded(figure([scaling_chart([nameless], PANEL)]))
+    assert b'"legend":null' in to_json(figure([scaling_chart([nameless], PANEL)]))
 
 
-def test_a_target_reached_at_step_0_is_neither_a_point_nor_never_reached() -> None:
+def test_target_reached_at_step_0_is_not_drawn() -> None:
     rows = series("", batch_size=[1, 2], steps=[0, 8], previous_step=[None, 4])
     assert [row["batch_size"] for row in marks(figure([scaling_chart([rows], PANEL)]), "point")] == [2]
 
 
-def test_what_other_searches_would_find_is_a_thinner_bar() -> None:
+def test_resampling_interval_is_a_thinner_bar() -> None:
     rows = series(
         "", batch_size=[1, 2], steps=[100, 50], previous_step=[90, 40], low_steps=[95, None], high_steps=[160, None]
     )

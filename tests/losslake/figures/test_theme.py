@@ -1,4 +1,4 @@
-"""Colours that differ for the colour-blind, and shapes as a second cue."""
+"""Colours distinct for the colour-blind, and shapes as a second cue."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ def linear(colour: str) -> Floats:
 
 
 def lab(rgb: Floats) -> Floats:
-    """CIE L*a*b* of linear sRGB, white D65."""
+    """Return CIE L*a*b* (white D65) of linear sRGB."""
     to_xyz = np.array(
         [[0.4124564, 0.3575761, 0.1804375], [0.2126729, 0.7151522, 0.0721750], [0.0193339, 0.1191920, 0.9503041]]
     )
@@ -44,27 +44,27 @@ def difference(one: str, other: str, sight: str) -> float:
 
 
 def contrast(one: str, other: str = "#ffffff") -> float:
-    """Of two colours, as WCAG 2 has it."""
+    """Return the contrast ratio of two colours after WCAG 2."""
     lighter, darker = sorted(float(np.array([0.2126, 0.7152, 0.0722]) @ linear(each)) for each in (one, other))[::-1]
     return (lighter + 0.05) / (darker + 0.05)
 
 
 @pytest.mark.parametrize("sight", ["normal", "protanopia", "deuteranopia"])
-def test_colours_of_series_differ_for_every_sight(sight: str) -> None:
+def test_series_colours_differ_for_every_colour_vision(sight: str) -> None:
     nearest = min((difference(*pair, sight), pair) for pair in combinations((*theme.COLOURS, "#ffffff"), 2))
     assert nearest[0] >= LEAST_DIFFERENCE, nearest
 
 
-def test_the_first_three_colours_differ_for_those_who_see_no_blue_as_well() -> None:
+def test_first_three_colours_differ_for_tritanopia() -> None:
     assert min(difference(*pair, "tritanopia") for pair in combinations(theme.COLOURS[:3], 2)) >= LEAST_DIFFERENCE
 
 
-def test_lines_and_text_stand_out_from_white() -> None:
+def test_lines_and_text_have_contrast_on_white() -> None:
     assert all(contrast(colour) >= 4.5 for colour in (theme.INK, theme.FAINT))
     assert all(contrast(colour) >= 2 for colour in theme.COLOURS)
 
 
-def test_colour_and_shape_together_name_more_series_than_either() -> None:
+def test_colour_and_shape_combine_to_more_series() -> None:
     n = len(theme.COLOURS) * len(theme.SHAPES)
     looks = {(theme.COLOURS[i % len(theme.COLOURS)], theme.SHAPES[i % len(theme.SHAPES)]) for i in range(n)}
     assert looks == set(product(theme.COLOURS, theme.SHAPES))

@@ -68,6 +68,6 @@ def test_first_trial_runner_up_and_count_are_those_of_brute_force(
 
 
 @pytest.mark.parametrize("sign", [1.0, -1.0])
-def test_without_trials_there_is_nothing_in_any_study(sign: float) -> None:
+def test_index_without_trials_has_empty_studies(sign: float) -> None:
     found = frontiers_of([], sign)
     assert found.best.offsets.tolist() == found.reach_offsets.tolist() == [0] * (STUDIES + 1)

@@ -9,6 +9,7 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 
+from losslake.index import study_files
 from losslake.index.study_files import study_records
 from losslake.lake.store.folder import FolderStore
 from losslake.lake.store.store import DataFile
@@ -20,8 +21,8 @@ def written(path: Path, *rows: tuple[str, int, int, float | None], row_group_siz
     """A file with a record at each metric, trial and step; its value is half the step."""
     schema = file_schema("records")
     columns = [
-        {"metric": metric, "trial_id": trial, "step": step, "interval": 1 if step > 1 else None, "digits": 5.0 * step,
-         "divisor": 10.0, "elapsed_s": elapsed}
+        {"metric": metric, "trial_id": trial, "step": step, "value": step / 2,
+         "previous_step": step - 1 if step > 1 else None, "elapsed_s": elapsed}
         for metric, trial, step, elapsed in rows
     ]  # fmt: skip
     pq.write_table(pa.Table.from_pylist(columns, schema), path, row_group_size=row_group_size)
@@ -32,8 +33,8 @@ def test_files_that_follow_each_other_in_any_order_come_by_trial_and_step(tmp_pa
     later = written(tmp_path / "a", ("a", 3, 1, None), ("a", 3, 2, 0.5))
     earlier = written(tmp_path / "b", ("a", 1, 5, None), ("b", 2, 6, None), ("b", 2, 7, None))
     store, files = FolderStore(tmp_path), [later, earlier]
-    assert study_records(store, files, "c").trial_id.tolist() == []
-    found = study_records(store, files, "a")
+    none, found = study_records(store, files, ["c", "a"])
+    assert none.trial_id.tolist() == []
     assert found.trial_id.tolist() == [1, 3, 3]
     assert found.step.tolist() == [5, 1, 2]
     assert found.previous_step.tolist() == [4, -1, 1]
@@ -46,4 +47,14 @@ def test_a_file_that_is_missing_or_no_parquet_is_named(tmp_path: Path) -> None:
     for name in ("gone", "junk"):
         file = DataFile("records", name, 4, "", 1)
         with pytest.raises(LakeBroken, match=f"{name} .*restore it"):
-            study_records(FolderStore(tmp_path), [file], "a")
+            list(study_records(FolderStore(tmp_path), [file], ["a"]))
+
+
+def test_files_known_to_lack_the_metric_are_not_opened_again_for_their_metadata(tmp_path: Path) -> None:
+    files = [written(tmp_path / "a", ("a", 1, 1, None)), written(tmp_path / "b", ("b", 1, 1, None))]
+    store = FolderStore(tmp_path)
+    for _ in range(2):
+        (found,) = study_records(store, files, ["a"])
+        assert found.step.tolist() == [1]
+        (tmp_path / "b").unlink(missing_ok=True)
+        study_files._metadata.cache_clear()

@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+import random
 import shutil
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
 import pytest
 
+from losslake.index.serving import open_release
 from losslake.index.workload_file import OpenWorkloads
 from losslake.lake.lake import Lake
 from losslake.questions import scaling
@@ -81,7 +83,7 @@ def test_a_corrected_study_makes_the_files_of_its_own_workload_alone(lake: Lake,
     assert (steps(after, SGD), steps(after, ADAM)) == ([15], [20])
 
 
-def test_what_a_crash_has_left_is_removed(lake: Lake) -> None:
+def test_files_left_by_a_crash_are_removed(lake: Lake) -> None:
     folder = lake.folder / "serving" / "workloads"
     opened(lake)
     lost = next(iter(folders(lake)))
@@ -91,14 +93,14 @@ def test_what_a_crash_has_left_is_removed(lake: Lake) -> None:
     assert {path.suffix for path in folders(lake)} == {""}
 
 
-def test_two_who_make_them_at_once_make_them_once(lake: Lake) -> None:
+def test_two_processes_build_serving_files_once(lake: Lake) -> None:
     with ThreadPoolExecutor(2) as threads:
         views = list(threads.map(lambda _: opened(lake), range(2)))
     assert len(folders(lake)) == 2
     assert [steps(view, SGD) for view in views] == [[20, 20]] * 2
 
 
-def test_an_open_release_stays_so_without_its_files(lake: Lake) -> None:
+def test_open_release_answers_after_its_files_were_deleted(lake: Lake) -> None:
     view = opened(lake)
     shutil.rmtree(lake.folder / "serving")
     assert steps(view, ADAM) == [20]
@@ -113,7 +115,7 @@ def test_a_workload_is_mapped_when_it_is_first_asked_for_and_its_files_are_close
     assert len(folders(lake)) == 2
 
 
-def test_only_so_many_workloads_are_mapped_at_once_and_those_in_use_stay(lake: Lake) -> None:
+def test_least_recently_used_workloads_are_unmapped_but_not_those_in_use(lake: Lake) -> None:
     opened(lake)
     first, second = sorted(path.name for path in folders(lake))
     workloads = OpenWorkloads(lake.folder / "serving" / "workloads", lambda _: None, most=1)
@@ -133,12 +135,12 @@ def test_the_files_of_each_study_are_those_of_the_release(lake: Lake) -> None:
 
 
 @pytest.mark.parametrize("harm", [lambda path: path.write_bytes(b"junk" * 100), lambda path: path.unlink()])
-def test_a_harmed_file_says_what_to_delete(lake: Lake, harm: object) -> None:
+def test_damaged_file_names_what_to_delete(lake: Lake, harm: object) -> None:
     assert callable(harm)
     opened(lake)
     for path in folders(lake):
         harm(path / "frontiers.arrow")
-    with pytest.raises(LakeBroken, match="delete the lake's folder serving"):
+    with pytest.raises(LakeBroken, match="delete the lake's folder `serving`"):
         steps(opened(lake), SGD)
 
 
@@ -149,3 +151,38 @@ def test_a_missing_data_file_is_named_and_nothing_is_left_half_made(lake: Lake, 
         opened(lake)
     shutil.move(tmp_path / "away", lake.folder / file.path)
     assert steps(opened(lake), ADAM) == [20]
+
+
+def test_result_at_finds_in_frontiers_what_it_finds_in_records(tmp_path: Path) -> None:
+    chance = random.Random(1)
+    values = ["0.1", "0.2", "0.3", "0.30000000000000004", "-0.0", "nan", "inf"]
+
+    def trial() -> TrialOffer:
+        rows = [f"{step},{chance.choice(values)},{chance.choice(values)}" for step in range(chance.randrange(1, 9))]
+        status = chance.choice(["COMPLETE", "COMPLETE", "INCOMPLETE"])
+        return TrialOffer(rows, status, header="step,val/classification_error,val/average_precision")
+
+    files = study_files({1: TrialOffer(status="INCOMPLETE")}, 2, str(ADAM))
+    for batch_size in (8, 16, 2**62):
+        files |= study_files({number: trial() for number in range(12)}, batch_size)
+    lake = Lake.create(tmp_path / "lake")
+    ingest(lake, [unpacked(tmp_path / "logs", files)])
+    release = open_release(lake, lake.release())
+    found = 0
+    for metric in (METRIC, "val/average_precision"):
+        for target in (-0.0, 0.1, 0.15, 0.3, 0.30000000000000004, 9.0, float("nan"), float("inf"), None):
+            for comparator in ("strict", "inclusive", None):
+                arguments = {"m": metric, "t": target, "c": comparator}
+                asked = "FROM result_at($m, $t, comparator := $c) ORDER BY ALL"
+                rows = release.execute(asked, arguments).fetchall()
+                same = asked.replace("comparator", "direction := NULL, comparator")
+                assert repr(rows) == repr(release.execute(same, arguments).fetchall())
+                found += len(rows)
+    assert found == 2 * 9 * 3 * 3
+
+
+def test_a_plan_for_result_at_reads_no_data_file(lake: Lake) -> None:
+    release = open_release(lake, lake.release())
+    ((_, plan),) = release.execute(f"EXPLAIN FROM result_at('{METRIC}', 0.3)").fetchall()
+    assert "FRONTIERS" in plan.upper()
+    assert "PARQUET" not in plan

@@ -83,10 +83,11 @@ def kept(lake: Lake) -> set[str]:
 
 
 def shared_path(lake: Lake, ending: str) -> str:
-    return next(file.path for file in lake.store.listed("serving") if file.path.endswith(ending))
+    return next(file.path for file in lake.store.list_files("serving") if file.path.endswith(ending))
 
 
-def test_another_machine_makes_nothing_and_answers_the_same(offered: Lake, other: Lake, made: list[str]) -> None:
+@pytest.mark.slow
+def test_second_machine_builds_nothing_and_answers_the_same(offered: Lake, other: Lake, made: list[str]) -> None:
     view = opened(other)
     assert steps(view, SGD) == steps(opened(offered), SGD) == [20, 20]
     assert steps(view, ADAM) == [20]
@@ -101,7 +102,7 @@ def test_the_files_of_a_workload_are_fetched_when_they_are_asked_for(other: Lake
     assert len(list((other.folder / "serving" / "workloads").glob("*"))) == 1
 
 
-def test_what_is_harmed_in_the_store_is_made_anew_and_put_there_again(other: Lake, made: list[str]) -> None:
+def test_damaged_file_in_the_store_is_rebuilt_and_uploaded(other: Lake, made: list[str]) -> None:
     path = shared_path(other, ".duckdb.tar.zst")
     data = bytearray(other.store.read(path))
     data[len(data) // 2] ^= 1
@@ -111,15 +112,15 @@ def test_what_is_harmed_in_the_store_is_made_anew_and_put_there_again(other: Lak
     assert bytes(other.store.read(path)) != bytes(data)
 
 
-def test_what_is_gone_from_the_store_is_made_anew(other: Lake, made: list[str]) -> None:
-    for file in [*other.store.listed("serving/workloads")]:
+def test_file_missing_from_the_store_is_rebuilt(other: Lake, made: list[str]) -> None:
+    for file in [*other.store.list_files("serving/workloads")]:
         other.store.delete([file.path])
     assert steps(opened(other), ADAM) == [20]
     assert made == ["workload", "workload"]
-    assert len(list(other.store.listed("serving/workloads"))) == 2
+    assert len(list(other.store.list_files("serving/workloads"))) == 2
 
 
-def test_what_was_used_least_lately_goes_and_what_is_in_use_stays(other: Lake, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_least_recently_used_file_is_evicted_but_not_one_in_use(other: Lake, monkeypatch: pytest.MonkeyPatch) -> None:
     view = opened(other)
     steps(view, SGD)
     steps(view, ADAM)
@@ -127,7 +128,7 @@ def test_what_was_used_least_lately_goes_and_what_is_in_use_stays(other: Lake, m
     long_ago = time.time() - 2 * shared.SECONDS_SAFE
     os.utime(old, (long_ago, long_ago))
     monkeypatch.setattr(shared, "_SHARE_OF_CACHE", 0.0)
-    shared.forget_the_oldest(other)
+    shared._bound(other).evict()
     assert (old.exists(), new.exists(), view.serving_file.exists()) == (False, True, True)
     assert steps(opened(other), SGD) == [20, 20]
     assert steps(opened(other), ADAM) == [20]

@@ -1,4 +1,4 @@
-"""A database that goes away for a moment is waited for; what it refuses is told at once."""
+"""Retries while the database is unavailable; permanent errors are raised at once."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from sqlalchemy.engine import make_url
 from sqlalchemy.exc import DBAPIError, IntegrityError, OperationalError, ProgrammingError
 from sqlalchemy.orm import Session
 
-from losslake.lake.connecting import engine_of, patiently
+from losslake.lake.connecting import engine_of, with_retries
 from losslake_schema.database import LedgerEntry
 from losslake_schema.migrating import migrate
 from tests.servers.postgresql import PostgreSQL, postgresql_server
@@ -21,7 +21,7 @@ from tests.servers.postgresql import PostgreSQL, postgresql_server
 
 @pytest.fixture(scope="module")
 def server() -> Iterator[PostgreSQL]:
-    """A server that these tests may stop."""
+    """Yield a server that these tests may stop."""
     with postgresql_server() as server:
         yield server
 
@@ -39,23 +39,25 @@ def one(engine: Engine) -> object:
         return connection.execute(text("SELECT 1")).scalar()
 
 
-def test_a_restart_is_waited_for(server: PostgreSQL, engine: Engine) -> None:
+@pytest.mark.slow
+def test_retries_outlast_a_restart_of_the_database(server: PostgreSQL, engine: Engine) -> None:
     assert one(engine) == 1
     server.kill()
     returning = threading.Timer(0.5, server.start)
     returning.start()
     try:
-        assert patiently(lambda: one(engine), 20) == 1
+        assert with_retries(lambda: one(engine), 20) == 1
     finally:
         returning.join()
 
 
-def test_one_that_stays_away_is_told_after_a_while(server: PostgreSQL, engine: Engine) -> None:
+@pytest.mark.slow
+def test_a_database_that_stays_away_raises_after_the_time_limit(server: PostgreSQL, engine: Engine) -> None:
     server.stop()
     try:
         began = time.monotonic()
         with pytest.raises(OperationalError):
-            patiently(lambda: one(engine), 0.3)
+            with_retries(lambda: one(engine), 0.3)
         assert time.monotonic() - began < 10
     finally:
         server.start()
@@ -68,7 +70,7 @@ def test_one_that_stays_away_is_told_after_a_while(server: PostgreSQL, engine: E
         ("INSERT INTO losslake_release_snapshots VALUES (1, 'x', 1)", IntegrityError),
     ],
 )
-def test_what_is_refused_is_not_tried_again(engine: Engine, statement: str, kind: type[DBAPIError]) -> None:
+def test_permanent_errors_are_not_retried(engine: Engine, statement: str, kind: type[DBAPIError]) -> None:
     attempts = 0
 
     def work() -> None:
@@ -78,11 +80,11 @@ def test_what_is_refused_is_not_tried_again(engine: Engine, statement: str, kind
             connection.execute(text(statement))
 
     with pytest.raises(kind):
-        patiently(work, 20)
+        with_retries(work, 20)
     assert attempts == 1
 
 
-def test_what_a_file_can_t_do_is_not_tried_again() -> None:
+def test_errors_of_sqlite_are_not_retried() -> None:
     engine, attempts = engine_of(make_url("sqlite:////nowhere/at/all.db")), []
 
     def work() -> object:
@@ -90,11 +92,11 @@ def test_what_a_file_can_t_do_is_not_tried_again() -> None:
         return one(engine)
 
     with pytest.raises(OperationalError):
-        patiently(work, 20)
+        with_retries(work, 20)
     assert len(attempts) == 1
 
 
-def test_moments_are_read_in_utc_whatever_the_time_zone_of_the_session(engine: Engine) -> None:
+def test_times_are_read_in_utc_in_any_session_time_zone(engine: Engine) -> None:
     moment = datetime(2026, 3, 4, 5, 6, 7, 8, tzinfo=UTC)
     entry = LedgerEntry(offered_at=moment, source="a", path="", format="csv", outcome="ingested")
     with Session(engine) as session:
@@ -106,7 +108,7 @@ def test_moments_are_read_in_utc_whatever_the_time_zone_of_the_session(engine: E
         assert entry.offered_at.utcoffset() == timedelta(0)
 
 
-def test_a_nul_in_a_log_s_text_is_shown(engine: Engine) -> None:
+def test_nul_characters_in_text_of_logs_are_escaped(engine: Engine) -> None:
     entry = LedgerEntry(
         offered_at=datetime.now(UTC), source="a\0b", path="c\0", format="csv", outcome="quarantined", reason="\0"
     )

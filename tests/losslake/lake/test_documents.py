@@ -1,4 +1,4 @@
-"""README, licences, citation and Croissant metadata come with a release, in a folder and for a page."""
+"""README, licences, citation and Croissant metadata of a release, in an export and on pages."""
 
 from __future__ import annotations
 
@@ -8,7 +8,6 @@ from datetime import UTC, datetime
 from html.parser import HTMLParser
 from pathlib import Path
 
-import mlcroissant
 import pytest
 import yaml
 from hypothesis import given
@@ -19,7 +18,7 @@ from losslake.lake.documents import documents
 from losslake.lake.export import export
 from losslake.lake.lake import Lake
 from losslake_ingest.run import ingest
-from losslake_schema.database import Release
+from losslake_schema.release import Release
 from tests.ingest.offers import TrialOffer, study_files, unpacked
 
 TRIALS = {1: TrialOffer(rows=["0,0.9", "10,nan"]), 2: TrialOffer()}
@@ -60,7 +59,7 @@ def folder(lake: Lake, tmp_path_factory: pytest.TempPathFactory) -> Path:
     return out
 
 
-def test_each_collection_has_its_licence_as_the_source_states_it() -> None:
+def test_each_collection_has_the_licence_of_its_source() -> None:
     texts = documents(RELEASE, [collection(), collection(collection="other", licence="MIT")])
     assert "states it: CC-BY-4.0\n" in texts["LICENSES/collection=shelf%2Fdeep/LICENSE.txt"]
     assert "states it: MIT\n" in texts["LICENSES/collection=other/LICENSE.txt"]
@@ -72,27 +71,36 @@ def test_the_citation_names_the_release_and_its_collections() -> None:
     assert cited["date-released"] == "2026-11-21"
     assert {"message", "title", "authors"} <= cited.keys()
     (reference,) = cited["references"]
+    assert reference["version"] == "shelf/deep@3"
     assert reference["authors"] == [{"name": "Ada, Bob"}]
     assert (reference["title"], reference["type"], reference["url"]) == ("Curves", "data", "https://example.org/curves")
 
 
 @pytest.mark.parametrize("url", ["", "/somewhere", "javascript:alert(1)"])
-def test_what_is_no_url_is_left_out_of_the_citation(url: str) -> None:
+def test_a_source_that_is_not_a_url_is_omitted_from_the_citation(url: str) -> None:
     cited = yaml.safe_load(documents(RELEASE, [collection(source_url=url)])["CITATION.cff"])
     assert "url" not in cited["references"][0]
 
 
+@pytest.mark.parametrize("text", ["Ada: Curves. doi:10.5281/zenodo.123.", "Ada: https://doi.org/10.5281/zenodo.123"])
+def test_a_doi_in_a_citation_is_one_in_the_citation_file(text: str) -> None:
+    cited = yaml.safe_load(documents(RELEASE, [collection(citation=text)])["CITATION.cff"])
+    assert cited["references"][0]["doi"] == "10.5281/zenodo.123"
+
+
 @given(st.text(), st.text())
-def test_no_title_or_citation_breaks_the_citation_file(title: str, citation: str) -> None:
+def test_any_title_and_citation_give_a_valid_citation_file(title: str, citation: str) -> None:
     text = documents(RELEASE, [collection(title=title, citation=citation)])["CITATION.cff"]
     (reference,) = yaml.safe_load(text)["references"]
     assert reference["title"] == (" ".join(title.split()) or "shelf/deep")
     assert reference["authors"][0]["name"]
 
 
-def test_croissant_s_own_library_finds_no_fault(
+def test_mlcroissant_reports_no_error(
     folder: Path, lake: Lake, tmp_path: Path, caplog: pytest.LogCaptureFixture
 ) -> None:
+    import mlcroissant
+
     release = lake.release()
     (tmp_path / "remote.json").write_text(croissant(release, lake.files(release), [collection()], "http://lake:1"))
     (tmp_path / "brief.json").write_text(croissant(release, lake.files(release), [], "http://lake:1", brief=True))
@@ -104,7 +112,9 @@ def test_croissant_s_own_library_finds_no_fault(
     assert caplog.records == []
 
 
-def test_croissant_s_own_library_reads_every_table_of_an_export(folder: Path) -> None:
+def test_mlcroissant_reads_every_table_of_an_export(folder: Path) -> None:
+    import mlcroissant
+
     dataset = mlcroissant.Dataset(folder / "croissant.json")
     rows = {name: list(dataset.records(name)) for name in ("collections", "studies", "trials", "metrics", "goals")}
     assert sorted(row["studies/batch_size"] for row in rows["studies"]) == [8, 64]
@@ -116,7 +126,7 @@ def test_croissant_s_own_library_reads_every_table_of_an_export(folder: Path) ->
     assert len(measurements) == 10
 
 
-def test_croissant_names_every_file_with_its_checksum(lake: Lake) -> None:
+def test_croissant_lists_every_file_with_its_checksum(lake: Lake) -> None:
     release = lake.release()
     described = json.loads(croissant(release, lake.files(release), [], "http://lake:1"))
     objects = [entry for entry in described["distribution"] if entry["@type"] == "cr:FileObject"]
@@ -142,7 +152,7 @@ class Scripts(HTMLParser):
 
 
 @given(st.text() | st.sampled_from(["</script><img>", "<!--<script>", "]]>", "\u2028&lt;"]))
-def test_no_text_gets_out_of_the_script_element_of_a_page(text: str) -> None:
+def test_no_text_escapes_the_script_element_of_a_page(text: str) -> None:
     described = croissant(RELEASE, [], [collection(citation=text)], "http://lake:1", brief=True)
     page = Scripts()
     page.feed(f'<script type="application/ld+json">{json_ld(described)}</script>')

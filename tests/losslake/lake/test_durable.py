@@ -1,4 +1,4 @@
-"""Everything that a release consists of is on the disk before the release is there, and nothing else is waited for."""
+"""All files of a release are synced to disk before it is published, and no others."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ import pytest
 
 from losslake.lake import publishing
 from losslake.lake.lake import Lake
-from losslake.lake.publishing import store
+from losslake.lake.publishing import save_release
 from losslake_ingest.run import ingest
 from tests.ingest.offers import TrialOffer, study_files, unpacked
 
@@ -27,13 +27,13 @@ def test_a_release_s_files_and_their_folders_are_synced_before_it_is_published(
         assert not [path for path in new if path not in synced]
         assert not [path for path in new if path.is_file() and path.stat().st_size != synced[path]]
         assert all(lake.folder in (path, *path.parents) for path in synced)
-        store(*arguments)  # type: ignore[arg-type]
+        save_release(*arguments)  # type: ignore[arg-type]
 
     def remember(opened: int) -> None:
         path = Path(f"/proc/self/fd/{opened}").readlink()
         synced[path] = os.fstat(opened).st_size
 
-    monkeypatch.setattr(publishing, "store", check)
+    monkeypatch.setattr(publishing, "save_release", check)
     monkeypatch.setattr(os, "fsync", remember)
     monkeypatch.setattr(os, "sync", lambda: pytest.fail("the whole machine is waited for"))
     assert ingest(lake, [unpacked(tmp_path / "logs", study_files({1: TrialOffer()}))]).published

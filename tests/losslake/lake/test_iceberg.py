@@ -1,7 +1,9 @@
-"""Iceberg's own files stay as few and as quick to read as the changes are, however many releases there were."""
+"""Iceberg metadata grows with the changes, not with the number of releases."""
 
 from __future__ import annotations
 
+import sys
+from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 from typing import Any
 
@@ -19,9 +21,11 @@ from losslake_schema.tables import TABLES
 from tests.ingest.offers import TrialOffer, study_files, unpacked
 
 RELEASES = 3
+pytestmark = pytest.mark.usefixtures("lakes_are_created")
 
 
-def test_what_earlier_releases_removed_is_listed_no_more_and_every_release_reads_what_it_read(
+@pytest.mark.slow
+def test_removed_files_leave_the_manifests_and_every_release_reads_the_same_rows(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setitem(iceberg_tables._TABLE_PROPERTIES, "write.metadata.previous-versions-max", "2")
@@ -39,14 +43,14 @@ def test_what_earlier_releases_removed_is_listed_no_more_and_every_release_reads
         assert len(manifests) == live + 1
         assert len(list((lake.folder / "warehouse" / "losslake" / name).glob("metadata/*.metadata.json"))) == 3
     for number in range(1, RELEASES + 1):
-        rows = lake.table("trials").scan(snapshot_id=lake.release(number).snapshot_of("trials")).to_arrow()
+        rows = lake.table("trials").scan(snapshot_id=lake.release(number).snapshots["trials"]).to_arrow()
         stored = {file.path for file in lake.files(lake.release(number)) if file.table == "measurements"}
-        scan = lake.table("measurements").scan(snapshot_id=lake.release(number).snapshot_of("measurements"))
+        scan = lake.table("measurements").scan(snapshot_id=lake.release(number).snapshots["measurements"])
         assert rows.num_rows == 2
         assert {p.file.file_path.removeprefix(f"file://{lake.folder}/") for p in scan.plan_files()} == stored
 
 
-def test_a_quick_transaction_sees_what_a_plain_one_sees(tmp_path: Path) -> None:
+def test_a_quick_transaction_has_the_metadata_of_a_plain_one(tmp_path: Path) -> None:
     lake = Lake.create(tmp_path / "lake")
     ingest(lake, [unpacked(tmp_path / "logs", study_files({1: TrialOffer()}))])
     table = lake.table("trials")
@@ -63,15 +67,36 @@ def test_a_quick_transaction_sees_what_a_plain_one_sees(tmp_path: Path) -> None:
     assert table.metadata.refs.keys() == {"main", "release-1"}
 
 
+def test_manifests_evaluated_by_several_threads_at_once_are_not_mixed(tmp_path: Path) -> None:
+    lake = Lake.create(tmp_path / "lake")
+    for batch_size in (16, 4096):
+        ingest(lake, [unpacked(tmp_path / str(batch_size), study_files({1: TrialOffer()}, batch_size))])
+    table = lake.table("measurements")
+    snapshot = table.current_snapshot()
+    assert snapshot is not None
+    manifests = [m for m in snapshot.manifests(table.io) if m.has_added_files()]
+    removed = next(e.data_file for e in manifests[0].fetch_manifest_entry(table.io))
+    update = QuickTransaction(table).replacement("main").delete_data_file(removed)
+    update._build_delete_files_partition_predicate()
+    might_match = update._build_manifest_evaluator(table.spec().spec_id)
+    assert [might_match(m) for m in manifests] == [True, False]
+    before = sys.getswitchinterval()
+    sys.setswitchinterval(1e-6)
+    try:
+        with ThreadPoolExecutor(2) as executor:
+            evaluated = list(executor.map(might_match, manifests * 500))
+    finally:
+        sys.setswitchinterval(before)
+    assert evaluated == [True, False] * 500
+
+
 class ConnectionLost(Exception):
-    """As a driver of PostgreSQL tells it."""
+    """A lost connection, as a PostgreSQL driver reports it."""
 
     sqlstate = "08006"
 
 
-def test_a_table_that_was_made_although_the_answer_was_lost_is_made_once(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_a_table_is_created_once_if_the_response_is_lost(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     commit = SqlCatalog.commit_table
     lost: list[CommitTableResponse] = []
 

@@ -1,4 +1,4 @@
-"""A lake is named by a folder, a lake.toml, or two URLs; anything else is refused in a line that says what to give."""
+"""The location of a lake: a folder, a lake.toml or two URLs; anything else is refused with a remedy."""
 
 from __future__ import annotations
 
@@ -20,18 +20,18 @@ def _own_environment(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
     monkeypatch.setenv("LOSSLAKE_CACHE", str(tmp_path / "cache"))
 
 
-def test_a_folder_is_a_lake_with_all_in_it(tmp_path: Path) -> None:
-    for asked in (tmp_path / "lake", f"{tmp_path}/lake", f"file://{tmp_path}/lake"):
-        found = location_of(asked)
-        assert found == in_folder(tmp_path / "lake")
-        assert found.is_folder
-        assert found.database_url == f"sqlite:///{tmp_path}/lake/catalog.db"
+def test_a_folder_or_its_file_url_is_a_lake_in_the_folder(tmp_path: Path) -> None:
+    for location in (tmp_path / "lake", f"{tmp_path}/lake", f"file://{tmp_path}/lake"):
+        parsed = location_of(location)
+        assert parsed == in_folder(tmp_path / "lake")
+        assert parsed.is_folder
+        assert parsed.database_url == f"sqlite:///{tmp_path}/lake/catalog.db"
 
 
 @pytest.mark.parametrize("between", [" ", ", ", ",", "  "])
-def test_two_urls_are_a_database_and_a_place_for_files(between: str) -> None:
-    found = location_of(f"{DATABASE}{between}{BUCKET}")
-    assert (found.database_url, found.files_url, found.is_folder) == (DATABASE, BUCKET, False)
+def test_two_urls_give_database_and_warehouse(between: str) -> None:
+    parsed = location_of(f"{DATABASE}{between}{BUCKET}")
+    assert (parsed.database_url, parsed.files_url, parsed.is_folder) == (DATABASE, BUCKET, False)
 
 
 def test_the_password_is_never_shown() -> None:
@@ -41,67 +41,67 @@ def test_the_password_is_never_shown() -> None:
     assert "secret" not in str(raised.value)
 
 
-def test_the_driver_needn_t_be_named() -> None:
+def test_a_postgresql_url_needs_no_driver() -> None:
     assert location_of(f"postgresql://db.example/lakes {BUCKET}").database.drivername == "postgresql+psycopg"
 
 
-def test_files_may_lie_in_a_folder_beside_any_database(tmp_path: Path) -> None:
+def test_the_warehouse_may_be_a_folder_with_any_database(tmp_path: Path) -> None:
     for warehouse in (f"{tmp_path}/files", f"file://{tmp_path}/files/"):
-        found = location_of(f"{DATABASE} {warehouse}")
-        assert (found.files_url, found.is_folder) == (f"file://{tmp_path}/files", False)
+        parsed = location_of(f"{DATABASE} {warehouse}")
+        assert (parsed.files_url, parsed.is_folder) == (f"file://{tmp_path}/files", False)
 
 
-def test_a_file_says_the_same_with_endpoint_and_cache(tmp_path: Path) -> None:
+def test_a_toml_file_gives_the_location_with_endpoint_and_cache(tmp_path: Path) -> None:
     file = tmp_path / "lake.toml"
     said = f'catalog = "{DATABASE}"\nwarehouse = "{BUCKET}"\nendpoint = "http://store.example:9000"\ncache_mb = 5\n'
     file.write_text(said)
-    found = location_of(file)
-    assert (found.database_url, found.files_url) == (DATABASE, BUCKET)
-    assert (found.endpoint, found.cache_bytes) == ("http://store.example:9000", 5_000_000)
+    parsed = location_of(file)
+    assert (parsed.database_url, parsed.files_url) == (DATABASE, BUCKET)
+    assert (parsed.endpoint, parsed.cache_bytes) == ("http://store.example:9000", 5_000_000)
 
 
-def test_the_file_that_marks_a_lake_names_its_folder(tmp_path: Path) -> None:
+def test_the_marker_of_a_lake_stands_for_its_folder(tmp_path: Path) -> None:
     (tmp_path / "lake.toml").write_text("layout_version = 2\n")
     assert location_of(tmp_path / "lake.toml") == in_folder(tmp_path)
 
 
-def test_each_lake_has_a_cache_of_its_own(tmp_path: Path) -> None:
+def test_each_remote_lake_has_a_separate_cache(tmp_path: Path) -> None:
     one, other, again = (location_of(f"{DATABASE} {url}").folder for url in (BUCKET, f"{BUCKET}2", BUCKET))
     assert one == again != other
     assert one.parent == tmp_path / "cache"
 
 
 @pytest.mark.parametrize(
-    ("asked", "says"),
+    ("location", "says"),
     [
         (BUCKET, "is one URL"),
         (f"mysql://db/lakes {BUCKET}", "PostgreSQL or SQLite, not mysql"),
         (f"sqlite:// {BUCKET}", "names no file"),
         (f"{DATABASE} gs://curves", "not gs://"),
-        (f"{DATABASE} s3://", "no place in a bucket"),
-        (f"{DATABASE} s3://UPPER/x", "no place in a bucket"),
-        (f"{DATABASE} s3://curves/../x", "no place in a bucket"),
-        (f"{DATABASE} s3://curves/x?y=z", "no place in a bucket"),
+        (f"{DATABASE} s3://", "not a valid bucket and prefix"),
+        (f"{DATABASE} s3://UPPER/x", "not a valid bucket and prefix"),
+        (f"{DATABASE} s3://curves/../x", "not a valid bucket and prefix"),
+        (f"{DATABASE} s3://curves/x?y=z", "not a valid bucket and prefix"),
         ("nowhere/lake.toml", "can't be read"),
     ],
 )
-def test_what_names_no_lake_is_refused_with_what_to_give(asked: str, says: str) -> None:
+def test_an_invalid_location_is_refused_with_a_remedy(location: str, says: str) -> None:
     with pytest.raises(LossLakeError, match=says) as raised:
-        location_of(asked)
+        location_of(location)
     assert "\n" not in str(raised.value)
 
 
 @pytest.mark.parametrize(
     ("text", "says"),
     [
-        ('catalog = "sqlite:////a.db"\n', "lacks warehouse"),
-        ('catalog = "sqlite:////a.db"\nwarehouse = "s3://curves"\nsecret = 1\n', "'secret' is not known"),
-        ('catalog = "sqlite:////a.db"\nwarehouse = "s3://curves"\ncache_mb = "x"\n', "cache_mb has to be a number"),
-        ('catalog = "sqlite:////a.db"\nwarehouse = "s3://curves"\nendpoint = "ftp://x"\n', "no http"),
+        ('catalog = "sqlite:////a.db"\n', "warehouse is missing"),
+        ('catalog = "sqlite:////a.db"\nwarehouse = "s3://curves"\nsecret = 1\n', "unknown key 'secret'"),
+        ('catalog = "sqlite:////a.db"\nwarehouse = "s3://curves"\ncache_mb = "x"\n', "cache_mb must be a number"),
+        ('catalog = "sqlite:////a.db"\nwarehouse = "s3://curves"\nendpoint = "ftp://x"\n', "not an http"),
         ("catalog = ", "can't be read"),
     ],
 )
-def test_a_file_with_a_fault_is_refused_with_the_fault(tmp_path: Path, text: str, says: str) -> None:
+def test_an_invalid_toml_file_is_refused_with_the_reason(tmp_path: Path, text: str, says: str) -> None:
     file = tmp_path / "other.toml"
     file.write_text(text)
     with pytest.raises(LossLakeError, match=says):

@@ -1,8 +1,9 @@
-"""What verify finds, and that it calls a release whole only when it is, for us and for other engines."""
+"""`verify` detects any damage of a release, for LossLake and for other Iceberg engines."""
 
 from __future__ import annotations
 
 import shutil
+from dataclasses import replace
 from pathlib import Path
 
 import pyarrow.parquet as pq
@@ -13,7 +14,7 @@ from sqlalchemy.orm import Session
 from losslake.lake.lake import Lake
 from losslake.lake.verification import Verification, verify
 from losslake_ingest.run import ingest
-from losslake_schema.database import Release
+from losslake_schema.database import ReleaseRow
 from tests.ingest.offers import TrialOffer, study_files, unpacked
 
 
@@ -28,16 +29,16 @@ def made(tmp_path_factory: pytest.TempPathFactory) -> Lake:
 
 @pytest.fixture
 def lake(made: Lake, tmp_path: Path) -> Lake:
-    """A lake to harm: the one that was made, put back in its place after the test by the next copy."""
-    kept = made.folder.with_name("kept")
-    if not kept.exists():
-        shutil.copytree(made.folder, kept)
+    """Return a lake to damage: a fresh copy of the original, at the same path."""
+    copy = made.folder.with_name("kept")
+    if not copy.exists():
+        shutil.copytree(made.folder, copy)
     shutil.rmtree(made.folder)
-    shutil.copytree(kept, made.folder)
+    shutil.copytree(copy, made.folder)
     return Lake.open(made.folder)
 
 
-def found(lake: Lake) -> Verification:
+def verified(lake: Lake) -> Verification:
     return verify(lake, lake.release())
 
 
@@ -45,7 +46,7 @@ def one_file(lake: Lake, table: str) -> Path:
     return lake.folder / next(file.path for file in lake.files(lake.release()) if file.table == table)
 
 
-def test_a_release_as_published_is_whole_and_every_file_counts(lake: Lake) -> None:
+def test_an_intact_release_has_no_problems_and_every_file_is_counted(lake: Lake) -> None:
     heard: list[tuple[int, int]] = []
     release = lake.release()
     result = verify(lake, release, lambda done, total: heard.append((done, total)))
@@ -57,76 +58,76 @@ def test_a_release_as_published_is_whole_and_every_file_counts(lake: Lake) -> No
 
 
 @pytest.mark.parametrize("table", ["measurements", "records", "trials", "studies", "goals"])
-def test_one_changed_bit_of_any_table_is_found(lake: Lake, table: str) -> None:
+def test_one_changed_bit_in_any_table_is_detected(lake: Lake, table: str) -> None:
     path = one_file(lake, table)
     data = bytearray(path.read_bytes())
     data[len(data) // 3] ^= 4
     path.write_bytes(data)
-    (problem,) = found(lake).problems
+    (problem,) = verified(lake).problems
     assert str(path.relative_to(lake.folder)) in problem
     assert "altered" in problem
 
 
-def test_every_harmed_file_is_named(lake: Lake) -> None:
+def test_every_damaged_file_is_named(lake: Lake) -> None:
     cut, gone = one_file(lake, "measurements"), one_file(lake, "records")
     cut.write_bytes(cut.read_bytes()[:-1])
     gone.unlink()
-    problems = found(lake).problems
+    problems = verified(lake).problems
     assert [str(cut.relative_to(lake.folder)) in problems[0], str(gone.relative_to(lake.folder)) in problems[1]]
     assert "published with" in problems[0]
     assert "missing" in problems[1]
 
 
 @pytest.mark.parametrize("count", ["n_measurements", "n_trials", "n_studies", "n_evaluations"])
-def test_a_release_that_says_other_counts_than_its_files_is_found(lake: Lake, count: str) -> None:
+def test_counts_that_differ_from_the_files_are_detected(lake: Lake, count: str) -> None:
     with Session(lake.engine) as session:
-        session.execute(update(Release).values({count: 77}))
+        session.execute(update(ReleaseRow).values({count: 77}))
         session.commit()
-    (problem,) = found(lake).problems
-    assert "says 77" in problem
+    (problem,) = verified(lake).problems
+    assert "published with 77" in problem
 
 
-def test_an_altered_or_missing_file_list_is_one_problem(lake: Lake) -> None:
+def test_an_altered_or_missing_file_list_is_the_only_problem(lake: Lake) -> None:
     manifest = lake.folder / lake.release().manifest
     manifest.write_bytes(manifest.read_bytes() + b"x")
-    assert "altered" in found(lake).problems[0]
+    assert "altered" in verified(lake).problems[0]
     manifest.unlink()
-    assert "missing" in found(lake).problems[0]
+    assert "missing" in verified(lake).problems[0]
 
 
 @pytest.mark.parametrize("pattern", ["*.avro", "*.metadata.json"])
 @pytest.mark.parametrize("harm", ["missing", "junk"])
-def test_metadata_that_other_engines_need_is_checked(lake: Lake, pattern: str, harm: str) -> None:
+def test_damaged_iceberg_metadata_is_detected(lake: Lake, pattern: str, harm: str) -> None:
     for path in lake.warehouse.rglob(pattern):
         if harm == "missing":
             path.unlink()
         else:
             path.write_bytes(b"junk")
-    problems = found(lake).problems
+    problems = verified(lake).problems
     assert problems
     assert all("Iceberg's metadata can't be read" in problem and "\n" not in problem for problem in problems)
 
 
-def test_a_snapshot_of_another_release_is_found(lake: Lake, tmp_path: Path) -> None:
+def test_a_snapshot_of_another_release_is_detected(lake: Lake, tmp_path: Path) -> None:
     first = lake.release()
     ingest(lake, [unpacked(tmp_path / "more", study_files({5: TrialOffer()}, 128))])
     second = lake.release()
     assert verify(lake, first).problems == verify(lake, second).problems == ()
-    first.snapshots = second.snapshots
-    assert any("known to Iceberg only" in problem for problem in verify(lake, first).problems)
+    mixed = replace(first, snapshots=second.snapshots)
+    assert any("is only in Iceberg" in problem for problem in verify(lake, mixed).problems)
 
 
-def test_a_lake_through_a_link_is_whole_and_a_moved_one_says_what_is_wrong(lake: Lake, tmp_path: Path) -> None:
+def test_a_lake_behind_a_symbolic_link_is_intact_and_a_moved_lake_is_reported(lake: Lake, tmp_path: Path) -> None:
     (tmp_path / "link").symlink_to(lake.folder)
-    assert found(Lake.open(tmp_path / "link")).problems == ()
+    assert verified(Lake.open(tmp_path / "link")).problems == ()
     shutil.copytree(lake.folder, tmp_path / "copy")
-    (problem,) = found(Lake.open(tmp_path / "copy")).problems
+    (problem,) = verified(Lake.open(tmp_path / "copy")).problems
     assert "moved or copied" in problem
 
 
-def test_a_study_of_which_nothing_can_be_a_record_is_whole(tmp_path: Path) -> None:
+def test_a_study_without_records_is_intact(tmp_path: Path) -> None:
     trial = TrialOffer(header="step,val/of_no_known_direction")
     lake = Lake.create(tmp_path / "lake")
     ingest(lake, [unpacked(tmp_path / "logs", study_files({1: trial}))])
     assert [file.rows for file in lake.files(lake.release()) if file.table == "records"] == [0]
-    assert found(lake).problems == ()
+    assert verified(lake).problems == ()

@@ -5,7 +5,7 @@ import numpy as np
 from losslake.output.plain import finite, whole
 
 
-def test_what_is_not_finite_is_null() -> None:
+def test_nan_and_infinities_are_null_in_json() -> None:
     assert finite(np.array([1.5, np.nan, np.inf, -np.inf])).to_pylist() == [1.5, None, None, None]
 
 

@@ -23,7 +23,7 @@ from hypothesis import strategies as st
 
 from losslake.output import formats
 from losslake.output.answer import Answer
-from losslake.output.formats import FEW_ROWS, FORMATS
+from losslake.output.formats import FEW_ROWS, FORMATS, ROWS_AT_A_TIME
 from losslake.output.texts import json_text
 from tests.losslake.output.types import TYPES, Typed
 
@@ -67,6 +67,33 @@ def test_few_rows_are_written_byte_for_byte_like_many(typed: Typed, monkeypatch:
     few = written([typed.array], ["c"], "json")
     monkeypatch.setattr(formats, "FEW_ROWS", 0)
     assert written([typed.array], ["c"], "json") == few
+
+
+def test_columns_with_one_value_in_all_rows_are_written_byte_for_byte_like_few_rows(
+    typed: Typed, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    for number in range(len(typed.array)):
+        same = pa.concat_arrays([typed.array.slice(number, 1)] * 3)
+        for arrays in ([same], [same, same], [pa.array(["é", None, ","]), same, pa.array([1, 1, 1])]):
+            names = [f"c{at}" for at in range(len(arrays))]
+            few = written(arrays, names, "json", copies=2)
+            with monkeypatch.context() as patch:
+                patch.setattr(formats, "FEW_ROWS", 0)
+                assert written(arrays, names, "json", copies=2) == few
+
+
+@pytest.mark.parametrize("kind", [pa.int8(), pa.int16(), pa.int32(), pa.int64(), pa.uint8(), pa.uint64()], ids=str)
+def test_integers_and_nonfinite_numbers_of_several_pieces_are_those_of_the_columns(kind: pa.DataType) -> None:
+    size = 2**kind.bit_width
+    limits = [0, size - 1] if pa.types.is_unsigned_integer(kind) else [-size // 2, size // 2 - 1]
+    n_rows = 5 * (ROWS_AT_A_TIME // 4)
+    integers = [*limits, *(number % 100 for number in range(n_rows - 2))]
+    floats = [float("nan"), float("inf"), -float("inf"), None, 0.1] * (n_rows // 5)
+    batch = pa.record_batch({"i": pa.array(integers, kind), "x": pa.array(floats), "j": pa.array(integers, kind)})
+    text = b"".join(FORMATS["json"].encode(Answer({}, batch.schema, iter([batch.slice(0, 5), batch.slice(5)]))))
+    rows = json.loads(text)["rows"]
+    assert [row["i"] for row in rows] == [row["j"] for row in rows] == integers
+    assert [row["x"] for row in rows] == ["NaN", "Infinity", "-Infinity", None, 0.1] * (n_rows // 5)
 
 
 def test_slices_of_a_column_are_written_like_the_column(typed: Typed) -> None:
@@ -152,7 +179,7 @@ def test_any_text_comes_back_from_every_format(values: list[str | None]) -> None
         assert read(io.BytesIO(written(columns, named, format)))["c"].to_list() == values
 
 
-def test_csv_tells_null_from_the_empty_text() -> None:
+def test_csv_distinguishes_null_from_empty_text() -> None:
     text = written([pa.array(["", None])], ["c"], "csv")
     assert text == b'c\n""\n\n'
     two = written([pa.array([1, 2]), pa.array(["", None])], ["n", "c"], "csv")
@@ -161,7 +188,7 @@ def test_csv_tells_null_from_the_empty_text() -> None:
 
 
 @pytest.mark.parametrize("format", FORMATS)
-def test_columns_of_one_name_get_names_of_their_own(format: str) -> None:  # noqa: A002
+def test_duplicate_column_names_are_made_unique(format: str) -> None:  # noqa: A002
     body = written([pa.array([number]) for number in range(4)], ["a", "a", "a_1", "a"], format)
     if format == "json":
         names = list(json.loads(body)["rows"][0])
@@ -222,7 +249,7 @@ def test_every_type_of_duckdb_can_be_written(format: str) -> None:  # noqa: A002
 
 
 @pytest.mark.parametrize("kind", [pa.int64(), pa.float64(), pa.bool_(), pa.decimal128(5, 2), pa.date32(), pa.int8()])
-def test_what_lies_under_nulls_is_not_sent(kind: pa.DataType) -> None:
+def test_bytes_under_nulls_are_not_written(kind: pa.DataType) -> None:
     size = 16 * 3
     dirty = [pa.py_buffer(b"\x02\x00"), pa.py_buffer(b"\xabSECRET!" * size)]
     column = pa.Array.from_buffers(kind, 3, dirty)
@@ -236,7 +263,7 @@ def test_what_lies_under_nulls_is_not_sent(kind: pa.DataType) -> None:
     assert clean.null_count == column.null_count
 
 
-def test_half_a_character_in_a_log_becomes_a_replacement() -> None:
+def test_invalid_utf8_becomes_replacement_characters() -> None:
     field = pa.field("c", pa.string(), metadata={"json": "yes"})
     batch = pa.RecordBatch.from_arrays([pa.array(['"\\ud800"'])], schema=pa.schema([field]))
     body = b"".join(FORMATS["json"].encode(Answer({}, batch.schema, iter([batch]))))

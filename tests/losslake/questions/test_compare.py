@@ -84,9 +84,9 @@ def test_medians_ratios_and_chances_are_those_of_all_draws(
         )
         assert row["neither_reaches"] == pytest.approx(sum(a == b == math.inf for a, b in pairs) / len(pairs))
         medians = [sorted(each)[(len(each) - 1) // 2] for each in (baseline, own)]
-        assert [row_["median_steps"] for row_ in (base, row)] == [None if m == math.inf else m for m in medians]
+        assert [row_["median_amount"] for row_ in (base, row)] == [None if m == math.inf else m for m in medians]
         has_ratio = all(math.isfinite(m) for m in medians) and medians[0] > 0
-        assert row["steps_ratio"] == (pytest.approx(medians[1] / medians[0]) if has_ratio else None)
+        assert row["ratio"] == (pytest.approx(medians[1] / medians[0]) if has_ratio else None)
         assert base["beats_baseline"] is base["neither_reaches"] is None
 
 
@@ -94,9 +94,9 @@ def test_a_search_with_more_trials_has_no_better_chances_for_it() -> None:
     """Of eight trials the best takes 10 steps; of any two of them most often not."""
     rows, facts = answer(reaching(8, 40, 20), reaching(8, 10, 30, 31, 32, 33, 34, 35, 36))
     ours, theirs = rows
-    assert (theirs["n_trials"], theirs["budget"], theirs["steps"], theirs["median_steps"]) == (8, 2, 10, 31)
+    assert (theirs["n_trials"], theirs["budget"], theirs["amount"], theirs["median_amount"]) == (8, 2, 10, 31)
     assert (ours["rank"], theirs["rank"]) == (1, 2)
-    assert theirs["steps_ratio"] == 31 / 20
+    assert theirs["ratio"] == 31 / 20
     assert theirs["beats_baseline"] == pytest.approx(7 / 28)
     assert facts["warnings"] == []
 
@@ -104,9 +104,9 @@ def test_a_search_with_more_trials_has_no_better_chances_for_it() -> None:
 def test_the_baseline_is_the_first_workload_unless_another_is_named() -> None:
     given = reaching(8, 10, 20), reaching(8, 20, 40)
     rows, facts = answer(*given)
-    assert (facts["baseline"], [row["steps_ratio"] for row in rows]) == (OURS, [1.0, 2.0])
+    assert (facts["baseline"], [row["ratio"] for row in rows]) == (OURS, [1.0, 2.0])
     rows, facts = answer(*given, baseline=OTHER)
-    assert (facts["baseline"], [row["steps_ratio"] for row in rows]) == (THEIRS, [0.5, 1.0])
+    assert (facts["baseline"], [row["ratio"] for row in rows]) == (THEIRS, [0.5, 1.0])
 
 
 def test_a_geometric_mean_says_of_how_many_batch_sizes_it_is_and_which_are_left_out() -> None:
@@ -114,13 +114,13 @@ def test_a_geometric_mean_says_of_how_many_batch_sizes_it_is_and_which_are_left_
     theirs = reaching(1, 20) + reaching(8, 80) + reaching(64, None)
     _, facts = answer(ours, theirs)
     (mean,) = facts["geometric_means"]
-    assert mean.pop("steps_ratio") == pytest.approx(4.0)
+    assert mean.pop("ratio") == pytest.approx(4.0)
     assert mean == {"workload": THEIRS, "n_batch_sizes": 2, "left_out_batch_sizes": [64]}
 
 
 def test_an_order_that_flips_with_the_batch_size_is_named() -> None:
-    ours = reaching(1, *[10] * 4) + reaching(64, *[40] * 4)
-    theirs = reaching(1, *[20] * 4) + reaching(64, *[30] * 4)
+    ours = reaching(1, *[10] * 6) + reaching(64, *[40] * 6)
+    theirs = reaching(1, *[20] * 6) + reaching(64, *[30] * 6)
     _, facts = answer(ours, theirs)
     assert facts["flips"] == [
         {"first": OURS, "second": THEIRS, "first_leads_at": [1], "second_leads_at": [64], "is_clear": True}
@@ -134,6 +134,7 @@ def test_batch_sizes_that_only_one_has_or_with_too_few_trials_are_left_out_in_wo
     rows, facts = answer(ours, theirs)
     assert {row["batch_size"] for row in rows} == {8}
     assert facts["left_out"] == [
+        f"{OURS}: 1 trial of status INFEASIBLE: status=COMPLETE&status=INFEASIBLE includes them",
         f"{OURS} at batch size 64: it has no admitted trials",
         f"batch size 1: only {OURS} has trials there",
         f"batch size 64: only {THEIRS} has trials there",
@@ -143,12 +144,12 @@ def test_batch_sizes_that_only_one_has_or_with_too_few_trials_are_left_out_in_wo
     assert facts["left_out"] == ["batch size 8: a budget of 3 trials is more than the 2 that all have there"]
 
 
-def test_a_budget_of_all_trials_is_warned_of() -> None:
+def test_budget_of_all_trials_gives_a_warning() -> None:
     _, facts = answer(reaching(8, 10, 20), reaching(8, 30, 40))
     assert [text for text in facts["warnings"] if "the budget is all trials" in text]
 
 
-def test_a_difference_within_the_distance_of_evaluations_is_not_resolved() -> None:
+def test_difference_within_evaluation_spacing_is_unresolved() -> None:
     _, facts = answer(reaching(8, 10, 10, 10), reaching(8, 11))
     (warning,) = facts["warnings"]
     assert warning.endswith("at batch size 8: their order there is not resolved")
@@ -159,14 +160,14 @@ def test_a_workload_that_was_stopped_sooner_is_not_said_to_be_slower() -> None:
     _, facts = answer(reaching(8, 30, 31, 32), stopped)
     (warning,) = facts["warnings"]
     assert warning == (
-        f"{THEIRS} did not reach the target at batch size 8, but its trials end at step 5 and another's needed 31: it "
-        "may only have been stopped sooner"
+        f"{THEIRS} did not reach the target at batch size 8, but its trials end after 5 steps and another's needed 31: "
+        "it may only have been stopped sooner"
     )
 
 
 def test_one_workload_alone_is_not_compared_and_a_warning_says_so() -> None:
     found = ask(compare.QUESTION, view_of(reaching(8, 10, 20)), Selection((WORKLOAD,), METRIC), GOAL)
-    assert [row["median_steps"] for row in found.table().to_pylist()] == [10]
+    assert [row["median_amount"] for row in found.table().to_pylist()] == [10]
     assert f"there is nothing to compare {OURS} with: name two workloads or more" in found.facts["warnings"]
 
 
@@ -188,7 +189,7 @@ def told(ours: list[Row], theirs: list[Row], **options: Any) -> tuple[list[str |
     return [row["difference"] for row in rows if row["workload"] == THEIRS], found
 
 
-def test_a_difference_is_told_where_the_range_of_the_ratio_leaves_out_1() -> None:
+def test_difference_is_concluded_when_the_ratio_interval_excludes_1() -> None:
     ours = reaching(1, *range(40, 50)) + reaching(8, *range(40, 50)) + reaching(64, *range(40, 50))
     theirs = reaching(1, *range(20, 30)) + reaching(8, *range(38, 58, 2)) + reaching(64, *range(90, 100))
     verdicts, found = told(ours, theirs)
@@ -196,15 +197,46 @@ def test_a_difference_is_told_where_the_range_of_the_ratio_leaves_out_1() -> Non
     assert (found["fewer_at"], found["not_told_at"], found["more_at"], found["largest_at"]) == ([1], [8], [64], 64)
     assert found["in_words"].startswith(f"adam takes fewer steps to {METRIC} < 0.3 than sgd at batch size 1 (0.5 times")
     rows, _ = answer(ours, theirs)
-    assert [(row["steps_ratio_lower"] or 0) > 1 for row in rows if row["workload"] == THEIRS] == [False, False, True]
-    assert all(row["difference"] is row["steps_ratio_lower"] is None for row in rows if row["workload"] == OURS)
+    assert [(row["ratio_lower"] or 0) > 1 for row in rows if row["workload"] == THEIRS] == [False, False, True]
+    assert all(row["difference"] is row["ratio_lower"] is None for row in rows if row["workload"] == OURS)
 
 
-def test_a_difference_within_the_distance_of_evaluations_is_not_told() -> None:
+def test_three_trials_of_each_workload_are_too_few_and_four_tell_one_batch_size_but_not_eight() -> None:
+    assert told(reaching(8, 10, 11, 12), reaching(8, 40, 50, 60))[0] == ["too few trials"]
+    verdicts, found = told(reaching(8, 10, 11, 12, 13), reaching(8, 40, 50, 60, 70))
+    assert (verdicts, found["is_clear"]) == (["more"], True)
+    sizes = [2**power for power in range(8)]
+    ours = [row for size in sizes for row in reaching(size, 10, 11, 12, 13)]
+    theirs = [row for size in sizes for row in reaching(size, *((40, 50, 60, 70) if size == 1 else (20, 11, 9, 14)))]
+    verdicts, found = told(ours, theirs)
+    assert (verdicts, found["is_clear"]) == (["more", *["not told"] * 7], False)
+    assert found["in_words"].endswith("Of 8 batch sizes, so much may differ by chance: each has a 5% chance of error.")
+
+
+def test_trials_that_differ_only_in_seeds_are_one_setting() -> None:
+    def seeds(_: int, trial_id: int) -> dict[str, float]:
+        return {"learning_rate": trial_id // 4, "rng_seed": trial_id}
+
+    view = view_of(reaching(8, *range(10, 22)), of_other=reaching(8, *range(40, 52)), parameters=seeds)
+    rows = ask(compare.QUESTION, view, BOTH, GOAL).table().to_pylist()
+    assert [(row["n_trials"], row["n_settings"], row["difference"]) for row in rows] == [
+        (12, 3, None),
+        (12, 3, "too few trials"),
+    ]
+
+
+def test_trials_without_metaparameters_are_settings_of_their_own_and_a_warning_says_so() -> None:
+    view = view_of(reaching(8, 10, 11, 12, 13), of_other=reaching(8, 40, 50, 60, 70), parameters=lambda *_: {})
+    found = ask(compare.QUESTION, view, BOTH, GOAL)
+    assert [row["n_settings"] for row in found.table().to_pylist()] == [4, 4]
+    assert [text for text in found.facts["warnings"] if "no metaparameters are known of 4 of its trials" in text]
+
+
+def test_difference_within_evaluation_spacing_is_not_concluded() -> None:
     assert told(reaching(8, *[10] * 9), reaching(8, *[11] * 9))[0] == ["not told"]
 
 
-def test_who_alone_reaches_the_target_has_fewer_steps_unless_the_other_was_stopped_sooner() -> None:
+def test_only_workload_to_reach_the_target_needs_fewer_steps_unless_the_other_stopped_sooner() -> None:
     never = [Row(8, trial_id, "COMPLETE", 400, 0.9) for trial_id in range(5)]
     verdicts, found = told(reaching(8, *range(30, 35)), never)
     assert (verdicts, found["only_baseline_reaches_at"]) == (["more"], [8])
@@ -214,14 +246,14 @@ def test_who_alone_reaches_the_target_has_fewer_steps_unless_the_other_was_stopp
     assert "adam may only have been stopped sooner at 8" in found["in_words"]
 
 
-def test_two_trials_are_too_few_to_tell_and_a_target_that_neither_reaches_is_said() -> None:
+def test_two_trials_give_no_conclusion_and_unreached_targets_are_named() -> None:
     assert told(reaching(8, 10, 11), reaching(8, 40, 50, 60))[0] == ["too few trials"]
     assert told(reaching(8, 10, 11, 12), reaching(8, 40, 50, 60), budget=1)[0] == ["too few trials"]
     verdicts, found = told(reaching(8, None, None), reaching(8, None))
     assert (verdicts, found["neither_reaches_at"]) == (["neither reaches"], [8])
 
 
-def test_workloads_without_a_batch_size_in_common_have_nothing_concluded_but_that() -> None:
+def test_no_common_batch_size_is_the_only_conclusion() -> None:
     _, found = told(reaching(1, 10), reaching(8, 10))
     assert found["in_words"] == "There is no batch size at which both adam and sgd have trials to compare."
 

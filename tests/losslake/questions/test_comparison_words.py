@@ -22,14 +22,14 @@ def difference(batch_size: int, verdict: Verdict, ratio: float | None = None, **
     default = {"fewer": 0.5, "more": 2.0, "not told": 0.9}.get(verdict)
     reaches = verdict != "neither reaches"
     flags = {"reaches": reaches, "baseline_reaches": reaches, "ended_sooner": False} | more
-    leads = 0.9999 if verdict in ("fewer", "more") else 0.6
-    return Difference(batch_size, verdict, default if ratio is None else ratio, None, None, leads, **flags)
+    p_value = 0.0001 if verdict in ("fewer", "more") else 0.6
+    return Difference(batch_size, verdict, default if ratio is None else ratio, None, None, p_value, **flags)
 
 
 def compared(pattern: str) -> Compared:
     """Of batch sizes 1, 2, 4 …, a letter each."""
     found = [difference(2**at, LETTERS[letter]) for at, letter in enumerate(pattern)]
-    return Compared("momentum", "sgd", "error < 0.05", tuple(found))
+    return Compared("momentum", "sgd", "error < 0.05", "steps", tuple(found))
 
 
 def said(pattern: str) -> str:
@@ -37,14 +37,14 @@ def said(pattern: str) -> str:
 
 
 def of(*differences: Difference) -> str:
-    return in_words(Compared("momentum", "sgd", "error < 0.05", differences))
+    return in_words(Compared("momentum", "sgd", "error < 0.05", "steps", differences))
 
 
 def test_a_saving_from_a_batch_size_on() -> None:
     assert said("===<<<") == (
         "momentum takes fewer steps to error < 0.05 than sgd at batch sizes 8 to 32 (0.5 times as many); no difference "
-        "can be told at batch sizes 1 to 4. Both reach the target at every batch size compared. So momentum saves "
-        "steps from batch size 8 on; at no smaller one (1 to 4) can a saving be told. The difference is largest at "
+        "can be detected at batch sizes 1 to 4. Both reach the target at every batch size compared. So momentum saves "
+        "steps from batch size 8 on; no saving can be detected at smaller ones (1 to 4). The difference is largest at "
         "batch size 8, where momentum takes 0.5 times as many steps."
     )
 
@@ -52,19 +52,19 @@ def test_a_saving_from_a_batch_size_on() -> None:
 @pytest.mark.parametrize(
     ("pattern", "sentence"),
     [
-        ("<<==", "momentum saves steps up to batch size 2; at no larger one (4 and 8) can a saving be told."),
-        ("=<<=", "from batch size 2 to 4; at no smaller one (1) and no larger one (8) can a saving be told."),
-        ("=<=", "only at batch size 2; at no smaller one (1) and no larger one (4) can a saving be told."),
-        ("?<=", "momentum saves steps at batch size 2; at no larger one (4) can a saving be told."),
-        ("=<<?", "from batch size 2 to 4; at no smaller one (1) can a saving be told."),
-        ("=<=<", "the saving of momentum begins or ends: from 2 to 8 it is told, but not at 4."),
-        ("=<=<<", "from 2 to 16 it is told, but not at 4; from 8 on it is everywhere."),
-        ("<<=<=", "from 1 to 8 it is told, but not at 4; up to 2 it is everywhere."),
-        ("=<<=<=", "from 2 to 16 it is told, but not at 8."),
-        ("<><", "the saving of momentum begins or ends: from 1 to 4 it is told, but not at 2."),
+        ("<<==", "momentum saves steps up to batch size 2; no saving can be detected at larger ones (4 and 8)."),
+        ("=<<=", "from batch size 2 to 4; no saving can be detected at smaller ones (1) and larger ones (8)."),
+        ("=<=", "only at batch size 2; no saving can be detected at smaller ones (1) and larger ones (4)."),
+        ("?<=", "momentum saves steps at batch size 2; no saving can be detected at larger ones (4)."),
+        ("=<<?", "from batch size 2 to 4; no saving can be detected at smaller ones (1)."),
+        ("=<=<", "the saving of momentum begins or ends: from 2 to 8 it is detected, but not at 4."),
+        ("=<=<<", "from 2 to 16 it is detected, but not at 4; from 8 on it is everywhere."),
+        ("<<=<=", "from 1 to 8 it is detected, but not at 4; up to 2 it is everywhere."),
+        ("=<<=<=", "from 2 to 16 it is detected, but not at 8."),
+        ("<><", "the saving of momentum begins or ends: from 1 to 4 it is detected, but not at 2."),
         ("<<<", "So momentum saves steps at every batch size compared: where that begins or ends is outside of them."),
         ("?<<o", "at every batch size that can be judged: where that begins or ends is outside of them."),
-        ("=>>", "So sgd saves steps from batch size 2 on; at no smaller one (1) can a saving be told."),
+        ("=>>", "So sgd saves steps from batch size 2 on; no saving can be detected at smaller ones (1)."),
     ],
 )
 def test_where_a_saving_begins_and_ends(pattern: str, sentence: str) -> None:
@@ -83,7 +83,7 @@ def test_an_order_turns_only_where_both_sides_are_clear() -> None:
     assert "order turns" not in of(doubtful, difference(2, "fewer"))
 
 
-def test_fewer_and_more_are_both_said() -> None:
+def test_fewer_and_more_steps_are_both_reported() -> None:
     assert said("><").startswith(
         "momentum takes fewer steps to error < 0.05 than sgd at batch size 2 (0.5 times as many); more at batch size 1 "
         "(2 times as many). Both"
@@ -93,22 +93,22 @@ def test_fewer_and_more_are_both_said() -> None:
     )
 
 
-def test_no_difference_anywhere_is_said_and_nothing_of_savings() -> None:
+def test_no_difference_is_reported_without_savings() -> None:
     assert said("==") == (
-        "No difference in steps to error < 0.05 can be told between momentum and sgd at batch sizes 1 and 2. Both "
+        "No difference in steps to error < 0.05 can be detected between momentum and sgd at batch sizes 1 and 2. Both "
         "reach the target at every batch size compared."
     )
     assert said("=") == (
-        "No difference in steps to error < 0.05 can be told between momentum and sgd at batch size 1. Both reach the "
-        "target."
+        "No difference in steps to error < 0.05 can be detected between momentum and sgd at batch size 1. Both reach "
+        "the target."
     )
 
 
-def test_neither_ever_reaching_is_all_there_is_to_say() -> None:
+def test_neither_reaching_the_target_is_the_whole_conclusion() -> None:
     assert said("ooo") == "Neither momentum nor sgd reaches error < 0.05 at batch sizes 1 to 4."
 
 
-def test_where_only_one_reaches_or_neither_is_said_beside_the_steps() -> None:
+def test_unreached_batch_sizes_are_reported_beside_the_steps() -> None:
     text = of(
         difference(1, "more", reaches=False),
         difference(2, "not told"),
@@ -119,7 +119,7 @@ def test_where_only_one_reaches_or_neither_is_said_beside_the_steps() -> None:
     assert "Neither reaches it at batch size 8." in text
 
 
-def test_who_may_only_have_been_stopped_sooner_is_named() -> None:
+def test_workload_that_may_have_stopped_sooner_is_named() -> None:
     text = of(*(difference(size, "not told", baseline_reaches=False, ended_sooner=size == 4) for size in (2, 4)))
     assert text.endswith(
         "Only momentum reaches the target at batch sizes 2 and 4; sgd may only have been stopped sooner at 4; so few "
@@ -128,11 +128,11 @@ def test_who_may_only_have_been_stopped_sooner_is_named() -> None:
     assert "saves" not in text
 
 
-def test_no_batch_size_in_common_is_said() -> None:
+def test_no_common_batch_size_is_reported() -> None:
     assert of() == "There is no batch size at which both momentum and sgd have trials to compare."
 
 
-def test_too_few_trials_are_said() -> None:
+def test_too_few_trials_are_reported() -> None:
     assert said("??") == (
         "At batch sizes 1 and 2 there are too few trials of momentum and sgd to tell. Both reach the target at every "
         "batch size compared."
@@ -159,21 +159,23 @@ def test_ratios_are_those_of_batch_sizes_that_have_one() -> None:
     assert "at batch size 2. Only" in of(unknown)
 
 
-def test_what_may_be_chance_among_many_batch_sizes_is_said_to_be() -> None:
-    doubtful = Difference(1, "fewer", 0.8, 0.7, 0.9, 0.96, reaches=True, baseline_reaches=True, ended_sooner=False)
-    assert of(doubtful, difference(2, "not told")).endswith("Of 2 batch sizes, so much may differ by chance.")
+def test_possible_chance_among_many_batch_sizes_is_reported() -> None:
+    doubtful = Difference(1, "fewer", 0.8, 0.7, 0.9, 0.04, reaches=True, baseline_reaches=True, ended_sooner=False)
+    assert of(doubtful, difference(2, "not told")).endswith(
+        "Of 2 batch sizes, so much may differ by chance: each has a 5% chance of error."
+    )
     assert "chance" not in of(doubtful)
 
 
 @settings(max_examples=40)
 @given(st.lists(st.sampled_from(sorted(LETTERS)), min_size=1, max_size=11))
-def test_every_batch_size_is_said_to_be_what_it_is_and_nothing_else(letters: Sequence[str]) -> None:
+def test_every_batch_size_appears_in_exactly_one_statement(letters: Sequence[str]) -> None:
     found = compared("".join(letters))
     text = in_words(found)
     clauses: dict[Verdict, str] = {
         "fewer": r"fewer (?:steps to \S+ < \S+ than sgd )?at",
         "more": r"more (?:steps to \S+ < \S+ than sgd )?at",
-        "not told": r"[Nn]o difference (?:in steps to \S+ < \S+ )?can be told (?:between momentum and sgd )?at",
+        "not told": r"[Nn]o difference (?:in steps to \S+ < \S+ )?can be detected (?:between momentum and sgd )?at",
         "neither reaches": r"Neither (?:momentum nor sgd )?reaches (?:it|error < \S+) at",
         "too few trials": r"(?:^A|; a)t(?= .*? there are too few)",
     }

@@ -99,7 +99,7 @@ def test_three_batch_sizes_give_nothing_but_the_reason() -> None:
             None,
             False,
         )
-    assert f"{WORKLOAD}: 3 batch sizes reached the target; a fit needs 4" in facts["warnings"]
+    assert f"{WORKLOAD}: 3 batch sizes reached the target; a number needs 5" in facts["warnings"]
     assert "within 500 steps" in facts["left_out"][0]
 
 
@@ -143,9 +143,22 @@ def test_bad_parameters_are_refused_by_name() -> None:
 
 @given(st.dictionaries(st.sampled_from([0, 1, 2, 4, 8, 64]), st.none() | st.integers(1, 400), min_size=1))
 @settings(max_examples=12, deadline=None)
-def test_whatever_the_steps_nothing_is_said_that_is_not_finite(steps: dict[int, int | None]) -> None:
+def test_answers_are_finite_for_any_steps(steps: dict[int, int | None]) -> None:
     rows, _ = answer(rows_of(steps), optimal_batch_size=1)
     assert len(rows) == 2
     for row in rows:
         assert all(math.isfinite(value) for value in row.values() if isinstance(value, float))
         assert row["identifiable"] == (row["critical_batch_size"] is not None) == (row["s_min"] is not None)
+
+
+def test_searches_of_very_unequal_size_have_no_interval_but_a_warning() -> None:
+    """At the smallest batch size five trials more, all slower: the best is the same, by luck or not."""
+    rows = rows_of(STEPS_85M)
+    more = [
+        Row(64, trial, "COMPLETE", step, value) for trial in range(11, 16) for step, value in ((0, 0.9), (60000, 0.1))
+    ]
+    found, facts = answer([*rows, *more])
+    assert all(row["identifiable"] and row["critical_batch_size"] is not None for row in found)
+    assert {row[name] for row in found for name in ("lower", "upper", "bootstrap_lower")} == {None}
+    assert any("no interval and no bounds" in text and "trials=2 gives them" in text for text in facts["warnings"])
+    assert answer([*rows, *more], trials=2)[0][0]["lower"] is not None

@@ -21,7 +21,7 @@ def test_each_doubling_is_compared_with_the_batch_size_before_that_reached_the_t
     assert any("batch size 4" in text for text in facts["left_out"])
 
 
-def test_a_single_batch_size_saves_nothing_that_can_be_told() -> None:
+def test_single_batch_size_has_no_saving() -> None:
     rows, facts = answer((8, 30))
     assert [row["saved"] for row in rows] == [None]
     assert facts["warnings"]

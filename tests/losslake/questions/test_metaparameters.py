@@ -106,7 +106,7 @@ def test_optima_and_near_optimal_ranges_are_those_of_brute_force(
 
 
 @pytest.mark.parametrize(("power", "name"), [(1.0, "linear"), (0.5, "square-root")])
-def test_a_heuristic_that_holds_exactly_is_found_and_costs_nothing(power: float, name: str) -> None:
+def test_exact_heuristic_has_no_regret(power: float, name: str) -> None:
     sizes = [1, 4, 16, 64, 256]
     # Around each optimum the steps grow with the distance: 5 trials in a row, the third the best.
     parameters: Parameters = {
@@ -152,7 +152,7 @@ def test_heuristics_start_from_the_batch_size_asked_for() -> None:
         asked(dict.fromkeys(parameters, 10), parameters, origin=2)
 
 
-def test_without_an_origin_there_are_no_heuristics_but_words() -> None:
+def test_missing_origin_gives_a_warning_instead_of_heuristics() -> None:
     parameters: Parameters = {(b, 1): {"learning_rate": 0.1, "momentum": 0.5} for b in (1, 4)}
     answer = asked({(1, 1): None, (4, 1): 10}, parameters, origin=1)
     assert answer.facts["heuristics"] == []
@@ -177,7 +177,7 @@ def test_a_best_trial_at_the_boundary_of_its_search_is_flagged() -> None:
                for text in answer.facts["warnings"])  # fmt: skip
 
 
-def test_without_search_ranges_nothing_is_flagged_and_that_is_said() -> None:
+def test_missing_search_ranges_give_a_warning_and_no_flags() -> None:
     answer = asked({(8, 1): 10}, {(8, 1): {"learning_rate": 1.0, "momentum": 0.5}})
     assert rows_of(answer)[0]["at_boundary"] is None
     assert any("say nothing of their search ranges" in text for text in answer.facts["warnings"])
@@ -193,13 +193,13 @@ def test_an_optimum_beside_trials_that_diverged_is_stability_limited() -> None:
     assert any("diverged with larger effective learning rates" in text for text in answer.facts["warnings"])
 
 
-def test_with_so_many_trials_those_that_diverged_later_do_not_count() -> None:
+def test_trials_limit_excludes_later_diverged_trials() -> None:
     parameters: Parameters = {(8, t): {"learning_rate": 0.1 * t, "momentum": 0.5} for t in (1, 2, 3)}
     answer = asked({(8, 1): 20, (8, 2): 10, (8, 3): 5}, parameters, {(8, 3): "INFEASIBLE"}, trials=2)
     assert rows_of(answer)[0]["is_stability_limited"] is False
 
 
-def test_plain_sgd_has_momentum_0_and_says_so() -> None:
+def test_plain_sgd_has_momentum_0_with_a_warning() -> None:
     answer = asked({(8, 1): 10}, {(8, 1): {"learning_rate": 0.25}})
     (row,) = rows_of(answer)
     assert row["effective_learning_rate"] == 0.25
@@ -216,7 +216,7 @@ def test_momentum_that_only_some_trials_have_is_missing_in_the_others() -> None:
     assert any("1 trial without momentum" in text for text in answer.facts["warnings"])
 
 
-def test_too_few_batch_sizes_are_said_and_not_guessed() -> None:
+def test_too_few_batch_sizes_give_a_warning_and_no_exponent() -> None:
     parameters: Parameters = {(b, 1): {"learning_rate": 0.1, "momentum": 0.5} for b in (1, 4, 16)}
     answer = asked({(1, 1): 10, (4, 1): 10, (16, 1): None}, parameters)
     assert answer.facts["exponents"][0]["exponent"] is None

@@ -41,7 +41,7 @@ def test_a_share_rises_at_the_ratios_to_the_best() -> None:
     assert facts["columns"] == ["batch size 1", "batch size 8", "batch size 64"]
 
 
-def test_columns_that_not_all_have_are_left_out_and_those_nobody_reached_are_not() -> None:
+def test_columns_missing_from_a_workload_are_left_out_but_unreached_ones_kept() -> None:
     _, facts = answer()
     assert facts["left_out"] == [
         f"batch size 512: only {OURS} has trials there",
@@ -89,6 +89,6 @@ def test_no_column_in_common_has_no_scores() -> None:
     assert found.facts["warnings"] == ["there is no column in which all competitors have trials: nothing is compared"]
 
 
-def test_a_factor_that_is_none_is_refused() -> None:
+def test_bad_factor_is_refused() -> None:
     with pytest.raises(ValidationError, match="largest_factor"):
         answer(largest_factor=1.0)

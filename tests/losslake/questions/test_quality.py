@@ -131,11 +131,14 @@ def test_the_conclusion_says_by_how_much_the_largest_batch_size_falls_short() ->
     assert (conclusion["best_value"], conclusion["largest_value"]) == (0.2, 0.25)
     assert conclusion["shortfall"] == pytest.approx(0.05)
     assert conclusion["relative"] == pytest.approx(0.25)
-    assert conclusion["shortfall_by_chance"] == pytest.approx((0.2 + 0.6) / 2 - 0.2)
-    assert "64, has 0.25 and falls 0.05 (25.0%) short" in conclusion["in_words"]
+    assert (conclusion["p_value"], conclusion["is_clear"]) == (None, False)
+    assert (
+        "64, has 0.25 and falls 0.05 (25.0%) short, which too few settings were tried to tell from chance"
+        in conclusion["in_words"]
+    )
 
 
-def test_a_largest_batch_size_that_is_as_good_as_the_best_falls_short_of_nothing() -> None:
+def test_largest_batch_size_equal_to_the_best_has_no_shortfall() -> None:
     rows = [Row(8, 1, "COMPLETE", 10, 0.2), Row(64, 1, "COMPLETE", 10, 0.2)]
     facts = ask(quality.QUESTION, view_of(rows), Selection((WORKLOAD,), METRIC)).facts
     assert facts["conclusions"][-1]["in_words"].endswith("is at batch size 8, and the largest, 64, has the same")

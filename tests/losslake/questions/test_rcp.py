@@ -8,7 +8,6 @@ from typing import Any
 
 import duckdb
 import pytest
-from scipy import stats
 
 from losslake.questions import rcp
 from losslake.questions.errors import BadParameter
@@ -40,6 +39,8 @@ def samples(batch_size: int, *examples: float) -> dict[str, Any]:
 
 
 def test_points_are_in_examples_and_as_computed_by_hand() -> None:
+    from scipy import stats
+
     rows, facts = answer(submission_runs=3)
     assert [(row["batch_size"], row["n_runs"], row["n_not_converged"]) for row in rows] == [
         (64, 6, 0), (256, 6, 0), (512, 6, 0),
@@ -94,7 +95,7 @@ def test_too_few_runs_submitted_give_no_verdict_and_no_error() -> None:
     assert "needs 3 runs or more" in verdict["in_words"]
 
 
-def test_a_stray_digit_is_warned_of_and_checks_nothing() -> None:
+def test_outlying_run_gives_a_warning_and_no_verdict() -> None:
     _, facts = answer({64: [40, 40, 40, 40, 40, 40, 40000]}, **samples(64, *[100.0] * 3))
     assert facts["verdicts"][0]["passes"] is None
     assert [
@@ -105,7 +106,7 @@ def test_a_stray_digit_is_warned_of_and_checks_nothing() -> None:
     assert [text for text in facts["warnings"] if "no mean would be refused" in text]
 
 
-def test_trials_of_a_search_are_not_passed_off_as_repeated_runs() -> None:
+def test_trials_of_a_search_do_not_count_as_repeated_runs() -> None:
     _, facts = answer()
     assert [
         text for text in facts["warnings"] if "at batch size 64, 256, 512 the trials differ in metaparameters" in text
@@ -129,7 +130,7 @@ def test_runs_that_differ_in_nothing_but_seeds_are_of_one_setting() -> None:
     assert connection.execute(sql("settings_of_studies"), asked).fetchall() == [(1, 1), (2, 2), (3, 1)]
 
 
-def test_what_cannot_be_checked_is_refused() -> None:
+def test_uncheckable_submission_is_refused() -> None:
     view = view_of(rows_of(REFERENCE))
     with pytest.raises(BadParameter, match="give one workload"):
         ask(rcp.QUESTION, view, Selection((WORKLOAD, OTHER), METRIC), GOAL, submission=OTHER)

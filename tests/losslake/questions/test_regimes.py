@@ -50,13 +50,28 @@ def test_each_batch_size_is_in_one_of_three_regimes() -> None:
     assert rows[-1]["slope"] is None
     assert [row["efficiency"] for row in rows][:4] == pytest.approx([1, 1, 1, 0.8])
     assert facts["n_used"] == 7
-    assert facts["warnings"] == []
-    as_defined = [point for point in facts["break_points"] if point["variant"] == "as defined"]
+    assert [text.partition(": ")[2].partition(":")[0] for text in facts["warnings"]] == [
+        "one more trial may move the end of perfect scaling",
+        "one more trial may move the largest useful batch size",
+    ]
+    ends = {fact["break_point"]: fact for fact in facts["break_points"] if fact["variant"] == regimes.AS_DEFINED}
+    with_noise = [[end.pop(f"{side}_with_noise") for side in ("lower", "upper")] for end in ends.values()]
+    assert with_noise[0] == [4, 16]
+    as_defined = list(ends.values())
     place = {"workload": str(WORKLOAD), "variant": "as defined", "censoring": None}
     assert as_defined == [
-        place | {"break_point": "perfect_scaling_end", "batch_size": 4, "lower": 4, "upper": 8},
-        place | {"break_point": "max_useful_batch_size", "batch_size": 32, "lower": 16, "upper": 32},
+        place | {"break_point": "perfect_scaling_end", "batch_size": 4, "lower": 4, "upper": 8, "since": 1},
+        place | {"break_point": "max_useful_batch_size", "batch_size": 32, "lower": 16, "upper": 32, "since": None},
     ]
+
+
+def test_steps_that_fall_by_more_than_the_batch_grows_have_no_regime() -> None:
+    rows, facts = answer(rows_of({300: 1100, 510: 100, 800: 90, 1600: 46}))
+    assert [row["regime"] for row in rows] == [None, None, regimes.DIMINISHING, regimes.DIMINISHING]
+    assert "below batch size 510 steps fall by far more than the batch grows" in facts["warnings"][0]
+    rows, facts = answer(rows_of({300: 1100, 510: 100}))
+    assert [row["regime"] for row in rows] == [None, None]
+    assert not [text for text in facts["warnings"] if "perfect scaling goes on" in text]
 
 
 def test_tolerances_move_the_ends() -> None:
@@ -67,19 +82,21 @@ def test_tolerances_move_the_ends() -> None:
         answer([], max_useful_tau=math.nan)
 
 
-def test_ends_beyond_the_batch_sizes_are_said_to_be_open() -> None:
+def test_regime_ends_beyond_the_batch_sizes_are_open() -> None:
     rows, facts = answer(rows_of({1: 1600, 2: 800, 4: 400}))
     assert {row["regime"] for row in rows} == {regimes.PERFECT}
     assert [text.partition(": ")[2][:20] for text in facts["warnings"]] == [
         "perfect scaling goes",
         "the largest batch si",
+        "one more trial may m",
+        "one more trial may m",
     ]
     rows, facts = answer(rows_of({1: 100, 2: 100, 4: 99}))
     assert [row["regime"] for row in rows] == [regimes.MAXIMAL] * 3
     assert "at or below the smallest" in facts["warnings"][0]
 
 
-def test_one_batch_size_is_in_no_regime() -> None:
+def test_single_batch_size_has_no_regime() -> None:
     rows, facts = answer(rows_of({1: None, 2: 100, 4: None}))
     assert [row["regime"] for row in rows] == [None] * 3
     assert facts["warnings"] == [
@@ -107,13 +124,13 @@ def test_a_workload_that_never_reaches_the_target_has_no_break_points() -> None:
     assert facts["warnings"] == [f"{WORKLOAD}: no batch size reached the target"]
 
 
-def test_a_target_that_is_reached_at_once_is_said_to_be_too_easy() -> None:
+def test_target_reached_at_step_0_gives_a_too_easy_warning() -> None:
     _, facts = answer(rows_of({1: 0, 2: 0}))
     assert facts["left_out"] == [f"{WORKLOAD}: the target is reached at step 0 at batch size 1, 2: give a harder one"]
     assert facts["warnings"] == [f"{WORKLOAD}: no batch size reached the target after step 0"]
 
 
-def test_what_makes_steps_doubtful_is_warned_of() -> None:
+def test_doubtful_steps_give_warnings() -> None:
     coarse = rows_of(THREE_REGIMES | {64: 200}, before=100)
     more = rows_of({2: 800}, n_trials=5)[2:]
     _, facts = answer([*coarse, *[row for row in more if row.trial_id > 2]])
@@ -133,7 +150,7 @@ def test_a_target_reached_at_once_has_no_logarithm_and_is_left_out() -> None:
 
 @given(st.dictionaries(st.sampled_from([0, 1, 2, 8, 64]), st.none() | st.integers(1, 400), min_size=1))
 @settings(max_examples=12, deadline=None)
-def test_whatever_the_steps_a_row_says_nothing_that_is_not_finite(steps: dict[int, int | None]) -> None:
+def test_rows_are_finite_for_any_steps(steps: dict[int, int | None]) -> None:
     rows, facts = answer(rows_of(steps))
     assert [row["batch_size"] for row in rows] == sorted(steps)
     for row in rows:

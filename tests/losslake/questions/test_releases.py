@@ -48,43 +48,44 @@ def wait_for(releases: Releases, number: int) -> None:
         time.sleep(0.01)
 
 
-def test_an_unlisted_release_is_answered_from_no_more(growing: Lake, tmp_path: Path) -> None:
+def test_unlisted_release_is_not_answered(growing: Lake, tmp_path: Path) -> None:
     app = create_app(growing)
     client = TestClient(app)
     url = f"/v1/scaling?workload={SMALL}&metric={ERROR}&target=0.3&release=1"
     publish_a_better_trial(growing, tmp_path)
-    app.state.releases.look()
+    app.state.releases.refresh()
     assert client.get(url).status_code == 200
     unlist(growing, [1])
-    app.state.releases.look()
+    app.state.releases.refresh()
     assert client.get(url.replace("0.3", "0.25")).status_code == 404
     assert [row["release"] for row in client.get("/v1/releases").json()["rows"]] == [2]
 
 
-def test_a_new_release_is_answered_from_without_a_restart_and_the_old_one_stays(growing: Lake, tmp_path: Path) -> None:
+def test_new_release_is_served_without_a_restart_beside_the_old_one(growing: Lake, tmp_path: Path) -> None:
     app = create_app(growing)
     client = TestClient(app)
     url = f"/v1/scaling?workload={SMALL}&metric={ERROR}&target=0.3"
     before = client.get(url).json()
     assert (before["release"], before["rows"][0]["steps"]) == (1, 10)
     publish_a_better_trial(growing, tmp_path)
-    app.state.releases.look()
+    app.state.releases.refresh()
     after = client.get(url).json()
     assert (after["release"], after["rows"][0]["steps"]) == (2, 5)
     assert client.get(f"{url}&release=1").json() == before
     assert client.get(f"{url}&release=2").json() == after
 
 
-def test_asking_for_the_newest_never_looks_into_the_catalog(growing: Lake, tmp_path: Path) -> None:
+@pytest.mark.slow
+def test_newest_release_is_found_without_reading_the_catalog(growing: Lake, tmp_path: Path) -> None:
     releases = Releases(growing)
-    assert releases.recall() is None
+    assert releases.cached_view() is None
     assert releases.view().number == 1
     publish_a_better_trial(growing, tmp_path)
     assert releases.view().number == 1
-    assert releases.recall(2) is None
+    assert releases.cached_view(2) is None
     assert releases.view(2).number == 2
-    assert releases.recall(2) is releases.view(2)
-    assert releases.look().number == releases.view().number == 2
+    assert releases.cached_view(2) is releases.view(2)
+    assert releases.refresh().number == releases.view().number == 2
 
 
 def fewest_steps(releases: Releases) -> list[object]:
@@ -94,7 +95,8 @@ def fewest_steps(releases: Releases) -> list[object]:
     return found
 
 
-def test_a_release_that_can_t_be_opened_is_told_once_while_the_one_before_answers(
+@pytest.mark.slow
+def test_unreadable_release_is_logged_once_and_the_previous_one_answers(
     growing: Lake, tmp_path: Path, caplog: pytest.LogCaptureFixture
 ) -> None:
     releases = Releases(growing, seconds_between_looks=0.02)
@@ -114,14 +116,15 @@ def test_a_release_that_can_t_be_opened_is_told_once_while_the_one_before_answer
     assert len([line for line in caplog.messages if "can't look" in line]) == 1
 
 
-def test_a_release_is_opened_once_however_many_ask(growing: Lake) -> None:
+def test_concurrent_requests_open_a_release_once(growing: Lake) -> None:
     releases = Releases(growing)
     with ThreadPoolExecutor(8) as pool:
         views = list(pool.map(releases.view, [1] * 32))
     assert len(set(map(id, views))) == 1
 
 
-def test_only_the_last_used_releases_stay_open(growing: Lake, tmp_path: Path) -> None:
+@pytest.mark.slow
+def test_least_recently_used_releases_are_closed(growing: Lake, tmp_path: Path) -> None:
     publish_a_better_trial(growing, tmp_path)
     publish_a_better_trial(growing, tmp_path, "third", 3)
     releases = Releases(growing, most_open=2)
@@ -139,7 +142,8 @@ def test_an_unknown_release_has_the_nearest_as_near_matches(growing: Lake) -> No
     assert caught.value.near_matches == ("1",)
 
 
-def test_threads_get_whole_answers_while_releases_appear(growing: Lake, tmp_path: Path) -> None:
+@pytest.mark.slow
+def test_threads_get_complete_answers_during_publishing(growing: Lake, tmp_path: Path) -> None:
     releases = Releases(growing, seconds_between_looks=0.01)
     releases.start()
     selection = Selection((SMALL,), ERROR)

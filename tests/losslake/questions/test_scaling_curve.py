@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from losslake.questions.scaling_curve import scaling_curve
-from losslake.questions.search import search
+from losslake.questions.search import open_search
 from losslake.questions.selection import Goal, Selection
 from tests.losslake.questions.views import METRIC, WORKLOAD, view_of
 from tests.oracle import Row
@@ -13,7 +13,9 @@ ROWS = [Row(size, 1, "COMPLETE", step, 0.9) for size in (8, 64) for step in (0, 
 
 def test_a_study_ran_to_its_last_step_or_to_the_budget() -> None:
     def ran(selection: Selection) -> list[int]:
-        limits: list[int] = scaling_curve(search(view_of(ROWS), selection, WORKLOAD), Goal(0.1)).censored_at.tolist()
+        limits: list[int] = scaling_curve(
+            open_search(view_of(ROWS), selection, WORKLOAD), Goal(0.1)
+        ).censored_at.tolist()
         return limits
 
     assert ran(Selection((WORKLOAD,), METRIC)) == [100, 100]

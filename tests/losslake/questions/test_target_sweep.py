@@ -16,7 +16,7 @@ from losslake.questions import target_sweep
 from losslake.questions.errors import BadParameter
 from losslake.questions.release_view import ReleaseView
 from losslake.questions.scaling_curve import scaling_curve
-from losslake.questions.search import search
+from losslake.questions.search import open_search
 from losslake.questions.selection import Goal, Selection
 from losslake.questions.sweep import EVERY_SIZE, FEWEST
 from losslake_schema.reached import Comparator
@@ -50,7 +50,7 @@ def assert_is_of_each_target(view: ReleaseView, selection: Selection, comparator
         (claim["intervals"] for claim in answer.facts["claims"] if claim["claim"] == EVERY_SIZE), []
     )
     for row in found:
-        curve = scaling_curve(search(view, selection, WORKLOAD), Goal(row["target"], comparator))
+        curve = scaling_curve(open_search(view, selection, WORKLOAD), Goal(row["target"], comparator))
         is_reached, sizes, steps = curve.is_reached, curve.batch_sizes, curve.steps
         assert row["coverage"] == is_reached.mean()
         assert row["fewest_steps"] == (steps.min() if is_reached.any() else None)
@@ -80,9 +80,9 @@ def test_each_target_is_answered_as_by_itself(rows: list[Row], comparator: Compa
 def hyperbola(bend: float, step: int = 0) -> list[Row]:
     """Trials that reach 0.5 after 1000 (1 + bend/B) steps, and 0.25 after twice as many."""
     return [
-        Row(size, 1, "COMPLETE", at * round(1000 * (1 + bend / size)) + step, value)
+        Row(size, 1, "COMPLETE", round(at * 1000 * (1 + bend / size)) + step, value)
         for size in (2, 8, 32, 128, 512)
-        for at, value in ((0, 0.9), (1, 0.4), (2, 0.2))
+        for at, value in ((0, 0.9), (0.99, 0.9), (1, 0.4), (1.98, 0.4), (2, 0.2))
     ]
 
 
@@ -95,6 +95,17 @@ def test_the_critical_batch_size_is_that_of_the_fit_at_each_target() -> None:
         assert row["s_min"] == pytest.approx(1000 * at, rel=1e-2)
         assert row["not_identifiable"] is None
         assert row["critical_batch_size_lower"] < 32 < row["critical_batch_size_upper"]
+
+
+def test_targets_reached_by_very_unequal_searches_have_no_interval_but_a_warning() -> None:
+    """At the smallest batch size two trials more, which reach the targets later."""
+    more = [Row(2, trial, "COMPLETE", step, value) for trial in (8, 9) for step, value in ((0, 0.9), (10**6, 0.2))]
+    answer = ask(target_sweep.QUESTION, view_of([*hyperbola(32.0), *more]), SELECTED)
+    found = answer.table().to_pylist()
+    assert all(row["critical_batch_size"] == pytest.approx(32.0, rel=1e-2) for row in found)
+    assert {row[f"critical_batch_size_{end}"] for row in found for end in ("lower", "upper")} == {None}
+    count = f"{len(found)} of {len(found)} targets"
+    assert any(f"no interval and no bounds at {count}" in text for text in answer.facts["warnings"])
 
 
 def test_a_sweep_without_a_bend_says_why_there_is_no_critical_batch_size() -> None:
@@ -131,7 +142,7 @@ def test_without_values_there_are_no_targets() -> None:
 
 
 @pytest.mark.parametrize(("name", "value"), [("n_targets", 201), ("n_targets", 0), ("target_min", 1.0)])
-def test_a_grid_without_meaning_is_refused(name: str, value: float) -> None:
+def test_bad_grid_is_refused(name: str, value: float) -> None:
     ends: dict[str, Any] = {"target_min": 1.0, "target_max": 0.0} if name == "target_min" else {"n_targets": value}
     with pytest.raises((BadParameter, ValidationError), match=name):
         ask(target_sweep.QUESTION, view_of([]), SELECTED, **ends)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 import tempfile
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -91,7 +92,8 @@ def test_times_come_from_measurements_for_a_direction_without_records(rows: list
 
 def curve(size: int, steps: int, seconds: float | None) -> list[Row]:
     """A trial that reaches 0.5 after so many steps and seconds."""
-    return [Row(size, 1, "COMPLETE", 0, 0.9, 0.0), Row(size, 1, "COMPLETE", steps, 0.4, seconds)]
+    before = Row(size, 1, "COMPLETE", steps - 1, 0.9, None)
+    return [Row(size, 1, "COMPLETE", 0, 0.9, 0.0), before, Row(size, 1, "COMPLETE", steps, 0.4, seconds)]
 
 
 def of_curves(seconds: list[float | None]) -> tuple[list[dict[str, Any]], dict[str, Any]]:
@@ -114,7 +116,21 @@ def test_goodput_is_examples_of_the_smallest_batch_size_per_second() -> None:
     assert all(row["is_on_front"] for row in rows)
 
 
-def test_time_that_still_falls_is_said_to() -> None:
+def test_slower_trial_with_fewer_examples_counts_for_the_fewest_and_for_the_front() -> None:
+    fast, cheap = curve(8, 100, 10.0), [replace(row, trial_id=2) for row in curve(8, 90, 30.0)]
+    answer = ask(time_cost.QUESTION, view_of([*fast, *cheap, *curve(4, 190, 20.0)]), SELECTED, Goal(0.5))
+    (summary,) = answer.facts["summaries"]
+    assert (summary["least_time"], summary["least_examples"], summary["least_examples_batch_size"]) == (10.0, 720, 8)
+    assert [row["is_on_front"] for row in answer.table().to_pylist()] == [True, True]
+
+
+def test_unequal_searches_are_warned_of() -> None:
+    more = [replace(row, trial_id=2) for row in curve(8, 90, 30.0)]
+    answer = ask(time_cost.QUESTION, view_of([*curve(8, 100, 10.0), *more, *curve(4, 190, 20.0)]), SELECTED, Goal(0.5))
+    assert any("have 1 to 2 trials" in text for text in answer.facts["warnings"])
+
+
+def test_summary_reports_that_time_still_falls() -> None:
     _, facts = of_curves([90.0, 40.0, 30.0, 20.0, 10.0])
     assert facts["summaries"][0]["censoring"] == "right"
     assert any("time still falls at 512" in text for text in facts["warnings"])
@@ -127,7 +143,7 @@ def test_without_a_time_at_some_batch_size_steps_stand_for_time() -> None:
     assert [row["fastest_elapsed_s"] for row in rows] == [90.0, 40.0, None, 20.0, 10.0]
 
 
-def test_nobody_reaching_the_target_is_left_out_in_words() -> None:
+def test_unreached_target_is_left_out_with_a_reason() -> None:
     answer = ask(time_cost.QUESTION, view_of(curve(8, 10, 1.0)), SELECTED, Goal(0.1))
     assert answer.facts["summaries"][0]["no_faster_beyond"] is None
     assert answer.facts["n_used"] == 0
@@ -135,7 +151,7 @@ def test_nobody_reaching_the_target_is_left_out_in_words() -> None:
     assert answer.table()["is_on_front"].to_pylist() == [False]
 
 
-def test_one_batch_size_is_compared_with_nothing() -> None:
+def test_single_batch_size_has_no_comparison() -> None:
     warnings = ask(time_cost.QUESTION, view_of(curve(8, 10, 1.0)), SELECTED, Goal(0.5)).facts["warnings"]
     assert any("only batch size 8 reached the target" in text for text in warnings)
     assert not any("still falls" in text for text in warnings)

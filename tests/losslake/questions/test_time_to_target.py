@@ -44,12 +44,12 @@ def test_divergence_is_a_competing_event() -> None:
     assert (summary["n_reached"], summary["n_diverged"], summary["n_censored"]) == (2, 1, 1)
 
 
-def test_what_reached_the_target_before_it_diverged_has_reached_it() -> None:
+def test_trial_that_diverged_after_the_target_has_reached_it() -> None:
     rows, _ = answer([Row(8, 1, "INFEASIBLE", 10, 0.1), Row(8, 1, "INFEASIBLE", 20, math.nan)])
     assert [(row["step"], row["n_reached"], row["n_diverged"]) for row in rows] == [(10, 1, 0)]
 
 
-def test_beyond_the_budget_nothing_is_seen_not_even_divergence() -> None:
+def test_divergence_beyond_the_budget_is_censored() -> None:
     rows, _ = answer(GOLDEN, step_budget=12)
     assert [(row["step"], row["n_reached"], row["n_diverged"], row["n_censored"]) for row in rows] == [
         (10, 1, 0, 0),
@@ -65,7 +65,7 @@ def test_trials_that_were_never_evaluated_are_left_out_in_words() -> None:
     assert (facts["n_used"], facts["summaries"][1]["chance"]) == (4, None)
 
 
-def test_early_stopping_makes_censoring_informative_and_is_warned_of() -> None:
+def test_early_stopping_gives_a_warning_of_informative_censoring() -> None:
     assert [text for text in answer(GOLDEN, early_stopping=True)[1]["warnings"] if "reached_least" in text]
     for known in (False, None):
         facts = answer(GOLDEN, early_stopping=known)[1]
@@ -75,7 +75,7 @@ def test_early_stopping_makes_censoring_informative_and_is_warned_of() -> None:
     assert bounds == (0.25, 0.5)
 
 
-def test_a_median_that_is_not_seen_is_null_with_a_warning() -> None:
+def test_unobserved_median_is_null_with_a_warning() -> None:
     _, facts = answer([Row(8, trial, "COMPLETE", 10 * trial, 0.1 if trial == 1 else 0.9) for trial in (1, 2, 3)])
     assert facts["summaries"][0]["median_steps"] is None
     assert [text for text in facts["warnings"] if "half of the trials never reach" in text]

@@ -102,7 +102,7 @@ def test_a_search_says_what_half_of_it_would_have_found_and_how_sure_its_chance_
     assert (search["runner_up_ratio"], search["fifth_ratio"], search["trials_needed"]) == (2, 5, 6)
 
 
-def test_what_is_partly_luck_comes_with_a_warning() -> None:
+def test_few_trials_give_a_warning_of_chance() -> None:
     facts = answer(trials(100, 200, *[None] * 6) + trials(10, 10, 10, 10, batch_size=16))[1]
     assert [text for text in facts["warnings"] if "4 to 8 trials" in text]
     assert [text for text in facts["warnings"] if "stands alone at batch size 8:" in text]
@@ -115,14 +115,14 @@ def test_a_budget_beyond_the_trials_is_left_out_in_words() -> None:
     assert [text for text in facts["left_out"] if "64 trials" in text]
 
 
-def test_a_study_of_which_no_trial_counts_has_no_rows() -> None:
+def test_study_without_counted_trials_has_no_rows() -> None:
     found, facts = answer(trials(10, status="INCOMPLETE"))
     assert found == []
     assert [each["chance"] for each in facts["searches"]] == [None, None]
     assert [text for text in facts["left_out"] if "no trials count at batch size 8" in text]
 
 
-def test_budgets_and_statuses_that_make_no_sense_are_refused() -> None:
+def test_bad_budgets_and_statuses_are_refused() -> None:
     for budgets in ([0], [*range(1, tuning_budget.MOST_BUDGETS + 2)]):
         with pytest.raises(ValidationError) as caught:
             answer(trials(10), budget=budgets)
@@ -151,6 +151,6 @@ def test_hostile_values_are_problems_that_name_their_parameter(
     assert (response.status_code, response.json()["parameter"].partition(".")[0]) == (422, parameter)
 
 
-def test_a_huge_budget_is_no_work(client: TestClient) -> None:
+def test_huge_budget_is_answered_quickly(client: TestClient) -> None:
     response = client.get(f"/v1/analysis/tuning-budget?{ASKED}&budget=9223372036854775807")
     assert (response.status_code, response.json()["rows"]) == (200, [])

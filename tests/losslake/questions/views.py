@@ -2,11 +2,16 @@
 
 from __future__ import annotations
 
+import atexit
 import math
 from collections.abc import Callable, Mapping, Sequence
-from itertools import groupby
+from dataclasses import asdict
+from datetime import UTC, datetime
+from functools import cache
+from itertools import count, groupby
 from pathlib import Path
-from typing import Any
+from typing import Any, cast
+from weakref import finalize
 
 import duckdb
 import pyarrow as pa
@@ -15,6 +20,7 @@ import pyarrow.parquet as pq
 
 from losslake.index.records import trial_records
 from losslake.index.study_files import StudyRecords
+from losslake.index.view_texts import sql
 from losslake.index.workload_file import NAMES, OpenWorkload, write_workload
 from losslake.index.workloads import KnownWorkload, Studies, WorkloadStudies, trials_of, workloads_of
 from losslake.lake.store.folder import FolderStore
@@ -25,11 +31,13 @@ from losslake.questions.release_view import ReleaseView
 from losslake.questions.selection import Goal, Selection
 from losslake_schema.names import Study, Workload
 from losslake_schema.reached import NO_STEP
+from losslake_schema.release import Release
 from losslake_schema.tables import MEASUREMENTS, file_schema
 from tests.oracle import Row
 
 WORKLOAD = Workload("tests/rows", "mnist", "cnn", "sgd")
 METRIC = "val/classification_error"
+RELEASE = Release(number=1, created_at=datetime(2026, 11, 21, tzinfo=UTC), content_digest="", manifest_sha256="")
 OTHER = Workload("tests/rows", "mnist", "cnn", "adam")
 
 
@@ -44,7 +52,7 @@ def ask(question: Question, view: ReleaseView, selection: Selection, goal: Goal 
         "status": list(selection.statuses),
     }
     budgets = {"step_budget": selection.step_budget, "example_budget": selection.example_budget}
-    aimed = {} if goal is None else goal.facts()
+    aimed = {} if goal is None else asdict(goal)
     known = {name: budget for name, budget in budgets.items() if budget is not None}
     named = {name: str(value) if isinstance(value, Workload) else value for name, value in others.items()}
     return question.answer(view, question.parameters.model_validate(selected | known | aimed | named))
@@ -58,13 +66,23 @@ def view_of(
     parameters: Callable[[int, int], Mapping[str, float]] | None = None,
     parameter_configs: str = "{}",
     early_stopping: bool | None = None,
+    goal: float | None = None,
+    goal_of_other: float | None = None,
+    comparator: str = "strict",
+    train_steps: int = 0,
+    batch_units: Mapping[Workload, str] | None = None,
+    flagged: Sequence[tuple[int, int]] = (),
+    attributes: Mapping[str, str] | None = None,
 ) -> ReleaseView:
     """A release whose workload WORKLOAD has these rows of METRIC, between two other workloads with hits everywhere.
 
     direction: the metric's own, for which the records are made. folder: where to write measurements, if needed.
     of_other: rows of the workload OTHER instead of hits everywhere.
     parameters: of trials, by batch size and trial_id. parameter_configs: of every study, as JSON.
-    early_stopping: whether every study stops bad trials early.
+    early_stopping: whether every study stops bad trials early. goal, comparator: of WORKLOAD, if it has one.
+    goal_of_other: of OTHER.
+    train_steps: that trials of every study have to run. batch_units: by workload, if known.
+    flagged: trials of WORKLOAD, by batch size and trial_id. attributes: of every trial, as JSON.
     """
     parameters_of = parameters or (lambda _, trial_id: {"learning_rate": 0.1 * trial_id, "momentum": 0.5})
     decoy = [Row(b, t, "COMPLETE", 0, 0.0) for b in (1, 7) for t in (1, 2, 3)]
@@ -82,29 +100,78 @@ def view_of(
         for batch_size, of_study in groupby(ordered, key=lambda r: r.batch_size):
             study = list(of_study)
             keys = dict(zip(("collection", "dataset", "model", "optimizer"), _keys(workload), strict=True))
-            facts = {"batch_size": batch_size, "train_steps": 0, "parameter_configs": parameter_configs}
-            facts |= {"early_stopping": early_stopping}
+            facts = {"batch_size": batch_size, "train_steps": train_steps, "parameter_configs": parameter_configs}
+            facts |= {"early_stopping": early_stopping, "batch_unit": (batch_units or {}).get(workload)}
             studies.append({"study_id": len(studies) + 1, **keys, **facts, "metrics": [METRIC], "content_digest": ""})
             for trial_id, of_trial in groupby(study, key=lambda r: r.trial_id):
                 curve = list(of_trial)
-                ids = {"study_id": len(studies), "trial_id": trial_id}
+                ids = {"study_id": len(studies), "trial_id": trial_id, "batch_size": batch_size, **keys}
                 own = list(parameters_of(batch_size, trial_id).items())
-                trials.append({**ids, "status": curve[0].status, "last_step": curve[-1].step, "parameters": own})
+                told = list((attributes or {}).items())
+                trials.append(
+                    {
+                        **ids,
+                        "status": curve[0].status,
+                        "last_step": curve[-1].step,
+                        "parameters": own,
+                        "attributes": told,
+                    }
+                )
                 records += [{**ids, **record} for record in _records(curve, direction)]
             if folder is not None:
                 name = Study(workload, batch_size)
                 files[name] = [_write(folder, name, study)]
-    connection = duckdb.connect(":memory:")
+    connection = cast(duckdb.DuckDBPyConnection, _Database())
     connection.execute("CREATE SCHEMA base")
     _table(connection, "studies", studies, _STUDIES)
     _table(connection, "trials", trials, _TRIALS)
+    connection.execute(sql("trial_resources"))
     _table(connection, "metrics", [{"metric_id": 1, "metric": METRIC, "direction": direction}], _METRICS)
-    _table(connection, "goals", [], _GOALS)
+    keys, others = (
+        dict(zip(("collection", "dataset", "model", "optimizer"), _keys(own), strict=True)) for own in (WORKLOAD, OTHER)
+    )
+    _table(connection, "flags", [{**keys, "batch_size": b, "trial_id": t} for b, t in flagged], _FLAGS)
+    goals = [
+        {**own, "metric": METRIC, "target": target, "source": "", "comparator": comparator}
+        for own, target in ((keys, goal), (others, goal_of_other))
+        if target is not None
+    ]
+    _table(connection, "goals", goals, _GOALS)
     found = [
         _known(own, _in_memory(connection, own, pa.Table.from_pylist(records, _RECORDS)), files)
         for own in workloads_of(connection)
     ]
-    return ReleaseView(1, connection, found, FolderStore(folder or Path()))
+    return ReleaseView(RELEASE, connection, found, FolderStore(folder or Path()))
+
+
+class _Database:
+    """A connection to a database of its own in the one DuckDB of all views: another DuckDB takes 18 ms."""
+
+    _numbers = count()
+
+    def __init__(self) -> None:
+        self._name = f"view_{next(self._numbers)}"
+        _duckdb().execute(f"ATTACH ':memory:' AS {self._name}")
+        self._own = self.cursor()
+        finalize(self, _detach, self._name).atexit = False
+
+    def __getattr__(self, name: str) -> Any:
+        return getattr(self._own, name)
+
+    def cursor(self) -> duckdb.DuckDBPyConnection:
+        cursor = _duckdb().cursor()
+        cursor.execute(f"USE {self._name}")
+        return cursor
+
+
+@cache
+def _duckdb() -> duckdb.DuckDBPyConnection:
+    atexit.register(_duckdb.cache_clear)
+    return duckdb.connect(":memory:")
+
+
+def _detach(name: str) -> None:
+    _duckdb().cursor().execute(f"DETACH {name}")
 
 
 def _known(studies: WorkloadStudies, opened: OpenWorkload, files: Mapping[Study, Sequence[DataFile]]) -> KnownWorkload:
@@ -120,7 +187,8 @@ def _in_memory(connection: duckdb.DuckDBPyConnection, studies: WorkloadStudies, 
         own = records.filter(pc.equal(records["study_id"], study))
         whole = (own[name].to_numpy() for name in ("trial_id", "step", "previous_step"))
         of_studies.append(StudyRecords(*whole, *(own[name].to_numpy() for name in ("value", "elapsed_s"))))
-    write_workload(lambda name: sinks[name], trials, studies.directions, lambda _: trial_records(trials, of_studies))
+    of_each = [trial_records(trials, of_studies)] * len(studies.directions)
+    write_workload(lambda name: sinks[name], trials, studies.directions, of_each)
     return OpenWorkload({name: pa.BufferReader(sink.getvalue()) for name, sink in sinks.items()})
 
 
@@ -130,6 +198,7 @@ _STUDIES = pa.schema(
         ("study_id", pa.int32()),
         *_NAMES,
         ("batch_size", pa.int64()),
+        ("batch_unit", pa.string()),
         ("train_steps", pa.int64()),
         ("parameter_configs", pa.string()),
         ("early_stopping", pa.bool_()),
@@ -137,13 +206,17 @@ _STUDIES = pa.schema(
         ("content_digest", pa.string()),
     ]
 )
+_FLAGS = pa.schema([*_NAMES, ("batch_size", pa.int64()), ("trial_id", pa.int64())])
 _TRIALS = pa.schema(
     [
+        *_NAMES,
+        ("batch_size", pa.int64()),
         ("study_id", pa.int32()),
         ("trial_id", pa.int64()),
         ("status", pa.string()),
         ("last_step", pa.int64()),
         ("parameters", pa.map_(pa.string(), pa.float64())),
+        ("attributes", pa.map_(pa.string(), pa.string())),
     ]
 )
 _RECORDS = pa.schema(
@@ -152,7 +225,9 @@ _RECORDS = pa.schema(
     + [("value", pa.float64()), ("elapsed_s", pa.float64())]
 )
 _METRICS = pa.schema([("metric_id", pa.int16()), ("metric", pa.string()), ("direction", pa.string())])
-_GOALS = pa.schema([*_NAMES, ("metric", pa.string()), ("target", pa.float64()), ("source", pa.string())])
+_GOALS = pa.schema(
+    [*_NAMES, ("metric", pa.string()), ("target", pa.float64()), ("source", pa.string()), ("comparator", pa.string())]
+)
 _MEASUREMENTS = pa.schema([(name, MEASUREMENTS.field(name).type) for name in file_schema("measurements").names])
 
 

@@ -8,11 +8,23 @@ import polars as pl
 import pyarrow as pa
 from pyspark.sql import SparkSession
 
-from losslake.index.serving import MACROS, VIEWS
+from losslake.index.serving import VIEWS
+from losslake.spark.registration import FUNCTIONS
 from tests.losslake.spark.hostile import MAXIMIZED, MINIMIZED, UNKNOWN
 
-QUESTIONS = ((MINIMIZED, "0.3"), (MAXIMIZED, "1e-2"), (UNKNOWN, "0.5"))
-MACRO_CALLS = tuple(f"{macro}('{metric}', {target})" for macro in MACROS for metric, target in QUESTIONS)
+QUESTIONS = (
+    (MINIMIZED, "0.3"),
+    (MAXIMIZED, "1e-2"),
+    (UNKNOWN, "0.5, direction => 'maximize'"),
+    (UNKNOWN, "0.5, direction => 'minimize'"),
+    (MINIMIZED, "0.1, direction => 'maximize'"),
+    (MINIMIZED, "0.3, comparator => 'inclusive'"),
+    (UNKNOWN, "0.5, direction => 'minimize', comparator => 'inclusive'"),
+)
+MACRO_CALLS = (
+    *(f"{macro}('{metric}', {target})" for macro in FUNCTIONS for metric, target in QUESTIONS),
+    *(f"steps_to('{MINIMIZED}', 0.3, workload => '*/{part}*/*/*', flagged => 'include')" for part in "m_%"),
+)
 EVERYTHING = (*VIEWS, *MACRO_CALLS)
 
 

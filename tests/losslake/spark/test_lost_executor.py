@@ -36,7 +36,7 @@ def until_it_stores(lake: Lake) -> None:
 
 
 @pytest.mark.slow
-def test_two_workers_of_which_one_is_killed_give_the_release_of_a_local_ingest(
+def test_an_ingest_with_a_killed_worker_gives_the_release_of_a_local_ingest(
     tmp_path: Path, tmp_path_factory: pytest.TempPathFactory
 ) -> None:
     from losslake.spark.session import spark_session

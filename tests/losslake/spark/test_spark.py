@@ -49,21 +49,21 @@ def disagreements(spark: SparkSession, lake: Lake, answers: Sequence[str]) -> li
     return [found for answer in answers if (found := disagreement(connection, spark, answer))]
 
 
-def test_every_view_and_macro_agrees_on_all_that_two_engines_could_take_differently(
-    spark: SparkSession, hostile: Lake
-) -> None:
+def test_spark_and_duckdb_agree_on_hostile_data_in_every_view_and_macro(spark: SparkSession, hostile: Lake) -> None:
     from tests.losslake.spark.agreement import EVERYTHING
 
     assert not disagreements(spark, hostile, EVERYTHING)
 
 
-def test_they_agree_on_bundled_studies(spark: SparkSession, tmp_path_factory: pytest.TempPathFactory) -> None:
+def test_spark_and_duckdb_agree_on_bundled_studies(
+    spark: SparkSession, tmp_path_factory: pytest.TempPathFactory
+) -> None:
     """On some of them, for time's sake: `make fuzz` compares everything."""
     answers = [f"{name} WHERE batch_size >= 512" for name in ("steps_to_result", f"result_at('{MINIMIZED}', 0.1)")]
     assert not disagreements(spark, bundled_lake(tmp_path_factory), answers)
 
 
-def test_a_condition_on_a_study_leaves_the_files_of_others_alone(spark: SparkSession, hostile: Lake) -> None:
+def test_a_condition_on_a_study_reads_only_its_files(spark: SparkSession, hostile: Lake) -> None:
     from losslake.spark import register
 
     register(spark, hostile, hostile.release())
@@ -86,21 +86,19 @@ def test_a_missing_data_file_is_named(spark: SparkSession, hostile: Lake, tmp_pa
 @pytest.mark.parametrize(
     ("statement", "complaint"),
     [
-        ("INSERT INTO x SELECT 1", "INSERT is off, the lake is only read: use --output for results"),
-        ("WITH a AS (SELECT 1) INSERT INTO x SELECT 1", "WITH is off"),
-        ("SELECT 1; CREATE TABLE x AS SELECT 1", "CREATE is off"),
+        ("INSERT INTO x SELECT 1", "INSERT is disabled, the lake is read-only: use --output for results"),
+        ("WITH a AS (SELECT 1) INSERT INTO x SELECT 1", "WITH is disabled"),
+        ("SELECT 1; CREATE TABLE x AS SELECT 1", "CREATE is disabled"),
         ("SELECT nothing FROM VALUES (1) AS t(a)", "`nothing` cannot be resolved"),
-        ("SELECT 'open", "this is no SQL"),
+        ("SELECT 'open", "invalid SQL"),
     ],
 )
-def test_a_statement_that_cannot_be_asked_of_spark_is_refused_in_a_line(
-    spark: SparkSession, statement: str, complaint: str
-) -> None:
+def test_an_unsupported_statement_is_refused_in_one_line(spark: SparkSession, statement: str, complaint: str) -> None:
     from losslake.cli.spark_session import SparkRelease
 
     def ask() -> None:
-        for question in SparkRelease(spark, "").questions(statement):
-            with question.rows():
+        for query in SparkRelease(spark, "").queries(statement):
+            with query.rows():
                 pass
 
     with pytest.raises(LossLakeError) as refused:
@@ -109,12 +107,21 @@ def test_a_statement_that_cannot_be_asked_of_spark_is_refused_in_a_line(
     assert "\n" not in str(refused.value)
 
 
-def test_a_service_is_not_asked_of_an_engine(losslake: Run) -> None:
+def test_an_error_shows_the_line_of_the_statement_with_a_caret(spark: SparkSession) -> None:
+    from losslake.cli.spark_session import SparkRelease
+
+    (query,) = SparkRelease(spark, "").queries("SELECT 1,\n  nothing FROM range(3)")
+    with pytest.raises(LossLakeError, match="nothing") as refused, query.rows():
+        pass
+    assert refused.value.__notes__ == ["LINE 2:   nothing FROM range(3)", "          ^"]
+
+
+def test_url_and_engine_exclude_each_other(losslake: Run) -> None:
     ended = losslake("sql", "--url", "http://127.0.0.1:1", "--engine", "local[1]", "-c", "SELECT 1")
-    assert ended.stderr == "losslake: give either --engine or --url: a service has its own engine\n"
+    assert ended.stderr == "losslake: give either --engine or --url, not both: a service has its own engine\n"
 
 
-def test_an_ingest_by_executors_gives_the_release_of_a_local_one(
+def test_an_ingest_on_spark_gives_the_release_of_a_local_ingest(
     spark: SparkSession, hostile: Lake, tmp_path: Path
 ) -> None:
     from losslake_ingest.spark.engine import SparkEngine
@@ -128,7 +135,7 @@ def test_an_ingest_by_executors_gives_the_release_of_a_local_one(
     assert summary.studies_unchanged == 3
 
 
-def test_java_keeps_nothing_of_what_executors_have_converted(spark: SparkSession, tmp_path: Path) -> None:
+def test_java_releases_the_memory_of_converted_parts(spark: SparkSession, tmp_path: Path) -> None:
     from losslake_ingest.spark.engine import SparkEngine
 
     runtime: Any = spark.sparkContext._jvm.java.lang.Runtime.getRuntime()  # type: ignore[union-attr]
@@ -146,7 +153,7 @@ def test_java_keeps_nothing_of_what_executors_have_converted(spark: SparkSession
 
 @pytest.mark.fuzz
 @pytest.mark.parametrize("which", ["bundled", "synthetic"])
-def test_they_agree_on_every_row_of_large_lakes(
+def test_spark_and_duckdb_agree_on_every_row_of_large_lakes(
     spark: SparkSession, tmp_path_factory: pytest.TempPathFactory, which: str
 ) -> None:
     """The largest piece by piece, so that they fit into memory."""
@@ -168,7 +175,7 @@ def test_they_agree_on_every_row_of_large_lakes(
     assert not disagreements(spark, lake, [*others, *parts])
 
 
-def test_the_command_line_prints_what_spark_answers(hostile: Lake, losslake: Run) -> None:
+def test_the_command_line_prints_the_results_of_spark(hostile: Lake, losslake: Run) -> None:
     """The last, since it ends the session."""
     trial = "SELECT trial_id, parameters, 1.5D AS x FROM trials WHERE batch_size = 8 AND trial_id = 2"
     asked = f"{trial}; SELECT double('nan') AS a"

@@ -18,11 +18,11 @@ from starlette.datastructures import Headers
 from starlette.types import Message, Receive, Scope, Send
 
 from losslake.lake.lake import Lake
-from losslake.lake.manifest import places, url_path
+from losslake.lake.manifest import public_paths, url_path
 from losslake_schema.errors import LakeBroken
 from losslake_service.app import create_app
 from losslake_service.files.conditions import ServedFile, Version
-from losslake_service.files.file_response import FileAnswer
+from losslake_service.files.file_response import LocalFileResponse
 from tests.service.files.conftest import WORKLOADS
 
 
@@ -45,7 +45,7 @@ def raw(served: str, path: str, method: str = "GET") -> tuple[http.client.HTTPRe
     return response, body
 
 
-def test_every_place_has_the_bytes_that_its_checksum_says(odd_client: TestClient, sums: dict[str, str]) -> None:
+def test_every_file_matches_its_checksum(odd_client: TestClient, sums: dict[str, str]) -> None:
     assert len(sums) > len(WORKLOADS) * 4
     for place, sha256 in sums.items():
         answer = odd_client.get(f"/data/1/{url_path(place)}")
@@ -61,7 +61,7 @@ def test_data_files_have_paths_for_readers_of_partitions_too(odd_client: TestCli
             assert answer.status_code == 404
 
 
-def test_a_file_says_what_it_is(odd_client: TestClient, odd_lake: Lake, sums: dict[str, str]) -> None:
+def test_file_has_type_length_and_validators(odd_client: TestClient, odd_lake: Lake, sums: dict[str, str]) -> None:
     answer = odd_client.get("/data/1/studies.parquet")
     assert answer.headers["etag"] == f'"{sums["studies.parquet"]}"'
     assert answer.headers["content-type"] == "application/vnd.apache.parquet"
@@ -71,14 +71,14 @@ def test_a_file_says_what_it_is(odd_client: TestClient, odd_lake: Lake, sums: di
     assert answer.headers["last-modified"] == moment
 
 
-def test_head_tells_the_same_without_the_bytes(odd_client: TestClient) -> None:
+def test_head_has_the_headers_of_get_and_no_body(odd_client: TestClient) -> None:
     told, given = odd_client.head("/data/1/studies.parquet"), odd_client.get("/data/1/studies.parquet")
     assert told.content == b""
     names = ("etag", "last-modified", "content-type", "content-length", "accept-ranges", "cache-control")
     assert [told.headers[name] for name in names] == [given.headers[name] for name in names]
 
 
-def test_a_range_is_a_part_of_the_file(odd_client: TestClient) -> None:
+def test_range_request_returns_206_with_the_bytes(odd_client: TestClient) -> None:
     whole = odd_client.get("/data/1/studies.parquet").content
     part = odd_client.get("/data/1/studies.parquet", headers={"Range": "bytes=-8"})
     assert (part.status_code, part.content) == (206, whole[-8:])
@@ -86,26 +86,26 @@ def test_a_range_is_a_part_of_the_file(odd_client: TestClient) -> None:
     assert part.headers["content-length"] == "8"
 
 
-def test_a_range_behind_the_end_is_told_the_size(odd_client: TestClient) -> None:
+def test_range_beyond_the_end_gets_416_with_the_size(odd_client: TestClient) -> None:
     size = len(odd_client.get("/data/1/studies.parquet").content)
     refused = odd_client.get("/data/1/studies.parquet", headers={"Range": f"bytes={size}-"})
     assert (refused.status_code, refused.headers["content-range"]) == (416, f"bytes */{size}")
     assert refused.json()["type"] == "urn:losslake:problem:unsatisfiable-range"
 
 
-def test_what_the_requester_has_is_not_sent_again(odd_client: TestClient) -> None:
+def test_matching_etag_or_date_returns_304(odd_client: TestClient) -> None:
     for path in ("/data/1/studies.parquet", "/data/1/README.md"):
         etag = odd_client.get(path).headers["etag"]
         again = odd_client.get(path, headers={"If-None-Match": etag})
         assert (again.status_code, again.content, again.headers["etag"]) == (304, b"", etag)
 
 
-def test_another_version_than_wanted_is_a_problem_document(odd_client: TestClient) -> None:
+def test_failed_if_match_is_a_problem_document(odd_client: TestClient) -> None:
     refused = odd_client.get("/data/1/studies.parquet", headers={"If-Match": '"other"'})
     assert (refused.status_code, refused.json()["type"]) == (412, "urn:losslake:problem:precondition-failed")
 
 
-def test_folders_lead_to_every_file_by_relative_links(odd_client: TestClient, sums: dict[str, str]) -> None:
+def test_relative_links_of_folders_reach_every_file(odd_client: TestClient, sums: dict[str, str]) -> None:
     found, waiting, seen = set(), ["/data/"], set()
     while waiting:
         folder = waiting.pop()
@@ -127,7 +127,7 @@ def test_folders_lead_to_every_file_by_relative_links(odd_client: TestClient, su
 
 
 @pytest.mark.parametrize("place", ["", "measurements", "measurements/collection=a%2Fb", "LICENSES"])
-def test_a_folder_without_its_slash_leads_to_the_one_with_it(odd_client: TestClient, place: str) -> None:
+def test_folder_without_trailing_slash_redirects(odd_client: TestClient, place: str) -> None:
     path = f"/data/1/{url_path(place)}".rstrip("/")
     moved = odd_client.get(path)
     assert moved.status_code == 308
@@ -169,7 +169,7 @@ def test_a_folder_without_its_slash_leads_to_the_one_with_it(odd_client: TestCli
         "/v1/releases/2/README.md",
     ],
 )
-def test_nothing_but_the_files_of_the_release_can_be_reached(served: str, path: str) -> None:
+def test_only_files_of_the_release_are_served(served: str, path: str) -> None:
     response, body = raw(served, path)
     assert response.status == 404, body[:200]
     assert response.headers["content-type"] == "application/problem+json"
@@ -192,11 +192,11 @@ def harmed(odd_lake: Lake, tmp_path: Path) -> tuple[TestClient, Path]:
     """A client of a copy of the lake, and the file behind `/data/1/studies.parquet` in it."""
     shutil.copytree(odd_lake.folder, tmp_path / "lake")
     lake = Lake.open(tmp_path / "lake")
-    place_of = {place: path for path, place in places(lake.files(lake.release(1))).items()}
-    return TestClient(create_app(lake), raise_server_exceptions=False), lake.folder / place_of["studies.parquet"]
+    public_path = {place: path for path, place in public_paths(lake.files(lake.release(1))).items()}
+    return TestClient(create_app(lake), raise_server_exceptions=False), lake.folder / public_path["studies.parquet"]
 
 
-def test_a_file_that_is_gone_or_was_cut_is_a_problem_document(odd_lake: Lake, tmp_path: Path) -> None:
+def test_missing_or_truncated_file_is_a_problem_document(odd_lake: Lake, tmp_path: Path) -> None:
     client, file = harmed(odd_lake, tmp_path)
     assert client.get("/data/1/studies.parquet").status_code == 200
     for harm in (lambda: file.write_bytes(file.read_bytes()[:-1]), file.unlink, file.mkdir):
@@ -206,19 +206,17 @@ def test_a_file_that_is_gone_or_was_cut_is_a_problem_document(odd_lake: Lake, tm
         assert str(file) not in answer.text
 
 
-def test_a_file_that_is_cut_while_it_is_sent_ends_the_answer_and_not_the_process(
-    odd_lake: Lake, tmp_path: Path
-) -> None:
+def test_file_truncated_while_sent_aborts_the_response_and_not_the_process(odd_lake: Lake, tmp_path: Path) -> None:
     (tmp_path / "cut").write_bytes(bytes(1_500_000))
     version = Version('"cut"', odd_lake.release(1).created_at)
-    answer = FileAnswer(ServedFile(str(tmp_path / "cut"), 1_500_000, version, "application/octet-stream"), {})
+    answer = LocalFileResponse(ServedFile(str(tmp_path / "cut"), 1_500_000, version, "application/octet-stream"), {})
     sent = []
 
     async def send(message: Message) -> None:
         sent.append(len(message.get("body", b"")))
         os.truncate(tmp_path / "cut", 600_000)
 
-    with pytest.raises(LakeBroken, match="was cut"):
+    with pytest.raises(LakeBroken, match="was truncated"):
         asyncio.run(answer({"type": "http", "method": "GET"}, receive_nothing, send))
     assert sum(sent) == 600_000
 
@@ -235,7 +233,7 @@ def test_a_large_file_arrives_whole(odd_lake: Lake, tmp_path: Path) -> None:
     served = ServedFile(str(tmp_path / "large"), len(content), version, "application/octet-stream")
 
     async def application(scope: Scope, receive: Receive, send: Send) -> None:
-        await FileAnswer(served, Headers(scope=scope))(scope, receive, send)
+        await LocalFileResponse(served, Headers(scope=scope))(scope, receive, send)
 
     client = TestClient(application)
     assert client.get("/").content == content

@@ -16,7 +16,7 @@ from losslake.lake.lake import Lake
 from losslake_schema.errors import LakeBroken, LossLakeError
 from losslake_service.files import delivery
 from losslake_service.files.conditions import AnswerHead
-from losslake_service.files.delivery import ReadRange, stored_answer
+from losslake_service.files.delivery import ReadRange, stored_file_response
 from tests.applications import without_sql
 from tests.servers.nginx import nginx_server
 from tests.servers.processes import free_port
@@ -60,7 +60,7 @@ async def never() -> Message:
 
 
 async def answer(part: range, read: ReadRange, receive: Receive, send: Send) -> None:
-    response = await stored_answer(AnswerHead(200, {}, part), part, read, "f")
+    response = await stored_file_response(AnswerHead(200, {}, part), part, read, "f")
     await response(SCOPE, receive, send)
 
 
@@ -80,6 +80,7 @@ def remote(remote_lake: Lake) -> Iterator[TestClient]:
         yield client
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     "headers",
     [
@@ -94,7 +95,7 @@ def remote(remote_lake: Lake) -> Iterator[TestClient]:
     ids=str,
 )
 @pytest.mark.parametrize("method", ["GET", "HEAD"])
-def test_a_bucket_answers_as_a_folder_does(
+def test_bucket_and_folder_give_equal_responses(
     local: TestClient, remote: TestClient, method: str, headers: dict[str, str]
 ) -> None:
     one, other = (client.request(method, FILE, headers=headers) for client in (local, remote))
@@ -105,7 +106,7 @@ def test_a_bucket_answers_as_a_folder_does(
         assert [one.headers.get(name) for name in told] == [other.headers.get(name) for name in told]
 
 
-def test_every_place_has_the_bytes_that_its_checksum_says(remote: TestClient) -> None:
+def test_every_file_matches_its_checksum(remote: TestClient) -> None:
     sums = [line.split("  ", 1) for line in remote.get("/data/1/SHA256SUMS").text.splitlines()]
     assert len(sums) > 20
     for sha256, place in sums:
@@ -113,7 +114,7 @@ def test_every_place_has_the_bytes_that_its_checksum_says(remote: TestClient) ->
         assert hashlib.sha256(remote.get(f"/data/1/{path}").content).hexdigest() == sha256, place
 
 
-def test_a_file_that_is_gone_is_unavailable(remote_lake: Lake, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_missing_file_gets_503(remote_lake: Lake, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("LOSSLAKE_CACHE", str(tmp_path))
     empty_handed = Lake.open(str(remote_lake))
     gone = next(file.path for file in empty_handed.files(empty_handed.release()) if file.table == "goals")
@@ -127,7 +128,7 @@ def test_a_file_that_is_gone_is_unavailable(remote_lake: Lake, tmp_path: Path, m
 
 
 @pytest.mark.parametrize("part", [range(1000), range(7), range(8, 16), range(13, 1000), range(999, 1000)], ids=str)
-def test_a_long_file_comes_in_pieces(part: range, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_long_file_is_streamed_in_chunks(part: range, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(delivery, "CHUNK_BYTES", 8)
     sent: list[bytes] = []
 
@@ -142,7 +143,7 @@ def test_a_long_file_comes_in_pieces(part: range, monkeypatch: pytest.MonkeyPatc
     assert b"".join(sent) == DATA[part.start : part.stop]
 
 
-def test_nothing_more_is_fetched_for_a_client_that_left(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_fetching_stops_when_the_client_disconnects(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(delivery, "CHUNK_BYTES", 8)
     fetched: list[int] = []
     leaves = asyncio.Event()
@@ -165,7 +166,7 @@ def test_nothing_more_is_fetched_for_a_client_that_left(monkeypatch: pytest.Monk
     assert 5 < len(fetched) < 12
 
 
-def test_a_store_that_fails_in_the_middle_ends_the_answer(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_store_failure_aborts_the_response(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(delivery, "CHUNK_BYTES", 8)
     sent: list[bytes] = []
 
@@ -182,7 +183,7 @@ def test_a_store_that_fails_in_the_middle_ends_the_answer(monkeypatch: pytest.Mo
     assert b"".join(sent) == DATA[: len(b"".join(sent))]
 
 
-def test_a_redirect_leads_to_the_file_for_a_while(remote_lake: Lake, local: TestClient) -> None:
+def test_redirect_leads_to_the_file_until_it_expires(remote_lake: Lake, local: TestClient) -> None:
     whole = local.get(FILE)
     with client_of(remote_lake, data_delivery="redirect") as client:
         moved = client.get(FILE)
@@ -199,18 +200,18 @@ def test_a_redirect_leads_to_the_file_for_a_while(remote_lake: Lake, local: Test
         assert client.get("/data/1/README.md").status_code == 200
 
 
-def test_users_may_reach_the_store_elsewhere(remote_lake: Lake) -> None:
+def test_redirect_uses_data_url_endpoint(remote_lake: Lake) -> None:
     with client_of(remote_lake, data_delivery="redirect", data_url_endpoint="https://s3.example") as client:
         assert client.get(FILE).headers["location"].startswith("https://s3.example/losslake/")
 
 
-def test_a_folder_has_nowhere_to_redirect_to(lake: Lake) -> None:
-    with pytest.raises(LossLakeError, match="needs a lake whose files are in a bucket"):
+def test_redirect_with_a_lake_in_a_folder_is_an_error(lake: Lake) -> None:
+    with pytest.raises(LossLakeError, match="needs a lake in a bucket"):
         without_sql(lake, data_delivery="redirect")
 
 
 @pytest.mark.parametrize("kind", ["folder", "bucket"])
-def test_nginx_sends_what_the_service_says(
+def test_nginx_sends_the_file_in_x_accel_redirect(
     kind: str, lake: Lake, remote_lake: Lake, local: TestClient, tmp_path: Path
 ) -> None:
     whole = local.get(FILE)

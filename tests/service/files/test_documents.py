@@ -7,10 +7,8 @@ import logging
 from pathlib import Path
 from urllib.request import urlopen
 
-import mlcroissant
 import pytest
 from fastapi.testclient import TestClient
-from mlcroissant._src.core import constants
 
 from losslake.lake.lake import Lake
 from tests.applications import without_sql
@@ -19,7 +17,7 @@ DOCUMENTS = ("README.md", "CITATION.cff", "SHA256SUMS", "croissant.json")
 
 
 @pytest.mark.parametrize("name", DOCUMENTS)
-def test_a_document_lies_with_the_files_and_beside_the_release(odd_client: TestClient, name: str) -> None:
+def test_documents_are_served_with_the_files_and_below_the_release(odd_client: TestClient, name: str) -> None:
     below, beside = odd_client.get(f"/data/1/{name}"), odd_client.get(f"/v1/releases/1/{name}")
     assert (below.status_code, below.content) == (200, beside.content)
     assert below.headers["etag"] == beside.headers["etag"]
@@ -29,6 +27,9 @@ def test_a_document_lies_with_the_files_and_beside_the_release(odd_client: TestC
 def test_the_release_s_description_is_iterated_from_the_served_files(
     served: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
 ) -> None:
+    import mlcroissant
+    from mlcroissant._src.core import constants
+
     monkeypatch.setattr(constants, "DOWNLOAD_PATH", tmp_path)
     with urlopen(f"{served}/data/1/croissant.json", timeout=60) as answer:
         (tmp_path / "croissant.json").write_bytes(answer.read())
@@ -42,26 +43,28 @@ def test_the_release_s_description_is_iterated_from_the_served_files(
 
 @pytest.mark.parametrize("path", ["/data/1/croissant.json", "/v1/releases/1/losslake.duckdb"])
 @pytest.mark.parametrize("host", ["a b", "x'; DROP", '"><script>', "user@host", "a/b", "host:port", "", "-x", "[::1"])
-def test_a_host_header_that_is_none_is_refused(odd_client: TestClient, path: str, host: str) -> None:
+def test_invalid_host_header_is_refused(odd_client: TestClient, path: str, host: str) -> None:
     refused = odd_client.get(path, headers={"Host": host})
-    assert (refused.status_code, refused.json()["parameter"]) == (422, "Host")
+    assert (refused.status_code, refused.json()["type"]) == (400, "urn:losslake:problem:unknown-host")
 
 
-@pytest.mark.parametrize("host", ["example.org", "example.org:8000", "127.0.0.1:1", "[::1]:80", "localhost"])
-def test_files_are_named_by_the_host_that_was_asked(odd_client: TestClient, host: str) -> None:
+@pytest.mark.parametrize("host", ["127.0.0.1:1", "[::1]:80", "localhost"])
+def test_file_urls_use_the_host_header(odd_client: TestClient, host: str) -> None:
     described = odd_client.get("/data/1/croissant.json", headers={"Host": host}).json()
     assert described["url"] == f"http://{host}/data/1/"
 
 
-def test_a_public_url_goes_before_what_the_request_says(odd_lake: Lake) -> None:
+def test_public_url_overrides_the_host_header(odd_lake: Lake) -> None:
     app = without_sql(odd_lake, public_url="https://lake.example/base")
-    described = json.loads(TestClient(app).get("/data/1/croissant.json", headers={"Host": "a b"}).content)
+    described = json.loads(TestClient(app).get("/data/1/croissant.json").content)
     assert described["url"] == "https://lake.example/base/data/1/"
 
 
-def test_databases_are_kept_for_few_addresses_only(odd_client: TestClient, odd_lake: Lake) -> None:
+@pytest.mark.slow
+def test_databases_are_cached_for_few_addresses_only(odd_client: TestClient, odd_lake: Lake) -> None:
     answers = [
-        odd_client.get("/v1/releases/1/losslake.duckdb", headers={"Host": f"host-{number}"}) for number in range(20)
+        odd_client.get("/v1/releases/1/losslake.duckdb", headers={"Host": f"localhost:{number}"})
+        for number in range(20)
     ]
     assert {answer.status_code for answer in answers} == {200}
     assert len({answer.headers["etag"] for answer in answers}) == 20

@@ -53,7 +53,7 @@ def test_each_url_gives_the_file(odd_client: TestClient) -> None:
     rows = odd_client.get(URL).json()["rows"]
     assert len(rows) > 20
     for row in rows:
-        assert row["url"].startswith("http://testserver/hive/1/")
+        assert row["url"].startswith("http://localhost/hive/1/")
         answer = odd_client.get(row["url"])
         assert (answer.status_code, answer.headers["etag"]) == (200, f'"{row["sha256"]}"')
 
@@ -66,7 +66,7 @@ def test_checksums_are_those_beside_the_files(odd_client: TestClient) -> None:
         assert answer.headers["content-type"] == "text/plain; charset=utf-8"
 
 
-def test_a_wrong_parameter_is_told(odd_client: TestClient) -> None:
+def test_unknown_parameter_is_named(odd_client: TestClient) -> None:
     for query, parameter in (("format=xml", "format"), ("dataset=mnist", "dataset")):
         refused = odd_client.get(f"{URL}?{query}")
         assert (refused.status_code, refused.json()["parameter"]) == (422, parameter)
@@ -74,7 +74,7 @@ def test_a_wrong_parameter_is_told(odd_client: TestClient) -> None:
     assert odd_client.get("/v1/releases/7/files").json()["type"] == "urn:losslake:problem:unknown-release"
 
 
-def test_the_list_is_known_by_its_tag(odd_client: TestClient) -> None:
+def test_matching_etag_of_the_list_returns_304(odd_client: TestClient) -> None:
     plain = {"Accept-Encoding": "identity"}
     for url in (URL, f"{URL}.parquet"):
         etag = odd_client.get(url, headers=plain).headers["etag"]

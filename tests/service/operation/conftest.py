@@ -16,7 +16,7 @@ from fastapi.testclient import TestClient
 
 from losslake.lake.lake import Lake
 from losslake.questions.releases import Releases
-from losslake_service.operation.logs import RequestLines
+from losslake_service.operation.logs import RequestLog
 from losslake_service.operation.operate import operate
 from losslake_service.settings import Settings
 from tests.service.running import Running, served
@@ -97,7 +97,7 @@ def operated(lake: Lake) -> Iterator[Make]:
         app = application()
         found = Operated(TestClient(app, raise_server_exceptions=False, client=("192.0.2.7", 1)), app)
         chosen = Settings.model_construct(**settings)
-        operate(app, chosen, Releases(lake), lines=RequestLines("json", found.written.append))
+        operate(app, chosen, Releases(lake), lines=RequestLog("json", found.written.append))
         return found
 
     yield make

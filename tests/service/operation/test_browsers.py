@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 import pytest
 
 from losslake_service.operation.browser_headers import POLICY
@@ -11,7 +13,7 @@ PAGE = "https://page.example"
 
 
 def test_pages_of_any_origin_may_read_answers_and_their_headers_but_send_no_credentials(operated: Make) -> None:
-    client = operated().client
+    client = operated(cors_origins=("*",)).client
     for headers in ({}, {"Origin": PAGE}):
         response = client.get("/constant", headers=headers)
         assert response.headers["access-control-allow-origin"] == "*"
@@ -24,10 +26,10 @@ def test_pages_of_any_origin_may_read_answers_and_their_headers_but_send_no_cred
 @pytest.mark.parametrize("method", ["GET", "POST"])
 def test_a_preflight_is_answered_at_once(operated: Make, method: str) -> None:
     headers = {"Origin": PAGE, "Access-Control-Request-Method": method, "Access-Control-Request-Headers": "range"}
-    response = operated().client.options("/v1/sql", headers=headers)
+    response = operated(cors_origins=("*",)).client.options("/v1/sql", headers=headers)
     assert (response.status_code, response.content) == (204, b"")
     assert method in response.headers["access-control-allow-methods"].split(", ")
-    assert {"Content-Type", "Range", "If-None-Match"} <= set(
+    assert {"Content-Type", "Range", "If-None-Match", "MCP-Protocol-Version", "Mcp-Method", "Mcp-Name"} <= set(
         response.headers["access-control-allow-headers"].split(", ")
     )
     assert int(response.headers["access-control-max-age"]) > 0
@@ -47,12 +49,43 @@ def test_only_the_origins_that_are_listed_are_allowed_and_caches_are_told(operat
     assert "access-control-allow-methods" not in refused.headers
 
 
-def test_no_origin_is_allowed_where_the_list_is_empty(operated: Make) -> None:
-    response = operated(cors_origins=()).client.get("/constant", headers={"Origin": PAGE})
-    assert "access-control-allow-origin" not in response.headers
+PRIVATE: tuple[dict[str, Any], ...] = (
+    {},
+    {"host": "::1"},
+    {"host": "localhost"},
+    {"public_url": "http://localhost:9000"},
+    {"cors_origins": ()},
+    {"host": "::", "allowed_hosts": ("localhost:*", "[::1]:9000")},
+)
+PUBLIC: tuple[dict[str, Any], ...] = (
+    {"public_url": "https://losslake.example"},
+    {"host": "0.0.0.0", "allowed_hosts": ("localhost", "192.0.2.7")},
+)
 
 
-def test_an_answer_is_what_it_says_and_a_page_loads_nothing_from_elsewhere(operated: Make) -> None:
+@pytest.mark.parametrize("settings", PRIVATE)
+def test_no_other_site_reads_or_embeds_answers_of_a_service_for_this_machine(
+    operated: Make, settings: dict[str, Any]
+) -> None:
+    client = operated(**settings).client
+    preflight = {"Origin": PAGE, "Access-Control-Request-Method": "POST"}
+    for response in (
+        client.get("/constant", headers={"Origin": PAGE}),
+        client.get("/constant", headers={"Origin": "null"}),
+        client.options("/constant", headers=preflight),
+    ):
+        assert not [name for name in response.headers if name.startswith("access-control-")]
+        assert response.headers["cross-origin-resource-policy"] == "same-site"
+
+
+@pytest.mark.parametrize("settings", PUBLIC)
+def test_every_origin_reads_answers_of_a_public_service(operated: Make, settings: dict[str, Any]) -> None:
+    response = operated(**settings).client.get("/constant", headers={"Origin": PAGE})
+    assert response.headers["access-control-allow-origin"] == "*"
+    assert "cross-origin-resource-policy" not in response.headers
+
+
+def test_responses_have_nosniff_and_pages_a_content_security_policy(operated: Make) -> None:
     client = operated().client
     page, constant = client.get("/page"), client.get("/constant")
     for response in (page, constant, client.get("/nothing")):

@@ -17,9 +17,9 @@ from losslake_service.operation.compression import (
     Coding,
     Compress,
     Encoder,
-    encoded,
-    known_tag,
-    preferred,
+    compress,
+    preferred_coding,
+    tag_of_304,
     with_suffix,
     without_suffix,
 )
@@ -65,25 +65,25 @@ def undone(content: bytes) -> bytes:
         (",;,q=1", None),
     ],
 )
-def test_the_coding_with_the_highest_weight_is_taken_and_zstd_where_equal(accepted: str, expected: str | None) -> None:
-    assert preferred(accepted.encode()) == expected
+def test_coding_with_the_highest_weight_is_used_and_zstd_on_ties(accepted: str, expected: str | None) -> None:
+    assert preferred_coding(accepted.encode()) == expected
 
 
 @given(st.binary(max_size=200))
-def test_any_header_is_understood_somehow(header: bytes) -> None:
-    assert preferred(header) in (*CODINGS, None)
+def test_any_accept_encoding_is_parsed_without_error(header: bytes) -> None:
+    assert preferred_coding(header) in (*CODINGS, None)
 
 
 @given(st.lists(st.binary(max_size=3000), max_size=5), st.sampled_from(CODINGS))
-def test_pieces_and_wholes_decode_to_what_went_in(pieces: list[bytes], coding: Coding) -> None:
+def test_compressed_pieces_and_bodies_decode_to_the_input(pieces: list[bytes], coding: Coding) -> None:
     coder = Encoder(coding)
-    coded = b"".join(coder.piece(piece, is_last=False) for piece in pieces) + coder.piece(b"", is_last=True)
+    coded = b"".join(coder.compress(compress, is_last=False) for compress in pieces) + coder.compress(b"", is_last=True)
     assert decoded(coding, coded) == b"".join(pieces)
-    assert decoded(coding, encoded(coding, b"".join(pieces))) == b"".join(pieces)
+    assert decoded(coding, compress(coding, b"".join(pieces))) == b"".join(pieces)
 
 
 @pytest.mark.parametrize("coding", CODINGS)
-def test_a_coded_answer_says_so_and_has_a_tag_of_its_own(operated: Make, coding: str) -> None:
+def test_compressed_response_has_content_encoding_and_its_own_etag(operated: Make, coding: str) -> None:
     response = operated().client.get("/constant", headers={"Accept-Encoding": coding})
     assert response.headers["content-encoding"] == coding
     assert response.headers["etag"] == f'"abc-{coding}"'
@@ -93,7 +93,7 @@ def test_a_coded_answer_says_so_and_has_a_tag_of_its_own(operated: Make, coding:
     assert undone(response.content) == BODY
 
 
-def test_without_a_wish_the_answer_is_as_it_is_but_says_that_it_varies(operated: Make) -> None:
+def test_response_without_accept_encoding_is_uncompressed_with_vary(operated: Make) -> None:
     response = operated().client.get("/constant", headers={"Accept-Encoding": "identity"})
     assert "content-encoding" not in response.headers
     assert (response.headers["etag"], response.headers["vary"]) == ('"abc"', "Accept-Encoding")
@@ -102,7 +102,7 @@ def test_without_a_wish_the_answer_is_as_it_is_but_says_that_it_varies(operated:
 
 
 @pytest.mark.parametrize("coding", ["gzip", "zstd", "identity"])
-def test_the_tag_that_was_given_is_known_again(operated: Make, coding: str) -> None:
+def test_etag_of_a_compressed_response_matches_if_none_match(operated: Make, coding: str) -> None:
     client = operated().client
     tag = client.get("/constant", headers={"Accept-Encoding": coding}).headers["etag"]
     again = client.get("/constant", headers={"Accept-Encoding": coding, "If-None-Match": tag})
@@ -123,11 +123,11 @@ def test_the_tag_that_was_given_is_known_again(operated: Make, coding: str) -> N
         (b"*", None, b'"abc"'),
     ],
 )
-def test_a_304_names_a_tag_that_the_client_has(asked: bytes, coding: Coding | None, expected: bytes) -> None:
-    assert known_tag(b'"abc"', asked, coding) == expected
+def test_etag_of_a_304_is_one_of_the_clients(asked: bytes, coding: Coding | None, expected: bytes) -> None:
+    assert tag_of_304(b'"abc"', asked, coding) == expected
 
 
-def test_only_the_suffix_of_a_coding_is_taken_off() -> None:
+def test_only_suffixes_of_codings_are_removed_from_tags() -> None:
     tags = b'"abc-gzip", W/"def-zstd", "ghi-br", "gzip", "-gzip"'
     assert without_suffix(tags) == b'"abc", W/"def", "ghi-br", "gzip", ""'
     assert with_suffix(b'W/"abc"', "gzip") == b'W/"abc"'
@@ -147,7 +147,7 @@ def test_only_the_suffix_of_a_coding_is_taken_off() -> None:
         ("image/png", None),
     ],
 )
-def test_only_what_gets_smaller_is_coded(operated: Make, media_type: str, expected: str | None) -> None:
+def test_only_compressible_types_are_compressed(operated: Make, media_type: str, expected: str | None) -> None:
     response = operated().client.get("/typed", params={"media_type": media_type}, headers={"Accept-Encoding": "zstd"})
     assert response.headers.get("content-encoding") == expected
     assert ("vary" in response.headers) == (expected is not None)
@@ -155,13 +155,13 @@ def test_only_what_gets_smaller_is_coded(operated: Make, media_type: str, expect
 
 
 @pytest.mark.parametrize(("size", "is_coded"), [(99, False), (100, True)])
-def test_short_answers_are_sent_as_they_are(operated: Make, size: int, is_coded: bool) -> None:
+def test_short_responses_are_not_compressed(operated: Make, size: int, is_coded: bool) -> None:
     client = operated(compression_least_bytes=100).client
     response = client.get(f"/typed?media_type=text/plain&size={size}", headers={"Accept-Encoding": "gzip"})
     assert ("content-encoding" in response.headers) == is_coded
 
 
-def test_head_and_parts_are_left_alone(operated: Make) -> None:
+def test_head_and_range_responses_are_not_compressed(operated: Make) -> None:
     client = operated().client
     for response in (
         client.head("/constant", headers={"Accept-Encoding": "gzip"}),
@@ -178,7 +178,7 @@ def test_compression_can_be_switched_off(operated: Make) -> None:
 
 
 @pytest.mark.parametrize("coding", CODINGS)
-def test_a_stream_can_be_read_as_far_as_it_was_made(coding: Coding) -> None:
+def test_compressed_stream_decodes_up_to_each_piece(coding: Coding) -> None:
     """Each piece leaves at once, and decodes to all that was sent until then."""
     sent: list[Message] = []
 
@@ -203,7 +203,7 @@ def test_a_stream_can_be_read_as_far_as_it_was_made(coding: Coding) -> None:
     assert not sent[-1].get("more_body", False)
 
 
-def test_headers_that_an_application_keeps_are_not_changed() -> None:
+def test_messages_of_the_application_are_not_modified() -> None:
     """As a cache of answers does, which sends the same message again."""
     start = {"type": "http.response.start", "status": 200, "headers": [(b"content-type", b"text/csv")]}
     body = {"type": "http.response.body", "body": b"a" * 2000}

@@ -11,7 +11,7 @@ import pytest
 
 from tests.service.running import Running
 
-HEAD = b"GET /process HTTP/1.1\r\nHost: a\r\n"
+HEAD = b"GET /process HTTP/1.1\r\nHost: localhost\r\n"
 
 
 def connect(running: Running) -> socket.socket:
@@ -45,7 +45,7 @@ def problem(data: bytes) -> dict[str, object]:
 @pytest.mark.parametrize(
     "request_of_many_bytes",
     [
-        b"GET /" + b"a" * 5000 + b" HTTP/1.1\r\nHost: a\r\n\r\n",
+        b"GET /" + b"a" * 5000 + b" HTTP/1.1\r\nHost: localhost\r\n\r\n",
         HEAD + b"X-Long: " + b"a" * 5000 + b"\r\n\r\n",
         HEAD + b"X-Many: 1234567890\r\n" * 300 + b"\r\n",
     ],
@@ -74,11 +74,45 @@ def test_requests_in_one_packet_are_counted_each(running: Running) -> None:
         assert answer(connection).count(b"HTTP/1.1 200") == 6
 
 
-def test_what_is_no_http_is_refused(running: Running) -> None:
+def test_invalid_http_is_refused(running: Running) -> None:
     with connect(running) as connection:
         connection.sendall(b"\x16\x03\x01 nonsense\r\n\r\n")
         head, _, _ = answer(connection).partition(b"\r\n")
     assert head == b"HTTP/1.1 400 Bad Request"
+
+
+POST = b"POST /v1/scaling HTTP/1.1\r\nHost: localhost\r\n"
+
+
+@pytest.mark.parametrize(
+    "body",
+    [
+        b"Content-Length: 50\r\n\r\nabc",
+        b"Transfer-Encoding: chunked\r\n\r\n5\r\nabc",
+        b"Transfer-Encoding: chunked\r\n\r\nzz\r\nabc\r\n0\r\n\r\n",
+        b"Transfer-Encoding: chunked\r\n\r\n5\r\nabcdeX\r\n0\r\n\r\n",
+        b"Transfer-Encoding: chunked\r\n\r\nfffffffffffffffff\r\nabc",
+        b"Content-Length: -1\r\n\r\n",
+        b"Content-Length: 1_0\r\n\r\n0123456789",
+        b"Content-Length: 5\r\nContent-Length: 6\r\n\r\nabcdef",
+        b"Content-Length: 5\r\nTransfer-Encoding: chunked\r\n\r\n0\r\n\r\n",
+    ],
+)
+def test_a_body_that_is_cut_or_malformed_is_no_error_of_the_service(running: Running, body: bytes) -> None:
+    before = len(running.errors)
+    with connect(running) as connection:
+        connection.sendall(POST + body)
+        connection.shutdown(socket.SHUT_WR)
+        head = answer(connection)[:13]
+    assert head in (b"", b"HTTP/1.1 400 ")
+    with connect(running) as connection:
+        connection.sendall(HEAD + b"\r\n")
+        assert status_of_next(connection) == 200
+    end = time.monotonic() + 10
+    while not any(line.get("path") == "/process" for line in running.lines[before:]):
+        assert time.monotonic() < end
+        time.sleep(0.01)
+    assert {line["status"] for line in running.lines[before:] if "status" in line} <= {200, 499}
 
 
 def test_requests_are_refused_while_there_are_more_connections_than_allowed(running: Running) -> None:

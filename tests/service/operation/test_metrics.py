@@ -45,7 +45,8 @@ def test_requests_are_counted_by_template_method_and_status(operated: Make) -> N
     assert value(found, "losslake_requests_in_flight") == 1
 
 
-def test_paths_and_methods_that_strangers_make_up_add_no_series(operated: Make) -> None:
+@pytest.mark.slow
+def test_unknown_paths_and_methods_add_no_series(operated: Make) -> None:
     service = operated()
     for number in range(50):
         service.client.get(f"/nothing/{number}")
@@ -56,13 +57,13 @@ def test_paths_and_methods_that_strangers_make_up_add_no_series(operated: Make) 
     assert value(found, "losslake_requests_total", route="unmatched", method="GET", status="404") == 50
 
 
-def test_a_file_that_a_worker_has_just_opened_is_passed_over(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_empty_metrics_file_is_skipped(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv(FOLDER, str(tmp_path))
     (tmp_path / "counter_1.db").touch()
     assert Metrics().text() == b""
 
 
-def test_what_is_measured_is_there(operated: Make) -> None:
+def test_gauges_are_reported(operated: Make) -> None:
     service = operated()
     service.app.state.metrics.answer_cache.labels("hit").inc()
     service.app.state.metrics.sql_statements.labels("cut").inc(2)

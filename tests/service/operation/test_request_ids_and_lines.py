@@ -14,9 +14,9 @@ from hypothesis import example, given
 from hypothesis import strategies as st
 
 from losslake_service.operation.logs import (
-    AnsweredRequest,
     JsonLines,
-    RequestLines,
+    RequestLog,
+    RequestRecord,
     TextLines,
     current_request_id,
     timestamp,
@@ -28,8 +28,8 @@ from tests.service.running import Running
 
 def line_of(form: str, path: str, query: bytes, client: str) -> bytes:
     written: list[bytes] = []
-    answered = AnsweredRequest("id", "GET", path, query, 200, 1, 0.1, client, None, None)
-    RequestLines(form, written.append).log(answered)  # type: ignore[arg-type]
+    answered = RequestRecord("id", "GET", path, query, 200, 1, 0.1, client, None, None)
+    RequestLog(form, written.append).log(answered)  # type: ignore[arg-type]
     (line,) = written
     return line
 
@@ -55,7 +55,7 @@ def test_a_request_is_one_line_of_json(operated: Make) -> None:
 
 
 @pytest.mark.parametrize("bad", [b"", b"a b", b"a\tb", b"x" * 129, b"\xff", b'"', b"<script>", b"a,b"])
-def test_an_id_that_is_long_or_odd_is_replaced(bad: bytes) -> None:
+def test_invalid_request_id_is_replaced(bad: bytes) -> None:
     ids = RequestIds()
     made = {ids.of([(b"x-request-id", bad)]) for _ in range(3)}
     assert len(made) == 3
@@ -67,8 +67,8 @@ def test_requests_without_an_id_get_different_ones(operated: Make) -> None:
     assert len({client.get("/constant").headers["x-request-id"] for _ in range(5)}) == 5
 
 
-def test_the_answer_to_a_fault_of_ours_goes_through_everything_too(operated: Make) -> None:
-    service = operated()
+def test_response_to_an_internal_error_passes_all_middleware(operated: Make) -> None:
+    service = operated(cors_origins=("*",))
     response = service.client.get("/broken")
     assert response.status_code == service.lines[0]["status"] == 500
     assert service.lines[0]["level"] == "error"
@@ -76,7 +76,7 @@ def test_the_answer_to_a_fault_of_ours_goes_through_everything_too(operated: Mak
     assert response.headers["x-request-id"] == service.lines[0]["request_id"]
 
 
-def test_a_fault_of_ours_is_logged_with_its_request_and_the_traceback_in_one_field(running: Running) -> None:
+def test_internal_error_is_logged_with_request_id_and_traceback(running: Running) -> None:
     connection = HTTPConnection("127.0.0.1", running.port, timeout=30)
     connection.request("GET", "/broken", headers={"X-Request-ID": "mine"})
     response = connection.getresponse()
@@ -123,7 +123,7 @@ def test_a_message_with_line_ends_stays_one_message(formatter: logging.Formatter
 @example("\U000e0001" * 1000, b"\xff" * 5000, "\U0001f600" * 100)
 @example("\U0001f600" * 1000, b"\xff" * 5000, "\U0001f600" * 100)
 @given(st.text(max_size=2000), st.binary(max_size=5000), st.text(max_size=200))
-def test_whatever_is_asked_for_is_one_line_of_bounded_length(path: str, query: bytes, client: str) -> None:
+def test_any_request_is_one_log_line_of_bounded_length(path: str, query: bytes, client: str) -> None:
     for form in ("json", "text"):
         line = line_of(form, path, query, client)
         assert line.count(b"\n") == 1
@@ -135,10 +135,10 @@ def test_whatever_is_asked_for_is_one_line_of_bounded_length(path: str, query: b
 
 def test_nothing_is_written_when_lines_are_off() -> None:
     written: list[bytes] = []
-    RequestLines("off", written.append).log(AnsweredRequest("", "GET", "/", b"", 200, 0, 0, None, None, None))
+    RequestLog("off", written.append).log(RequestRecord("", "GET", "/", b"", 200, 0, 0, None, None, None))
     assert written == []
 
 
-def test_a_moment_is_in_utc() -> None:
+def test_timestamp_is_in_utc() -> None:
     assert timestamp(1_700_000_000.25) == "2023-11-14T22:13:20.250Z"
     assert current_request_id.get() is None

@@ -43,7 +43,17 @@ def outcomes(client: TestClient) -> tuple[float, float]:
     return hit, miss
 
 
-@pytest.mark.parametrize("path", [f"/v1/scaling?{GOAL}", f"/v1/scaling.csv?{GOAL}", "/v1/trials?limit=1"])
+@pytest.mark.parametrize(
+    "path",
+    [
+        f"/v1/scaling?{GOAL}",
+        f"/v1/scaling.csv?{GOAL}",
+        "/v1/trials?limit=1",
+        f"/embed/scaling?{GOAL}",
+        "/",
+        "/workloads/small/mnist/cnn/sgd",
+    ],
+)
 def test_the_same_question_is_answered_from_memory_with_the_same_bytes(client: TestClient, path: str) -> None:
     first, again = client.get(path), client.get(path)
     assert outcomes(client) == (1, 1)
@@ -53,7 +63,7 @@ def test_the_same_question_is_answered_from_memory_with_the_same_bytes(client: T
     assert kept == given
 
 
-def test_an_answer_that_is_known_is_not_sent_from_memory_either(client: TestClient) -> None:
+def test_matching_etag_returns_304_from_the_cache(client: TestClient) -> None:
     first = client.get(f"/v1/scaling?{GOAL}")
     again = client.get(f"/v1/scaling?{GOAL}", headers={"If-None-Match": f'W/"other", {first.headers["etag"]}'})
     assert (again.status_code, again.content) == (304, b"")
@@ -62,33 +72,33 @@ def test_an_answer_that_is_known_is_not_sent_from_memory_either(client: TestClie
     assert outcomes(client) == (1, 1)
 
 
-def test_another_wish_is_another_answer(client: TestClient) -> None:
+def test_cache_key_includes_the_accept_header(client: TestClient) -> None:
     assert client.get(f"/v1/scaling?{GOAL}").headers["content-type"] == "application/json"
     in_csv = client.get(f"/v1/scaling?{GOAL}", headers={"Accept": "text/csv"})
     assert in_csv.headers["content-type"] == "text/csv; charset=utf-8"
     assert outcomes(client) == (0, 2)
 
 
-def test_problems_are_not_kept(client: TestClient) -> None:
+def test_problems_are_not_cached(client: TestClient) -> None:
     for _ in range(2):
         assert client.get("/v1/scaling?workload=small/mnist/cnn/sgf&metric=val/x&target=1").status_code == 404
     assert outcomes(client) == (0, 2)
 
 
-def test_a_new_release_is_not_answered_from_what_was_kept(tmp_path: Path) -> None:
+def test_new_release_invalidates_the_cache(tmp_path: Path) -> None:
     lake = lake_with_one_trial(tmp_path)
     client = TestClient(without_sql(lake))
     before = client.get(f"/v1/scaling?{GOAL}").json()
     pinned = client.get(f"/v1/scaling?{GOAL}&release=1").content
     rows = [Row(8, 1, "COMPLETE", 0, 0.9), Row(8, 1, "COMPLETE", 4, 0.1)]
     ingest(lake, [write_workload(tmp_path / "again" / "small", "mnist/cnn/sgd", {ERROR: rows})])
-    client.app.state.releases.look()  # type: ignore[attr-defined]
+    client.app.state.releases.refresh()  # type: ignore[attr-defined]
     after = client.get(f"/v1/scaling?{GOAL}").json()
     assert [(answer["release"], answer["rows"][0]["steps"]) for answer in (before, after)] == [(1, 10), (2, 4)]
     assert client.get(f"/v1/scaling?{GOAL}&release=1").content == pinned
 
 
-def test_what_was_used_longest_ago_goes_first_when_there_is_no_room(lake: Lake) -> None:
+def test_least_recently_used_answer_is_evicted_first(lake: Lake) -> None:
     with TestClient(without_sql(lake, answer_cache_mb=0.1)) as client:
         for number in range(80):
             client.get(f"/v1/scaling?{GOAL}{number}")

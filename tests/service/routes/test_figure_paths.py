@@ -9,7 +9,6 @@ import xml.etree.ElementTree as ET
 from collections.abc import Iterator, Mapping
 from urllib.parse import parse_qsl, urlencode, urlsplit
 
-import altair as alt
 import pytest
 import vl_convert
 from fastapi.testclient import TestClient
@@ -29,7 +28,10 @@ GOAL = SELECTION | {"target": "0.25"}
 OF_TWO = GOAL | {"workload": [WORKLOAD, "shelf/deep/mnist/cnn/sgd"]}
 ASKED: dict[str, Mapping[str, object]] = {
     "curves": {"study": f"{WORKLOAD}/8", "metric": ERROR},
+    "atlas": {},
+    "advice": GOAL | {"step_time": ["8=0.1", "64=0.3"]},
     "best": SELECTION,
+    "frontier": SELECTION,
     "target-sweep": SELECTION,
     "ratio": OF_TWO,
     "profile": OF_TWO,
@@ -63,7 +65,10 @@ def is_what_it_says(ending: str, body: bytes) -> bool:
     return body.startswith({"png": b"\x89PNG\r\n\x1a\n", "pdf": b"%PDF-"}[ending])
 
 
-@pytest.mark.parametrize("kind", [kind.name for kind in kinds()])
+@pytest.mark.parametrize(
+    "kind",
+    ["scaling", *(pytest.param(kind.name, marks=pytest.mark.slow) for kind in kinds() if kind.name != "scaling")],
+)
 def test_each_kind_comes_in_each_ending_readable_at_400_px_and_leads_to_its_rows(
     client: TestClient, kind: str, capfd: pytest.CaptureFixture[str]
 ) -> None:
@@ -86,6 +91,8 @@ def test_each_kind_comes_in_each_ending_readable_at_400_px_and_leads_to_its_rows
 
 def check_specification(specification: Document) -> None:
     """It holds to the schema of Vega-Lite and compiles, warnings going to standard error; without its many rows."""
+    import altair as alt
+
     bare = specification | {"datasets": {name: [] for name in specification["datasets"]}}
     alt.Chart.from_dict(bare)
     vl_convert.vegalite_to_vega(bare, show_warnings=True)
@@ -100,7 +107,7 @@ def check_svg(client: TestClient, kind: str, svg: ET.Element) -> None:
     assert client.get(found[2] + "&format=csv").content == client.get(path(kind, "csv")).content
 
 
-def test_a_png_has_as_many_pixels_as_asked(client: TestClient) -> None:
+def test_png_has_the_requested_pixels(client: TestClient) -> None:
     body = client.get(path("scaling", "png", width=400, height=300, scale=3)).content
     assert abs(int.from_bytes(body[16:20]) - 1200) <= 24
 
@@ -116,7 +123,7 @@ def test_a_dark_figure_is_of_the_same_rows_on_another_ground(client: TestClient)
 
 
 @pytest.mark.parametrize("kind", ["scaling", "curves", "best", "learning-rate-momentum", "tuning-budget", "time-cost"])
-def test_a_mark_leads_to_the_page_of_its_trial_or_study(client: TestClient, kind: str) -> None:
+def test_marks_link_to_their_trial_or_study(client: TestClient, kind: str) -> None:
     for release, end in (("", ""), ("1", "?release=1")):
         named = {"release": release} if release else {}
         found = set(LINK.findall(client.get(path(kind, "svg", **named)).text))
@@ -125,7 +132,7 @@ def test_a_mark_leads_to_the_page_of_its_trial_or_study(client: TestClient, kind
         assert all(link.startswith(starts) and link.endswith(end) and "//" not in link for link in found)
 
 
-def test_links_are_whole_where_the_service_knows_its_address(lake: Lake) -> None:
+def test_links_are_absolute_with_public_url(lake: Lake) -> None:
     with TestClient(without_sql(lake, public_url="https://lake.example/base")) as client:
         found = LINK.findall(client.get(path("scaling", "svg", target=-1e9)).text)
     assert found
@@ -153,7 +160,7 @@ def test_a_figure_says_its_main_numbers_in_words(client: TestClient) -> None:
     assert "no trial reached it at batch size" in nothing.lower()
 
 
-def test_a_title_is_text_whatever_it_says(client: TestClient) -> None:
+def test_title_is_never_interpreted_as_markup(client: TestClient) -> None:
     title = "</text><script>alert('1')</script>"
     response = client.get(path("scaling", "svg", title=title))
     assert "<script" not in response.text
@@ -173,14 +180,14 @@ def test_an_svg_opened_by_itself_runs_and_loads_nothing(client: TestClient) -> N
     assert client.get(SCALING).headers["x-content-type-options"] == "nosniff"
 
 
-def test_a_figure_known_by_its_tag_is_not_sent_again(client: TestClient) -> None:
+def test_matching_etag_of_a_figure_returns_304(client: TestClient) -> None:
     tag = client.get(SCALING).headers["etag"]
     again = client.get(SCALING, headers={"if-none-match": tag})
     assert (again.status_code, again.content) == (304, b"")
     assert client.get(path("scaling", "png")).headers["etag"] != tag
 
 
-def test_a_pdf_is_known_by_its_own_bytes(client: TestClient) -> None:
+def test_etag_of_a_pdf_is_its_checksum(client: TestClient) -> None:
     got = client.get(path("scaling", "pdf"))
     assert got.headers["etag"] == f'"{hashlib.sha256(got.content).hexdigest()[:32]}"'
     assert client.get(path("scaling", "pdf"), headers={"if-none-match": got.headers["etag"]}).status_code == 304
@@ -191,6 +198,7 @@ def test_a_figure_of_a_named_release_never_changes(client: TestClient) -> None:
     assert client.get(SCALING).headers["cache-control"] == "public, no-cache"
 
 
+@pytest.mark.slow
 def test_the_same_figure_is_the_same_bytes_from_another_process(lake: Lake, client: TestClient) -> None:
     with TestClient(without_sql(lake)) as other:
         assert other.get(SCALING).content == client.get(SCALING).content
@@ -241,14 +249,14 @@ def test_other_methods_are_refused(client: TestClient) -> None:
     assert response.headers["allow"] == "GET, HEAD"
 
 
-def test_what_is_asked_of_an_unknown_workload_is_the_same_problem_as_without_a_figure(client: TestClient) -> None:
+def test_unknown_workload_gives_the_same_problem_as_without_a_figure(client: TestClient) -> None:
     response = client.get(path("scaling", "svg", workload="shelf/mnist/cnn/sdg"))
     assert response.status_code == 404
     assert response.json()["type"].endswith("unknown-workload")
 
 
 @pytest.mark.parametrize("title", ["a\x00b", "\x1b[2J", "two\nlines", "\uffff"])
-def test_a_title_that_no_image_can_hold_is_refused(client: TestClient, title: str) -> None:
+def test_title_with_control_characters_is_refused(client: TestClient, title: str) -> None:
     response = client.get(path("scaling", "svg", title=title))
     assert response.status_code == 422
     assert response.json()["parameter"] == "title"

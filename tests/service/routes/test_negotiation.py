@@ -42,25 +42,38 @@ def test_accept_chooses_by_weight(client: TestClient, accept: str, media_type: s
 
 @pytest.mark.parametrize(("ending", "media_type"), PATHS.items())
 @pytest.mark.parametrize("name", ["json", "csv", "arrow", "parquet", None])
-def test_the_ending_goes_before_the_parameter_which_goes_before_the_header(
+def test_suffix_overrides_header_and_must_not_contradict_the_parameter(
     client: TestClient, ending: str, media_type: str | None, name: str | None
 ) -> None:
     url = f"/v1/metrics{ending}" + (f"?format={name}" if name else "")
     response = client.get(url, headers={"Accept": "text/csv"})
     if ending and name and ending != f".{name}":
         assert (response.status_code, response.json()["parameter"]) == (422, "format")
-        assert "say it once" in response.json()["detail"]
+        assert "give only one of them" in response.json()["detail"]
     else:
         assert response.headers["content-type"] == (media_type or PATHS[f".{name}" if name else ".csv"])
+
+
+@pytest.mark.parametrize("name", ["csv", "arrow", "parquet"])
+@pytest.mark.parametrize("method", ["GET", "HEAD"])
+def test_data_for_files_is_an_attachment_with_the_name_of_its_path(client: TestClient, name: str, method: str) -> None:
+    for url in (f"/v1/metrics.{name}", f"/v1/metrics?format={name}", f"/v1/metrics.{name}?metric=%22%0d%0ax"):
+        disposition = client.request(method, url).headers["content-disposition"]
+        assert disposition == f'attachment; filename="metrics.{name}"'
+
+
+@pytest.mark.parametrize("url", ["/v1/metrics", "/v1/metrics.json", "/v1/nothing.csv"])
+def test_json_and_problems_are_shown_by_browsers(client: TestClient, url: str) -> None:
+    assert "content-disposition" not in client.get(url).headers
 
 
 @pytest.mark.parametrize(
     "url", ["/v1/metrics.xlsx", "/v1/metrics.", "/v1/metrics.csv.gz", "/v1/metrics/", "/v1/metricsjson"]
 )
-def test_an_ending_that_is_no_format_is_no_path(client: TestClient, url: str) -> None:
+def test_unknown_suffix_is_an_unknown_path(client: TestClient, url: str) -> None:
     assert client.get(url).json()["type"] == "urn:losslake:problem:unknown-path"
 
 
-def test_a_format_that_is_none_is_refused(client: TestClient) -> None:
+def test_unknown_format_is_refused(client: TestClient) -> None:
     response = client.get("/v1/metrics?format=xlsx")
     assert (response.status_code, response.json()["parameter"]) == (422, "format")

@@ -14,15 +14,17 @@ from losslake_ingest.run import ingest
 from losslake_service.app import create_app
 from losslake_service.routes import readiness as module
 from losslake_service.routes.readiness import readiness
+from losslake_service.settings import Settings
 from tests.applications import without_sql
 
 
+@pytest.mark.slow
 def test_it_is_ready_while_the_newest_release_can_be_read_and_says_no_path_when_it_cannot(
     tmp_path: Path, small_archive: Path, caplog: pytest.LogCaptureFixture
 ) -> None:
     lake = Lake.create(tmp_path / "lake")
     ingest(lake, [small_archive])
-    with TestClient(create_app(lake)) as client:
+    with TestClient(create_app(lake, Settings.model_construct(log_format="off", sql_workers=1))) as client:
         wait_until_ready(client)
         assert client.get("/readyz").json() == {"status": "ready", "checks": ["release", "sql"]}
         assert "/readyz" in client.get("/openapi.json").json()["paths"]
@@ -58,7 +60,7 @@ def test_every_check_that_fails_is_named_and_one_that_hangs_fails(monkeypatch: p
     def fail() -> None:
         raise OSError("sandbox is down")
 
-    monkeypatch.setattr(module, "_SECONDS_FOR_A_CHECK", 0.1)
+    monkeypatch.setattr(module, "_CHECK_SECONDS", 0.1)
     app = FastAPI()
     app.include_router(readiness({"fine": lambda: None, "sandbox": fail, "slow": lambda: time.sleep(0.5)}))
     document = TestClient(app).get("/readyz").json()

@@ -8,18 +8,26 @@ from collections.abc import Coroutine
 from pathlib import Path
 from typing import Any, TypeVar
 
+import pyarrow as pa
 import pytest
 
 from losslake.index.serving import serving_file
 from losslake.lake.lake import Lake
 from losslake_service.sandbox.errors import SqlLimits, SqlProblem
+from losslake_service.sandbox.results import SqlResult
 from losslake_service.sandbox.sandbox import SqlSandbox
 from losslake_service.sandbox.statement import Parameters
+from losslake_service.sandbox.workers import data_files_of
 
 T = TypeVar("T")
 SMALL = SqlLimits(seconds=0.6, memory_mb=400, result_mb=4, result_rows=10_000, workers=2, waiting=4)
 UNCHECKED = "tests.service.sandbox.unchecked_worker"
 TAKEN = "tests.service.sandbox.taken_worker"
+
+
+def table_of(result: SqlResult) -> pa.Table:
+    """Return a result in Arrow."""
+    return pa.ipc.open_stream(result.path.read_bytes()).read_all()
 
 
 class Asked:
@@ -28,11 +36,12 @@ class Asked:
     def __init__(self, lake: Lake, limits: SqlLimits = SMALL, program: str | None = None) -> None:
         self.lake = lake
         self.file = serving_file(lake, lake.release())
+        self.data_files = data_files_of(lake, lake.release())
         self.sandbox = SqlSandbox(limits) if program is None else SqlSandbox(limits, program)
 
     async def rows(self, statement: str, parameters: Parameters = None) -> list[dict[str, Any]]:
-        with await self.sandbox.run(self.file, self.lake.warehouse, statement, parameters) as result:
-            return [row for batch in result.batches for row in batch.to_pylist()]
+        with await self.sandbox.run(self.file, self.data_files, statement, parameters) as result:
+            return list(table_of(result).to_pylist())
 
     async def problem(self, statement: str, parameters: Parameters = None) -> SqlProblem:
         with pytest.raises(SqlProblem) as raised:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from dataclasses import replace
 
 import pytest
 
@@ -18,16 +19,16 @@ def ask(lake: Lake) -> Iterator[Asked]:
 @pytest.fixture(scope="session")
 def unchecked(lake: Lake) -> Iterator[Asked]:
     """Its workers run every statement."""
-    yield from _opened(Asked(lake, SMALL, UNCHECKED))
+    yield from _opened(Asked(lake, replace(SMALL, workers=1), UNCHECKED))
 
 
 @pytest.fixture(scope="session")
 def taken(lake: Lake) -> Iterator[Asked]:
     """Its workers run Python."""
-    yield from _opened(Asked(lake, SMALL, TAKEN))
+    yield from _opened(Asked(lake, replace(SMALL, workers=1), TAKEN))
 
 
 def _opened(asked: Asked) -> Iterator[Asked]:
-    now(asked.sandbox.start(asked.file, asked.lake.warehouse))
+    now(asked.sandbox.start(asked.file, asked.data_files))
     yield asked
     asked.sandbox.close()

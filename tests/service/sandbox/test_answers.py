@@ -4,17 +4,22 @@ from __future__ import annotations
 
 import json
 import math
+import shutil
 from pathlib import Path
 
 import duckdb
 import pyarrow as pa
 import pytest
 
-from losslake.index.serving import open_release
+from losslake.index.serving import open_release, serving_file
 from losslake.lake.lake import Lake
 from losslake_service.sandbox import errors
+from losslake_service.sandbox.admission import Tables, admit
 from losslake_service.sandbox.errors import SqlLimits
-from tests.service.sandbox.asking import Asked, now
+from losslake_service.sandbox.statement import OpenRelease
+from losslake_service.sandbox.stored_data import LocalFiles
+from losslake_service.sandbox.workers import data_files_of
+from tests.service.sandbox.asking import Asked, now, table_of
 
 ORDINARY = [
     "SELECT count(*) AS n FROM measurements WHERE batch_size = 8",
@@ -57,7 +62,7 @@ def oracle(lake: Lake) -> duckdb.DuckDBPyConnection:
 
 
 @pytest.mark.parametrize("statement", ORDINARY)
-def test_ordinary_statements_have_the_answer_that_duckdb_gives(
+def test_statements_have_the_same_result_as_duckdb(
     ask: Asked, oracle: duckdb.DuckDBPyConnection, statement: str
 ) -> None:
     columns = [tuple(row.values()) for row in ask(statement)]
@@ -66,7 +71,7 @@ def test_ordinary_statements_have_the_answer_that_duckdb_gives(
     assert repr(columns) == repr([tuple(row.values()) for row in expected])
 
 
-def test_numbers_are_exact_and_not_finite_ones_kept(ask: Asked) -> None:
+def test_numbers_are_exact_and_nonfinite_numbers_are_preserved(ask: Asked) -> None:
     values = [0.1, 5e-324, 1.7976931348623157e308, 1 / 3, -0.0, 2**63 - 1]
     given = {f"p{index}": value for index, value in enumerate(values)}
     (row,) = ask("SELECT " + ", ".join(f"${name} AS {name}" for name in given), given)
@@ -76,7 +81,7 @@ def test_numbers_are_exact_and_not_finite_ones_kept(ask: Asked) -> None:
     assert row["b"] == math.inf
 
 
-def test_parameters_go_by_position_or_by_name(ask: Asked) -> None:
+def test_parameters_bind_by_position_or_by_name(ask: Asked) -> None:
     assert ask("SELECT ? + ? AS a", [1, 2]) == [{"a": 3}]
     assert ask("SELECT $2 || $1 AS a", ["x", "y"]) == [{"a": "yx"}]
     values = {"a": None, "b": True, "c": 1.5, "d": "x'; --", "e": [1, 2]}
@@ -98,13 +103,13 @@ def test_parameters_go_by_position_or_by_name(ask: Asked) -> None:
         ("SELECT $a", {"a": "\ud800"}, "send UTF-8"),
     ],
 )
-def test_parameters_that_do_not_fit_are_told(ask: Asked, statement: str, parameters: object, told: str) -> None:
+def test_mismatched_parameters_are_named(ask: Asked, statement: str, parameters: object, told: str) -> None:
     problem = ask.fails(statement, parameters)  # type: ignore[arg-type]
     assert problem.kind == errors.ERROR
     assert told in problem.detail
 
 
-def test_an_error_has_its_place(ask: Asked) -> None:
+def test_error_has_line_and_column(ask: Asked) -> None:
     problem = ask.fails("SELECT trial_id,\n  bach_size\nFROM trials")
     assert (problem.kind, problem.line, problem.column) == (errors.ERROR, 2, 3)
     assert problem.detail.startswith('line 2, column 3: Referenced column "bach_size" not found')
@@ -119,10 +124,10 @@ def test_an_unknown_table_has_near_matches(ask: Asked) -> None:
     assert "did you mean trials" in problem.detail
 
 
-def test_a_long_result_is_cut_after_the_last_row_allowed(ask: Asked) -> None:
+def test_long_result_is_truncated_at_the_row_limit(ask: Asked) -> None:
     async def cut(statement: str) -> tuple[str | None, int, int]:
-        with await ask.sandbox.run(ask.file, ask.lake.warehouse, statement) as result:
-            return result.truncated, sum(batch.num_rows for batch in result.batches), result.size
+        with await ask.sandbox.run(ask.file, ask.data_files, statement) as result:
+            return result.truncated, table_of(result).num_rows, result.size
 
     assert now(cut("FROM range(10_000)"))[:2] == (None, 10_000)
     assert now(cut("FROM range(10_001)"))[:2] == ("rows", 10_000)
@@ -132,11 +137,11 @@ def test_a_long_result_is_cut_after_the_last_row_allowed(ask: Asked) -> None:
     assert now(cut("SELECT repeat('x', 5_000_000) AS a"))[:2] == ("bytes", 0)
 
 
-def test_columns_of_one_name_are_told_apart(ask: Asked) -> None:
+def test_duplicate_column_names_get_a_number(ask: Asked) -> None:
     assert ask("SELECT 1 AS a, 2 AS a, 3 AS a_1")[0] == {"a": 1, "a_1": 2, "a_1_1": 3}
 
 
-def test_types_that_only_arrow_has_are_refused_by_name(ask: Asked) -> None:
+def test_unsupported_arrow_types_are_refused_with_the_column_name(ask: Asked) -> None:
     for expression in ("INTERVAL 1 DAY", "union_value(x := 1)", "[INTERVAL 1 DAY]"):
         problem = ask.fails(f"SELECT {expression} AS odd")
         assert problem.kind == errors.ERROR
@@ -144,16 +149,16 @@ def test_types_that_only_arrow_has_are_refused_by_name(ask: Asked) -> None:
     assert ask("SELECT 'b'::ENUM('a', 'b') AS a") == [{"a": "b"}]
 
 
-def test_the_digest_is_of_the_result(ask: Asked) -> None:
+def test_equal_results_have_equal_digests(ask: Asked) -> None:
     async def digest(statement: str) -> str:
-        with await ask.sandbox.run(ask.file, ask.lake.warehouse, statement) as result:
+        with await ask.sandbox.run(ask.file, ask.data_files, statement) as result:
             return result.digest
 
     one, same, other = (now(digest(f"SELECT {value} AS a")) for value in ("1", "1 ", "2"))
     assert one == same != other
 
 
-def test_nothing_of_another_statement_lies_under_nulls(ask: Asked) -> None:
+def test_null_slots_contain_no_data_of_other_statements(ask: Asked) -> None:
     """DuckDB leaves old memory there; so the same statement would have other bytes each time."""
     nulls = "SELECT CASE WHEN x % 3 = 0 THEN x END AS a, CASE WHEN x % 3 = 0 THEN [x] END AS b, x % 2 = 0 AS c"
 
@@ -162,7 +167,7 @@ def test_nothing_of_another_statement_lies_under_nulls(ask: Asked) -> None:
         for number in range(6):
             await ask.rows("SELECT repeat($word, 100) AS a FROM range(3000)", {"word": f"secret{number}"})
             statement = f"{nulls} FROM range(5000) AS t(x)"
-            with await ask.sandbox.run(ask.file, ask.lake.warehouse, statement) as result:
+            with await ask.sandbox.run(ask.file, ask.data_files, statement) as result:
                 found.add(result.digest)
         return found
 
@@ -171,9 +176,8 @@ def test_nothing_of_another_statement_lies_under_nulls(ask: Asked) -> None:
 
 def test_the_schema_is_known_before_the_rows(ask: Asked) -> None:
     async def schema() -> pa.Schema:
-        with await ask.sandbox.run(ask.file, ask.lake.warehouse, "SELECT 1 AS a, 'x' AS b WHERE false") as result:
-            assert list(result.batches) == []
-            return result.schema
+        with await ask.sandbox.run(ask.file, ask.data_files, "SELECT 1 AS a, 'x' AS b WHERE false") as result:
+            return table_of(result).schema.remove_metadata()
 
     assert now(schema()) == pa.schema([("a", pa.int32()), ("b", pa.string())])
 
@@ -182,7 +186,7 @@ def test_a_result_is_a_file_until_it_is_closed(lake: Lake) -> None:
     asked = Asked(lake, SqlLimits(workers=1, open_results=1))
 
     async def twice() -> None:
-        first = await asked.sandbox.run(asked.file, lake.warehouse, "SELECT 1 AS a")
+        first = await asked.sandbox.run(asked.file, asked.data_files, "SELECT 1 AS a")
         problem = await asked.problem("SELECT 2 AS a")
         assert problem.kind == errors.BUSY
         first.close()
@@ -194,10 +198,32 @@ def test_a_result_is_a_file_until_it_is_closed(lake: Lake) -> None:
     assert asked.fails("SELECT 1").kind == errors.UNAVAILABLE
 
 
-def test_a_release_that_can_not_be_opened_is_unavailable(ask: Asked, tmp_path: Path) -> None:
+@pytest.mark.slow
+def test_unreadable_release_is_unavailable(ask: Asked, tmp_path: Path) -> None:
     (tmp_path / "no.duckdb").write_text(json.dumps("no database"))
     for missing in ("no.duckdb", "not.there"):
         with pytest.raises(errors.SqlProblem) as raised:
-            now(ask.sandbox.run(tmp_path / missing, tmp_path, "SELECT 1"))
+            now(ask.sandbox.run(tmp_path / missing, ask.data_files, "SELECT 1"))
         assert raised.value.kind == errors.UNAVAILABLE
         assert str(tmp_path) not in raised.value.detail
+
+
+def test_a_statement_is_admitted_once_and_its_parameters_are_bound_each_time(lake: Lake, tmp_path: Path) -> None:
+    admitted = []
+
+    def count(connection: duckdb.DuckDBPyConnection, text: str, tables: Tables) -> duckdb.Statement:
+        admitted.append(text)
+        return admit(connection, text, tables)
+
+    files = data_files_of(lake, lake.release())
+    assert isinstance(files, LocalFiles)
+    copy = Path(shutil.copy(serving_file(lake, lake.release()), tmp_path))  # DuckDB opens a file with one configuration
+    release = OpenRelease(SqlLimits(), copy, files, count)
+    job = {"statement": "SELECT $1 AS x", "max_rows": 1, "format": "csv", "facts": {}}
+    answers = []
+    for value in (1, "b"):
+        with (tmp_path / "spool").open("w+b") as spooled, (tmp_path / "file").open("w+b") as file:
+            release.run({**job, "parameters": [value]}, spooled.fileno(), file.fileno())
+        answers.append((tmp_path / "file").read_text().split())
+    assert answers == [["x", "1"], ["x", "b"]]
+    assert admitted == [job["statement"]]

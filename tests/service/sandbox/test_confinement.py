@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import os
-import platform
 import socket
 import subprocess
 import sys
@@ -110,12 +109,12 @@ def test_unchecked_statements_reach_nothing_but_the_release(
     ],
 )
 def test_nothing_of_one_statement_reaches_the_next(unchecked: Asked, first: str, then: str) -> None:
-    worker = unchecked.sandbox._idle[0].process_id
+    worker = unchecked.sandbox._idle[0]._process.pid
     for _ in SMALL.statements_per_worker * [None]:
         unchecked.outcome(first)
         outcome = unchecked.outcome(then)
         assert isinstance(outcome, SqlProblem) or outcome == [{"a": None}]
-        if unchecked.sandbox._idle[0].process_id == worker:
+        if unchecked.sandbox._idle[0]._process.pid == worker:
             return
     pytest.fail("no worker was asked twice")
 
@@ -164,7 +163,7 @@ def test_neither_seeds_nor_schemas_are_kept(unchecked: Asked) -> None:
         "resource.prlimit(os.getppid(), resource.RLIMIT_CPU)",
     ],
 )
-def test_code_that_took_a_worker_over_is_still_confined(taken: Asked, code: str) -> None:
+def test_compromised_worker_is_still_confined(taken: Asked, code: str) -> None:
     """Landlock and seccomp hold whatever the process runs."""
     data = taken.lake.warehouse
     facts = {"data": data, "lake": taken.lake.folder, "file": taken.file, "parquet": next(data.rglob("*.parquet"))}
@@ -175,7 +174,7 @@ def test_code_that_took_a_worker_over_is_still_confined(taken: Asked, code: str)
 
 
 @on_linux
-def test_what_a_release_consists_of_can_be_read(taken: Asked) -> None:
+def test_every_table_of_the_release_can_be_read(taken: Asked) -> None:
     """Or else the test above would prove nothing."""
     parquet = next(taken.lake.warehouse.rglob("*.parquet"))
     assert taken(f"open('{parquet}', 'rb').read(4)") == [{"value": "b'PAR1'"}]
@@ -192,26 +191,17 @@ def test_a_worker_has_no_environment_no_core_and_bounded_resources(taken: Asked)
     assert value("resource.getrlimit(resource.RLIMIT_FSIZE)") == "(8000000, 8000000)"
     assert value("0 < resource.getrlimit(resource.RLIMIT_AS)[1] < 3_000_000_000") == "True"
     assert 1 < int(value("resource.getrlimit(resource.RLIMIT_CPU)[0]")) < 60
-    assert value("os.umask(0o077)") == "63"
     assert value("[os.readlink(f'/proc/self/fd/{n}') for n in range(3)]") == str(["/dev/null"] * 3)
 
 
 @on_linux
-def test_what_confines_is_reported(ask: Asked) -> None:
-    confinement = now(ask.sandbox.start(ask.file, ask.lake.warehouse))
+def test_confinement_is_reported(ask: Asked) -> None:
+    confinement = now(ask.sandbox.start(ask.file, ask.data_files))
     told = "; ".join(confinement.in_force)
     assert "Landlock" in told
     assert "seccomp" in told
     assert "400 MB of memory, 0.6 s" in told
     assert ("user" in told) or confinement.missing
-
-
-@on_linux
-def test_system_calls_are_named_by_their_numbers(taken: Asked) -> None:
-    """Another number than that of the call would refuse something else."""
-    number = {"x86_64": 41, "aarch64": 198}[platform.machine()]
-    (row,) = taken(f"(ctypes.CDLL(None, use_errno=True).syscall({number}, 1, 1, 0), ctypes.get_errno())")
-    assert row["value"] == "(-1, 1)"
 
 
 FAILING = [
@@ -254,12 +244,13 @@ from pathlib import Path
 from losslake_service.sandbox.sandbox import SqlSandbox
 sandbox = SqlSandbox()
 asyncio.run(sandbox.start(Path(sys.argv[1]), Path(sys.argv[2])))
-print(*(worker.process_id for worker in [*sandbox._idle, sandbox._spare]), flush=True)
+print(*(worker._process.pid for worker in [*sandbox._idle, sandbox._spare]), flush=True)
 os.kill(os.getpid(), signal.SIGKILL)
 """
 
 
 @on_linux
+@pytest.mark.slow
 def test_workers_die_with_the_service(ask: Asked) -> None:
     done = subprocess.run(
         [sys.executable, "-c", _PARENT, str(ask.file), str(ask.lake.warehouse)],

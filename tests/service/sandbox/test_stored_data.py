@@ -9,7 +9,6 @@ import time
 from collections.abc import Iterator
 from contextlib import suppress
 from dataclasses import replace
-from typing import Any
 
 import pytest
 
@@ -18,12 +17,11 @@ from losslake.lake.lake import Lake
 from losslake_service.sandbox import errors, stored_data
 from losslake_service.sandbox.channel import ChannelClosed
 from losslake_service.sandbox.errors import SqlProblem
-from losslake_service.sandbox.statement import Parameters
-from losslake_service.sandbox.stored_data import LONGEST_RANGE, AsksForFiles, opened_pair
-from losslake_service.sandbox.workers import BucketData, DataFiles, data_files_of
+from losslake_service.sandbox.stored_data import MAX_RANGE_BYTES, DataFileClient, open_pair
+from losslake_service.sandbox.workers import BucketData
 from tests.service.sandbox.asking import SMALL, UNCHECKED, Asked, now
 
-PATH, SIZE = "warehouse/a.parquet", LONGEST_RANGE * 2 + 100
+PATH, SIZE = "warehouse/a.parquet", MAX_RANGE_BYTES * 2 + 100
 
 
 class Asker(Asked):
@@ -31,11 +29,6 @@ class Asker(Asked):
 
     def __init__(self, lake: Lake, program: str | None = None) -> None:
         super().__init__(lake, replace(SMALL, workers=1), program)
-        self.data_files: DataFiles = data_files_of(lake, lake.release())
-
-    async def rows(self, statement: str, parameters: Parameters = None) -> list[dict[str, Any]]:
-        with await self.sandbox.run(self.file, self.data_files, statement, parameters) as result:
-            return [row for batch in result.batches for row in batch.to_pylist()]
 
 
 @pytest.fixture(scope="module")
@@ -47,6 +40,7 @@ def unchecked(remote_lake: Lake) -> Iterator[Asker]:
     asked.sandbox.close()
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     "statement",
     [
@@ -57,12 +51,13 @@ def unchecked(remote_lake: Lake) -> Iterator[Asker]:
         "SHOW TABLES",
     ],
 )
-def test_a_bucket_gives_what_a_folder_gives(lake: Lake, unchecked: Asker, statement: str) -> None:
+def test_statements_have_equal_results_over_bucket_and_folder(lake: Lake, unchecked: Asker, statement: str) -> None:
     with open_release(lake, lake.release()) as local:
         expected = local.sql(statement).to_arrow_table().to_pylist()
     assert repr(unchecked(statement)) == repr(expected)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     "statement",
     [
@@ -84,12 +79,12 @@ def test_a_bucket_gives_what_a_folder_gives(lake: Lake, unchecked: Asker, statem
 def test_unchecked_statements_reach_nothing_but_the_release(unchecked: Asker, statement: str) -> None:
     lake = unchecked.lake
     lake.store.put("warehouse/other.parquet", b"PAR1 of another release")
-    before = {file.path: file.modified for file in lake.store.listed("")}
+    before = {file.path: file.modified for file in lake.store.list_files("")}
     file = lake.files(lake.release())[0].path
     facts = {"cache": lake.folder, "parquet": f"losslake://{file}", "endpoint": "http://127.0.0.1:1"}
     outcome = unchecked.outcome(statement.format(**facts))
     assert isinstance(outcome, SqlProblem) or outcome == []
-    assert {file.path: file.modified for file in lake.store.listed("")} == before
+    assert {file.path: file.modified for file in lake.store.list_files("")} == before
 
 
 class Data:
@@ -108,10 +103,10 @@ class Pair:
     """Both ends, the worker's as a socket."""
 
     def __init__(self, data: Data) -> None:
-        self.ours, self.theirs = opened_pair(data)
+        self.ours, self.theirs = open_pair(data)
 
-    def answer(self, seconds: float = 5.0) -> None:
-        self.ours.answer(time.monotonic() + seconds)
+    def respond(self, seconds: float = 5.0) -> None:
+        self.ours.respond(time.monotonic() + seconds)
 
 
 def question(path: str, start: int, stop: int) -> bytes:
@@ -131,10 +126,10 @@ def question(path: str, start: int, stop: int) -> bytes:
         (("", 0, 0), -1),
     ],
 )
-def test_only_ranges_of_the_releases_files_are_given(asked: tuple[str, int, int], found: int) -> None:
+def test_service_serves_only_ranges_of_the_releases_files(asked: tuple[str, int, int], found: int) -> None:
     pair = Pair(Data())
     pair.theirs.sendall(question(*asked))
-    pair.answer()
+    pair.respond()
     assert struct.unpack("!q", pair.theirs.recv(8)) == (found,)
     data = pair.theirs.recv(100, socket.MSG_DONTWAIT) if asked[2] and found > 0 else b""
     assert data == (Data().read(*asked) if asked[2] and found > 0 else b"")
@@ -142,40 +137,41 @@ def test_only_ranges_of_the_releases_files_are_given(asked: tuple[str, int, int]
 
 @pytest.mark.parametrize(
     "asked",
-    [question(PATH, 0, LONGEST_RANGE + 1), question(PATH, 9, 8), question("x" * 5000, 0, 1), b"\xff" * 18],
+    [question(PATH, 0, MAX_RANGE_BYTES + 1), question(PATH, 9, 8), question("x" * 5000, 0, 1), b"\xff" * 18],
     ids=["too much", "backwards", "a long path", "noise"],
 )
-def test_questions_that_make_no_sense_end_the_worker(asked: bytes) -> None:
+def test_invalid_file_requests_close_the_channel(asked: bytes) -> None:
     pair = Pair(Data())
     pair.theirs.sendall(asked)
     with pytest.raises(ChannelClosed):
-        pair.answer()
+        pair.respond()
 
 
-def test_a_worker_that_neither_asks_nor_reads_is_not_waited_for_longer_than_its_statement_may_take() -> None:
-    for asked in (b"\0", question(PATH, 0, LONGEST_RANGE)):
+def test_silent_worker_times_out_with_its_statement() -> None:
+    for asked in (b"\0", question(PATH, 0, MAX_RANGE_BYTES)):
         pair = Pair(Data())
         pair.theirs.sendall(asked)
         with pytest.raises(TimeoutError):
-            pair.answer(0.1)
+            pair.respond(0.1)
 
 
-def test_a_worker_that_goes_away_is_noticed() -> None:
+def test_closed_worker_socket_raises_channel_closed() -> None:
     pair = Pair(Data())
-    pair.theirs.sendall(question(PATH, 0, LONGEST_RANGE))
+    pair.theirs.sendall(question(PATH, 0, MAX_RANGE_BYTES))
     pair.theirs.close()
     with pytest.raises(ChannelClosed):
-        pair.answer()
+        pair.respond()
 
 
-def test_long_ranges_are_asked_for_in_parts() -> None:
+@pytest.mark.slow
+def test_long_ranges_are_requested_in_parts() -> None:
     pair = Pair(Data())
-    asks = AsksForFiles(pair.theirs)
+    asks = DataFileClient(pair.theirs)
 
     async def both() -> bytes:
         reading = asyncio.create_task(asyncio.to_thread(asks.read, PATH, 1, SIZE))
         for _ in range(3):
-            await asyncio.to_thread(pair.answer)
+            await asyncio.to_thread(pair.respond)
         return await reading
 
     assert len(asyncio.run(both())) == SIZE - 1
@@ -197,9 +193,8 @@ class Unsteady:
         return self._data.read(path, start, stop)
 
 
-def test_a_store_that_fails_is_told_from_a_statement_that_takes_too_long(
-    remote_lake: Lake, monkeypatch: pytest.MonkeyPatch
-) -> None:
+@pytest.mark.slow
+def test_store_failure_is_unavailable_and_not_a_time_limit(remote_lake: Lake, monkeypatch: pytest.MonkeyPatch) -> None:
     statement = "SELECT count(*) AS n, sum(value + step) FROM measurements"
     asker = Asker(remote_lake)
     assert isinstance(asker.data_files, BucketData)
@@ -209,7 +204,7 @@ def test_a_store_that_fails_is_told_from_a_statement_that_takes_too_long(
         assert asker.fails(statement).kind == errors.UNAVAILABLE
         store.fails, store.seconds = False, 0.4
         assert asker.fails(statement).kind == errors.TIME
-        monkeypatch.setattr(stored_data, "_SECONDS_THAT_TELL_OF_A_FAULT", 0.2)
+        monkeypatch.setattr(stored_data, "_STORE_TIMEOUT", 0.2)
         store.seconds = 2.0
         assert asker.fails(statement).kind == errors.UNAVAILABLE
         now(abandoned(asker, statement))

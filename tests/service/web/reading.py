@@ -1,4 +1,4 @@
-"""A page as a browser takes it: its ids, links and text."""
+"""Parser of a page: its ids, links and text."""
 
 from __future__ import annotations
 
@@ -7,12 +7,12 @@ from html.parser import HTMLParser
 from urllib.parse import urldefrag
 
 LOADS = {"src", "srcset", "action", "formaction", "data", "poster", "ping", "style", "background"}
-VOID = {"meta", "link", "br", "hr", "img", "input", "wbr", "source"}
+VOID = {"meta", "base", "link", "br", "hr", "img", "input", "wbr", "source"}
 
 
 @dataclass
 class Page(HTMLParser):
-    """What a page has. loads: addresses that a browser would fetch by itself; lines: texts of <pre>."""
+    """The content of a page. loads: URLs that a browser fetches by itself; lines: texts of <pre>."""
 
     text: str
     ids: list[str] = field(default_factory=list)
@@ -53,5 +53,5 @@ class Page(HTMLParser):
             self.lines[-1] += data
 
     def fragments(self) -> set[str]:
-        """What its links into itself point at."""
+        """Return the ids to which links within the page point."""
         return {urldefrag(link).fragment for link in self.links if link.startswith("#")}

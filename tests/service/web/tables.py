@@ -6,18 +6,18 @@ from html.parser import HTMLParser
 
 
 class Tables(HTMLParser):
-    """By the class of its element, the rows of each table: the texts of their cells, headings first."""
+    """Tables by the class of their element: the text of each cell, headings first."""
 
     def __init__(self, text: str) -> None:
         super().__init__()
-        self.found: dict[str, list[list[str]]] = {}
+        self.by_class: dict[str, list[list[str]]] = {}
         self._rows: list[list[str]] = []
         self._is_in_cell = False
         self.feed(text)
 
     def handle_starttag(self, tag: str, attrs: list[tuple[str, str | None]]) -> None:
         if tag == "table":
-            self._rows = self.found.setdefault(dict(attrs).get("class") or "", [])
+            self._rows = self.by_class.setdefault(dict(attrs).get("class") or "", [])
         elif tag == "tr":
             self._rows.append([])
         elif tag in ("td", "th"):

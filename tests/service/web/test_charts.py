@@ -1,4 +1,4 @@
-"""Every chart of every page can be taken away: its data, its picture and its query, and all of these work."""
+"""Every chart of every page links to its data, its picture and its query, and these work."""
 
 from __future__ import annotations
 
@@ -24,16 +24,16 @@ PAGES = (
 
 
 def charts(text: str) -> Sequence[str]:
-    """The HTML within each chart."""
+    """Return the HTML of each chart."""
     figures = [figure.partition("</figure>")[0] for figure in text.split('<figure class="chart"')[1:]]
     return [figure.partition(">")[2] for figure in figures]
 
 
 @pytest.mark.parametrize("path", PAGES, ids=lambda path: path.split("/")[1].partition("?")[0] or "home")
-def test_every_chart_comes_as_data_picture_and_query(client: TestClient, path: str) -> None:
-    found = charts(client.get(path).text)
-    assert found
-    for chart in found:
+def test_every_chart_links_to_its_data_picture_and_query(client: TestClient, path: str) -> None:
+    fragments = charts(client.get(path).text)
+    assert fragments
+    for chart in fragments:
         page = Page(chart)
         endings = {link.partition("?")[0].rpartition(".")[2] for link in page.links if link.startswith("/v1/")}
         assert {"csv", "json", "parquet", "svg", "png", "pdf"} <= endings
@@ -42,7 +42,7 @@ def test_every_chart_comes_as_data_picture_and_query(client: TestClient, path: s
 
 
 @pytest.mark.parametrize("path", PAGES[:3], ids=("home", "workload", "study"))
-def test_data_pictures_and_statements_of_charts_work(client: TestClient, path: str) -> None:
+def test_links_of_charts_to_data_pictures_and_queries_work(client: TestClient, path: str) -> None:
     app: Any = client.app
     for chart in charts(client.get(path).text):
         page = Page(chart)

@@ -1,4 +1,4 @@
-"""What a newcomer is shown first is chosen by rules."""
+"""The choice of the workload and goal on the home page."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ def study(batch_size: int, value: float, trial_id: int = 1) -> list[Row]:
     return [Row(batch_size, trial_id, "COMPLETE", 0, 0.9), Row(batch_size, trial_id, "COMPLETE", 10, value)]
 
 
-def test_the_workload_at_most_batch_sizes_is_shown_with_a_goal_that_its_rivals_get_past_too() -> None:
+def test_first_look_prefers_most_batch_sizes_and_a_shared_goal() -> None:
     rows = [row for size in (4, 32, 512) for row in study(size, 0.1)]
     look = first_look(view_of(rows, of_other=study(8, 0.25)))
     assert look is not None
@@ -21,12 +21,12 @@ def test_the_workload_at_most_batch_sizes_is_shown_with_a_goal_that_its_rivals_g
     assert not look.is_about_momentum
 
 
-def test_the_batch_size_is_the_one_next_to_64_by_ratio_of_those_that_reached_the_goal() -> None:
+def test_first_look_takes_the_reached_batch_size_nearest_64() -> None:
     rows = [row for size in (4, 32, 512) for row in study(size, 0.1)]
     look = first_look(view_of(rows))
     assert look is not None
     assert look.batch_size == 32
 
 
-def test_there_is_nothing_to_show_where_nothing_is_better_or_worse() -> None:
+def test_first_look_needs_a_metric_with_direction() -> None:
     assert first_look(view_of(study(8, 0.1), direction=None)) is None

@@ -1,10 +1,10 @@
-"""The goal that pages choose where nobody has set one."""
+"""The default goal of pages."""
 
 from __future__ import annotations
 
 import pytest
 
-from losslake_service.web.goals import reachable
+from losslake_service.web.goals import as_fraction, page_goal, reachable
 from tests.losslake.questions.views import METRIC, WORKLOAD, view_of
 from tests.oracle import Row
 
@@ -12,7 +12,36 @@ from tests.oracle import Row
 # 0.0024 / 0.0001 is just below 24 in floating point.
 @pytest.mark.parametrize("value", [0.0024, 0.041, 0.29, 1.0, 123.4, -0.0024, 0.0])
 @pytest.mark.parametrize("direction", ["minimize", "maximize"])
-def test_every_batch_size_gets_past_it(value: float, direction: str) -> None:
+def test_default_goal_is_better_than_the_worst_best_value(value: float, direction: str) -> None:
     view = view_of([Row(8, 1, "COMPLETE", 1, value)], direction)
     target = reachable(view, view.workload(WORKLOAD), METRIC, direction)
     assert value < target if direction == "minimize" else value > target
+
+
+@pytest.mark.parametrize(
+    ("direction", "comparator", "goal", "shown", "instead_of"),
+    [
+        ("minimize", "strict", 0.31, 0.31, ""),
+        ("minimize", "strict", 0.3, 0.41, "val/classification_error < 0.3"),
+        ("minimize", "inclusive", 0.3, 0.3, ""),
+        ("maximize", "strict", 0.39, 0.39, ""),
+        ("maximize", "strict", 0.5, 0.29, "val/classification_error > 0.5"),
+    ],
+)
+def test_default_goal_that_no_trial_reaches_moves_to_one_that_all_batch_sizes_reach(
+    direction: str, comparator: str, goal: float, shown: float, instead_of: str
+) -> None:
+    rows = [Row(8, 1, "COMPLETE", 1, 0.4), Row(16, 1, "COMPLETE", 1, 0.3), Row(32, 1, "COMPLETE", 1, 0.35)]
+    view = view_of(rows, direction, goal=goal, comparator=comparator)
+    default = page_goal(view, view.workload(WORKLOAD), None, None)
+    assert (default.target, default.instead_of) == (shown, instead_of)
+    assert page_goal(view, view.workload(WORKLOAD), METRIC, goal).instead_of == ""
+
+
+@pytest.mark.parametrize(
+    ("value", "target", "meant"), [(0.7, 75.9, 0.759), (0.7, 0.759, None), (0.7, 101.0, None), (1.2, 75.9, None)]
+)
+def test_percentage_is_a_fraction_only_where_all_values_are(value: float, target: float, meant: float | None) -> None:
+    view = view_of([Row(8, 1, "COMPLETE", 1, value)], "maximize")
+    facts = view.workload(WORKLOAD)
+    assert as_fraction(view, facts, page_goal(view, facts, METRIC, target)) == meant

@@ -1,4 +1,4 @@
-"""What every page has in common: release, caching, problems, and that nothing in it is taken for HTML."""
+"""Rules of all pages: release, caching, errors and escaping."""
 
 from __future__ import annotations
 
@@ -16,14 +16,14 @@ def path(client: TestClient) -> str:
     return f"/workloads/{row['workload']}"
 
 
-def test_a_page_comes_with_its_head(client: TestClient, path: str) -> None:
+def test_page_has_title_description_and_preview(client: TestClient, path: str) -> None:
     response = client.get(path)
     assert response.headers["content-type"] == "text/html; charset=utf-8"
     for wanted in ('<link rel="canonical"', 'property="og:image"', '<meta name="description"', '<html lang="en">'):
         assert wanted in response.text
 
 
-def test_nothing_runs_or_is_styled_in_the_page_itself(client: TestClient, path: str) -> None:
+def test_page_has_no_inline_scripts_or_styles(client: TestClient, path: str) -> None:
     response = client.get(path)
     policy = response.headers["content-security-policy"]
     assert "default-src 'none'" in policy
@@ -31,16 +31,16 @@ def test_nothing_runs_or_is_styled_in_the_page_itself(client: TestClient, path: 
     page = Page(response.text)
     assert set(page.scripts) <= {"module", "application/ld+json"}
     assert "<style" not in response.text
-    assert all(address.startswith(("/", "http://testserver/", "data:")) for address in page.loads)
+    assert all(address.startswith(("/", "http://localhost/", "data:")) for address in page.loads)
 
 
-def test_a_page_that_is_known_is_not_sent_again(client: TestClient, path: str) -> None:
+def test_matching_etag_of_a_page_returns_304(client: TestClient, path: str) -> None:
     etag = client.get(path).headers["etag"]
     assert client.get(path, headers={"if-none-match": etag}).status_code == 304
     assert client.get(f"{path}?release=1").headers["etag"] != etag
 
 
-def test_head_is_answered_like_get(client: TestClient, path: str) -> None:
+def test_head_has_the_headers_of_get(client: TestClient, path: str) -> None:
     plain = {"accept-encoding": "identity"}
     head, whole = client.head(path, headers=plain), client.get(path, headers=plain)
     for name in ("etag", "content-length", "content-type", "cache-control", "content-security-policy"):
@@ -48,16 +48,16 @@ def test_head_is_answered_like_get(client: TestClient, path: str) -> None:
     assert head.content == b""
 
 
-def test_marks_that_links_pick_up_are_passed_over(client: TestClient, path: str) -> None:
+def test_tracking_parameters_are_ignored(client: TestClient, path: str) -> None:
     assert client.get(f"{path}?utm_source=somewhere").status_code == 200
 
 
-def test_links_of_a_pinned_page_stay_in_its_release(client: TestClient, path: str) -> None:
+def test_links_of_a_pinned_page_keep_the_release(client: TestClient, path: str) -> None:
     page = Page(client.get(f"{path}?release=1").text)
     assert "/workloads?release=1" in page.links
 
 
-def test_a_wrong_name_is_a_page_with_ways_out_for_a_browser(client: TestClient, path: str) -> None:
+def test_unknown_name_returns_an_error_page_to_a_browser(client: TestClient, path: str) -> None:
     response = client.get(path[:-1], headers=BROWSER)
     assert response.status_code == 404
     page = Page(response.text)
@@ -65,19 +65,19 @@ def test_a_wrong_name_is_a_page_with_ways_out_for_a_browser(client: TestClient, 
     assert "/workloads" in page.links
 
 
-def test_a_wrong_name_is_a_problem_document_for_a_program(client: TestClient, path: str) -> None:
+def test_unknown_name_returns_problem_json_to_a_program(client: TestClient, path: str) -> None:
     response = client.get(path[:-1])
     assert response.status_code == 404
     assert response.headers["content-type"] == "application/problem+json"
 
 
-def test_a_question_is_answered_with_a_problem_document_even_in_a_browser(client: TestClient) -> None:
+def test_rest_errors_are_problem_json_even_in_a_browser(client: TestClient) -> None:
     response = client.get("/v1/scaling", headers=BROWSER)
     assert response.headers["content-type"] == "application/problem+json"
 
 
 @pytest.mark.parametrize("evil", ["<script>alert(1)</script>", "'\"><img src=x onerror=alert(1)>", "{{7*7}}"])
-def test_what_an_address_says_is_shown_as_text(client: TestClient, path: str, evil: str) -> None:
+def test_text_of_the_url_is_escaped(client: TestClient, path: str, evil: str) -> None:
     for address in (f"/workloads/{evil}", f"{path}?metric={evil}", f"{path}?target={evil}", f"/nothing{evil}"):
         response = client.get(address, headers=BROWSER)
         assert response.status_code in (404, 422)
@@ -87,7 +87,7 @@ def test_what_an_address_says_is_shown_as_text(client: TestClient, path: str, ev
         assert "49" not in page.text.partition("<main")[2].partition("request")[0]
 
 
-def test_a_release_that_is_not_there_is_a_sentence(client: TestClient, path: str) -> None:
+def test_unknown_release_returns_an_error_page(client: TestClient, path: str) -> None:
     response = client.get(f"{path}?release=99", headers=BROWSER)
     assert response.status_code == 404
     assert "There is no such release" in response.text

@@ -7,6 +7,6 @@ SELECT
 FROM file({trials:String}, Parquet)
 WHERE status = 'COMPLETE';
 CREATE VIEW peers.measurements AS
-SELECT batch_size, metric, trial_id, step, assumeNotNull(coalesce(value, digits / divisor)) AS value
-FROM file({files:String}, Parquet, 'metric String, trial_id Int64, step Int64, digits Nullable(Float64),
-    divisor Nullable(Float64), value Nullable(Float64), batch_size Int64');
+SELECT batch_size, metric, trial_id, step, assumeNotNull(value) AS value
+FROM file({files:String}, Parquet, 'metric String, trial_id Int64, step Int64, value Nullable(Float64),
+    batch_size Int64');

@@ -5,7 +5,7 @@ SELECT concat_ws('/', collection, dataset, model, optimizer) AS workload, batch_
 FROM read_parquet($trials)
 WHERE status = 'COMPLETE';
 CREATE MACRO measurements(files) AS TABLE
-SELECT batch_size, metric, trial_id, step, coalesce(value, digits / divisor) AS value
+SELECT batch_size, metric, trial_id, step, value
 FROM read_parquet(files, hive_partitioning = true, hive_types = {
     'collection': VARCHAR, 'dataset': VARCHAR, 'model': VARCHAR, 'optimizer': VARCHAR, 'batch_size': BIGINT
 });

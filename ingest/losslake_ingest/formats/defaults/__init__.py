@@ -1,1 +1,1 @@
-"""What each format itself says, as mappings."""
+"""Default mappings of the formats: their own names of columns, axes and statuses."""

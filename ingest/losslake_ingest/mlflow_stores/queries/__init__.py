@@ -1,1 +1,1 @@
-"""SQL statements, one per file, each headed by what one of its rows is."""
+"""SQL statements, one per file, each with a comment that describes its rows."""

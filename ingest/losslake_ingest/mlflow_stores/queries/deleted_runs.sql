@@ -1,4 +1,4 @@
--- The one row says how many runs are deleted, themselves or with their experiment.
+-- One row: the number of runs that are deleted, themselves or with their experiment.
 SELECT COUNT(*)
 FROM runs AS r
 LEFT JOIN experiments AS e ON e.experiment_id = r.experiment_id

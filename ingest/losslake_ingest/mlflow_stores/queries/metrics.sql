@@ -1,5 +1,5 @@
--- A row is one logged value of a metric, of a run that is not deleted. A metric's values come by time: the order in
--- which they were written is not kept.
+-- A row is one logged value of a metric of a run that is not deleted. Values are ordered by time, since the order in
+-- which they were written is not stored.
 SELECT
     m.run_uuid, m.key, m.step, m.timestamp, m.value, m.is_nan
 FROM metrics AS m

@@ -1,4 +1,4 @@
--- A row is one run that is not deleted, with its experiment. Of personal data it only says whether there is any.
+-- A row is one run that is not deleted, with its experiment. Private columns are reduced to whether they have a value.
 SELECT
     r.run_uuid,
     r.name,

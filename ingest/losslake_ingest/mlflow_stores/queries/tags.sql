@@ -1,5 +1,5 @@
--- A row is one tag of a run that is not deleted. Of MLflow's own tags only the run's name has its value: the others
--- say who ran what code, and where.
+-- A row is one tag of a run that is not deleted. Of MLflow's system tags only the run's name has its value: the others
+-- contain private data about users, code and machines.
 SELECT
     m.run_uuid,
     m.key,

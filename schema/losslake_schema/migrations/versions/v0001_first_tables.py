@@ -1,4 +1,4 @@
-"""Releases, their snapshots, the ledger and what is remembered of sources."""
+"""Releases, their snapshots, the ledger and the remembered sources."""
 
 from __future__ import annotations
 
@@ -12,6 +12,7 @@ _ID = sa.BigInteger().with_variant(sa.Integer(), "sqlite")
 
 
 def upgrade() -> None:
+    """Create the tables."""
     op.create_table(
         "losslake_releases",
         sa.Column("number", sa.Integer, primary_key=True, autoincrement=False),

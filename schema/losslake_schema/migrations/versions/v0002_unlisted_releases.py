@@ -1,4 +1,4 @@
-"""When a release was taken out of the list."""
+"""The time at which a release was unlisted."""
 
 from __future__ import annotations
 
@@ -10,7 +10,8 @@ down_revision = "0001"
 
 
 def upgrade() -> None:
-    # SQLite takes back no change of a table: a run that was killed may have made this one.
-    there = {column["name"] for column in sa.inspect(op.get_bind()).get_columns("losslake_releases")}
-    if "unlisted_at" not in there:
+    """Add the column `unlisted_at`."""
+    # SQLite does not roll back changes of a table: a killed run may have made this one.
+    columns = {column["name"] for column in sa.inspect(op.get_bind()).get_columns("losslake_releases")}
+    if "unlisted_at" not in columns:
         op.add_column("losslake_releases", sa.Column("unlisted_at", sa.DateTime(timezone=True)))

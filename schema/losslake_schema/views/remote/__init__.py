@@ -1,0 +1,1 @@
+"""Variants of the SQL views for reading a release over HTTP."""

@@ -1,3 +1,3 @@
--- Begins a file that older DuckDBs can read as well. Its path stands in place of $path, since ATTACH takes no parameters.
+-- Creates a file that older versions of DuckDB can read as well. $path is replaced by its path: ATTACH has no parameters.
 ATTACH $path AS losslake (STORAGE_VERSION 'v1.0.0');
 USE losslake;

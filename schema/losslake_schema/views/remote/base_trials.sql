@@ -1,4 +1,4 @@
--- One row per trial, from the release's file over HTTP, whose URL stands in place of $files.
+-- One row per trial, read from the release's file over HTTP; $files is replaced by its URL.
 CREATE VIEW base.trials AS
 SELECT
     collection, dataset, model, optimizer, batch_size, trial_id, status, steps, parameters, attributes, n_evaluations,

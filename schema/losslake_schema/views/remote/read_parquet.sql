@@ -1,4 +1,4 @@
--- Stands in for DuckDB's own function while views over URLs are made, since making a view reads its files, and their
--- server is the one that is making it. A temporary macro is not kept; the view calls the real function when it is read.
+-- Replaces DuckDB's function while views over URLs are created: creating a view reads its files, which the server that
+-- creates it would have to serve to itself. The temporary macro is not stored; queries of the view call the real function.
 CREATE TEMP MACRO read_parquet(files, hive_partitioning := NULL, hive_types := NULL) AS TABLE
 SELECT * FROM stand_in;

@@ -1,1 +1,1 @@
-"""The pages: one module each, which makes what its template shows."""
+"""The pages, one module each."""

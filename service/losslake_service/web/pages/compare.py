@@ -1,4 +1,4 @@
-"""The page that compares workloads: which reaches a target sooner, at which batch sizes, and how sure that is."""
+"""The page that compares workloads: which one reaches a target sooner, at which batch sizes, how certainly."""
 
 from __future__ import annotations
 
@@ -11,90 +11,126 @@ from pydantic import Field
 from losslake.output.answer import Answer
 from losslake.questions import compare
 from losslake.questions.errors import BadParameter
+from losslake.questions.known_names import labels_of
 from losslake.questions.parameters import Natural
-from losslake.questions.selection import named_workload
+from losslake.questions.selection import Selection, parse_workload
 from losslake.questions.wording import joined
-from losslake.questions.workload_facts import WorkloadFacts, workload_labels
+from losslake.questions.workload_facts import WorkloadFacts
 from losslake_schema.names import Study, Workload
 from losslake_service.web.chart import Chart
-from losslake_service.web.first_look import by_problem
-from losslake_service.web.goals import GoalShown, common_goal, goal_shown, goals_of, metrics_of
+from losslake_service.web.comparison.best_trials import best_trials, curves_of_best
+from losslake_service.web.comparison.obstacles import Offer, no_common_metric, no_common_size, offers
+from losslake_service.web.first_look import group_by_model
+from losslake_service.web.goals import PageGoal, common_goal, goals_of, metrics_of, page_goal
 from losslake_service.web.lines import statement
-from losslake_service.web.page import GoalParameters, Page, PageKind, PageRequest
+from losslake_service.web.measures import CountedParameters, OfferedMeasure, measured, offered_measures
+from losslake_service.web.page import Page, PageKind, PageRequest
 from losslake_service.web.templates import Query
 
 _MOST_SUGGESTED = 8
 _MOST_NAMES = 1000
+# Optimizers that a suggestion names.
+_MOST_NAMED = 5
 _LONGEST_TITLE = 120
 _LONGEST_DESCRIPTION = 300
 _PLAINEST = ("sgd", "momentum", "nesterov_momentum", "nesterov")
+# With fewer batch sizes nothing bends, so there are no charts by batch size.
+_FEWEST_FOR_SCALING = 3
 _IN_WORDS: Mapping[str | None, str] = {
-    "fewer": "fewer steps",
-    "more": "more steps",
-    "not told": "no difference can be told",
+    "fewer": "fewer {noun}",
+    "more": "more {noun}",
+    "not told": "no clear difference",
     "too few trials": "too few trials to tell",
     "neither reaches": "neither reaches it",
 }
+# Parameters that the forms of measures give themselves, or that have several values.
+_NOT_KEPT = ("workload", "measure", "examples_per_epoch", "accelerators")
 Row = dict[str, Any]
+# The text and the address of a comparison.
 Suggestion = tuple[str, str]
-"""Text and address of a comparison."""
 
 
-class CompareParameters(GoalParameters):
-    """The query of the page; a goal by default is one of the first workload which all of them measure."""
+class CompareParameters(CountedParameters):
+    """The query of the page. The default goal is the first one that all workloads measure."""
 
     workload: Annotated[list[str], Field(default_factory=list)]
     """The workloads to compare."""
     baseline: str | None = None
     """The workload that the others are compared with; default: the first one."""
     budget: Annotated[Natural | None, Field(ge=1)] = None
-    """The tuning budget in trials; default: as many as all have at a batch size."""
+    """The tuning budget in trials; default: the smallest number of trials at each batch size."""
     scale: Literal["steps", "relative"] = "steps"
-    """Whether the chart of scaling shows steps, or steps relative to those at the smallest batch size of all."""
+    """Show steps, or steps relative to those at the smallest common batch size, in the scaling chart."""
+    at: Annotated[Natural | None, Field(ge=1)] = None
+    """The batch size of the training curves; default: the largest common one."""
 
 
 @dataclass(frozen=True)
 class CompareRequest:
-    """A comparison. metrics: those that all workloads measure and of which is known which way is better."""
+    """A comparison. facts: of the workloads. metrics: those with a known direction that all workloads measure."""
 
     page: PageRequest
     parameters: CompareParameters
     workloads: tuple[Workload, ...]
+    facts: Sequence[WorkloadFacts]
     baseline: Workload
-    goal: GoalShown
+    goal: PageGoal
     metrics: Sequence[str]
+
+    @property
+    def counted(self) -> dict[str, Any]:
+        """The parameters of what is counted; none for steps."""
+        return measured(self.parameters)
+
+    @property
+    def noun(self) -> str:
+        """The measure in words: steps, examples, epochs, seconds or accelerator-seconds."""
+        return self.parameters.measure.replace("_", "-")
+
+    @property
+    def counted_query(self) -> Query:
+        """The parameters of an answer in what is counted."""
+        return [*self.goal_query, *((name, str(value)) for name, value in self.counted.items())]
 
     @property
     def goal_query(self) -> Query:
         """The parameters of an answer about these workloads and the goal."""
         names = [("workload", str(each)) for each in self.workloads]
-        return [*names, ("metric", self.goal.metric), ("target", repr(self.goal.target))]
+        of_goal = [("metric", self.goal.metric), ("target", repr(self.goal.target))]
+        return [*names, *of_goal, *((name, str(value)) for name, value in self.comparator.items())]
+
+    @property
+    def comparator(self) -> dict[str, Any]:
+        """The parameter `comparator`, if the goals of the workloads have different ones; else nothing."""
+        view, metric = self.page.view, self.goal.metric
+        usual = {each for workload in self.workloads for each in view.comparators(workload, metric)}
+        return {"comparator": self.goal.comparator} if len(usual) > 1 else {}
 
     def url(self, workloads: Sequence[Workload] | None = None, **changed: object) -> str:
-        """Return the address of this page with something changed."""
-        given = self.parameters
+        """Return the address of this page with changes."""
+        requested = self.parameters
         chosen = self.workloads if workloads is None else workloads
         state: dict[str, object] = {
             "workload": chosen,
-            "baseline": self.baseline if self.baseline in chosen and given.baseline else None,
-            **given.goal,
-            "budget": given.budget,
-            "scale": given.scale if given.scale != "steps" else None,
+            "baseline": self.baseline if self.baseline in chosen and requested.baseline else None,
+            **requested.goal,
+            "budget": requested.budget,
+            "scale": requested.scale if requested.scale != "steps" else None,
+            "at": requested.at,
         }
         return self.page.url("/compare", **(state | changed))
 
     def chart(self, kind: str, query: Query, title: str, sql: str, is_sql_behind: bool = True) -> Chart:
         """Return a chart about the workloads. sql: the name of a statement."""
-        workloads = tuple(astuple(each) for each in self.workloads)
-        text = statement(sql, **self.goal.parameters, workloads=workloads)
+        text = statement(sql, **self.goal.parameters, workloads=tuple(map(astuple, self.workloads)))
         return self.page.chart(kind, query, title, sql=text, is_sql_behind=is_sql_behind)
 
 
 def compare_page(page: PageRequest) -> Page:
     """Return the page; raises BadParameter and UnknownName."""
     names = [str(each) for each in list(page.view.workloads)[:_MOST_NAMES]]
-    request = _request(page)
-    if request is None:
+    workloads = _workloads(page)
+    if not workloads:
         return Page(
             template="compare.html",
             title="Compare workloads",
@@ -102,15 +138,34 @@ def compare_page(page: PageRequest) -> Page:
             url=page.url("/compare"),
             content={"chosen": (), "suggestions": _to_begin_with(page), "names": names, "comparison": None},
         )
-    comparison = _comparison(request)
-    labels = workload_labels([str(each) for each in request.workloads])
-    chosen = [_chosen(request, each, labels.own[str(each)] or str(each)) for each in request.workloads]
-    title = f"Compare {joined([each['label'] for each in chosen])}" + (f" on {labels.common}" if labels.common else "")
-    picture = comparison["ratio"] or comparison["scaling"]
-    sentences = [f"Steps to {request.goal.text} by batch size.", *comparison["sentences"]]
+    facts = [page.view.workload(each) for each in workloads]
+    common, labels = labels_of(workloads)
+    title = f"Compare {joined(labels)}" + (f": {common}" if common and len(labels) > 1 else "")
+    title = title if len(title) <= _LONGEST_TITLE else f"Compare {len(workloads)} workloads"
+    above = (("Workloads", page.url("/workloads")),)
+    metrics = metrics_of(page.view, *facts)
+    if not metrics:
+        sentences = no_common_metric(facts, labels, page.view)
+        return Page(
+            template="incomparable.html",
+            title=title,
+            description=" ".join(sentences)[:_LONGEST_DESCRIPTION],
+            url=page.url("/compare", workload=workloads),
+            content={
+                "sentences": sentences,
+                "offers": _offered(page, offers(page.view, facts, needs_size=False)),
+                "workloads": [(label, page.page_url(each)) for label, each in zip(labels, workloads, strict=True)],
+            },
+            above=above,
+        )
+    request = _request(page, workloads, facts, metrics)
+    comparison = _comparison(request, labels)
+    chosen = [_chosen(request, each, label) for each, label in zip(workloads, labels, strict=True)]
+    picture = comparison["ratio"] or comparison["curves"] or comparison["scaling"]
+    sentences = [f"{request.noun.capitalize()} to {request.goal.text} by batch size.", *comparison["sentences"]]
     return Page(
         template="compare.html",
-        title=title if len(title) <= _LONGEST_TITLE else f"Compare {len(chosen)} workloads",
+        title=title,
         description=" ".join(sentences)[:_LONGEST_DESCRIPTION],
         url=request.url(),
         content={
@@ -121,90 +176,145 @@ def compare_page(page: PageRequest) -> Page:
             "comparison": comparison,
         },
         picture=picture,
-        above=(("Workloads", page.url("/workloads")),),
-        data=picture.data("json"),
+        above=above,
+        styles=("study.css",),
+        data=picture.data("json") if picture else None,
     )
 
 
-def _request(page: PageRequest) -> CompareRequest | None:
-    """Return the comparison; None if no workload is named. Raises BadParameter and UnknownName."""
-    given: CompareParameters = page.parameters
-    workloads = tuple(dict.fromkeys(named_workload(name) for name in given.workload))
-    if not workloads:
-        return None
+def _workloads(page: PageRequest) -> tuple[Workload, ...]:
+    """Return the workloads to compare; raises BadParameter."""
+    requested: CompareParameters = page.parameters
+    workloads = tuple(dict.fromkeys(parse_workload(name) for name in requested.workload))
     if len(workloads) > compare.MOST_COMPARED:
         raise BadParameter(
             "workload", f"give at most {compare.MOST_COMPARED} workloads to compare, not {len(workloads)}"
         )
-    facts = [page.view.workload(each) for each in workloads]
-    baseline = workloads[0] if given.baseline is None else named_workload(given.baseline)
+    return workloads
+
+
+def _request(
+    page: PageRequest, workloads: tuple[Workload, ...], facts: Sequence[WorkloadFacts], metrics: Sequence[str]
+) -> CompareRequest:
+    """Return the comparison; raises BadParameter and UnknownName."""
+    requested: CompareParameters = page.parameters
+    baseline = workloads[0] if requested.baseline is None else parse_workload(requested.baseline)
     if baseline not in workloads:
-        raise BadParameter("baseline", f"{baseline} is none of the workloads that are compared: add it first")
-    metrics = metrics_of(page.view, *facts)
-    if given.metric is not None:
+        raise BadParameter("baseline", f"{baseline} is not one of the workloads to compare: add it first")
+    if requested.metric is not None:
         for each in facts:
-            page.view.metric(each, given.metric)
-    if not metrics:
-        raise BadParameter("workload", "these workloads have no metric in common of which is known which way is better")
-    return CompareRequest(page, given, workloads, baseline, _goal(page, facts, metrics), metrics)
+            page.view.metric(each, requested.metric)
+    return CompareRequest(page, requested, workloads, facts, baseline, _goal(page, facts, metrics), metrics)
 
 
-def _goal(page: PageRequest, facts: Sequence[WorkloadFacts], metrics: Sequence[str]) -> GoalShown:
-    given: CompareParameters = page.parameters
-    wanted = [given.metric] if given.metric is not None else metrics
-    if given.target is None:
+def _offered(page: PageRequest, offered: Sequence[Offer]) -> list[Suggestion]:
+    return [(text, page.url("/compare", workload=list(workloads))) for text, workloads in offered]
+
+
+def _goal(page: PageRequest, facts: Sequence[WorkloadFacts], metrics: Sequence[str]) -> PageGoal:
+    requested: CompareParameters = page.parameters
+    names = [requested.metric] if requested.metric is not None else metrics
+    if requested.target is None:
         for each in facts:
-            goal = next((goal for goal in goals_of(page.view, each) if goal.metric in wanted), None)
+            goal = next((goal for goal in goals_of(page.view, each) if goal.metric in names), None)
             if goal is not None:
                 return goal
-    if given.target is not None or page.view.metrics[wanted[-1]].direction is None:
-        return goal_shown(page.view, facts[0], wanted[-1], given.target)
-    return common_goal(page.view, facts, wanted[-1])
+    if requested.target is not None or page.view.metrics[names[-1]].direction is None:
+        return page_goal(page.view, facts[0], names[-1], requested.target)
+    return common_goal(page.view, facts, names[-1])
 
 
-def _comparison(request: CompareRequest) -> dict[str, Any]:
-    """Return what the template shows of the comparison."""
-    goal, budget, baseline = request.goal, request.parameters.budget, request.baseline
+def _comparison(request: CompareRequest, labels: Sequence[str]) -> dict[str, Any]:
+    """Return the comparison for the template."""
+    goal, budget, baseline, page = request.goal, request.parameters.budget, request.baseline, request.page
     parameters = compare.CompareParameters(
         workload=[str(workload) for workload in request.workloads],
         metric=goal.metric,
         target=goal.target,
         baseline=str(baseline),
         budget=budget,
+        **request.comparator,
+        **request.counted,
     )
-    answer = compare.answer(request.page.view, parameters)
+    answer = compare.answer(page.view, parameters)
     facts, sizes = answer.facts, _sizes(request, answer)
-    # Relative steps begin where every workload reaches the target after some step.
-    start = next((size for size, rows in sizes if all(row["steps"] for row in rows)), None)
-    ratio, profile = None, None
-    if len(request.workloads) > 1:
+    common = sorted(set.intersection(*(set(each.batch_sizes) for each in request.facts)))
+    # Relative steps start at the first batch size at which every workload reaches the target after step 0.
+    reached = [size for size, rows in sizes if all(row["amount"] for row in rows)]
+    start = None if request.counted else next(iter(reached), None)
+    at = request.parameters.at or next(reversed(reached or common), None)
+    if at is not None and at not in common:
+        raise BadParameter("at", f"at={at}: the workloads have no such batch size in common")
+    ratio, profile, scaling = None, None, None
+    if len(request.workloads) > 1 and len(common) >= _FEWEST_FOR_SCALING:
         more = [] if budget is None else [("budget", str(budget))]
-        query = [*request.goal_query, ("baseline", str(baseline)), *more]
-        title = f"Steps to {goal.text}, relative to {baseline}, by batch size"
+        query = [*request.counted_query, ("baseline", str(baseline)), *more]
+        title = f"{request.noun.capitalize()} to {goal.text}, relative to {baseline}, by batch size"
         ratio = request.chart("ratio", query, title, "trials_of_workloads")
-        title = f"Performance profile: how often each reaches {goal.text} within a factor of the fewest steps"
-        profile = request.chart("profile", request.goal_query, title, "trials_of_workloads")
+        if not request.counted:
+            title = f"Performance profile: how often each reaches {goal.text} within a factor of the fewest steps"
+            profile = request.chart("profile", request.goal_query, title, "trials_of_workloads")
+    if max(len(each.batch_sizes) for each in request.facts) >= _FEWEST_FOR_SCALING:
+        scaling = _scaling_chart(request, start)
+    trials = best_trials(page.view, request.workloads, goal, request.comparator | request.counted, at)
+    has_none = len(request.workloads) > 1 and not common
     return {
         "goal": goal,
+        "noun": request.noun,
+        "units": _units(request, labels),
         "metrics": request.metrics,
         "baseline": baseline,
-        "sentences": [each["in_words"] for each in facts["conclusions"]],
-        "warnings": list(dict.fromkeys(facts["warnings"])),
+        "baseline_label": labels[request.workloads.index(baseline)],
+        "sentences": no_common_size(request.facts, labels)
+        if has_none
+        else [c["in_words"] for c in facts["conclusions"]],
+        "offers": _offered(page, offers(page.view, request.facts, needs_size=True)) if has_none else [],
+        "warnings": [] if has_none else list(dict.fromkeys(facts["warnings"])),
         "means": facts["geometric_means"],
+        "measures": _measures(request),
+        "measured": request.counted,
+        "kept": [
+            *(("workload", each) for each in request.workloads),
+            *((name, value) for name, value in request.parameters.kept(*_NOT_KEPT)),
+            ("release", page.pinned),
+        ],
         "sizes": sizes,
         "start": start,
         "steps_url": request.url(scale=None),
         "relative_url": request.url(scale="relative"),
-        "scaling": _scaling_chart(request, start),
+        "scaling": scaling,
         "ratio": ratio,
         "profile": profile,
+        "curves": curves_of_best(page, trials, goal, request.counted, request.noun) if trials else None,
+        "at": at,
+        "ats": [(size, request.url(at=size) + "#curves-heading") for size in common],
         "definition": facts["definition"],
     }
 
 
+def _measures(request: CompareRequest) -> list[OfferedMeasure]:
+    """Return what the page can count in."""
+
+    def url(measure: str | None) -> str:
+        changes: dict[str, Any] = {**dict.fromkeys(request.counted), "measure": measure}
+        return request.url(**changes)
+
+    selection = Selection(request.workloads, request.goal.metric)
+    return list(offered_measures(request.page.view, selection, request.counted, url))
+
+
+def _units(request: CompareRequest, labels: Sequence[str]) -> tuple[str, str]:
+    """Return what batch sizes count, empty for examples, and in a sentence that they count different things."""
+    units = [request.page.view.rows("batch_units", each.study_ids)[0][0] for each in request.facts]
+    if len(set(units)) > 1:
+        each = joined([f"{unit} ({label})" for label, unit in zip(labels, units, strict=True)])
+        return "", f"Batch sizes count different things, so equal ones aren't alike: {each}."
+    return ("" if units[0] == "examples" else units[0]), ""
+
+
 def _scaling_chart(request: CompareRequest, start: int | None) -> Chart:
-    """Return steps to the target by batch size; relative to those at `start` where that is wanted and can be."""
-    query, title = request.goal_query, f"Steps to {request.goal.text}"
+    """Return what is counted by batch size; steps relative to those at `start` where that is requested and can be."""
+    query, title = request.counted_query, f"{request.noun.capitalize()} to {request.goal.text}"
     if request.parameters.scale == "relative" and start is not None:
         query = [*query, ("normalize_to", str(start))]
         title += f", relative to those at batch size {start}"
@@ -214,38 +324,37 @@ def _scaling_chart(request: CompareRequest, start: int | None) -> Chart:
 def _sizes(request: CompareRequest, answer: Answer) -> list[tuple[int, list[Row]]]:
     """Return each batch size with a row for each workload. answer: that of /v1/analysis/compare."""
     rows = {(row["batch_size"], row["workload"]): row for row in answer.table().to_pylist()}
-    sizes = sorted({size for size, _ in rows})
     return [
         (size, [_at(request, workload, size, rows.get((size, str(workload)))) for workload in request.workloads])
-        for size in sizes
+        for size in sorted({size for size, _ in rows})
     ]
 
 
 def _at(request: CompareRequest, workload: Workload, size: int, row: Row | None) -> Row:
-    """Return a workload's row of the answer with the address of its study, and the difference in words."""
+    """Return the row of a workload with the address of its study and the difference in words."""
     if row is None:
-        return {"url": "", "steps": None, "steps_ratio": None, "words": ""}
+        return {"url": "", "amount": None, "ratio": None, "words": ""}
     return row | {
-        "url": request.page.page_of(Study(workload, size), **request.goal.parameters),
-        "steps_ratio": row["steps_ratio"] if workload != request.baseline else None,
-        "words": _IN_WORDS.get(row["difference"], ""),
+        "url": request.page.page_url(Study(workload, size), **request.goal.parameters, **request.counted),
+        "ratio": row["ratio"] if workload != request.baseline else None,
+        "words": _IN_WORDS.get(row["difference"], "").format(noun=request.noun),
     }
 
 
 def _chosen(request: CompareRequest, workload: Workload, label: str) -> dict[str, Any]:
-    """Return a workload of the page, with the addresses of the page without it and with it as the baseline."""
+    """Return a workload with the addresses of the page without it, and with it as the baseline."""
     return {
         "name": str(workload),
         "label": label,
-        "url": request.page.page_of(workload, **request.goal.parameters),
-        "without_url": request.url([other for other in request.workloads if other != workload]),
+        "url": request.page.page_url(workload, **request.goal.parameters, **request.counted),
+        "without_url": request.url([other for other in request.workloads if other != workload], at=None),
         "as_baseline_url": request.url(baseline=workload),
         "is_baseline": workload == request.baseline,
     }
 
 
 def _to_add(request: CompareRequest) -> list[Suggestion]:
-    """Return workloads of the same data set that measure the metric, the nearest first."""
+    """Return other workloads of the data set that measure the metric, most similar first."""
     first = request.workloads[0]
     others = [
         each
@@ -254,18 +363,26 @@ def _to_add(request: CompareRequest) -> list[Suggestion]:
     ]
     others.sort(key=lambda each: (each.model != first.model, each.optimizer != first.optimizer, each))
     nearest = others[:_MOST_SUGGESTED]
-    return [(f"{each.model}, {each.optimizer}", request.url((*request.workloads, each))) for each in nearest]
+    _, labels = labels_of([*request.workloads, *nearest])
+    own = labels[len(request.workloads) :]
+    return [(label, request.url((*request.workloads, each), at=None)) for label, each in zip(own, nearest, strict=True)]
 
 
 def _to_begin_with(page: PageRequest) -> list[Suggestion]:
-    """Return comparisons of all optimizers of a data set and model."""
+    """Return comparisons of the optimizers of a data set and model, those with most common batch sizes first."""
+    groups: list[tuple[int, int, list[Workload]]] = []
+    for workloads in group_by_model(page.view).values():
+        own = sorted(workloads, key=_plainness)[: compare.MOST_COMPARED]
+        n_common = len(set.intersection(*(set(page.view.workloads[each].batch_sizes) for each in own)))
+        if len(own) > 1 and n_common:
+            groups.append((-n_common, len(groups), own))
     suggestions = []
-    for (_, dataset, model), workloads in by_problem(page.view).items():
-        if len(workloads) > 1:
-            plainest_first = sorted(workloads, key=_plainness)
-            optimizers = ", ".join(each.optimizer for each in plainest_first)
-            suggestions.append((f"{model} on {dataset}: {optimizers}", page.url("/compare", workload=plainest_first)))
-    return suggestions[:_MOST_SUGGESTED]
+    for _, _, own in sorted(groups)[:_MOST_SUGGESTED]:
+        common, labels = labels_of(own)
+        more = [f"{len(own) - _MOST_NAMED} more"] if len(own) > _MOST_NAMED else []
+        url = page.url("/compare", workload=own)
+        suggestions.append((f"{common}: {joined([*labels[:_MOST_NAMED], *more])}", url))
+    return suggestions
 
 
 def _plainness(workload: Workload) -> tuple[int, str]:

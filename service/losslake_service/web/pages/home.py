@@ -1,22 +1,24 @@
-"""The page at `/`: what this is, how much of it there is, a first answer, and where to begin."""
+"""The start page: the size of the data, small charts of it, a first answer, its collections, and links."""
 
 from __future__ import annotations
 
 import re
 import shlex
-from collections.abc import Iterable, Iterator, Sequence
-from itertools import groupby, islice
+from collections.abc import Iterator, Sequence
+from weakref import WeakKeyDictionary
 
+from losslake.lake.documents import URL_SCHEMES
 from losslake.questions import regimes
-from losslake_schema.names import Workload
+from losslake.questions.known_names import collection_name
+from losslake.questions.release_view import ReleaseView
 from losslake_service.web.bare_page import SITE
-from losslake_service.web.first_look import FirstLook, beginnings, first_chart, first_look
+from losslake_service.web.first_look import FirstLook, first_chart, first_look, starting_questions
+from losslake_service.web.gallery import HEIGHT, WIDTH, gallery
 from losslake_service.web.lines import Line, snippets
 from losslake_service.web.page import Page, PageKind, PageParameters, PageRequest
 from losslake_service.web.workload.answer_words import regime_sentences
 
-_RECENT = 5
-_MOST_WORKLOADS = 48
+_MOST_COLLECTIONS = 20
 _PLAIN = re.compile(r"[A-Za-z0-9_/.-]+")
 
 
@@ -43,10 +45,13 @@ def home_page(request: PageRequest) -> Page:
             "look": look,
             "chart": chart,
             "sentences": _sentences(request, look) if look is not None else [],
-            "beginnings": list(beginnings(request, look)) if look is not None else [],
-            "groups": _groups(islice(view.workloads, _MOST_WORKLOADS)),
+            "starting_questions": list(starting_questions(request, look)) if look is not None else [],
+            "gallery": gallery(view),
+            "size": (WIDTH, HEIGHT),
+            "coverage": _coverage(view),
+            "schemes": URL_SCHEMES,
             "n_workloads": len(view.workloads),
-            "releases": releases[:_RECENT],
+            "releases": releases[:5],
             "n_releases": len(releases),
             "ways": _ways(request, look),
         },
@@ -57,20 +62,30 @@ def home_page(request: PageRequest) -> Page:
 
 
 def _sentences(request: PageRequest, look: FirstLook) -> Sequence[str]:
-    """Return what the chart says."""
+    """Return sentences about the chart."""
     workload = look.request(request)
     return regime_sentences(regimes.answer(request.view, regimes.RegimesParameters(**workload.of_goal)))
 
 
-def _groups(workloads: Iterable[Workload]) -> Iterator[tuple[str, str, list[tuple[str, list[Workload]]]]]:
-    """Yield collection, dataset, and the workloads on it by model."""
-    for (collection, dataset), on_dataset in groupby(workloads, lambda each: (each.collection, each.dataset)):
-        models = groupby(on_dataset, lambda each: each.model)
-        yield collection, dataset, [(model, list(of_model)) for model, of_model in models]
+_COVERED: WeakKeyDictionary[ReleaseView, list[dict[str, object]]] = WeakKeyDictionary()
+
+
+def _coverage(view: ReleaseView) -> list[dict[str, object]]:
+    """Return the largest collections with what each covers; made once per release."""
+    if view not in _COVERED:
+        _COVERED[view] = list(_covered(view))
+    return _COVERED[view]
+
+
+def _covered(view: ReleaseView) -> Iterator[dict[str, object]]:
+    counted = ("smallest", "largest", "n_trials", "n_measurements")
+    names = ("collection", "title", "licence", "source", "n_workloads")
+    for row in view.rows("coverage_of_collections")[:_MOST_COLLECTIONS]:
+        yield {"name": collection_name(row[0])} | dict(zip((*names, *counted), row, strict=True))
 
 
 def _ways(request: PageRequest, look: FirstLook | None) -> dict[str, list[Line]]:
-    """Return three ways in, each as lines to copy."""
+    """Return the lines to copy, by interface: REST, SQL and files."""
     address, release = request.address, request.view.number
     query = {} if look is None else {"workload": str(look.workload), **look.goal.parameters}
     path = "/v1/workloads" if look is None else "/v1/scaling"
@@ -92,7 +107,7 @@ def _ways(request: PageRequest, look: FirstLook | None) -> dict[str, list[Line]]
 
 
 def _statement(look: FirstLook | None) -> str:
-    """Return an SQL statement that can stand between double quotes in a shell, whatever the metric is called."""
+    """Return an SQL statement that is safe between double quotes in a shell."""
     if look is None or not _PLAIN.fullmatch(look.goal.metric):
         return "FROM workloads"
     return f"FROM result_at('{look.goal.metric}', {look.goal.target!r})"

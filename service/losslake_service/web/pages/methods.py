@@ -1,4 +1,4 @@
-"""The page of methods: how answers are computed, with the numbers that the program goes by."""
+"""The page of methods: how answers are computed, with the constants of the code."""
 
 from __future__ import annotations
 
@@ -16,16 +16,17 @@ from losslake.analysis.hyperbola import HUBER
 from losslake.analysis.identifiability import FEWEST_BATCH_SIZES, FURTHEST, LEAST_BEND, LEAST_SLOPE
 from losslake.analysis.log_curves import UNDERTUNED_TAU
 from losslake.analysis.performance_profile import LARGEST_RATIO, POINTS
+from losslake.analysis.permutation_test import ERROR, GROUP
 from losslake.questions.confirmation import DEFAULT_K
-from losslake.questions.contest import LEAST_TRIALS
 from losslake.questions.curves import ROWS_IN_A_COLUMN
 from losslake.questions.release_view import ReleaseView
 from losslake.questions.target_sweep import MOST_TARGETS, TargetSweepParameters
-from losslake_service.web.examples import example
+from losslake_service.web.examples import find_example
 from losslake_service.web.first_look import first_chart
 from losslake_service.web.page import Page, PageKind, PageParameters, PageRequest
 from losslake_service.web.templates import with_query
 
+# The constants by their names in the template.
 _NUMBERS = {
     "k": DEFAULT_K,
     "coarse": COARSE,
@@ -42,14 +43,13 @@ _NUMBERS = {
     "optimal": OPTIMAL_BATCH_SIZE,
     "targets": TargetSweepParameters.model_fields["n_targets"].default,
     "most_targets": MOST_TARGETS,
-    "clearly": CLEAR,
+    "error": ERROR,
+    "group": GROUP,
     "draws": 2 * CLEAR - 1,
-    "fewest_trials": LEAST_TRIALS,
     "largest_ratio": LARGEST_RATIO,
     "points": POINTS,
     "rows_in_a_column": ROWS_IN_A_COLUMN,
 }
-"""By the names that the template has for them."""
 _OF_TWO = ("analysis/compare", "analysis/profiles")
 _WAYS = (
     "steps-to-target", "scaling", "curves", "analysis/regimes", "analysis/critical-batch-size", "analysis/target-sweep",
@@ -74,25 +74,24 @@ def methods_page(request: PageRequest) -> Page:
 
 @functools.cache
 def sources() -> Mapping[str, Mapping[str, str]]:
-    """Return label, text and url of the papers, by the name that the template cites them by."""
-    text = resources.files("losslake_service.web").joinpath("sources.toml").read_text("utf-8")
-    return tomllib.loads(text)
+    """Return label, text and URL of each cited paper, by its key in the template."""
+    return tomllib.loads(resources.files("losslake_service.web").joinpath("sources.toml").read_text("utf-8"))
 
 
 def _ways(view: ReleaseView) -> Mapping[str, str]:
-    """Return, by the end of a path, the address of an answer of this release; empty without data."""
-    some = example(view)
-    if some is None:
+    """Return the address of an example answer by the end of its path; empty without data."""
+    example = find_example(view)
+    if example is None:
         return dict.fromkeys(_WAYS, "")
-    values = some.values()
+    values = example.values()
     ways = {}
     for end in _WAYS:
-        others = [some.other] if end in _OF_TWO and some.other is not None else []
-        query: dict[str, object] = {"workload": [some.workload, *others], "metric": some.metric}
+        others = [example.other] if end in _OF_TWO and example.other is not None else []
+        query: dict[str, object] = {"workload": [example.workload, *others], "metric": example.metric}
         if end == "curves":
-            query = {"trial": values["trial"], "metric": some.metric, "points": 100}
+            query = {"trial": values["trial"], "metric": example.metric, "points": 100}
         elif end != "analysis/target-sweep":
-            query["target"] = some.target
+            query["target"] = example.target
         ways[end] = with_query(f"/v1/{end}", [*query.items(), ("release", view.number)])
     return ways
 

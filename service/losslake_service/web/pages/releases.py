@@ -1,4 +1,4 @@
-"""The page of all releases, and the page of each: what it changed, its files, its licences, how to cite and pin it."""
+"""The page of all releases, and the page of each: changes, files, licences, citation and pinning."""
 
 from __future__ import annotations
 
@@ -7,62 +7,55 @@ from typing import Annotated
 
 from pydantic import Field
 
-from losslake.lake.documents import AUTHORS, URL_SCHEMES, Collection, licence_place
+from losslake.lake.citations import Collection, bibtex_entry, cite_collection, tex
+from losslake.lake.documents import AUTHORS, URL_SCHEMES, licence_path
 from losslake.lake.manifest import url_path
 from losslake.lake.store.store import DataFile
 from losslake.questions.parameters import Natural
 from losslake.questions.release_changes import ReleaseChanges, release_changes
-from losslake_schema.database import Release
 from losslake_schema.errors import LakeBroken
 from losslake_schema.names import Study, natural_number
+from losslake_schema.release import Release
 from losslake_service.files.release_files import ReleaseFiles
 from losslake_service.web.first_look import first_chart
 from losslake_service.web.lines import Line
-from losslake_service.web.page import Page, PageKind, PageParameters, PageRequest, page_numbers
-from losslake_service.web.templates import page_of, with_query
+from losslake_service.web.page import Page, PageKind, PageParameters, PageRequest, paginate
+from losslake_service.web.templates import page_path, with_query
 
 RELEASES_ON_A_PAGE = 20
 FILES_ON_A_PAGE = 50
 MOST_STUDIES = 24
-_MARKS = {
-    "\\": r"\textbackslash{}", "&": r"\&", "%": r"\%", "$": r"\$", "#": r"\#", "_": r"\_", "{": r"\{", "}": r"\}",
-    "~": r"\textasciitilde{}", "^": r"\textasciicircum{}",
-}  # fmt: skip
-_SHORT = 16
 
 
 class ReleasesParameters(PageParameters):
     """The query of both pages."""
 
     page: Annotated[Natural | None, Field(ge=1)] = None
-    """Of the list of releases, or of files."""
+    """The page of the list of releases or files."""
 
 
 def releases_page(request: PageRequest) -> Page:
     """Return the page of the releases of the lake, newest first."""
     releases = request.releases.lake.releases()
     url = "/releases"
-    pages = page_numbers(len(releases), RELEASES_ON_A_PAGE, request.parameters.page, lambda n: request.url(url, page=n))
+    pages = paginate(len(releases), RELEASES_ON_A_PAGE, request.parameters.page, lambda n: request.url(url, page=n))
     pairs = list(zip(releases, [*releases[1:], None], strict=True))[pages.rows]
     return Page(
         template="releases.html",
         title="Releases",
         description=f"The {len(releases):,} immutable, numbered releases of this LossLake, and what each changed.",
         url=request.url(url, page=pages.number if pages.number > 1 else None),
-        content={
-            "rows": [(release, _changes(request, before, release)) for release, before in pairs],
-            "pages": pages,
-        },
+        content={"rows": [(release, _changes(request, before, release)) for release, before in pairs], "pages": pages},
         picture=first_chart(request),
         data="/v1/releases",
     )
 
 
 def release_page(request: PageRequest) -> Page:
-    """Return the page of the release whose number the path has; raises UnknownName and LakeBroken."""
+    """Return the page of the release in the path; raises UnknownName and LakeBroken."""
     number = natural_number(request.name)
     if number is None or str(number) != request.name:
-        raise request.bulk.unknown(request.name)
+        raise request.bulk.unknown_release(request.name)
     bulk = request.bulk.open(number)
     release, files = bulk.release, bulk.data_files
     around = request.releases.lake.releases()
@@ -70,7 +63,7 @@ def release_page(request: PageRequest) -> Page:
     newer = next((each for each in reversed(around) if each.number > number), None)
     changes = _changes(request, older, release)
     url = f"/releases/{number}"
-    pages = page_numbers(
+    pages = paginate(
         len(files), FILES_ON_A_PAGE, request.parameters.page, lambda n: f"{request.url(url, page=n)}#files"
     )
     return Page(
@@ -90,6 +83,7 @@ def release_page(request: PageRequest) -> Page:
             "licences": [_licence(row, number) for row in bulk.collections],
             "citation": citation(release, request.address + url),
             "bibtex": bibtex(release, request.address + url),
+            "cited": [cite_collection(release, row, request.address) for row in bulk.collections],
             "pinning": _pinning(request.address, number),
             "fetching": _fetching(request.address, number),
             "before": older,
@@ -104,7 +98,7 @@ def release_page(request: PageRequest) -> Page:
 
 
 def citation(release: Release, url: str) -> str:
-    """Return a sentence for a list of references. url: of the page of the release."""
+    """Return the citation as text. url: of the page of the release."""
     day = f"{release.created_at:%Y-%m-%d}"
     return (
         f"{AUTHORS}: LossLake, release {release.number}, {day}. {url}, content digest sha256:{release.content_digest}."
@@ -112,28 +106,21 @@ def citation(release: Release, url: str) -> str:
 
 
 def bibtex(release: Release, url: str) -> str:
-    """Return an entry for BibTeX; what has a meaning there is escaped."""
+    """Return the citation as a BibTeX entry. url: of the page of the release."""
     fields = {
         "author": f"{{{AUTHORS}}}",
         "title": f"{{LossLake}}, release {release.number}",
         "year": f"{release.created_at:%Y}",
         "month": f"{release.created_at:%b}".lower(),
         "version": str(release.number),
-        "note": _escaped(f"Data set, content digest sha256:{release.content_digest[:_SHORT]}"),
+        "note": tex(f"Data set, content digest sha256:{release.content_digest[:16]}"),
         "howpublished": rf"\url{{{url}}}",
     }
-    # Months are macros of BibTeX, which stand without braces.
-    lines = [f"  {name} = {value if name == 'month' else f'{{{value}}}'}," for name, value in fields.items()]
-    return "\n".join([f"@misc{{losslake-release-{release.number},", *lines, "}"])
-
-
-def _escaped(text: str) -> str:
-    """Return text for TeX."""
-    return "".join(_MARKS.get(letter, letter) for letter in text)
+    return bibtex_entry(f"losslake-release-{release.number}", fields)
 
 
 def _changes(request: PageRequest, before: Release | None, release: Release) -> ReleaseChanges | None:
-    """Return what a release changed; None where its list of files, or that of the one before it, can't be read."""
+    """Return the changes of a release; None if its list of files, or the previous one, can't be read."""
     try:
         return release_changes(request.releases.lake, before, release)
     except LakeBroken:
@@ -141,7 +128,7 @@ def _changes(request: PageRequest, before: Release | None, release: Release) -> 
 
 
 def _by_change(changes: ReleaseChanges, number: int) -> Iterator[tuple[str, int, list[tuple[Study, str]]]]:
-    """Yield what became of some studies, of how many, and the first of them with their pages in their release."""
+    """Yield each kind of change, the number of studies, and the first of them with their addresses."""
     for word, studies, where in (
         ("added", changes.added, number),
         ("replaced", changes.replaced, number),
@@ -149,22 +136,22 @@ def _by_change(changes: ReleaseChanges, number: int) -> Iterator[tuple[str, int,
     ):
         if studies:
             release = [("release", where)]
-            first = [(study, with_query(page_of(study), release)) for study in studies[:MOST_STUDIES]]
+            first = [(study, with_query(page_path(study), release)) for study in studies[:MOST_STUDIES]]
             yield word, len(studies), first
 
 
 def _listed(bulk: ReleaseFiles, rows: slice) -> list[tuple[DataFile, str, str]]:
-    """Return some files with place and address: small tables first, which nobody would find behind partitions."""
-    place_of = bulk.place_of
-    files = sorted(bulk.data_files, key=lambda file: (file.batch_size is not None, place_of[file.path]))
-    pairs = [(file, place_of[file.path]) for file in files[rows]]
+    """Return files with path and address; small tables come first, before the many partitions."""
+    public_path = bulk.public_path
+    files = sorted(bulk.data_files, key=lambda file: (file.batch_size is not None, public_path[file.path]))
+    pairs = [(file, public_path[file.path]) for file in files[rows]]
     return [(file, place, f"/data/{bulk.number}/{url_path(place)}") for file, place in pairs]
 
 
 def _licence(row: Collection, number: int) -> dict[str, str]:
-    """Return a collection's facts; link: where it was published, if that is an address of the web."""
+    """Return the row of a collection. link: its source URL, if it is a web address."""
     link = row["source_url"] if row["source_url"].startswith(URL_SCHEMES) else ""
-    return {**row, "link": link, "text_url": f"/data/{number}/{url_path(licence_place(row['collection']))}"}
+    return {**row, "link": link, "text_url": f"/data/{number}/{url_path(licence_path(row['collection']))}"}
 
 
 def _pinning(address: str, number: int) -> Iterator[Line]:

@@ -1,4 +1,4 @@
-"""The page of the schema: what a row of each view is, what its columns mean, and how files hold them."""
+"""The page of the schema: the rows and columns of each view, and how files store them."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from losslake.lake.lake import LAYOUT_VERSION
 from losslake.output.columns import row_shape
 from losslake.output.rows import SharedColumns
 from losslake.questions.release_view import ReleaseView
-from losslake_service.web.examples import Example, example
+from losslake_service.web.examples import Example, find_example
 from losslake_service.web.first_look import first_chart
 from losslake_service.web.lines import purpose, statement
 from losslake_service.web.page import Page, PageKind, PageParameters, PageRequest
@@ -20,10 +20,10 @@ _EXAMPLE_OF = ("collection", "dataset", "model", "optimizer", "batch_size", "tri
 
 def schema_page(request: PageRequest) -> Page:
     """Return the page."""
-    values = example_values(example(request.view))
+    values = example_values(find_example(request.view))
 
     def try_it(name: str) -> tuple[str, str, str]:
-        """What a statement to try answers, its text, and its address."""
+        """Return the purpose, the text and the address of an example statement."""
         text = statement(f"schema/{name}", **values)
         return purpose(f"schema/{name}"), text, request.url("/sql", q=text)
 
@@ -45,15 +45,15 @@ def schema_page(request: PageRequest) -> Page:
     )
 
 
-def example_values(some: Example | None) -> dict[str, str | float]:
-    """Return what statements are about: a study of the release, or without data that of the documentation."""
-    if some is None:
+def example_values(example: Example | None) -> dict[str, str | float]:
+    """Return the values in example statements: of a study of the release, or of the documentation without data."""
+    if example is None:
         return {column.name: column.example for column in row_shape(SharedColumns).only(_EXAMPLE_OF).columns}
-    return some.columns()
+    return example.columns()
 
 
 def _metrics_measured(view: ReleaseView) -> Sequence[tuple[str, str | None, str | None, str | None, int]]:
-    """Return name, direction, unit and meaning of the metrics that any workload measures, and how many do."""
+    """Return name, direction, unit, meaning and number of workloads of each measured metric."""
     counts = Counter(name for facts in view.workloads.values() for name in facts.measured)
     return [
         (name, direction, unit, meaning, counts[name])

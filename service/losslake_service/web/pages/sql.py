@@ -1,4 +1,4 @@
-"""The page for SQL: a statement, its result as a table or a chart, and the tables that it can ask."""
+"""The SQL page: a statement, its result as a table or a chart, and the tables to query."""
 
 from __future__ import annotations
 
@@ -7,7 +7,6 @@ from typing import Any
 
 import orjson
 from fastapi import Request
-from starlette.concurrency import run_in_threadpool
 
 from losslake.figures import theme
 from losslake.figures.theme import Theme, in_theme
@@ -17,29 +16,30 @@ from losslake.questions.release_view import ReleaseView
 from losslake_service.routes.sql_statements import SqlStatements
 from losslake_service.sandbox.admission import allowed_functions
 from losslake_service.sandbox.errors import KINDS, SqlProblem
-from losslake_service.web.examples import Example, example
-from losslake_service.web.first_look import by_problem, first_chart
+from losslake_service.sandbox.results import CELLS
+from losslake_service.web.examples import Example, find_example
+from losslake_service.web.first_look import first_chart, group_by_model
 from losslake_service.web.lines import literal, purpose, snippets, statement
 from losslake_service.web.page import Page, PageKind, PageParameters, PageRequest
-from losslake_service.web.schema_tables import TableShown, call, schema_tables
+from losslake_service.web.schema_tables import SchemaTable, call, schema_tables
 from losslake_service.web.sql_result import ResultTable, result_table
-from losslake_service.web.templates import Query, page_of, with_query
+from losslake_service.web.templates import Query, page_path, with_query
 
 PATH = "/sql"
+# The placeholder for the percent-encoded statement in texts that scripts fill in.
 STATEMENT = "STATEMENT"
-"""Stands for the statement, percent-encoded, in lines and addresses that scripts fill in."""
+# The most rows of a result that the server renders.
 MOST_ROWS = 200
-"""Of a result in a page that is made on the server."""
+# The most rows of a result that scripts request.
 MOST_ROWS_OF_SCRIPTS = 10_000
-"""Of a result that scripts ask for and keep; more are downloaded."""
 _ANSWER = "/v1/sql"
-_FORMATS = ("csv", "json", "parquet", "arrow")
 _LONGEST_TITLE = 60
 _MOST_LOOKED_AT = 5
 _FIRST = (
-    "result_at", "steps_to", "workloads", "studies", "trials", "measurements", "records", "steps_to_result",
-    "steps_to_target",
+    "result_at", "pooled_result_at", "steps_to", "amount_at", "workloads", "studies", "trials", "measurements",
+    "records", "steps_to_result", "steps_to_target", "flags",
 )  # fmt: skip
+# Example statements with mark, x, y, colour and logarithmic axes of their charts; empty for a table.
 _CHARTS: tuple[tuple[str, str], ...] = (
     ("optimizers_compared", "line batch_size steps optimizer xy"),
     ("trials_that_reach", "points learning_rate steps  x"),
@@ -48,35 +48,34 @@ _CHARTS: tuple[tuple[str, str], ...] = (
     ("curves_of_the_best", "line step value trial_id y"),
     ("largest_workloads", ""),
 )
-"""By statement: mark, x, y, colour, and which axes are logarithmic; empty where a table says it better."""
 
 
 class SqlPageParameters(PageParameters):
-    """A statement, and how its result is shown."""
+    """The query of the page: a statement, and how to show its result."""
 
     q: str = ""
     """The statement."""
     run: bool = False
-    """Whether the server runs it for the page, as it does for browsers without scripts."""
+    """Run the statement on the server, for browsers without scripts."""
     show: str | None = None
-    """`chart` for a chart of the result."""
+    """`chart` to show a chart of the result."""
     x: str | None = None
-    """The column along the horizontal axis."""
+    """The column of the horizontal axis."""
     y: str | None = None
-    """The column along the vertical axis."""
+    """The column of the vertical axis."""
     colour: str | None = None
-    """The column that is coloured by."""
+    """The column of the colours."""
     mark: str | None = None
-    """line, points or bars."""
+    """The mark: line, points or bars."""
     log: str | None = None
     """The logarithmic axes: x, y or xy."""
 
 
 def sql_page(request: PageRequest) -> Page:
-    """Return the page, with the result of the statement or what kept it from having one, where it was run."""
+    """Return the page, with the result of the statement or its problem if it was run."""
     parameters: SqlPageParameters = request.parameters
     result: ResultTable | SqlProblem | None = request.prepared
-    text, view, some = parameters.q, request.view, example(request.view)
+    text, view, example = parameters.q, request.view, find_example(request.view)
     problem = result if isinstance(result, SqlProblem) else None
     waits = bool(text) and request.sql is not None and result is None
     words = " ".join(text.split())
@@ -93,9 +92,9 @@ def sql_page(request: PageRequest) -> Page:
             "table": result if problem is None else None,
             "problem": problem,
             "rerun": request.url(PATH, q=text, run=1) if waits else "",
-            "tables": _tables(view, some),
+            "tables": _tables(view, example),
             "metaparameters": sorted(view.metaparameters()),
-            "examples": list(_examples(request, _most_compared(view) or some)),
+            "examples": list(_examples(request, _most_compared(view) or example)),
             "downloads": _downloads(request),
             "lines": _lines(request),
             "console": console_document(view),
@@ -109,24 +108,24 @@ def sql_page(request: PageRequest) -> Page:
 
 
 async def run(http: Request, parameters: PageParameters, view: ReleaseView) -> ResultTable | SqlProblem | None:
-    """Run the statement as /v1/sql does, by the same sandbox and limits; None where it isn't to be run here.
+    """Run the statement with the sandbox and limits of /v1/sql; return None if it is not to be run.
 
-    It holds up no thread meanwhile. Raises AskerLeft.
+    Raises ClientDisconnected.
     """
     assert isinstance(parameters, SqlPageParameters)
     statements: SqlStatements | None = http.app.state.sql
     if statements is None or not parameters.q or not parameters.run:
         return None
     try:
-        result = await statements.run(http, view, parameters.q, most_rows=MOST_ROWS)
+        result = await statements.run(http, view, parameters.q, max_rows=MOST_ROWS, output=CELLS.name)
     except SqlProblem as problem:
         return problem
     release = [("release", parameters.release)]
-    return await run_in_threadpool(result_table, result, MOST_ROWS, lambda what: with_query(page_of(what), release))
+    return result_table(result, lambda what: with_query(page_path(what), release))
 
 
 def console_document(view: ReleaseView) -> str:
-    """Return what scripts know of the release, as JSON: names of every kind, functions to call, the looks of charts."""
+    """Return data for the scripts as JSON: names in the release, SQL functions, and themes of charts."""
     workloads = view.workloads
     names = {
         **{key: {getattr(workload, key) for workload in workloads} for key in WORKLOAD_KEYS},
@@ -137,7 +136,7 @@ def console_document(view: ReleaseView) -> str:
     functions = (name for name in allowed_functions() if name.isidentifier() and not name.startswith("_"))
     document = {
         "release": view.number,
-        "most_rows": MOST_ROWS_OF_SCRIPTS,
+        "max_rows": MOST_ROWS_OF_SCRIPTS,
         "names": {kind: sorted(values) for kind, values in names.items()},
         "functions": sorted(functions),
         "looks": {"light": _looks("light"), "dark": _looks("dark")},
@@ -146,7 +145,7 @@ def console_document(view: ReleaseView) -> str:
 
 
 def _looks(wanted: Theme) -> dict[str, Any]:
-    """Return Vega-Lite's `config` of the service's own figures, with the colours of their series."""
+    """Return the Vega-Lite `config` of the service's figures, with the colours of series."""
     is_light = wanted == "light"
     colours = theme.COLOURS if is_light else theme.DARK_COLOURS
     ordered = theme.ORDERED if is_light else theme.DARK_ORDERED
@@ -155,35 +154,34 @@ def _looks(wanted: Theme) -> dict[str, Any]:
     return config | {"range": ranges, "mark": {"color": colours[0]}}
 
 
-def _tables(view: ReleaseView, some: Example | None) -> list[tuple[TableShown, str]]:
-    """Return all views and macros, the most useful first, and how a statement names each with arguments."""
-    metric, target = (some.metric, some.target) if some else ("val/classification_error", 0.05)
+def _tables(view: ReleaseView, example: Example | None) -> list[tuple[SchemaTable, str]]:
+    """Return all views and macros, the most useful first, each with an example call."""
+    metric, target = (example.metric, example.target) if example else ("val/classification_error", 0.05)
     arguments = f"{literal(metric)}, {literal(target)}"
     tables = sorted(schema_tables(view), key=lambda table: (*_FIRST, table.name).index(table.name))
     return [(table, call(table.name, arguments)) for table in tables]
 
 
-def _examples(request: PageRequest, some: Example | None) -> Iterator[tuple[str, str]]:
-    """Yield statements to start from, on names and a goal that the release has: what each answers, and its address.
+def _examples(request: PageRequest, example: Example | None) -> Iterator[tuple[str, str]]:
+    """Yield the purpose and the address of example statements with names and a goal of the release.
 
-    The page shows the chart that shows it best. Without data there is one that runs all the same.
+    The address selects a suitable chart. Without data there is one statement that still runs.
     """
-    values = some.columns() if some is not None else {}
-    for name, words in _CHARTS if some is not None else _CHARTS[-1:]:
+    values = example.columns() if example is not None else {}
+    for name, words in _CHARTS if example is not None else _CHARTS[-1:]:
         chart = dict(zip(("mark", "x", "y", "colour", "log"), words.split(" "), strict=True)) if words else {}
         text, show = purpose(name), "chart" if chart else None
         yield text[:1].upper() + text[1:], request.url(PATH, q=statement(name, **values), show=show, **chart)
 
 
 def _most_compared(view: ReleaseView) -> Example | None:
-    """Return a goal of the model that most optimizers tried, at a batch size in the middle of those that reach it."""
-    tried = by_problem(view)
+    """Return a goal of the model with the most optimizers, at the middle of the batch sizes that reach it."""
+    tried = group_by_model(view)
     goals = [goal for goal in view.goals if goal.metric in view.workloads[goal.workload].measured]
     goals.sort(key=lambda goal: -len(tried[goal.workload.collection, goal.workload.dataset, goal.workload.model]))
     for goal in (each for each in goals[:_MOST_LOOKED_AT] if view.metrics[each.metric].direction):
         parameters = scaling.ScalingParameters(workload=[str(goal.workload)], metric=goal.metric, target=goal.target)
-        answer = scaling.answer(view, parameters)
-        rows = [row for row in answer.table().to_pylist() if row["trial_id"] is not None]
+        rows = [row for row in scaling.answer(view, parameters).table().to_pylist() if row["trial_id"] is not None]
         if rows:
             row = rows[len(rows) // 2]
             return Example(goal.workload, goal.metric, goal.target, row["batch_size"], row["trial_id"], row["steps"])
@@ -191,14 +189,14 @@ def _most_compared(view: ReleaseView) -> Example | None:
 
 
 def _downloads(request: PageRequest) -> list[tuple[str, str, str]]:
-    """Return each format with the address of the result, for STATEMENT and for the statement of the page."""
+    """Return each format with the addresses of the result of STATEMENT and of the page's statement."""
     pattern, query = (_query(request, text) for text in (STATEMENT, request.parameters.q))
-    paths = {name: f"{_ANSWER}.{name}" for name in _FORMATS}
+    paths = {name: f"{_ANSWER}.{name}" for name in ("csv", "json", "parquet", "arrow")}
     return [(name, with_query(path, pattern), with_query(path, query)) for name, path in paths.items()]
 
 
 def _lines(request: PageRequest) -> list[tuple[str, str, str]]:
-    """Return each tool with the line to copy, for STATEMENT and for the statement of the page."""
+    """Return each tool with the lines to copy for STATEMENT and for the page's statement."""
     patterns, lines = (
         snippets(request.address, _ANSWER, _query(request, text)) for text in (STATEMENT, request.parameters.q)
     )

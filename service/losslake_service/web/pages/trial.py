@@ -1,64 +1,75 @@
-"""The page of a trial: its curves, what it came to, its metaparameters, and where all of that comes from."""
+"""The page of a trial: its curves, results, metaparameters and provenance."""
 
 from __future__ import annotations
 
 from collections.abc import Sequence
 
 from losslake.output.texts import number_text
-from losslake.questions.selection import named_trial
+from losslake.questions.known_names import heading_of
+from losslake.questions.selection import Selection, parse_trial
 from losslake_schema.names import Trial
+from losslake_schema.tables import STATUSES
 from losslake_service.web.goals import goals_of
 from losslake_service.web.lines import statement
-from losslake_service.web.page import GoalParameters, Page, PageKind, PageRequest
+from losslake_service.web.measures import CountedParameters, measured, offered_measures
+from losslake_service.web.own_run import SCRIPT, own_run
+from losslake_service.web.page import Page, PageKind, PageRequest
 from losslake_service.web.studies.answers import STATUS_WORDS, trial_answer, trial_place
 from losslake_service.web.studies.charts import StepAxis, curves_of_trial
 from losslake_service.web.studies.metaparameters import Text, joined, search_space
-from losslake_service.web.studies.sources import Facts, data_files, study_facts, take_away, trial_facts
-from losslake_service.web.studies.trials import goal_results, looked_at, metric_results, study_trials
-from losslake_service.web.templates import with_query
+from losslake_service.web.studies.sources import Facts, data_downloads, data_files, study_facts, trial_facts
+from losslake_service.web.studies.trials import goal_results, metric_results, select_goal, study_trials
+from losslake_service.web.templates import in_unit, with_query
 
+# The most metrics of a trial on the page.
 MOST_METRICS = 24
-"""Of a trial, that are drawn and whose best values are shown."""
 
 
-class TrialParameters(GoalParameters):
+class TrialParameters(CountedParameters):
     """The query of the page."""
 
     axis: StepAxis = "linear"
-    """Whether the curves have linear or logarithmic steps."""
+    """The scale of the steps of curves."""
 
 
 def trial_page(request: PageRequest) -> Page:
     """Return the page of the trial that the path names; raises BadParameter and UnknownName."""
-    view, state, trial = request.view, request.parameters, named_trial(request.name)
+    view, state, trial = request.view, request.parameters, parse_trial(request.name)
     study, workload = trial.study, trial.study.workload
     facts, index = view.study(study)
     view.trial(trial)
     study_id = facts.first_study + index
-    looked = looked_at(view, facts, index, state.metric, state.target)
-    trials = study_trials(view, facts, index, looked.goal)
+    selected = select_goal(view, facts, index, state.metric, state.target)
+    trials = study_trials(view, facts, index, selected.goal, state)
     row = trials.row_of(trial.trial_id)
     of_study, of_trial = study_facts(view, study_id), trial_facts(view, study_id, trial.trial_id)
     metrics = facts.metrics[index]
     is_measured = bool(trials.last_step[row] >= 0)
-    drawn = sorted(metrics, key=lambda name: name != looked.metric)[:MOST_METRICS] if is_measured else []
-    charts = list(curves_of_trial(request, trial, drawn, state.axis))
-    answer, place = trial_answer(looked.goal, trials, row), trial_place(looked.goal, trials, row)
+    drawn = sorted(metrics, key=lambda name: name != selected.metric)[:MOST_METRICS] if is_measured else []
+    charts = list(curves_of_trial(request, trial, drawn, state, state.axis))
+    answer, place = trial_answer(selected.goal, trials, row), trial_place(selected.goal, trials, row)
 
     def neighbour(at: int | None) -> tuple[int, str] | None:
-        """Another trial of the study by its number, and its page."""
+        """Return the number and the address of another trial of the study."""
         if at is None or not 0 <= at < len(trials.trial_id):
             return None
         number = int(trials.trial_id[at])
-        return number, request.page_of(Trial(study, number), **state.goal)
+        return number, request.page_url(Trial(study, number), **state.goal)
 
-    name = f"{workload.model} on {workload.dataset} with {workload.optimizer}"
-    study_url = request.page_of(study, **state.goal)
-    urls = {axis: request.page_of(trial, **state.goal, axis=axis) for axis in (None, "log")}
+    name = heading_of(workload)
+    study_url = request.page_url(study, **state.goal)
+    urls = {axis: request.page_url(trial, **state.goal, axis=axis) for axis in (None, "log")}
+    selection = Selection((workload,), selected.goal.metric, statuses=STATUSES) if selected.goal else None
+    counted = {**dict.fromkeys(measured(state)), "axis": None if state.axis == "linear" else state.axis}
+
+    def url(measure: str | None) -> str:
+        return request.page_url(trial, **{**state.goal, **counted, "measure": measure})
+
+    measures = list(offered_measures(view, selection, measured(state), url)) if selection else []
     sql = statement("curves_of_trial", trial_id=trial.trial_id, **study.key())
     return Page(
         template="trial.html",
-        title=f"Trial {trial.trial_id}, batch size {study.batch_size:,}: {name}",
+        title=f"Trial {trial.trial_id}, batch size {in_unit(study.batch_size, of_study['batch_unit'])}: {name}",
         description=f"{answer} {place}".strip(),
         url=urls[None if state.axis == "linear" else state.axis],
         content={
@@ -67,39 +78,42 @@ def trial_page(request: PageRequest) -> Page:
             "study_facts": of_study,
             "facts": of_trial,
             "status": STATUS_WORDS[trials.status[row]],
-            "looked": looked,
+            "selected": selected,
             "answer": answer,
             "place": place,
             "known_metrics": metrics,
             "known_goals": [each for each in goals_of(view, facts) if each.metric in metrics],
-            "goals": list(goal_results(view, facts, index, row)),
+            "goals": list(goal_results(view, facts, index, row, state)),
             "metrics": list(metric_results(view, facts, index, row, drawn)),
             "settings": _settings(of_trial, of_study),
             "charts": charts,
             "axes": [("linear", urls[None]), ("log", urls["log"])],
             "files": data_files(view, facts, index),
-            "take_away": take_away(
+            "data_downloads": data_downloads(
                 request, "of-curves", "Every measurement", "/v1/curves", [("trial", str(trial))], sql
             ),
             "before": neighbour(row - 1),
             "after": neighbour(row + 1),
+            "noun": trials.noun,
+            "measures": measures,
             "best": neighbour(trials.best),
             "state": state,
+            "own_run": own_run(view, workload, study.batch_size, selected.metric, selected.goal),
         },
         picture=charts[0] if charts else None,
         above=(
             ("Workloads", request.url("/workloads")),
-            (name, request.page_of(workload, **state.goal)),
+            (name, request.page_url(workload, **state.goal)),
             (f"Batch size {study.batch_size:,}", study_url),
         ),
         styles=("study.css",),
-        scripts=("study.js",),
+        scripts=("study.js", SCRIPT),
         data=with_query("/v1/curves.json", [("trial", trial), ("release", view.number)]),
     )
 
 
 def _settings(of_trial: Facts, of_study: Facts) -> Sequence[tuple[str, str, str, str]]:
-    """Return, by name, the metaparameters of the trial: name, value in full, type, and the range it was drawn from."""
+    """Return name, full value, type and search space of each metaparameter of the trial, by name."""
     space = search_space(of_study["parameter_configs"])
     settings = []
     for name, value in sorted(joined(of_trial["parameters"], of_trial["attributes"]).items()):

@@ -1,108 +1,197 @@
-"""The page of a workload: how many steps it takes to a target by batch size, and what follows from that."""
+"""The page of a workload: steps to a target by batch size, and the analyses of them."""
 
 from __future__ import annotations
 
 import json
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import replace
 from functools import partial
 
-from losslake.questions import regimes
-from losslake.questions.selection import named_workload
+from losslake.questions import regimes, scaling
+from losslake.questions.cite import cite
+from losslake.questions.errors import BadParameter
+from losslake.questions.known_names import display_name, heading_of
+from losslake.questions.measure import MeasureParameters
+from losslake.questions.parameters import SelectionParameters
+from losslake.questions.pool import ANY
+from losslake.questions.selection import Selection, parse_workload
+from losslake.questions.trials_where import facts_of_trials
+from losslake.questions.workload_facts import WorkloadFacts
 from losslake_schema.names import Workload
 from losslake_service.web.bare_page import SITE
 from losslake_service.web.chart import Chart
-from losslake_service.web.goals import goals_of
+from losslake_service.web.goals import as_fraction, goals_of
+from losslake_service.web.measures import measured, offered_measures
+from losslake_service.web.own_run import SCRIPT, own_run
 from losslake_service.web.page import Content, Page, PageKind, PageRequest
+from losslake_service.web.studies.metaparameters import identity_of_runs
 from losslake_service.web.templates import with_query
 from losslake_service.web.workload.answer_words import answer_sentences, caveats
-from losslake_service.web.workload.key_figures import key_figures, row_of_target, slider
+from losslake_service.web.workload.key_figures import Row, key_figures, row_of_target, slider
 from losslake_service.web.workload.request import (
     WorkloadParameters,
     WorkloadRequest,
-    metric_shown,
-    scaling_chart,
+    main_chart,
+    page_metric,
     workload_request,
 )
-from losslake_service.web.workload.tables import budget_shown, study_rows
+from losslake_service.web.workload.tables import budget_section, study_rows
 
 _LONGEST_DESCRIPTION = 300
 _MOST_OTHERS = 12
+_MOST_CHOICES = 100
 _MEDIA_TYPES = {"csv": "text/csv", "parquet": "application/vnd.apache.parquet", "json": "application/json"}
 
 
 def workload_page(page: PageRequest) -> Page:
     """Return the page of the workload that the path names; raises BadParameter and UnknownName."""
-    facts = page.view.workload(named_workload(page.name))
+    facts = _facts(page, parse_workload(page.name))
     request = workload_request(page, facts)
-    workload, given = facts.workload, page.parameters
-    title = f"{workload.model} on {workload.dataset} with {workload.optimizer}"
+    workload, parameters = facts.workload, page.parameters
+    title = heading_of(workload)
     sizes = facts.batch_sizes
     description = f"Training curves of {workload} at {len(sizes)} batch size{'s' if len(sizes) != 1 else ''}."
-    answer, scaling = None, None
+    answer, main = None, None
     if request is not None:
-        scaling = scaling_chart(request)
-        sentences, answer = _answer(request, scaling)
+        main = main_chart(request)
+        sentences, answer = _answer(request, main)
         description = _description(request, sentences)
-    state = {name: getattr(given, name) for name in ("metric", "target", "direction", "step_budget", "example_budget")}
+    names = ("metric", "target", "direction", "step_budget", "example_budget")
+    state = {name: getattr(parameters, name) for name in names} | measured(parameters)
+    state["where"] = parameters.where or None
     return Page(
         template="workload.html",
         title=title,
         description=description,
-        url=page.page_of(workload, **state),
+        url=page.page_url(workload, **state),
         content={
             "workload": workload,
+            "members": [] if facts.workloads == (workload,) else facts.workloads,
             "batch_sizes": sizes,
             "n_trials": len(facts.trials.trial_id),
-            "metric": request.goal.metric if request else metric_shown(page, facts),
+            "metric": request.goal.metric if request else page_metric(page, facts),
             "metrics": facts.measured,
             "goals": goals_of(page.view, facts),
             "answer": answer,
+            "own_run": own_run(page.view, workload, None, request.goal.metric, request.goal, request.where)
+            if request and not request.is_pool
+            else None,
+            "cited": cite(page.view, [workload], page.address),
         },
-        picture=scaling,
+        picture=main,
         above=(("Workloads", page.url("/workloads")),),
         styles=("workload.css",),
-        scripts=("workload.js",) if answer else (),
-        json_ld=_json_ld(request, scaling, title, description) if request and scaling else "",
-        data=scaling.data("json") if scaling else None,
+        scripts=("workload.js", SCRIPT) if answer else (),
+        json_ld=_json_ld(request, main, title, description) if request and main else "",
+        data=main.data("json") if main else None,
     )
 
 
-def _answer(request: WorkloadRequest, scaling: Chart) -> tuple[Sequence[str], Content]:
-    """Return the sentences of the answer, and what the template shows of it."""
-    goal, records, trials = request.goal, "records_of_workload", "trials_of_workload"
-    ends = regimes.answer(request.page.view, regimes.RegimesParameters(**request.of_goal))
-    row, reach = row_of_target(request)
-    studies = study_rows(request, ends)
-    has_rates = any(study["learning_rate"] is not None for study in studies)
-    sentences = answer_sentences(goal, studies, ends, row)
+def _facts(page: PageRequest, named: Workload) -> WorkloadFacts:
+    """Return the workload of that name, or the pool of those that a pattern matches and that measure the page's metric.
 
-    behind = partial(request.chart, is_sql_behind=True)
-    sweep = behind("target-sweep", f"Regimes by target of {goal.metric}", records, request.metric_query)
-    tuning = behind("tuning-budget", f"Steps to {goal.text} of the best of n trials, by batch size", trials)
-    rates = behind("metaparameters", f"Best learning rates for {goal.text} by batch size", trials)
-    estimates = [*request.goal_query, ("release", request.page.view.number)]
+    Default: the metric of the first goal of any of them, or of the first of them.
+    """
+    matching = page.view.matching(named)
+    if matching[0].workload == named:
+        return matching[0]
+    requested: WorkloadParameters = page.parameters
+    goals = (goal.metric for facts in matching for goal in goals_of(page.view, facts))
+    metrics = (metric for facts in matching if (metric := page_metric(page, facts)) is not None)
+    metric = requested.metric or next(goals, None) or next(metrics, None)
+    if metric is None:
+        raise BadParameter("metric", f"no workload that '{named}' matches has measurements")
+    return page.view.measuring(named, metric)
+
+
+def _answer(request: WorkloadRequest, main: Chart) -> tuple[Sequence[str], Content]:
+    """Return the sentences of the answer, and the answer for the template. main: the first chart of the page."""
+    goal, view = request.goal, request.page.view
+    counted = scaling.answer(view, scaling.ScalingParameters(**request.of_goal, **request.measured))
+    ends = regimes.answer(view, regimes.RegimesParameters(**request.of_goal)) if request.has_regimes else None
+    row, reach = row_of_target(request)
+    studies = study_rows(request, counted, ends)
+    sentences = answer_sentences(request, studies, ends, row)
     return sentences, {
         "goal": goal,
         "direction": request.direction,
+        "measured": request.measured,
+        "where": request.where,
+        "choices": _choices(request),
+        "measures": list(offered_measures(view, _selection(request), request.measured, partial(_in_measure, request))),
+        "noun": request.noun,
+        "batch_unit": request.batch_unit,
         "sentences": sentences,
-        "caveats": caveats(request.workload, ends),
-        "figures": key_figures(row, len(request.facts.batch_sizes)),
-        "slider": slider(request, sweep, row),
+        "as_fraction": as_fraction(view, request.facts, goal),
+        "caveats": caveats(request.workload, counted if ends is None else ends),
+        "figures": key_figures(request, row, studies),
         "reach": reach,
         "studies": studies,
-        "budget": budget_shown(request),
-        "others": list(_others(request)),
-        "scaling": scaling,
+        "has_rates": any(study["learning_rate"] is not None for study in studies),
+        "budget": budget_section(request),
+        "others": [] if request.is_pool else list(_others(request)),
+        "pool": _pool(request),
+        "main": main,
+        "regimes": _regime_sections(request, row, studies) if request.has_regimes else None,
+        "tuning_budget": request.chart(
+            "tuning-budget",
+            f"Steps to {goal.text} of the best of n trials, by batch size",
+            "trials_of_workload",
+            is_sql_behind=True,
+        ),
+    }
+
+
+def _choices(request: WorkloadRequest) -> list[tuple[str, Mapping[str, int]]]:
+    """Return what trials can be chosen by: who ran them, when and on what, each with its values and their trials."""
+    choices, whole = [], request.page.view.measuring(request.workload, request.goal.metric)
+    for names in identity_of_runs():
+        for name in names:
+            counts = facts_of_trials(request.page.view, whole, name)
+            if 1 < len(counts) <= _MOST_CHOICES:
+                choices.append((name, counts))
+                break
+    return choices
+
+
+def _selection(request: WorkloadRequest) -> Selection:
+    return SelectionParameters(**request.of_metric).selection()
+
+
+def _in_measure(request: WorkloadRequest, measure: str | None) -> str:
+    """Return the address of the page in a measure."""
+    return request.page_url(request.workload, **{**dict.fromkeys(MeasureParameters.model_fields), "measure": measure})
+
+
+def _regime_sections(request: WorkloadRequest, row: Row, studies: Sequence[Row]) -> Content:
+    """Return what the template shows only of several batch sizes, counted in steps."""
+    behind = partial(request.chart, is_sql_behind=True)
+    records, trials = "records_of_workload", "trials_of_workload"
+    sweep = behind("target-sweep", f"Regimes by target of {request.goal.metric}", records, request.metric_query)
+    rates = behind("metaparameters", f"Best learning rates for {request.goal.text} by batch size", trials)
+    has_rates = any(study["learning_rate"] is not None for study in studies)
+    estimates = [*request.goal_query, ("release", request.page.view.number)]
+    return {
+        "slider": slider(request, sweep, row),
         "target_sweep": sweep,
-        "tuning_budget": tuning,
         "metaparameters": rates if has_rates else None,
         "estimates": with_query("/v1/analysis/critical-batch-size.json", estimates),
     }
 
 
+def _pool(request: WorkloadRequest) -> tuple[str, str] | None:
+    """Return the pattern of the same problem with any optimizer, and its address; None if there is only one."""
+    this = request.workload
+    optimizers = [
+        each for each in request.page.view.workloads if replace(each, optimizer="") == replace(this, optimizer="")
+    ]
+    pattern = replace(this, optimizer=ANY)
+    return (str(pattern), request.page_url(pattern)) if len(optimizers) > 1 else None
+
+
 def _description(request: WorkloadRequest, sentences: Sequence[str]) -> str:
-    """Return the answer, as far as it is short, for search engines and those who are sent a link."""
-    text = f"Steps to {request.goal.text} by batch size."
+    """Return a short answer for search engines and previews of links."""
+    text = f"{request.noun.capitalize()} to {request.goal.text} by batch size."
     for sentence in sentences:
         if len(text) + len(sentence) < _LONGEST_DESCRIPTION:
             text = f"{text} {sentence}"
@@ -112,7 +201,7 @@ def _description(request: WorkloadRequest, sentences: Sequence[str]) -> str:
 def _others(request: WorkloadRequest) -> Iterator[Content]:
     """Yield the workloads to compare with: other optimizers of the same problem, other models of the same data.
 
-    Those of the same collection come first. Kinds without any are left out.
+    Those of the same collection come first. Empty groups are omitted.
     """
     this, metric = request.workload, request.goal.metric
     candidates = [
@@ -124,27 +213,29 @@ def _others(request: WorkloadRequest) -> Iterator[Content]:
 
     def text(other: Workload, part: str) -> str:
         where = "" if other.collection == this.collection else f" (in {other.collection})"
-        return f"{getattr(other, part)}{where}"
+        return f"{display_name(part, other)}{where}"
 
-    for heading, part, same in (
-        (f"Other optimizers for {this.model} on {this.dataset}", "optimizer", "model"),
-        (f"Other models on {this.dataset} with {this.optimizer}", "model", "optimizer"),
+    dataset, model, optimizer = (display_name(part, this) for part in ("dataset", "model", "optimizer"))
+    same_model = [each for each in candidates if each.model == this.model]
+    same_optimizer = [each for each in candidates if each.optimizer == this.optimizer and each.model != this.model]
+    for heading, part, alike in (
+        (f"Other optimizers for {model} on {dataset}", "optimizer", same_model),
+        (f"Other models on {dataset} with {optimizer}", "model", same_optimizer),
     ):
-        alike = [each for each in candidates if getattr(each, same) == getattr(this, same)]
         listed = alike[:_MOST_OTHERS]
         if listed:
             yield {
                 "heading": heading,
-                "listed": [(text(each, part), request.compared([each]), request.page_of(each)) for each in listed],
+                "listed": [(text(each, part), request.compared([each])) for each in listed],
                 "n_more": len(alike) - len(listed),
                 "all_url": request.compared(listed),
             }
 
 
-def _json_ld(request: WorkloadRequest, scaling: Chart, title: str, description: str) -> str:
-    """Return the workload for search engines: a schema.org Dataset, part of the data set that the service holds.
+def _json_ld(request: WorkloadRequest, main: Chart, title: str, description: str) -> str:
+    """Return the workload as a schema.org Dataset, a part of the data set of the service.
 
-    scaling: what can be downloaded.
+    main: the chart with the downloads.
     """
     page, workload = request.page, request.workload
     collections = {name: licence for name, _, licence, *_ in page.view.rows("list_collections")}
@@ -152,22 +243,18 @@ def _json_ld(request: WorkloadRequest, scaling: Chart, title: str, description: 
     document = {
         "@context": "https://schema.org/",
         "@type": "Dataset",
-        "name": f"{title} ({workload.collection})",
+        "name": title,
         "description": description,
-        "url": page.address + page.page_of(workload),
+        "url": page.address + page.page_url(workload),
         "identifier": str(workload),
         "version": str(page.view.number),
         "datePublished": f"{page.release.created_at:%Y-%m-%d}",
         "isAccessibleForFree": True,
         "isPartOf": {"@type": "Dataset", "name": SITE, "url": f"{page.address}/"},
         "keywords": [workload.dataset, workload.model, workload.optimizer, "batch size", "steps to target"],
-        "variableMeasured": ["batch size", f"steps to {request.goal.text}"],
+        "variableMeasured": ["batch size", f"{request.noun} to {request.goal.text}"],
         "distribution": [
-            {
-                "@type": "DataDownload",
-                "encodingFormat": media_type,
-                "contentUrl": page.address + scaling.data(ending),
-            }
+            {"@type": "DataDownload", "encodingFormat": media_type, "contentUrl": page.address + main.data(ending)}
             for ending, media_type in _MEDIA_TYPES.items()
         ],
     }

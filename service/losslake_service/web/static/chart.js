@@ -1,15 +1,18 @@
-// Charts: the picture that a page comes with is replaced by the same figure, drawn live from its specification.
+// Charts: draws figures from their specifications, with their headings and notes as text.
 
 import { offerKeys } from "./chart_keys.js";
+import { addOwnRun, takesOwnRun } from "./own_layer.js";
+import { loadVega } from "./vega.js";
 
-const STEP = 40;
+const STEP = 10;
+// The last label of an axis may reach beyond the figure by as many px.
+const OVERHANG = 16;
 const WIDEST = 1200;
 const NARROW = 480;
 const dark = matchMedia("(prefers-color-scheme: dark)");
 const drawings = new WeakMap();
-let library;
 
-/** Draws a figure live as soon as it is about to be seen, and again whenever its width or the colours change. */
+/** Draws a figure when it is about to scroll into view, and again whenever its width or the colour scheme changes. */
 export function liven(figure) {
   const seen = new IntersectionObserver((entries) => {
     if (!entries.some((entry) => entry.isIntersecting)) return;
@@ -17,14 +20,15 @@ export function liven(figure) {
     draw(figure);
     new ResizeObserver(() => drawIfWider(figure)).observe(figure);
     dark.addEventListener("change", () => draw(figure));
+    document.addEventListener("own-run", () => takesOwnRun(figure) && draw(figure));
   }, { rootMargin: "300px" });
   seen.observe(figure);
 }
 
 /**
- * Draws a figure from the specification at its address, which `data-live` holds; a drawing under way is given up.
+ * Draws a figure from the specification at the address in `data-live`. Aborts a drawing in progress.
  * @param {HTMLElement} figure
- * @param {string} [live] the address to draw from now on
+ * @param {string} [live] the new address of the specification
  * @returns {Promise<boolean>} whether it is drawn
  */
 export async function draw(figure, live) {
@@ -35,8 +39,9 @@ export async function draw(figure, live) {
   const width = widthOf(figure);
   drawings.set(figure, { controller, width, view: before?.view });
   try {
-    const [specification] = await Promise.all([fetched(figure, width, controller.signal), load()]);
+    const [specification] = await Promise.all([fetched(figure, width, controller.signal), loadVega()]);
     if (controller.signal.aborted) return false;
+    addOwnRun(figure, specification, dark.matches ? "dark" : "light");
     await show(figure, specification, { controller, width, view: before?.view });
     return true;
   } catch (error) {
@@ -56,6 +61,7 @@ async function show(figure, specification, drawing) {
   }
   const plot = figure.querySelector(".plot");
   plot.replaceChildren(place);
+  tell(figure, specification.usermeta);
   drawing.view?.finalize();
   drawings.set(figure, { ...drawing, view });
   offerKeys(plot, view, specification.description ?? figure.dataset.title);
@@ -63,10 +69,19 @@ async function show(figure, specification, drawing) {
   figure.dataset.drawn = figure.dataset.live;
 }
 
+/** Shows the heading and the notes of a figure as text of the page. */
+function tell(figure, { heading, notes }) {
+  if (heading) figure.querySelector(".heading").textContent = heading;
+  const place = figure.querySelector(".notes");
+  place.textContent = notes.join(" ");
+  place.hidden = !notes.length;
+}
+
 async function fetched(figure, width, signal) {
   const address = new URL(figure.dataset.live, location.href);
-  const asked = { width, height: heightOf(figure, width), theme: dark.matches ? "dark" : "light" };
-  for (const [name, value] of Object.entries(asked)) address.searchParams.set(name, value);
+  const theme = dark.matches ? "dark" : "light";
+  const parameters = { width, height: heightOf(figure, width), theme, captioned: false };
+  for (const [name, value] of Object.entries(parameters)) address.searchParams.set(name, value);
   const response = await fetch(address, { signal });
   if (!response.ok) throw new Error((await response.json()).detail);
   return response.json();
@@ -77,16 +92,11 @@ function drawIfWider(figure) {
 }
 
 function widthOf(figure) {
-  const room = figure.querySelector(".plot").clientWidth;
+  const room = figure.querySelector(".plot").clientWidth - OVERHANG;
   return Math.min(WIDEST, Math.max(240, Math.floor(room / STEP) * STEP));
 }
 
 function heightOf(figure, width) {
   const height = Number(figure.dataset.height);
   return width < NARROW ? Math.min(height, 380) : height;
-}
-
-function load() {
-  library ??= import("./vendor/vega.js");
-  return library;
 }

@@ -1,19 +1,24 @@
-// Charts by keyboard: the arrows go from mark to mark, which is read out; Enter follows its link.
+// The marks of a chart by keyboard and pointer: the arrow keys move from mark to mark and read it out; Enter follows its
+// link; the pointer shows the tooltip of the nearest mark.
 
-/** Lets the marks of a drawn chart that lead somewhere, or say something, be reached by keyboard. */
+// px from the pointer to a mark whose tooltip it shows.
+const NEAR = 40;
+
+/** Makes the marks of a chart that have a link or a tooltip reachable by keyboard. */
 export function offerKeys(plot, view, title) {
   const marks = marksOf(view);
   if (!marks.length) return;
-  const said = document.createElement("p");
-  said.className = "said";
-  said.setAttribute("aria-live", "polite");
+  showNearest(plot.querySelector("canvas"), view, marks.filter((mark) => mark.isPoint));
+  const spoken = document.createElement("p");
+  spoken.className = "said";
+  spoken.setAttribute("aria-live", "polite");
   const ring = document.createElement("span");
   ring.className = "ring";
   ring.hidden = true;
-  plot.append(ring, said);
+  plot.append(ring, spoken);
   plot.tabIndex = 0;
   plot.setAttribute("role", "group");
-  plot.setAttribute("aria-label", `${title}. ${marks.length} marks: go through them with the arrow keys, Enter opens one`);
+  plot.setAttribute("aria-label", `${title}. ${marks.length} marks. Use the arrow keys to move between them and Enter to open one`);
   let at = -1;
   plot.onkeydown = (event) => {
     const move = { ArrowRight: 1, ArrowDown: 1, ArrowLeft: -1, ArrowUp: -1 }[event.key];
@@ -21,17 +26,37 @@ export function offerKeys(plot, view, title) {
     else if (event.key === "Home") at = 0;
     else if (event.key === "End") at = marks.length - 1;
     else if (event.key === "Escape") at = -1;
-    else if (event.key === "Enter" && marks[at]?.href) location.assign(marks[at].href);
+    else if (event.key === "Enter" && marks[at]?.href) follow(marks[at].href);
     else return;
     event.preventDefault();
-    point(plot, ring, said, marks[at]);
+    point(plot, ring, spoken, marks[at]);
   };
-  plot.onblur = () => point(plot, ring, said, undefined);
+  plot.onblur = () => point(plot, ring, spoken, undefined);
 }
 
-function point(plot, ring, said, mark) {
+/** Shows the tooltip of the nearest point where the pointer is on none, and hides it where none is near. */
+function showNearest(canvas, view, points) {
+  canvas.addEventListener("pointerleave", (event) => view.tooltip()(null, event, null, null));
+  view.addEventListener("pointermove", (event, item) => {
+    if (item?.tooltip) return;
+    const { left, top } = canvas.getBoundingClientRect();
+    const distance = ({ x, y }) => Math.hypot(left + x - event.clientX, top + y - event.clientY);
+    let [nearest, least] = [null, NEAR];
+    for (const each of points) if (distance(each) < least) [nearest, least] = [each, distance(each)];
+    view.tooltip()(null, event, nearest, nearest?.tooltip);
+  });
+}
+
+/** Follows a link as a click does: in a frame it opens beside it, as the page's base target says. */
+function follow(href) {
+  const link = document.createElement("a");
+  link.href = href;
+  link.click();
+}
+
+function point(plot, ring, spoken, mark) {
   ring.hidden = !mark;
-  said.textContent = mark ? mark.text : "";
+  spoken.textContent = mark ? mark.text : "";
   if (!mark) return;
   const canvas = plot.querySelector("canvas");
   const from = plot.getBoundingClientRect();
@@ -40,20 +65,21 @@ function point(plot, ring, said, mark) {
   ring.style.top = `${to.top - from.top + mark.y}px`;
 }
 
-/** Every mark with a tooltip, from left to right: its words, its link if it has one, and its place in the canvas. */
+/** Returns every mark with a tooltip, from left to right: its text, its link if any, and its place on the canvas. */
 function marksOf(view) {
   const [left, top] = view.origin();
   const padding = view.padding();
-  const found = [];
+  const marks = [];
   const visit = (item, x, y) => {
     if (item.marktype === "group" || item.items) {
       for (const inner of item.items ?? []) visit(inner, x + (item.x ?? 0), y + (item.y ?? 0));
     } else if (item.tooltip) {
-      found.push({ x: x + item.x, y: y + item.y, text: words(item.tooltip), href: safe(item.href) });
+      const isPoint = ["symbol", "line"].includes(item.mark.marktype);
+      marks.push({ x: x + item.x, y: y + item.y, text: words(item.tooltip), tooltip: item.tooltip, isPoint, href: safe(item.href) });
     }
   };
   visit(view.scenegraph().root, left + padding.left, top + padding.top);
-  return found.sort((one, other) => one.x - other.x || one.y - other.y);
+  return marks.sort((one, other) => one.x - other.x || one.y - other.y);
 }
 
 function words(tooltip) {
@@ -61,7 +87,7 @@ function words(tooltip) {
   return Object.entries(tooltip).map(([name, value]) => `${name}: ${value}`).join(", ");
 }
 
-/** Only pages of this service. */
+/** Returns the address if it is on this service. */
 function safe(href) {
   if (!href) return undefined;
   const address = new URL(href, location.href);

@@ -1,8 +1,8 @@
-// Buttons that copy a line. Without a script they stay hidden.
+// Buttons that copy a text. Without scripts they stay hidden.
 
 const SHOWN_MS = 1600;
 
-/** Shows the copy buttons below a node and lets them copy. */
+/** Shows and activates the copy buttons inside a node. */
 export function offerCopies(node) {
   for (const button of node.querySelectorAll("button[data-copies]")) {
     button.hidden = false;
@@ -16,7 +16,7 @@ async function copy(button) {
     await navigator.clipboard.writeText(source.textContent);
     say(button, "Copied");
   } catch {
-    // Without leave to write to the clipboard the line is selected, so that the keyboard can copy it.
+    // Without access to the clipboard, select the text, so that the keyboard can copy it.
     getSelection().selectAllChildren(source);
     say(button, "Selected");
   }

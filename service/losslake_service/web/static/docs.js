@@ -1,4 +1,5 @@
-// The contents of a page of documentation: open where there is room, closed again once they led somewhere; paths by words.
+// The table of contents of a documentation page: open on wide screens, closed after a jump on narrow ones; a filter of paths.
+// Addresses of older versions lead to where their fragment is now.
 
 const contents = document.getElementById("contents");
 const wide = matchMedia("(min-width: 64rem)");
@@ -7,21 +8,22 @@ wide.addEventListener("change", () => (contents.open = wide.matches));
 contents.addEventListener("click", (event) => {
   if (event.target.closest("a") && !wide.matches) contents.open = false;
 });
+follow(decodeURIComponent(location.hash.slice(1)));
 
 const filter = document.getElementById("filter");
 if (filter) offerFilter(filter);
 
-/** Shows the paths that have all words, as they are typed; the address says which words. */
+/** Filters the paths by all words while they are typed, and keeps the words in the address. */
 function offerFilter(input) {
-  const paths = [...document.querySelectorAll("#paths li")];
-  const said = document.getElementById("filtered");
+  const paths = [...document.querySelectorAll(".paths li")];
+  const status = document.getElementById("filtered");
   const show = () => {
     const words = input.value.toLowerCase().split(/\s+/).filter(Boolean);
     for (const path of paths) {
-      const text = path.textContent.toLowerCase();
+      const text = path.querySelector("a").textContent.toLowerCase();
       path.hidden = !words.every((word) => text.includes(word));
     }
-    said.textContent = `${paths.filter((path) => !path.hidden).length} of ${paths.length} paths`;
+    status.textContent = `${paths.filter((path) => !path.hidden).length} of ${paths.length} paths`;
     const address = new URL(location.href);
     if (words.length) address.searchParams.set("q", input.value.trim());
     else address.searchParams.delete("q");
@@ -33,4 +35,18 @@ function offerFilter(input) {
     const first = paths.find((path) => !path.hidden);
     if (first) first.querySelector("a").click();
   });
+}
+
+/** Goes to the page that has the fragment of an older version: all of the reference was once the page at /docs. */
+function follow(fragment) {
+  if (!fragment) return;
+  const here = document.getElementById(fragment);
+  const reference = document.getElementById("older");
+  if (reference && (!here || here.closest("li") === reference.closest("li"))) {
+    location.replace(`${reference.href}#${fragment}`);
+  } else if (!here) {
+    const links = [...document.querySelectorAll("a[data-anchor]")].filter((link) => fragment.startsWith(link.dataset.anchor));
+    const nearest = links.sort((one, other) => other.dataset.anchor.length - one.dataset.anchor.length)[0];
+    if (nearest) location.replace(`${nearest.href}#${fragment}`);
+  }
 }

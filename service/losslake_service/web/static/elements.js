@@ -1,8 +1,8 @@
-// Elements by one call; what they say is always text.
+// Creates an element in one call; strings become text nodes, never HTML.
 
 /**
  * @param {string} tag
- * @param {Object<string, unknown>} [properties] of the element; `data` and attributes with a dash among them
+ * @param {Object<string, unknown>} [properties] properties of the element, `data` for its data attributes, and attributes with a dash
  * @param {...(Node|string)} children
  */
 export function element(tag, properties = {}, ...children) {

@@ -1,19 +1,19 @@
-// The other estimates of the critical batch size: fetched when they are asked for, since they take hundreds of fits.
+// The other estimates of the critical batch size, fetched on demand, since they take hundreds of fits.
 
 import { significant } from "./key_figures.js";
 
-const WAYS = [
-  ["By profile likelihood, the interval above", "critical_batch_size", "lower", "upper"],
-  ["By the delta method", null, "delta_method_lower", "delta_method_upper"],
-  ["By bootstrap over batch sizes", null, "bootstrap_lower", "bootstrap_upper"],
-  ["Fits without one batch size", null, "leave_one_out_lower", "leave_one_out_upper"],
-  ["Searches with half the trials", null, "half_search_lower", "half_search_upper"],
-  ["A curve with a knee of free sharpness", "knee_critical_batch_size"],
-  ["A curve with a free exponent", "exponent_critical_batch_size"],
+const METHODS = [
+  ["Profile likelihood (the interval above)", "critical_batch_size", "lower", "upper"],
+  ["Delta method", null, "delta_method_lower", "delta_method_upper"],
+  ["Bootstrap over batch sizes", null, "bootstrap_lower", "bootstrap_upper"],
+  ["Fits that leave out one batch size", null, "leave_one_out_lower", "leave_one_out_upper"],
+  ["Searches with half as many trials", null, "half_search_lower", "half_search_upper"],
+  ["Curve with a knee of free sharpness", "knee_critical_batch_size"],
+  ["Curve with a free exponent", "exponent_critical_batch_size"],
 ];
-const ZHANG = ["By Zhang et al. 2024, for language models: 20% more examples than at batch size 256", ...WAYS[0].slice(1)];
+const ZHANG = ["Zhang et al. 2024, for language models: 20% more examples than at batch size 256", ...METHODS[0].slice(1)];
 
-/** Shows the answer in place of the link to it, which would lead to JSON. */
+/** Replaces the link to the JSON answer by a table of the answer when it is clicked. */
 export function offerEstimates(node) {
   node.addEventListener("click", async (event) => {
     const link = event.target.closest("a[data-estimates]");
@@ -24,18 +24,18 @@ export function offerEstimates(node) {
     const response = await fetch(link.href);
     const answer = await response.json();
     if (!link.isConnected) return;
-    place.replaceChildren(...(response.ok ? shown(answer) : [told("p", answer.detail)]));
+    place.replaceChildren(...(response.ok ? shown(answer) : [withText("p", answer.detail)]));
   });
 }
 
 function shown(answer) {
-  const [own, zhang] = ["mccandlish2018", "zhang2024"].map((name) => answer.estimates.find((row) => row.definition === name));
+  const [mccandlish, zhang] = ["mccandlish2018", "zhang2024"].map((name) => answer.estimates.find((row) => row.definition === name));
   const table = document.createElement("table");
-  table.append(told("caption", `Estimates of the critical batch size for ${answer.metric}, target ${answer.target}`));
+  table.append(withText("caption", `Estimates of the critical batch size for ${answer.metric}, target ${answer.target}`));
   const head = table.createTHead().insertRow();
-  for (const text of ["How", "Critical batch size", "From", "To"]) head.append(headed(text, "col"));
+  for (const text of ["Method", "Critical batch size", "From", "To"]) head.append(headed(text, "col"));
   const body = table.createTBody();
-  for (const way of WAYS) addRow(body, way, own);
+  for (const method of METHODS) addRow(body, method, mccandlish);
   addRow(body, ZHANG, zhang);
   const box = document.createElement("div");
   box.className = "wide";
@@ -44,13 +44,13 @@ function shown(answer) {
   box.setAttribute("aria-label", "Table of estimates");
   box.append(table);
   const warnings = document.createElement("ul");
-  for (const text of [...answer.left_out, ...answer.warnings]) warnings.append(told("li", text));
+  for (const text of [...answer.left_out, ...answer.warnings]) warnings.append(withText("li", text));
   return [box, warnings];
 }
 
-function addRow(body, [how, ...names], estimate) {
+function addRow(body, [label, ...names], estimate) {
   const row = body.insertRow();
-  row.append(headed(how, "row"));
+  row.append(headed(label, "row"));
   for (const name of [names[0], names[1], names[2]]) {
     const value = name ? estimate[name] : null;
     const cell = row.insertCell();
@@ -60,13 +60,13 @@ function addRow(body, [how, ...names], estimate) {
 }
 
 function headed(text, scope) {
-  const cell = told("th", text);
+  const cell = withText("th", text);
   cell.scope = scope;
-  if (scope === "col" && text !== "How") cell.className = "number";
+  if (scope === "col" && text !== "Method") cell.className = "number";
   return cell;
 }
 
-function told(tag, text) {
+function withText(tag, text) {
   const element = document.createElement(tag);
   element.textContent = text;
   return element;

@@ -1,36 +1,36 @@
-// The key figures of a target, from its row of the target sweep: what service/losslake_service/web/workload/key_figures.py says.
+// The key figures of a target, from its row of the target sweep: the same as service/losslake_service/web/workload/key_figures.py.
 
-/** A form of words with its {names} filled in. */
-export function filled(form, given) {
-  return form.replace(/\{(\w+)\}/g, (_, name) => given[name]);
+/** Fills in the {names} of a template. */
+export function filled(template, values) {
+  return template.replace(/\{(\w+)\}/g, (_, name) => values[name]);
 }
 
-/** A whole number as people read it. */
+/** Formats an integer with thousands separators. */
 export function whole(number) {
   return number.toLocaleString("en", { maximumFractionDigits: 0 });
 }
 
-/** To so many significant digits. */
+/** Formats a number to the given significant digits. */
 export function significant(number, digits) {
   const rounded = Number(number.toPrecision(digits));
   if (rounded && Math.abs(rounded) < 1e-6) return String(rounded);
   return rounded.toLocaleString("en", { maximumSignificantDigits: 12 });
 }
 
-/** As a target is written in a goal: to six digits, like Python's %g. */
+/** Formats a target as goals do: to six digits, like Python's %g. */
 export function general(number) {
   const [mantissa, exponent] = number.toExponential(5).split("e");
   if (exponent >= -4 && exponent < 6) return String(Number(number.toPrecision(6)));
   return `${Number(mantissa)}e${exponent.replace(/^([+-])(\d)$/, "$10$2")}`;
 }
 
-/** How many batch sizes reach the target of a row. */
+/** Returns the number of batch sizes that reach the target of a row. */
 export function reached(row, words) {
   return Math.round(row.coverage * words.fixed.all);
 }
 
 /**
- * By name, the value and the note of each key figure.
+ * Returns the value and the note of each key figure, by name.
  * @returns {Record<string, {value: string, note: string}>}
  */
 export function keyFigures(row, words) {

@@ -1,19 +1,19 @@
-// Does one thing at a time, and then the latest of those asked for meanwhile: what came between is passed over.
+// Runs one action at a time, and then only the latest of the calls that arrived meanwhile.
 
 /**
  * @template T
- * @param {(asked: T) => Promise<unknown>} act
- * @returns {(asked: T) => void}
+ * @param {(argument: T) => Promise<unknown>} act
+ * @returns {(argument: T) => void}
  */
 export function latestOf(act) {
   let waiting;
   let isBusy = false;
-  return async (asked) => {
-    waiting = { asked };
+  return async (argument) => {
+    waiting = { argument };
     if (isBusy) return;
     isBusy = true;
     while (waiting) {
-      const next = waiting.asked;
+      const next = waiting.argument;
       waiting = undefined;
       await act(next);
     }

@@ -1,10 +1,10 @@
-// The same page in another state: fetched, and put in the place of what is there, without leaving the page.
+// Replaces the contents of the page by those of the same page in another state, without a reload.
 
 import { draw } from "./chart.js";
 import { offerCopies } from "./copies.js";
 
 /**
- * Shows the page at an address: what has `data-renewed`, every chart and its lines, the title and the foot.
+ * Shows the page at an address: replaces the elements with `data-renewed`, the charts with their links, the title and the footer.
  * @param {URL} address
  * @param {AbortSignal} signal
  */
@@ -14,12 +14,12 @@ export async function renew(address, signal) {
   const fresh = new DOMParser().parseFromString(await response.text(), "text/html");
   document.title = fresh.title;
   for (const old of document.querySelectorAll("[data-renewed]")) {
-    const found = fresh.getElementById(old.id);
-    if (found) old.replaceChildren(...found.childNodes);
+    const replacement = fresh.getElementById(old.id);
+    if (replacement) old.replaceChildren(...replacement.childNodes);
   }
   for (const old of document.querySelectorAll("figure.chart")) {
-    const found = fresh.getElementById(old.id);
-    if (found) renewChart(old, found);
+    const replacement = fresh.getElementById(old.id);
+    if (replacement) renewChart(old, replacement);
   }
   document.querySelector("footer.site").replaceChildren(...fresh.querySelector("footer.site").childNodes);
 }
@@ -29,14 +29,12 @@ function renewChart(old, fresh) {
   old.dataset.title = fresh.dataset.title;
   old.querySelector(".ways").replaceWith(fresh.querySelector(".ways"));
   offerCopies(old.querySelector(".ways"));
-  old.querySelector("figcaption .unseen").textContent = fresh.dataset.title;
   if (!isOther) return;
   old.dataset.live = fresh.dataset.live;
   if (old.dataset.drawn) draw(old);
-  else old.querySelector(".plot").replaceChildren(...fresh.querySelector(".plot").childNodes);
 }
 
-/** Whether two addresses ask the same, however it is written. */
+/** Returns true if two addresses are the same request, even if a number is written differently. */
 function isSame(one, other) {
   return spelled(one) === spelled(other);
 }

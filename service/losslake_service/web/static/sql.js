@@ -1,4 +1,4 @@
-// The SQL page where scripts run: an editor, results that come while the page stays, a history, links to share.
+// The SQL page: an editor, results without a reload, a history, links to share.
 
 import { element } from "./elements.js";
 import { Problem, ask } from "./sql_ask.js";
@@ -15,7 +15,7 @@ const state = read();
 let editor = plainEditor(part("q"));
 let running;
 
-/** Runs what is in the editor. isNew: whether the address becomes one to come back to. */
+/** Runs the statement in the editor. isNew: adds an entry to the browser's history. */
 async function run(isNew) {
   const statement = part("q").value.trim();
   if (!statement) {
@@ -83,7 +83,7 @@ function end() {
   part("elapsed").hidden = true;
 }
 
-/** Writes the state into the address, and into the link to the page as it is. */
+/** Writes the state into the address and into the permanent link. */
 function keepState(isNew) {
   write(state.statement, state.choices, state.pinned, isNew);
   part("as-it-is").href = addressOf(state.statement, state.choices, known.release) || location.pathname;
@@ -104,11 +104,11 @@ async function copyLink() {
     await navigator.clipboard.writeText(new URL(address, location.href).href);
     part("status").textContent = `Copied: a link to this statement on release ${known.release}`;
   } catch {
-    part("status").replaceChildren("Copy it from here: ", element("a", { href: address }, "link"));
+    part("status").replaceChildren("Copy this ", element("a", { href: address }, "link"));
   }
 }
 
-/** The text area as the editor that it is until another one is there. */
+/** Wraps the text area as an editor, for use until CodeMirror has loaded. */
 function plainEditor(area) {
   return {
     focus: () => area.focus(),
@@ -134,7 +134,7 @@ offerNames(document, (text) => editor.insert(text));
 showHistory(part("history"), choose);
 if (state.statement) run(false);
 
-// The page is there first: the editor is large, and the text area does until it comes.
+// Paint the page first: the editor is large, and the text area works until it has loaded.
 await new Promise((painted) => requestAnimationFrame(() => setTimeout(painted)));
 const { openEditor } = await import("./sql_editor.js");
 editor = openEditor(part("editor"), part("q"), known, () => run(true));

@@ -1,8 +1,8 @@
-// A statement on its way to the service and back.
+// Sends a statement to the service.
 
 const LONG_INTEGER = /[[:,]\s*-?\d{16,}/;
 
-/** A statement that was refused or failed, with its place in it where that is known. */
+/** An error in a statement, with its position where it is known. */
 export class Problem extends Error {
   constructor(document) {
     super(document.detail);
@@ -12,7 +12,7 @@ export class Problem extends Error {
 }
 
 /**
- * Runs a statement; closing the connection, which the signal does, ends it there too.
+ * Runs a statement. Aborting the signal closes the connection, which also stops the statement on the service.
  * @returns {Promise<{columns: {name: string, type: string}[], rows: Object[], truncated: false|string}>}
  */
 export async function ask(sql, release, limit, signal) {
@@ -27,7 +27,7 @@ export async function ask(sql, release, limit, signal) {
   return LONG_INTEGER.test(text) ? JSON.parse(text, exact) : JSON.parse(text);
 }
 
-/** Integers beyond 2^53 as the text that was sent, where the browser gives it: as numbers they would be others. */
+/** Revives integers beyond 2^53 as their source text, where the browser supports it, since numbers would lose digits. */
 function exact(_, value, context) {
   const isLong = typeof value === "number" && Number.isInteger(value) && !Number.isSafeInteger(value);
   return isLong && context?.source ? context.source : value;

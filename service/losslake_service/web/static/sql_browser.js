@@ -1,17 +1,17 @@
-// The tables beside the editor: a click on a name writes it into the statement.
+// The list of tables next to the editor: a click on a name inserts it into the statement.
 
 import { element } from "./elements.js";
 
-/** Makes buttons of the names below a node. */
+/** Turns the names inside a node into buttons. */
 export function offerNames(node, insert) {
   for (const name of node.querySelectorAll("[data-insert]")) {
-    const button = element("button", { type: "button", className: "insert", title: "Write it into the statement" }, name.textContent);
+    const button = element("button", { type: "button", className: "insert", title: "Insert into the statement" }, name.textContent);
     button.addEventListener("click", () => insert(name.dataset.insert));
     name.replaceChildren(button);
   }
 }
 
-/** The tables and macros as the page lists them: name, call, columns with type and meaning. */
+/** Returns the tables and macros that the page lists: name, call, columns with type and meaning. */
 export function tablesBelow(node) {
   return [...node.querySelectorAll("details[data-table]")].map((each) => ({
     name: each.dataset.table,

@@ -1,10 +1,10 @@
-// A result as a Vega-Lite specification, in the looks of the service's own figures.
+// A result as a Vega-Lite specification, in the style of the service's figures.
 
 import { linkOf } from "./sql_links.js";
 import { cellOf, numberOf } from "./sql_values.js";
 
 const MOST_SERIES = 20;
-const MOST_TOLD = 14;
+const MOST_IN_TOOLTIP = 14;
 const NARROW = 480;
 const MANY = 200;
 const PLAIN = "datum.value >= 1 ? format(datum.value, ',') : format(datum.value, '.3~g')";
@@ -13,14 +13,14 @@ const IS_ROUND = "indexof([1, 2, 5], round(datum.value / pow(10, floor(log(datum
 const ACROSS = ["batch_size", "step", "learning_rate"];
 const UP = ["steps", "value", "best_value"];
 
-/** The columns that can be drawn: those with a value that has a place along an axis. */
+/** Returns the columns that can be drawn: those with any value that fits on an axis. */
 export function drawable(result) {
   const hasPlace = (column) => result.rows.some((row) => (column.isNumber ? Number.isFinite(numberOf(row[column.name])) : row[column.name] !== null));
   return result.columns.filter((column) => !column.isNested && hasPlace(column));
 }
 
 /**
- * What to draw where nobody said; each choice that was made and fits stays.
+ * Completes the choices with defaults, and drops those that don't fit the result.
  * @returns {{x: string, y: string, colour: string, mark: string, log: string}}
  */
 export function chosen(result, choices) {
@@ -28,58 +28,58 @@ export function chosen(result, choices) {
   const names = columns.map((column) => column.name);
   const numbers = columns.filter((column) => column.isNumber).map((column) => column.name);
   const measured = numbers.filter((name) => !ACROSS.includes(name) && name !== "trial_id");
-  const x = kept(choices.x, names) ?? ACROSS.find((name) => numbers.includes(name)) ?? numbers[0] ?? names[0] ?? "";
+  const x = ifAllowed(choices.x, names) ?? ACROSS.find((name) => numbers.includes(name)) ?? numbers[0] ?? names[0] ?? "";
   const others = (list) => list.filter((name) => name !== x);
-  const y = kept(choices.y, names) ?? others(UP).find((name) => numbers.includes(name)) ?? others(measured)[0] ?? others(numbers)[0] ?? others(names)[0] ?? "";
+  const y = ifAllowed(choices.y, names) ?? others(UP).find((name) => numbers.includes(name)) ?? others(measured)[0] ?? others(numbers)[0] ?? others(names)[0] ?? "";
   const series = columns.filter((column) => !column.isNumber && column.name !== x && isSeries(result, column.name));
   const wasChosen = Boolean(choices.x || choices.y);
-  const colour = kept(choices.colour, names) ?? (wasChosen ? "" : (series[0]?.name ?? ""));
-  const mark = kept(choices.mark, ["line", "points", "bars"]) ?? (columns.find((c) => c.name === x)?.isNumber === false ? "bars" : ACROSS.slice(0, 2).includes(x) ? "line" : "points");
+  const colour = ifAllowed(choices.colour, names) ?? (wasChosen ? "" : (series[0]?.name ?? ""));
+  const mark = ifAllowed(choices.mark, ["line", "points", "bars"]) ?? (columns.find((c) => c.name === x)?.isNumber === false ? "bars" : ACROSS.slice(0, 2).includes(x) ? "line" : "points");
   const log = wasChosen ? (choices.log ?? "") : [x, y].map((name, at) => (isWide(result, name) ? "xy"[at] : "")).join("");
   return { x, y, colour, mark, log };
 }
 
-/** The specification; choices as `chosen` gives them. size: width and height in px. */
+/** Returns the specification. choices: from `chosen`. size: width and height in px. */
 export function specification(result, choices, config, size, about) {
-  const told = [...new Set([choices.x, choices.y, choices.colour, ...drawable(result).map((each) => each.name)])].filter(Boolean);
-  const fields = new Map(told.map((name, at) => [name, /^\w+$/.test(name) && name !== "link" ? name : `column ${at}`]));
+  const shown = [...new Set([choices.x, choices.y, choices.colour, ...drawable(result).map((each) => each.name)])].filter(Boolean);
+  const fields = new Map(shown.map((name, at) => [name, /^\w+$/.test(name) && name !== "link" ? name : `column ${at}`]));
   const column = (name) => result.columns.find((each) => each.name === name);
   const field = (name) => ({ field: fields.get(name), title: name });
   const axis = (name, letter) => ({ ...field(name), ...scaled(result, column(name), choices.log.includes(letter), choices.mark, letter) });
   const encoding = { x: axis(choices.x, "x"), y: axis(choices.y, "y") };
-  const said = {
-    tooltip: told.slice(0, MOST_TOLD).map((name) => ({ ...field(name), type: column(name).isNumber ? "quantitative" : "nominal", ...(column(name).isNumber ? { format: ".6~g" } : {}) })),
+  const details = {
+    tooltip: shown.slice(0, MOST_IN_TOOLTIP).map((name) => ({ ...field(name), type: column(name).isNumber ? "quantitative" : "nominal", ...(column(name).isNumber ? { format: ".6~g" } : {}) })),
   };
   if (choices.colour) encoding.color = { ...field(choices.colour), ...coloured(result, column(choices.colour), config.range.ordinal), legend: { orient: size.width < NARROW ? "bottom" : "right", columns: size.width < NARROW ? 2 : 1 } };
-  // Shapes tell series apart for whoever doesn't see their colours.
+  // Shapes distinguish series for readers who don't see their colours.
   if (choices.mark === "points" && encoding.color && encoding.color.type === "nominal") encoding.shape = { ...field(choices.colour), type: "nominal" };
-  if (result.rows.some((row) => linkOf(row, about.pinned))) said.href = { field: "link", type: "nominal" };
+  if (result.rows.some((row) => linkOf(row, about.pinned))) details.href = { field: "link", type: "nominal" };
   return {
     $schema: "https://vega.github.io/schema/vega-lite/v6.json",
     title: { text: `${choices.y} by ${choices.x}`, subtitle: about.source },
     usermeta: { losslake: { release: about.release, sql: about.statement } },
     ...size,
     autosize: { type: "fit", contains: "padding" },
-    data: { values: result.rows.map((row) => values(row, told, fields, column, about.pinned)) },
+    data: { values: result.rows.map((row) => values(row, shown, fields, column, about.pinned)) },
     encoding,
-    layer: layers(choices.mark, said, result.rows.length),
+    layer: layers(choices.mark, details, result.rows.length),
     config,
   };
 }
 
-/** The marks; what is told and where it leads is said by one of them for each row. */
-function layers(name, said, n) {
-  if (name === "line") return [{ mark: "line" }, { mark: { type: "point", filled: true, size: n > MANY ? 14 : 40, opacity: 1 }, encoding: said }];
-  return [{ mark: name === "bars" ? "bar" : { type: "point", filled: true, size: 46, opacity: 0.75 }, encoding: said }];
+/** Returns the layers of marks; one mark for each row has the tooltip and the link. */
+function layers(name, details, n) {
+  if (name === "line") return [{ mark: "line" }, { mark: { type: "point", filled: true, size: n > MANY ? 14 : 40, opacity: 1 }, encoding: details }];
+  return [{ mark: name === "bars" ? "bar" : { type: "point", filled: true, size: 46, opacity: 0.75 }, encoding: details }];
 }
 
-function values(row, told, fields, column, pinned) {
-  const found = Object.fromEntries(told.map((name) => [fields.get(name), valueOf(row[name], column(name))]));
+function values(row, shown, fields, column, pinned) {
+  const datum = Object.fromEntries(shown.map((name) => [fields.get(name), valueOf(row[name], column(name))]));
   const link = linkOf(row, pinned);
-  return link ? { ...found, link: new URL(link, location.href).href } : found;
+  return link ? { ...datum, link: new URL(link, location.href).href } : datum;
 }
 
-/** A value as Vega takes it: nothing for what no axis has a place for. */
+/** Converts a value for Vega: null if no axis can show it. */
 function valueOf(value, column) {
   if (!column.isNumber) return value === null || column.isTime ? value : cellOf(value, column).text;
   const number = numberOf(value);
@@ -94,7 +94,7 @@ function scaled(result, column, isLog, markName, letter) {
   return { type: "quantitative", scale: { type: "log", base, nice: false, padding: 12 }, axis: { labelExpr: base === 2 ? PLAIN : `${IS_ROUND} ? (${PLAIN}) : ''`, labelOverlap: true, tickCount: 8 } };
 }
 
-/** Names by colours that differ, numbers by colours in order: a few of them each by its own. */
+/** Returns distinct colours for names and ordered colours for numbers; a few numbers have one colour each. */
 function coloured(result, column, ordered) {
   if (!column.isNumber) return { type: "nominal" };
   if (!isSeries(result, column.name)) return { type: "quantitative" };
@@ -102,7 +102,7 @@ function coloured(result, column, ordered) {
   return { type: "ordinal", scale: { range: Array.from({ length: n }, (_, at) => between(ordered, n > 1 ? at / (n - 1) : 0)) } };
 }
 
-/** The colour at a place from 0 to 1 of a scale. */
+/** Interpolates a colour at a position from 0 to 1 of a scale. */
 function between(colours, place) {
   const at = Math.min(colours.length - 2, Math.floor(place * (colours.length - 1)));
   const share = place * (colours.length - 1) - at;
@@ -115,20 +115,20 @@ function positives(result, name) {
   return result.rows.map((row) => numberOf(row[name])).filter((value) => value > 0 && Number.isFinite(value));
 }
 
-/** Whether the numbers of a column span more than a linear axis shows, without one that a logarithmic one can't. */
+/** Returns true if the numbers of a column need a logarithmic axis: a wide range, all positive. */
 function isWide(result, name) {
   if (!result.columns.find((column) => column.name === name)?.isNumber) return false;
-  const found = result.rows.map((row) => numberOf(row[name])).filter(Number.isFinite);
-  const [low, high] = [Math.min(...found.slice(0, 1e5)), Math.max(...found.slice(0, 1e5))];
+  const numbers = result.rows.map((row) => numberOf(row[name])).filter(Number.isFinite);
+  const [low, high] = [Math.min(...numbers.slice(0, 1e5)), Math.max(...numbers.slice(0, 1e5))];
   return low > 0 && high / low >= 50;
 }
 
-/** Whether a column tells a few series of rows apart. */
+/** Returns true if a column divides the rows into a few series. */
 function isSeries(result, name) {
-  const found = new Set(result.rows.map((row) => row[name]));
-  return found.size > 1 && found.size <= MOST_SERIES && found.size * 2 <= result.rows.length;
+  const distinct = new Set(result.rows.map((row) => row[name]));
+  return distinct.size > 1 && distinct.size <= MOST_SERIES && distinct.size * 2 <= result.rows.length;
 }
 
-function kept(choice, allowed) {
+function ifAllowed(choice, allowed) {
   return allowed.includes(choice) ? choice : undefined;
 }

@@ -1,8 +1,9 @@
-// The chart of a result, with what can be chosen about it and forms to take it away.
+// The chart of a result, with its controls and downloads.
 
 import { offerKeys } from "./chart_keys.js";
 import { element } from "./elements.js";
 import { chosen, drawable, specification } from "./sql_chart.js";
+import { loadVega } from "./vega.js";
 
 const MARKS = [["line", "Line"], ["points", "Points"], ["bars", "Bars"]];
 const STEP = 40;
@@ -10,7 +11,7 @@ const HEIGHT = 420;
 const dark = matchMedia("(prefers-color-scheme: dark)");
 
 /**
- * A chart with its controls.
+ * Returns a chart with its controls, and the choices that it shows.
  * @param {Object} result
  * @param {Object} choices as the address has them
  * @param {{looks: Object, release: number, statement: string, pinned: ?string, source: string}} about
@@ -19,9 +20,9 @@ const dark = matchMedia("(prefers-color-scheme: dark)");
 export function resultChart(result, choices, about, changed) {
   const state = { result, about, choices: chosen(result, choices), view: null, width: 0, turn: 0 };
   const plot = element("div", { className: "plot" });
-  const trouble = element("p", { className: "problem", role: "alert", hidden: true });
-  const figure = element("figure", { className: "chart" }, plot, trouble, takes(state));
-  const redraw = () => draw(state, plot, trouble);
+  const problem = element("p", { className: "problem", role: "alert", hidden: true });
+  const figure = element("figure", { className: "chart" }, plot, problem, downloads(state));
+  const redraw = () => draw(state, plot, problem);
   const controls = element("div", { className: "controls" }, ...inputs(state, () => {
     changed(state.choices);
     redraw();
@@ -60,12 +61,12 @@ function inputs(state, changed) {
   ];
 }
 
-async function draw(state, plot, trouble) {
+async function draw(state, plot, problem) {
   const turn = (state.turn += 1);
   state.width = widthOf(plot);
-  trouble.hidden = true;
+  problem.hidden = true;
   try {
-    await import("./vendor/vega.js");
+    await loadVega();
     const place = element("div", { className: "live" });
     const options = { ast: true, actions: false, renderer: "canvas", defaultStyle: false, tooltip: { disableDefaultStyle: true } };
     const { view } = await window.vegaEmbed(place, specified(state), options);
@@ -76,8 +77,8 @@ async function draw(state, plot, trouble) {
     offerKeys(plot, view, `${state.choices.y} by ${state.choices.x}`);
     plot.dataset.drawn = turn;
   } catch (error) {
-    trouble.textContent = `This chart can't be drawn: ${error.message}`;
-    trouble.hidden = false;
+    problem.textContent = `This chart can't be drawn: ${error.message}`;
+    problem.hidden = false;
   }
   return undefined;
 }
@@ -87,16 +88,16 @@ function specified({ result, choices, about, width }) {
   return specification(result, choices, config, { width, height: width < 480 ? 340 : HEIGHT }, about);
 }
 
-function takes(state) {
-  const take = (text, make) => {
+function downloads(state) {
+  const download = (text, make) => {
     const button = element("button", { type: "button" }, text);
     button.addEventListener("click", async () => save(`losslake-chart.${text === "Vega-Lite" ? "vl.json" : text.toLowerCase()}`, await make()));
     return button;
   };
   return element("figcaption", { className: "takes" }, "Picture: ",
-    take("SVG", async () => new Blob([await state.view.toSVG()], { type: "image/svg+xml" })),
-    take("PNG", async () => blobOf(await state.view.toCanvas(2))),
-    take("Vega-Lite", async () => new Blob([JSON.stringify(specified(state), null, 1)], { type: "application/json" })));
+    download("SVG", async () => new Blob([await state.view.toSVG()], { type: "image/svg+xml" })),
+    download("PNG", async () => blobOf(await state.view.toCanvas(2))),
+    download("Vega-Lite", async () => new Blob([JSON.stringify(specified(state), null, 1)], { type: "application/json" })));
 }
 
 function blobOf(canvas) {

@@ -1,16 +1,16 @@
-// What may come next in a statement: tables, columns, macros, functions, and names of the release between quotes.
+// Completions in a statement: tables, columns, macros, functions, and the release's names inside quotes.
 
 import { snippetCompletion } from "./vendor/codemirror.js";
 import { COMPLETED } from "./sql_words.js";
 
 const COMPARED = /([a-z_]+)"?\s*(?:=|<>|!=|\b(?:not\s+)?i?like\b|\b(?:not\s+)?in\s*\((?:\s*'(?:[^']|'')*'\s*,)*)\s*$/i;
-const METRIC = /\b(?:result_at|steps_to)\s*\(\s*(?:metric\s*:=\s*)?$/i;
+const METRIC = /\b(?:(?:pooled_)?result_at|steps_to)\s*\(\s*(?:metric\s*:=\s*)?$/i;
 const METAPARAMETER = /\b(?:parameters|attributes)\s*\[\s*$/i;
 const AFTER_FROM = /\b(?:from|join|describe|summarize)\s+$|\bfrom\s+[\w\s,]*,\s*$/i;
 const ALIASED = /\b(?:from|join|,)\s+(\w+)(?:\s*\([^()]*\))?\s+(?:as\s+)?(\w+)/gi;
 
 /**
- * A source of completions for CodeMirror.
+ * Returns a completion source for CodeMirror.
  * @param {{tables: Object[], names: Object<string, string[]>, functions: string[]}} known
  */
 export function completions(known) {
@@ -37,11 +37,11 @@ export function completions(known) {
   };
 }
 
-/** Where the text begins that stands between quotes at the end; -1 for none. Comments are passed over. */
+/** Returns where an unclosed quoted text at the end begins; -1 for none. Skips comments. */
 function openQuote(text) {
   const parts = /'(?:[^']|'')*('|$)|"[^"]*"?|--[^\n]*|\/\*[^]*?(?:\*\/|$)/g;
-  for (let found; (found = parts.exec(text)) && found[0]; ) {
-    if (found[0].startsWith("'") && !found[1]) return found.index + 1;
+  for (let match; (match = parts.exec(text)) && match[0]; ) {
+    if (match[0].startsWith("'") && !match[1]) return match.index + 1;
   }
   return -1;
 }
@@ -59,7 +59,7 @@ function inQuotes(names, before, from, context) {
   return { from, options, validFor: /^[^']*$/ };
 }
 
-/** Writes the text and goes on behind the closing quote. */
+/** Inserts the text and moves the cursor behind the closing quote. */
 function passing(text, isClosed) {
   return (view, _, from, to) => view.dispatch({
     changes: { from, to, insert: text },
@@ -75,21 +75,21 @@ function tableOption(table) {
   return snippetCompletion(call, about);
 }
 
-/** A table by its name, or those that a statement gives this name to. */
+/** Returns the table with a name, or those with this alias in a statement. */
 function tablesNamed(tables, text, name) {
   const wanted = new Set([name.toLowerCase()]);
   for (const [, table, alias] of text.matchAll(ALIASED)) if (alias.toLowerCase() === name.toLowerCase()) wanted.add(table.toLowerCase());
-  const found = tables.filter((table) => wanted.has(table.name));
-  return found.length ? found : tables;
+  const matches = tables.filter((table) => wanted.has(table.name));
+  return matches.length ? matches : tables;
 }
 
-/** The columns of tables, each once. */
+/** Returns the distinct columns of tables. */
 function columnOptions(tables) {
-  const found = new Map();
+  const columns = new Map();
   for (const table of tables) {
     for (const { name, type, doc } of table.columns) {
-      if (!found.has(name)) found.set(name, { label: name, type: "property", detail: type.toLowerCase(), info: doc, boost: 3 });
+      if (!columns.has(name)) columns.set(name, { label: name, type: "property", detail: type.toLowerCase(), info: doc, boost: 3 });
     }
   }
-  return [...found.values()];
+  return [...columns.values()];
 }

@@ -1,4 +1,4 @@
-// The editor: CodeMirror in place of the text area, in a shadow root, where its styles need no inline style element.
+// The editor: CodeMirror in place of the text area, in a shadow root, so that its styles need no inline style element.
 
 import * as cm from "./vendor/codemirror.js";
 import { completions } from "./sql_completion.js";
@@ -18,7 +18,7 @@ const wrong = cm.StateField.define({
 const looks = cm.EditorView.theme({
   "&": { color: "var(--text)", backgroundColor: "var(--ground)", fontSize: "14px", maxHeight: "26rem", borderRadius: "6px" },
   "&.cm-focused": { outline: "none" },
-  ".cm-scroller": { fontFamily: 'ui-monospace, SFMono-Regular, Menlo, Consolas, "Liberation Mono", monospace', lineHeight: "1.5", overflow: "auto" },
+  ".cm-scroller": { fontFamily: "var(--mono)", lineHeight: "1.5", overflow: "auto" },
   ".cm-content": { caretColor: "var(--text)", padding: "8px 0" },
   ".cm-content, .cm-gutter": { minHeight: "11rem" },
   ".cm-cursor": { borderLeftColor: "var(--text)" },
@@ -34,7 +34,7 @@ const looks = cm.EditorView.theme({
   ".cm-tooltip.cm-tooltip-autocomplete > ul > li[aria-selected]": { backgroundColor: "var(--button)", color: "var(--on-button)" },
   "li[aria-selected] .cm-completionDetail": { color: "inherit" },
   ".cm-completionDetail": { color: "var(--quiet)", fontStyle: "normal", marginLeft: "1em" },
-  ".cm-completionInfo": { padding: "4px 8px", maxWidth: "20rem", fontFamily: "system-ui, sans-serif", fontSize: "13px" },
+  ".cm-completionInfo": { padding: "4px 8px", maxWidth: "20rem", fontFamily: "var(--sans)", fontSize: "13px" },
 });
 
 const colours = cm.HighlightStyle.define([
@@ -46,10 +46,10 @@ const colours = cm.HighlightStyle.define([
 ]);
 
 /**
- * Opens an editor over a text area, whose text it keeps as its own.
+ * Opens an editor in place of a text area, and keeps the text of both the same.
  * @param {HTMLElement} place
  * @param {HTMLTextAreaElement} area
- * @param {Object} known what can be completed
+ * @param {Object} known the names to complete
  * @param {() => void} run called for Ctrl-Enter
  */
 export function openEditor(place, area, known, run) {
@@ -101,7 +101,7 @@ function extensions(area, known, run) {
   ];
 }
 
-/** Types over a selection in the browser's stead, which would write the old text's look into a style attribute. */
+/** Replaces a selection itself, since the browser would copy the old text's look into a style attribute. */
 function replaceSelection(event, view) {
   const { from, to, empty } = view.state.selection.main;
   if (event.inputType !== "insertText" || empty || !event.data || view.composing) return false;
@@ -112,7 +112,7 @@ function replaceSelection(event, view) {
   return true;
 }
 
-/** Writes a text at the cursor, apart from the words around it. */
+/** Inserts a text at the cursor, separated from the words around it. */
 function insert(view, text) {
   const { from, to } = view.state.selection.main;
   const [before, after] = [view.state.sliceDoc(Math.max(0, from - 1), from), view.state.sliceDoc(to, to + 1)];
@@ -121,7 +121,7 @@ function insert(view, text) {
   view.focus();
 }
 
-/** Marks the word at a place that an error names; columns count characters, of which the editor may take two for one. */
+/** Marks the word at the position of an error. Columns count characters; the editor counts UTF-16 units. */
 function point(view, line, column) {
   if (line > view.state.doc.lines) return;
   const { from, to, text } = view.state.doc.line(line);

@@ -1,18 +1,18 @@
-// The statements that were run in this browser, newest first.
+// The history of statements run in this browser, newest first.
 
 import { element } from "./elements.js";
 
 const KEY = "losslake.sql.history";
 const MOST = 50;
 
-/** Remembers a statement that was run; one that is known already moves to the front. */
+/** Adds a statement to the history, or moves it to the front. */
 export function remember(entry) {
   const others = remembered().filter((each) => each.statement !== entry.statement);
   store([entry, ...others].slice(0, MOST));
 }
 
 /**
- * Shows them in a section, and again whenever one is added.
+ * Shows the history in a section.
  * @param {HTMLElement} section
  * @param {(statement: string) => void} choose
  */
@@ -22,7 +22,7 @@ export function showHistory(section, choose) {
   section.querySelector(".past").replaceChildren(...entries.map((entry) => {
     const button = element("button", { type: "button", title: entry.statement }, entry.statement.replace(/\s+/g, " ").trim());
     button.addEventListener("click", () => choose(entry.statement));
-    return element("li", {}, button, element("span", { className: "quiet" }, said(entry)));
+    return element("li", {}, button, element("span", { className: "quiet" }, summary(entry)));
   }));
   section.querySelector("#forget").onclick = () => {
     store([]);
@@ -30,16 +30,16 @@ export function showHistory(section, choose) {
   };
 }
 
-function said({ at, rows, ms }) {
+function summary({ at, rows, ms }) {
   const when = new Date(at).toLocaleString("en-GB", { dateStyle: "medium", timeStyle: "short" });
   return `${when} · ${Number(rows).toLocaleString("en")} ${rows === 1 ? "row" : "rows"} · ${(ms / 1000).toFixed(2)} s`;
 }
 
-/** What is stored; nothing where the browser keeps nothing, or something else is there. */
+/** Returns the stored entries; none if the browser stores nothing, or anything else is there. */
 function remembered() {
   try {
-    const found = JSON.parse(localStorage.getItem(KEY) ?? "[]");
-    return found.filter((each) => typeof each.statement === "string" && Number.isFinite(each.at)).slice(0, MOST);
+    const entries = JSON.parse(localStorage.getItem(KEY) ?? "[]");
+    return entries.filter((each) => typeof each.statement === "string" && Number.isFinite(each.at)).slice(0, MOST);
   } catch {
     return [];
   }
@@ -49,6 +49,6 @@ function store(entries) {
   try {
     localStorage.setItem(KEY, JSON.stringify(entries));
   } catch {
-    // A browser that keeps nothing: the page goes on without a history.
+    // The browser stores nothing: the page works without a history.
   }
 }

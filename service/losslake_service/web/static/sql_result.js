@@ -1,4 +1,4 @@
-// What a statement gave: as a table, and as a chart.
+// The result of a statement, as a table or a chart.
 
 import { element } from "./elements.js";
 import { drawable } from "./sql_chart.js";
@@ -6,7 +6,7 @@ import { resultChart } from "./sql_chart_view.js";
 import { resultTable } from "./sql_table.js";
 
 /**
- * Shows a result in place of the one before.
+ * Shows a result in place of the previous one.
  * @param {HTMLElement} section
  * @param {{columns: Object[], rows: Object[], truncated: false|string}} result
  * @param {Object} choices as the address has them
@@ -29,17 +29,17 @@ export function showResult(section, result, choices, about, changed) {
     place.replaceChildren(drawn.node);
     if (isChosen) keep({ ...current, ...drawn.choices, show: name === "chart" ? "chart" : "" });
   };
-  const keep = (made) => {
-    current = { ...current, ...made };
+  const keep = (changes) => {
+    current = { ...current, ...changes };
     changed(current);
   };
   turnTo(canDraw && choices.show === "chart" ? "chart" : "table", false);
-  section.replaceChildren(element("p", { className: "ways-to-see", role: "group", "aria-label": "Show as" }, ...buttons), said(result, about), place);
+  section.replaceChildren(element("p", { className: "ways-to-see", role: "group", "aria-label": "Show as" }, ...buttons), notice(result, about), place);
   section.hidden = false;
 }
 
-function said(result, about) {
+function notice(result, about) {
   if (!result.rows.length) return element("p", { className: "said" }, "The result has no rows.");
   const first = result.rows.length.toLocaleString("en");
-  return about.is_cut ? element("p", { className: "said" }, `These are the first ${first} rows: the result has more. Take all of them below.`) : "";
+  return about.is_cut ? element("p", { className: "said" }, `These are the first ${first} rows; the result has more. Download all of them below.`) : "";
 }

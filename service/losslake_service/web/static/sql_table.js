@@ -1,4 +1,4 @@
-// A result as a table: sorted by its headers, a page at a time.
+// A result as a table, sorted by its headers, one page at a time.
 
 import { element } from "./elements.js";
 import { linksOf } from "./sql_links.js";
@@ -7,9 +7,9 @@ import { cellOf, compare } from "./sql_values.js";
 const ROWS_ON_A_PAGE = 100;
 
 /**
- * The table of a result with buttons to go through its pages.
+ * Returns the table of a result with buttons for its pages.
  * @param {{columns: Object[], rows: Object[]}} result columns as `described`
- * @param {?string} pinned the release that links have to name
+ * @param {?string} pinned the release that links must name
  */
 export function resultTable(result, pinned) {
   const body = element("tbody");
@@ -31,7 +31,7 @@ export function resultTable(result, pinned) {
 }
 
 function header(column) {
-  const button = element("button", { type: "button", title: `${column.type}: sort by it` }, column.name);
+  const button = element("button", { type: "button", title: `Type ${column.type}. Click to sort` }, column.name);
   return element("th", { scope: "col", className: column.isNumber ? "number" : "", ariaSort: "none" }, button);
 }
 
@@ -63,14 +63,14 @@ function pager(shown, last) {
     button.addEventListener("click", () => {
       shown.first = first;
       fill(shown);
-      // The button that was pressed is gone: the next press is meant for its successor.
+      // The pressed button was replaced: move the focus to its successor.
       const buttons = [...shown.place.querySelectorAll("button")];
       (buttons.find((each) => each.textContent === text && !each.disabled) ?? buttons.find((each) => !each.disabled)).focus();
     });
     return button;
   };
-  const said = ` rows ${count(shown.first + 1)} to ${count(last)} of ${count(shown.rows.length)} `;
-  return [turn("Earlier rows", shown.first - ROWS_ON_A_PAGE), said, turn("Later rows", shown.first + ROWS_ON_A_PAGE)];
+  const range = ` Rows ${count(shown.first + 1)} to ${count(last)} of ${count(shown.rows.length)} `;
+  return [turn("Earlier rows", shown.first - ROWS_ON_A_PAGE), range, turn("Later rows", shown.first + ROWS_ON_A_PAGE)];
 }
 
 function count(number) {

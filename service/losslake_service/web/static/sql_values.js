@@ -1,4 +1,4 @@
-// The values of a result: what they look like, and which comes before which.
+// The values of a result: their text and their order.
 
 const NUMBER = /^u?int|^float|^double|^halffloat|^decimal/;
 const TIME = /^timestamp|^date/;
@@ -6,25 +6,25 @@ const NESTED = /^list|^large_list|^fixed_size_list|^map|^struct/;
 const ODD = new Map([["NaN", NaN], ["Infinity", Infinity], ["-Infinity", -Infinity]]);
 const MOST_CHARACTERS = 500;
 
-/** A column with the sort of its values. */
+/** Returns a column with the kind of its values. */
 export function described({ name, type }) {
   return { name, type, isNumber: NUMBER.test(type), isTime: TIME.test(type), isNested: NESTED.test(type) };
 }
 
-/** A value as text and its kind: text, number, odd (NaN and infinities) or none (null). */
+/** Returns a value as text, and its kind: text, number, odd (NaN and infinities) or none (null). */
 export function cellOf(value, column) {
   if (value === null || value === undefined) return { text: "null", kind: "none" };
   if (column.isNumber) return { text: String(value), kind: ODD.has(value) ? "odd" : "number" };
   return { text: shortened(typeof value === "object" ? JSON.stringify(value) : String(value)), kind: "text" };
 }
 
-/** A value of a column of numbers as a number; null for none. */
+/** Converts a value of a numeric column to a number; null for none. */
 export function numberOf(value) {
   if (value === null || value === undefined) return null;
   return ODD.has(value) ? ODD.get(value) : Number(value);
 }
 
-/** The order of two values of a column: NaN after every number, null last whichever way. */
+/** Compares two values of a column: NaN after every number, null last in both directions. */
 export function compare(one, other, column, direction) {
   const isNone = [one, other].map((value) => value === null || value === undefined);
   if (isNone[0] || isNone[1]) return isNone[0] - isNone[1];

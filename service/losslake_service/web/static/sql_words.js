@@ -1,4 +1,4 @@
-// The words of the dialect that the editor tells from names.
+// The words of the dialect that the editor highlights.
 
 export const KEYWORDS = `all and any anti as asc asof at between by case cast collate cross cube describe desc distinct
 else end escape except exclude exists explain false filter first following from full glob group grouping having ilike in
@@ -10,7 +10,7 @@ values when where window with within`.replace(/\s+/g, " ");
 export const TYPES = `bigint blob boolean date decimal double float hugeint integer interval list map real smallint struct
 text time timestamp tinyint ubigint uinteger usmallint utinyint uuid varchar`.replace(/\s+/g, " ");
 
-/** Those that are worth completing. */
+/** The keywords that the editor completes. */
 export const COMPLETED = ["SELECT", "FROM", "WHERE", "GROUP BY", "GROUP BY ALL", "ORDER BY", "ORDER BY ALL", "LIMIT", "HAVING",
   "QUALIFY", "JOIN", "LEFT JOIN", "SEMI JOIN", "ANTI JOIN", "USING", "ON", "AS", "AND", "OR", "NOT", "IN", "IS NULL",
   "IS NOT NULL", "BETWEEN", "LIKE", "ILIKE", "CASE", "WHEN", "THEN", "ELSE", "END", "DISTINCT", "DISTINCT ON", "FILTER", "OVER",

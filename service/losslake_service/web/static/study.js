@@ -1,4 +1,4 @@
-// The form of a goal: another metric has other targets, so the page chooses one.
+// The form of a goal: a change of the metric clears the target, and the page chooses a new one.
 
 for (const form of document.querySelectorAll("form.goal")) {
   form.elements.metric.addEventListener("change", () => {

@@ -1,5 +1,5 @@
-// The slider of targets: its stops are the rows of the target sweep. What a row knows is shown at once, the chart is
-// drawn as fast as it can be, and the rest of the page follows when the slider rests.
+// The slider of targets: its stops are the rows of the target sweep. The values of a row are shown at once, the chart is
+// redrawn as fast as possible, and the rest of the page follows when the slider rests.
 
 import { draw } from "./chart.js";
 import { filled, general, keyFigures, reached } from "./key_figures.js";
@@ -8,7 +8,7 @@ import { renew } from "./renewal.js";
 
 const REST_MS = 150;
 
-/** Fetches the stops and lets the slider move. */
+/** Fetches the stops and enables the slider. */
 export async function offerSlider(place) {
   const first = JSON.parse(place.dataset.row);
   const response = await fetch(place.dataset.stops);
@@ -26,7 +26,7 @@ export async function offerSlider(place) {
   input.addEventListener("input", () => follow(stops[input.valueAsNumber]));
 }
 
-/** From the hardest to the easiest, with the one that is shown among them. Sweeps go from the easiest to the hardest. */
+/** Returns the stops from the hardest to the easiest, including the current one. Sweeps go from the easiest to the hardest. */
 function stopsOf(rows, first) {
   const stops = rows.filter((row) => row.target !== first.target).reverse();
   const isRising = stops.length < 2 || stops[0].target < stops.at(-1).target;
@@ -35,7 +35,7 @@ function stopsOf(rows, first) {
   return stops;
 }
 
-/** What happens as the slider moves to a row. */
+/** Returns the function that updates the page when the slider moves to a row. */
 function following(words, place) {
   const figure = document.getElementById("scaling");
   const redraw = latestOf((row) => {
@@ -57,7 +57,7 @@ function following(words, place) {
   };
 }
 
-/** The key figures, the target in numbers and in words. */
+/** Shows the key figures, and the target in numbers and in words. */
 function say(row, words, place) {
   for (const [name, { value, note }] of Object.entries(keyFigures(row, words))) {
     const [number, quiet] = document.querySelectorAll(`#key-figures [data-figure="${name}"] dd span`);
@@ -75,7 +75,7 @@ function goalOf(row, words) {
   return filled(words.goal, { ...words.fixed, target: general(row.target) });
 }
 
-/** The page of the target becomes the one whose link can be copied. */
+/** Updates the address and the rest of the page to the target. */
 async function rest(row, words, signal) {
   const address = new URL(location.href);
   address.searchParams.set("metric", words.fixed.metric);
@@ -87,7 +87,7 @@ async function rest(row, words, signal) {
     await renew(address, signal);
   } catch (error) {
     if (error.name === "AbortError") return;
-    answer.textContent = `The answer for this target can't be had: ${error.message} Reload the page to try again.`;
+    answer.textContent = `The answer for this target couldn't be loaded. ${error.message} Reload the page to try again.`;
   }
   answer.classList.remove("stale");
 }

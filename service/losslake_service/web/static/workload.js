@@ -1,4 +1,4 @@
-// The page of a workload where scripts run: a slider of targets, and estimates in place.
+// The page of a workload: activates the slider of targets and the link to all estimates.
 
 import { offerEstimates } from "./estimates.js";
 import { offerSlider } from "./target_slider.js";

@@ -1,11 +1,11 @@
-// The list of workloads follows what is typed and chosen, without a reload; what was ticked stays ticked.
+// Updates the list of workloads while words are typed and filters change, without a reload; ticked boxes stay ticked.
 
-const PATIENCE_MS = 180;
+const DELAY_MS = 180;
 const form = document.getElementById("workload-search");
 let waiting;
-let asking;
+let request;
 
-/** The address of the list that the form asks for; what is left open is left out. */
+/** Returns the address of the list for the values of the form, without empty ones. */
 function address(data) {
   const query = new URLSearchParams();
   for (const [name, value] of data) if (value && !(name === "sort" && value === "name")) query.append(name, value);
@@ -14,11 +14,11 @@ function address(data) {
 }
 
 async function follow() {
-  asking?.abort();
-  asking = new AbortController();
+  request?.abort();
+  request = new AbortController();
   const url = address(new FormData(form));
   try {
-    const response = await fetch(url, { signal: asking.signal, headers: { accept: "text/html" } });
+    const response = await fetch(url, { signal: request.signal, headers: { accept: "text/html" } });
     if (!response.ok) return;
     const page = new DOMParser().parseFromString(await response.text(), "text/html");
     for (const id of ["count", "found"]) document.getElementById(id).replaceChildren(...page.getElementById(id).childNodes);
@@ -32,16 +32,16 @@ async function follow() {
 form.addEventListener("input", (event) => {
   if (event.target.type === "checkbox") return;
   clearTimeout(waiting);
-  waiting = setTimeout(follow, event.target.type === "search" ? PATIENCE_MS : 0);
+  waiting = setTimeout(follow, event.target.type === "search" ? DELAY_MS : 0);
 });
 
-// Addresses stay short: only what says something is sent, and to the comparison only what it is about.
+// Keep addresses short: send only values that are set, and to the comparison only the workloads.
 form.addEventListener("submit", (event) => {
   const isCompared = event.submitter?.hasAttribute("formaction");
   form.addEventListener("formdata", ({ formData }) => {
     for (const [name, value] of [...formData]) {
-      const isLeftOut = isCompared ? !["workload", "release"].includes(name) : !value || (name === "sort" && value === "name");
-      if (isLeftOut) formData.delete(name);
+      const isOmitted = isCompared ? !["workload", "release"].includes(name) : !value || (name === "sort" && value === "name");
+      if (isOmitted) formData.delete(name);
     }
   }, { once: true });
 });

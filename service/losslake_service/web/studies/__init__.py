@@ -1,1 +1,1 @@
-"""What the pages of studies and trials say: their goal, trials, metaparameters, search space and sources."""
+"""The contents of the pages of studies and trials: goal, trials, metaparameters, search space and sources."""

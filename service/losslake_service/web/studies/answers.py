@@ -1,7 +1,7 @@
 """The answers of a study and of a trial in words.
 
-Of a study: how many of its trials reached the goal, and which did first, with what. Of a trial: what became of it,
-whether it reached the goal, and where that puts it.
+A study: how many of its trials reached the goal, and which one was first, with which metaparameters. A trial: its
+outcome, whether it reached the goal, and its rank.
 """
 
 from __future__ import annotations
@@ -9,8 +9,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
-from losslake_schema.tables import STATUSES
-from losslake_service.web.goals import GoalShown
+from losslake_service.web.goals import PageGoal
 from losslake_service.web.studies.metaparameters import Metaparameter, distinguishing
 from losslake_service.web.studies.trials import StudyTrials, rank_in
 from losslake_service.web.templates import significant
@@ -18,7 +17,7 @@ from losslake_service.web.templates import significant
 
 @dataclass(frozen=True)
 class StatusWords:
-    """status: as data has it. short: for a table. verb, verbs: of one such trial, of several. meaning: a sentence."""
+    """The words for a status. short: for a table. verb, verbs: for one and for several trials. meaning: a sentence."""
 
     status: str
     short: str
@@ -27,30 +26,29 @@ class StatusWords:
     meaning: str
 
 
-_WORDS = (
-    StatusWords("COMPLETE", "complete", "completed", "completed", "It ran for as many steps as were planned."),
+# In the order of STATUSES.
+STATUS_WORDS = (
+    StatusWords("COMPLETE", "complete", "completed", "completed", "It ran for as many steps as planned."),
     StatusWords(
         "INCOMPLETE",
         "stopped",
-        "was stopped for an outside reason",
-        "were stopped for an outside reason",
-        "It was stopped for an outside reason before it was done, so nobody knows how it would have gone on.",
+        "was stopped for an external reason",
+        "were stopped for an external reason",
+        "It was stopped for an external reason before its end, so its further course is unknown.",
     ),
     StatusWords(
         "INFEASIBLE",
         "diverged",
         "diverged",
         "diverged",
-        "It diverged: training went so wrong, with a loss that is no number for example, that it could not go on.",
+        "It diverged: training failed and could not continue, for example because the loss was NaN.",
     ),
 )
-STATUS_WORDS = tuple(sorted(_WORDS, key=lambda words: STATUSES.index(words.status)))
-"""In the order of STATUSES, which the status of a trial is an index into."""
 
 
 @dataclass(frozen=True)
 class StudyAnswer:
-    """headline: the answer. who, trial_id, did: the trial to look at first, where there is one. more: sentences."""
+    """The answer of a study. who, trial_id, did: a sentence about its best trial, if any. more: sentences."""
 
     headline: str
     who: str = ""
@@ -60,13 +58,13 @@ class StudyAnswer:
 
     @property
     def text(self) -> str:
-        """All in a line."""
+        """The whole answer in one line."""
         first = [] if self.trial_id is None else [f"{self.who}, trial {self.trial_id}, {self.did}"]
         return " ".join([self.headline, *first, *self.more])
 
 
-def study_answer(goal: GoalShown, trials: StudyTrials, metaparameters: Sequence[Metaparameter]) -> StudyAnswer:
-    """Return what to say of a study whose trials have that goal."""
+def study_answer(goal: PageGoal, trials: StudyTrials, metaparameters: Sequence[Metaparameter]) -> StudyAnswer:
+    """Return the answer of a study for a goal."""
     n_all, n_counted, n_reached = len(trials.trial_id), int(trials.counts.sum()), len(trials.ranked)
     more = tuple(_more(trials))
     best = trials.best
@@ -82,9 +80,9 @@ def study_answer(goal: GoalShown, trials: StudyTrials, metaparameters: Sequence[
     number = int(trials.trial_id[best])
     if not n_reached:
         value, step = float(trials.best_value[best]), int(trials.best_step[best])
-        did = f"came to {significant(value)} at step {step:,}{ending}"
-        return StudyAnswer(headline, "The nearest" if n_counted > 1 else "It", number, did, more)
-    did = f"did so after {_count(int(trials.steps[best]), 'step')}{_since(int(trials.previous_step[best]))}{ending}"
+        did = f"got to {significant(value)} at step {step:,}{ending}"
+        return StudyAnswer(headline, "The closest" if n_counted > 1 else "It", number, did, more)
+    did = f"did so after {trials.taken(best)}{_since(int(trials.previous_step[best]))}{ending}"
     return StudyAnswer(headline, "The fastest" if n_reached > 1 else "It", number, did, more)
 
 
@@ -103,12 +101,12 @@ def _none(n_counted: int, n_all: int) -> str:
 
 
 def _since(previous: int) -> str:
-    """Return between which evaluations it was reached."""
+    """Return the evaluation before the goal was reached, in words."""
     return f" (at step {previous:,} not yet)" if previous >= 0 else " (its first evaluation)"
 
 
 def _more(trials: StudyTrials) -> Iterator[str]:
-    """Yield those that never reached it, and those that don't count."""
+    """Yield sentences about the trials that never reached the goal, and those that don't count."""
     never = trials.counts & ~trials.reached
     if trials.ranked and never.any():
         last = int(trials.last_step[never].max())
@@ -127,8 +125,8 @@ def _count(number: int, unit: str) -> str:
     return f"{number:,} {unit}{'' if number == 1 else 's'}"
 
 
-def trial_answer(goal: GoalShown | None, trials: StudyTrials, row: int) -> str:
-    """Return the headline: whether it reached the goal; without a goal, what became of it."""
+def trial_answer(goal: PageGoal | None, trials: StudyTrials, row: int) -> str:
+    """Return the headline of a trial: whether it reached the goal, or its last evaluation without a goal."""
     last_step = int(trials.last_step[row])
     if last_step < 0:
         return "It was never evaluated."
@@ -136,12 +134,12 @@ def trial_answer(goal: GoalShown | None, trials: StudyTrials, row: int) -> str:
         return f"It was last evaluated at step {last_step:,}."
     if trials.reached[row]:
         since = _since(int(trials.previous_step[row]))
-        return f"It reached {goal.text} after {int(trials.steps[row]):,} steps{since}."
-    return f"It never reached {goal.text} in the {last_step:,} steps it was seen for."
+        return f"It reached {goal.text} after {trials.taken(row)}{since}."
+    return f"It never reached {goal.text} within {last_step:,} steps."
 
 
-def trial_place(goal: GoalShown | None, trials: StudyTrials, row: int) -> str:
-    """Return its rank in the study, or why it has none; empty without a goal."""
+def trial_place(goal: PageGoal | None, trials: StudyTrials, row: int) -> str:
+    """Return the rank of a trial in its study, or why it has none; empty without a goal."""
     if goal is None or trials.last_step[row] < 0:
         return ""
     if not trials.counts[row]:
@@ -149,10 +147,10 @@ def trial_place(goal: GoalShown | None, trials: StudyTrials, row: int) -> str:
     reached = rank_in(trials.ranked, row)
     if reached:
         others = f", of {int(trials.counts.sum()):,} that completed" if len(trials.ranked) < trials.counts.sum() else ""
-        return f"Number {reached[0]:,} of the {reached[1]:,} trials that did{others}."
+        return f"Rank {reached[0]:,} of the {reached[1]:,} trials that did{others}."
     by_value = rank_in(trials.by_value, row)
     if by_value is None:
         return f"It has no finite value of {goal.metric}."
     value, step = float(trials.best_value[row]), int(trials.best_step[row])
-    came = f"It came to {significant(value)} at step {step:,}"
-    return f"{came}: number {by_value[0]:,} of {by_value[1]:,} by the best value."
+    came = f"It got to {significant(value)} at step {step:,}"
+    return f"{came}: rank {by_value[0]:,} of {by_value[1]:,} by best value."

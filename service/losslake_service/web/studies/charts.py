@@ -1,4 +1,4 @@
-"""The charts of a study and of a trial: curves, and the map of metaparameters."""
+"""The charts of a study and of a trial: curves and the map of metaparameters."""
 
 from __future__ import annotations
 
@@ -11,27 +11,25 @@ import numpy as np
 from losslake_schema.names import Study, Trial
 from losslake_schema.reached import Integers
 from losslake_service.web.chart import Chart
-from losslake_service.web.goals import GoalShown
+from losslake_service.web.goals import PageGoal
 from losslake_service.web.lines import statement
+from losslake_service.web.measures import CountedParameters, measured
 from losslake_service.web.page import PageRequest
 from losslake_service.web.studies.trials import StudyTrials
 
 StepAxis = Literal["linear", "log"]
+# The evaluations that are thinned and drawn in well under a second.
 _MOST_EVALUATIONS = 100_000
-"""That are thinned and drawn in well under a second."""
 _MOST_OF_FIGURE = 250_000
-_MOST_OF_A_PICTURE = 15_000
-_MOST_MARKS_OF_A_PICTURE = 2000
 _POINTS = (200, 100, 48, 24, 12, 4)
+# The number of sampled trials if there are too many to draw.
 _MOST_OF_MANY = 100
-"""Trials that stand for all where these are too many to be drawn."""
-_POINTS_OF_A_TRIAL = 400
-_HEIGHT = 460
+_HEIGHT = 400
 
 
 @dataclass(frozen=True)
-class Drawn:
-    """Curves to draw. rows: of the trials. points: evaluations a trial to thin to; n_evaluations: about, in all."""
+class CurveSelection:
+    """Curves to draw. rows: of the trials. points: per trial after thinning. n_evaluations: the approximate total."""
 
     rows: Integers
     points: int
@@ -39,28 +37,53 @@ class Drawn:
 
 
 def curves_of_study(
-    request: PageRequest, study: Study, metric: str, goal: GoalShown | None, axis: StepAxis, trials: StudyTrials
+    request: PageRequest,
+    study: Study,
+    metric: str,
+    goal: PageGoal | None,
+    counted: CountedParameters,
+    axis: StepAxis,
+    trials: StudyTrials,
+    colour: str = "",
 ) -> Chart:
-    """Return all curves of a study, coloured by what became of the trials; of too many trials some, evenly chosen."""
+    """Return the chart of all curves of a study. Too many trials are sampled evenly.
+
+    colour: the fact of trials that colours show; empty for their outcome.
+    """
     n_measured = int((trials.last_step >= 0).sum())
-    drawn = drawn_of(trials)
+    drawn = select_curves(trials)
     which, who = [("study", str(study))], "all trials"
     if len(drawn.rows) < n_measured:
         which = [("trial", f"{study}/{trials.trial_id[row]}") for row in drawn.rows]
         who = f"{len(drawn.rows)} of {n_measured:,} trials"
     return request.chart(
         "curves",
-        [*which, ("metric", metric), ("points", str(drawn.points)), ("axis", axis)],
-        f"{metric} of {who} by step, {study}",
+        [*which, ("metric", metric), ("points", str(drawn.points)), ("axis", axis), *_counted(counted)],
+        f"{metric} of {who} by {_noun(counted)}, {study}",
         height=_HEIGHT,
         sql=statement("curves_of_study", metric=metric, **study.key()),
-        is_large=drawn.n_evaluations > _MOST_OF_A_PICTURE,
-        look=[("colour_by", "status")] if goal is None else [("colour_by", "outcome"), ("target", repr(goal.target))],
+        look=_look(goal, colour),
     )
 
 
-def map_of_study(request: PageRequest, study: Study, goal: GoalShown, n_trials: int) -> Chart:
-    """Return learning rate and momentum of every trial, and what became of it."""
+def _counted(counted: CountedParameters) -> list[tuple[str, str]]:
+    return [(name, str(value)) for name, value in measured(counted).items()]
+
+
+def _noun(counted: CountedParameters) -> str:
+    """Return what is counted, in the singular but for times."""
+    return {"steps": "step", "examples": "example"}.get(counted.measure, counted.measure.replace("_", "-"))
+
+
+def _look(goal: PageGoal | None, colour: str) -> list[tuple[str, str]]:
+    target = [] if goal is None else [("target", repr(goal.target))]
+    if colour:
+        return [("colour_by", "fact"), ("fact", colour), *target]
+    return [("colour_by", "status" if goal is None else "outcome"), *target]
+
+
+def map_of_study(request: PageRequest, study: Study, goal: PageGoal) -> Chart:
+    """Return the chart of the learning rate, momentum and outcome of every trial."""
     return request.chart(
         "learning-rate-momentum",
         goal_query(study, goal),
@@ -68,31 +91,32 @@ def map_of_study(request: PageRequest, study: Study, goal: GoalShown, n_trials: 
         name="map",
         height=_HEIGHT,
         sql=statement("trials_of_study", **goal.parameters, **study.key()),
-        is_large=n_trials > _MOST_MARKS_OF_A_PICTURE,
     )
 
 
-def goal_query(study: Study, goal: GoalShown) -> list[tuple[str, str]]:
+def goal_query(study: Study, goal: PageGoal) -> list[tuple[str, str]]:
     """Return the parameters of an answer about a study and a goal."""
     of_study = [("workload", str(study.workload)), ("batch_size", str(study.batch_size))]
     return [*of_study, ("metric", goal.metric), ("target", repr(goal.target))]
 
 
-def curves_of_trial(request: PageRequest, trial: Trial, metrics: Sequence[str], axis: StepAxis) -> Iterator[Chart]:
-    """Yield the curve of a trial in each of these metrics."""
+def curves_of_trial(
+    request: PageRequest, trial: Trial, metrics: Sequence[str], counted: CountedParameters, axis: StepAxis
+) -> Iterator[Chart]:
+    """Yield the chart of a trial's curve for each metric."""
     for number, metric in enumerate(metrics, start=1):
         yield request.chart(
             "curves",
-            [("trial", str(trial)), ("metric", metric), ("points", str(_POINTS_OF_A_TRIAL)), ("axis", axis)],
-            f"{metric} by step, {trial}",
+            [("trial", str(trial)), ("metric", metric), ("points", "400"), ("axis", axis), *_counted(counted)],
+            f"{metric} by {_noun(counted)}, {trial}",
             name=f"curve-{number}",
             height=300,
             sql=statement("curves_of_trial", trial_id=trial.trial_id, **trial.study.key()),
         )
 
 
-def drawn_of(trials: StudyTrials) -> Drawn:
-    """Return what to draw of a study's evaluated trials, so that it is quick: most of it by thinning."""
+def select_curves(trials: StudyTrials) -> CurveSelection:
+    """Return the curves of a study to draw, thinned or sampled so that drawing is quick."""
     rows = np.flatnonzero(trials.last_step >= 0)
     drawn = _thinned(trials, rows)
     if drawn.n_evaluations <= _MOST_OF_FIGURE:
@@ -100,8 +124,8 @@ def drawn_of(trials: StudyTrials) -> Drawn:
     return _thinned(trials, rows[np.linspace(0, len(rows) - 1, _MOST_OF_MANY).astype(np.int64)])
 
 
-def _thinned(trials: StudyTrials, rows: Integers) -> Drawn:
-    """Return these trials with as many points as are quick to draw. Records are never left out."""
+def _thinned(trials: StudyTrials, rows: Integers) -> CurveSelection:
+    """Return these trials with as many points as are quick to draw. Thinning keeps all records."""
     n_records = int(trials.n_records[rows].sum())
     points = next((each for each in _POINTS if len(rows) * each + n_records <= _MOST_EVALUATIONS), _POINTS[-1])
-    return Drawn(rows, points, len(rows) * points + n_records)
+    return CurveSelection(rows, points, len(rows) * points + n_records)

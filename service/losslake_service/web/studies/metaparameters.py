@@ -1,14 +1,17 @@
-"""The metaparameters of trials, whatever their type: numbers, and what logs have besides, as JSON.
+"""The metaparameters of trials: numbers, and other values as JSON.
 
-In words: what a study searched, what its trials tried, and with what they reached the goal.
+In words: the search space of a study, the values that its trials tried, and those that reached the goal.
 """
 
 from __future__ import annotations
 
 import json
 import math
-from collections.abc import Mapping, Sequence
+import tomllib
+from collections.abc import Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass
+from functools import cache
+from importlib import resources
 from typing import Any
 
 from losslake.output.texts import number_text
@@ -23,7 +26,7 @@ _TYPES = {str: "text", bool: "true or false", type(None): "null", list: "list", 
 
 @dataclass(frozen=True)
 class Text:
-    """What is no number. text: as it is shown; kind: its type in words."""
+    """A value that isn't a number. text: as shown; kind: its type in words."""
 
     text: str
     kind: str
@@ -41,16 +44,27 @@ class Metaparameter:
 
     @property
     def is_constant(self) -> bool:
-        """Whether all trials have it, and with the same value."""
+        """True if all trials have the same value."""
         return None not in self.values and len(set(self.values)) == 1
 
     @property
+    def is_fact(self) -> bool:
+        """True for a fact of the run, such as its organisation, instead of a metaparameter of training."""
+        known = _facts_of_runs()
+        return self.name in known["names"] or self.name.startswith(tuple(known["prefixes"]))
+
+    @property
+    def is_identity(self) -> bool:
+        """True for who ran it, when, or on what."""
+        return any(self.name in choice for choice in identity_of_runs())
+
+    @property
     def is_numeric(self) -> bool:
-        """Whether no trial has anything but a number."""
+        """True if all values are numbers."""
         return not any(isinstance(value, Text) for value in self.values)
 
     def order(self, row: int) -> tuple[int, float, str]:
-        """Return where a trial that has it comes among others: numbers first, NaN behind them."""
+        """Return the sort key of a trial: numbers first, then NaN, then texts."""
         value = self.values[row]
         if isinstance(value, Text):
             return 2, 0.0, value.text
@@ -58,11 +72,35 @@ class Metaparameter:
 
 
 def metaparameters_of_study(view: ReleaseView, study_id: int) -> Sequence[Metaparameter]:
-    """Return those that any trial of a study has, by name; what is learnt from its values comes first."""
+    """Return the metaparameters of a study by name: the identity of runs first, other facts and constants last."""
     rows = [joined(*row) for row in view.rows("metaparameters_of_study", {"study_id": study_id})]
     names = sorted({name for row in rows for name in row})
     metaparameters = [Metaparameter(name, [row.get(name) for row in rows]) for name in names]
-    return sorted(metaparameters, key=lambda each: each.is_constant)
+    identity = _identity(names)
+    return sorted(
+        metaparameters,
+        key=lambda each: (
+            identity.index(each.name) - len(identity)
+            if each.name in identity
+            else (3 if each.is_constant else 2 if each.is_fact else 1)
+        ),
+    )
+
+
+def _identity(names: Collection[str]) -> list[str]:
+    """Return which of these names say who ran a trial, when, and on what; empty for none."""
+    return [next((name for name in choice if name in names), "") for choice in identity_of_runs()]
+
+
+def identity_of_runs() -> Sequence[Sequence[str]]:
+    """Return the names of who ran a trial, when, and on what; for each the best one first."""
+    identity: list[list[str]] = _facts_of_runs()["identity"]
+    return identity
+
+
+@cache
+def _facts_of_runs() -> dict[str, Any]:
+    return tomllib.loads(resources.files(__package__).joinpath("facts_of_runs.toml").read_text("utf-8"))
 
 
 def joined(numbers: Mapping[str, float] | None, others: Mapping[str, str] | None) -> dict[str, Value]:
@@ -71,7 +109,7 @@ def joined(numbers: Mapping[str, float] | None, others: Mapping[str, str] | None
 
 
 def text_of(value: str) -> Text:
-    """Return an attribute, from its JSON."""
+    """Return an attribute from its JSON."""
     try:
         parsed = json.loads(value)
     except ValueError:
@@ -80,7 +118,7 @@ def text_of(value: str) -> Text:
 
 
 def shown(value: Value | None) -> str:
-    """Return a value as a table has it: a number to four digits, a text that is not too long; a dash for none."""
+    """Return a value for a table: a number to four digits, a truncated text, or a dash for None."""
     if isinstance(value, Text):
         return value.text if len(value.text) <= _LONGEST else f"{value.text[:_LONGEST]}\u2026"
     if value is not None and not math.isfinite(value):
@@ -89,7 +127,7 @@ def shown(value: Value | None) -> str:
 
 
 def span(values: Sequence[Value | None]) -> str:
-    """Return what some trials have: from the least to the greatest number, some texts, and how many have nothing."""
+    """Return a summary of values: the range of numbers, some texts, and how many are missing."""
     numbers = sorted({value for value in values if isinstance(value, float) and not math.isnan(value)})
     texts = list(dict.fromkeys(shown(value) for value in values if isinstance(value, Text)))
     words = [" to ".join(dict.fromkeys([shown(numbers[0]), shown(numbers[-1])]))] if numbers else []
@@ -104,14 +142,27 @@ def span(values: Sequence[Value | None]) -> str:
     return f"{text} (not set in {n_missing:,} of {len(values):,})" if n_missing else text
 
 
+# Texts: name, search space, values tried, those of trials that reached the goal, that of the best trial.
+MetaparameterRow = tuple[str, str, str, str, str]
+
+
+def metaparameter_groups(
+    trials: StudyTrials, metaparameters: Sequence[Metaparameter], space: Mapping[str, str]
+) -> Iterator[tuple[str, list[MetaparameterRow]]]:
+    """Yield the rows of metaparameters that differ between trials, those that don't, and facts of the runs."""
+    facts = {each.name for each in metaparameters if each.is_fact}
+    constant = {each.name for each in metaparameters if each.is_constant and each.name not in space} - facts
+    groups: dict[str, list[MetaparameterRow]] = {"Varied": [], "The same in all trials": [], "Facts of the runs": []}
+    varied, same, of_runs = groups.values()
+    for row in metaparameter_rows(trials, metaparameters, space):
+        (of_runs if row[0] in facts else same if row[0] in constant else varied).append(row)
+    yield from ((heading, rows) for heading, rows in groups.items() if rows)
+
+
 def metaparameter_rows(
     trials: StudyTrials, metaparameters: Sequence[Metaparameter], space: Mapping[str, str]
-) -> list[tuple[str, str, str, str, str]]:
-    """Return, for each metaparameter that was tried or was to be searched, its name and in words:
-
-    the range that it was drawn from; what any trial tried; what those that reached the goal had; and the study's best
-    trial. Those that differ come first.
-    """
+) -> list[MetaparameterRow]:
+    """Return a row of texts for each metaparameter that was tried or is in the search space."""
     ranked, best = trials.ranked, trials.best
     rows = [
         (
@@ -127,28 +178,59 @@ def metaparameter_rows(
     return rows + [(name, words, "", "", "") for name, words in space.items() if name not in tried]
 
 
+def is_search(metaparameters: Sequence[Metaparameter], space: Mapping[str, str]) -> bool:
+    """Return True if trials tried metaparameters: not for submissions, repetitions and runs with other seeds."""
+    is_submitted = any(each.name in identity_of_runs()[0] for each in metaparameters)
+    return bool(space) or (not is_submitted and bool(_varied(metaparameters)))
+
+
+def in_words(metaparameters: Sequence[Metaparameter], space: Mapping[str, str], n_trials: int) -> str:
+    """Return what the trials of a study are: 64 trials of a search over learning_rate; 5 runs by Google."""
+    if is_search(metaparameters, space):
+        over = [each.name for each in _varied(metaparameters)] or list(space)
+        return f"{_number(n_trials, 'trial')} of a search over {_listed(over)}"
+    runs, by_name = _number(n_trials, "run"), {each.name: each for each in metaparameters}
+    who, *others = _identity(by_name)
+    if who:
+        by = _listed(sorted({shown(value) for value in by_name[who].values if value is not None}))
+        alike = [by_name[name] for name in others if name and by_name[name].is_constant]
+        return ", ".join([f"{runs} by {by}", *(f"{each.name} {shown(each.values[0])}" for each in alike)])
+    return f"{runs} with the same metaparameters" if n_trials > 1 else runs
+
+
+def _varied(metaparameters: Sequence[Metaparameter]) -> list[Metaparameter]:
+    return [each for each in metaparameters if not each.is_constant and not each.is_fact]
+
+
+def _number(n: int, what: str) -> str:
+    return f"{n:,} {what}{'' if n == 1 else 's'}"
+
+
+def _listed(parts: Sequence[str]) -> str:
+    """Return the first few of some texts, and how many more there are: a, b and 2 more."""
+    few = [*parts[:MOST_NAMED], *([f"{len(parts) - MOST_NAMED} more"] if len(parts) > MOST_NAMED else [])]
+    return " and ".join(filter(None, [", ".join(few[:-1]), *few[-1:]]))
+
+
 def distinguishing(metaparameters: Sequence[Metaparameter], row: int) -> str:
-    """Return the metaparameters that distinguish a trial, for a sentence: learning_rate 0.31 and momentum 0.9."""
-    differing = [each for each in metaparameters if not each.is_constant] or metaparameters
-    parts = [f"{each.name} {shown(each.values[row])}" for each in differing if each.values[row] is not None]
-    if len(parts) > MOST_NAMED:
-        parts[MOST_NAMED:] = [f"{len(parts) - MOST_NAMED} more"]
-    return " and ".join(filter(None, [", ".join(parts[:-1]), *parts[-1:]]))
+    """Return what sets a trial apart: learning_rate 0.31 and momentum 0.9; of a submission, org, round and system."""
+    by_name = {each.name: each for each in metaparameters}
+    identity = _identity(by_name)
+    # Whoever submitted a trial says more than how it was set.
+    telling = [by_name[name] for name in identity if name] if identity[0] else _varied(metaparameters)
+    return _listed([f"{each.name} {shown(each.values[row])}" for each in telling if each.values[row] is not None])
 
 
 _SCALES = {
-    "LINEAR_SCALE": "evenly",
-    "UNIT_LINEAR_SCALE": "evenly",
-    "LOG_SCALE": "evenly in its logarithm",
-    "UNIT_LOG_SCALE": "evenly in its logarithm",
+    "LINEAR_SCALE": "uniform",
+    "LOG_SCALE": "uniform in the logarithm",
     "REVERSE_LOG_SCALE": "denser towards the upper end (reverse logarithmic)",
-    "UNIT_REVERSE_LOG_SCALE": "denser towards the upper end (reverse logarithmic)",
 }
 _MOST_VALUES = 12
 
 
 def search_space(configs: str | None) -> Mapping[str, str]:
-    """Return, by metaparameter, what a study's parameter configs (JSON) say of it; empty where they say nothing."""
+    """Return the search space in words by metaparameter. configs: the study's parameter configs as JSON."""
     try:
         space = json.loads(configs or "{}")
     except ValueError:
@@ -166,8 +248,8 @@ def _words(config: Any) -> str:
     least, most = config.get("min_value"), config.get("max_value")
     if not (_is_number(least) and _is_number(most)):
         return ""
-    whole = "a whole number from " if config.get("type") == "INTEGER" else ""
-    how = _SCALES.get(str(config.get("scale")), "")
+    whole = "integer from " if config.get("type") == "INTEGER" else ""
+    how = _SCALES.get(str(config.get("scale")).removeprefix("UNIT_"), "")
     return f"{whole}{significant(least)} to {significant(most)}" + (f", {how}" if how else "")
 
 

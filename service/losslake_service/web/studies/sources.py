@@ -1,4 +1,4 @@
-"""Where a study and a trial come from, and their data to take away: facts, files, and answers of REST in all forms."""
+"""The provenance and the downloads of a study and of a trial."""
 
 from __future__ import annotations
 
@@ -13,43 +13,47 @@ from losslake_service.web.lines import snippets
 from losslake_service.web.page import PageRequest
 from losslake_service.web.templates import Query, with_query
 
+# A row, by column.
 Facts = dict[str, Any]
-"""By the columns of a table."""
 
 
 def study_facts(view: ReleaseView, study_id: int) -> Facts:
-    """Return the columns of `studies`, with title, licence, citation and source_url of its collection; and in words:
+    """Return the row of a study, with title, licence, citation and source_url of its collection, and texts.
 
-    unit: what a batch size counts. training: for how long a trial was to be trained. stopping: whether trials that went
-    badly may have been cut short. link: where its collection was published, if that is a place on the web.
+    unit: of the batch size. training: the planned length of a trial. stopping: early stopping of poor trials. link: the
+    URL of the collection, if it has one.
     """
     facts = _facts(view, "facts_of_study", study_id=study_id)
     steps, is_stopped, source = facts["train_steps"], facts["early_stopping"], facts["source_url"] or ""
-    training = f"{steps:,} steps" if steps else "length not said" if steps is None else "for a time, not for steps"
+    training = (
+        f"{steps:,} steps" if steps else "length not stated" if steps is None else "for a fixed time, not for steps"
+    )
     stopping = "may have been stopped early" if is_stopped else "never stopped early"
     return facts | {
-        "unit": facts["batch_unit"] or "unit not said",
+        "unit": facts["batch_unit"] or "unit not stated",
         "training": training,
-        "stopping": "not said whether stopped early" if is_stopped is None else stopping,
+        "stopping": "not stated whether stopped early" if is_stopped is None else stopping,
         "link": source if source.startswith(("https://", "http://")) else None,
     }
 
 
 def trial_facts(view: ReleaseView, study_id: int, trial_id: int) -> Facts:
-    """Return columns of `trials`."""
+    """Return the row of a trial."""
     return _facts(view, "facts_of_trial", study_id=study_id, trial_id=trial_id)
 
 
 def data_files(view: ReleaseView, facts: WorkloadFacts, study: int) -> Sequence[str]:
-    """Return the paths, from the service's root, of the Parquet files with the measurements of a study."""
+    """Return the paths of the Parquet files with the measurements of a study."""
     folder = Study(facts.workload, facts.batch_sizes[study]).folder()
     n_files = len(view.measurement_files(facts, study))
     places = [f"measurements/{folder}/part-{number}.parquet" for number in range(n_files)]
     return [f"/data/{view.number}/{url_path(place)}" for place in places]
 
 
-def take_away(request: PageRequest, name: str, title: str, path: str, query: Query, sql: str = "") -> dict[str, object]:
-    """Return an answer of REST in all its forms. name: to be told from others of the page. sql: gives the same rows."""
+def data_downloads(
+    request: PageRequest, name: str, title: str, path: str, query: Query, sql: str = ""
+) -> dict[str, object]:
+    """Return the downloads of a REST answer. name: unique on the page. sql: a statement with the same rows."""
     pinned = [*query, ("release", str(request.view.number))]
     return {
         "name": name,

@@ -1,6 +1,6 @@
-"""The trials of a study: what became of each, when it reached the goal that a page looks at, its best value.
+"""The trials of a study: the status of each, its steps to the goal of the page, and its best value.
 
-What one trial came to: when it reached each goal of its workload, its best value of each metric, and its ranks.
+The results of one trial: its steps to each goal of its workload, its best value of each metric, and its ranks.
 """
 
 from __future__ import annotations
@@ -13,29 +13,31 @@ from typing import Any
 
 import numpy as np
 
+from losslake.questions.measure import Measure, MeasureParameters
 from losslake.questions.release_view import ReleaseView
-from losslake.questions.search import at, search
+from losslake.questions.search import at, open_search
 from losslake.questions.selection import Goal, Selection
 from losslake.questions.workload_facts import WorkloadFacts
 from losslake_schema.reached import NEVER, NO_STEP, Flags, Floats, Integers
 from losslake_schema.tables import STATUSES
-from losslake_service.web.goals import GoalShown, goal_shown, goals_of
+from losslake_service.web.goals import PageGoal, goals_of, page_goal
+from losslake_service.web.templates import amount
 
 Result = dict[str, Any]
 
 
 @dataclass(frozen=True)
-class LookedAt:
-    """metric: None where the study measures nothing. goal: None where nobody has said which way that is better."""
+class SelectedGoal:
+    """The metric and goal of a page. metric: None without measurements. goal: None without a known direction."""
 
     metric: str | None
-    goal: GoalShown | None
+    goal: PageGoal | None
 
 
-def looked_at(
+def select_goal(
     view: ReleaseView, facts: WorkloadFacts, study: int, metric: str | None, target: float | None
-) -> LookedAt:
-    """Return what is wanted, else the workload's first goal that its study of that index measures, else another metric.
+) -> SelectedGoal:
+    """Return the requested goal, else the workload's first goal that the study measures, else another metric.
 
     Raises UnknownName for a metric that the study doesn't measure.
     """
@@ -44,81 +46,99 @@ def looked_at(
         view.metric(facts, metric, study)
     name = metric or _usual(view, facts, measured)
     if name is None or view.metrics[name].direction is None:
-        return LookedAt(name, None)
-    return LookedAt(name, goal_shown(view, facts, name, target))
+        return SelectedGoal(name, None)
+    return SelectedGoal(name, page_goal(view, facts, name, target))
 
 
 def _usual(view: ReleaseView, facts: WorkloadFacts, measured: tuple[str, ...]) -> str | None:
     goals = [goal.metric for goal in goals_of(view, facts) if goal.metric in measured]
     directed = [name for name in measured if view.metrics[name].direction is not None]
-    # By name the last one is on validation data.
+    # The last metric by name is on validation data.
     return goals[0] if goals else next(reversed(directed or measured), None)
 
 
 @dataclass(frozen=True)
 class StudyTrials:
-    """The trials of a study in the order of trial_id, whatever their status; every array has an entry for each.
+    """All trials of a study in the order of trial_id; every array has an entry for each.
 
-    status: index into STATUSES. last_step: NEVER for one that was never evaluated. steps: to the goal; NEVER if it is
-    never reached. previous_step: of the evaluation before, NO_STEP for none. best_value: NaN where there is no finite
-    one. n_records: how many of its evaluations were better than all before.
+    status: index into STATUSES. last_step: NEVER without evaluations. steps: to the goal; NEVER if it was not reached.
+    amounts: to the goal, in `noun`; NaN if it was not reached, or isn't known. previous_step: of the evaluation before
+    the goal was reached; NO_STEP for none. best_value: NaN without a finite value. n_records: the
+    evaluations that were better than all before.
     """
 
     trial_id: Integers
     status: Integers
     last_step: Integers
     steps: Integers
+    amounts: Floats
     previous_step: Integers
     best_value: Floats
     best_step: Integers
     n_records: Integers
     is_minimized: bool = True
+    noun: str = "steps"
 
     @cached_property
     def counts(self) -> Flags:
-        """Which trials count for steps to a target: those that completed, as everywhere."""
+        """Flags of the trials that count for steps to a target: those that completed."""
         return np.asarray(self.status == STATUSES.index("COMPLETE"))
 
     @cached_property
     def reached(self) -> Flags:
-        """Which trials reached the goal."""
+        """Flags of the trials that reached the goal."""
         return np.asarray(self.steps != NEVER)
 
     @cached_property
     def ranked(self) -> list[int]:
-        """Those that count and reached the goal, the soonest first, ties to the lower number."""
+        """The counting trials that reached the goal, least amount first, then fewest steps, then the lower number."""
         rows = np.flatnonzero(self.counts & self.reached)
-        return [int(row) for row in rows[np.argsort(self.steps[rows], kind="stable")]]
+        return [int(row) for row in rows[np.lexsort((self.steps[rows], self.amounts[rows]))]]
 
     @cached_property
     def by_value(self) -> list[int]:
-        """Those that count and have a value, the best first, ties to the lesser step, then to the lower number."""
+        """The counting trials with a value, best first; ties go to the lower step, then to the lower number."""
         rows = np.flatnonzero(self.counts & ~np.isnan(self.best_value))
         losses = self.best_value[rows] * (1 if self.is_minimized else -1)
         return [int(row) for row in rows[np.lexsort((self.best_step[rows], losses))]]
 
     @property
     def best(self) -> int | None:
-        """The trial to look at first: the soonest at the goal, else the one with the best value; None for none."""
+        """The first trial to reach the goal, else the one with the best value; None if there is none."""
         return next(iter(self.ranked or self.by_value), None)
 
+    def taken(self, row: int) -> str:
+        """Return in words what a trial took to reach the goal: 1,642 steps; 70.2 seconds, 1,642 steps."""
+        steps = f"{int(self.steps[row]):,} step{'' if self.steps[row] == 1 else 's'}"
+        if self.noun == "steps":
+            return steps
+        known = not math.isnan(self.amounts[row])
+        return f"{amount(self.amounts[row])} {self.noun}, {steps}" if known else f"{steps} in an unknown time"
+
     def row_of(self, trial_id: int) -> int:
-        """Where a trial is by its number."""
+        """Return the row of a trial by its number."""
         return int(np.searchsorted(self.trial_id, trial_id))
 
 
-def study_trials(view: ReleaseView, facts: WorkloadFacts, study: int, goal: GoalShown | None) -> StudyTrials:
-    """Return the trials of a workload's study of that index, with the goal that is looked at."""
+def study_trials(
+    view: ReleaseView, facts: WorkloadFacts, study: int, goal: PageGoal | None, counted: MeasureParameters | None = None
+) -> StudyTrials:
+    """Return the trials of a workload's study of that index, with what they take to the goal.
+
+    counted: default: steps. Raises BadParameter where it can't be counted.
+    """
     rows = facts.rows_of(study)
     trials = facts.trials[rows]
     if goal is None:
         n = len(trials.trial_id)
         never, none = np.full(n, NEVER, np.int64), np.full(n, np.nan)
         zero = np.zeros(n, np.int64)
-        return StudyTrials(trials.trial_id, trials.status, trials.last_step, never, never, none, never, zero)
-    evaluations = search(view, Selection((facts.workload,), goal.metric, statuses=STATUSES), facts.workload)
+        return StudyTrials(trials.trial_id, trials.status, trials.last_step, never, none, never, none, never, zero)
+    evaluations = open_search(view, Selection((facts.workload,), goal.metric, statuses=STATUSES), facts.workload)
     records = evaluations.records
-    hits, best = evaluations.first_hits(Goal(goal.target))[rows], evaluations.best_records[rows]
+    all_hits = evaluations.first_hits(Goal(goal.target, goal.comparator))
+    hits, best = all_hits[rows], evaluations.best_records[rows]
+    measure = Measure.of(view, evaluations, counted or MeasureParameters())
     n_records = np.zeros(len(facts.trials.trial_id), np.int64)
     n_records[records.rows] = np.diff(records.offsets)
     return StudyTrials(
@@ -126,24 +146,29 @@ def study_trials(view: ReleaseView, facts: WorkloadFacts, study: int, goal: Goal
         status=trials.status,
         last_step=trials.last_step,
         steps=np.where(hits == NEVER, NEVER, at(records.step, hits)),
+        amounts=np.where(hits == NEVER, np.nan, measure.of_trials(all_hits)[rows]),
         previous_step=np.where(hits == NEVER, NO_STEP, at(records.previous_step, hits)),
         best_value=np.where(best == NEVER, np.nan, at(records.value, best)),
         best_step=np.where(best == NEVER, NEVER, at(records.step, best)),
         n_records=n_records[rows],
         is_minimized=goal.direction == "minimize",
+        noun=measure.noun,
     )
 
 
-def goal_results(view: ReleaseView, facts: WorkloadFacts, study: int, row: int) -> Iterator[Result]:
-    """Yield, for each goal of the workload that the study measures, the steps to it and the rank of a trial.
+def goal_results(
+    view: ReleaseView, facts: WorkloadFacts, study: int, row: int, counted: MeasureParameters
+) -> Iterator[Result]:
+    """Yield, for each goal of the workload that the study measures, what a trial takes to it, and its rank.
 
-    row: of the trial in its study. steps: None if it was never reached.
+    row: of the trial in its study. steps: None if the goal was not reached. amount: None if it isn't known.
     """
     for goal in goals_of(view, facts):
         if goal.metric in facts.metrics[study]:
-            trials = study_trials(view, facts, study, goal)
+            trials = study_trials(view, facts, study, goal, counted)
             steps = int(trials.steps[row]) if trials.reached[row] else None
-            yield {"goal": goal, "steps": steps, "rank": rank_in(trials.ranked, row)}
+            taken = None if math.isnan(trials.amounts[row]) else float(trials.amounts[row])
+            yield {"goal": goal, "steps": steps, "amount": taken, "rank": rank_in(trials.ranked, row)}
 
 
 def metric_results(
@@ -151,14 +176,14 @@ def metric_results(
 ) -> Iterator[Result]:
     """Yield, for each of these metrics, which the study measures, the best value of a trial and its rank by that.
 
-    row: of the trial in its study. best_value, best_step: None where there is no finite value. direction: None, and
-    nothing more, where nobody has said which way is better.
+    row: of the trial in its study. best_value, best_step: None without a finite value. direction: None if unknown,
+    then there are no other fields.
     """
     units = dict(view.rows("units_of_metrics", {"metrics": list(names)}))
     for name in names:
         result: Result = {"metric": name, "unit": units.get(name), "direction": view.metrics[name].direction}
         if result["direction"] is not None:
-            trials = study_trials(view, facts, study, GoalShown(name, 0.0, result["direction"]))
+            trials = study_trials(view, facts, study, PageGoal(name, 0.0, result["direction"]))
             value = float(trials.best_value[row])
             result["best_value"] = None if math.isnan(value) else value
             result["best_step"] = int(trials.best_step[row])
@@ -167,5 +192,5 @@ def metric_results(
 
 
 def rank_in(order: Sequence[int], row: int) -> tuple[int, int] | None:
-    """Return the place of a trial in an order, from 1 on, and among how many; None if it isn't there."""
+    """Return the rank of a trial in an order, from 1, and the length of the order; None if it isn't in it."""
     return (order.index(row) + 1, len(order)) if row in order else None

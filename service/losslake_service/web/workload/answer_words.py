@@ -1,6 +1,6 @@
-"""The answer in sentences: who reaches the target, where the regimes end, and the critical batch size.
+"""The answer in sentences: the batch sizes that reach the target, the regimes, and the critical batch size.
 
-What to know before relying on the answer: warnings of the answers, and what they left out.
+The caveats of the answer: its warnings, and what it left out.
 """
 
 from __future__ import annotations
@@ -8,55 +8,85 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from typing import Any
 
+from losslake.analysis.identifiability import FEWEST_BATCH_SIZES
+from losslake.analysis.measured_levels import stated
 from losslake.output.answer import Answer
 from losslake.questions.regimes import AS_DEFINED
 from losslake_schema.names import Workload
-from losslake_service.web.goals import GoalShown
-from losslake_service.web.templates import percent
+from losslake_service.web.goals import PageGoal
+from losslake_service.web.templates import amount, percent
 from losslake_service.web.workload.key_figures import Row, estimate_words, rough
+from losslake_service.web.workload.request import FEWEST_FOR_SCALING, WorkloadRequest
 
 _MOST_LISTED = 6
+_INTERVAL = f"{stated('critical-batch-size interval')} interval"
 _AT_B_C = "there training takes twice the fewest steps and twice the fewest examples"
-_UNKNOWN = "The data doesn't tell the critical batch size"
 _REFUSALS = {
-    "too few": "a fit needs at least 4 batch sizes that reach the target",
-    "no bend": "the largest batch size hardly needs more examples than the most frugal one, so no bend is in sight",
+    "too few": f"a number needs at least {FEWEST_BATCH_SIZES} batch sizes that reach the target",
+    "no bend": "the largest batch size hardly needs more examples than the most efficient one, so no bend is visible",
     "no scaling": "steps hardly fall anywhere as the batch size grows",
+    "too coarse": "too many batch sizes reach the target at their first evaluation",
     "extrapolated": "its interval reaches far beyond the batch sizes that were measured",
 }
 
 
-def answer_sentences(goal: GoalShown, studies: Sequence[Row], regimes: Answer, target: Row) -> list[str]:
-    """Return the sentences, most important first. studies, target: rows of the page's table and of the target sweep."""
+def answer_sentences(
+    request: WorkloadRequest, studies: Sequence[Row], regimes: Answer | None, target: Row
+) -> list[str]:
+    """Return the sentences, most important first.
+
+    studies: rows of the table. regimes: None where the page shows none. target: row of the target sweep.
+    """
     usable = [study for study in studies if study["steps"] and study["batch_size"]]
-    reach = list(_reach(goal, studies))
-    if not usable:
-        return reach
-    if len(usable) == 1:
-        return [*reach, f"Only batch size {usable[0]['batch_size']:,} has steps to count: nothing to compare it with."]
-    rest = [_perfect(regimes), _useful(regimes), _critical(target)]
+    reach = list(_reach(request.goal, studies))
+    if regimes is None or len(usable) < FEWEST_FOR_SCALING:
+        return [*_amounts(request, studies), *reach]
+    rest = [_perfect(regimes, usable[0]["batch_size"]), _useful(regimes), _critical(target)]
     return [*rest, *reach] if all(study["steps"] for study in studies) else [*reach, *rest]
 
 
+def _amounts(request: WorkloadRequest, studies: Sequence[Row]) -> Iterator[str]:
+    """Yield how the least of what is counted changes with the batch size; nothing where it is known nowhere."""
+    known = [(study["batch_size"], study["amount"]) for study in studies if study["amount"]]
+    if not known:
+        return
+    first, best = known[0], min(known, key=lambda each: each[1])
+    noun = request.noun
+    if len(known) == 1:
+        least = f"The least is {amount(first[1])} {noun}, at batch size {first[0]:,}"
+        yield f"{least}: there is nothing to compare it with."
+        return
+    other = best if best != first else known[-1]
+    change = first[1] / other[1]
+    words = f"fall from {amount(first[1])} to {amount(other[1])}, {amount(change)} times fewer"
+    if change < 1:
+        words = f"rise from {amount(first[1])} to {amount(other[1])}, {amount(1 / change)} times as many"
+    larger = f"{amount(other[0] / first[0])} times as large"
+    yield f"From batch size {first[0]:,} to {other[0]:,}, {larger}, {noun} to the target {words}."
+
+
 def regime_sentences(regimes: Answer) -> list[str]:
-    """Return where the regimes end; nothing where no trial reached the target."""
+    """Return sentences about the ends of the regimes; none if no trial reached the target."""
     ends = [_end(regimes, "perfect_scaling_end"), _end(regimes, "max_useful_batch_size")]
-    return [] if any(end["batch_size"] is None for end in ends) else [_perfect(regimes), _useful(regimes)]
+    if any(end["batch_size"] is None for end in ends):
+        return []
+    rows = regimes.table().to_pylist()
+    return [_perfect(regimes, min(row["batch_size"] for row in rows if row["steps"])), _useful(regimes)]
 
 
 def caveats(workload: Workload, answer: Answer) -> list[str]:
-    """Return the warnings, each once, without the workload's name, which the page says already."""
+    """Return the distinct warnings of an answer, without the workload's name."""
     texts = [text for name in ("left_out", "warnings") for text in answer.facts[name]]
     return list(dict.fromkeys(as_sentences(workload, texts)))
 
 
 def as_sentences(workload: Workload, texts: Sequence[str]) -> list[str]:
-    """Return phrases of an answer as sentences of a page about their workload."""
+    """Return texts of an answer as sentences, without the workload's name."""
     plain = [text.removeprefix(f"{workload}: ").removeprefix(f"{workload}, ") for text in texts]
     return [text[:1].upper() + text[1:] + ("" if text.endswith(".") else ".") for text in plain]
 
 
-def _reach(goal: GoalShown, studies: Sequence[Row]) -> Iterator[str]:
+def _reach(goal: PageGoal, studies: Sequence[Row]) -> Iterator[str]:
     reached = [study for study in studies if study["steps"] is not None]
     never = [study["batch_size"] for study in studies if study["steps"] is None]
     at_once = [study["batch_size"] for study in reached if not study["steps"]]
@@ -72,12 +102,12 @@ def _reach(goal: GoalShown, studies: Sequence[Row]) -> Iterator[str]:
     if at_once:
         yield (
             f"At {_size_list(at_once)} the target is met at step 0, before any training: "
-            "give a harder one to see how steps scale there."
+            "choose a harder target to see how steps scale there."
         )
 
 
 def _size_list(batch_sizes: Sequence[int]) -> str:
-    """Return batch sizes 1, 2 and 4; of many only how many there are."""
+    """Return a list in words, such as batch sizes 1, 2 and 4; only the number and range of many."""
     if len(batch_sizes) > _MOST_LISTED:
         return f"{len(batch_sizes)} batch sizes, {batch_sizes[0]:,} to {batch_sizes[-1]:,}"
     words = [f"{size:,}" for size in batch_sizes]
@@ -86,7 +116,7 @@ def _size_list(batch_sizes: Sequence[int]) -> str:
     return f"batch sizes {', '.join(words[:-1])} and {words[-1]}"
 
 
-def _nobody(goal: GoalShown, studies: Sequence[Row]) -> str:
+def _nobody(goal: PageGoal, studies: Sequence[Row]) -> str:
     with_value = [study for study in studies if study["best_value"] is not None]
     if not with_value:
         return f"No completed trial has a finite value of {goal.metric}, so no target is reached."
@@ -99,34 +129,39 @@ def _nobody(goal: GoalShown, studies: Sequence[Row]) -> str:
 
 
 def _end(regimes: Answer, name: str) -> dict[str, Any]:
-    """Return a break point of the only workload of an answer, as defined."""
+    """Return a break point of the answer's only workload, by the standard definition."""
     facts = regimes.facts["break_points"]
     return next(fact for fact in facts if fact["break_point"] == name and fact["variant"] == AS_DEFINED)
 
 
-def _perfect(regimes: Answer) -> str:
+def _perfect(regimes: Answer, first: int) -> str:
+    """Return the sentence about the end of perfect scaling. first: the smallest batch size that reaches the target."""
     end, within = _end(regimes, "perfect_scaling_end"), percent(regimes.facts["perfect_scaling_tau"])
     if end["batch_size"] is None:
-        return "Where perfect scaling ends can't be told."
-    size = f"{end['batch_size']:,.0f}"
+        return "The end of perfect scaling is unknown."
+    size, since = f"{end['batch_size']:,}", end["since"]
+    halves = f"oubling the batch halves the steps up to batch size {size} (within {within})"
+    if first < (since or end["batch_size"]):
+        below = f"Below batch size {since or end['batch_size']:,} steps fall by far more than the batch grows"
+        faster = f"{below}, so smaller ones were tuned or measured differently"
+        return f"{faster}; from there d{halves}." if since else f"{faster}; where perfect scaling ends isn't known."
     if end["censoring"] == "left":
         return (
             f"Already beyond the smallest batch size that reaches the target, {size}, doubling the batch doesn't halve "
             f"the steps (within {within})."
         )
-    if end["lower"] is None:
+    if since is None:
         return (
-            f"The data doesn't tell up to which batch size doubling it halves the steps: the next one above {size} "
+            f"It is unknown up to which batch size doubling it halves the steps: the next one above {size} "
             "wasn't trained for long enough."
         )
-    halves = f"Doubling the batch halves the steps up to batch size {size} (within {within})"
-    return f"{halves}, and nothing shows that this ends there." if end["censoring"] == "right" else f"{halves}."
+    return f"D{halves}, and nothing shows that this ends there." if end["censoring"] == "right" else f"D{halves}."
 
 
 def _useful(regimes: Answer) -> str:
     end, within = _end(regimes, "max_useful_batch_size"), percent(regimes.facts["max_useful_tau"])
     if end["batch_size"] is None:
-        return "From which batch size on steps fall no more can't be told."
+        return "The batch size from which steps no longer fall is unknown."
     size = f"{end['batch_size']:,.0f}"
     if end["censoring"] == "right":
         return f"Steps still fall at the largest batch size that reaches the target, {size}: larger ones may save more."
@@ -139,8 +174,8 @@ def _critical(target: Row) -> str:
     lower, upper = target["critical_batch_size_lower"], target["critical_batch_size_upper"]
     if target["critical_batch_size"] is not None:
         value, low, high = estimate_words(target["critical_batch_size"], lower, upper)
-        interval = f" (90% interval {low} to {high})" if low and high else ""
+        interval = f" ({_INTERVAL} {low} to {high})" if low and high else ""
         return f"Critical batch size {value}{interval}: {_AT_B_C}."
     bounds = [f"{words} {rough(end)}" for words, end in (("at least", lower), ("at most", upper)) if end is not None]
-    known = f" It is {' and '.join(bounds)} (90% interval)." if bounds else ""
-    return f"{_UNKNOWN}: {_REFUSALS[target['not_identifiable'] or 'too few']}.{known}"
+    known = f" It is {' and '.join(bounds)} ({_INTERVAL})." if bounds else ""
+    return f"The critical batch size can't be determined: {_REFUSALS[target['not_identifiable'] or 'too few']}.{known}"

@@ -1,30 +1,32 @@
-"""The key figures of a target: a number and a note each. key_figures.js makes the same while the slider moves."""
+"""The key figures of a target: a number and a note each. key_figures.js does the same while the slider moves."""
 
 from __future__ import annotations
 
 import json
 import tomllib
+from collections.abc import Sequence
 from functools import cache
 from importlib import resources
 from typing import Any
 
+from losslake.analysis.measured_levels import stated
 from losslake.questions import target_sweep
 from losslake_service.web.chart import Chart
+from losslake_service.web.templates import amount
 from losslake_service.web.workload.request import WorkloadRequest
 
+# A row of an answer, by column.
 Row = dict[str, Any]
-"""A row of an answer, by column."""
-_STOPS = 100
+# The columns of the target sweep that the page and its scripts use.
 _FIELDS = (
     "target", "coverage", "fewest_steps", "perfect_scaling_end", "perfect_scaling_end_censoring",
     "max_useful_batch_size", "max_useful_batch_size_censoring", "critical_batch_size", "critical_batch_size_lower",
     "critical_batch_size_upper", "not_identifiable",
 )  # fmt: skip
-"""The columns of the target sweep that the page and its scripts use."""
 
 
 def row_of_target(request: WorkloadRequest) -> tuple[Row, Row]:
-    """Return the target sweep's row of the target, and its summary of how the workload depends on the target."""
+    """Return the row of the target in the target sweep, and the summary of the sweep."""
     target = request.goal.target
     parameters = target_sweep.TargetSweepParameters(
         **request.of_metric, target_min=target, target_max=target, n_targets=1, spacing="linear"
@@ -35,17 +37,17 @@ def row_of_target(request: WorkloadRequest) -> tuple[Row, Row]:
 
 
 def slider(request: WorkloadRequest, sweep: Chart, row: Row) -> dict[str, str]:
-    """Return the slider of targets. sweep: the chart of all targets; row: of the target that is shown.
+    """Return the slider of targets. sweep: the chart of all targets; row: of the current target.
 
-    stops: where its stops come from. row, words: as JSON for its script, which fills in the words. target, spoken: the
-    target as it is shown, and as it is read out.
+    stops: the address of its stops. row, words: JSON for its script. target, spoken: the current target, as shown and
+    as read out.
     """
     goal, n_batch_sizes = request.goal, len(request.facts.batch_sizes)
-    # What is the same for every target.
+    # The values that are the same for every target.
     sign = "<" if goal.direction == "minimize" else ">"
     fixed = {"metric": goal.metric, "sign": sign, "workload": str(request.workload), "all": n_batch_sizes}
     return {
-        "stops": f"{sweep.data('json')}&n_targets={_STOPS}",
+        "stops": f"{sweep.data('json')}&n_targets=100",
         "row": json.dumps(row, allow_nan=False),
         "words": json.dumps(_words() | {"fixed": fixed}),
         "target": goal.text.removeprefix(goal.metric).strip(),
@@ -53,28 +55,38 @@ def slider(request: WorkloadRequest, sweep: Chart, row: Row) -> dict[str, str]:
     }
 
 
-def key_figures(row: Row, n_batch_sizes: int) -> list[tuple[str, str, str, str]]:
-    """Return name, label, number and note of what a row of the sweep says, in the order of the page."""
-    words = _words()
-    value, note = _critical(row)
+def key_figures(request: WorkloadRequest, row: Row, studies: Sequence[Row]) -> list[tuple[str, str, str, str]]:
+    """Return name, label, number and note of each key figure, in the order of the page.
+
+    row: of the target in the target sweep. studies: rows of the table.
+    """
+    words, n_batch_sizes = _words(), len(request.facts.batch_sizes)
     numbers = {
-        "reached": words["reached"].format(reached=f"{_n_reached(row, n_batch_sizes):,}", all=f"{n_batch_sizes:,}"),
-        "steps": words["none"] if row["fewest_steps"] is None else f"{row['fewest_steps']:,}",
-        "perfect": _end(row, "perfect_scaling_end"),
-        "useful": _end(row, "max_useful_batch_size"),
-        "critical": value,
+        "reached": words["reached"].format(reached=f"{_n_reached(row, n_batch_sizes):,}", all=f"{n_batch_sizes:,}")
     }
-    notes = words["notes"] | {"critical": note}
-    return [(name, words["labels"][name], number, notes.get(name, "")) for name, number in numbers.items()]
+    notes = dict(words["notes"])
+    if not request.has_regimes:
+        known = [(study["amount"], study["batch_size"]) for study in studies if study["amount"] is not None]
+        numbers["least"] = amount(min(known)[0]) if known else words["none"]
+        notes["least"] = f"at batch size {min(known)[1]:,}" if known else ""
+    else:
+        numbers |= {
+            "steps": words["none"] if row["fewest_steps"] is None else f"{row['fewest_steps']:,}",
+            "perfect": _end(row, "perfect_scaling_end"),
+            "useful": _end(row, "max_useful_batch_size"),
+        }
+        numbers["critical"], notes["critical"] = _critical(row)
+    labels = words["labels"] | {"least": f"Fewest {request.noun}"}
+    return [(name, labels[name], number, notes.get(name, "")) for name, number in numbers.items()]
 
 
 def rough(number: float, digits: int = 2) -> str:
-    """Return a number to two significant digits, as an estimate deserves: 13, 1,200, 0.0071."""
+    """Return an estimate to two significant digits: 13, 1,200, 0.0071."""
     return f"{float(f'{number:.{digits}g}'):,.12g}"
 
 
 def estimate_words(value: float, lower: float | None, upper: float | None) -> tuple[str, str, str]:
-    """Return an estimate with its interval, to three digits where two don't tell them apart; empty for no end."""
+    """Return an estimate and its interval, to three digits if two are not enough; empty for a missing end."""
     for digits in (2, 3):
         words = rough(value, digits)
         ends = ["" if end is None else rough(end, digits) for end in (lower, upper)]
@@ -85,12 +97,12 @@ def estimate_words(value: float, lower: float | None, upper: float | None) -> tu
 
 @cache
 def _words() -> dict[str, Any]:
-    text = resources.files("losslake_service.web.workload").joinpath("key_figures.toml").read_text("utf-8")
-    return tomllib.loads(text)
+    words = tomllib.loads(resources.files(__package__).joinpath("key_figures.toml").read_text("utf-8"))
+    return words | {"interval": words["interval"].replace("{level}", stated("critical-batch-size interval"))}
 
 
 def _n_reached(row: Row, n_batch_sizes: int) -> int:
-    """Return how many batch sizes reach the target."""
+    """Return the number of batch sizes that reach the target."""
     coverage: float = row["coverage"]
     return round(coverage * n_batch_sizes)
 
@@ -102,7 +114,7 @@ def _end(row: Row, name: str) -> str:
 
 
 def _critical(row: Row) -> tuple[str, str]:
-    """Return the critical batch size with its interval, or why there is none, with the bounds that hold."""
+    """Return the critical batch size with its interval, or the reason why there is none, with bounds."""
     words = _words()
     bounds = {end: row[f"critical_batch_size_{end}"] for end in ("lower", "upper")}
     if row["critical_batch_size"] is not None:

@@ -1,56 +1,118 @@
-"""A request for the page of a workload: its goal, as answers, charts and other pages take it."""
+"""A request for the page of a workload: its goal, and its parameters for answers, charts and links."""
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from dataclasses import asdict, dataclass
+from collections.abc import Mapping, Sequence
+from dataclasses import asdict, dataclass, field
 from typing import Annotated, Any, Literal
 
 from pydantic import AfterValidator, Field
 
+from losslake.questions.measure import MeasureParameters
 from losslake.questions.parameters import Natural
+from losslake.questions.reference_lines import reference_of
+from losslake.questions.trials_where import chosen_trials
 from losslake.questions.workload_facts import WorkloadFacts
 from losslake_schema.names import Study, Trial, Workload
 from losslake_service.web.chart import Chart
-from losslake_service.web.goals import GoalShown, goal_shown, metrics_of
+from losslake_service.web.goals import PageGoal, metrics_of, page_goal
 from losslake_service.web.lines import statement
+from losslake_service.web.measures import measured
 from losslake_service.web.page import GoalParameters, PageRequest
 from losslake_service.web.templates import Query, with_query
+
+_STEPS = "steps_to_result"
+# With fewer batch sizes nothing bends, so there are no regimes.
+FEWEST_FOR_SCALING = 3
+# Curves of a chart, and evaluations of each: as many as are drawn at once.
+_MOST_CURVES, _POINTS = 100, "100"
+# Of the main chart, in px: it is whole on the first screen of 1400 x 900.
+_HEIGHT = 460
 
 
 def _without_sign_of_zero(target: float | None) -> float | None:
     return None if target is None else target + 0.0
 
 
-class WorkloadParameters(GoalParameters):
+class WorkloadParameters(MeasureParameters, GoalParameters):
     """The query of the page."""
 
     target: Annotated[float | None, Field(allow_inf_nan=False), AfterValidator(_without_sign_of_zero)] = None
     direction: Literal["minimize", "maximize"] | None = None
-    """Which way is better, of a metric of which nobody has said it."""
+    """The direction of a metric whose direction is unknown."""
     step_budget: Natural | None = None
-    """Within how many steps the best value is looked for."""
+    """The budget of the best value in steps."""
     example_budget: Natural | None = None
-    """Within how many examples."""
+    """The budget of the best value in examples."""
+    where: str = ""
+    """Only trials of which this holds: NAME=VALUE of a metaparameter or fact; default: all."""
+    conclusions: bool = False
+    """Compare batch sizes at equal steps and at equal examples; it takes a moment."""
 
 
 @dataclass(frozen=True)
 class WorkloadRequest:
-    """A workload and the goal that is looked at. direction: that of the goal where the request had to give it."""
+    """A workload and the goal of the page.
+
+    facts: of the trials that the page is about. direction: only if the request gave it. measured: the parameters of
+    what is counted; none for steps. where: what holds of these trials; empty for all.
+    """
 
     page: PageRequest
     facts: WorkloadFacts
-    goal: GoalShown
+    goal: PageGoal
     direction: str | None = None
+    measured: Mapping[str, Any] = field(default_factory=dict)
+    where: str = ""
 
     @property
     def workload(self) -> Workload:
+        """The name of the workload."""
         return self.facts.workload
+
+    @property
+    def is_pool(self) -> bool:
+        """True if the page is about the trials of all workloads that a pattern matches."""
+        return self.facts.workloads != (self.workload,)
+
+    @property
+    def is_whole(self) -> bool:
+        """True if the page is about all trials of one workload, as analyses of whole searches need it."""
+        return not self.is_pool and not self.where
+
+    @property
+    def noun(self) -> str:
+        """The measure in words: steps, examples, epochs, seconds or accelerator-seconds."""
+        name: str = self.measured.get("measure", "steps")
+        return name.replace("_", "-")
+
+    @property
+    def batch_unit(self) -> str:
+        """What batch sizes count, mostly examples."""
+        unit: str = self.page.view.rows(
+            "batch_units", next(stored for _, _, stored, _ in self.facts.parts()).study_ids
+        )[0][0]
+        return unit
+
+    @property
+    def has_regimes(self) -> bool:
+        """True if the page shows how steps scale: not with one or two batch sizes, and not for other measures."""
+        return not self.is_of_few and not self.measured
+
+    @property
+    def is_of_few(self) -> bool:
+        """True with too few batch sizes to show scaling: the page is about curves instead."""
+        return len(self.facts.batch_sizes) < FEWEST_FOR_SCALING
 
     @property
     def of_metric(self) -> dict[str, Any]:
         """The parameters of a question about all targets."""
-        return {"workload": [str(self.workload)], "metric": self.goal.metric, "direction": self.direction}
+        return {
+            "workload": [str(self.workload)],
+            "metric": self.goal.metric,
+            "direction": self.direction,
+            "where": [self.where] if self.where else [],
+        }
 
     @property
     def of_goal(self) -> dict[str, Any]:
@@ -60,56 +122,104 @@ class WorkloadRequest:
     @property
     def metric_query(self) -> Query:
         """The parameters of an answer about all targets."""
-        direction = [] if self.direction is None else [("direction", self.direction)]
-        return [("workload", str(self.workload)), ("metric", self.goal.metric), *direction]
+        given = [("direction", self.direction), ("where", self.where)]
+        return [
+            ("workload", str(self.workload)),
+            ("metric", self.goal.metric),
+            *((name, value) for name, value in given if value),
+        ]
 
     @property
     def goal_query(self) -> Query:
         """The parameters of an answer about the target."""
         return [*self.metric_query, ("target", repr(self.goal.target))]
 
-    def page_of(self, what: Workload | Study | Trial, **changed: object) -> str:
-        """Return the address of a page about this goal; changed: other values of its parameters."""
-        return self.page.page_of(what, **{**self.goal.parameters, "direction": self.direction, **changed})
+    def page_url(self, what: Workload | Study | Trial, **changed: object) -> str:
+        """Return the address of a page about this goal. changed: parameters to replace."""
+        state = {**self.goal.parameters, "direction": self.direction, "where": self.where or None, **self.measured}
+        return self.page.page_url(what, **{**state, **changed})
 
     def compared(self, others: Sequence[Workload]) -> str:
         """Return the address of the page that compares the workload with others."""
         names = [("workload", str(each)) for each in (self.workload, *others)]
-        return with_query("/compare", [*names, *self.goal_query[1:], ("release", self.page.pinned)])
+        return with_query("/compare", [*names, *self.goal.parameters.items(), ("release", self.page.pinned)])
 
     def chart(self, kind: str, title: str, sql: str, query: Query | None = None, **options: Any) -> Chart:
-        """Return a chart about the goal, or with the query. sql: the name of a statement."""
-        # Statements know the metric's own direction only.
-        text = "" if self.direction else statement(sql, **self.goal.parameters, **asdict(self.workload))
-        return self.page.chart(kind, query or self.goal_query, f"{title}, {self.workload}", sql=text, **options)
+        """Return a chart about the goal, or with another query. sql: the name of a statement, or empty."""
+        # Statements support only the metric's own direction and all trials, and only one of them a pool.
+        text = ""
+        if self.direction or self.where:
+            sql = ""
+        if self.is_pool and sql == _STEPS:
+            text = statement(f"pooled_{sql}", **self.goal.parameters, workload=str(self.workload))
+        elif sql and not self.is_pool:
+            text = statement(sql, **self.goal.parameters, **asdict(self.workload))
+        return self.page.chart(
+            kind, query or self.goal_query, f"{title}, {self.workload}", sql=text, heading=title, **options
+        )
 
 
 def workload_request(page: PageRequest, facts: WorkloadFacts) -> WorkloadRequest | None:
-    """Return the request; None where nobody has said which way the metric is better, or nothing is measured.
+    """Return the request; None if the direction of the metric is unknown, or nothing is measured.
 
     Raises UnknownName for a metric that isn't measured.
     """
-    given: WorkloadParameters = page.parameters
-    metric = metric_shown(page, facts)
+    requested: WorkloadParameters = page.parameters
+    metric = page_metric(page, facts)
     if metric is None:
         return None
     known = page.view.metric(facts, metric).direction
-    if known is None and given.direction is None:
+    if known is None and requested.direction is None:
         return None
-    goal = goal_shown(page.view, facts, given.metric or metric, given.target, given.direction)
-    return WorkloadRequest(page, facts, goal, given.direction if known is None else None)
+    goal = page_goal(page.view, facts, requested.metric or metric, requested.target, requested.direction)
+    direction = requested.direction if known is None else None
+    chosen = chosen_trials(page.view, facts, goal.metric, (requested.where,) if requested.where else ())
+    return WorkloadRequest(page, chosen, goal, direction, measured(requested), requested.where)
 
 
-def metric_shown(page: PageRequest, facts: WorkloadFacts) -> str | None:
-    """Return the metric that is looked at; None where nothing is measured."""
-    given: WorkloadParameters = page.parameters
-    if given.metric is not None:
-        return given.metric
+def page_metric(page: PageRequest, facts: WorkloadFacts) -> str | None:
+    """Return the metric of the page; None if nothing is measured."""
+    requested: WorkloadParameters = page.parameters
+    if requested.metric is not None:
+        return requested.metric
     if metrics_of(page.view, facts):
-        return goal_shown(page.view, facts, None, given.target).metric
+        return page_goal(page.view, facts, None, requested.target).metric
     return facts.measured[0] if facts.measured else None
 
 
+def main_chart(request: WorkloadRequest) -> Chart:
+    """Return the chart of what is counted to the target by batch size; with one or two of them, the curves."""
+    return _curves(request) if request.is_of_few else scaling_chart(request)
+
+
 def scaling_chart(request: WorkloadRequest) -> Chart:
-    """Return the chart of the steps to the target by batch size."""
-    return request.chart("scaling", f"Steps to {request.goal.text} by batch size", "steps_to_result")
+    """Return the chart of what is counted by batch size; beside reference runs if the goal is a known one."""
+    reference = reference_of(request.page.view, request.workload) if request.goal.source else None
+    counted = [(name, str(value)) for name, value in request.measured.items()]
+    query = [*request.goal_query, *counted, *([("reference", reference)] if reference else [])]
+    title = f"{request.noun.capitalize()} to {request.goal.text} by batch size"
+    return request.chart("scaling", title, "" if request.measured else _STEPS, query, height=_HEIGHT)
+
+
+def _curves(request: WorkloadRequest) -> Chart:
+    """Return the chart of the curves of all trials, evenly sampled if there are many."""
+    facts, goal = request.facts, request.goal
+    names = [
+        f"{stored.workload}/{facts.batch_sizes[study]}/{trial_id}"
+        for study, own, stored, _ in facts.parts()
+        for trial_id in facts.trials.trial_id[own].tolist()
+    ]
+    drawn = names[:: -(-len(names) // _MOST_CURVES)]
+    which = [("trial", name) for name in drawn]
+    if len(drawn) == len(names) and not request.where:
+        which = [("study", f"{stored.workload}/{facts.batch_sizes[study]}") for study, _, stored, _ in facts.parts()]
+    counted = [(name, str(value)) for name, value in request.measured.items()]
+    who = "all trials" if len(drawn) == len(names) else f"{len(drawn)} of {len(names):,} trials"
+    return request.chart(
+        "curves",
+        f"{goal.metric} of {who}",
+        "",
+        [*which, ("metric", goal.metric), ("points", _POINTS), *counted],
+        height=_HEIGHT,
+        look=[("colour_by", "outcome"), ("target", repr(goal.target))],
+    )

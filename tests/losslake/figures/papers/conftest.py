@@ -1,4 +1,4 @@
-"""A lake that holds a small archive of the paper's shape."""
+"""A lake with a small archive of the paper's shape."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from tests.losslake.figures.papers import synthetic_archive
 
 
 def made_lake(folder: Path, only: frozenset[str] | None = None) -> Lake:
-    """A lake with the archive, or with some of its workloads."""
+    """Create a lake with the archive, or with some of its workloads."""
     archive = synthetic_archive.write(folder / "batch_science.tar", only)
     lake = Lake.create(folder / "lake")
     summary = ingest(lake, [archive])
@@ -25,7 +25,7 @@ def made_lake(folder: Path, only: frozenset[str] | None = None) -> Lake:
 
 @pytest.fixture(scope="session")
 def paper_lake(tmp_path_factory: pytest.TempPathFactory) -> Lake:
-    """Made once, by whichever worker is first."""
+    """Return the lake, created once by the first worker."""
     base = tmp_path_factory.getbasetemp()
     shared = base.parent if "PYTEST_XDIST_WORKER" in os.environ else base
     folder = shared / "paper"

@@ -1,4 +1,4 @@
-"""What the paper's published scripts compute, in plain Python over the trials of an archive: METHODS 1.1.
+"""The computations of the paper's published scripts in plain Python: METHODS 1.1.
 
 Tables are lists of (batch_size, trial_id, step, value) as pandas would hold them, functions are named like theirs.
 """
@@ -16,12 +16,12 @@ Measurement = tuple[int, int, int, float]
 def load_workload(
     workload: Workload, num_trials: int | None = None, statuses: Sequence[str] = ("COMPLETE",)
 ) -> list[Trial]:
-    """Of each study the first so many trials, in the order of batch size and number."""
-    found: list[Trial] = []
+    """Return the first `num_trials` trials of each study, ordered by batch size and number."""
+    trials: list[Trial] = []
     for batch_size in sorted({trial.batch_size for trial in workload.trials}):
-        own = [trial for trial in workload.trials if trial.batch_size == batch_size and trial.status in statuses]
-        found += sorted(own, key=lambda trial: trial.trial_id)[:num_trials]
-    return found
+        of_study = [trial for trial in workload.trials if trial.batch_size == batch_size and trial.status in statuses]
+        trials += sorted(of_study, key=lambda trial: trial.trial_id)[:num_trials]
+    return trials
 
 
 def table(trials: Iterable[Trial]) -> list[Measurement]:
@@ -39,23 +39,23 @@ def apply_example_budget(rows: Iterable[Measurement], budget: float) -> list[Mea
 def compute_steps_to_result(
     rows: Sequence[Measurement], goal: float, maximize: bool = False
 ) -> dict[int, tuple[int, int, float]]:
-    """By batch size that has any: steps, trial and value of the first row, by step and then trial, beyond the goal."""
-    found: dict[int, tuple[int, int, float]] = {}
+    """Return steps, trial and value of the first row beyond the goal, by batch size; ordered by step, then trial."""
+    results: dict[int, tuple[int, int, float]] = {}
     for batch_size, trial_id, step, value in sorted(rows, key=lambda row: (row[0], row[2], row[1])):
-        if (value > goal if maximize else value < goal) and batch_size not in found:
-            found[batch_size] = (step, trial_id, value)
-    return found
+        if (value > goal if maximize else value < goal) and batch_size not in results:
+            results[batch_size] = (step, trial_id, value)
+    return results
 
 
 def get_best_measurement(rows: Sequence[Measurement], maximize: bool = False) -> dict[int, float]:
-    """By batch size, the best value."""
-    found: dict[int, float] = {}
+    """Return the best value by batch size."""
+    best_values: dict[int, float] = {}
     for batch_size, _, _, value in rows:
         if not math.isnan(value):
-            best = found.get(batch_size, value)
-            found[batch_size] = max(best, value) if maximize else min(best, value)
-    return found
+            best = best_values.get(batch_size, value)
+            best_values[batch_size] = max(best, value) if maximize else min(best, value)
+    return best_values
 
 
 def normalized(results: dict[int, tuple[int, int, float]], batch_size: int) -> dict[int, float]:
-    return {size: found[0] / results[batch_size][0] for size, found in results.items()}
+    return {size: result[0] / results[batch_size][0] for size, result in results.items()}

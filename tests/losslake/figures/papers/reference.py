@@ -1,4 +1,4 @@
-"""The figures once more, copied from the published notebook's cells and independently of the service's data file.
+"""The paper's figures, copied from the published notebook independently of the service's data file.
 
 A series is `label | workload | goal | trials`; nm is nesterov_momentum, goals of one panel have one metric.
 """
@@ -17,7 +17,7 @@ CRAWL = "common_crawl/transformer_base/nm"
 
 @dataclass(frozen=True)
 class SeriesOf:
-    """A series as the notebook has it."""
+    """A series of the notebook."""
 
     label: str
     workload: str
@@ -29,8 +29,8 @@ class SeriesOf:
 def series(text: str, metric: str = ERROR) -> SeriesOf:
     label, workload, goal, *trials = (part.strip() for part in text.split("|"))
     path = workload.replace("/nm", "/nesterov_momentum")
-    own = PRECISION if path.startswith("open_images") else metric
-    return SeriesOf(label, path, own, float(goal), int(trials[0]) if trials else 100)
+    goal_metric = PRECISION if path.startswith("open_images") else metric
+    return SeriesOf(label, path, goal_metric, float(goal), int(trials[0]) if trials else 100)
 
 
 def fully_connected(width: int) -> SeriesOf:

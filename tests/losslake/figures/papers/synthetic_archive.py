@@ -1,4 +1,4 @@
-"""A small archive of the shape of the paper's: its 35 workloads and 454 studies, with few trials of known curves.
+"""A small archive of the paper's shape: 35 workloads, 454 studies, few trials with known curves.
 
 The best complete trial of a study is strictly better than its workload's goal after S(B) = a (1 + b / B) steps and not
 before: at that very step it equals the goal. Trials that must not count are faster.
@@ -25,7 +25,7 @@ NEVER_AT = {("imagenet/vgg_11/nesterov_momentum", 65536), ("lm1b/lstm/nesterov_m
 
 @dataclass(frozen=True)
 class Shape:
-    """How a workload behaves: metric, goal, a and b of S(B), and how fast the metric changes with steps."""
+    """The behaviour of a workload: metric, goal, a and b of S(B), and exponent of the metric over steps."""
 
     metric: str
     goal: float
@@ -36,7 +36,7 @@ class Shape:
 
 @dataclass(frozen=True)
 class Trial:
-    """One trial as it is written; curve: steps and values of the workload's metric."""
+    """A trial to write. curve: steps and values of the workload's metric."""
 
     batch_size: int
     trial_id: int
@@ -47,7 +47,7 @@ class Trial:
 
 @dataclass(frozen=True)
 class Workload:
-    """A workload as it is written: its place in the archive, its shape, its studies' train_steps and its trials."""
+    """A workload to write: its path in the archive, shape, train_steps of its studies, and trials."""
 
     path: str
     shape: Shape
@@ -56,22 +56,22 @@ class Workload:
 
 
 def steps_to_goal(shape: Shape, batch_size: int) -> int:
-    """S(B)."""
+    """Return S(B), the steps to the goal."""
     return math.ceil(shape.least_steps * (1 + shape.critical / batch_size))
 
 
 @cache
 def workloads() -> dict[str, Workload]:
-    """Every workload by its path; the same each time."""
-    found = {}
+    """Return every workload by its path; deterministic."""
+    by_path = {}
     document = tomllib.loads(Path(__file__).with_name("workloads.toml").read_text("utf-8"))
     for path, facts in document.items():
         shape = Shape(**facts["shape"])
         rng = random.Random(path)
         trials = [t for size in facts["batch_sizes"] for t in _trials(rng, path, shape, size)]
         train_steps = {size: 4 * steps_to_goal(shape, size) for size in facts["batch_sizes"]}
-        found[path] = Workload(path, shape, train_steps, tuple(trials))
-    return found
+        by_path[path] = Workload(path, shape, train_steps, tuple(trials))
+    return by_path
 
 
 def write(path: Path, only: frozenset[str] | None = None) -> Path:
@@ -87,7 +87,7 @@ def write(path: Path, only: frozenset[str] | None = None) -> Path:
 
 
 def _trials(rng: random.Random, path: str, shape: Shape, batch_size: int) -> Iterator[Trial]:
-    """Two complete trials, or many where figures need them, and two that don't count, mostly faster."""
+    """Yield two complete trials, or many where figures need them, and two excluded ones, mostly faster."""
     complete = 103 if path == SPLIT_WORKLOAD else 8 if path == SEARCHED_WORKLOAD else 2
     statuses = ["INFEASIBLE", "INCOMPLETE", *["COMPLETE"] * complete]
     if path == SEARCHED_WORKLOAD:
@@ -102,25 +102,25 @@ def _trials(rng: random.Random, path: str, shape: Shape, batch_size: int) -> Ite
 
 
 def _parameters(rng: random.Random, path: str) -> dict[str, float]:
-    found = {"learning_rate": 10 ** rng.uniform(-4, -1), "momentum": 1 - 10 ** rng.uniform(-3.5, -0.5)}
+    parameters = {"learning_rate": 10 ** rng.uniform(-4, -1), "momentum": 1 - 10 ** rng.uniform(-3.5, -0.5)}
     smoothing = rng.choice((None, 0.0, 0.01, 0.1))
     if path == SPLIT_WORKLOAD and smoothing is not None:
-        found["label_smoothing"] = smoothing
-    return found
+        parameters["label_smoothing"] = smoothing
+    return parameters
 
 
 def _curve(
     rng: random.Random, shape: Shape, batch_size: int, slowness: float, diverges: bool
 ) -> Iterator[tuple[int, float]]:
-    """A power of the step through the goal at S(B) times the slowness, evaluated there, a step later, and around."""
+    """Yield steps and values of a power law that equals the goal at S(B) times the slowness."""
     steps = steps_to_goal(shape, batch_size)
-    own = max(1, round(steps * slowness))
+    reached_at = max(1, round(steps * slowness))
     sign = 1 if shape.metric != PRECISION else -1
     grid = {round(steps * 2 ** (power / 1.5 + rng.random() / 4)) for power in range(-12, 6)}
-    grid |= {own, own + 1} if own < 100 * steps else set()
+    grid |= {reached_at, reached_at + 1} if reached_at < 100 * steps else set()
     yield 0, 0.9 if shape.metric == ERROR else 9.0 if shape.metric == LOSS else 0.0
     for step in sorted(grid - {0}):
-        value = shape.goal * (own / step) ** (sign * shape.exponent)
+        value = shape.goal * (reached_at / step) ** (sign * shape.exponent)
         yield step, float(f"{value:.9g}")
     if diverges:
         yield max(grid) + 1, math.nan

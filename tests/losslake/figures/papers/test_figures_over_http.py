@@ -1,4 +1,4 @@
-"""Figures of papers over HTTP and by the command, from a whole archive, from parts of it, and from none."""
+"""Figures of papers over HTTP and on the command line: from a whole archive, from parts, and without one."""
 
 from __future__ import annotations
 
@@ -24,6 +24,8 @@ from losslake_schema.errors import LossLakeError
 from tests.applications import without_sql
 from tests.losslake.figures.papers.conftest import made_lake
 
+pytestmark = pytest.mark.slow
+
 PAPER = paper("shallue2018")
 NUMBERS = [figure.number for figure in PAPER.figures]
 FIGURES = "/v1/papers/shallue2018/figures"
@@ -43,7 +45,7 @@ def part(tmp_path_factory: pytest.TempPathFactory) -> Lake:
 
 
 def texts(specification: object) -> list[str]:
-    """Every text in a specification."""
+    """Yield every text in a specification."""
     if isinstance(specification, dict):
         return [text for value in specification.values() for text in texts(value)]
     if isinstance(specification, list):
@@ -56,9 +58,7 @@ def caption(specification: dict[str, Any]) -> str:
 
 
 @pytest.mark.parametrize("number", NUMBERS)
-def test_the_csv_of_every_figure_has_the_rows_that_it_draws(
-    paper_client: TestClient, paper_view: ReleaseView, number: str
-) -> None:
+def test_csv_of_every_figure_has_its_rows(paper_client: TestClient, paper_view: ReleaseView, number: str) -> None:
     response = paper_client.get(f"{FIGURES}/{number}.csv")
     assert response.content == figure_bytes(drawn_figure(paper_view, PAPER, number), "csv")
     rows = list(csv.DictReader(io.StringIO(response.text)))
@@ -66,7 +66,7 @@ def test_the_csv_of_every_figure_has_the_rows_that_it_draws(
 
 
 @pytest.mark.parametrize("ending", MEDIA_TYPES)
-def test_a_figure_comes_in_every_ending(paper_client: TestClient, ending: str) -> None:
+def test_figure_has_every_format(paper_client: TestClient, ending: str) -> None:
     response = paper_client.get(f"{FIGURES}/10.{ending}")
     assert response.status_code == 200
     assert response.headers["content-type"] == MEDIA_TYPES[ending]
@@ -75,17 +75,17 @@ def test_a_figure_comes_in_every_ending(paper_client: TestClient, ending: str) -
 
 
 @pytest.mark.parametrize("number", ["1", "7", "8", "11"])
-def test_a_specification_has_every_panel_in_its_grid(paper_client: TestClient, number: str) -> None:
-    found = paper_client.get(f"{FIGURES}/{number}.vl.json").json()
+def test_specification_has_every_panel(paper_client: TestClient, number: str) -> None:
+    specification = paper_client.get(f"{FIGURES}/{number}.vl.json").json()
     figure = PAPER.figure(number)
-    assert found["columns"] == figure.columns
-    assert [panel["title"]["text"] for panel in found["concat"]] == [[panel.title] for panel in figure.panels]
-    assert caption(found).startswith(f"Figure {number}, ")
-    assert f"Data: LossLake, release 1. Query: {FIGURES}/{number}.csv?release=1" in caption(found)
-    assert "No data" not in caption(found)
+    assert specification["columns"] == figure.columns
+    assert [panel["title"]["text"] for panel in specification["concat"]] == [[panel.title] for panel in figure.panels]
+    assert caption(specification).startswith(f"Figure {number}, ")
+    assert f"Data: LossLake, release 1. Query: {FIGURES}/{number}.csv?release=1" in caption(specification)
+    assert "No data" not in caption(specification)
 
 
-def test_limits_are_those_of_the_paper_with_room_for_whole_marks(paper_client: TestClient) -> None:
+def test_axis_limits_match_the_paper_with_padding_for_marks(paper_client: TestClient) -> None:
     last = paper_client.get(f"{FIGURES}/1.vl.json").json()["concat"][8]
     scales = [layer["encoding"].get("y", {}).get("scale") or {} for layer in last["layer"]]
     domains = [scale["domain"] for scale in scales if "domain" in scale]
@@ -94,7 +94,7 @@ def test_limits_are_those_of_the_paper_with_room_for_whole_marks(paper_client: T
     assert all((low, high) == pytest.approx((2**13, 2**21), rel=0.15) for low, high in domains)
 
 
-def test_a_caption_says_which_trials_count(paper_client: TestClient) -> None:
+def test_caption_explains_which_trials_count(paper_client: TestClient) -> None:
     def said(number: str, query: str = "") -> str:
         return caption(paper_client.get(f"{FIGURES}/{number}.vl.json{query}").json())
 
@@ -104,17 +104,17 @@ def test_a_caption_says_which_trials_count(paper_client: TestClient) -> None:
     assert "Trials: all COMPLETE and INFEASIBLE of each study." in said("10")
 
 
-def test_the_papers_are_listed_with_what_they_lack(paper_client: TestClient, part: Lake) -> None:
+def test_papers_are_listed_with_missing_workloads(paper_client: TestClient, part: Lake) -> None:
     rows = [row for row in paper_client.get("/v1/papers").json()["rows"] if row["paper"] == "shallue2018"]
     assert [(row["figure"], row["series_without_data"]) for row in rows] == [(number, 0) for number in NUMBERS]
     assert all(paper_client.get(row["path"].replace(".svg", ".csv")).status_code == 200 for row in rows[:1])
     with TestClient(without_sql(part)) as client:
-        lacking = {row["figure"]: row for row in client.get("/v1/papers").json()["rows"] if row["paper"] != "bundled"}
-    assert lacking["9a"]["series_without_data"] == 0
-    assert (lacking["4"]["series"], lacking["4"]["series_without_data"]) == (8, 7)
+        by_figure = {row["figure"]: row for row in client.get("/v1/papers").json()["rows"] if row["paper"] != "bundled"}
+    assert by_figure["9a"]["series_without_data"] == 0
+    assert (by_figure["4"]["series"], by_figure["4"]["series_without_data"]) == (8, 7)
 
 
-def test_a_figure_known_by_its_tag_is_not_sent_again(paper_client: TestClient) -> None:
+def test_matching_etag_of_a_paper_figure_returns_304(paper_client: TestClient) -> None:
     first = paper_client.get(f"{FIGURES}/10.vl.json")
     again = paper_client.get(f"{FIGURES}/10.vl.json", headers={"if-none-match": first.headers["etag"]})
     assert (again.status_code, again.content) == (304, b"")
@@ -134,7 +134,7 @@ def test_a_figure_known_by_its_tag_is_not_sent_again(paper_client: TestClient) -
         ("/v1/papers/bundled/figures/1.svg", "unknown-collection", "shallue2018"),
     ],
 )
-def test_a_wrong_name_is_answered_with_near_ones(paper_client: TestClient, path: str, kind: str, near: str) -> None:
+def test_unknown_name_suggests_similar_ones(paper_client: TestClient, path: str, kind: str, near: str) -> None:
     response = paper_client.get(path)
     assert response.status_code == 404
     problem = response.json()
@@ -145,34 +145,34 @@ def test_a_wrong_name_is_answered_with_near_ones(paper_client: TestClient, path:
 @pytest.mark.parametrize(
     ("query", "parameter"), [("trials=0", "trials"), ("scale=9", "scale"), ("format=svg", "format"), ("x=1", "x")]
 )
-def test_a_wrong_parameter_is_named(paper_client: TestClient, query: str, parameter: str) -> None:
+def test_invalid_parameter_is_named(paper_client: TestClient, query: str, parameter: str) -> None:
     response = paper_client.get(f"{FIGURES}/1.png?{query}")
     assert (response.status_code, response.json()["parameter"]) == (422, parameter)
 
 
-def test_a_lake_without_the_collection_is_told_what_to_take_in(client: TestClient) -> None:
+def test_missing_collection_says_what_to_ingest(client: TestClient) -> None:
     problem = client.get(f"{FIGURES}/1.svg").json()
     assert problem["type"] == "urn:losslake:problem:unknown-collection"
     assert "losslake fetch shallue2018" in problem["detail"]
 
 
-def test_a_part_of_the_archive_is_drawn_and_the_rest_said_to_lack(part: Lake) -> None:
+def test_partial_archive_is_drawn_and_lists_missing_workloads(part: Lake) -> None:
     view = ReleaseView.open(part, part.release())
     drawn = drawn_figure(view, PAPER, "4")
-    found = drawn.specification("here")
-    assert (drawn.n_lacking, len(drawn.rows)) == (2, 17)
-    shown = texts(found["concat"][0]) + texts(list(found["datasets"].values()))
+    specification = drawn.specification("here")
+    assert (drawn.n_missing, len(drawn.rows)) == (2, 17)
+    shown = texts(specification["concat"][0]) + texts(list(specification["datasets"].values()))
     assert {"SGD", "Momentum (no data)", "Nesterov Momentum (no data)"} <= set(shown)
     assert {"no data for", "cifar_10/resnet_8/sgd", "lm1b/transformer_shallow/momentum"} <= set(shown)
-    assert "No data for shallue2018/mnist/simple_cnn_base/momentum, " in caption(found)
-    assert "and 3 more" in caption(found)
-    assert found["usermeta"]["losslake"]["notes"] == drawn.notes
+    assert "No data for shallue2018/mnist/simple_cnn_base/momentum, " in caption(specification)
+    assert "and 3 more" in caption(specification)
+    assert specification["usermeta"]["losslake"]["notes"] == drawn.notes
     assert "no data for shallue2018/mnist/simple_cnn_base/momentum" in drawn.notes
 
 
-def test_what_cannot_be_normalized_is_left_out_and_said(part: Lake) -> None:
+def test_series_without_normalization_is_omitted_with_a_note(part: Lake) -> None:
     drawn = drawn_figure(ReleaseView.open(part, part.release()), PAPER, "3")
-    assert any("Fully" in panel.panel.title and not panel.is_lacking for panel in drawn.panels)
+    assert any("Fully" in panel.panel.title and not panel.is_missing for panel in drawn.panels)
     assert "Simple CNN" in texts(drawn.specification("here"))
 
 
@@ -180,7 +180,7 @@ def run(*arguments: object) -> str:
     return CliRunner().invoke(app, [str(each) for each in arguments], catch_exceptions=False).output
 
 
-def test_the_command_writes_files_and_says_what_lacks(part: Lake, tmp_path: Path) -> None:
+def test_command_writes_files_and_lists_missing_workloads(part: Lake, tmp_path: Path) -> None:
     out = tmp_path / "figures"
     said = run("reproduce", "shallue2018", "--lake", part.folder, "--out", out, "--figure", "10", "--figure", "4",
                "--format", "csv", "--format", "vl.json", "--format", "svg").splitlines()  # fmt: skip
@@ -192,22 +192,27 @@ def test_the_command_writes_files_and_says_what_lacks(part: Lake, tmp_path: Path
     assert said[0].startswith("figure 10: ")
     assert "  no data for shallue2018/lm1b/transformer_wide/nesterov_momentum" in said
     assert said[-2] == f"2 figures of shallue2018 in {out}, from release 1"
-    assert said[-1].startswith("5 of 7 panels have no data: 'losslake fetch shallue2018' gets it from the web")
+    assert said[-1].startswith("5 of 7 panels have no data: 'losslake fetch shallue2018' downloads it")
 
 
-def test_the_command_on_a_lake_without_the_collection_says_what_to_ingest(lake: Lake, tmp_path: Path) -> None:
+def test_command_without_the_collection_says_what_to_ingest(lake: Lake, tmp_path: Path) -> None:
     with pytest.raises(LossLakeError, match=r"release 1 has no data .* 'losslake fetch shallue2018'"):
         run("reproduce", "shallue2018", "--lake", lake.folder, "--out", tmp_path / "figures")
     assert not (tmp_path / "figures").exists()
 
 
-def test_the_command_on_an_empty_lake_says_what_to_ingest(tmp_path: Path) -> None:
+def test_command_on_an_empty_lake_says_what_to_ingest(tmp_path: Path) -> None:
     Lake.create(tmp_path / "lake")
     with pytest.raises(LossLakeError, match=r"is empty: 'losslake fetch shallue2018'"):
         run("reproduce", "shallue2018", "--lake", tmp_path / "lake")
 
 
+def test_command_takes_no_figure_of_the_published_collections(tmp_path: Path) -> None:
+    with pytest.raises(LossLakeError, match="give only --report and --out"):
+        run("reproduce", "published", "--figure", "1", "--lake", tmp_path / "lake")
+
+
 @pytest.mark.parametrize(("arguments", "near"), [(("shallue",), "shallue2018"), (("bundled", "--figure", "99"), "9")])
-def test_the_command_knows_near_names(arguments: tuple[str, ...], near: str) -> None:
+def test_command_suggests_similar_names(arguments: tuple[str, ...], near: str) -> None:
     with pytest.raises(LossLakeError, match=f"did you mean .*{near}"):
         run("reproduce", *arguments)

@@ -1,4 +1,4 @@
-"""A paper's data file: what may be said in it, and what is said in those that come along."""
+"""The data file of a paper: its keys, its errors, and the bundled files."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ columns = 1
 """
 
 
-def test_every_figure_of_the_main_section_is_there() -> None:
+def test_every_figure_of_the_main_section_is_defined() -> None:
     assert [figure.number for figure in paper("shallue2018").figures] == [
         "1",
         "2",
@@ -44,14 +44,14 @@ def test_every_figure_of_the_main_section_is_there() -> None:
 
 
 @pytest.mark.parametrize("name", papers())
-def test_every_paper_that_comes_along_can_be_read(name: str) -> None:
-    found = paper(name)
-    assert found.name == name
-    assert all(figure.panels for figure in found.figures)
+def test_every_bundled_paper_is_valid(name: str) -> None:
+    bundled = paper(name)
+    assert bundled.name == name
+    assert all(figure.panels for figure in bundled.figures)
 
 
-def test_what_is_nearer_wins() -> None:
-    found = read_paper(
+def test_nested_keys_override_outer_ones() -> None:
+    minimal = read_paper(
         HEAD
         + """
 kind = "steps-to-result"
@@ -64,65 +64,68 @@ goal = 2
 series = [{ label = "x", workload = "d/m/o", trials = 50 }, { label = "y", workload = "sub/d/m/o", goal = 3 }]
 """
     )
-    first, second = found.figures[0].panels[0].curves
+    first, second = minimal.figures[0].panels[0].curves
     assert (first.goal, first.trials, str(first.workload)) == (2, 50, "shelf/d/m/o")
     assert (second.goal, second.trials, str(second.workload)) == (3, 100, "shelf/sub/d/m/o")
 
 
-def test_a_list_makes_a_series_of_each() -> None:
+def test_list_expands_to_one_series_each() -> None:
     text = HEAD + 'kind = "best-value"\nmetric = "val/loss"\nworkload = "d/m/o"\n'
     panel = 'panel = [{ title = "A", thousand_steps = [0.5, 2], label = "{steps:g} or {thousand_steps:g}k" }]'
-    (found,) = read_paper(text + panel).figures[0].panels
-    assert [(curve.label, curve.step_budget) for curve in found.curves] == [("500 or 0.5k", 500), ("2000 or 2k", 2000)]
+    (expanded,) = read_paper(text + panel).figures[0].panels
+    assert [(curve.label, curve.step_budget) for curve in expanded.curves] == [
+        ("500 or 0.5k", 500),
+        ("2000 or 2k", 2000),
+    ]
 
 
 @pytest.mark.parametrize(
     ("lines", "complaint"),
     [
-        ('panel = [{ title = "A", workload = "d/m/o", metric = "m", goal = 1 }]', "panel 'A' lacks 'kind'"),
-        ('kind = "steps-to-result"\npanel = [{ title = "A", workload = "d/m/o", metric = "m" }]', "lacks 'goal'"),
-        ('kind = "best-value"\npanel = [{ title = "A", workload = "d/m/o" }]', "lacks 'metric'"),
-        ('kind = "best-value"\npanel = [{ title = "A", metric = "m" }]', "lacks 'workload'"),
+        ('panel = [{ title = "A", workload = "d/m/o", metric = "m", goal = 1 }]', "panel 'A' has no 'kind'"),
+        ('kind = "steps-to-result"\npanel = [{ title = "A", workload = "d/m/o", metric = "m" }]', "has no 'goal'"),
+        ('kind = "best-value"\npanel = [{ title = "A", workload = "d/m/o" }]', "has no 'metric'"),
+        ('kind = "best-value"\npanel = [{ title = "A", metric = "m" }]', "has no 'workload'"),
         (
             'kind = "best-value"\npanel = [{ title = "A", workload = "d/m/o", metric = "m", epochs = [1] }]',
-            "lacks 'training_set'",
+            "has no 'training_set'",
         ),
         (
             'kind = "best-value"\npanel = [{ title = "A", workload = "d/m/o", metric = "m", perfect_scaling = "x" }]',
-            "perfect_scaling = 'x' is the label of none",
+            "perfect_scaling = 'x' is not the label of any",
         ),
     ],
 )
-def test_what_is_missing_is_named_with_its_place(lines: str, complaint: str) -> None:
+def test_missing_key_is_named_with_its_place(lines: str, complaint: str) -> None:
     with pytest.raises(ValueError, match=complaint):
         read_paper(HEAD + lines)
 
 
-def test_a_key_that_there_is_not_is_refused() -> None:
+def test_unknown_key_is_refused() -> None:
     with pytest.raises(ValidationError, match="colour"):
         read_paper(HEAD + 'panel = [{ title = "A", colour = "red" }]')
 
 
-def test_a_limit_may_be_a_power() -> None:
+def test_limit_may_be_a_power() -> None:
     limits = Choices.model_validate({"x_limits": ["2^-0.5", "10^4.5"], "y_limits": [0, "2"]})
     assert limits.x_limits == (2**-0.5, 10**4.5)
     assert limits.y_limits == (0.0, 2.0)
 
 
 @pytest.mark.parametrize(("wrong", "near"), [("9", "9a"), ("12", "1"), ("figure 3", "3")])
-def test_an_unknown_figure_has_near_matches(wrong: str, near: str) -> None:
+def test_unknown_figure_suggests_similar_ones(wrong: str, near: str) -> None:
     with pytest.raises(UnknownName, match=f"has no figure '{wrong}'") as raised:
         paper("shallue2018").figure(wrong)
     assert near in raised.value.near_matches
 
 
-def test_an_unknown_paper_has_near_matches() -> None:
+def test_unknown_paper_suggests_similar_ones() -> None:
     with pytest.raises(UnknownName, match="did you mean shallue2018") as raised:
         paper("shallue2019")
     assert raised.value.near_matches[0] == "shallue2018"
 
 
-def test_every_key_is_documented_and_the_example_is_a_paper() -> None:
+def test_every_key_is_documented_and_the_example_is_valid() -> None:
     table = DOCUMENTS[DOCUMENTS.index("| key |") :]
     assert [key for key in Choices.model_fields if f"`{key}`" not in table] == []
     (example,) = re.findall(r"```toml\n(.*?)```", DOCUMENTS, re.DOTALL)

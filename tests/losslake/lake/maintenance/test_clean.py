@@ -1,4 +1,4 @@
-"""What nothing needs goes after its grace time; whatever a listed release needs stays."""
+"""Cleanup deletes unneeded files after the grace time and keeps those of listed releases."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from pathlib import Path
 
 import pytest
 
-from losslake.index.maintenance import alone, clean
+from losslake.index.maintenance import clean, maintenance_lock
 from losslake.index.serving import open_release
 from losslake.index.workloads import open_workloads, workloads_folder
 from losslake.lake.lake import Lake
@@ -18,25 +18,25 @@ from losslake_schema.errors import LakeBroken, LossLakeError, UnknownRelease
 from losslake_schema.tables import TABLES
 from tests.losslake.lake.maintenance.lakes import (
     content,
+    ingest_study,
+    ingest_study_killed,
     needed,
+    policy,
     problems,
     stored,
-    take_in,
-    take_in_killed,
-    terms,
-    unlisted_and_clean,
+    unlist_and_clean,
 )
 
 
 @pytest.fixture(scope="module")
 def place(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """A folder with the files of the lake below, which can be put back only where they were."""
+    """Create a folder for the lake below, whose files can be restored only to the same path."""
     folder = tmp_path_factory.mktemp("maintained")
     made = Lake.create(folder / "lake")
     for value in (1.0, 2.0):
-        take_in(made, folder / f"logs{value}", value)
-    take_in_killed(made, folder / "killed", 4.0)
-    take_in(made, folder / "logs3.0", 3.0)
+        ingest_study(made, folder / f"logs{value}", value)
+    ingest_study_killed(made, folder / "killed", 4.0)
+    ingest_study(made, folder / "logs3.0", 3.0)
     made.engine.dispose()
     (folder / "lake").rename(folder / "as it was")
     return folder
@@ -44,15 +44,16 @@ def place(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 @pytest.fixture
 def lake(place: Path) -> Lake:
-    """Three releases of a study, and what a killed ingest left behind."""
+    """Three releases of a study, and the leftovers of a killed ingest."""
     shutil.rmtree(place / "lake", ignore_errors=True)
     shutil.copytree(place / "as it was", place / "lake")
     return Lake.open(place / "lake")
 
 
-def test_what_a_killed_ingest_left_goes_and_every_release_stays(lake: Lake) -> None:
+@pytest.mark.slow
+def test_remains_of_a_killed_ingest_are_deleted_and_every_release_stays(lake: Lake) -> None:
     before = {release.number: content(lake, release) for release in lake.releases()}
-    cleaned = clean(lake, terms())
+    cleaned = clean(lake, policy())
     assert cleaned.branches == 1
     assert cleaned.orphans.count > 5
     assert cleaned.orphans.bytes > 0
@@ -62,25 +63,25 @@ def test_what_a_killed_ingest_left_goes_and_every_release_stays(lake: Lake) -> N
     assert problems(lake) == []
 
 
-def test_what_is_younger_than_the_grace_time_stays(lake: Lake) -> None:
+def test_files_younger_than_the_grace_time_stay(lake: Lake) -> None:
     before = stored(lake)
-    cleaned = clean(lake, terms(timedelta(hours=1)))
+    cleaned = clean(lake, policy(timedelta(hours=1)))
     assert (cleaned.orphans.count, cleaned.snapshots, cleaned.branches) == (0, 0, 0)
     assert stored(lake) == before
 
 
 def test_an_unlisted_release_loses_its_files_and_keeps_its_number(lake: Lake, tmp_path: Path) -> None:
-    cleaned = unlisted_and_clean(lake, 1)
+    cleaned = unlist_and_clean(lake, 1)
     assert cleaned.snapshots > 0
     assert stored(lake) == needed(lake)
     assert problems(lake) == []
     assert [release.number for release in lake.releases()] == [3, 2]
-    assert [release.number for release in lake.releases(unlisted=True)] == [3, 2, 1]
+    assert [release.number for release in lake.releases(include_unlisted=True)] == [3, 2, 1]
     with pytest.raises(UnknownRelease, match=r"release 1 was unlisted on \d{4}-\d\d-\d\d: use another"):
         lake.release(1)
     assert "release-1" not in lake.table("trials").metadata.refs
     assert "release-2" in lake.table("trials").metadata.refs
-    take_in(lake, tmp_path / "more", 5.0, 16)
+    ingest_study(lake, tmp_path / "more", 5.0, 16)
     assert lake.release().number == 4
     assert problems(lake) == []
 
@@ -88,34 +89,34 @@ def test_an_unlisted_release_loses_its_files_and_keeps_its_number(lake: Lake, tm
 def test_the_files_of_an_unlisted_release_stay_for_the_grace_time(lake: Lake) -> None:
     release = lake.release(1)
     unlist(lake, [1])
-    clean(lake, terms(timedelta(hours=1)))
+    clean(lake, policy(timedelta(hours=1)))
     assert lake.files(release)
-    clean(lake, terms())
+    clean(lake, policy())
     with pytest.raises(LakeBroken):
         lake.files(release)
-    clean(lake, terms(timedelta(hours=1)))
+    clean(lake, policy(timedelta(hours=1)))
     assert problems(lake) == []
 
 
-def test_only_looking_tells_the_same_and_changes_nothing(lake: Lake) -> None:
+def test_a_dry_run_reports_the_same_and_changes_nothing(lake: Lake) -> None:
     unlist(lake, [1])
-    at = terms(only_look=True)
+    at = policy(dry_run=True)
     before = stored(lake)
-    told = clean(lake, at)
+    planned = clean(lake, at)
     assert stored(lake) == before
-    done = clean(lake, terms())
-    assert (told.snapshots, told.branches) == (done.snapshots, done.branches)
-    assert told.orphans.count == done.orphans.count
+    done = clean(lake, policy())
+    assert (planned.snapshots, planned.branches) == (done.snapshots, done.branches)
+    assert planned.orphans.count == done.orphans.count
 
 
 def test_the_newest_release_is_never_unlisted(lake: Lake) -> None:
-    with pytest.raises(LossLakeError, match="release 3 is the newest, which stays"):
+    with pytest.raises(LossLakeError, match="release 3 is the newest and can't be unlisted"):
         to_unlist(lake, None, [3])
     unlist(lake, [1, 2, 3])
     assert [release.number for release in lake.releases()] == [3]
 
 
-def test_keeping_some_unlists_the_others(lake: Lake) -> None:
+def test_keep_unlists_all_but_the_newest_releases(lake: Lake) -> None:
     assert to_unlist(lake, 1, []) == [1, 2]
     assert to_unlist(lake, 2, [2]) == [1, 2]
     assert to_unlist(lake, 5, []) == []
@@ -123,31 +124,36 @@ def test_keeping_some_unlists_the_others(lake: Lake) -> None:
         to_unlist(lake, None, [9])
 
 
-def test_nothing_is_deleted_when_a_listed_release_has_no_file_list(lake: Lake) -> None:
+def test_nothing_is_deleted_if_the_file_list_of_a_listed_release_is_missing(lake: Lake) -> None:
     lake.store.delete([lake.release(2).manifest])
     before = stored(lake)
     with pytest.raises(LakeBroken, match=r"the file list .* is missing"):
-        clean(lake, terms())
+        clean(lake, policy())
     assert {path for path in before if "/data/" in path} <= stored(lake)
 
 
-def test_the_tags_and_branches_of_others_keep_their_data(lake: Lake) -> None:
+def test_data_of_foreign_tags_and_branches_stays(lake: Lake) -> None:
     table = lake.table("measurements")
-    snapshot = lake.release(1).snapshot_of("measurements")
+    snapshot = lake.release(1).snapshots["measurements"]
     assert snapshot is not None
     table.manage_snapshots().create_tag(snapshot, "paper").commit()
-    unlisted_and_clean(lake, 1, 2)
+    unlist_and_clean(lake, 1, 2)
     assert lake.table("measurements").scan(snapshot_id=snapshot).to_arrow().num_rows == 3
 
 
 def test_only_one_process_maintains_a_lake(lake: Lake) -> None:
-    with alone(lake), pytest.raises(LossLakeError, match="is being maintained already"), alone(lake):
+    with (
+        maintenance_lock(lake),
+        pytest.raises(LossLakeError, match="is already maintaining the lake"),
+        maintenance_lock(lake),
+    ):
         pass
-    with alone(lake):
+    with maintenance_lock(lake):
         pass
 
 
-def test_serving_files_stay_with_their_release_and_in_their_version(lake: Lake) -> None:
+@pytest.mark.slow
+def test_serving_files_of_listed_releases_and_the_current_version_stay(lake: Lake) -> None:
     for number in (1, 3):
         release = lake.release(number)
         with open_release(lake, release) as connection:
@@ -157,9 +163,9 @@ def test_serving_files_stay_with_their_release_and_in_their_version(lake: Lake) 
     shared = {path.name for path in workloads_folder(lake).iterdir()}
     names = {path.name for path in serving.iterdir()}
     os.utime(workloads_folder(lake), (0, 0))
-    assert clean(lake, terms(timedelta(hours=1))).serving_files.count == 0
-    assert clean(lake, terms()).serving_files.count == 1
-    cleaned = unlisted_and_clean(lake, 1)
+    assert clean(lake, policy(timedelta(hours=1))).serving_files.count == 0
+    assert clean(lake, policy()).serving_files.count == 1
+    cleaned = unlist_and_clean(lake, 1)
     assert cleaned.serving_files.count == 3
     left = {path.name for path in serving.iterdir()}
     assert {name for name in names - left if not name.startswith(("release-000001", "release-000003-0"))} == set()
@@ -171,7 +177,7 @@ def test_serving_files_stay_with_their_release_and_in_their_version(lake: Lake) 
 
 def test_a_lake_without_a_release_is_left_alone(tmp_path: Path) -> None:
     lake = Lake.create(tmp_path / "lake")
-    clean(lake, terms())
-    take_in(lake, tmp_path / "logs", 1.0)
+    clean(lake, policy())
+    ingest_study(lake, tmp_path / "logs", 1.0)
     assert problems(lake) == []
     assert {name for name in TABLES if lake.table(name).metadata.snapshots} == set(TABLES)

@@ -1,4 +1,4 @@
-"""Whatever happens to a lake, in whatever order: listed releases stay whole, and what nothing needs goes."""
+"""Maintenance after any history keeps listed releases intact and deletes unneeded files."""
 
 from __future__ import annotations
 
@@ -21,12 +21,12 @@ from losslake_ingest.compaction import compact
 from tests.forked import Forked
 from tests.losslake.lake.maintenance.lakes import (
     content,
+    ingest_study,
+    ingest_study_killed,
     needed,
+    policy,
     problems,
     stored,
-    take_in,
-    take_in_killed,
-    terms,
 )
 
 GRACE = timedelta(seconds=5)
@@ -37,42 +37,43 @@ def contents(lake: Lake) -> Contents:
     return {release.number: content(lake, release) for release in lake.releases()}
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("seed", [1, *(pytest.param(seed, marks=pytest.mark.fuzz) for seed in range(2, 30))])
-def test_any_history_leaves_listed_releases_as_they_were(
+def test_maintenance_after_any_history_leaves_listed_releases_unchanged(
     tmp_path: Path, seed: int, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     chance = random.Random(seed)
     monkeypatch.setattr(compaction, "_pays", lambda _: chance.random() < 0.5)
     lake = Lake.create(tmp_path / "lake")
-    take_in(lake, tmp_path / "first", 1.0)
-    known = contents(lake)
+    ingest_study(lake, tmp_path / "first", 1.0)
+    previous = contents(lake)
     for step in range(10):
         what = chance.choice(("take in", "take in", "killed", "unlist", "compact", "maintain", "maintain"))
         value, batch_size = chance.uniform(1, 2), chance.choice((8, 16))
         if what == "take in":
-            take_in(lake, tmp_path / f"logs{step}", value, batch_size)
+            ingest_study(lake, tmp_path / f"logs{step}", value, batch_size)
         elif what == "killed":
-            take_in_killed(lake, tmp_path / f"killed{step}", value, batch_size)
+            ingest_study_killed(lake, tmp_path / f"killed{step}", value, batch_size)
         elif what == "unlist":
             unlist(lake, to_unlist(lake, chance.randint(1, 3), []))
         elif what == "compact":
             compact(lake)
         else:
-            clean(lake, terms())
+            clean(lake, policy())
             assert stored(lake) == needed(lake)
         now = contents(lake)
-        assert {number: said for number, said in now.items() if number in known} == {
-            number: said for number, said in known.items() if number in now
+        assert {number: said for number, said in now.items() if number in previous} == {
+            number: said for number, said in previous.items() if number in now
         }
-        assert max(known) in now
-        known = now
-    clean(lake, terms())
+        assert max(previous) in now
+        previous = now
+    clean(lake, policy())
     assert stored(lake) == needed(lake)
     assert problems(lake) == []
 
 
 def maintained(folder: Path, steps: int | None = None) -> None:
-    """Everything that maintenance does; killed before so many changes of the files or the catalog, if that is given."""
+    """Run all of maintenance; stop it before that many changes of files or catalog, if given."""
     left = steps
 
     def counted(method: Callable[..., object]) -> Callable[..., object]:
@@ -92,16 +93,16 @@ def maintained(folder: Path, steps: int | None = None) -> None:
         lake = Lake.open(folder)
         compact(lake)
         unlist(lake, to_unlist(lake, 2, []))
-        clean(lake, terms())
+        clean(lake, policy())
 
 
 @pytest.mark.parametrize("kills", [pytest.param(6, marks=pytest.mark.slow), pytest.param(60, marks=pytest.mark.fuzz)])
-def test_killed_at_any_moment_it_leaves_every_listed_release_whole(tmp_path: Path, kills: int) -> None:
+def test_maintenance_killed_at_any_moment_leaves_listed_releases_intact(tmp_path: Path, kills: int) -> None:
     lake = Lake.create(tmp_path / "lake")
     chance = random.Random(3)
     ends = []
     for attempt in range(kills):
-        take_in(lake, tmp_path / f"logs{attempt}", attempt + 1.0)
+        ingest_study(lake, tmp_path / f"logs{attempt}", attempt + 1.0)
         before = contents(lake)
         process = Forked(maintained, lake.folder, chance.randint(1, 60))
         ends.append(process.wait())
@@ -116,18 +117,18 @@ def test_killed_at_any_moment_it_leaves_every_listed_release_whole(tmp_path: Pat
 
 def ingest_some(folder: Path, logs: Path, count: int) -> None:
     for number in range(count):
-        take_in(Lake.open(folder), logs / str(number), number + 2.0, 64)
+        ingest_study(Lake.open(folder), logs / str(number), number + 2.0, 64)
 
 
 @pytest.mark.slow
-def test_beside_an_ingest_nothing_is_lost(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_maintenance_during_an_ingest_loses_nothing(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(compaction, "_pays", bool)
     lake = Lake.create(tmp_path / "lake")
-    take_in(lake, tmp_path / "first", 1.0)
+    ingest_study(lake, tmp_path / "first", 1.0)
     process = Forked(ingest_some, lake.folder, tmp_path / "logs", 4)
     rounds = 0
     while process.is_running():
-        clean(lake, terms(GRACE))
+        clean(lake, policy(GRACE))
         compact(lake)
         rounds += 1
     assert process.wait() == 0
@@ -135,5 +136,5 @@ def test_beside_an_ingest_nothing_is_lost(tmp_path: Path, monkeypatch: pytest.Mo
     assert {release.notes for release in lake.releases()} == {"", "compacted"}
     assert sum(release.notes == "" for release in lake.releases()) == 1 + 4
     assert problems(lake) == []
-    clean(lake, terms())
+    clean(lake, policy())
     assert stored(lake) == needed(lake)

@@ -1,4 +1,4 @@
-"""What was fetched from a bucket is kept: each byte is fetched once, and all that is kept stays below the bound."""
+"""The block cache of a bucket: each byte is fetched once, and the cache stays below its limit."""
 
 from __future__ import annotations
 
@@ -10,14 +10,14 @@ from pathlib import Path
 import pytest
 
 from losslake.lake.store import blocks as blocks_module
-from losslake.lake.store.blocks import Blocks
+from losslake.lake.store.blocks import BlockCache
 
 BLOCK = 8
 DATA = bytes(range(100))
 
 
 class Remote:
-    """A file far away, which notes what is fetched of it."""
+    """A remote file that records the ranges fetched from it."""
 
     def __init__(self) -> None:
         self.fetched: list[tuple[int, int]] = []
@@ -32,8 +32,8 @@ def _small_blocks(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(blocks_module, "BLOCK_BYTES", BLOCK)
 
 
-def test_any_range_is_that_of_the_file(tmp_path: Path) -> None:
-    blocks, remote, chance = Blocks(tmp_path, 10_000), Remote(), random.Random(1)
+def test_any_range_equals_that_of_the_file(tmp_path: Path) -> None:
+    blocks, remote, chance = BlockCache(tmp_path, 10_000), Remote(), random.Random(1)
     for _ in range(200):
         start, stop = sorted(chance.choices(range(120), k=2))
         assert blocks.read("f", len(DATA), start, stop, remote.range) == DATA[start:stop]
@@ -41,28 +41,28 @@ def test_any_range_is_that_of_the_file(tmp_path: Path) -> None:
 
 
 def test_neighbouring_blocks_are_fetched_by_one_request(tmp_path: Path) -> None:
-    blocks, remote = Blocks(tmp_path, 10_000), Remote()
+    blocks, remote = BlockCache(tmp_path, 10_000), Remote()
     blocks.read("f", len(DATA), 17, 18, remote.range)
     blocks.read("f", len(DATA), 0, 50, remote.range)
     assert remote.fetched == [(16, 24), (0, 16), (24, 56)]
 
 
-def test_another_process_finds_what_was_kept(tmp_path: Path) -> None:
-    Blocks(tmp_path, 10_000).read("f", len(DATA), 0, 100, Remote().range)
+def test_another_process_uses_the_cached_blocks(tmp_path: Path) -> None:
+    BlockCache(tmp_path, 10_000).read("f", len(DATA), 0, 100, Remote().range)
     remote = Remote()
-    assert Blocks(tmp_path, 10_000).read("f", len(DATA), 3, 60, remote.range) == DATA[3:60]
+    assert BlockCache(tmp_path, 10_000).read("f", len(DATA), 3, 60, remote.range) == DATA[3:60]
     assert remote.fetched == []
 
 
-def test_files_are_kept_apart(tmp_path: Path) -> None:
-    blocks = Blocks(tmp_path, 10_000)
+def test_blocks_of_different_files_are_separate(tmp_path: Path) -> None:
+    blocks = BlockCache(tmp_path, 10_000)
     blocks.read("f", len(DATA), 0, 9, Remote().range)
     assert blocks.read("g", 9, 0, 9, lambda a, b: b"x" * (b - a)) == b"x" * 9
 
 
-def test_what_was_used_least_lately_goes_first(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_the_least_recently_used_is_evicted_first(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(blocks_module, "_SECONDS_SAFE", 0.0)
-    blocks, remote = Blocks(tmp_path, 5 * BLOCK), Remote()
+    blocks, remote = BlockCache(tmp_path, 5 * BLOCK), Remote()
     for number in range(5):
         blocks.read("f", len(DATA), number * BLOCK, (number + 1) * BLOCK, remote.range)
     now = time.time()
@@ -76,8 +76,8 @@ def test_what_was_used_least_lately_goes_first(tmp_path: Path, monkeypatch: pyte
     assert len(left) <= 5
 
 
-def test_a_whole_file_is_fetched_once_and_again_when_it_was_cut(tmp_path: Path) -> None:
-    blocks, times = Blocks(tmp_path, 10_000), []
+def test_a_whole_file_is_fetched_once_and_again_if_truncated(tmp_path: Path) -> None:
+    blocks, times = BlockCache(tmp_path, 10_000), []
 
     def fetch(target: Path) -> None:
         times.append(1)
@@ -92,16 +92,16 @@ def test_a_whole_file_is_fetched_once_and_again_when_it_was_cut(tmp_path: Path) 
     assert len(times) == 2
 
 
-def test_where_nothing_can_be_kept_answers_are_the_same(tmp_path: Path) -> None:
+def test_reads_succeed_if_nothing_can_be_cached(tmp_path: Path) -> None:
     (tmp_path / "blocks").write_text("in the way")
-    assert Blocks(tmp_path, 10_000).read("f", len(DATA), 5, 50, Remote().range) == DATA[5:50]
+    assert BlockCache(tmp_path, 10_000).read("f", len(DATA), 5, 50, Remote().range) == DATA[5:50]
 
 
-def test_a_fetch_that_fails_leaves_nothing_behind(tmp_path: Path) -> None:
+def test_a_failed_fetch_leaves_no_file(tmp_path: Path) -> None:
     def fetch(target: Path) -> None:
         target.write_bytes(b"half")
         raise OSError("the store failed")
 
     with pytest.raises(OSError, match="the store failed"):
-        Blocks(tmp_path, 10_000).whole("f", len(DATA), fetch)
+        BlockCache(tmp_path, 10_000).whole("f", len(DATA), fetch)
     assert not any((tmp_path / "files").iterdir())

@@ -1,4 +1,4 @@
-"""A bucket as the place for the files of a lake, over a real S3 protocol with signatures that are checked."""
+"""A bucket as the file store of a lake, over real S3 with verified signatures."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ import pytest
 from obstore.store import S3Store
 
 from losslake.lake.store import bucket as bucket_module
-from losslake.lake.store.blocks import Blocks
+from losslake.lake.store.blocks import BlockCache
 from losslake.lake.store.bucket import Bucket
 from losslake.lake.store.bucket_store import BucketStore
 from losslake.lake.store.store import DataFile
@@ -49,7 +49,7 @@ def proxy(s3: S3) -> Iterator[FailingProxy]:
 
 
 def store_at(url: str, folder: Path, endpoint: str | None = None) -> BucketStore:
-    return BucketStore(Bucket(url, endpoint), Blocks(folder / "cache", 100_000_000))
+    return BucketStore(Bucket(url, endpoint), BlockCache(folder / "cache", 100_000_000))
 
 
 def parquet(store: BucketStore, path: str, rows: int) -> DataFile:
@@ -60,17 +60,17 @@ def parquet(store: BucketStore, path: str, rows: int) -> DataFile:
     return DataFile("measurements", path, data.size, hashlib.sha256(data).hexdigest(), rows)
 
 
-def test_keys_are_the_paths_as_they_are(store: BucketStore, url: str, s3: S3) -> None:
+def test_object_keys_are_the_unescaped_paths(store: BucketStore, url: str, s3: S3) -> None:
     store.put(ODD, b"data")
     bucket, _, prefix = url.removeprefix("s3://").partition("/")
     plain = S3Store(bucket, client_options={"allow_http": True})
-    assert [found["path"] for found in obstore.list(plain, prefix).collect()] == [f"{prefix}/{ODD}"]
+    assert [entry["path"] for entry in obstore.list(plain, prefix).collect()] == [f"{prefix}/{ODD}"]
     assert store.url_of(ODD) == f"{url}/{ODD}"
 
 
-def test_what_was_put_is_read_whole_by_ranges_and_as_a_local_file(store: BucketStore) -> None:
+def test_a_stored_file_is_read_whole_by_ranges_and_as_a_local_file(store: BucketStore) -> None:
     store.put(ODD, DATA)
-    store.settle([ODD])
+    store.sync([ODD])
     assert bytes(store.read(ODD)) == DATA
     with store.open(ODD, len(DATA)) as file:
         file.seek(len(DATA) - 10)
@@ -82,70 +82,68 @@ def test_what_was_put_is_read_whole_by_ranges_and_as_a_local_file(store: BucketS
     assert local.suffix == ".parquet"
 
 
-def test_a_local_file_is_taken_and_copied_back(store: BucketStore, tmp_path: Path) -> None:
+def test_a_local_file_is_moved_in_and_copied_back(store: BucketStore, tmp_path: Path) -> None:
     (tmp_path / "finished").write_bytes(DATA)
-    store.take(tmp_path / "finished", ODD)
+    store.move_in(tmp_path / "finished", ODD)
     assert not (tmp_path / "finished").exists()
     store.copy_to(ODD, tmp_path / "copy", link=False)
     assert (tmp_path / "copy").read_bytes() == DATA
 
 
-def test_lists_and_deletes_go_by_folder(store: BucketStore) -> None:
+def test_files_are_listed_and_deleted_by_folder(store: BucketStore) -> None:
     for path in ("serving/a", "serving/b/c", "servings/d", ODD):
         store.put(path, b"data")
-    listed = {file.path: file.bytes for file in store.listed("serving")}
+    listed = {file.path: file.bytes for file in store.list_files("serving")}
     assert listed == {"serving/a": 4, "serving/b/c": 4}
     store.delete(["serving/a", ODD, "not there"])
-    assert {file.path for file in store.listed("")} == {"serving/b/c", "servings/d"}
+    assert {file.path for file in store.list_files("")} == {"serving/b/c", "servings/d"}
 
 
 @pytest.mark.parametrize("others", [0, 70], ids=["few, asked one by one", "many, listed"])
-def test_a_file_that_is_not_there_is_told(store: BucketStore, others: int) -> None:
+def test_a_missing_file_is_reported(store: BucketStore, others: int) -> None:
     paths = [f"data/{number}" for number in range(others)] + [ODD]
     for path in paths:
         store.put(path, b"data")
-    assert store.missing(paths) is None
+    assert store.first_missing(paths) is None
     store.delete([ODD])
-    assert store.missing(paths) == ODD
+    assert store.first_missing(paths) == ODD
     for read in (lambda: store.read(ODD), lambda: store.local(ODD, 4), lambda: store.open(ODD, 4).read()):
-        with pytest.raises(FileNotFoundError, match="is not there"):
+        with pytest.raises(FileNotFoundError, match="does not exist"):
             read()
 
 
-def test_a_list_goes_on_where_one_answer_ends(store: BucketStore, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(bucket_module, "_OBJECTS_AT_ONCE", 3)
+def test_a_list_continues_over_several_pages(store: BucketStore, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(bucket_module, "_PAGE_SIZE", 3)
     for number in range(7):
         store.put(f"data/a b={number}%25", b"data")
-    assert [file.path for file in store.listed("data/")] == [f"data/a b={number}%25" for number in range(7)]
+    assert [file.path for file in store.list_files("data/")] == [f"data/a b={number}%25" for number in range(7)]
 
 
-def test_duckdb_reads_only_the_files_that_were_attached(store: BucketStore) -> None:
+def test_duckdb_reads_only_attached_files(store: BucketStore) -> None:
     file, other = parquet(store, ODD, 4000), parquet(store, "other.parquet", 4)
     with duckdb.connect() as connection:
         store.attach(connection, lambda: [file])
-        found = connection.cursor().execute(
+        result = connection.cursor().execute(
             "SELECT count(*), sum(step) FROM read_parquet($1) WHERE step >= 3000", [store.name_for_queries(file.path)]
         )
-        assert found.fetchall() == [(1000, sum(range(3000, 4000)))]
+        assert result.fetchall() == [(1000, sum(range(3000, 4000)))]
         with pytest.raises(duckdb.IOException):
             connection.execute("SELECT 1 FROM read_parquet($1)", [store.name_for_queries(other.path)])
 
 
 @pytest.mark.parametrize("failure", Failure)
-def test_a_request_that_fails_once_is_made_again(
-    url: str, tmp_path: Path, proxy: FailingProxy, failure: Failure
-) -> None:
+def test_a_failed_request_is_retried(url: str, tmp_path: Path, proxy: FailingProxy, failure: Failure) -> None:
     store = store_at(url, tmp_path, proxy.url)
     proxy.share, proxy.failures, proxy.seed = 0.3, (failure,), 1
     for number in range(6):
         store.put(f"f{number}", DATA[: 3_000 + number])
         assert store.range(f"f{number}", 3_000 + number, 0, 4_000) == DATA[: 3_000 + number]
         assert store.local(f"f{number}", 3_000 + number).stat().st_size == 3_000 + number
-    assert len(list(store.listed(""))) == 6
+    assert len(list(store.list_files(""))) == 6
     assert proxy.failed[failure] > 0
 
 
-def test_a_store_that_is_down_is_told_in_a_line_in_bounded_time(
+def test_an_unavailable_store_raises_one_line_in_bounded_time(
     url: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(bucket_module, "SECONDS_TO_TRY", 1)
@@ -157,7 +155,7 @@ def test_a_store_that_is_down_is_told_in_a_line_in_bounded_time(
     assert "\n" not in str(raised.value)
 
 
-def test_credentials_that_are_refused_are_told(url: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_rejected_credentials_are_reported(url: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("AWS_SECRET_ACCESS_KEY", "guessed")
-    with pytest.raises(PermissionError, match="the store refuses these credentials"):
+    with pytest.raises(PermissionError, match="the store rejects the credentials"):
         store_at(url, tmp_path).put("f", b"data")

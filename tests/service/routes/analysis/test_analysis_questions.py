@@ -22,7 +22,7 @@ def asked(request: pytest.FixtureRequest, client: TestClient) -> tuple[Question,
     return ANALYSES[request.param], response.json()
 
 
-def test_it_says_how_it_was_computed(asked: tuple[Question, dict[str, Any]]) -> None:
+def test_answer_describes_its_method(asked: tuple[Question, dict[str, Any]]) -> None:
     _, answer = asked
     assert isinstance(answer["definition"], str)
     assert len(answer["definition"]) > 20
@@ -30,14 +30,14 @@ def test_it_says_how_it_was_computed(asked: tuple[Question, dict[str, Any]]) -> 
     assert all(isinstance(text, str) for text in [*answer["left_out"], *answer["warnings"]])
 
 
-def test_its_fields_are_those_described(asked: tuple[Question, dict[str, Any]]) -> None:
+def test_answer_has_the_documented_fields(asked: tuple[Question, dict[str, Any]]) -> None:
     question, answer = asked
     assert list(answer) == question.summary_schema()["required"]
     for row in answer[question.rows_name]:
         assert list(row) == [column.name for column in question.rows.columns]
 
 
-def test_a_column_that_is_null_is_said_to_be_nullable(asked: tuple[Question, dict[str, Any]]) -> None:
+def test_null_columns_are_documented_as_nullable(asked: tuple[Question, dict[str, Any]]) -> None:
     question, answer = asked
     for row in answer[question.rows_name]:
         assert [c.name for c in question.rows.columns if row[c.name] is None and not c.nullable] == []

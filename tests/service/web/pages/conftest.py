@@ -24,7 +24,7 @@ STEPS: Mapping[str, Mapping[int, int]] = {
 
 
 def write(root: Path, workload: str, steps: Mapping[int, int]) -> None:
-    """Two trials at each batch size, of which the second takes twice as many steps."""
+    """Write two trials per batch size; the second takes twice as many steps."""
     rows = [
         Row(size, trial, "COMPLETE", step, value)
         for size, fewest in steps.items()
@@ -36,7 +36,7 @@ def write(root: Path, workload: str, steps: Mapping[int, int]) -> None:
 
 @pytest.fixture(scope="package")
 def three_releases(tmp_path_factory: pytest.TempPathFactory) -> Lake:
-    """Release 1: two workloads; 2: a third; 3: one study of sgd with other steps."""
+    """Create a lake of three releases: two workloads, a third one, a study of sgd with other steps."""
     folder = tmp_path_factory.mktemp("three releases")
     lake = Lake.create(folder / "lake")
     first, second, third = (folder / number / "shelf" for number in "123")

@@ -1,4 +1,4 @@
-"""The page of a trial: what it came to, with what, and where that comes from."""
+"""The page of a trial: results, metaparameters and source."""
 
 from __future__ import annotations
 
@@ -36,35 +36,33 @@ def values(curves: Curves, trial_id: int, metric: str) -> list[Row]:
     return [row for row in rows if row.value is not None]
 
 
-def test_its_best_values_are_those_of_its_curve(
-    client: TestClient, curves: Curves, trials: list[dict[str, Any]]
-) -> None:
+def test_best_values_match_the_curve(client: TestClient, curves: Curves, trials: list[dict[str, Any]]) -> None:
     for trial in trials:
         if trial["last_step"] is None:
             continue
-        rows = {row[0]: row[2:4] for row in Tables(shown(client, trial["trial_id"])).found["trials"][1:]}
+        rows = {row[0]: row[2:4] for row in Tables(shown(client, trial["trial_id"])).by_class["trials"][1:]}
         for metric, sign in ((ERROR, 1), (PRECISION, -1)):
             finite = [row for row in values(curves, trial["trial_id"], metric) if math.isfinite(row.value or 0)]
             best = min(finite, key=lambda row: (sign * (row.value or 0), row.step), default=None)
             assert rows[metric] == (["no finite value"] if best is None else [f"{best.value:.4g}", str(best.step)])
-        assert rows[ODD] == ["nobody has said which way is better"]
+        assert rows[ODD] == ["not known whether lower or higher is better"]
 
 
-def test_it_says_when_it_reached_the_goal_and_its_rank(client: TestClient) -> None:
-    asked: dict[str, Any] = GOAL | {"workload": WORKLOAD, "batch_size": 64}
-    rows = client.get("/v1/steps-to-target", params=asked).json()["rows"]
+def test_page_shows_steps_to_the_goal_and_rank(client: TestClient) -> None:
+    parameters: dict[str, Any] = GOAL | {"workload": WORKLOAD, "batch_size": 64}
+    rows = client.get("/v1/steps-to-target", params=parameters).json()["rows"]
     reached = sorted((row for row in rows if row["steps"] is not None), key=lambda row: (row["steps"], row["trial_id"]))
     assert reached
     for place, row in enumerate(reached, start=1):
         text = unescape(shown(client, row["trial_id"], **GOAL))
         assert f"It reached {ERROR} < 0.3 after {row['steps']:,} steps" in text
-        assert f"Number {place} of the {len(reached)} trials that did" in text
+        assert f"Rank {place} of the {len(reached)} trials that did" in text
     for row in rows:
         if row["steps"] is None and row["last_step"] is not None:
             assert f"It never reached {ERROR} < 0.3" in unescape(shown(client, row["trial_id"], **GOAL))
 
 
-def test_its_source_is_told_to_the_file_and_its_sha256(client: TestClient, trials: list[dict[str, Any]]) -> None:
+def test_page_shows_source_file_and_sha256(client: TestClient, trials: list[dict[str, Any]]) -> None:
     for trial in trials:
         text = shown(client, trial["trial_id"])
         for name in ("source", "source_sha256", "content_digest", "status"):
@@ -72,33 +70,33 @@ def test_its_source_is_told_to_the_file_and_its_sha256(client: TestClient, trial
         assert f"{trial['n_evaluations']:,}; {trial['n_nonfinite'] or 'no'}" in text
 
 
-def test_its_metaparameters_have_all_their_digits(client: TestClient, trials: list[dict[str, Any]]) -> None:
+def test_metaparameters_are_shown_in_full_precision(client: TestClient, trials: list[dict[str, Any]]) -> None:
     for trial in trials:
-        rows = Tables(shown(client, trial["trial_id"])).found["space"][1:]
-        found = [(name, float(value), kind) for name, value, kind, _ in rows]
-        assert found == [(name, value, "number") for name, value in sorted(trial["parameters"].items())]
+        rows = Tables(shown(client, trial["trial_id"])).by_class["space"][1:]
+        shown_values = [(name, float(value), kind) for name, value, kind, _ in rows]
+        assert shown_values == [(name, value, "number") for name, value in sorted(trial["parameters"].items())]
 
 
-def test_a_trial_that_was_never_evaluated_has_a_page(client: TestClient) -> None:
+def test_trial_without_evaluations_has_a_page(client: TestClient) -> None:
     text = shown(client, 40)
     assert "It was never evaluated." in text
     assert "data-live" not in text
 
 
-def test_it_leads_to_its_neighbours_and_to_the_best_trial(client: TestClient, trials: list[dict[str, Any]]) -> None:
+def test_page_links_to_neighbours_and_the_best_trial(client: TestClient, trials: list[dict[str, Any]]) -> None:
     ids = [trial["trial_id"] for trial in trials]
     best = next(
         row["trial_id"]
         for row in client.get("/v1/scaling", params=GOAL | {"workload": WORKLOAD}).json()["rows"]
         if row["batch_size"] == 64
     )
-    for before, own, after in zip(ids, ids[1:], ids[2:], strict=False):
-        links = Page(shown(client, own, **GOAL)).links
-        for other in (before, after, *({best} - {own})):
+    for before, trial_id, after in zip(ids, ids[1:], ids[2:], strict=False):
+        links = Page(shown(client, trial_id, **GOAL)).links
+        for other in (before, after, *({best} - {trial_id})):
             assert f"/trials/{STUDY}/{other}?metric={ERROR}&target=0.3" in links
 
 
-def test_what_it_offers_to_take_away_can_be_had(client: TestClient, trials: list[dict[str, Any]]) -> None:
+def test_every_download_link_works(client: TestClient, trials: list[dict[str, Any]]) -> None:
     page = Page(shown(client, trials[0]["trial_id"], release="1"))
     links = [link for link in page.links if link.startswith(("/v1/curves", "/data/"))]
     assert len(links) > 3
@@ -106,7 +104,7 @@ def test_what_it_offers_to_take_away_can_be_had(client: TestClient, trials: list
     assert f"/studies/{STUDY}?release=1" in page.links
 
 
-def test_an_unknown_trial_is_named_with_those_beside_it(client: TestClient) -> None:
+def test_unknown_trial_suggests_neighbours(client: TestClient) -> None:
     response = client.get(f"/trials/{STUDY}/999999", headers={"accept": "text/html"})
     assert response.status_code == 404
     assert f"/trials/{STUDY}/40" in response.text

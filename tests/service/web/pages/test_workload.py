@@ -1,4 +1,4 @@
-"""The page of a workload: its numbers are those of the answers, and what the data can't tell is said in words."""
+"""The page of a workload shows the numbers of the REST answers and explains missing ones."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from fastapi.testclient import TestClient
 
 from losslake.lake.lake import Lake
 from losslake_ingest.run import ingest
-from losslake_service.app import create_app
+from tests.applications import without_sql
 from tests.archives import write_workload
 from tests.oracle import Row
 from tests.service.web.reading import Page
@@ -24,11 +24,11 @@ SIZES = (1, 2, 4, 8, 16, 32, 64, 128, 256)
 KNEE = 16
 SGD, MOMENTUM = "tidy/mnist/cnn/sgd", "tidy/mnist/cnn/momentum"
 ALONE, ODDLY, NOTHING = "tidy/lone/cnn/sgd", "tidy/odd/cnn/sgd", "tidy/never/cnn/sgd"
-MANY = "tidy/many/cnn/sgd"
+MANY, PAIR = "tidy/many/cnn/sgd", "tidy/pair/cnn/sgd"
 
 
 def _curve(batch_size: int, trial_id: int, slower: float) -> Iterator[Row]:
-    """Falls to 0.05 along S = 100 (1 + KNEE/B), evaluated at every tenth of it."""
+    """Yield 11 evaluations that fall from 0.9 to 0.05 at step slower * 100 (1 + KNEE/B)."""
     whole = slower * 100 * (1 + KNEE / batch_size)
     for tenth in range(11):
         yield Row(batch_size, trial_id, "COMPLETE", round(whole * tenth / 10), 0.9 - 0.085 * tenth)
@@ -48,6 +48,7 @@ def tidy(tmp_path_factory: pytest.TempPathFactory) -> Iterator[TestClient]:
         SGD: {ERROR: _tidy(1.0)},
         MOMENTUM: {ERROR: _tidy(0.5)},
         ALONE: {ERROR: list(_curve(8, 1, 1.0))},
+        PAIR: {ERROR: [*_curve(8, 1, 1.0), *_curve(32, 1, 1.0)]},
         ODDLY: {ODD: list(_curve(8, 1, 1.0))},
         NOTHING: {ERROR: [Row(8, 1, "COMPLETE", None, None), Row(8, 2, "COMPLETE", 0, float("nan"))]},
         MANY: {
@@ -64,7 +65,7 @@ def tidy(tmp_path_factory: pytest.TempPathFactory) -> Iterator[TestClient]:
     lake = Lake.create(folder / "lake")
     summary = ingest(lake, [folder / "archive"])
     assert not summary.quarantined
-    with TestClient(create_app(lake), raise_server_exceptions=False) as client:
+    with TestClient(without_sql(lake), raise_server_exceptions=False) as client:
         yield client
 
 
@@ -86,10 +87,10 @@ def _text(fragment: str) -> str:
 
 
 def _inside(text: str, name: str) -> str:
-    """What an element with an id has inside, up to the end of its kind."""
-    found = re.search(rf'<(\w+) [^>]*id="{name}"[^>]*>(.*?)</\1>', text, re.DOTALL)
-    assert found, name
-    return found[2]
+    """Return the inner HTML of the element with an id, up to the first closing tag of its kind."""
+    match = re.search(rf'<(\w+) [^>]*id="{name}"[^>]*>(.*?)</\1>', text, re.DOTALL)
+    assert match, name
+    return match[2]
 
 
 def _rows(text: str, name: str) -> list[list[str]]:
@@ -98,23 +99,23 @@ def _rows(text: str, name: str) -> list[list[str]]:
 
 
 def _figures(text: str) -> dict[str, str]:
-    found = re.findall(r'<div data-figure="(\w+)"><dt>.*?</dt><dd>(.*?)</dd>', text)
-    return {name: _text(value) for name, value in found}
+    matches = re.findall(r'<div data-figure="(\w+)"><dt>.*?</dt><dd>(.*?)</dd>', text)
+    return {name: _text(value) for name, value in matches}
 
 
 def _sentences(text: str) -> list[str]:
-    found = re.search('<ul class="answer">(.*?)</ul>', text, re.DOTALL)
-    assert found
-    return [_text(item) for item in re.findall("<li>(.*?)</li>", found[1])]
+    match = re.search('<ul class="answer">(.*?)</ul>', text, re.DOTALL)
+    assert match
+    return [_text(item) for item in re.findall("<li>(.*?)</li>", match[1])]
 
 
 def _numbers(*numbers: float) -> list[str]:
-    """To two digits, or three where two don't tell the first from the others."""
+    """Format to two significant digits, or three where two don't distinguish the first from the others."""
     short, long = ([f"{float(f'{number:.{digits}g}'):,.12g}" for number in numbers] for digits in (2, 3))
     return short if short[0] not in short[1:] else long
 
 
-def test_regimes_in_words_are_those_of_the_answer(tidy: TestClient) -> None:
+def test_regime_sentences_match_the_analysis(tidy: TestClient) -> None:
     points = {
         point["break_point"]: point
         for point in _answer(tidy, "analysis/regimes", SGD, target=0.2)["break_points"]
@@ -127,7 +128,7 @@ def test_regimes_in_words_are_those_of_the_answer(tidy: TestClient) -> None:
     assert f"Beyond batch size {useful} larger ones save no more steps (within 10%)." in sentences
 
 
-def test_critical_batch_size_is_that_of_its_own_answer_with_its_interval(tidy: TestClient) -> None:
+def test_critical_batch_size_and_interval_match_the_analysis(tidy: TestClient) -> None:
     estimate = _answer(tidy, "analysis/critical-batch-size", SGD, target=0.2)["estimates"][0]
     value, lower, upper = _numbers(*(estimate[name] for name in ("critical_batch_size", "lower", "upper")))
     text = _page(tidy, SGD, target=0.2)
@@ -135,7 +136,7 @@ def test_critical_batch_size_is_that_of_its_own_answer_with_its_interval(tidy: T
     assert _figures(text)["critical"] == f"{value} 90% interval {lower} to {upper}"
 
 
-def test_key_figures_are_the_row_of_the_target_sweep(tidy: TestClient) -> None:
+def test_key_figures_match_the_target_sweep(tidy: TestClient) -> None:
     sweep = _answer(tidy, "analysis/target-sweep", SGD, target_min=0.2, target_max=0.2, n_targets=1, spacing="linear")
     row = sweep["rows"][0]
     text = _page(tidy, SGD, target=0.2)
@@ -150,7 +151,7 @@ def test_key_figures_are_the_row_of_the_target_sweep(tidy: TestClient) -> None:
     assert shown == {name: row[name] for name in shown}
 
 
-def test_a_row_of_the_table_is_the_study_in_scaling(tidy: TestClient) -> None:
+def test_table_rows_match_the_scaling_answer(tidy: TestClient) -> None:
     text = _page(tidy, SGD, target=0.2)
     answer = _answer(tidy, "scaling", SGD, target=0.2)["rows"]
     for shown, row in zip(_rows(text, "study-rows")[:-1], answer, strict=False):
@@ -165,72 +166,123 @@ def test_a_row_of_the_table_is_the_study_in_scaling(tidy: TestClient) -> None:
     assert f"/trials/{SGD}/64/1?{goal}" in links
 
 
-def test_a_batch_size_that_never_reaches_the_target_says_so_and_how_far_it_got(tidy: TestClient) -> None:
+def test_a_pattern_shows_the_answer_of_the_pool(tidy: TestClient) -> None:
+    pool = "tidy/mnist/cnn/*"
+    text = _page(tidy, pool, target=0.2)
+    assert "<h1>cnn on MNIST, any optimizer \u00b7 tidy</h1>" in text
+    answer = _answer(tidy, "scaling", pool, target=0.2)["rows"]
+    rows = _rows(text, "study-rows")
+    assert len(rows) == len(answer)
+    for shown, row in zip(rows[:-1], answer, strict=False):
+        assert shown[:2] == [f"{row['batch_size']:,}", f"{row['steps']:,}"]
+        assert shown[5] == f"{row['trial_workload'].rpartition('/')[2]} {row['trial_id']}"
+    page = Page(text)
+    members = [f"/workloads/{SGD}", f"/workloads/{MOMENTUM}"]
+    trials = [link for link in page.links if link.startswith("/trials/")]
+    assert set(members) < set(page.links)
+    assert trials
+    assert not [link for link in page.links if link.startswith("/studies/")]
+    addresses = {html.unescape(each) for each in re.findall(r'data-(?:live|stops)="(.*?)"', text)}
+    for address in {*members, *trials, *addresses}:
+        assert tidy.get(address).status_code == 200, address
+    assert "FROM pooled_result_at(" in text
+    assert f"/workloads/{pool.replace('*', '%2A')}?" in _page(tidy, SGD, target=0.2)
+
+
+@pytest.mark.parametrize(("pattern", "status"), [("tidy/nowhere/*/*", 404), ("*/*/cnn/sgd?metric=nothing", 404)])
+def test_a_pattern_that_matches_nothing_returns_an_error_page(tidy: TestClient, pattern: str, status: int) -> None:
+    response = tidy.get(f"/workloads/{pattern}", headers={"accept": "text/html"})
+    assert response.status_code == status
+    assert "<h1>" in response.text
+
+
+def test_unreached_batch_size_shows_its_distance_from_the_target(tidy: TestClient) -> None:
     text = _page(tidy, SGD, target=0.2)
     assert _rows(text, "study-rows")[-1][1] == "Never reached within 700 steps; its best value falls 0.2 short"
     assert _sentences(text)[0] == "9 of 10 batch sizes reach the target; no trial does at batch size 512."
 
 
-def test_trials_that_do_not_count_are_named(tidy: TestClient) -> None:
+def test_table_counts_excluded_trials(tidy: TestClient) -> None:
     by_size = {row[0]: row for row in _rows(_page(tidy, SGD, target=0.2), "study-rows")}
     assert by_size["64"][-2:] == ["1 diverged, 1 incomplete", "0.05"]
     assert by_size["32"][-2] == "\N{EN DASH}"
 
 
-def test_a_target_that_nobody_reaches_is_said_with_the_best_value(tidy: TestClient) -> None:
+def test_unreached_target_shows_the_best_value(tidy: TestClient) -> None:
     (sentence,) = _sentences(_page(tidy, SGD, target=-1))
     assert "No trial at any batch size reaches val/classification_error < -1. The best value is 0.05" in sentence
 
 
-def test_a_target_that_all_reach_before_training_asks_for_a_harder_one(tidy: TestClient) -> None:
+def test_target_reached_at_step_0_suggests_a_harder_one(tidy: TestClient) -> None:
     sentences = _sentences(_page(tidy, SGD, target=1e308))
     assert sentences[0] == "All 10 batch sizes reach the target."
     assert "step 0, before any training" in sentences[1]
     assert len(sentences) == 2
 
 
-def test_a_single_batch_size_is_compared_with_nothing(tidy: TestClient) -> None:
+def test_single_batch_size_has_no_comparison(tidy: TestClient) -> None:
     sentences = _sentences(_page(tidy, ALONE, target=0.2))
     assert sentences == [
+        "The least is 270 steps, at batch size 8: there is nothing to compare it with.",
         "The one batch size that was measured reaches the target.",
-        "Only batch size 8 has steps to count: nothing to compare it with.",
     ]
 
 
-def test_too_few_batch_sizes_have_no_critical_batch_size_and_why(tidy: TestClient) -> None:
+@pytest.mark.parametrize("workload", [ALONE, PAIR])
+def test_one_or_two_batch_sizes_show_curves_and_no_regimes(tidy: TestClient, workload: str) -> None:
+    text = _page(tidy, workload, target=0.2)
+    assert "/v1/figures/curves.vl.json" in text
+    assert set(_figures(text)) == {"reached", "least"}
+    assert not re.search("critical|regime|perfect scaling|target-sweep", text, re.IGNORECASE)
+
+
+def test_two_batch_sizes_are_compared_in_a_sentence(tidy: TestClient) -> None:
+    first, *_ = _sentences(_page(tidy, PAIR, target=0.2))
+    assert (
+        first == "From batch size 8 to 32, 4 times as large, steps to the target fall from 270 to 135, 2 times fewer."
+    )
+
+
+@pytest.mark.parametrize(("target", "meant"), [(20, "0.2"), (1.5, "0.015"), (0.9, None), (101, None)])
+def test_percentage_for_a_fraction_is_asked_about(tidy: TestClient, target: float, meant: str | None) -> None:
+    found = re.search(r"Did you mean <a href=\"[^\"]+\">(.*?)</a>", _page(tidy, SGD, target=target))
+    assert (found and found[1]) == meant
+
+
+def test_too_few_batch_sizes_explain_the_missing_critical_batch_size(tidy: TestClient) -> None:
     text = _page(tidy, MANY, target=0.05)
     assert _figures(text)["critical"].startswith("\N{EN DASH} not known: too few batch sizes")
 
 
-def test_minus_zero_is_zero(tidy: TestClient) -> None:
+def test_negative_zero_target_is_shown_as_zero(tidy: TestClient) -> None:
     assert 'value="0.0"' in _page(tidy, SGD, target="-0.0")
 
 
-def test_a_workload_without_goals_has_a_target_that_every_batch_size_reaches(tidy: TestClient) -> None:
+def test_default_target_is_reached_at_every_batch_size(tidy: TestClient) -> None:
     text = _page(tidy, SGD)
     assert "Goals of this workload" not in text
     assert "All 10 batch sizes reach the target." in _sentences(text)
 
 
-def test_many_batch_sizes_are_all_in_the_table(tidy: TestClient) -> None:
+def test_table_has_every_batch_size(tidy: TestClient) -> None:
     assert len(_rows(_page(tidy, MANY, target=0.2), "study-rows")) == 25
 
 
-def test_a_metric_of_unknown_direction_asks_for_it_and_is_answered_with_it(tidy: TestClient) -> None:
+def test_metric_of_unknown_direction_needs_a_direction(tidy: TestClient) -> None:
     text = _page(tidy, ODDLY)
-    assert "Nobody has said of val/odd_thing whether less or more of it is better" in _text(text)
-    told = _page(tidy, ODDLY, metric=ODD, direction="minimize", target=0.2)
-    assert _rows(told, "study-rows")[0][1] == "270"
-    assert "direction=minimize" in next(link for link in Page(told).links if link.startswith(f"/studies/{ODDLY}/8"))
+    assert "It isn't known whether lower or higher values of val/odd_thing are better" in _text(text)
+    page = _page(tidy, ODDLY, metric=ODD, direction="minimize", target=0.2)
+    assert _rows(page, "study-rows")[0][1] == "270"
+    assert "direction=minimize" in next(link for link in Page(page).links if link.startswith(f"/studies/{ODDLY}/8"))
 
 
-def test_a_workload_without_finite_values_is_a_page(tidy: TestClient) -> None:
+def test_workload_without_finite_values_has_a_page(tidy: TestClient) -> None:
     assert _sentences(_page(tidy, NOTHING)) == [
         "No completed trial has a finite value of val/classification_error, so no target is reached."
     ]
 
 
-def test_the_best_within_a_budget_is_that_of_the_answer(tidy: TestClient) -> None:
+def test_best_values_within_a_budget_match_the_answer(tidy: TestClient) -> None:
     text = _page(tidy, SGD, target=0.2, step_budget=150)
     answer = _answer(tidy, "best", SGD, step_budget=150)["rows"]
     rows = _rows(text, "best-rows")
@@ -239,33 +291,41 @@ def test_the_best_within_a_budget_is_that_of_the_answer(tidy: TestClient) -> Non
     assert "step_budget=150" in next(address for address in Page(text).loads if "/figures/best.svg" in address)
 
 
-def test_other_optimizers_of_the_same_problem_are_offered_for_comparison(tidy: TestClient) -> None:
+def test_page_links_to_comparisons_of_optimizers(tidy: TestClient) -> None:
     links = Page(_page(tidy, SGD, target=0.2)).links
     pair = urlencode([("workload", SGD), ("workload", MOMENTUM), ("metric", ERROR), ("target", 0.2)], safe="/")
     assert f"/compare?{pair}" in links
     assert not [link for link in Page(_page(tidy, ALONE)).links if link.startswith("/compare?")]
 
 
-def test_every_link_of_a_pinned_page_stays_in_its_release(tidy: TestClient) -> None:
+def test_page_says_how_to_cite_its_collection(tidy: TestClient) -> None:
+    (row,) = tidy.get("/v1/cite", params={"workload": MANY}).json()["rows"]
+    *_, text, bibtex = Page(tidy.get(f"/workloads/{MANY}").text).lines
+    assert text == f"{row['text']} http://localhost/releases/1"
+    assert row["citation"] in text
+    assert bibtex.startswith("@misc{")
+
+
+def test_every_link_of_a_pinned_workload_keeps_the_release(tidy: TestClient) -> None:
     links = Page(_page(tidy, SGD, target=0.2, release=1)).links
     about = [link for link in links if link.startswith(("/studies/", "/trials/", "/workloads/", "/compare?"))]
     assert len(about) > 20
     assert all("release=1" in link for link in about)
 
 
-def test_search_engines_are_told_what_can_be_downloaded(tidy: TestClient) -> None:
+def test_json_ld_lists_working_downloads(tidy: TestClient) -> None:
     text = _page(tidy, SGD, target=0.2)
-    found = re.search('<script type="application/ld\\+json">(.*?)</script>', text)
-    assert found
-    document = json.loads(found[1])
+    match = re.search('<script type="application/ld\\+json">(.*?)</script>', text)
+    assert match
+    document = json.loads(match[1])
     assert document["@type"] == "Dataset"
-    assert document["isPartOf"]["url"] == "http://testserver/"
+    assert document["isPartOf"]["url"] == "http://localhost/"
     for distribution in document["distribution"]:
-        response = tidy.get(distribution["contentUrl"].removeprefix("http://testserver"))
+        response = tidy.get(distribution["contentUrl"].removeprefix("http://localhost"))
         assert response.headers["content-type"].startswith(distribution["encodingFormat"])
 
 
-def test_every_figure_and_answer_of_the_page_is_there(tidy: TestClient) -> None:
+def test_every_figure_and_answer_of_the_page_loads(tidy: TestClient) -> None:
     text = _page(tidy, SGD, target=0.2)
     addresses = {html.unescape(each) for each in re.findall(r'data-(?:live|stops)="(.*?)"', text)}
     addresses |= {link for link in Page(text).links if link.startswith("/v1/") and link.endswith(".json")}
@@ -275,7 +335,29 @@ def test_every_figure_and_answer_of_the_page_is_there(tidy: TestClient) -> None:
 
 
 @pytest.mark.parametrize("query", ["metric=nothing", "target=nan", "target=x", "step_budget=-1", "direction=up"])
-def test_what_cannot_be_asked_is_a_sentence(tidy: TestClient, query: str) -> None:
+def test_invalid_parameter_returns_an_error_page(tidy: TestClient, query: str) -> None:
     response = tidy.get(f"/workloads/{SGD}?{query}", headers={"accept": "text/html"})
     assert response.status_code in (404, 422)
     assert "<h1>" in response.text
+
+
+def test_page_of_some_trials_says_so_and_counts_only_them(tidy: TestClient) -> None:
+    text = _page(tidy, SGD, target=0.2, where="learning_rate=0.2")
+    assert "of trials with <strong>learning_rate=0.2</strong>" in text
+    answer = _answer(tidy, "scaling", SGD, target=0.2, where="learning_rate=0.2")["rows"]
+    rows = _rows(text, "study-rows")
+    assert [row[1] for row in rows] == [f"{row['steps']:,}" for row in answer]
+    assert {row[6] for row in rows} == {"1 of 1"}
+    links = [link for link in Page(text).links if link.startswith((f"/workloads/{SGD}", f"/studies/{SGD}"))]
+    assert links
+    assert all("where=learning_rate%3D0.2" in link for link in links)
+    addresses = {html.unescape(each) for each in re.findall(r'data-(?:live|stops)="(.*?)"', text)}
+    for address in addresses:
+        assert "where=learning_rate%3D0.2" in address
+        assert tidy.get(address).status_code == 200, address
+
+
+def test_page_refuses_what_no_trial_has(tidy: TestClient) -> None:
+    response = tidy.get(f"/workloads/{SGD}?where=learning_rate=7", headers={"accept": "text/html"})
+    assert response.status_code == 422
+    assert "no trial of" in response.text

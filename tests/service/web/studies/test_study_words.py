@@ -1,21 +1,23 @@
-"""What a page says of a study in words: its answer, its search space, values of any type."""
+"""Texts about a study: its answer, its search space, values of any type."""
 
 from __future__ import annotations
 
 import json
 import math
+from dataclasses import replace
 
 import numpy as np
 import pytest
 
 from losslake_schema.reached import Integers
 from losslake_schema.tables import STATUSES
-from losslake_service.web.goals import GoalShown
+from losslake_service.web.goals import PageGoal
 from losslake_service.web.studies.answers import study_answer
 from losslake_service.web.studies.metaparameters import (
     Metaparameter,
     Text,
     distinguishing,
+    in_words,
     search_space,
     shown,
     span,
@@ -23,7 +25,7 @@ from losslake_service.web.studies.metaparameters import (
 )
 from losslake_service.web.studies.trials import StudyTrials
 
-GOAL = GoalShown("val/error", 0.05, "minimize")
+GOAL = PageGoal("val/error", 0.05, "minimize")
 COMPLETE, INCOMPLETE, INFEASIBLE = (STATUSES.index(status) for status in ("COMPLETE", "INCOMPLETE", "INFEASIBLE"))
 NEVER, NAN = -1, math.nan
 
@@ -33,13 +35,14 @@ def integers(values: list[int]) -> Integers:
 
 
 def trials_of(*rows: tuple[int, int, float], last_step: int = 100) -> StudyTrials:
-    """Trials 1, 2 …: status, steps to the goal, best value."""
+    """Return trials 1, 2 … from status, steps to the goal and best value."""
     n = len(rows)
     return StudyTrials(
         trial_id=integers(list(range(1, n + 1))),
         status=integers([row[0] for row in rows]),
         last_step=integers([last_step] * n),
         steps=integers([row[1] for row in rows]),
+        amounts=np.array([float(row[1]) if row[1] != NEVER else NAN for row in rows]),
         previous_step=integers([row[1] - 10 if row[1] > 0 else NEVER for row in rows]),
         best_value=np.array([row[2] for row in rows]),
         best_step=integers([50] * n),
@@ -61,17 +64,17 @@ ANSWERS: list[tuple[list[tuple[int, int, float]], list[str]]] = [
         [
             "The only trial that completed reached val/error < 0.05.",
             "It, trial 1, did so after 40 steps (at step 30 not yet).",
-            "1 was stopped for an outside reason, though 1 had reached it before: it does not count.",
+            "1 was stopped for an external reason, though 1 had reached it before: it does not count.",
             "2 diverged: they do not count.",
         ],
     ),
     (
         [(COMPLETE, NEVER, 0.07), (COMPLETE, NEVER, 0.06)],
-        ["None of the 2 trials ever reached val/error < 0.05.", "The nearest, trial 2, came to 0.06 at step 50."],
+        ["None of the 2 trials ever reached val/error < 0.05.", "The closest, trial 2, got to 0.06 at step 50."],
     ),
     (
         [(COMPLETE, NEVER, 0.07)],
-        ["The only trial never reached val/error < 0.05.", "It, trial 1, came to 0.07 at step 50."],
+        ["The only trial never reached val/error < 0.05.", "It, trial 1, got to 0.07 at step 50."],
     ),
     (
         [(COMPLETE, 0, 0.01)],
@@ -96,28 +99,26 @@ ANSWERS: list[tuple[list[tuple[int, int, float]], list[str]]] = [
         [(INCOMPLETE, NEVER, 0.5)],
         [
             "The only trial did not complete, so none counts for steps to val/error < 0.05.",
-            "1 was stopped for an outside reason.",
+            "1 was stopped for an external reason.",
         ],
     ),
 ]
 
 
 @pytest.mark.parametrize(("rows", "says"), ANSWERS)
-def test_the_answer_tells_who_reached_it_and_who_does_not_count(
-    rows: list[tuple[int, int, float]], says: list[str]
-) -> None:
+def test_answer_counts_reached_and_excluded_trials(rows: list[tuple[int, int, float]], says: list[str]) -> None:
     assert study_answer(GOAL, trials_of(*rows), []).text == " ".join(says)
 
 
-def test_the_answer_names_what_the_fastest_trial_was_given() -> None:
+def test_answer_names_metaparameters_of_the_fastest_trial() -> None:
     rates = Metaparameter("learning_rate", [0.1, 0.3125])
     kinds = Metaparameter("schedule", [text_of('"cosine"'), text_of('"linear"')])
     same = Metaparameter("batch_norm", [text_of("true"), text_of("true")])
-    found = study_answer(GOAL, trials_of((COMPLETE, 9, 0.0), (COMPLETE, 5, 0.0)), [rates, kinds, same])
-    assert found.did.endswith("with learning_rate 0.3125 and schedule linear.")
+    answer = study_answer(GOAL, trials_of((COMPLETE, 9, 0.0), (COMPLETE, 5, 0.0)), [rates, kinds, same])
+    assert answer.did.endswith("with learning_rate 0.3125 and schedule linear.")
 
 
-def test_of_many_metaparameters_the_first_are_named() -> None:
+def test_answer_names_only_the_first_of_many_metaparameters() -> None:
     many = [Metaparameter(f"m{number}", [1.0, float(number)]) for number in range(2, 9)]
     assert distinguishing(many, 1) == "m2 2, m3 3, m4 4, m5 5 and 3 more"
     assert distinguishing([Metaparameter("m", [None, 1.0])], 0) == ""
@@ -126,8 +127,8 @@ def test_of_many_metaparameters_the_first_are_named() -> None:
 @pytest.mark.parametrize(
     ("config", "says"),
     [
-        ({"min_value": 0.002, "max_value": 0.2, "scale": "LOG_SCALE"}, "0.002 to 0.2, evenly in its logarithm"),
-        ({"type": "INTEGER", "min_value": 1, "max_value": 9}, "a whole number from 1 to 9"),
+        ({"min_value": 0.002, "max_value": 0.2, "scale": "LOG_SCALE"}, "0.002 to 0.2, uniform in the logarithm"),
+        ({"type": "INTEGER", "min_value": 1, "max_value": 9}, "integer from 1 to 9"),
         (
             {"min_value": 0.0, "max_value": 0.98, "scale": "REVERSE_LOG_SCALE"},
             "0 to 0.98, denser towards the upper end (reverse logarithmic)",
@@ -140,12 +141,12 @@ def test_of_many_metaparameters_the_first_are_named() -> None:
         (None, "null"),
     ],
 )
-def test_a_search_space_is_told_in_words(config: object, says: str) -> None:
+def test_search_space_is_described_in_words(config: object, says: str) -> None:
     assert search_space(json.dumps({"m": config})) == {"m": says}
 
 
 @pytest.mark.parametrize("configs", [None, "", "[1]", "no JSON"])
-def test_a_search_space_that_says_nothing_is_empty(configs: str | None) -> None:
+def test_invalid_search_space_has_no_description(configs: str | None) -> None:
     assert search_space(configs) == {}
 
 
@@ -165,7 +166,7 @@ def test_an_attribute_is_shown_with_its_type(value: str, kind: str, text: str) -
     assert text_of(value) == Text(text, kind)
 
 
-def test_what_some_trials_have_is_told_with_how_many_have_nothing() -> None:
+def test_span_counts_trials_without_a_value() -> None:
     assert span([0.25, 0.1, None, NAN]) == "0.1 to 0.25, NaN (not set in 1 of 4)"
     assert span([2.0, 2.0]) == "2"
     assert span([Text("a", "text"), Text("b", "text"), 3.0]) == "3, a, b"
@@ -173,3 +174,46 @@ def test_what_some_trials_have_is_told_with_how_many_have_nothing() -> None:
     assert span([None, None]) == "\u2013"
     assert span([NAN]) == "NaN"
     assert shown(Text("x" * 99, "text")).endswith("x\u2026")
+
+
+def test_the_best_trial_by_time_is_named_with_its_time_and_steps() -> None:
+    timed = replace(
+        trials_of((COMPLETE, 20, 0.01), (COMPLETE, 40, 0.01), (COMPLETE, 10, 0.01)),
+        amounts=np.array([70.0, 12.3, NAN]),
+        noun="seconds",
+    )
+    answer = study_answer(GOAL, timed, [])
+    assert (answer.trial_id, answer.did) == (2, "did so after 12.3 seconds, 40 steps (at step 30 not yet).")
+    assert timed.ranked == [1, 0, 2]
+    assert timed.taken(2) == "10 steps in an unknown time"
+
+
+@pytest.mark.parametrize(
+    ("metaparameters", "space", "says"),
+    [
+        ([Metaparameter("learning_rate", [0.1, 0.2])], {}, "2 trials of a search over learning_rate"),
+        ([Metaparameter("learning_rate", [0.1, 0.1])], {"momentum": ""}, "2 trials of a search over momentum"),
+        ([Metaparameter("learning_rate", [0.1, 0.1])], {}, "2 runs with the same metaparameters"),
+        ([Metaparameter("seed", [1.0, 2.0])], {}, "2 runs with the same metaparameters"),
+        (
+            [
+                Metaparameter("lr", [0.1, 0.2]),
+                Metaparameter("org", [Text("B", "text"), Text("A", "text")]),
+                Metaparameter("round", [Text("0.7", "text")] * 2),
+            ],
+            {},
+            "2 runs by A and B, round 0.7",
+        ),
+    ],
+)
+def test_only_trials_of_differing_metaparameters_are_called_a_search(
+    metaparameters: list[Metaparameter], space: dict[str, str], says: str
+) -> None:
+    assert in_words(metaparameters, space, 2) == says
+
+
+def test_a_submission_is_set_apart_by_who_ran_it_on_what() -> None:
+    org = Metaparameter("org", [Text("A", "text"), Text("B", "text")])
+    system = Metaparameter("system", [Text("a8", "text"), Text("b64", "text")])
+    rate = Metaparameter("learning_rate", [0.1, 0.2])
+    assert distinguishing([rate, org, system], 1) == "org B and system b64"

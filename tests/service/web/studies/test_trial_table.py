@@ -1,4 +1,4 @@
-"""The table of trials: order, filters and pages, whatever trials have."""
+"""The table of trials: order, filters and pagination."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ def table(trials: StudyTrials, metaparameters: Sequence[Metaparameter] = (), **w
 
 
 def order(*rows: tuple[int, int, float], sort: str, metaparameters: tuple[Metaparameter, ...] = ()) -> list[int]:
-    """The numbers of trials 1, 2 … in the order of a column."""
+    """Return the numbers of trials 1, 2 … in the order of a column."""
     return [row + 1 for row in table(trials_of(*rows), metaparameters, sort=sort).rows]
 
 
@@ -39,23 +39,24 @@ ROWS = (
 )
 
 
-def test_trials_that_never_reached_it_come_last_either_way_the_nearest_first() -> None:
+def test_unreached_trials_sort_last_nearest_first() -> None:
     assert order(*ROWS, sort="steps") == [3, 1, 4, 2, 5]
     assert order(*ROWS, sort="-steps") == [1, 3, 4, 2, 5]
+    assert order(*ROWS, sort="amount") == order(*ROWS, sort="steps")
 
 
-def test_a_trial_without_a_value_comes_last_either_way() -> None:
+def test_trial_without_a_value_sorts_last() -> None:
     assert order(*ROWS, sort="best_value") == [1, 4, 2, 3, 5]
     assert order(*ROWS, sort="-best_value") == [3, 2, 4, 1, 5]
 
 
-def test_numbers_come_before_texts_and_what_is_missing_last() -> None:
+def test_numbers_sort_before_texts_and_missing_values_last() -> None:
     mixed = Metaparameter("m", [Text("auto", "text"), None, math.nan, 0.5, 0.1])
     assert order(*ROWS, sort="parameter.m", metaparameters=(mixed,)) == [5, 4, 3, 1, 2]
     assert order(*ROWS, sort="-parameter.m", metaparameters=(mixed,)) == [1, 3, 4, 5, 2]
 
 
-def test_a_metaparameter_may_be_called_as_a_column_is() -> None:
+def test_metaparameter_may_share_the_name_of_a_column() -> None:
     steps = Metaparameter("steps", [5.0, 4.0, 3.0, 2.0, 1.0])
     assert order(*ROWS, sort="parameter.steps", metaparameters=(steps,)) == [5, 4, 3, 2, 1]
 
@@ -66,7 +67,7 @@ def test_an_unknown_column_is_refused(sort: str) -> None:
         order(*ROWS, sort=sort)
 
 
-def test_pages_hold_every_trial_once_and_one_beyond_the_last_is_the_last() -> None:
+def test_pages_partition_the_trials_and_high_numbers_give_the_last() -> None:
     trials = trials_of(*[(COMPLETE, NEVER, 0.1 * number) for number in range(2 * ROWS_ON_A_PAGE + 1)])
     pages = [table(trials, page=page) for page in (1, 2, 3, 99)]
     assert [len(page.rows) for page in pages] == [ROWS_ON_A_PAGE, ROWS_ON_A_PAGE, 1, 1]
@@ -74,17 +75,17 @@ def test_pages_hold_every_trial_once_and_one_beyond_the_last_is_the_last() -> No
     assert (pages[3].pages.number, pages[3].pages.n_pages) == (3, 3)
 
 
-def test_no_trial_that_passes_is_one_empty_page() -> None:
-    found = table(trials_of(*ROWS), status="INCOMPLETE", page=7)
-    assert (found.rows, found.pages.number, found.pages.n_pages) == ([], 1, 1)
+def test_no_matching_trial_is_one_empty_page() -> None:
+    result = table(trials_of(*ROWS), status="INCOMPLETE", page=7)
+    assert (result.rows, result.pages.number, result.pages.n_pages) == ([], 1, 1)
 
 
-def test_columns_are_of_metaparameters_that_differ_and_of_the_one_that_sorts() -> None:
+def test_columns_show_varying_metaparameters_and_the_sort_key() -> None:
     differing = tuple(Metaparameter(f"m{number:02}", [1.0, 2.0, 3.0, 4.0, 5.0]) for number in range(12))
     same = Metaparameter("same", [1.0] * 5)
-    found = table(trials_of(*ROWS), (*differing, same), sort="parameter.m11")
-    names = [each.name for each in found.columns]
+    result = table(trials_of(*ROWS), (*differing, same), sort="parameter.m11")
+    names = [each.name for each in result.columns]
     assert names == [*(each.name for each in differing[:MOST_METAPARAMETERS]), "m11"]
-    assert found.n_hidden == 12 - len(names)
+    assert result.n_hidden == 12 - len(names)
     alone = table(trials_of(*ROWS), (same,))
     assert [each.name for each in alone.columns] == ["same"]

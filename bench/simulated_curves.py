@@ -1,0 +1,161 @@
+"""Simulated studies with a known truth: how often critical batch sizes, regimes and their intervals hold.
+
+Steps of a trial are 1000 (1 + B_c/B), times the noise of its study, times its own spread; evaluations round them up.
+"""
+
+from __future__ import annotations
+
+import math
+from functools import partial
+from itertools import product
+
+import numpy as np
+
+from bench.simulated import (
+    FEWEST_STEPS,
+    INTERVAL,
+    MOST_ERRORS,
+    NOISES,
+    SIZES,
+    SPACINGS,
+    SPREADS,
+    TRIALS,
+    Row,
+    evaluated,
+    generator,
+    spread_of_trials,
+)
+from losslake.analysis.break_points import (
+    PERFECT_WITHIN,
+    USEFUL_WITHIN,
+    max_useful_batch_size,
+    perfect_scaling_end,
+    widened,
+)
+from losslake.analysis.critical_batch_size import fit_curve
+from losslake.analysis.identifiability import gates
+from losslake.analysis.permutation_test import ERROR
+from losslake_schema.reached import Floats
+
+
+def critical_batch_sizes(n: int) -> list[Row]:
+    """Return rows of the profile interval. n: simulations in a cell."""
+    found = {
+        (noise, spacing): Row(
+            f"critical-batch-size interval-{noise:g}-{spacing:g}",
+            f"interval, noise {noise:.0%}, evaluations every {spacing:.0f} steps",
+            "at least",
+            INTERVAL,
+        )
+        for noise, spacing in product(NOISES, SPACINGS)
+    }
+    bounds = Row("critical-batch-size interval-bounds", "bounds without a number", "at least", INTERVAL)
+    stated = Row("critical-batch-size number", "a number is stated", "power")
+    censored = Row(
+        "critical-batch-size interval-censored",
+        "interval, the two smallest batch sizes never reach",
+        "at least",
+        INTERVAL,
+    )
+    twice = Row(
+        "critical-batch-size interval-halved", "interval, trials halve over the batch sizes", "at least", INTERVAL
+    )
+    unequal = Row("critical-batch-size unequal", "not stated: interval, a 16th of the trials at the largest batch size")
+    for trials, spread, noise, spacing, m in product(TRIALS, SPREADS, NOISES, SPACINGS, SIZES):
+        rng = generator(trials, spread, noise, m, spacing)
+        sizes = 8 * 2.0 ** np.arange(m)
+        critical = np.exp(rng.uniform(math.log(sizes[0]), math.log(sizes[-1]), n))
+        truth = FEWEST_STEPS * (1 + critical[:, None] / sizes) * np.exp(rng.normal(0, noise, (n, m)))
+        factors = spread_of_trials(rng, spread, (n, m, trials))
+        is_fine = spacing == SPACINGS[0]
+        for row, share, limit in (
+            (found[noise, spacing], 1.0, math.inf),
+            *([(twice, 0.5, math.inf)] if is_fine else []),
+            *([(unequal, 1 / 16, math.inf)] if is_fine and trials >= 20 else []),
+            *([(censored, 1.0, 4.0)] if m >= 8 else []),
+        ):
+            counts = np.ceil(np.geomspace(trials, max(1.0, trials * share), m) - 1e-9)
+            used = np.where(np.arange(trials) < counts[:, None], factors, np.inf)
+            steps = evaluated(truth * used.min(axis=-1), spacing)
+            is_late = (np.arange(m) < 2) & (limit < math.inf)
+            tested = gates(
+                sizes,
+                np.where(is_late, np.inf, steps),
+                np.where(is_late, 0.9 * steps, np.nan),
+                np.where(is_late, np.nan, steps - spacing),
+            )
+            covers = (tested.lower <= critical) & (critical <= tested.upper)
+            row.add(trials, covers[tested.is_identifiable])
+            if row is found[noise, spacing]:
+                stated.add(trials, tested.is_identifiable)
+                bounds.add(trials, covers[~tested.is_identifiable])
+    return [*found.values(), censored, twice, unequal, bounds, stated]
+
+
+def other_ranges(n: int) -> list[Row]:
+    """Return rows of what stands beside the interval: other ranges, and the tests of the curve."""
+    ranges = {
+        "delta_method": Row("critical-batch-size delta-method", "`delta_method` range"),
+        "bootstrap": Row("critical-batch-size bootstrap", "`bootstrap` range"),
+        "left_out": Row("critical-batch-size leave-one-out", "`leave_one_out` range"),
+        "subsampled": Row("critical-batch-size half-search", "`half_search` range"),
+    }
+    knee = Row("critical-batch-size knee", "a hyperbola's knee is called sharper or blunter", "at most", MOST_ERRORS)
+    runs = Row("critical-batch-size runs", "residuals of a hyperbola keep their sign", "at most", MOST_ERRORS)
+    for trials, spread, noise, m in product(TRIALS, SPREADS, NOISES, (6, 11)):
+        rng = generator(trials, spread, noise, m)
+        sizes = 8 * 2.0 ** np.arange(m)
+        critical = np.exp(rng.uniform(math.log(sizes[1]), math.log(sizes[-2]), n // 4))
+        exact = FEWEST_STEPS * (1 + critical[:, None] / sizes)
+        noises = np.exp(rng.normal(0, noise, exact.shape))
+        steps = (exact * noises)[..., None] * spread_of_trials(rng, spread, (*exact.shape, trials))
+        fits = [fit_curve(sizes, own.min(-1), trial_steps=list(own)) for own in steps]
+        for name, row in ranges.items():
+            known = [(getattr(fit, name), true) for fit, true in zip(fits, critical, strict=True)]
+            row.add(trials, np.array([own.lower <= true <= own.upper for own, true in known if own is not None], bool))
+        forms = [fit.other_forms for fit in fits if fit.other_forms is not None]
+        knee.add(trials, np.array([each.p_value < ERROR for each in forms], bool))
+        runs.add(trials, np.array([(fit.runs_p_value or 1.0) < ERROR for fit in fits if fit.other_forms], bool))
+    return [*ranges.values(), knee, runs]
+
+
+def regimes(n: int) -> list[Row]:
+    """Return rows of the bounds of both ends."""
+    rows = {}
+    ends = {"perfect": "perfect scaling ends", "useful": "maximal data parallelism begins"}
+    for (name, words), noise in product(ends.items(), NOISES):
+        rows[name, noise] = Row(
+            f"regimes {name}-{noise:g}",
+            f"{words} within its bounds with noise, noise {noise:.0%}",
+            "at least",
+            INTERVAL,
+        )
+    for trials, spread, noise, spacing, m in product(TRIALS, SPREADS, NOISES, SPACINGS, (5, 8, 11)):
+        rng = generator(trials, spread, noise, m, spacing)
+        sizes = 8 * 2.0 ** np.arange(m)
+        critical = np.exp(rng.uniform(math.log(sizes[1]), math.log(sizes[-2]), n // 4))
+        exact = FEWEST_STEPS * (1 + critical[:, None] / sizes)
+        steps = evaluated(_best(rng, exact, noise, spread, trials), spacing)
+        for name, end, tau in (
+            ("perfect", perfect_scaling_end, PERFECT_WITHIN),
+            ("useful", max_useful_batch_size, USEFUL_WITHIN),
+        ):
+            truths = [end(sizes, one, tau).batch_size or 0 for one in exact]
+            bounds = [widened(sizes, own, partial(end, sizes, own), tau, own - spacing) for own in steps]
+            rows[name, noise].add(
+                trials,
+                np.array(
+                    [
+                        (lower or 0) <= true <= (upper or math.inf)
+                        for true, (lower, upper) in zip(truths, bounds, strict=True)
+                    ]
+                ),
+            )
+    return list(rows.values())
+
+
+def _best(rng: np.random.Generator, exact: Floats, noise: float, spread: str, trials: int) -> Floats:
+    """Return the steps of the best trial of each study."""
+    noises = np.exp(rng.normal(0, noise, exact.shape))
+    best: Floats = exact * noises * spread_of_trials(rng, spread, (*exact.shape, trials)).min(-1)
+    return best

@@ -1,0 +1,188 @@
+"""Simulated searches with a known truth: how often comparisons, quality, survival and tuning budgets hold."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable
+from itertools import product
+
+import numpy as np
+
+from bench.simulated import (
+    FEWEST_STEPS,
+    INTERVAL,
+    MOST_ERRORS,
+    NOISES,
+    SPACINGS,
+    SPREADS,
+    TRIALS,
+    Row,
+    evaluated,
+    generator,
+    spread_of_trials,
+)
+from losslake.analysis.best_of_n import smaller_search, trials_needed
+from losslake.analysis.equal_budget import flips, ratio_range
+from losslake.analysis.learning_rate_growth import LEAST_SIZES_OF_FORMS, learning_rate_exponent, learning_rate_forms
+from losslake.analysis.permutation_test import ERROR, p_values
+from losslake.analysis.quality import shortfall
+from losslake.analysis.rcp import Rules, check, reference_point
+from losslake.analysis.survival import CENSORED, CONFIDENCE, REACHED, survival, wilson
+from losslake.questions.contest import medians_of_settings
+from losslake_schema.reached import Floats
+
+RATIO, SEEDS, SHARED = 0.7, 4, 0.05
+
+
+def comparisons(n: int) -> list[Row]:
+    """Return rows of differences, of clear ones, and of clear flips. n: comparisons in a cell."""
+    differs = Row("compare differs", "equal searches differ at a batch size", "at most", MOST_ERRORS)
+    clear = Row("compare clear", "equal searches are `is_clear`", "at most", MOST_ERRORS)
+    power = Row("compare power", f"a ratio of {RATIO} differs at a batch size", "power")
+    power_clear = Row("compare power-clear", f"a ratio of {RATIO} is `is_clear`", "power")
+    flip = Row("compare flips", "equal searches flip over the batch sizes")
+    clear_flip = Row("compare clear-flips", "a flip of equal searches is `is_clear`", "at most", MOST_ERRORS)
+    for trials, spread, noise, spacing, m in product(TRIALS, SPREADS, NOISES, SPACINGS, (4, 11)):
+        rng = generator(trials, spread, noise, m, spacing)
+        first, second = (_steps(rng, spread, noise, (n * m, trials)) for _ in range(2))
+        for ratio, single, whole in ((1.0, differs, clear), (RATIO, power, power_clear)):
+            ours, theirs = evaluated(ratio * first, spacing), evaluated(second, spacing)
+            signed = p_values(ours, theirs)
+            p = np.abs(signed)
+            single.add(trials, np.asarray(p <= ERROR))
+            whole.add(trials, np.asarray((p.reshape(n, m) <= ERROR / m).any(axis=1)))
+            if single is differs:
+                of_studies, best = signed.reshape(n, m), np.stack([ours.min(-1), theirs.min(-1)]).reshape(2, n, m)
+                found = [flips(both, _p_of(own)) for both, own in zip(best.swapaxes(0, 1), of_studies, strict=True)]
+                flip.add(trials, np.array([len(own) > 0 for own in found]))
+                clear_flip.add(trials, np.array([any(each.is_clear for each in own) for own in found]))
+    return [differs, clear, power, power_clear, flip, clear_flip]
+
+
+def repeated_settings(n: int) -> list[Row]:
+    """Return rows of trials that aren't independent: settings with several seeds, and noise that a search shares."""
+    seeds = Row("compare seeds", f"equal searches with {SEEDS} seeds a setting differ", "at most", MOST_ERRORS)
+    shared = Row("compare shared", f"equal searches differ, noise of {SHARED:.0%} shared by the trials of each")
+    for trials, spread, noise in product(TRIALS, SPREADS, NOISES):
+        rng = generator(trials, spread, noise, 1)
+        number = np.arange(trials, dtype=np.uint64) // SEEDS
+        settings = []
+        for _ in range(2):
+            drawn = spread_of_trials(rng, spread, (n, int(number[-1]) + 1))[:, number]
+            steps = drawn * np.exp(rng.normal(0, noise, (n, trials)))
+            settings.append(np.array([medians_of_settings(own, number) for own in steps]))
+        seeds.add(trials, np.abs(p_values(settings[0], settings[1])) <= ERROR)
+        both = [_steps(rng, spread, noise, (n, trials)) * np.exp(rng.normal(0, SHARED, (n, 1))) for _ in range(2)]
+        shared.add(trials, np.abs(p_values(both[0], both[1])) <= ERROR)
+    return [seeds, shared]
+
+
+def qualities(n: int) -> list[Row]:
+    """Return rows of the shortfall of the largest batch size."""
+    equal = Row("quality clear", "equal batch sizes: the shortfall is `is_clear`", "at most", MOST_ERRORS)
+    power = Row("quality power", "the largest is 1.5 times as bad: the shortfall is `is_clear`", "power")
+    for trials, spread, m in product(TRIALS, SPREADS, (4, 11)):
+        rng = generator(trials, spread, 0.0, m)
+        losses = spread_of_trials(rng, spread, (n // 4, m, trials))
+        for row, factor in ((equal, 1.0), (power, 1.5)):
+            scaled = losses * np.where(np.arange(m) < m - 1, 1.0, factor)[:, None]
+            found = [shortfall(range(m), own.min(-1), list(own)) for own in scaled]
+            row.add(trials, np.array([each is not None and each.is_clear for each in found]))
+    return [equal, power]
+
+
+def survivals(n: int) -> list[Row]:
+    """Return rows of the share of trials that reached, and of its interval where some were stopped before."""
+    level = round(100 * CONFIDENCE)
+    chance = Row("survival chance", "interval of `chance`, the share that reaches", "at least", level)
+    reached = Row(
+        "survival reached", "interval of `reached` at a step, a third of the trials stopped", "at least", level
+    )
+    for trials, spread in product(TRIALS, SPREADS):
+        rng = generator(trials, spread, 0.0, 1)
+        quartiles = np.quantile(spread_of_trials(rng, spread, (100_000,)), [0.25, 0.5, 0.75])
+        steps = spread_of_trials(rng, spread, (n, trials))
+        stops = np.where(rng.random((n, trials)) < 1 / 3, spread_of_trials(rng, spread, (n, trials)), np.inf)
+        for share, quartile in zip((0.25, 0.5, 0.75), quartiles.tolist(), strict=True):
+            shares = [wilson(count, trials) for count in (steps <= quartile).sum(-1).tolist()]
+            chance.add(trials, np.array([each.lower <= share <= each.upper for each in shares]))
+            reached.add(
+                trials,
+                np.array([_covers(own, ends, quartile, share) for own, ends in zip(steps, stops, strict=True)]),
+            )
+    return [chance, reached]
+
+
+def _covers(steps: Floats, stops: Floats, at: float, share: float) -> bool:
+    whole = np.ceil(1e6 * np.minimum(steps, stops)).astype(np.int64)
+    curve = survival(whole, np.where(steps <= stops, REACHED, CENSORED).astype(np.int64))
+    place = int(np.searchsorted(curve.steps, 1e6 * at, side="right")) - 1
+    return place < 0 or bool(curve.lower[place] <= share <= curve.upper[place])
+
+
+def tuning_budgets(n: int) -> list[Row]:
+    """Return rows of what smaller searches would find, and of the ratio of two of them."""
+    half = Row(
+        "tuning-budget half", "the best of half of the same trials in `half_lower` to `half_upper`", "at least", 90
+    )
+    ratio = Row("compare half", "the ratio of halves in `ratio_lower` to `ratio_upper`", "at least", 90)
+    fresh = Row("tuning-budget fresh", "not stated: the best of half as many new trials in that range")
+    needed = Row("tuning-budget needed", "as many new trials as `trials_needed` reach (chance 30%)")
+    for trials, spread in product(TRIALS, SPREADS):
+        rng = generator(trials, spread, 0.0, 1)
+        first, second, new = (spread_of_trials(rng, spread, (n, trials)) for _ in range(3))
+        ours, theirs = (rng.permuted(own, axis=1)[:, : trials // 2].min(-1) for own in (first, second))
+        halves = [smaller_search(own).half for own in first]
+        known = [(own.lower or 0.0, own.upper or np.inf) for own in halves if own is not None]
+        lower, upper = np.array(known).T
+        half.add(trials, (lower <= ours) & (ours <= upper))
+        best = new[:, : trials // 2].min(-1)
+        fresh.add(trials, (lower <= best) & (best <= upper))
+        lower, upper = np.array([ratio_range(*own, trials // 2) for own in zip(first, second, strict=True)]).T
+        ratio.add(trials, (lower <= ours / theirs) & (ours / theirs <= upper))
+        wanted = [trials_needed(trials, count) for count in rng.binomial(trials, 0.3, n).tolist()]
+        needed.add(trials, np.array([rng.random(own).min() < 0.3 for own in wanted if own is not None], bool))
+    return [half, ratio, fresh, needed]
+
+
+def _p_of(signed: Floats) -> Callable[[int, int, int], float]:
+    """Return what gives the signed p-value of two searches at the batch size of an index."""
+    return lambda _, __, place: float(signed[place])
+
+
+def others(n: int) -> list[Row]:
+    """Return rows of the learning rate's growth and of reference convergence."""
+    exponent = Row("metaparameters exponent", "interval of the learning rate's exponent", "at least", INTERVAL)
+    turn = Row("metaparameters turn", "interval of `noise_batch_size`, of a saturating rate", "at least", INTERVAL)
+    fails = Row("rcp fails", "submissions equal to the reference fail", "at most", MOST_ERRORS)
+    rules = Rules(submission_runs=10)
+    for trials, spread, noise, m in product(TRIALS, SPREADS, NOISES, (4, 6, 11)):
+        rng = generator(trials, spread, noise, m)
+        sizes: Floats = np.array([8.0 * 2**at for at in range(m)])
+        rates = sizes[:, None] ** 0.5 * np.exp(rng.normal(0, 3 * noise, (n // 8, m, min(trials, 5))))
+        found = [learning_rate_exponent(sizes, list(own)) for own in rates]
+        exponent.add(
+            trials, np.array([each.lower is not None and each.lower <= 0.5 <= (each.upper or 0) for each in found])
+        )
+        if m >= LEAST_SIZES_OF_FORMS:
+            turns = np.exp(rng.uniform(math.log(sizes[0]), math.log(sizes[-1]), n // 8))
+            turn.add(trials, np.array([_turn_is_found(rng, sizes, one, 3 * noise) for one in turns]))
+        runs = _steps(rng, spread, noise, (n, 30))
+        points = [reference_point(8, own[:20], rules) for own in runs]
+        fails.add(
+            trials,
+            np.array([check([one], 8, own[20:], rules).passes is False for one, own in zip(points, runs, strict=True)]),
+        )
+    return [exponent, turn, fails]
+
+
+def _turn_is_found(rng: np.random.Generator, sizes: Floats, turn: float, noise: float) -> bool:
+    """Return True if the interval of the batch size at which a learning rate saturates has the true one."""
+    rates = 1 / (1 + turn / sizes) * np.exp(rng.normal(0, noise, sizes.shape))
+    form = next(each for each in learning_rate_forms(sizes, rates).forms if each.name == "saturating")
+    return (form.noise_lower or 0.0) <= turn <= (math.inf if form.noise_upper is None else form.noise_upper)
+
+
+def _steps(rng: np.random.Generator, spread: str, noise: float, shape: tuple[int, ...]) -> Floats:
+    steps: Floats = FEWEST_STEPS * spread_of_trials(rng, spread, shape) * np.exp(rng.normal(0, noise, shape))
+    return steps

@@ -1,0 +1,149 @@
+"""Writing of a bundle: a release as one file, whose bytes depend on its content only."""
+
+from __future__ import annotations
+
+import hashlib
+import io
+import tarfile
+from collections.abc import Iterator, Sequence
+from pathlib import Path
+
+import pyarrow as pa
+import pyarrow.compute as pc
+import pyarrow.parquet as pq
+
+from losslake.lake.data_files import files_by_study, read_small_table
+from losslake.lake.lake import Lake
+from losslake.lake.machine import atomic_write
+from losslake.lake.store.store import DataFile
+from losslake_ingest import encodings
+from losslake_ingest.bundles.layout import (
+    GROUP,
+    MANIFEST,
+    QUARANTINED,
+    SCHEMAS,
+    VERSION,
+    BundleFile,
+    Manifest,
+    file_name,
+)
+from losslake_ingest.directions import measured_metrics
+from losslake_ingest.publish import in_order
+from losslake_ingest.sources.open import BUNDLE_MANIFEST
+from losslake_schema.names import Study, Workload
+from losslake_schema.release import Release
+from losslake_schema.tables import STUDY_KEYS
+
+_LEVEL = 19
+_VALUES = ("PLAIN", "BYTE_STREAM_SPLIT", encodings.DICTIONARY)
+
+
+def write_bundle(
+    lake: Lake, release: Release, path: Path, source: str, roots: Sequence[str] = (), notes: str = ""
+) -> None:
+    """Write a release, and the names of what the lake's ingests quarantined, as a bundle.
+
+    source: what its studies were read from, for example a repository with its commit. roots: what leads to
+    the paths of logs there, and is left out of them. notes: see `Manifest`.
+    """
+    files = lake.files(release)
+    tables = {name: read_small_table(lake.store, files, name) for name in ("collections", "goals", "metrics")}
+    studies = in_order(read_small_table(lake.store, files, "studies"))
+    is_measured = pc.is_in(tables["metrics"]["metric"], pa.array(measured_metrics(studies), pa.string()))
+    tables["metrics"] = tables["metrics"].filter(is_measured)
+    keys = [*STUDY_KEYS[:4], "metric", "target"]
+    tables["goals"] = (
+        tables["goals"].filter(_is_of(tables["goals"], studies)).sort_by([(key, "ascending") for key in keys])
+    )
+    sources = pa.array([source] * studies.num_rows, pa.string())
+    tables["studies"] = studies.set_column(
+        studies.column_names.index("source"), SCHEMAS["studies"].field("source"), sources
+    )
+    tables["trials"] = _without_roots(in_order(read_small_table(lake.store, files, "trials")), "source", roots)
+    tables["quarantined"] = _without_roots(_quarantined(lake), "path", roots)
+    written = {name: _parquet(table, {}) for name, table in tables.items()}
+    written["measurements"] = _measurements(lake, files, tables["studies"])
+    listed = {
+        name: BundleFile(hashlib.sha256(data).hexdigest(), pq.read_metadata(pa.BufferReader(data)).num_rows)
+        for name, data in sorted(written.items())
+    }
+    manifest = MANIFEST.dump_json(Manifest(VERSION, notes, listed), indent=1) + b"\n"
+    members = [(BUNDLE_MANIFEST, manifest), *((file_name(name), written[name]) for name in listed)]
+    with atomic_write(path) as unfinished, tarfile.open(unfinished, "w", format=tarfile.USTAR_FORMAT) as archive:
+        for name, data in members:
+            header = tarfile.TarInfo(name)
+            header.size = len(data)
+            archive.addfile(header, io.BytesIO(data))
+
+
+def _is_of(goals: pa.Table, studies: pa.Table) -> pa.Array:
+    """Return flags of the goals whose workloads have studies."""
+    workloads = set(zip(*(studies[key].to_pylist() for key in STUDY_KEYS[:4]), strict=True))
+    own = zip(*(goals[key].to_pylist() for key in STUDY_KEYS[:4]), strict=True)
+    return pa.array([workload in workloads for workload in own], pa.bool_())
+
+
+def _without_roots(table: pa.Table, column: str, roots: Sequence[str]) -> pa.Table:
+    """Return a table whose paths in a column don't begin with one of the roots."""
+    leads = [next((len(root) for root in roots if path.startswith(root)), 0) for path in table[column].to_pylist()]
+    paths = [path[lead:] for path, lead in zip(table[column].to_pylist(), leads, strict=True)]
+    place = table.column_names.index(column)
+    return table.set_column(place, table.schema.field(column), pa.array(paths, pa.string()))
+
+
+def _quarantined(lake: Lake) -> pa.Table:
+    """Return what ingests quarantined: where and by which rule, but not the reasons, which may quote logs."""
+    rows = {
+        (entry.path, entry.rule or "", entry.line, entry.study, entry.sha256)
+        for entry in lake.ledger("quarantined")
+        if entry.rule is not None
+    }
+    ordered = sorted(rows, key=lambda row: tuple((value is not None, value) for value in row))
+    return pa.Table.from_pylist([dict(zip(QUARANTINED.names, row, strict=True)) for row in ordered], QUARANTINED)
+
+
+def _measurements(lake: Lake, files: list[DataFile], studies: pa.Table) -> bytes:
+    """Return the measurements of all studies, sorted, in the encoding of values that takes the fewest bytes."""
+    groups = list(_groups(lake, files, studies))
+    return min((_parquet(groups, {"value": name}) for name in _VALUES), key=len)
+
+
+def _groups(lake: Lake, files: list[DataFile], studies: pa.Table) -> Iterator[pa.Table]:
+    by_study = files_by_study(files)
+    pending: list[pa.Table] = []
+    for row in studies.select(list(STUDY_KEYS)).to_pylist():
+        study = Study(Workload(*(row[key] for key in STUDY_KEYS[:4])), row["batch_size"])
+        own = [file for file in by_study.get(study, ()) if file.table == "measurements"]
+        tables = [pq.ParquetFile(lake.store.open(file.path, file.bytes)).read() for file in own]
+        rows = pa.concat_tables(tables).unify_dictionaries()
+        keys = {
+            key: pa.repeat(pa.scalar(value, SCHEMAS["studies"].field(key).type), len(rows))
+            for key, value in row.items()
+        }
+        plain = pa.table({**keys, **{name: rows[name] for name in rows.column_names}})
+        pending.append(plain.select(SCHEMAS["measurements"].names).cast(SCHEMAS["measurements"]))
+        pending[-1] = pending[-1].sort_by([(name, "ascending") for name in ("metric", "trial_id", "step")])
+        if sum(map(len, pending)) >= GROUP:
+            yield pa.concat_tables(pending)
+            pending = []
+    yield pa.concat_tables([SCHEMAS["measurements"].empty_table(), *pending])
+
+
+def _parquet(tables: pa.Table | list[pa.Table], value: dict[str, str]) -> bytes:
+    """Return tables with one schema as a Parquet file. value: the encoding of the column of that name."""
+    groups = tables if isinstance(tables, list) else [tables]
+    schema = groups[0].schema
+    texts = [field.name for field in schema if pa.types.is_string(field.type)]
+    columns = {name: encodings.Encoding(encodings.DICTIONARY, _LEVEL) for name in texts}
+    if "value" in value:
+        columns |= {
+            name: encodings.Encoding("DELTA_BINARY_PACKED", _LEVEL) for name in ("batch_size", "trial_id", "step")
+        }
+        columns["elapsed_s"] = encodings.Encoding("BYTE_STREAM_SPLIT", _LEVEL)
+        columns["value"] = encodings.Encoding(value["value"], _LEVEL)
+    options = encodings.options(columns)
+    sink = io.BytesIO()
+    with pq.ParquetWriter(sink, schema, write_statistics=False, **options) as writer:
+        for group in groups:
+            writer.write_table(group, row_group_size=GROUP)
+    return sink.getvalue()

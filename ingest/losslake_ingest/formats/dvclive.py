@@ -1,0 +1,113 @@
+"""Runs of DVCLive: a TSV for each metric, `plots/metrics/val/loss.tsv`, in one folder for each run.
+
+Source: dvclive, `Metric.output_path` and `Metric.dump` in plots/metric.py; the column is the last part of the name.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import re
+from collections import Counter
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import replace
+
+from losslake_ingest.formats.format import Glimpse, defaults_of, read_files
+from losslake_ingest.mapping.evaluations import not_a_number
+from losslake_ingest.mapping.mapping import LogMapping
+from losslake_ingest.report import Quarantined
+from losslake_ingest.rules import Refusal, Rule, shown
+from losslake_ingest.run_log import LARGEST_CELLS, NOT_ENDED, Damage, LoggedRows, RunLog
+from losslake_ingest.sources.member import Member, Source, UntilBreak
+from losslake_ingest.tables.csv_table import read_csv
+from losslake_ingest.tables.table import TableFile, runs_of
+
+_PATH = re.compile(r"(?:(?P<folder>.+?)/)?metrics/(?P<metric>.+)\.tsv")
+_PLOTS = re.compile(r"(?:^|/)plots$")
+_STEP = "step"
+_COLUMN = 100  # A column takes as much memory as so many cells, beside its own.
+_LOST = Damage("the file of a metric can't be read: left out")
+_HEADER = re.compile(rb"(?:timestamp\t)?step\t[^\t\n]+\r?\n")
+
+
+class DVCLive:
+    """The format of DVCLive: one run per folder with plots/metrics."""
+
+    name = "dvclive"
+    reads = "plots/metrics/**/*.tsv of DVCLive, a file for each metric, and params.yaml"
+    needs = "collection, dataset, model, optimizer, batch_size; metrics that aren't named train/…, val/… or test/…"
+    defaults = defaults_of("dvclive")
+
+    def detect(self, file: Glimpse) -> float:
+        """Recognize a metric by its path and header."""
+        return 0.9 if _PATH.fullmatch(file.path) and _HEADER.match(file.start) else 0.0
+
+    def read(self, source: Source, mapping: LogMapping) -> Iterator[RunLog | Quarantined]:
+        """Yield one run per folder."""
+        pending: dict[str, list[RunLog]] = {}
+        flushed: set[str] = set()
+        seen: set[str] = set()
+        n_cells = 0
+
+        def add(member: Member) -> Iterator[RunLog | Quarantined]:
+            nonlocal n_cells
+            match = _PATH.fullmatch(member.path)
+            assert match is not None
+            run = _PLOTS.sub("", match["folder"] or "") or "."
+            if run in flushed or member.path in seen:
+                message = "the archive holds it twice, or much later than its run's other files: sort the archive"
+                raise Refusal(Rule.DUPLICATE_FILE, message)
+            seen.add(member.path)
+            parts = pending.setdefault(run, [])
+            try:
+                parts.append(_part(source.name, member, match["metric"]))
+            except Refusal:
+                parts.append(RunLog(member.path, {}, [], remarks={_LOST: 1}))
+                raise
+            n_cells += sum(len(column) + _COLUMN for rows in parts[-1].rows for column in rows.columns.values())
+            if n_cells > LARGEST_CELLS:
+                flushed.update(pending)
+                yield from _all_merged(pending)
+                pending.clear()
+                n_cells = 0
+
+        items = UntilBreak(read_files(source, lambda path: _PATH.fullmatch(path) is not None, add))
+        yield from items
+        yield from _all_merged(pending)
+        items.raise_break()
+
+
+def _part(source: str, member: Member, metric: str) -> RunLog:
+    """Return the log of a metric with its column by the full name. Raises Refusal."""
+    file = TableFile(source, member.path, hashlib.sha256(member.data).hexdigest())
+    (part,) = runs_of(read_csv(member.data), file, None)
+    column = metric.rpartition("/")[2]
+    if isinstance(part, Quarantined) or not {column, _STEP} <= part.rows[0].columns.keys() | part.rows[0].texts.keys():
+        message = f"there is no column {shown(column)} or no {_STEP} with numbers, as DVCLive writes it"
+        raise Refusal(Rule.BAD_HEADER, message, 1)
+    (rows,) = part.rows
+    for name in (_STEP, column):
+        if name in rows.columns and name in rows.texts and rows.texts[name].text:
+            raise not_a_number(name, rows.texts[name])
+
+    def full(name: str) -> str:
+        return metric if name == column else name
+
+    columns, missing = {full(c): v for c, v in rows.columns.items()}, {full(c): v for c, v in rows.missing.items()}
+    texts = {full(c): cell for c, cell in rows.texts.items()}
+    remarks = {Damage(remark) if remark == NOT_ENDED else remark: n for remark, n in part.remarks.items()}
+    return replace(part, rows=[LoggedRows(columns, missing, texts)], remarks=remarks)
+
+
+def _all_merged(pending: Mapping[str, Sequence[RunLog]]) -> Iterator[RunLog]:
+    return (_merged(run, parts) for run, parts in sorted(pending.items()) if any(part.files for part in parts))
+
+
+def _merged(run: str, parts: Sequence[RunLog]) -> RunLog:
+    remarks: Counter[str] = Counter()
+    for part in parts:
+        remarks.update(Damage.placed(part.remarks, part.run))
+    files = {path: sha256 for part in parts for path, sha256 in part.files.items()}
+    return RunLog(run, dict(sorted(files.items())), [rows for part in parts for rows in part.rows], remarks=remarks)
+
+
+FORMAT = DVCLive()

@@ -1,0 +1,147 @@
+"""Runs in a JSON document: a list for each metric (DeepOBS, Keras' `History.history`), or a list of entries.
+
+Source: DeepOBS, `StandardRunner._run` in deepobs/tensorflow/runners/standard_runner.py; Keras, `History` in
+src/callbacks/history.py; transformers, `Trainer.log`, whose `log_history` is a list of entries.
+"""
+
+from __future__ import annotations
+
+import re
+from collections import Counter
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from typing import Any
+
+import numpy as np
+
+from losslake_ingest.documents import flattened, printable, read_document
+from losslake_ingest.formats.format import Glimpse, defaults_of
+from losslake_ingest.formats.tables import long_columns, read_tables
+from losslake_ingest.mapping.mapping import LogMapping, mapping_for
+from losslake_ingest.mapping.metrics import metric_of
+from losslake_ingest.mapping.template import UnknownField
+from losslake_ingest.report import Quarantined
+from losslake_ingest.rules import Refusal, Rule, shown
+from losslake_ingest.run_log import LoggedRows, RunLog, Scalar, TextCell, check_size
+from losslake_ingest.sources.member import Source
+from losslake_ingest.tables.json_table import list_column, read_json_entries, starts_with_objects
+from losslake_ingest.tables.table import LARGEST_COLUMNS, TableFile, runs_of
+from losslake_schema.reached import Flags, Floats
+
+INDEX = "index"
+_DEEPEST = 16
+_ENDINGS = (".json",)
+_NUMBER = rb"(?:-?[0-9][-+.0-9eE]{0,30}|NaN|-?Infinity|null)"
+_NAME = (
+    rb'(?:"(?:_?step|global_step|iteration|iter|epoch)s?|'
+    rb'(?i:loss|acc|err|perplexity|ppl|bleu|wer|auc|f1|score|reward|metric)[^"\n]{0,100})"'
+)
+_LISTS = re.compile(rb'%b\s*:\s*\[\s*%b|"\s*:\s*\[\s*%b(?:\s*,\s*%b){9}' % (_NAME, *[_NUMBER] * 3))
+_ENTRIES = re.compile(rb"\s*\[\s*\{[^\[\]]{0,2000}%b\s*:\s*%b" % (_NAME, _NUMBER))
+_UTF8_MARK = b"\xef\xbb\xbf"
+_EMPTY_LIST = "an empty list left out: {name}"
+_NOT_LISTS = "the document has no list of numbers: it isn't a log, or what it logs is nested in lists"
+
+
+class JsonArrays:
+    """The format of JSON documents with a list for each metric, or with a list of entries."""
+
+    name = "json_arrays"
+    reads = "a .json with a list per metric (DeepOBS, Keras' History) or a list of entries (a log_history alone)"
+    needs = (
+        "collection, dataset, model, optimizer, batch_size, metrics, and the axis: a list, or index, the place in it"
+    )
+    defaults = defaults_of("json_arrays")
+
+    def detect(self, file: Glimpse) -> float:
+        """Recognize a document by a list of numbers with a name of a metric, or by its first entry."""
+        return 0.3 if file.name.lower().endswith(_ENDINGS) and _is_log(file.start) else 0.0
+
+    def read(self, source: Source, mapping: LogMapping) -> Iterator[RunLog | Quarantined]:
+        """Yield one run per file; of a list of entries, one per value of the mapping's run column."""
+        run_column = mapping.run.column or None
+
+        def read(file: TableFile, data: bytes) -> Iterable[RunLog | Quarantined]:
+            if not _is_log(data):
+                return ()
+            document = read_document(data)
+            if isinstance(document, list):
+                return runs_of(read_json_entries([document], run_column), file, run_column, long_columns(mapping))
+            return [_run(document, file, mapping)]
+
+        return read_tables(source, _ENDINGS, mapping, read)
+
+
+def _is_log(data: bytes) -> bool:
+    if starts_with_objects(data, 2):  # JSON lines
+        return False
+    start = data[:100].removeprefix(_UTF8_MARK).lstrip()
+    return bool(_LISTS.search(data) if start.startswith(b"{") else _ENTRIES.match(data.removeprefix(_UTF8_MARK)))
+
+
+def _run(document: Any, file: TableFile, mapping: LogMapping) -> RunLog:
+    """Return the run of a document with a list for each metric. Raises Refusal."""
+    fields: dict[str, Scalar] = {}
+    lists: dict[str, Sequence[Any]] = {}
+    remarks: Counter[str] = Counter()
+    for name, value in flattened(document, _DEEPEST):
+        if isinstance(value, list) and value:
+            lists[printable(name)] = value
+        elif isinstance(value, list):
+            remarks[_EMPTY_LIST.format(name=shown(name))] += 1
+        elif isinstance(value, Scalar):
+            fields[printable(name)] = printable(value) if isinstance(value, str) else value
+    if len(lists) > LARGEST_COLUMNS:
+        raise Refusal(Rule.UNREADABLE_LOG, f"it has {len(lists):,} lists; at most {LARGEST_COLUMNS:,} are read")
+    rows = _rows(lists)
+    if not any(each.columns.keys() - {INDEX} for each in rows):
+        raise Refusal(Rule.NO_MEASUREMENTS, _NOT_LISTS)
+    _check_lengths(rows, fields, mapping)
+    return RunLog(file.path, {file.path: file.sha256}, rows, fields, remarks=dict(remarks))
+
+
+def _rows(lists: Mapping[str, Sequence[Any]]) -> list[LoggedRows]:
+    """Return rows for the lists of each length, with the place in the list, from 0. Raises Refusal."""
+    by_length: dict[int, dict[str, tuple[Floats, Flags | None]]] = {}
+    texts: dict[int, dict[str, TextCell]] = {}
+    for name, values in lists.items():
+        column, text = list_column(values)
+        group = by_length.setdefault(len(values), {})
+        if column is not None:
+            group[name] = column
+        if text is not None:
+            texts.setdefault(len(values), {})[name] = TextCell(text, None)
+    rows = []
+    for length, columns in by_length.items():
+        check_size(length, len(columns) + 1)
+        known = LoggedRows.of({INDEX: (np.arange(length, dtype=np.float64), None)} | columns)
+        rows.append(LoggedRows(known.columns, known.missing, texts.get(length, {})))
+    return rows
+
+
+def _check_lengths(rows: Sequence[LoggedRows], fields: Mapping[str, Scalar], mapping: LogMapping) -> None:
+    """Raise Refusal if metrics of several lengths take the place in the list as their step by one axis."""
+    mapping = mapping_for({**mapping.fields, **fields}, mapping)
+    lengths: dict[int, dict[int, str]] = {}
+    for each in rows:
+        for name in each.columns:
+            first = next((axis for axis in mapping.axis if axis.column in each.columns and axis.holds(name)), None)
+            if first is not None and first.column == INDEX != name and _is_metric(name, fields, mapping):
+                lengths.setdefault(id(first), {}).setdefault(len(each.columns[name]), name)
+    for by_length in lengths.values():
+        if len(by_length) > 1:
+            some = " and ".join(f"{name} has {length:,} values" for length, name in list(by_length.items())[:2])
+            add = f'column = "{INDEX}", metrics = ["{next(iter(by_length.values()))}"]'
+            message = f"{some}, so their {INDEX} isn't the same step: give each its own [[axis]], as in {add}"
+            raise Refusal(Rule.STEP_UNKNOWN, message)
+
+
+def _is_metric(name: str, fields: Mapping[str, Scalar], mapping: LogMapping) -> bool:
+    try:
+        return metric_of(name, mapping.metrics, fields) is not None
+    except KeyError:
+        return False
+    except UnknownField:
+        return True
+
+
+FORMAT = JsonArrays()

@@ -1,0 +1,91 @@
+"""MLPerf's reference convergence points: a run for each number of epochs or samples to convergence.
+
+Source: mlcommons/logging, mlperf_logging/rcp_checker. A file has the records of one benchmark and round. Most are
+repeated in the files of later rounds, where each counts once.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from typing import Any
+
+import numpy as np
+
+from losslake_ingest.documents import flattened, printable
+from losslake_ingest.formats.format import Glimpse, defaults_of
+from losslake_ingest.formats.rcp_file import UNITS, ReferenceRuns, reference_runs
+from losslake_ingest.formats.tables import read_tables
+from losslake_ingest.mapping.mapping import LogMapping
+from losslake_ingest.report import Quarantined
+from losslake_ingest.rules import Refusal, Rule, shown
+from losslake_ingest.run_log import LoggedRows, RunLog, Scalar
+from losslake_ingest.sources.member import Source
+from losslake_ingest.tables.table import TableFile
+
+_START, _ENDINGS = "rcps_", (".json",)
+_HYPERPARAMETERS = "Hyperparams"
+_FACTS = ("Creator", "When", "Platform", "Precision")
+_CONVERGED = np.ones(1)
+# A record by its batch size and runs: later rounds rename benchmarks, and change what else a record says.
+_Key = tuple[float, tuple[float, ...]]
+
+
+class Rcps:
+    """The format of MLPerf's reference convergence points."""
+
+    name = "rcps"
+    reads = "rcps_*.json: MLPerf's reference convergence points, a run for each number of epochs or samples to converge"
+    needs = "collection, dataset, model, optimizer, and what epochs are, unless samples were counted"
+    defaults = defaults_of("rcps")
+
+    def detect(self, file: Glimpse) -> float:
+        """Recognize a file by its name and the keys of a record."""
+        has_keys = any(f'"{key}"'.encode() in file.start for key in (_HYPERPARAMETERS, *UNITS))
+        return 0.9 if file.name.startswith(_START) and file.name.endswith(_ENDINGS) and has_keys else 0.0
+
+    def read(self, source: Source, mapping: LogMapping) -> Iterator[RunLog | Quarantined]:
+        """Yield the runs of each record; a record that another file has already is quarantined."""
+        known: dict[_Key, str] = {}
+
+        def read(file: TableFile, data: bytes) -> Iterator[RunLog | Quarantined]:
+            if not file.path.rpartition("/")[2].startswith(_START):
+                return iter(())
+            try:
+                return _runs(reference_runs(data), file, known)
+            except ValueError as error:
+                raise Refusal(Rule.UNREADABLE_LOG, str(error)) from None
+
+        return read_tables(source, _ENDINGS, mapping, read)
+
+
+def _runs(reference: ReferenceRuns, file: TableFile, known: dict[_Key, str]) -> Iterator[RunLog | Quarantined]:
+    """Yield the runs of a file's records. known: the file of each record that was read; it gets those of this file."""
+    for batch_size, positions, (name, record) in zip(
+        reference.batch_sizes.tolist(), reference.runs, reference.records, strict=True
+    ):
+        first = known.setdefault((batch_size, tuple(positions.tolist())), file.path)
+        if first != file.path:
+            yield file.quarantined(Rule.DUPLICATE_SOURCE, f"{shown(name)} is in {first} too, which counts", name=name)
+            continue
+        fields: dict[str, Scalar] = {"benchmark": reference.benchmark, "record": printable(name)}
+        fields |= {key.lower(): printable(value) for key in _FACTS if isinstance(value := record.get(key), str)}
+        parameters = dict(_hyperparameters(record))
+        for number, position in enumerate(positions.tolist(), start=1):
+            columns = {reference.unit: (np.array([position]), None), "converged": (_CONVERGED, None)}
+            yield RunLog(
+                f"{file.path}#{name}/{number}",
+                {file.path: file.sha256},
+                [LoggedRows.of(columns)],
+                {**parameters, **fields, "batch_size": int(batch_size)},
+                {**parameters, **{key: fields[key] for key in ("record", "creator", "when") if key in fields}},
+                status="COMPLETE",
+            )
+
+
+def _hyperparameters(record: Mapping[str, Any]) -> Iterator[tuple[str, Scalar]]:
+    for name, value in flattened(record.get(_HYPERPARAMETERS) or {}, 4):
+        if name and isinstance(value, Scalar):
+            yield printable(name), printable(value) if isinstance(value, str) else value
+
+
+FORMAT = Rcps()

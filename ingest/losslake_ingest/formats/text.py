@@ -1,0 +1,58 @@
+"""Logs of free text, such as a training loop prints: lines matched by the expressions of the mapping's `[text]`."""
+
+from __future__ import annotations
+
+import hashlib
+import re
+from collections.abc import Iterator
+
+from losslake_ingest.formats.format import Glimpse, defaults_of, read_files
+from losslake_ingest.mapping.mapping import LogMapping
+from losslake_ingest.report import Quarantined
+from losslake_ingest.rules import Refusal, Rule
+from losslake_ingest.run_log import RunLog
+from losslake_ingest.sources.member import Member, Source
+from losslake_ingest.text_logs.lines import read_text
+from losslake_ingest.text_logs.proposal import is_text, proposed_line
+
+_NAME = re.compile(r"(?:.*\.)?(?:log|txt|out|err|stdout|stderr|[^.]*log[^.]*)(?:\.[0-9]{1,14})?|[^.]+", re.IGNORECASE)
+
+
+class Text:
+    """The format of text logs: one run per file."""
+
+    name = "text"
+    reads = "lines of any text log, by expressions in the mapping: .log, .txt, .out, or a name without an ending"
+    needs = "[text] lines, collection, dataset, model, optimizer, batch_size, metrics; the axis if it isn't named step"
+    defaults = defaults_of("text")
+
+    def detect(self, file: Glimpse) -> float:
+        """Recognize a text file by its name; what its lines are, only the mapping knows."""
+        return 0.25 if _is_wanted(file.path) and is_text(file.start) else 0.0
+
+    def read(self, source: Source, mapping: LogMapping) -> Iterator[RunLog | Quarantined]:
+        """Yield one run per file, or per line that starts one; a file in which no line matches is quarantined."""
+        axes = frozenset(axis.column for axis in mapping.axis)
+        seen: set[str] = set()
+
+        def runs(member: Member) -> Iterator[RunLog | Quarantined]:
+            if member.path in seen:
+                raise Refusal(Rule.DUPLICATE_FILE, "the archive holds it twice: the first one is used")
+            seen.add(member.path)
+            log = read_text(member.data, mapping.text, axes)
+            sha256 = hashlib.sha256(member.data).hexdigest()
+            for number, rows in enumerate(log.runs, 1):
+                run = f"{member.path}#{number}" if mapping.text.starts else member.path
+                yield RunLog(run, {member.path: sha256}, rows, log.fields, remarks=log.remarks if number == 1 else {})
+            if not log.runs:
+                message = f"no line matches an expression of [text] lines: {proposed_line(member.data)}"
+                yield Quarantined(source.name, member.path, Rule.NO_MEASUREMENTS, message, sha256=sha256)
+
+        return read_files(source, _is_wanted, runs)
+
+
+def _is_wanted(path: str) -> bool:
+    return _NAME.fullmatch(path.rpartition("/")[2]) is not None
+
+
+FORMAT = Text()

@@ -1,0 +1,189 @@
+"""Conversion of logged positions (steps, examples, epochs) to training steps, in exact arithmetic.
+
+A position is scale x column + offset. steps = examples / batch_size, rounded to the nearest integer; an epoch is
+epoch_size / batch_size steps, of which the last batch is kept, dropped, or shared with the next epoch (fractional).
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping
+from dataclasses import dataclass
+from decimal import Decimal
+from fractions import Fraction
+from typing import Any
+
+import numpy as np
+
+from losslake_ingest.mapping.mapping import LAST_BATCHES, Axis
+from losslake_ingest.mapping.template import Template, UnknownField
+from losslake_ingest.rules import MissingField, Refusal, Rule, shown
+from losslake_ingest.run_log import Scalar
+from losslake_ingest.study import LARGEST_EXACT_INTEGER
+from losslake_schema.reached import Flags, Floats, Integers
+
+_SAFE = 2**60  # below it, twice a product is an int64
+
+
+@dataclass(frozen=True)
+class StepRule:
+    """The conversion of positions on an axis to steps: rate x (scale x column + offset).
+
+    is_rounded: steps are the nearest integers; else all must be integers. formula: None if logged steps are used
+    unchanged. warning: what the mapping should state, if anything.
+    """
+
+    axis: Axis
+    scale: Fraction
+    offset: Fraction
+    rate: Fraction
+    is_rounded: bool
+    formula: str | None
+    warning: str | None = None
+
+    def steps(self, positions: Floats, known: Flags) -> Integers:
+        """Return the steps of positions, 0 where unknown. Raises Refusal."""
+        if self.formula is None:
+            return _whole_steps(positions, positions, known, self.axis)
+        unique, inverse = np.unique(positions, return_inverse=True)
+        return _whole_steps(self._exact_steps(unique)[inverse], positions, known, self.axis)
+
+    def _exact_steps(self, positions: Floats) -> Floats:
+        """Return the steps of positions, as the decimal numbers that were logged; NaN where there is none."""
+        slope, shift = self.rate * self.scale, self.rate * self.offset
+        below = math.lcm(slope.denominator, shift.denominator)
+        factor, term = int(slope * below), int(shift * below)
+        steps = np.full(len(positions), np.nan)
+        finite = np.isfinite(positions)
+        logged: Integers | np.ndarray[Any, np.dtype[np.object_]]
+        parts: int | np.ndarray[Any, np.dtype[np.object_]] = 1
+        largest = max(map(abs, positions[finite].tolist()), default=0.0)
+        if (positions[finite] == np.floor(positions[finite])).all() and largest * factor + abs(term) + below < _SAFE:
+            logged = positions[finite].astype(np.int64)
+        else:
+            decimals = [_exact(position) for position in positions[finite].tolist()]
+            logged = np.array([number.numerator for number in decimals], np.object_)
+            parts = np.array([number.denominator for number in decimals], np.object_)
+        total, unit = factor * logged + term * parts, below * parts
+        whole = (2 * total + unit) // (2 * unit) if self.is_rounded else total // unit
+        good = (total >= 0) & (whole < LARGEST_EXACT_INTEGER) & (self.is_rounded | (whole * unit == total))
+        steps[finite] = np.where(good, whole, np.nan).astype(np.float64)
+        return steps
+
+
+def step_rule(axis: Axis, batch_size: int, fields: Mapping[str, Scalar], positions: Floats) -> StepRule:
+    """Return the rule of an axis for a run. positions: all known ones of the run. Raises Refusal if it isn't stated."""
+    scale = stated_number(axis.scale, "scale", f"axis {axis.column}", fields)
+    offset = stated_number(axis.offset, "offset", f"axis {axis.column}", fields)
+    if offset is None and axis.counts == "epochs":
+        _check_first_epoch(axis, positions)
+    scale, offset = Fraction(1) if scale is None else scale, offset or Fraction(0)
+    name = axis.column if scale == 1 else f"{axis.column} x {shown_number(scale)}"
+    if offset:
+        name = f"({name} {'+' if offset > 0 else '-'} {shown_number(abs(offset))})"
+    if axis.counts == "steps":
+        formula = None if scale == 1 and not offset else name
+        return StepRule(axis, scale, offset, Fraction(1), False, formula)
+    if axis.counts == "examples":
+        return StepRule(axis, scale, offset, Fraction(1, batch_size), True, f"{name} / {batch_size}")
+    size = _epoch_size(axis, fields)
+    stated = _last_batch(axis, fields)
+    ratio = f"{shown_number(size)} / {batch_size}"
+    rate = size / batch_size
+    warning = None
+    if stated == "kept":
+        rate, ratio = Fraction(math.ceil(rate)), f"ceil({ratio})"
+    elif stated == "dropped":
+        rate, ratio = Fraction(math.floor(rate)), f"floor({ratio})"
+        if not rate:
+            what = f"an epoch of {shown_number(size)} examples has no complete batch of {batch_size}"
+            message = f"{what}, and the last is dropped"
+            raise Refusal(Rule.BAD_FACT, f"{message}: correct epoch_size or last_batch of the axis {axis.column}")
+    elif stated is None and rate.denominator != 1:
+        ways = f'"kept" ({math.ceil(rate)} steps), "dropped" ({math.floor(rate)}) or "fractional"'
+        batches = f"{float(rate):.6g} batches of {batch_size}"
+        warning = (
+            f"an epoch of {shown_number(size)} examples is taken as {batches}: say under [[axis]] last_batch = {ways}"
+        )
+    return StepRule(axis, scale, offset, rate, True, f"{name} x {ratio}", warning)
+
+
+def _check_first_epoch(axis: Axis, positions: Floats) -> None:
+    """Raise Refusal if whole epochs are counted from 0, and nothing says what had been trained at epoch 0."""
+    whole = bool(len(positions)) and bool((positions == np.floor(positions)).all())
+    if not whole or positions.min() > 0:
+        return
+    first = float(positions.min())
+    what = f"the first evaluation is at {axis.column} {first:g}, and it's unknown if an epoch had been trained before"
+    names = axis.offset.names if axis.offset is not None else []
+    key, place = (names[0], "[fields]") if names else ("offset", f"[[axis]] of {axis.column}")
+    add = f"{key} = {1 - first:g}   # under {place}; {0 - first:g} if it was before training"
+    raise Refusal(Rule.STEP_UNKNOWN, f"{what}: add to the mapping: {add}", missing=(MissingField(what, add),))
+
+
+def _exact(number: float) -> Fraction:
+    """Return the decimal number that a float64 stands for: 0.1 is one tenth."""
+    return Fraction(*Decimal(repr(number)).as_integer_ratio())
+
+
+def shown_number(number: Fraction) -> str:
+    """Return a number for a formula."""
+    return str(number.numerator) if number.denominator == 1 else f"{float(number):.17g}"
+
+
+def stated_number(template: Template | None, key: str, owner: str, fields: Mapping[str, Scalar]) -> Fraction | None:
+    """Return the number of a key of an axis or column, None if it is unstated. Raises Refusal."""
+    if template is None:
+        return None
+    try:
+        value = template.fill(fields)
+    except UnknownField:
+        return None
+    try:
+        number = math.nan if isinstance(value, bool) else float(value)
+    except (ValueError, OverflowError):
+        number = math.nan
+    if not math.isfinite(number) or (number == 0 and key == "scale"):
+        raise Refusal(Rule.BAD_FACT, f"the {key} of the {owner} is {shown(value)}, not a number")
+    return _exact(number)
+
+
+def _last_batch(axis: Axis, fields: Mapping[str, Scalar]) -> Scalar | None:
+    """Return what becomes of the last batch of an epoch, None if it is unstated. Raises Refusal."""
+    try:
+        value = axis.last_batch.fill(fields) if axis.last_batch is not None else None
+    except UnknownField:
+        return None
+    if value is not None and value not in LAST_BATCHES:
+        message = f"the last_batch of the axis {axis.column} is {shown(value)}, not one of {', '.join(LAST_BATCHES)}"
+        raise Refusal(Rule.BAD_FACT, message)
+    return value
+
+
+def _epoch_size(axis: Axis, fields: Mapping[str, Scalar]) -> Fraction:
+    assert axis.epoch_size is not None
+    try:
+        size = float(axis.epoch_size.fill(fields))
+    except UnknownField as unknown:
+        add = f"{unknown.alternatives[0]} = NUMBER   # under [fields]: examples per epoch"
+        what = f"{axis.column} counts epochs, and the number of examples per epoch is unknown"
+        message = f"{what}: add to the mapping: {add}"
+        raise Refusal(Rule.STEP_UNKNOWN, message, missing=(MissingField(what, add),)) from None
+    except (ValueError, OverflowError):
+        size = 0.0
+    if not (math.isfinite(size) and size > 0):
+        raise Refusal(Rule.BAD_FACT, f"the epoch_size of the axis {axis.column} is not a number above 0")
+    return _exact(size)
+
+
+def _whole_steps(steps: Floats, positions: Floats, known: Flags, axis: Axis) -> Integers:
+    """Return the steps as integers, 0 if unknown. Raises Refusal."""
+    good = (steps >= 0) & (steps < LARGEST_EXACT_INTEGER) & (steps == np.floor(steps))
+    bad = np.flatnonzero(known & ~good)
+    if len(bad):
+        row = int(bad[0])
+        position = float(positions[row])
+        rule = Rule.NEGATIVE_STEP if position < 0 else Rule.BAD_STEP
+        message = f"{axis.column} is {position:g} in row {row + 1:,}: not an integer step from 0 to 2^53"
+        raise Refusal(rule, f"{message}; choose another [[axis]] in the mapping, or its offset and scale")
+    return np.where(known, steps, 0).astype(np.int64)

@@ -1,0 +1,109 @@
+"""Dry run of an ingest: read everything, write nothing, and describe what would be stored."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+from functools import cache, partial
+from pathlib import Path
+
+from losslake.lake.data_files import read_small_table
+from losslake.lake.lake import Lake
+from losslake.lake.store.folder import FolderStore
+from losslake_ingest.bundles.reading import reading_of
+from losslake_ingest.directions import merged_directions, stated_directions
+from losslake_ingest.gather import Stored, no_sources
+from losslake_ingest.moving import sources_of
+from losslake_ingest.reading import Request, open_sources
+from losslake_ingest.report import Quarantined, SourceReport
+from losslake_ingest.rules import MissingField, SourceBroken
+from losslake_ingest.sources.open import Place
+from losslake_ingest.study import LoadedPart, StudyRejected
+from losslake_schema.names import Study, Trial
+from losslake_schema.registry import CollectionMetadata, Direction, Goal
+
+FIRST_ROWS = 5
+FIRST_METRICS = 4
+
+
+@dataclass
+class StudyPlan:
+    """The planned content of a study. first_rows: (trial_id, step, values of the first metrics; None if missing)."""
+
+    batch_unit: str
+    metrics: set[str] = field(default_factory=set)
+    trials: int = 0
+    statuses: Counter[str] = field(default_factory=Counter)
+    evaluations: int = 0
+    first_rows: list[tuple[int, int, dict[str, float | None]]] = field(default_factory=list)
+
+
+@dataclass
+class IngestPlan:
+    """The result of a dry run. missing: fields that the mapping has to add, with the number of runs."""
+
+    studies: dict[Study, StudyPlan] = field(default_factory=dict)
+    collections: dict[str, CollectionMetadata] = field(default_factory=dict)
+    goals: dict[Goal, None] = field(default_factory=dict)
+    directions: dict[tuple[str, Direction], None] = field(default_factory=dict)
+    missing: Counter[MissingField] = field(default_factory=Counter)
+    quarantined: list[Quarantined] = field(default_factory=list)
+    broken: list[str] = field(default_factory=list)
+    sources: list[SourceReport] = field(default_factory=list)
+    moved: dict[Trial, Trial] = field(default_factory=dict)
+
+
+def plan_ingest(lake: Lake | None, paths: Sequence[Place], request: Request) -> IngestPlan:
+    """Read everything at the paths as `ingest` does, without writing, and raise its errors.
+
+    lake: supplies the numbers of stored trials; None stands for an empty lake.
+    """
+    base = lake.newest_release() if lake is not None else None
+    files = lake.files(base) if lake is not None and base is not None else []
+    sources = cache(partial(sources_of, lake)) if lake is not None else no_sources
+    stored = Stored(lake.store if lake is not None else FolderStore(Path()), files, None, sources)
+    plan = IngestPlan()
+    for source in open_sources(paths, request):
+        reading = reading_of(source, request, stored)
+        try:
+            for item in reading.items():
+                if isinstance(item, Quarantined):
+                    plan.quarantined.append(item)
+                else:
+                    _add_part(plan, item.load())
+        except StudyRejected as rejection:
+            plan.quarantined.append(rejection.reason)
+            if source.is_streamed:
+                source.sha256()
+        except SourceBroken as error:
+            plan.broken.append(f"{source.name}: {error}")
+        plan.collections.update(reading.collections)
+        plan.goals.update(reading.goals)
+        plan.directions.update(reading.directions)
+        plan.missing.update(reading.missing)
+        plan.sources.append(reading.report())
+    known = stated_directions(read_small_table(lake.store, files, "metrics")) if lake is not None else {}
+    merged_directions(known, plan.directions)
+    plan.moved = {trial: move.to for trial, move in stored.moved().items()}
+    return plan
+
+
+def _add_part(plan: IngestPlan, part: LoadedPart) -> None:
+    curves = part.curves
+    study_plan = plan.studies.setdefault(part.facts.study, StudyPlan(part.facts.batch_unit))
+    study_plan.metrics.update(curves.values)
+    study_plan.trials += len(part.trials)
+    study_plan.statuses.update(trial.status for trial in part.trials)
+    study_plan.evaluations += len(curves.steps)
+    plan.quarantined.extend(part.quarantined)
+    if not study_plan.first_rows and part.trials:
+        shown = sorted(curves.values)[:FIRST_METRICS]
+        for row in range(min(FIRST_ROWS, int(curves.offsets[1]))):
+            values = {metric: _cell(part, metric, row) for metric in shown}
+            study_plan.first_rows.append((part.trials[0].trial_id, int(curves.steps[row]), values))
+
+
+def _cell(part: LoadedPart, metric: str, row: int) -> float | None:
+    missing = part.curves.missing.get(metric)
+    return None if missing is not None and missing[row] else float(part.curves.values[metric][row])

@@ -1,0 +1,1 @@
+"""SQLite files of strangers, read as data."""

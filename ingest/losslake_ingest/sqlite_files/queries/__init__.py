@@ -1,0 +1,1 @@
+"""SQL statements, one per file, each with a comment that describes its rows."""

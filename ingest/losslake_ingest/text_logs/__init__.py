@@ -1,0 +1,1 @@
+"""Logs of free text: lines matched by regular expressions, and expressions proposed from lines."""

@@ -1,0 +1,81 @@
+"""A permutation test of whether the best settings of two searches need differently many steps.
+
+If two searches are equal, each of their settings might as well have been the other's. So the statistic is compared with
+its values over the ways to share the settings out again: all of them where they are few, else a fixed sample of them.
+Source: exact permutation tests (Lehmann and Romano 2005, 15.2), sampled with the +1 rule of Phipson and Smyth 2010; the
+scores are LossLake's, Wilcoxon's for groups of two.
+"""
+
+from __future__ import annotations
+
+import math
+from functools import lru_cache
+from itertools import combinations
+
+import numpy as np
+import numpy.typing as npt
+import scipy
+
+from losslake_schema.reached import Floats
+
+ERROR = 0.05
+GROUP = 4
+MOST_ENUMERATED = 13_000
+N_SAMPLED = 9999
+_MOST_ENTRIES = 4_000_000
+_SEED = 20190320
+_ROUNDING = 1e-5
+
+
+def p_values(first: Floats, second: Floats) -> Floats:
+    """Return the two-sided p-value of each row, signed: negative if the first search needs more steps. Shape (n,).
+
+    first, second: (n, settings), the steps of each setting of a search, inf for never. The statistic is the share of
+    groups of 4 settings, drawn from both together, of which the best one is of the first search; ties share. The
+    p-value is twice the smaller one-sided, at most 1. Raises ValueError for NaN.
+    """
+    pooled = np.concatenate([first, second], axis=-1)
+    if np.isnan(pooled).any():
+        raise ValueError("steps have to be numbers: give inf, not NaN, where the target was not reached")
+    own, total = first.shape[-1], pooled.shape[-1]
+    if not own or own == total:
+        return np.ones(len(pooled))
+    scores = _scores(pooled)
+    found = scores[:, :own].sum(-1)
+    shared, is_sample = _ways(own, total)
+    drawn = (shared @ scores.T.astype(np.float32)).astype(np.float64)
+    at_least = (drawn >= found - _ROUNDING).sum(0) + is_sample
+    at_most = (drawn <= found + _ROUNDING).sum(0) + is_sample
+    p_value = np.minimum(2 * np.minimum(at_least, at_most) / (len(shared) + is_sample), 1.0)
+    signed: Floats = np.where(at_least <= at_most, p_value, -p_value)
+    return signed
+
+
+def least_p_value(first: int, second: int) -> float:
+    """Return the smallest p-value that searches of so many settings can have; 1 where either has none."""
+    return min(1.0, 2 / math.comb(first + second, first))
+
+
+def _scores(pooled: Floats) -> Floats:
+    """Return the chance that each setting is the best of a group; ties share theirs. pooled: (n, settings)."""
+    total = pooled.shape[-1]
+    beyond = total - np.arange(1, total + 1)
+    of_ranks = scipy.special.comb(beyond, GROUP - 1) / scipy.special.comb(total, GROUP) if total >= GROUP else beyond
+    up_to = np.append(0.0, np.cumsum(of_ranks))
+    last = scipy.stats.rankdata(pooled, "max", axis=-1).astype(np.int64)
+    before = scipy.stats.rankdata(pooled, "min", axis=-1).astype(np.int64) - 1
+    scores: Floats = (up_to[last] - up_to[before]) / (last - before)
+    return scores
+
+
+@lru_cache(maxsize=16)
+def _ways(own: int, total: int) -> tuple[npt.NDArray[np.float32], bool]:
+    """Return ways to choose the settings of the first search, 1 where chosen, (ways, total), and whether sampled."""
+    if math.comb(total, own) <= MOST_ENUMERATED:
+        chosen = np.array(list(combinations(range(total), own)))
+        ways = np.zeros((len(chosen), total), np.float32)
+        np.put_along_axis(ways, chosen, 1.0, axis=1)
+        return ways, False
+    n_ways = min(N_SAMPLED, max(999, _MOST_ENTRIES // total))
+    labels = np.tile((np.arange(total) < own).astype(np.float32), (n_ways, 1))
+    return np.random.default_rng(_SEED).permuted(labels, axis=1), True

@@ -1,0 +1,263 @@
+"""The report on the published collections: what they say about batch sizes, beside the claims of the literature."""
+
+from __future__ import annotations
+
+import tomllib
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import replace
+from importlib import resources
+from statistics import median
+from string import Template
+from typing import Any
+
+import numpy as np
+
+from losslake.cli.reports.algoperf import Standing, standings
+from losslake.cli.reports.findings_charts import MOST_PROFILES, profiles_chart, rounds_chart
+from losslake.cli.reports.markdown import NOTHING, holds, interval, number, share, table
+from losslake.cli.reports.pooled_cases import Case, Round, logged_position, pooled_cases
+from losslake.cli.reports.transitions import break_point
+from losslake.questions.compare import CompareParameters
+from losslake.questions.compare import answer as compare
+from losslake.questions.known_names import display_name
+from losslake.questions.release_view import ReleaseView
+from losslake_schema.errors import LossLakeError
+
+_FILES = resources.files("losslake.cli.reports")
+_SMALL_P = 0.05
+_LARGE_RESIDUAL = 0.15
+_LARS_REACHED = 32768
+"""The batch size of ResNet-50 in You et al. 2017."""
+Values = Mapping[str, str]
+
+
+def findings(view: ReleaseView, figures: str) -> tuple[str, Mapping[str, bytes]]:
+    """Return the report as Markdown, and its charts as SVG by name. figures: path of the charts, relative to it.
+
+    Raises LossLakeError if the release lacks a collection.
+    """
+    about = tomllib.loads(_FILES.joinpath("findings.toml").read_text("utf-8"))
+    collections = [*about["collections"], *about["algoperf"]["collections"]]
+    missing = set(collections) - {workload.collection for workload in view.workloads}
+    if missing:
+        why = f"release {view.number} has no workload of {', '.join(sorted(missing))}"
+        raise LossLakeError(f"{why}: 'losslake ingest --each published/*/*.tar' ingests the published collections")
+    cases, without_goal = pooled_cases(view, about["collections"], about["least_batch_sizes"], about["joined"])
+    first = {case.path: case for case in reversed(cases)}
+    rounds = {
+        path: found
+        for path, case in sorted(first.items())
+        if len(found := [each for each in case.rounds if len(each.best) >= about["least_batch_sizes"]])
+        >= about["least_rounds"]
+    }
+    resnet, bert = (about["pools"][name] for name in ("resnet", "bert"))
+    tuned, self_tuned = (standings(view, each, about["algoperf"]) for each in about["algoperf"]["collections"])
+    counted = [facts for workload, facts in view.workloads.items() if workload.collection in collections]
+    values = {
+        "figures": figures,
+        "n_workloads": f"{len(counted):,}",
+        "n_trials": f"{sum(len(facts.trials.trial_id) for facts in counted):,}",
+        "n_flagged": f"{sum(int(np.count_nonzero(facts.trials.flagged)) for facts in counted):,}",
+        "without_goal": ", ".join(f"`{name}`" for name in without_goal),
+        **_regimes(cases, rounds.values()),
+        **_rounds(first, rounds),
+        "resnet_rounds": _round_table(rounds[resnet]),
+        "bert_rounds": _round_table(rounds[bert]),
+        "optimizer_table": _optimizers(first),
+        "algoperf_table": _standings(tuned),
+        "self_tuning_table": _standings(self_tuned),
+        "n_drawn": str(MOST_PROFILES),
+        **_large_batches(first[resnet], first[bert]),
+        "sgd_beside_lars": _conclusion(view, first[resnet], "lars", "sgd"),
+        "answers": _answers(first, about["answer"]),
+    }
+    charts = {
+        "resnet": rounds_chart(first[resnet], rounds[resnet]),
+        "bert": rounds_chart(first[bert], rounds[bert]),
+        "algoperf": profiles_chart(tuned),
+    }
+    return Template(_FILES.joinpath("findings.md").read_text("utf-8")).substitute(values), charts
+
+
+def _regimes(cases: Sequence[Case], rounds: Iterable[Sequence[Round]]) -> Values:
+    """Return the table of regimes and critical batch sizes, how many cases have them, and how much these differ."""
+    headings = [
+        "workload, goal", "batch sizes", "critical batch size", "useful until", "perfect scaling until", "lost",
+        "trials, each",
+    ]  # fmt: skip
+    known = [(size, case.name) for case in cases if (size := case.equal.critical_batch_size) is not None]
+    least, largest = min(known), max(known)
+    factor = largest[0] / least[0]
+    sizes = [[size for each in found if (size := each.critical_batch_size) is not None] for found in rounds]
+    spreads = [max(own) / min(own) for own in sizes if len(own) > 1]
+    fits = [case.equal.fit for case in cases]
+    residuals = [fit["rms_log_residual"] for fit in fits if fit["rms_log_residual"] is not None]
+    knees = [p for fit in fits if (p := fit["knee_sharpness_p_value"]) is not None]
+    three = sum(case.found.has_three_regimes for case in cases)
+    return {
+        "regime_table": table(headings, map(_regime_cells, cases)),
+        "n_three_regimes": share(three, len(cases)),
+        "holds_regimes": holds(three, len(cases)),
+        "n_useful_inside": share(sum(case.found.is_useful_inside for case in cases), len(cases)),
+        "n_identifiable": share(len(known), len(cases)),
+        "least_size": f"{number(least[0])} ({least[1]})",
+        "largest_size": f"{number(largest[0])} ({largest[1]})",
+        "size_factor": number(factor, 2),
+        "round_factor": number(median(spreads), 2),
+        "n_round_factors": str(len(spreads)),
+        "holds_workloads": holds(sum(spread < factor for spread in spreads), len(spreads)),
+        "rms": f"{median(residuals):.0%}",
+        "n_close": share(sum(rms <= _LARGE_RESIDUAL for rms in residuals), len(residuals)),
+        "n_other_knee": share(sum(p < _SMALL_P for p in knees), len(knees)),
+        "holds_hyperbola": holds(sum(rms <= _LARGE_RESIDUAL for rms in residuals), len(residuals)),
+        "least_lost": number(min(case.lost() for case in cases), 2),
+        "most_lost": number(max(case.lost() for case in cases), 2),
+    }
+
+
+def _regime_cells(case: Case) -> list[str]:
+    found, equal, sizes = case.found, case.equal, case.examples
+    ends = [
+        f"{break_point(row)} ({interval(row['lower_with_noise'], row['upper_with_noise'])})"
+        for row in (found.max_useful, found.perfect_end)
+    ]
+    bounds = interval(equal.fit["lower"], equal.fit["upper"])
+    size = number(equal.critical_batch_size)
+    if equal.critical_batch_size is None:
+        # The reason is the text between the workload's name and what the data have.
+        size = (equal.why_not or "").split(": ")[1]
+    return [
+        f"{case.name}: {case.goal_text}",
+        f"{len(sizes)}: {min(sizes):,} to {max(sizes):,}",
+        f"{size} ({bounds})",
+        *ends,
+        f"{number(case.lost())} x",
+        f"{case.n_trials:,}, {case.n_equal}",
+    ]
+
+
+def _rounds(first: Mapping[str, Case], rounds: Mapping[str, Sequence[Round]]) -> Values:
+    """Return how batch sizes and examples changed from the first to the last round with enough batch sizes."""
+    headings = [
+        "workload", "rounds", "largest batch size", "useful until", "critical batch size", "fewest examples", "change",
+    ]  # fmt: skip
+    cells, fewer = [], 0
+    for path, found in rounds.items():
+        begin, end = found[0], found[-1]
+        change = end.fewest_examples / begin.fewest_examples
+        fewer += round(change, 2) < 1
+        pairs = (
+            (begin.name, end.name),
+            (number(begin.sizes[-1]), number(end.sizes[-1])),
+            (begin.useful_until, end.useful_until),
+            (number(begin.critical_batch_size), number(end.critical_batch_size)),
+            (number(begin.fewest_examples), number(end.fewest_examples)),
+        )
+        cells.append([first[path].name, *(" → ".join(pair) for pair in pairs), f"{round(change - 1, 2) + 0:+.0%}"])
+    smaller = sum(found[-1].sizes[-1] < max(each.sizes[-1] for each in found) for found in rounds.values())
+    return {
+        "round_table": table(headings, cells),
+        "n_fewer_examples": share(fewer, len(rounds)),
+        "n_smaller_again": share(smaller, len(rounds)),
+    }
+
+
+def _round_table(rounds: Sequence[Round]) -> str:
+    headings = [
+        "round", "batch sizes", "trials", "useful until", "critical batch size", "fewest examples", "examples lost",
+    ]  # fmt: skip
+    rows = (
+        [
+            f"v{each.name}",
+            f"{len(each.best)}: {each.sizes[0]:,.0f} to {each.sizes[-1]:,.0f}",
+            f"{each.n_trials:,}",
+            each.useful_until,
+            number(each.critical_batch_size),
+            number(each.fewest_examples),
+            f"{number(each.lost)} x",
+        ]
+        for each in rounds
+    )
+    return table(headings, rows)
+
+
+def _optimizers(first: Mapping[str, Case]) -> str:
+    """Return the optimizers of each workload, the one with the largest batch size that reached the goal first."""
+    rows = (_optimizer_cells(case) for _, case in sorted(first.items()))
+    return table(["workload", "optimizers", "largest by"], rows, 3)
+
+
+def _optimizer_cells(case: Case) -> list[str]:
+    reached = [row for row in case.rows if row["best"] is not None]
+    sizes: dict[str, list[int]] = {}
+    for row in sorted(reached, key=lambda row: -row["batch_size"]):
+        sizes.setdefault(row["optimizer"], []).append(row["batch_size"])
+    largest = max(reached, key=lambda row: row["batch_size"])
+    names = [f"{_optimizer(case, name)} {own[-1]:,} to {own[0]:,}" for name, own in sizes.items()]
+    who = (largest["best"]["organisation"], largest["round"] and f"v{largest['round']}")
+    return [case.name, ", ".join(names), ", ".join(filter(None, who)) or NOTHING]
+
+
+def _optimizer(case: Case, name: str) -> str:
+    return display_name("optimizer", replace(case.pool, optimizer=name))
+
+
+def _standings(found: Sequence[Standing]) -> str:
+    headings = ["submission", "score", "targets reached", "fastest on", "steps beside the baseline's", "on"]
+    rows = (
+        [
+            each.name,
+            f"{each.score:.4f}",
+            share(int(np.isfinite(each.ratios).sum()), len(each.ratios)),
+            str(int((each.ratios == 1).sum())),
+            f"{number(each.steps)} x" if each.steps else NOTHING,
+            str(each.n_compared),
+        ]
+        for each in found
+    )
+    return table(headings, rows)
+
+
+def _large_batches(resnet: Case, bert: Case) -> Values:
+    """Return what the data say of LARS and LAMB at large batch sizes."""
+    large = [row for row in resnet.rows if row["batch_size"] >= _LARS_REACHED]
+    lamb = [row["batch_size"] for row in bert.rows if row["optimizer"] == "lamb" and row["n_reached"]]
+    reached, trials = (sum(row[name] for row in large) for name in ("n_reached", "n_trials"))
+    useful, size = resnet.found.max_useful, resnet.equal
+    return {
+        "resnet_size": number(size.critical_batch_size),
+        "resnet_interval": interval(size.fit["lower"], size.fit["upper"]),
+        "resnet_useful": break_point(useful),
+        "resnet_useful_bounds": interval(useful["lower_with_noise"], useful["upper_with_noise"]),
+        "lars_size": f"{_LARS_REACHED:,}",
+        "lars_trials": share(reached, trials),
+        "holds_lars": holds(reached, trials),
+        "lars_of": ", ".join(sorted({_optimizer(resnet, row["optimizer"]) for row in large})),
+        "lars_largest": f"{max(resnet.examples):,}",
+        "lars_lost": number(resnet.lost(_LARS_REACHED), 2),
+        "sgd_largest": f"{max(row['batch_size'] for row in resnet.rows if row['optimizer'] == 'sgd'):,}",
+        "bert_largest": f"{max(bert.examples):,}",
+        "bert_lost": number(bert.lost(), 2),
+        "bert_named": f"{max(lamb):,}",
+    }
+
+
+def _conclusion(view: ReleaseView, case: Case, *optimizers: str) -> str:
+    """Return the sentences that compare the second optimizer with the first."""
+    workloads = [f"{case.path}/{name}" for name in optimizers]
+    parameters = CompareParameters(workload=workloads, metric=case.metric, target=case.goal.target)
+    (found,) = compare(view, parameters).facts["conclusions"]
+    return str(found["in_words"])
+
+
+def _answers(first: Mapping[str, Case], about: Sequence[Mapping[str, Any]]) -> str:
+    """Return the answers to check by eye as a numbered list."""
+    lines = []
+    for place, each in enumerate(about, start=1):
+        case, size = first[each["workload"]], each["batch_size"]
+        (hit,) = (found.best[size] for found in case.rounds if found.name == each["round"])
+        repository, _, path = hit["source"].partition("/")
+        answer = f"{case.name}, v{each['round']}, batch size {size:,}: **{hit['steps']:,} steps**"
+        link = f"[{path}](https://github.com/mlcommons/{repository}/blob/HEAD/{path})"
+        lines.append(f"{place}. {answer}, {logged_position(hit)}, value {number(hit['value'], 5)}. {link}")
+    return "\n".join(lines)

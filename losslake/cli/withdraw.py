@@ -1,0 +1,54 @@
+"""`losslake withdraw`."""
+
+from __future__ import annotations
+
+import getpass
+from typing import Annotated
+
+import typer
+
+from losslake.cli.console import LakeOption, echo, plural
+from losslake_schema.errors import LossLakeError
+
+
+def withdraw(
+    names: Annotated[
+        list[str],
+        typer.Argument(metavar="NAME...", help="Collections, studies or trials, by their full names."),
+    ],
+    reason: Annotated[str, typer.Option(help="Why, for the ledger and the notes of the release.")],
+    lake: LakeOption = None,
+    by: Annotated[str | None, typer.Option(metavar="WHO", help="Who withdraws them; default: the user's name.")] = None,
+    undo: Annotated[bool, typer.Option("--undo", help="Let ingests accept withdrawn trials again.")] = False,
+    dry_run: Annotated[bool, typer.Option("--dry-run", help="Change nothing, print what would be withdrawn.")] = False,
+) -> None:
+    """Publish a release without some trials.
+
+    Later ingests of the same logs leave them out, too; earlier releases keep them. The ledger records who withdrew
+    them, when and why. After --undo, ingest the logs again.
+    """
+    from losslake.lake.lake import Lake
+    from losslake_ingest.withdrawal import restore
+    from losslake_ingest.withdrawal import withdraw as publish_without
+
+    opened = Lake.open(lake)
+    who = by or _user()
+    if undo:
+        trials = restore(opened, names, reason, who)
+        echo(f"{plural(len(trials), 'trial')} may be ingested again: give their logs to 'losslake ingest'")
+        return
+    withdrawal = publish_without(opened, names, reason, who, dry_run)
+    counted = plural(len(withdrawal.trials), "trial")
+    if withdrawal.release is None:
+        echo(f"would withdraw {counted}:")
+        for trial in withdrawal.trials:
+            echo(f"  {trial}")
+    else:
+        echo(f"published release {withdrawal.release} without {counted}; earlier releases keep them")
+
+
+def _user() -> str:
+    try:
+        return getpass.getuser()
+    except (KeyError, OSError):
+        raise LossLakeError("the user of this process has no name: say with --by who withdraws them") from None

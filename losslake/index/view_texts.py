@@ -1,0 +1,41 @@
+"""The texts of views and macros, which are files in `losslake_schema/views`."""
+
+from __future__ import annotations
+
+import re
+from importlib import resources
+
+# Of the serving files; a change of their views or tables has a new one.
+SERVING_VERSION = 11
+_SHARED = re.compile(r"\$(first_hits|best_trials)\b")
+_MATCHES = re.compile(r"\$matches\((\w)\)")
+
+
+def sql(name: str) -> str:
+    """Return the statement of `losslake_schema/views/<name>.sql`.
+
+    `$first_hits` and `$best_trials` are replaced by the text that a macro and a view share: the file of that name
+    without its comment and without the lines that are marked for the other one. `$matches(t)` is replaced by the
+    condition of `matches.sql` on the table t, on one line.
+    """
+    return _filled(name, name)
+
+
+def overridden(place: str, name: str) -> str:
+    """Return the statement of `losslake_schema/views/<place>/<name>.sql`, else that of `sql`."""
+    has_own = resources.files("losslake_schema.views").joinpath(f"{place}/{name}.sql").is_file()
+    return _filled(f"{place}/{name}", name) if has_own else sql(name)
+
+
+def _filled(file: str, name: str) -> str:
+    text = _SHARED.sub(lambda match: _shared_text(match[1], name), _text(file))
+    return _MATCHES.sub(lambda match: " ".join(_shared_text("matches", name).replace("$t", match[1]).split()), text)
+
+
+def _shared_text(shared: str, name: str) -> str:
+    lines = (line.partition("  -- only: ") for line in _text(shared).splitlines() if not line.startswith("--"))
+    return "\n".join(line for line, _, only in lines if only in ("", name))
+
+
+def _text(file: str) -> str:
+    return resources.files("losslake_schema.views").joinpath(f"{file}.sql").read_text("utf-8")

@@ -1,0 +1,150 @@
+"""The analyses of time and cost.
+
+Written by `python -m losslake.library.generate` from the declarations of the questions: change those.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any, Literal
+
+from losslake.library.result import Asks, Result
+
+
+class Costs(Asks):
+    """The analyses of time and cost."""
+
+    def advice(
+        self,
+        workload: str | Sequence[str],
+        *,
+        metric: str | None = None,
+        direction: Literal["minimize", "maximize"] | None = None,
+        trials: int | None = None,
+        status: Literal["COMPLETE", "INCOMPLETE", "INFEASIBLE"]
+        | Sequence[Literal["COMPLETE", "INCOMPLETE", "INFEASIBLE"]]
+        | None = None,
+        flagged: Literal["exclude", "include"] | None = None,
+        where: str | Sequence[str] | None = None,
+        step_budget: int | None = None,
+        example_budget: int | None = None,
+        comparator: Literal["strict", "inclusive"] | None = None,
+        target: float | None = None,
+        step_time: str | Sequence[str] | None = None,
+        price: float | None = None,
+        accelerators: int | None = None,
+        budget: int | None = None,
+    ) -> Result:
+        """Return the answer of /v1/analysis/advice.
+
+        Which batch size to use: time and cost to a target at each, from step times or the price of an accelerator.
+
+        Args:
+            workload: The workload: collection/dataset/model/optimizer. A collection may contain slashes. May be
+                repeated. `*` stands for any text within one of the four parts: such a pattern pools the trials of
+                all workloads that it matches by batch size, and `pooled` lists them. Ties then go to the first
+                workload, then the lower trial_id.
+            metric: The metric: split/quantity. Default: that of the workload's goal, as for target.
+            direction: Which way is better; default: the metric's own direction.
+            trials: Of each study, only the first trials by trial_id, this many of an admitted status; default: all.
+            status: Only trials of this status; may be repeated. Default: COMPLETE.
+            flagged: include takes in flagged trials, whose examples can't be true: a goal reached with less than a
+                quarter of those that neighbouring batch sizes allow, or an epoch of their log is too small; SQL
+                lists them: FROM flags.
+            where: Only trials with this metaparameter or fact of their logs: NAME=VALUE. May be repeated; all have
+                to hold.
+            step_budget: Only evaluations at this step or before.
+            example_budget: Only evaluations after at most this many examples: step times batch size.
+            comparator: strict: a value better than the target reaches it; inclusive: an equal value does, too.
+                Default: that of the workload's goals in this metric; without any, strict.
+            target: The target, in the metric's unit. NaN and infinities never reach it. Default: that of a goal in
+                the metric that the workloads share; of several, the one that most of them have, then the first.
+            step_time: Seconds per step at a batch size, BATCH_SIZE=SECONDS; may be repeated. Between two, a step's
+                time is linear in the batch size. Default: the times in the logs of trials.
+            price: The price of an accelerator hour, in any currency; default: no costs.
+            accelerators: On how many accelerators a trial runs; default: 1 with step times, else as the logs say.
+            budget: How many new trials are run at a batch size, of which the best counts; default: half of the
+                fewest that any batch size has, at least 1.
+        """
+        parameters: dict[str, Any] = {
+            "workload": workload,
+            "metric": metric,
+            "direction": direction,
+            "trials": trials,
+            "status": status,
+            "flagged": flagged,
+            "where": where,
+            "step_budget": step_budget,
+            "example_budget": example_budget,
+            "comparator": comparator,
+            "target": target,
+            "step_time": step_time,
+            "price": price,
+            "accelerators": accelerators,
+            "budget": budget,
+        }
+        answer: Result = self._ask("/v1/analysis/advice", parameters)
+        return answer
+
+    def time_cost(
+        self,
+        workload: str | Sequence[str],
+        *,
+        metric: str | None = None,
+        direction: Literal["minimize", "maximize"] | None = None,
+        trials: int | None = None,
+        status: Literal["COMPLETE", "INCOMPLETE", "INFEASIBLE"]
+        | Sequence[Literal["COMPLETE", "INCOMPLETE", "INFEASIBLE"]]
+        | None = None,
+        flagged: Literal["exclude", "include"] | None = None,
+        where: str | Sequence[str] | None = None,
+        step_budget: int | None = None,
+        example_budget: int | None = None,
+        comparator: Literal["strict", "inclusive"] | None = None,
+        target: float | None = None,
+        max_useful_tau: float | None = None,
+    ) -> Result:
+        """Return the answer of /v1/analysis/time-cost.
+
+        Time to a target against the examples it costs by batch size, and beyond which batch size time falls no
+        more.
+
+        Args:
+            workload: The workload: collection/dataset/model/optimizer. A collection may contain slashes. May be
+                repeated. `*` stands for any text within one of the four parts: such a pattern pools the trials of
+                all workloads that it matches by batch size, and `pooled` lists them. Ties then go to the first
+                workload, then the lower trial_id.
+            metric: The metric: split/quantity. Default: that of the workload's goal, as for target.
+            direction: Which way is better; default: the metric's own direction.
+            trials: Of each study, only the first trials by trial_id, this many of an admitted status; default: all.
+            status: Only trials of this status; may be repeated. Default: COMPLETE.
+            flagged: include takes in flagged trials, whose examples can't be true: a goal reached with less than a
+                quarter of those that neighbouring batch sizes allow, or an epoch of their log is too small; SQL
+                lists them: FROM flags.
+            where: Only trials with this metaparameter or fact of their logs: NAME=VALUE. May be repeated; all have
+                to hold.
+            step_budget: Only evaluations at this step or before.
+            example_budget: Only evaluations after at most this many examples: step times batch size.
+            comparator: strict: a value better than the target reaches it; inclusive: an equal value does, too.
+                Default: that of the workload's goals in this metric; without any, strict.
+            target: The target, in the metric's unit. NaN and infinities never reach it. Default: that of a goal in
+                the metric that the workloads share; of several, the one that most of them have, then the first.
+            max_useful_tau: A larger batch size counts as faster if it saves more than this share of the time of a
+                smaller one.
+        """
+        parameters: dict[str, Any] = {
+            "workload": workload,
+            "metric": metric,
+            "direction": direction,
+            "trials": trials,
+            "status": status,
+            "flagged": flagged,
+            "where": where,
+            "step_budget": step_budget,
+            "example_budget": example_budget,
+            "comparator": comparator,
+            "target": target,
+            "max_useful_tau": max_useful_tau,
+        }
+        answer: Result = self._ask("/v1/analysis/time-cost", parameters)
+        return answer

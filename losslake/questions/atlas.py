@@ -1,0 +1,188 @@
+"""The critical batch sizes of all workloads, each at its own goal."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from typing import Annotated
+from weakref import WeakKeyDictionary
+
+import pyarrow as pa
+from pydantic import Field
+
+from losslake.analysis.hyperbola import fit_hyperbola
+from losslake.analysis.identifiability import MOST_UNEQUAL, identifiability
+from losslake.output.answer import Answer
+from losslake.output.rows import Row, shown
+from losslake.questions.critical_batch_size import has_unequal_trials
+from losslake.questions.errors import BadParameter
+from losslake.questions.parameters import MOST_PLACES, GoalParameters, ReleaseParameters
+from losslake.questions.question import Question
+from losslake.questions.release_view import ReleaseView
+from losslake.questions.scaling_curve import scaling_curve, usable_curve
+from losslake.questions.search import open_searches
+from losslake.questions.summary import Finding, ReleaseSummary
+from losslake.questions.workload_facts import WorkloadFacts
+
+FEWEST_BATCH_SIZES = 3
+_FEW, _NO_GOAL = f"fewer than {FEWEST_BATCH_SIZES} batch sizes", "no goal"
+_DEFINITION = (
+    "B_c of S(B) = S_min (1 + B_c/B), fitted to the logarithm of the best trial's steps to the workload's goal by "
+    "batch size (Huber's loss), with its 90% interval by profile likelihood: mccandlish2018 of "
+    "/v1/analysis/critical-batch-size with its defaults. n_used counts workloads with a number."
+)
+
+
+class AtlasParameters(ReleaseParameters):
+    """The workloads of an atlas."""
+
+    collection: Annotated[list[str], shown(["bundled"], max_length=MOST_PLACES)] = Field(default_factory=list)
+    """Only workloads of this collection; may be repeated. Default: all."""
+    dataset: Annotated[list[str], shown(["digits"], max_length=MOST_PLACES)] = Field(default_factory=list)
+    """Only workloads of this data set; may be repeated. Default: all."""
+    model: Annotated[list[str], shown(["mlp_64"], max_length=MOST_PLACES)] = Field(default_factory=list)
+    """Only workloads of this model; may be repeated. Default: all."""
+    optimizer: Annotated[list[str], shown(["momentum"], max_length=MOST_PLACES)] = Field(default_factory=list)
+    """Only workloads of this optimizer; may be repeated. Default: all."""
+
+
+class AtlasRow(Row):
+    """A workload with at least 3 batch sizes and a goal."""
+
+    workload: str
+    dataset: str
+    model: str
+    optimizer: str
+    metric: str
+    target: float
+    """The target of the workload's goal; of several goals, the first."""
+    comparator: Annotated[str, shown("strict")]
+    """strict: a value better than the target reaches it; inclusive: an equal value does, too."""
+    direction: Annotated[str, shown("minimize")]
+    """Which way is better: minimize or maximize."""
+    batch_unit: str | None
+    critical_batch_size: Annotated[float | None, shown(83.7, "batch_unit of the study, mostly examples")]
+    """B_c = E_min/S_min (McCandlish et al. 2018, eq. 2.11); null if the data can't support one."""
+    lower: Annotated[float | None, shown(68.6, "batch_unit of the study, mostly examples")]
+    """Lower end of its 90% interval; a one-sided 95% bound if critical_batch_size is null; null for no bound."""
+    upper: Annotated[float | None, shown(103.1, "batch_unit of the study, mostly examples")]
+    """Upper end of its 90% interval; a one-sided 95% bound if critical_batch_size is null; null for no bound."""
+    n_batch_sizes: Annotated[int, shown(9, "batch sizes")]
+    """Batch sizes that reached the target, to which the curve was fitted."""
+    smallest: Annotated[int, shown(1, "batch_unit of the study, mostly examples")]
+    """The smallest batch size of the workload."""
+    largest: Annotated[int, shown(1024, "batch_unit of the study, mostly examples")]
+    """The largest batch size of the workload."""
+    why: Annotated[str, shown("no bend: the largest batch size needs 1.17 times the fewest examples")]
+    """Why there is no number, or no interval; empty if there are both."""
+
+
+class AtlasSummary(ReleaseSummary, Finding):
+    """The definition, and the workloads that are left out."""
+
+
+@dataclass(frozen=True)
+class _Atlas:
+    """All rows of a release. left_out: why a workload has no row, by workload."""
+
+    rows: Sequence[dict[str, object]]
+    left_out: dict[WorkloadFacts, str]
+
+
+# The estimates of a release take seconds; which of them are asked for takes none.
+_ATLASES: WeakKeyDictionary[ReleaseView, _Atlas] = WeakKeyDictionary()
+
+
+def answer(view: ReleaseView, parameters: AtlasParameters) -> Answer:
+    """Return a row by workload, sorted by data set, model and critical batch size; raises BadParameter."""
+    if view not in _ATLASES:
+        _ATLASES[view] = _atlas(view)
+    atlas = _ATLASES[view]
+    asked = {name: getattr(parameters, name) for name in ("collection", "dataset", "model", "optimizer")}
+    given = {name: values for name, values in asked.items() if values}
+    for name, values in given.items():
+        known = {getattr(workload, name) for workload in view.workloads}
+        for value in values:
+            if value not in known:
+                raise BadParameter(name, f"no workload has the {name} {value}: /v1/workloads lists them")
+    chosen = {
+        str(workload) for workload in view.workloads if all(getattr(workload, name) in given[name] for name in given)
+    }
+    rows = [row for row in atlas.rows if row["workload"] in chosen]
+    reasons = Counter(why for facts, why in atlas.left_out.items() if str(facts.workload) in chosen)
+    summary = {
+        "release": view.number,
+        "left_out": [
+            f"{count} workload{'s' if count > 1 else ''} with {why}" for why, count in sorted(reasons.items())
+        ],
+        "definition": _DEFINITION,
+        "n_used": sum(row["critical_batch_size"] is not None for row in rows),
+        "warnings": list(_warnings(rows)),
+    }
+    table = pa.Table.from_pylist(rows, QUESTION.rows.schema)
+    ordered = {name: summary[name] for name in QUESTION.summary_names}
+    return Answer(ordered, QUESTION.rows.schema, iter(table.to_batches()), rows_name=QUESTION.rows_name)
+
+
+QUESTION = Question(
+    path="/v1/analysis/atlas",
+    doc="The critical batch sizes of all workloads, each at its own goal, with intervals.",
+    parameters=AtlasParameters,
+    row=AtlasRow,
+    summary=AtlasSummary,
+    answer=answer,
+    rows_name="estimates",
+)
+
+
+def _atlas(view: ReleaseView) -> _Atlas:
+    rows, left_out = [], {}
+    for facts in view.workloads.values():
+        if len(facts.batch_sizes) < FEWEST_BATCH_SIZES:
+            left_out[facts] = _FEW
+            continue
+        try:
+            asked = GoalParameters(workload=[str(facts.workload)]).with_goal(view)
+        except BadParameter:
+            left_out[facts] = _NO_GOAL
+            continue
+        rows.append(_row(view, facts, asked))
+    rows.sort(key=lambda row: (row["dataset"], row["model"], row["critical_batch_size"] or 0, row["workload"]))
+    return _Atlas(rows, left_out)
+
+
+def _row(view: ReleaseView, facts: WorkloadFacts, asked: GoalParameters) -> dict[str, object]:
+    goal = asked.goal(view)
+    (search,) = open_searches(view, asked.selection())
+    curve = usable_curve(search, scaling_curve(search, goal))
+    fit = fit_hyperbola(curve.batch_sizes, curve.steps, curve.censored_at)
+    known = identifiability(curve.batch_sizes, curve.steps, curve.censored_at, curve.previous_steps)
+    is_unequal = has_unequal_trials(curve)
+    why = [*known.reasons]
+    if is_unequal:
+        why.append(f"no interval: numbers of trials differ over {MOST_UNEQUAL}-fold")
+    return {
+        "workload": str(facts.workload),
+        **{name: getattr(facts.workload, name) for name in ("dataset", "model", "optimizer")},
+        "metric": asked.metric,
+        "target": goal.target,
+        "comparator": goal.comparator,
+        "direction": view.metrics[asked.metric].direction,
+        "batch_unit": view.rows("batch_units", facts.study_ids)[0][0],
+        "critical_batch_size": fit.critical_batch_size if fit is not None and known.is_identifiable else None,
+        "lower": None if is_unequal else known.lower,
+        "upper": None if is_unequal else known.upper,
+        "n_batch_sizes": curve.n_reached,
+        "smallest": min(facts.batch_sizes),
+        "largest": max(facts.batch_sizes),
+        "why": "; ".join(why),
+    }
+
+
+def _warnings(rows: Sequence[dict[str, object]]) -> Iterator[str]:
+    if len({row["metric"] for row in rows}) > 1:
+        yield "critical batch sizes depend on the goal: a harder target has a larger one"
+    units = {row["batch_unit"] for row in rows} - {None}
+    if len(units) > 1:
+        yield f"batch sizes count different things: {', '.join(sorted(map(str, units)))}"

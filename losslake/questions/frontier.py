@@ -1,0 +1,187 @@
+"""The best value of every trial against what it took, and the Pareto front over all trials."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+from typing import Annotated
+
+import numpy as np
+import pyarrow as pa
+
+from losslake.analysis.time_cost import is_on_front
+from losslake.output.answer import Answer
+from losslake.output.rows import Row, shown
+from losslake.questions.errors import BadParameter, UnknownName, near_names
+from losslake.questions.measure import Measure, MeasureParameters, MeasureSummary
+from losslake.questions.parameters import SelectionParameters
+from losslake.questions.pool import is_pattern
+from losslake.questions.question import Question
+from losslake.questions.release_view import ReleaseView
+from losslake.questions.search import Search, open_search
+from losslake.questions.summary import Finding, SelectionSummary
+from losslake.questions.workload_facts import WorkloadFacts
+from losslake_schema.reached import NEVER, Flags, Floats, Integers
+
+_DEFINITION = (
+    "A row for the best evaluation of each admitted trial, and for each evaluation on the Pareto front of all "
+    "evaluations: no other has a value as good after as little of `measure`, and is better in one of them. Equal "
+    "points share the front. A trial's best is its first evaluation with its best finite value. n_used counts trials."
+)
+
+
+class FrontierParameters(SelectionParameters, MeasureParameters):
+    """The parameters of a frontier. A pattern stands for each workload that it matches and that has the metric."""
+
+
+class FrontierRow(Row):
+    """An evaluation: the best one of its trial, or one on the front."""
+
+    workload: str
+    batch_size: int
+    trial_id: int
+    step: int
+    amount: Annotated[float, shown(25600.0, "what measure says")]
+    """What `measure` counts, up to this evaluation."""
+    value: Annotated[float, shown(0.0421, "unit of the metric")]
+    """The value of the metric."""
+    is_best: Annotated[bool, shown(True)]
+    """True if it is the best evaluation of its trial."""
+    is_on_front: Annotated[bool, shown(False)]
+    """True if no other evaluation has as good a value after as little, and is better in one of them."""
+
+
+class FrontierSummary(SelectionSummary, MeasureSummary, Finding):
+    """What was counted, and what is left out."""
+
+
+@dataclass(frozen=True)
+class _Evaluations:
+    """The records of the admitted trials of one workload whose amount is known, by trial and step.
+
+    trials: the row of each in facts.trials. is_best: the best of its trial. n_unknown: trials whose best has no
+    known amount.
+    """
+
+    search: Search
+    trials: Integers
+    step: Integers
+    value: Floats
+    amount: Floats
+    is_best: Flags
+    n_unknown: int
+
+
+def answer(view: ReleaseView, parameters: FrontierParameters) -> Answer:
+    """Return a row by trial and by evaluation on the front; raises UnknownName and BadParameter."""
+    members, left_out = _members(view, parameters)
+    found = [_evaluations(view, parameters, facts) for facts in members]
+    each = [one for one in found if isinstance(one, _Evaluations)]
+    left_out += [one for one in found if isinstance(one, str)]
+    if not each:
+        raise BadParameter("measure", left_out[-1])
+    sign = each[0].search.sign
+    amounts, values = (np.concatenate([getattr(one, name) for one in each]) for name in ("amount", "value"))
+    fronts = np.split(is_on_front(amounts, sign * values), np.cumsum([len(one.step) for one in each])[:-1])
+    left_out += [
+        f"{one.search.facts.workload}: {one.n_unknown} trials whose {parameters.measure.replace('_', '-')} aren't known"
+        for one in each
+        if one.n_unknown
+    ]
+    named = parameters.model_copy(update={"workload": [str(one.search.facts.workload) for one in each]})
+    return QUESTION.analysis(
+        view,
+        named,
+        [_rows(one, front) for one, front in zip(each, fronts, strict=True)],
+        {},
+        definition=_DEFINITION,
+        n_used=sum(int(one.is_best.sum()) for one in each),
+        left_out=left_out,
+        warnings=_warnings(parameters),
+    )
+
+
+QUESTION = Question(
+    path="/v1/analysis/frontier",
+    doc="The best value of every trial against steps, examples or time, with the Pareto front of all trials.",
+    parameters=FrontierParameters,
+    row=FrontierRow,
+    summary=FrontierSummary,
+    answer=answer,
+)
+
+
+def _members(view: ReleaseView, parameters: FrontierParameters) -> tuple[list[WorkloadFacts], list[str]]:
+    """Return the workloads with the metric, and in words those without; raises UnknownName and BadParameter."""
+    members: dict[str, WorkloadFacts] = {}
+    left_out = []
+    for name in parameters.workloads:
+        matching = view.matching(name)
+        having = [facts for facts in matching if parameters.metric in facts.measured]
+        if not having:
+            known = sorted({metric for facts in matching for metric in facts.measured})
+            raise UnknownName("metric", parameters.metric, near_names(parameters.metric, known), f"workload {name}")
+        members |= {str(facts.workload): facts for facts in having}
+        if len(having) < len(matching):
+            left_out.append(f"{name}: {len(matching) - len(having)} workloads without {parameters.metric}")
+    if parameters.measure == "examples":
+        units = {view.rows("batch_units", facts.study_ids)[0][0] for facts in members.values()}
+        if len(units) > 1:
+            counted = " and ".join(sorted(map(str, units)))
+            raise BadParameter(
+                "workload", f"batch sizes count {counted}, which can't be compared: give fewer workloads"
+            )
+    return list(members.values()), left_out
+
+
+def _evaluations(view: ReleaseView, parameters: FrontierParameters, facts: WorkloadFacts) -> _Evaluations | str:
+    """Return the evaluations of a workload that a pattern stands for; why there are none, in words."""
+    try:
+        search = open_search(view, parameters.selection(), facts.workload)
+        amounts = Measure.of(view, search, parameters).of_records()
+    except BadParameter as error:
+        if not any(is_pattern(name) for name in parameters.workloads) or error.parameter == "direction":
+            raise
+        return str(error)
+    records = search.records
+    trials = np.repeat(records.rows, np.diff(records.offsets))
+    best = search.best_records[search.best_records != NEVER]
+    is_best = np.zeros(len(trials), np.bool_)
+    is_best[best] = True
+    is_within = np.arange(len(trials)) < np.repeat(search.ends, np.diff(records.offsets))
+    kept = search.admitted[trials] & is_within & np.isfinite(amounts)
+    return _Evaluations(
+        search=search,
+        trials=trials[kept],
+        step=records.step[kept],
+        value=records.value[kept],
+        amount=amounts[kept],
+        is_best=is_best[kept],
+        n_unknown=int((~np.isfinite(amounts[best])).sum()),
+    )
+
+
+def _rows(one: _Evaluations, front: Flags) -> pa.RecordBatch:
+    chosen = np.flatnonzero(one.is_best | front)
+    facts, trials = one.search.facts, one.trials[chosen]
+    sizes = np.asarray(facts.batch_sizes, np.int64)
+    return QUESTION.rows.batch(
+        {
+            "workload": str(facts.workload),
+            "batch_size": sizes[facts.study_of_trial[trials]],
+            "trial_id": facts.trials.trial_id[trials],
+            "step": one.step[chosen],
+            "amount": one.amount[chosen],
+            "value": one.value[chosen],
+            "is_best": one.is_best[chosen],
+            "is_on_front": front[chosen],
+        }
+    )
+
+
+def _warnings(parameters: FrontierParameters) -> Iterator[str]:
+    if parameters.measure == "steps":
+        yield "large batch sizes take fewer steps, each of more examples: measure=examples counts those"
+    if parameters.measure in ("seconds", "accelerator_seconds"):
+        yield "times are those of each trial's own hardware"
+    yield "the best of many trials and evaluations is optimistic, more so for workloads with more of them"

@@ -1,0 +1,98 @@
+"""The trials that an answer leaves out, in words: how many, why, and the parameter that includes them.
+
+The workloads that it pools.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from typing import Any
+
+import numpy as np
+
+from losslake.questions.pool import Pool, is_pattern
+from losslake.questions.release_view import ReleaseView
+from losslake.questions.search import Search, open_search
+from losslake.questions.selection import Goal, Selection
+from losslake.questions.trials_where import trials_where
+from losslake_schema.reached import Flags
+from losslake_schema.tables import STATUSES
+
+
+def trials_left_out(
+    view: ReleaseView, selection: Selection, batch_sizes: Sequence[int] = (), goal: Goal | None = None
+) -> Iterator[str]:
+    """Yield the numbers of trials that don't count, of the selected workloads at these batch sizes (empty: all).
+
+    goal: also yield how many stopped earlier, at a goal that is easier than this one.
+    """
+    for workload in selection.workloads:
+        search = open_search(view, selection, workload)
+        facts = search.facts
+        is_asked = np.isin(facts.batch_sizes, batch_sizes)[facts.study_of_trial] if batch_sizes else np.True_
+        whole = view.measuring(workload, selection.metric)
+        if isinstance(whole, Pool):
+            yield from _unmeasured(view, whole, selection.metric)
+        if selection.where:
+            asked = np.isin(whole.batch_sizes, batch_sizes)[whole.study_of_trial] if batch_sizes else np.True_
+            if count := int((asked & ~trials_where(view, whole, selection.where)).sum()):
+                conditions = " and ".join(selection.where)
+                yield f"{workload}: {count} trial{'s' if count > 1 else ''} other than {conditions}"
+        for count, why in _counts(search, selection, np.broadcast_to(is_asked, len(search.admitted)), goal):
+            if count:
+                yield f"{workload}: {count} trial{'s' if count > 1 else ''} {why}"
+
+
+def pooled_workloads(view: ReleaseView, selection: Selection) -> list[dict[str, Any]]:
+    """Return the fields of PooledWorkload for every workload that the patterns of a selection pool."""
+    searches = [open_search(view, selection, each) for each in selection.workloads if is_pattern(each)]
+    return [
+        {
+            "pattern": str(pool.workload),
+            "workload": str(facts.workload),
+            "n_trials": int((search.admitted & (pool.member == index)).sum()),
+            "targets": sorted({goal.target for goal in view.goals_of(facts.workload, selection.metric)}),
+        }
+        for search in searches
+        if isinstance(pool := search.facts, Pool)
+        for index, facts in enumerate(pool.members)
+    ]
+
+
+def _unmeasured(view: ReleaseView, pool: Pool, metric: str) -> Iterator[str]:
+    for facts in view.matching(pool.workload):
+        is_pooled = facts in pool.members
+        n_pooled = int((pool.member == pool.members.index(facts)).sum()) if is_pooled else 0
+        if count := facts.offsets[-1] - n_pooled:
+            where = "studies" if is_pooled else "a workload"
+            yield f"{pool.workload}: {count} trials of {facts.workload}, in {where} without {metric}"
+
+
+def _counts(search: Search, selection: Selection, is_asked: Flags, goal: Goal | None) -> Iterator[tuple[int, str]]:
+    if not search.admitted.all():
+        yield from _not_admitted(search, selection, is_asked)
+    if search.limits is not None:
+        given = [name for name in ("step_budget", "example_budget") if getattr(selection, name) is not None]
+        empty = search.rows[search.ends == search.records.offsets[:-1]]
+        n_late = int((is_asked & search.admitted)[empty].sum())
+        yield n_late, f"without a value within the budget: a larger {' or '.join(given)} includes them"
+    if goal is not None:
+        n_stopped = int((search.stopped_earlier(goal) & is_asked).sum())
+        yield n_stopped, "stopped earlier, at an easier goal of their own: censored there, not counted as failed"
+
+
+def _not_admitted(search: Search, selection: Selection, is_asked: Flags) -> Iterator[tuple[int, str]]:
+    status = search.facts.trials.status
+    others = [name for name in STATUSES if name not in selection.statuses]
+    if selection.flagged == "exclude":
+        is_flagged = (search.facts.trials.flagged == 1) & ~np.isin(status, [STATUSES.index(name) for name in others])
+        n_flagged = int((is_asked & is_flagged).sum())
+        yield n_flagged, "flagged, as FROM flags in SQL explains: flagged=include includes them"
+        is_asked = is_asked & ~is_flagged
+    for name in others:
+        wanted = "&".join(f"status={each}" for each in (*selection.statuses, name))
+        yield int((is_asked & (status == STATUSES.index(name))).sum()), f"of status {name}: {wanted} includes them"
+    if selection.trials is not None:
+        is_other = np.isin(status, [STATUSES.index(name) for name in others])
+        beyond = is_asked & ~search.admitted & ~is_other
+        yield int(beyond.sum()), f"beyond the first {selection.trials} of each study: a larger trials= includes them"

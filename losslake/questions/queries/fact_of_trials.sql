@@ -1,0 +1,5 @@
+-- One row per trial in a range of study_id, ordered by study and trial_id: one of its metaparameters, as a number or JSON.
+SELECT parameters[$name], attributes[$name]
+FROM base.trials
+WHERE study_id BETWEEN $first_study AND $last_study
+ORDER BY study_id, trial_id;

@@ -1,0 +1,11 @@
+-- One row per workload and fact of its trials that searches look for: a round (as v4.0), an organisation, a system.
+SELECT DISTINCT
+    collection, dataset, model, optimizer,
+    CASE WHEN fact = 'round' THEN 'v' ELSE '' END || json_extract_string(attributes[fact], '$') AS text
+FROM base.trials,
+(VALUES
+    ('round'), ('org'), ('submission_org'), ('submitter'), ('submission'),
+    ('system'), ('submission_platform'), ('hardware'), ('accelerator'), ('accelerators')
+) AS searched (fact)
+WHERE attributes[fact] IS NOT NULL
+ORDER BY ALL;

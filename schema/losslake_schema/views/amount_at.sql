@@ -1,0 +1,17 @@
+-- One row per study that measures the metric: the least amount of what measure says to the target over its COMPLETE trials, and its
+-- trial, which for 'seconds' isn't always the one with the fewest steps. Ties go to fewer steps, then to the lower trial_id. n_amounts
+-- counts the trials that reached the target and whose amount is known. The parameters are those of amounts_to.
+CREATE MACRO amount_at(metric, target, measure := 'seconds', direction := NULL, comparator := NULL, workload := NULL, flagged := 'exclude', examples_per_epoch := NULL, accelerators := NULL) AS TABLE
+SELECT
+    t.collection, t.dataset, t.model, t.optimizer, t.batch_size, t.metric, t.target, t.comparator, t.measure,
+    min(t.amount) AS amount,
+    arg_min(t.trial_id, (t.amount, t.steps, t.trial_id)) FILTER (t.amount IS NOT NULL) AS trial_id,
+    arg_min(t.steps, (t.amount, t.steps, t.trial_id)) FILTER (t.amount IS NOT NULL) AS steps,
+    arg_min(struct_pack(name := t.hardware), (t.amount, t.steps, t.trial_id)) FILTER (t.amount IS NOT NULL).name AS hardware,
+    count(*) AS n_trials, count(t.steps) AS n_reached, count(t.amount) AS n_amounts
+FROM amounts_to(
+    metric, target, measure := measure, direction := direction, comparator := comparator, workload := workload, flagged := flagged,
+    examples_per_epoch := examples_per_epoch, accelerators := accelerators
+) AS t
+WHERE t.status = 'COMPLETE'
+GROUP BY t.collection, t.dataset, t.model, t.optimizer, t.batch_size, t.metric, t.target, t.comparator, t.measure

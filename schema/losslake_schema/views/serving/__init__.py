@@ -1,0 +1,1 @@
+"""Variants of the SQL views for the serving file, and its own tables."""

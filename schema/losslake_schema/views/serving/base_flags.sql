@@ -1,0 +1,83 @@
+-- One row per flagged trial: one that reached a goal of its workload with far fewer examples than its neighbours in batch size
+-- allow, mostly because its log counts epochs or examples in another way. The fewest examples to a target never fall as the batch
+-- size grows, and the fewest steps never rise. So the neighbours (up to three batch sizes on either side) give a least number of
+-- examples each: the examples of a smaller batch size, or the steps of a larger one times the batch size. A trial with less than
+-- a quarter of their median is flagged. Slow trials are not: searches have them by design.
+-- And a trial whose steps are computed from a logged position, at less than half of the examples in one that are usual (the
+-- median) for the dataset and model in collections of the same first name: its log has another size of an epoch.
+CREATE TABLE base.flags AS
+WITH hit AS (
+    SELECT
+        r.collection, r.dataset, r.model, r.optimizer, r.batch_size, r.trial_id, g.metric, g.target,
+        CAST(min(r.step) AS DOUBLE) AS steps
+    FROM base.records AS r
+    JOIN base.metrics AS m ON m.metric = r.metric
+    JOIN base.goals AS g ON g.metric = r.metric AND g.collection = r.collection AND g.dataset = r.dataset
+        AND g.model = r.model AND g.optimizer = r.optimizer
+    WHERE abs(r.value) < CAST('infinity' AS DOUBLE) AND r.batch_size > 0 AND (
+        CASE WHEN m.direction = 'minimize' THEN r.value < g.target ELSE r.value > g.target END
+        OR r.value = g.target AND g.comparator = 'inclusive'
+    )
+    GROUP BY r.collection, r.dataset, r.model, r.optimizer, r.batch_size, r.trial_id, g.metric, g.target
+),
+best AS (
+    SELECT h.collection, h.dataset, h.model, h.optimizer, h.batch_size, h.metric, h.target, min(h.steps) AS steps
+    FROM hit AS h
+    JOIN base.trials AS t USING (collection, dataset, model, optimizer, batch_size, trial_id)
+    WHERE t.status = 'COMPLETE'
+    GROUP BY ALL
+),
+neighbour AS (
+    SELECT
+        b.collection, b.dataset, b.model, b.optimizer, b.batch_size, b.metric, b.target,
+        n.steps * least(n.batch_size, b.batch_size) AS examples,
+        row_number() OVER (
+            PARTITION BY b.collection, b.dataset, b.model, b.optimizer, b.batch_size, b.metric, b.target,
+                n.batch_size > b.batch_size
+            ORDER BY abs(n.batch_size - b.batch_size)
+        ) AS place
+    FROM best AS b
+    JOIN best AS n USING (collection, dataset, model, optimizer, metric, target)
+    WHERE n.batch_size <> b.batch_size
+),
+least AS (
+    SELECT collection, dataset, model, optimizer, batch_size, metric, target, median(examples) AS least_examples
+    FROM neighbour
+    WHERE place <= 3
+    GROUP BY ALL
+    HAVING count(*) >= 3
+),
+placed AS (
+    SELECT
+        collection, dataset, model, optimizer, batch_size, trial_id, split_part(collection, '/', 1) AS family,
+        regexp_extract(attributes['step'], '^"([^;]*) x ([0-9.]+) / [0-9.]+"$', ['position', 'examples']) AS formula
+    FROM base.trials
+),
+sized AS (
+    SELECT * EXCLUDE (formula), formula.position AS position, TRY_CAST(formula.examples AS DOUBLE) AS examples FROM placed
+),
+compared AS (
+    SELECT *, median(examples) OVER same / 2 AS least_examples, count(*) OVER same AS n
+    FROM sized
+    WHERE examples IS NOT NULL
+    WINDOW same AS (PARTITION BY family, dataset, model, position)
+)
+SELECT DISTINCT ON (collection, dataset, model, optimizer, batch_size, trial_id) *
+FROM (
+    SELECT
+        h.collection, h.dataset, h.model, h.optimizer, h.batch_size, h.trial_id,
+        'too_few_examples' AS rule,
+        arg_max(h.metric, (l.least_examples / greatest(h.steps * h.batch_size, 1), h.metric, h.target)) AS metric,
+        arg_max(h.target, (l.least_examples / greatest(h.steps * h.batch_size, 1), h.metric, h.target)) AS target,
+        arg_max(h.steps * h.batch_size, (l.least_examples / greatest(h.steps * h.batch_size, 1), h.metric, h.target)) AS examples,
+        arg_max(l.least_examples, (l.least_examples / greatest(h.steps * h.batch_size, 1), h.metric, h.target)) AS least_examples
+    FROM hit AS h
+    JOIN least AS l USING (collection, dataset, model, optimizer, batch_size, metric, target)
+    WHERE h.steps * h.batch_size < l.least_examples / 4
+    GROUP BY ALL
+    UNION ALL
+    SELECT collection, dataset, model, optimizer, batch_size, trial_id, 'small_epoch', NULL, NULL, examples, least_examples
+    FROM compared
+    WHERE n >= 10 AND examples < least_examples
+)
+ORDER BY collection, dataset, model, optimizer, batch_size, trial_id, rule;

@@ -1,0 +1,23 @@
+-- One row per trial: what its log says of what it ran on, in names that mappings and formats share; null for unknown. accelerators is
+-- the metaparameter of that name, or accelerators_per_node times number_of_nodes. examples_per_epoch is the metaparameter of that
+-- name, or what its steps were computed with from epochs, or else train_samples or num_train_examples, as MLPerf logs say.
+CREATE VIEW trial_resources AS
+SELECT
+    collection, dataset, model, optimizer, batch_size, trial_id,
+    trim(BOTH '"' FROM coalesce(
+        attributes['system'], attributes['submission_platform'], attributes['hardware'], attributes['accelerator']
+    )) AS hardware,
+    CASE
+        WHEN parameters['accelerators'] >= 1 THEN parameters['accelerators']
+        WHEN parameters['accelerators_per_node'] * parameters['number_of_nodes'] >= 1
+        THEN parameters['accelerators_per_node'] * parameters['number_of_nodes']
+    END AS accelerators,
+    CASE
+        WHEN parameters['examples_per_epoch'] >= 1 THEN parameters['examples_per_epoch']
+        WHEN regexp_matches(attributes['step'], '^"[^;]*epoch[^;]* x [0-9.]+ / [0-9.]+"$')
+            AND CAST(regexp_extract(attributes['step'], ' x ([0-9.]+) / [0-9.]+"$', 1) AS DOUBLE) >= 1
+        THEN CAST(regexp_extract(attributes['step'], ' x ([0-9.]+) / [0-9.]+"$', 1) AS DOUBLE)
+        WHEN parameters['train_samples'] >= 1 THEN parameters['train_samples']
+        WHEN parameters['num_train_examples'] >= 1 THEN parameters['num_train_examples']
+    END AS examples_per_epoch
+FROM base.trials

@@ -1,0 +1,141 @@
+"""Calls of tools: arguments are checked as REST checks a query, and answered by the same questions and sandbox."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterator, Mapping
+from itertools import islice
+from typing import Any
+from urllib.parse import urlencode
+
+import orjson
+from anyio.to_thread import run_sync
+from fastapi import Request
+
+from losslake.questions.lists.lists import ListRequest
+from losslake.questions.parameters import MOST_PLACES
+from losslake.questions.question import Question
+from losslake.questions.release_view import ReleaseView
+from losslake.questions.releases import Releases
+from losslake.questions.workload_words import words_of
+from losslake_service.assistants.short_answers import Document, answer_document, shortened
+from losslake_service.assistants.tools import MOST_ROWS, QUESTIONS, SQL, Tool
+from losslake_service.problems import ParameterProblem
+from losslake_service.routes.questions import release_of
+from losslake_service.routes.reading import read_query, unknown_parameter
+from losslake_service.routes.sql import check_depth, read_statement
+from losslake_service.routes.sql_statements import SqlStatements
+from losslake_service.sandbox.errors import unavailable
+from losslake_service.web.templates import subject_page, with_query
+
+_LONGEST_URL = 2_000
+_LONGEST_NAME = 100
+_MOST_SEARCHES = 5
+Pairs = list[tuple[str, str]]
+
+
+class Tools:
+    """The tools over the releases of a lake. sql: None if SQL is disabled: there is no tool for it then."""
+
+    def __init__(self, releases: Releases, sql: SqlStatements | None) -> None:
+        self._releases, self._sql = releases, sql
+        self.by_name: Mapping[str, Tool] = {each.name: each for each in (*QUESTIONS, *([SQL] if sql else []))}
+
+    async def call(self, name: str, arguments: Mapping[str, Any], request: Request | None, address: str) -> Document:
+        """Return the answer of a tool, raising what the routes of REST raise.
+
+        request: of the waiting client; None for the client of this process. address: of the service, for links.
+        """
+        tool = self.by_name[name]
+        for given in arguments:
+            if given not in tool.schema["properties"]:
+                raise unknown_parameter(_cut(given), tool.schema["properties"])
+        # Halves of surrogate pairs, which JSON can hold, are in no name.
+        text = json.dumps(arguments, ensure_ascii=False).encode(errors="replace")
+        if tool.question is None:
+            return await self._run_sql(text, request, address)
+        pairs = list(_pairs(json.loads(text)))
+        parameters: Any = read_query(urlencode(pairs).encode(), tool.question.parameters)
+        view = await self._releases.view_async(release_of(parameters))
+        return await run_sync(_answer, tool, tool.question, view, parameters, pairs, address)
+
+    async def _run_sql(self, arguments: bytes, request: Request | None, address: str) -> Document:
+        assert self._sql is not None
+        asked = read_statement(arguments)
+        check_depth(asked.parameters)
+        view = await self._releases.view_async(asked.release)
+        most = min(asked.limit or MOST_ROWS, MOST_ROWS)
+        result = await self._sql.run(request, view, asked.sql, asked.parameters, most, "cells")
+        with result:
+            try:
+                document = orjson.loads(result.path.read_bytes())
+                columns = document["columns"]
+                rows = [dict(zip([each["name"] for each in columns], map(_value, row, columns), strict=True))
+                        for row in document["rows"]]  # fmt: skip
+            except (ValueError, KeyError, TypeError, OSError):
+                raise unavailable() from None
+        notes = {"rows": [f"rows after the first {most}"], "bytes": ["rows beyond the limit sql_result_mb"]}
+        types = {each["name"]: each["type"] for each in columns}
+        facts = {"release": view.number, "columns": types}
+        found = shortened(facts, rows, notes.get(result.truncated or "", []))
+        given = [("q", asked.sql), ("release", str(view.number))]
+        return {**found, **_links(address, with_query("/sql", given), SQL.path, given)}
+
+
+def _answer(tool: Tool, question: Question, view: ReleaseView, parameters: Any, pairs: Pairs, address: str) -> Document:
+    if question.listing is not None:
+        limited = parameters.model_copy(update={"limit": min(parameters.limit or MOST_ROWS, MOST_ROWS)})
+        document = answer_document(question.ask(view, ListRequest(limited, {}, is_json=True)), tool.columns)
+        if not document["rows"] and parameters.q:
+            document["similar_searches"] = list(_similar_searches(view, parameters.q))
+    else:
+        document = answer_document(question.ask(view, parameters), tool.columns)
+    goal = [(name, str(document[name])) for name in ("metric", "target") if isinstance(document.get(name), str | float)]
+    given = [*pairs, *(each for each in goal if each[0] not in dict(pairs))]
+    given = [*(each for each in given if each[0] != "release"), ("release", str(view.number))]
+    return {**document, **_links(address, _page(question, given), question.path, given)}
+
+
+def _page(question: Question, given: Pairs) -> str:
+    """Return the path of the page about what an answer is about."""
+    if question.listing is not None:
+        return with_query(question.path.removeprefix("/v1"), [each for each in given if each[0] in ("q", "release")])
+    if not any(name in ("workload", "study", "trial") for name, _ in given):
+        return f"/releases/{dict(given)['release']}"
+    return subject_page(given)
+
+
+def _links(address: str, page: str, path: str, given: Pairs) -> Document:
+    """Return links to the page and the whole answer. Of a very long one, its path remains."""
+    links = {"page": page, "data": with_query(path, given)}
+    fitting = {name: url if len(url) <= _LONGEST_URL else url.partition("?")[0] for name, url in links.items()}
+    return {name: address + url for name, url in fitting.items()}
+
+
+def _similar_searches(view: ReleaseView, text: str) -> Iterator[str]:
+    searches = dict.fromkeys(map(tuple, view.words.near_searches(words_of(text))))
+    yield from islice((" ".join(each) for each in searches if view.words.matches(each)), _MOST_SEARCHES)
+
+
+def _pairs(arguments: Mapping[str, Any]) -> Iterator[tuple[str, str]]:
+    """Yield the arguments as the pairs of a query; raises ParameterProblem for what a query can't have."""
+    for name, value in arguments.items():
+        values = value if isinstance(value, list) else [value]
+        if len(values) > MOST_PLACES:
+            raise ParameterProblem(
+                "bad-parameter", name, f"{name} has {len(values):,} values: give at most {MOST_PLACES}"
+            )
+        for each in values:
+            if isinstance(each, dict | list):
+                raise ParameterProblem("bad-parameter", name, f"{name} is nested: give texts or numbers")
+            if each is not None:
+                yield name, each if isinstance(each, str) else json.dumps(each)
+
+
+def _cut(name: str) -> str:
+    return name[:_LONGEST_NAME].encode(errors="replace").decode()
+
+
+def _value(cell: str | None, column: Mapping[str, Any]) -> Any:
+    """Return the value of a cell: a number, or a text of bounded length."""
+    return orjson.loads(cell) if cell is not None and column["is_number"] else cell

@@ -1,0 +1,38 @@
+"""Identify the client of a request, for the limits per client."""
+
+from __future__ import annotations
+
+import ipaddress
+from functools import lru_cache
+
+from starlette.types import Scope
+
+from losslake_service.settings import is_loopback
+
+
+def client_of(scope: Scope) -> str | None:
+    """Return the key of a request's client; None for a client on loopback, which no limit applies to.
+
+    Behind a proxy of `trusted_proxies`, it is the proxy's client. Behind one that isn't trusted, every client seems to
+    be on loopback: X-Forwarded-For ends the exemption, and all count as one.
+    """
+    if scope.get("client") is None:
+        return None
+    client = client_key(scope["client"][0])
+    is_forwarded = any(name == b"x-forwarded-for" for name, _ in scope["headers"])
+    return None if is_loopback(client) and not is_forwarded else client
+
+
+@lru_cache(maxsize=4096)
+def client_key(host: str) -> str:
+    """Return the key of a client: its IPv4 address, or the /64 of its IPv6 address."""
+    try:
+        address = ipaddress.ip_address(host)
+    except ValueError:
+        return host[:64]
+    if isinstance(address, ipaddress.IPv4Address) or address.is_loopback:
+        return str(address)
+    if address.ipv4_mapped is not None:
+        return str(address.ipv4_mapped)
+    # Providers assign at least a /64 to each customer.
+    return str(ipaddress.ip_network((int(address), 64), strict=False))

@@ -1,0 +1,1 @@
+"""The documents of the repository, as pages of the site."""

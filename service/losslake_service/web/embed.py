@@ -1,0 +1,121 @@
+"""Charts for other sites: a page with a chart and its source alone, which any page may frame."""
+
+from __future__ import annotations
+
+from collections.abc import Awaitable, Callable, Sequence
+from typing import Any
+from urllib.parse import parse_qsl
+
+import orjson
+from fastapi import APIRouter, Request
+from fastapi.responses import HTMLResponse, Response
+from starlette.concurrency import run_in_threadpool
+
+from losslake import __version__
+from losslake.figures.charts import kinds
+from losslake.figures.drawing import Kind
+from losslake.figures.papers.listing import check_collection
+from losslake.figures.papers.paper import paper
+from losslake.figures.requests import answer_to_draw, figure_parameters, specification
+from losslake.questions.parameters import ReleaseParameters
+from losslake.questions.question import Question, with_goal
+from losslake.questions.release_view import ReleaseView
+from losslake.questions.releases import Releases
+from losslake_service.files.conditions import cache_control, entity_tag, not_modified_response
+from losslake_service.files.documents import base_url
+from losslake_service.operation.browser_headers import EMBED_POLICY
+from losslake_service.routes.figures import check_parameters
+from losslake_service.routes.questions import release_of
+from losslake_service.routes.reading import read_query
+from losslake_service.web.bare_page import SITE
+from losslake_service.web.chart import Chart
+from losslake_service.web.templates import digest, render, with_query
+
+PREFIX = "/embed/"
+_DEFAULT_HEIGHT = 420
+# Those of FrameParameters that depend on the window, and those that Chart adds.
+_NOT_PASSED_ON = {"release", "width", "height", "theme", "scale"}
+
+
+def add_embeds(router: APIRouter, questions: Sequence[Question]) -> None:
+    """Add the page of each kind of chart. questions: include those whose answers are drawn."""
+    by_path = {question.path: question for question in questions}
+    for kind in kinds():
+        endpoint = _endpoint(kind, by_path[kind.answer])
+        router.add_api_route(f"{PREFIX}{kind.name}", endpoint, methods=["GET", "HEAD"], include_in_schema=False)
+    of_papers = f"{PREFIX}papers/{{name}}/{{number}}"
+    router.add_api_route(of_papers, _embedded_figure, methods=["GET", "HEAD"], include_in_schema=False)
+
+
+def _endpoint(kind: Kind, question: Question) -> Callable[[Request], Awaitable[Response]]:
+    model = figure_parameters(kind, question)
+
+    async def get_embedded(request: Request) -> Response:
+        query: bytes = request.scope["query_string"]
+        parameters: Any = read_query(query, model)
+        check_parameters(parameters, "svg")
+        number = release_of(parameters)
+        releases: Releases = request.app.state.releases
+        view = await releases.view_async(number)
+        address = base_url(request, request.app.state.public_url)
+
+        def page() -> str:
+            drawn = kind.with_defaults(with_goal(view, parameters))
+            answer = answer_to_draw(kind, question, view, drawn)
+            described = orjson.loads(specification(kind, view, answer, drawn, ""))["description"]
+            chart = _chart(kind, parameters, query, view.number, described, address)
+            title = parameters.title or described.partition(". ")[0].removesuffix(".")
+            return render("embed.html", site=SITE, chart=chart, title=title)
+
+        return await _framed(request, view, number is not None, page)
+
+    return get_embedded
+
+
+async def _embedded_figure(request: Request, name: str, number: str) -> Response:
+    """Return the page of a figure of a paper: its picture, and its source."""
+    parameters = read_query(request.scope["query_string"], ReleaseParameters)
+    asked = release_of(parameters)
+    releases: Releases = request.app.state.releases
+    view = await releases.view_async(asked)
+    described = paper(name)
+    check_collection(view, described)
+    figure = described.figure(number)
+    picture = with_query(f"/v1/papers/{name}/figures/{number}.svg", [("release", view.number)])
+    source = f"{with_query('/papers', [('release', asked)])}#{name}-{number}"
+    address = base_url(request, request.app.state.public_url)
+    content = {"paper": described, "figure": figure, "number": number, "picture": picture, "source": source}
+
+    def page() -> str:
+        return render("embed_figure.html", site=SITE, address=address, release=view.number, **content)
+
+    return await _framed(request, view, asked is not None, page)
+
+
+async def _framed(request: Request, view: ReleaseView, is_pinned: bool, page: Callable[[], str]) -> Response:
+    """Return a page that any other may frame, or that it hasn't changed."""
+    by = f"{__version__} {digest()} {base_url(request, request.app.state.public_url)}"
+    headers = {
+        "cache-control": cache_control(is_pinned),
+        "etag": entity_tag(view, by, request.scope["path"], request.scope["query_string"], "html"),
+        "content-security-policy": EMBED_POLICY.decode(),
+    }
+    known = not_modified_response(request.headers, headers, exists=False)
+    if known is not None:
+        return known
+    return HTMLResponse(await run_in_threadpool(page), headers=headers)
+
+
+def _chart(kind: Kind, parameters: Any, query: bytes, release: int, description: str, address: str) -> Chart:
+    pairs = [pair for pair in parse_qsl(query.decode("ascii", "replace")) if pair[0] not in _NOT_PASSED_ON]
+    looks = {"title", *(kind.parameters.model_fields if kind.parameters else ())}
+    return Chart(
+        kind=kind.name,
+        query=[pair for pair in pairs if pair[0] not in looks],
+        look=[pair for pair in pairs if pair[0] in looks],
+        release=release,
+        title=description,
+        address=address,
+        name=kind.name,
+        height=parameters.height if "height" in parameters.model_fields_set else _DEFAULT_HEIGHT,
+    )

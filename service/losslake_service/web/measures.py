@@ -1,0 +1,70 @@
+"""The switch of a page between steps, examples, epochs, seconds and accelerator-seconds."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Mapping
+from dataclasses import dataclass
+from typing import Any, get_args
+
+from losslake.questions.errors import BadParameter
+from losslake.questions.measure import MeasureName, MeasureParameters, refusals
+from losslake.questions.release_view import ReleaseView
+from losslake.questions.search import open_searches
+from losslake.questions.selection import Selection
+from losslake_service.web.page import GoalParameters
+
+# What a reader can tell where logs don't: the label of its field, by parameter.
+_ASKED = {"examples_per_epoch": "Examples in an epoch", "accelerators": "Accelerators of each trial"}
+
+
+class CountedParameters(MeasureParameters, GoalParameters):
+    """The query of a page about a goal, in what is counted."""
+
+    @property
+    def goal(self) -> dict[str, object]:
+        """The parameters of links to pages about the same goal, in the same measure."""
+        return super().goal | measured(self)
+
+    def kept(self, *without: str) -> list[tuple[str, object]]:
+        """Return the names and values of the parameters that differ from their defaults, for hidden fields."""
+        changed = self.model_dump(exclude_defaults=True, exclude={"release", "page", *without})
+        return list(changed.items())
+
+
+@dataclass(frozen=True)
+class OfferedMeasure:
+    """A measure that a page offers.
+
+    url: of the page in this measure; empty if it needs `parameter`, or can't be had. why_not: empty if it can. label:
+    of the field for the parameter.
+    """
+
+    name: MeasureName
+    noun: str
+    url: str
+    is_current: bool
+    why_not: str = ""
+    parameter: str = ""
+    label: str = ""
+
+
+def measured(parameters: MeasureParameters) -> dict[str, Any]:
+    """Return the parameters of what is counted; none for steps."""
+    names = set(MeasureParameters.model_fields) if parameters.measure != "steps" else set()
+    return parameters.model_dump(include=names, exclude_defaults=True)
+
+
+def offered_measures(
+    view: ReleaseView, selection: Selection, current: Mapping[str, Any], url: Callable[..., str]
+) -> Iterator[OfferedMeasure]:
+    """Yield what the trials of all selected workloads can be counted in. url: returns the page with parameters."""
+    refused: dict[MeasureName, BadParameter] = {}
+    for search in open_searches(view, selection):
+        refused = refusals(view, search) | refused
+    for name in get_args(MeasureName):
+        noun, why = name.replace("_", "-"), refused.get(name)
+        is_current = name == current.get("measure", "steps")
+        if why is None or is_current:
+            yield OfferedMeasure(name, noun, url(measure=None if name == "steps" else name), is_current)
+        else:
+            yield OfferedMeasure(name, noun, "", False, str(why), why.parameter, _ASKED.get(why.parameter, ""))

@@ -1,0 +1,86 @@
+"""The page that answers which batch size to use, from a reader's step times or prices."""
+
+from __future__ import annotations
+
+import re
+from typing import Annotated
+
+from pydantic import Field, ValidationError
+
+from losslake.questions import advice
+from losslake.questions.errors import BadParameter
+from losslake.questions.known_names import heading_of
+from losslake.questions.parameters import Natural
+from losslake.questions.selection import parse_workload
+from losslake_service.web.first_look import first_chart
+from losslake_service.web.goals import page_goal
+from losslake_service.web.page import GoalParameters, Page, PageKind, PageRequest
+
+PATH = "/advice"
+
+
+class AdvicePageParameters(GoalParameters):
+    """The query of the page."""
+
+    workload: str
+    """The workload."""
+    step_times: Annotated[str, Field(max_length=1000)] = ""
+    """Seconds per step, BATCH_SIZE=SECONDS, separated by commas or spaces."""
+    price: str = ""
+    """The price of an accelerator hour."""
+    accelerators: Natural | None = None
+    budget: Natural | None = None
+
+
+def advice_page(request: PageRequest) -> Page:
+    """Return the page; what is wrong with a number is said above the form. Raises BadParameter and UnknownName."""
+    parameters: AdvicePageParameters = request.parameters
+    workload = parse_workload(parameters.workload)
+    view, metric = request.view, parameters.metric
+    facts = view.measuring(workload, metric) if metric else view.workload(workload)
+    goal = page_goal(view, facts, metric, parameters.target)
+    given = {
+        "step_time": [text for text in re.split(r"[,;\s]+", parameters.step_times) if text],
+        "price": parameters.price.strip() or None,
+        "accelerators": parameters.accelerators,
+        "budget": parameters.budget,
+    }
+    asked = {"workload": [str(workload)], **goal.parameters, "comparator": goal.comparator}
+    rows, facts_of_answer, trouble = [], None, ""
+    if given["step_time"] or given["price"]:
+        try:
+            answer = advice.answer(view, advice.AdviceParameters.model_validate({**asked, **given}))
+            rows, facts_of_answer = answer.table().to_pylist(), answer.facts
+        except BadParameter as error:
+            trouble = str(error)
+        except ValidationError as error:
+            trouble = f"{error.errors()[0]['loc'][0]}: give a number above 0 and below a million"
+    query = [(name, str(value)) for name, values in {**asked, **given}.items() if values is not None
+             for value in (values if isinstance(values, list) else [values])]  # fmt: skip
+    title = "Which batch size should I use?"
+    chart = request.chart("advice", query, f"Time and cost to {goal.text}", height=420) if facts_of_answer else None
+    own = {name: getattr(parameters, name) or None for name in ("step_times", "price", "accelerators", "budget")}
+    return Page(
+        template="advice.html",
+        title=f"{title} {heading_of(workload)}",
+        description=f"Time and cost to {goal.text} at each batch size, from your step times or prices, with intervals.",
+        url=request.url(PATH, workload=str(workload), **parameters.goal, **own),
+        content={
+            "workload": workload,
+            "heading": heading_of(workload),
+            "goal": goal,
+            "parameters": parameters,
+            "rows": rows,
+            "facts": facts_of_answer,
+            "trouble": trouble,
+            "chart": chart,
+            "sizes": facts.batch_sizes,
+        },
+        picture=chart or first_chart(request),
+        above=(("Workloads", request.url("/workloads")), (heading_of(workload), request.page_url(workload))),
+        styles=("atlas.css",),
+        data=chart.data("json") if chart else None,
+    )
+
+
+ADVICE = PageKind(PATH, AdvicePageParameters, advice_page)

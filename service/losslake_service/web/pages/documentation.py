@@ -1,0 +1,77 @@
+"""The documentation: its index, and a page for each document."""
+
+from __future__ import annotations
+
+from fastapi import Request
+from fastapi.responses import Response
+from starlette.exceptions import HTTPException
+
+from losslake.questions.errors import UnknownName, near_names
+from losslake_service.files.conditions import REVALIDATED, not_modified_response
+from losslake_service.web.documentation.documents import INDEX, by_name, documents, groups, neighbours, picture
+from losslake_service.web.documentation.markdown import rendered
+from losslake_service.web.first_look import first_chart
+from losslake_service.web.page import Page, PageKind, PageParameters, PageRequest
+from losslake_service.web.pages.reference import REFERENCE_PATH
+
+
+class DocsParameters(PageParameters):
+    """The query of the index."""
+
+    q: str = ""
+    """Words for the filter of paths, which is a page of its own now."""
+
+
+def index_page(request: PageRequest) -> Page:
+    """Return the index; an older address with words leads to the reference."""
+    words = request.parameters.q.strip()
+    moved = {"location": request.url(REFERENCE_PATH, q=words)} if words else {}
+    index = rendered(documents()[INDEX], request.pinned)
+    return Page(
+        template="documentation.html",
+        title=index.title,
+        description="How to ask LossLake, bring logs to it and host it: every document, and the reference.",
+        url=request.url("/docs"),
+        content={"document": index, "before": None, "after": None, "is_index": True},
+        picture=first_chart(request),
+        styles=("docs.css",),
+        scripts=("docs.js",),
+        status=308 if moved else 200,
+        headers=moved,
+    )
+
+
+def document_page(request: PageRequest) -> Page:
+    """Return the page of the document that the path names; raises UnknownName."""
+    document = by_name().get(request.name)
+    if document is None:
+        near = near_names(request.name, by_name()) or [group.documents[0][1].name for group in groups()]
+        raise UnknownName("path", f"/docs/{request.name}", [f"/docs/{name}" for name in near], "the documentation")
+    text = rendered(document, request.pinned)
+    before, after = neighbours(document.name)
+    return Page(
+        template="documentation.html",
+        title=text.title,
+        description=text.description,
+        url=request.url(document.address),
+        content={"document": text, "before": before, "after": after, "is_index": False},
+        picture=first_chart(request),
+        above=(("Docs", request.url("/docs")),),
+        styles=("docs.css",),
+        scripts=("docs.js",),
+    )
+
+
+async def picture_of_document(request: Request, name: str) -> Response:
+    """Return a picture that documents show."""
+    try:
+        file = picture(name)
+    except KeyError:
+        raise HTTPException(404) from None
+    headers = {"cache-control": REVALIDATED, "etag": file.etag}
+    known = not_modified_response(request.headers, headers)
+    return known or Response(file.content, headers=headers, media_type=file.media_type)
+
+
+DOCS = PageKind("/docs", DocsParameters, index_page)
+DOCUMENT = PageKind("/docs/{name}", PageParameters, document_page)

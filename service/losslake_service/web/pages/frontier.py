@@ -1,0 +1,132 @@
+"""The page of the frontier of a data set: the best value of each trial against steps, examples or time."""
+
+from __future__ import annotations
+
+from collections import Counter
+from typing import Literal
+
+import pyarrow as pa
+
+from losslake.questions import frontier
+from losslake.questions.errors import BadParameter
+from losslake.questions.known_names import display_name, heading_of
+from losslake.questions.release_view import ReleaseView
+from losslake_schema.names import Trial, Workload
+from losslake_service.web.first_look import first_chart
+from losslake_service.web.lines import statement
+from losslake_service.web.page import Page, PageKind, PageParameters, PageRequest
+
+PATH = "/frontier"
+_MOST_ROWS = 30
+Measure = Literal["steps", "examples", "seconds"]
+_MEASURES: tuple[Measure, ...] = ("steps", "examples", "seconds")
+_COLOURS = ("model", "optimizer", "collection")
+
+
+class FrontierPageParameters(PageParameters):
+    """The query of the page."""
+
+    dataset: str | None = None
+    """The data set; default: the one with the most trials."""
+    metric: str | None = None
+    """The metric; default: that of most goals of the data set, else the one that most of its workloads measure."""
+    measure: Measure = "steps"
+    colour: Literal["model", "optimizer", "collection"] = "model"
+    """What colours mean."""
+
+
+def frontier_page(request: PageRequest) -> Page:
+    """Return the page; raises BadParameter and UnknownName."""
+    parameters, view = request.parameters, request.view
+    datasets = Counter[str]()
+    for facts in view.workloads.values():
+        datasets[facts.workload.dataset] += len(facts.trials.trial_id)
+    if not datasets:
+        return _without_data(request)
+    dataset = parameters.dataset or datasets.most_common(1)[0][0]
+    if dataset not in datasets:
+        raise BadParameter("dataset", f"no workload has the data set {dataset}: /v1/workloads lists them")
+    metrics = _metrics(view, dataset)
+    metric = parameters.metric or next(iter(metrics), None)
+    if metric is None:
+        raise BadParameter("dataset", f"it isn't known of any metric of {dataset} whether lower or higher is better")
+    pattern = f"*/{dataset}/*/*"
+    asked = {"workload": [pattern], "metric": metric, "measure": parameters.measure}
+    state = {"dataset": dataset, "metric": metric, "measure": parameters.measure, "colour": parameters.colour}
+    answer, trouble = None, ""
+    try:
+        answer = frontier.answer(view, frontier.FrontierParameters.model_validate(asked))
+    except BadParameter as error:
+        trouble = str(error)
+    shown = display_name("dataset", next(each for each in view.workloads if each.dataset == dataset))
+    title = f"Best {metric} on {shown} by {parameters.measure}"
+    chart = None
+    if answer is not None:
+        query = [("workload", pattern), ("metric", metric), ("measure", parameters.measure)]
+        text = statement("frontier", dataset=dataset, metric=metric, measure=parameters.measure)
+        look = [("colour_by", parameters.colour)]
+        chart = request.chart("frontier", query, title, sql=text, look=look, height=480)
+    return Page(
+        template="frontier.html",
+        title=title,
+        description=f"The best {metric} of every trial on {shown}, and how few {parameters.measure} it took.",
+        url=request.url(PATH, **state),
+        content={
+            "state": state,
+            "datasets": sorted(datasets),
+            "metrics": metrics,
+            "measures": [(name, request.url(PATH, **{**state, "measure": name})) for name in _MEASURES],
+            "colours": _COLOURS,
+            "chart": chart,
+            "trouble": trouble,
+            "front": _front(request, answer.table()) if answer is not None else [],
+            "most": _MOST_ROWS,
+            "facts": answer.facts if answer is not None else None,
+        },
+        picture=chart or first_chart(request),
+        above=(("Workloads", request.url("/workloads", dataset=dataset)),),
+        styles=("atlas.css",),
+        data=chart.data("json") if chart else None,
+    )
+
+
+FRONTIER = PageKind(PATH, FrontierPageParameters, frontier_page)
+
+
+def _without_data(request: PageRequest) -> Page:
+    content: dict[str, object] = {
+        "state": {},
+        "datasets": (),
+        "metrics": (),
+        "measures": (),
+        "colours": (),
+        "chart": None,
+    }
+    title = "Best values by steps, examples or time"
+    return Page(
+        template="frontier.html",
+        title=title,
+        description=title,
+        url=request.url(PATH),
+        content={**content, "trouble": "this release has no trials", "front": [], "most": 0, "facts": None},
+        styles=("atlas.css",),
+    )
+
+
+def _metrics(view: ReleaseView, dataset: str) -> list[str]:
+    """Return the metrics of a data set with a known direction: those of goals first, then the most measured."""
+    members = [facts for facts in view.workloads.values() if facts.workload.dataset == dataset]
+    measured = Counter(name for facts in members for name in facts.measured if view.metrics[name].direction)
+    aimed = Counter(goal.metric for goal in view.goals if goal.workload.dataset == dataset)
+    return sorted(measured, key=lambda name: (-aimed[name], -measured[name], name))
+
+
+def _front(request: PageRequest, table: pa.Table) -> list[dict[str, object]]:
+    """Return the rows on the front, the best first."""
+    front = table.filter(table["is_on_front"]).sort_by([("amount", "descending")]).slice(0, _MOST_ROWS)
+    found = []
+    for row in front.to_pylist():
+        workload = Workload.parse(str(row["workload"]))
+        trial = Trial.parse(f"{row['workload']}/{row['batch_size']}/{row['trial_id']}")
+        found.append({**row, "heading": heading_of(workload), "url": request.page_url(trial)})
+    return found

@@ -1,0 +1,70 @@
+"""The page of the figures of papers that this release can draw, one paper after the other."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from html import escape
+from itertools import groupby
+from typing import Any
+
+from losslake.figures.papers import listing
+from losslake.figures.papers.paper import paper
+from losslake.questions.parameters import ReleaseParameters
+from losslake_service.web.first_look import first_chart
+from losslake_service.web.lines import Line
+from losslake_service.web.page import Page, PageKind, PageParameters, PageRequest
+from losslake_service.web.templates import with_query
+
+PATH = "/papers"
+_FRAME_HEIGHT = 640
+_ENDINGS = ("svg", "png", "pdf", "vl.json", "csv")
+
+
+def papers_page(request: PageRequest) -> Page:
+    """Return the page; figures without any data are left out, and the page says how many."""
+    rows = listing.answer(request.view, ReleaseParameters()).table().to_pylist()
+    drawn = [row for row in rows if row["series_without_data"] < row["series"]]
+    return Page(
+        template="papers.html",
+        title="Figures of papers",
+        description=f"{len(drawn)} figures of papers, drawn from the training curves of this release.",
+        url=request.url(PATH),
+        content={
+            "papers": [
+                (paper(name), [_figure(request, row) for row in group])
+                for name, group in groupby(drawn, lambda row: str(row["paper"]))
+            ],
+            "n_missing": len(rows) - len(drawn),
+        },
+        picture=first_chart(request),
+        above=(("Workloads", request.url("/workloads")),),
+        styles=("papers.css",),
+        data=request.url("/v1/papers.json"),
+    )
+
+
+PAPERS = PageKind(PATH, PageParameters, papers_page)
+
+
+def _figure(request: PageRequest, row: Mapping[str, Any]) -> dict[str, Any]:
+    """Return a figure with the addresses of its formats."""
+    path, release = str(row["path"]).removesuffix(".svg"), ("release", request.view.number)
+    light = with_query(f"{path}.svg", [release])
+    return {
+        **row,
+        "light": light,
+        "shares": list(_shares(request, row, light)),
+        "dark": with_query(f"{path}.svg", [release, ("theme", "dark")]),
+        "formats": [(ending, with_query(f"{path}.{ending}", [release])) for ending in _ENDINGS],
+    }
+
+
+def _shares(request: PageRequest, row: Mapping[str, Any], picture: str) -> Iterator[Line]:
+    """Yield the lines that show a figure elsewhere: its address, a picture, and a frame."""
+    release, place = [("release", request.view.number)], f"{row['paper']}/{row['figure']}"
+    title = escape(f"Figure {row['figure']} of {paper(str(row['paper'])).title}")
+    yield Line("Link", f"{request.address}{with_query(PATH, release)}#{row['paper']}-{row['figure']}")
+    yield Line("Image", f'<img src="{escape(request.address + picture)}" alt="{title}">')
+    frame = escape(request.address + with_query(f"/embed/papers/{place}", release))
+    look = f'width="100%" height="{_FRAME_HEIGHT}" loading="lazy" style="border: 0"'
+    yield Line("Iframe", f'<iframe src="{frame}" title="{title}" {look}></iframe>')

@@ -1,0 +1,145 @@
+"""The reference of the REST interface: a page on how it works, with a list of its paths, and a page for each path."""
+
+from __future__ import annotations
+
+import functools
+import json
+import shlex
+import tomllib
+from collections.abc import Iterator, Mapping, Sequence
+from importlib import resources
+from typing import Any, NamedTuple
+from urllib.parse import quote
+
+from losslake.output.formats import FORMATS
+from losslake.questions.errors import UnknownName, near_names
+from losslake_service.problems import KINDS, TYPE
+from losslake_service.web.examples import Example, find_example
+from losslake_service.web.first_look import first_chart
+from losslake_service.web.page import Page, PageKind, PageParameters, PageRequest
+from losslake_service.web.reference import Entry, Reference, anchor, operations, verb_and_path
+
+REFERENCE_PATH = "/docs/reference"
+
+
+class ReferenceParameters(PageParameters):
+    """The query of the page of all paths."""
+
+    q: str = ""
+    """Words that a path in the list has to have, all of them."""
+
+
+class PathSummary(NamedTuple):
+    """A path in the list. anchor: that of its section; address: of its page; text: the first sentence on it."""
+
+    name: str
+    anchor: str
+    address: str
+    text: str
+
+
+def reference_page(request: PageRequest) -> Page:
+    """Return the page of all paths."""
+    example = find_example(request.view)
+    document = request.interface.document()
+    reference = Reference(document, example, request.view.number, request.address)
+    words = request.parameters.q.strip()
+    paths = list(path_summaries(document))
+    return Page(
+        template="reference_index.html",
+        title="The REST interface",
+        description="Every path, parameter, field and problem of LossLake's REST interface, with lines to copy.",
+        url=request.url(REFERENCE_PATH, q=words or None),
+        content={
+            "description": document["info"]["description"].split("\n\n"),
+            "words": words,
+            "paths": paths,
+            "shown": [each.name for each in paths if all(word in each.name.lower() for word in words.lower().split())],
+            "formats": FORMATS.values(),
+            "statement": shlex.quote(json.dumps(_statement(example))),
+            "problem_type": TYPE,
+            "problems": problems(),
+            "problem_fields": reference.fields("problem", {"$ref": "#/components/schemas/ProblemDocument"}),
+        },
+        picture=first_chart(request),
+        above=(("Docs", request.url("/docs")),),
+        styles=("docs.css",),
+        scripts=("docs.js",),
+        data="/openapi.json",
+    )
+
+
+def path_page(request: PageRequest) -> Page:
+    """Return the page of one path; raises UnknownName."""
+    sections = {
+        page_name(each.anchor): each for each in request.interface.sections(request.view, request.address).values()
+    }
+    section = sections.get(request.name)
+    if section is None:
+        near = near_names(request.name, sections) or list(sections)[:1]
+        address = f"{REFERENCE_PATH}/{request.name}"
+        raise UnknownName("path", address, [f"{REFERENCE_PATH}/{name}" for name in near], "the reference")
+    return Page(
+        template="reference_path.html",
+        title=section.name,
+        description=first_sentence(section.text) or f"{section.name} of LossLake's REST interface.",
+        url=request.url(page_address(section.anchor)),
+        content={"section": section},
+        picture=first_chart(request),
+        above=(("Docs", request.url("/docs")), ("REST", request.url(REFERENCE_PATH))),
+        styles=("docs.css",),
+        scripts=("docs.js",),
+        data="/openapi.json",
+    )
+
+
+def path_summaries(document: Mapping[str, Any]) -> Iterator[PathSummary]:
+    """Yield every path of an OpenAPI document, questions first."""
+    for path, method, operation in operations(document):
+        place = anchor(method, path)
+        text = first_sentence(operation.get("description", ""))
+        yield PathSummary(verb_and_path(method, path), place, page_address(place), text)
+
+
+def page_name(place: str) -> str:
+    """Return the name of the page of a path in its address, by the path's anchor."""
+    return place.strip("/") or "root"
+
+
+def page_address(place: str) -> str:
+    """Return the address of the page of a path, by the path's anchor."""
+    return f"{REFERENCE_PATH}/{quote(page_name(place))}"
+
+
+def first_sentence(text: str) -> str:
+    """Return the first sentence of a description."""
+    return text.partition("\n\n")[0].replace("\n", " ").partition(". ")[0].rstrip(".")
+
+
+def problems() -> Sequence[Entry]:
+    """Return an entry for each kind of problem, by status."""
+    advice = problem_advice()
+    return [
+        Entry(f"problem:{kind}", kind, f"status {status}", f"{title}. {advice.get(kind, '')}")
+        for kind, (status, title) in sorted(KINDS.items(), key=lambda entry: entry[1][0])
+    ]
+
+
+@functools.cache
+def problem_advice() -> Mapping[str, str]:
+    """Return, by kind of problem, what to do about it."""
+    return tomllib.loads(resources.files("losslake_service.web").joinpath("problem_kinds.toml").read_text("utf-8"))
+
+
+def _statement(example: Example | None) -> Mapping[str, object]:
+    """Return the body of a POST to /v1/sql."""
+    if example is None:
+        return {"sql": "SELECT collection, dataset, model, optimizer FROM workloads"}
+    return {
+        "sql": "SELECT batch_size, steps FROM result_at($metric, $target) WHERE optimizer = $optimizer",
+        "parameters": {"metric": example.metric, "target": example.target, "optimizer": example.workload.optimizer},
+    }
+
+
+REFERENCE = PageKind(REFERENCE_PATH, ReferenceParameters, reference_page)
+PATH = PageKind(REFERENCE_PATH + "/{name:path}", PageParameters, path_page)

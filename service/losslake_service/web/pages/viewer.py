@@ -1,0 +1,210 @@
+"""The curve viewer: the curves of studies or trials, which its script fetches from /v1/curves and draws."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, replace
+from typing import Annotated, Any
+
+import numpy as np
+from pydantic import Field
+
+from losslake.questions.errors import BadParameter
+from losslake.questions.known_names import heading_of
+from losslake.questions.parameters import Natural
+from losslake.questions.release_view import ReleaseView
+from losslake.questions.selection import parse_study, parse_trial, parse_workload
+from losslake.questions.workload_facts import WorkloadFacts
+from losslake_schema.names import Study
+from losslake_schema.reached import Integers
+from losslake_service.web.goals import PageGoal
+from losslake_service.web.own_run import SCRIPT, own_run
+from losslake_service.web.page import GoalParameters, Page, PageKind, PageRequest
+from losslake_service.web.studies.charts import curves_of_study
+from losslake_service.web.studies.trial_table import StudyParameters
+from losslake_service.web.studies.trials import SelectedGoal, StudyTrials, select_goal, study_trials
+
+_MOST_CURVES = 2000
+_MOST_STUDIES = 200
+# The evaluations that are sent, read and drawn in about a second.
+_MOST_EVALUATIONS = 200_000
+_POINTS = (400, 200, 100, 48, 24, 12, 4)
+
+
+class ViewerParameters(GoalParameters):
+    """The query of the page: studies, trials, or a workload with some of its batch sizes, and how they are drawn."""
+
+    study: Annotated[list[str], Field(default_factory=list)]
+    """All trials of this study; may be repeated."""
+    trial: Annotated[list[str], Field(default_factory=list)]
+    """This trial; may be repeated."""
+    workload: Annotated[list[str], Field(default_factory=list)]
+    """All studies of this workload; may be repeated."""
+    batch_size: Annotated[list[Natural], Field(default_factory=list)]
+    """Of `workload`, only the studies at this batch size; may be repeated."""
+    log: str = ""
+    """The logarithmic axes: x, y or xy."""
+    x: str = ""
+    """The range of steps, FROM,TO; default: all."""
+    y: str = ""
+    """The range of the metric, FROM,TO; default: all."""
+    smooth: Annotated[float, Field(ge=0, lt=1)] = 0.0
+    """The weight of earlier evaluations in the exponential moving average; 0 for none."""
+    colour: str = ""
+    """The metaparameter or fact that colours show; default: whether the target was reached."""
+    panels: str = ""
+    """size: one small chart for each batch size; default: one chart."""
+
+
+@dataclass(frozen=True)
+class ShownStudy:
+    """The curves of a study. rows: of the trials that are shown."""
+
+    study: Study
+    trials: StudyTrials
+    rows: Integers
+
+    @property
+    def data(self) -> dict[str, Any]:
+        """What the script needs to know. trials: None for all."""
+        best = self.trials.best
+        is_whole = len(self.rows) == len(self.trials.trial_id)
+        steps = None if best is None or not self.trials.reached[best] else int(self.trials.steps[best])
+        return {
+            "study": str(self.study),
+            "batchSize": self.study.batch_size,
+            "trials": None if is_whole else self.trials.trial_id[self.rows].tolist(),
+            "best": None if best is None else int(self.trials.trial_id[best]),
+            "bestSteps": steps,
+            "bestValue": None if best is None or np.isnan(value := self.trials.best_value[best]) else float(value),
+        }
+
+
+def viewer_page(request: PageRequest) -> Page:
+    """Return the page; raises BadParameter and UnknownName."""
+    view, state = request.view, request.parameters
+    wanted = _wanted(view, state)
+    (first, _), *_ = wanted.items()
+    facts, index = view.study(first)
+    selected = select_goal(view, facts, index, state.metric, state.target)
+    if selected.metric is None:
+        raise BadParameter("study", f"nothing was measured in {first}: choose another study")
+    every = list(_studies(view, wanted, selected.metric, selected.goal))
+    n_trials = sum(len(each.rows) for each in every)
+    shown = _sampled(every)
+    n_curves = sum(len(each.rows) for each in shown)
+    n_records = sum(int(each.trials.n_records[each.rows].sum()) for each in shown)
+    points = next((each for each in _POINTS if n_curves * each + n_records <= _MOST_EVALUATIONS), _POINTS[-1])
+    workloads = list(dict.fromkeys(study.workload for study in wanted))
+    workload = workloads[0] if len(workloads) == 1 else None
+    batch_size = first.batch_size if len(wanted) == 1 else None
+    name = heading_of(workloads[0]) if len(workloads) == 1 else f"{len(workloads)} workloads"
+    known = StudyParameters(metric=selected.metric)
+    fallback = curves_of_study(
+        request, first, selected.metric, selected.goal, known, "log" if "x" in state.log else "linear", every[0].trials
+    )
+    return Page(
+        template="viewer.html",
+        title=f"Curves: {name}",
+        description=f"{selected.metric} of {n_curves:,} trials by step: zoom, smoothing, colours, and your own run.",
+        url=request.url("/viewer", **state.model_dump(exclude_defaults=True, exclude={"release"})),
+        content={
+            "name": name,
+            "selected": selected,
+            "metrics": facts.metrics[index],
+            "n_curves": n_curves,
+            "n_trials": n_trials,
+            "n_studies": len(shown),
+            "left_out": [str(each) for each in wanted if each not in {known.study for known in every}],
+            "sizes": _sizes(facts, wanted) if len(workloads) == 1 and not state.trial else [],
+            "kept": list(state.model_dump(exclude_defaults=True, include={"trial"}).items()),
+            "own_run": own_run(view, workload, batch_size, selected.metric, selected.goal),
+            "batch_size": batch_size,
+            "fallback": fallback,
+            "data": json.dumps(_data(request, selected, shown, points)),
+        },
+        picture=fallback,
+        above=(
+            ("Workloads", request.url("/workloads")),
+            *((heading_of(each), request.page_url(each, **state.goal)) for each in workloads[:1]),
+        ),
+        styles=("viewer.css",),
+        scripts=("viewer.js", SCRIPT),
+    )
+
+
+def _wanted(view: ReleaseView, state: ViewerParameters) -> dict[Study, list[int] | None]:
+    """Return the studies to show in the order given, with the numbers of trials, or None for all."""
+    ways = [name for name in ("study", "trial", "workload") if getattr(state, name)]
+    if len(ways) != 1:
+        raise BadParameter("study", "give either study=…, trial=… or workload=…, and not several; each may be repeated")
+    wanted: dict[Study, list[int] | None] = {}
+    for path in state.study:
+        wanted |= dict.fromkeys(view.studies(parse_study(path)))
+    for path in state.trial:
+        trial = parse_trial(path)
+        view.trial(trial)
+        wanted[trial.study] = [*(wanted.get(trial.study) or []), trial.trial_id]
+    for path in state.workload:
+        for facts in view.matching(parse_workload(path)):
+            sizes = [size for size in facts.batch_sizes if not state.batch_size or size in state.batch_size]
+            wanted |= dict.fromkeys(Study(facts.workload, size) for size in sizes)
+    if not wanted:
+        raise BadParameter("batch_size", f"{state.workload[0]} has no study at these batch sizes: choose others")
+    if len(wanted) > _MOST_STUDIES:
+        raise BadParameter(
+            ways[0], f"{len(wanted):,} studies are too many for one picture: give at most {_MOST_STUDIES}"
+        )
+    return wanted
+
+
+def _studies(
+    view: ReleaseView, wanted: dict[Study, list[int] | None], metric: str, goal: PageGoal | None
+) -> Iterator[ShownStudy]:
+    """Yield the studies that measure the metric, with all wanted trials that have evaluations."""
+    for study, numbers in wanted.items():
+        facts, index = view.study(study)
+        if metric in facts.metrics[index]:
+            trials = study_trials(view, facts, index, goal)
+            is_shown = trials.last_step >= 0
+            if numbers is not None:
+                is_shown &= np.isin(trials.trial_id, numbers)
+            yield ShownStudy(study, trials, np.flatnonzero(is_shown))
+
+
+def _sampled(every: Sequence[ShownStudy]) -> list[ShownStudy]:
+    """Return evenly sampled trials if there are too many to draw, each study's best trial among them."""
+    n_trials = sum(len(each.rows) for each in every)
+    n_records = sum(int(each.trials.n_records[each.rows].sum()) for each in every)
+    most = min(_MOST_CURVES, int(_MOST_EVALUATIONS / (_POINTS[-1] + n_records / max(n_trials, 1))))
+    if n_trials <= most:
+        return list(every)
+    chosen = np.concatenate([each.rows == (-1 if each.trials.best is None else each.trials.best) for each in every])
+    others = np.flatnonzero(~chosen)
+    chosen[others[np.linspace(0, len(others) - 1, max(most - int(chosen.sum()), 0)).astype(np.int64)]] = True
+    parts = np.split(chosen, np.cumsum([len(each.rows) for each in every])[:-1])
+    return [replace(each, rows=each.rows[part]) for each, part in zip(every, parts, strict=True)]
+
+
+def _sizes(facts: WorkloadFacts, wanted: dict[Study, list[int] | None]) -> list[tuple[int, Study, bool]]:
+    """Return every batch size of the workload, its study, and whether it is wanted."""
+    studies = [Study(facts.workload, size) for size in facts.batch_sizes]
+    return [(study.batch_size, study, study in wanted) for study in studies]
+
+
+def _data(request: PageRequest, selected: SelectedGoal, shown: Sequence[ShownStudy], points: int) -> dict[str, Any]:
+    """Return what the script needs to fetch and to draw the curves."""
+    goal = selected.goal
+    return {
+        "release": request.view.number,
+        "metric": selected.metric,
+        "goal": goal
+        and {"target": goal.target, "direction": goal.direction, "comparator": goal.comparator, "text": goal.text},
+        "points": points,
+        "mostEvaluations": _MOST_EVALUATIONS,
+        "studies": [each.data for each in shown if len(each.rows)],
+    }
+
+
+VIEWER = PageKind("/viewer", ViewerParameters, viewer_page)

@@ -1,0 +1,5 @@
+// An embedded chart: draws the interactive chart in place of the picture.
+
+import { liven } from "./chart.js";
+
+for (const figure of document.querySelectorAll("figure.chart")) liven(figure);

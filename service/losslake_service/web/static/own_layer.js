@@ -1,0 +1,98 @@
+// Draws a reader's own run over the figure of stored curves, or of steps by batch size.
+
+import { stepsTo } from "./own_run.js";
+
+// Those of --own in viewer.css.
+const OWN = { light: "#c2185b", dark: "#ff80ab" };
+const NAME = "Your run";
+let shown;
+
+/**
+ * Sets the run that figures show, and has them drawn anew.
+ * @param {{steps: Float64Array, values: Float64Array, metric: string, goal: object | null, batchSize: number | undefined} | undefined} run
+ */
+export function showOwnRun(run) {
+  shown = run;
+  document.dispatchEvent(new CustomEvent("own-run", { detail: run }));
+}
+
+/** Returns true if a figure is of a kind that shows own runs. */
+export function takesOwnRun(figure) {
+  return /\/figures\/(curves|scaling)\./.test(figure.dataset.live);
+}
+
+/** Adds the run to the specification of a figure, and to its notes what isn't seen of it. */
+export function addOwnRun(figure, specification, theme) {
+  if (!shown || !takesOwnRun(figure)) return;
+  const { pathname, searchParams } = new URL(figure.dataset.live, location.href);
+  const about = searchParams.getAll("metric");
+  if (about.length !== 1 || about[0] !== shown.metric || specification.concat.length !== 1) return;
+  const measure = searchParams.get("measure") ?? "steps";
+  const isCurve = pathname.includes("/curves.");
+  const tell = (text) => specification.usermeta.notes.push(text);
+  const points = isCurve ? curvePoints(measure) : scalingPoints(measure, Number(searchParams.get("target")), tell);
+  if (!points) {
+    tell(`Your run isn't drawn: its file has no ${measure}.`);
+    return;
+  }
+  if (!points.length) return;
+  const [plot] = specification.concat;
+  const axes = { x: axisOf(plot, "x"), y: axisOf(plot, "y") };
+  if (!isCurve) for (const name of ["x", "y"]) widen(axes[name], points.map((point) => point[name]));
+  const seen = points.filter(({ x, y }) => isWithin(axes.x, x) && isWithin(axes.y, y));
+  if (isCurve && seen.length < points.filter(({ y }) => Number.isFinite(y)).length) {
+    tell(`${points.length - seen.length} of ${points.length} evaluations of your run lie outside of this picture; the curve viewer shows all.`);
+  }
+  plot.layer.push(...layers(points, seen.at(-1), axes, OWN[theme], isCurve));
+}
+
+/** Returns the points of the curve; undefined if a chart measures what the file doesn't have. */
+function curvePoints(measure) {
+  if (measure !== "steps") return undefined;
+  return [...shown.steps].map((x, index) => ({ x, y: shown.values[index] }));
+}
+
+function scalingPoints(measure, target, tell) {
+  const { batchSize, goal } = shown;
+  if (!["steps", "examples"].includes(measure)) return undefined;
+  // A slider moves the chart's target before the page follows.
+  const toTarget = stepsTo(shown, target === goal.target ? goal : { ...goal, target, comparator: "strict" });
+  if (toTarget === null) tell("Your run isn't drawn: it doesn't reach the target.");
+  if (toTarget === null || !batchSize) return [];
+  return [{ x: batchSize, y: measure === "examples" ? toTarget * batchSize : toTarget }];
+}
+
+/** Returns the encodings of an axis: those with a domain. */
+function axisOf(plot, name) {
+  return plot.layer.map((layer) => layer.encoding?.[name]).filter((each) => each?.scale?.domain);
+}
+
+function widen(encodings, values) {
+  for (const { scale } of encodings) {
+    const room = scale.type === "log" ? 1.3 : 1;
+    const ends = values.filter((value) => Number.isFinite(value) && (value > 0 || scale.type !== "log"));
+    scale.domain = [Math.min(scale.domain[0], ...ends.map((end) => end / room)), Math.max(scale.domain[1], ...ends.map((end) => end * room))];
+  }
+}
+
+function isWithin([{ scale }], value) {
+  return value >= scale.domain[0] && value <= scale.domain[1];
+}
+
+function layers(points, last, axes, colour, isCurve) {
+  const across = { ...axes.x[0], field: "x" };
+  const up = { ...axes.y[0], field: "y" };
+  // A logarithmic axis has no place for 0.
+  const placed = points.filter(({ x, y }) => (axes.x[0].scale.type !== "log" || x > 0) && (axes.y[0].scale.type !== "log" || y > 0));
+  const values = placed.map(({ x, y }) => ({ x, y: Number.isFinite(y) ? y : null }));
+  const tooltip = [{ field: "x", type: "quantitative", title: across.axis?.title ?? "Steps", format: "," }, { field: "y", type: "quantitative", title: up.axis?.title ?? NAME, format: ".6~g" }];
+  const mark = isCurve
+    ? { type: "line", strokeWidth: 3, color: colour, clip: true, tooltip: null }
+    : { type: "point", shape: "diamond", filled: true, size: 160, opacity: 1, color: colour, clip: true };
+  const found = [{ data: { values }, mark, encoding: { x: across, y: up, ...(isCurve ? {} : { tooltip }) } }];
+  if (last) {
+    const text = { type: "text", text: NAME, fontWeight: "bold", align: isCurve ? "right" : "left", dx: isCurve ? 0 : 10, dy: isCurve ? -9 : 0, color: colour, tooltip: null };
+    found.push({ data: { values: [last] }, mark: text, encoding: { x: across, y: up } });
+  }
+  return found;
+}

@@ -1,0 +1,53 @@
+// Colours of curves by a fact of their trials: a ramp for numbers, a few colours for texts.
+
+import { interpolateViridis } from "./vendor/d3.js";
+
+const MOST_GROUPS = 8;
+// Okabe and Ito's, which the colour blind can tell apart; dark ones are lighter on a dark ground.
+const LIGHT = ["#0072b2", "#b85000", "#00795a", "#a0478a", "#6b6100", "#2f7fb0", "#5b5bd0", "#8a5a2b"];
+const DARK = ["#56b4e9", "#ff9e4a", "#35d0a5", "#e59acb", "#f0e442", "#9ecbff", "#b3b3ff", "#d6ab7d"];
+const QUIET = { light: "#7d858d", dark: "#8a949e" };
+// The part of viridis that is visible on the ground.
+const SPAN = { light: [0, 0.88], dark: [0.22, 1] };
+const WIDE_RATIO = 20;
+
+/**
+ * Returns the colour of each curve, and the legend.
+ * @param {object[]} curves
+ * @param {Map<string, unknown>} fact its value by trial
+ * @param {boolean} isDark
+ */
+export function colouring(curves, fact, isDark) {
+  const values = curves.map((curve) => fact.get(curve.trial)).filter((value) => value !== undefined && value !== null);
+  const quiet = isDark ? QUIET.dark : QUIET.light;
+  const isNumeric = values.length && values.every((value) => typeof value === "number");
+  return isNumeric && new Set(values).size > 2 ? ramp(values.filter(Number.isFinite), fact, isDark, quiet) : groups(values, fact, isDark, quiet);
+}
+
+function ramp(numbers, fact, isDark, quiet) {
+  const [low, high] = numbers.reduce(([least, most], each) => [Math.min(least, each), Math.max(most, each)], [Infinity, -Infinity]);
+  const isLog = low > 0 && high / low > WIDE_RATIO;
+  const [from, to] = isDark ? SPAN.dark : SPAN.light;
+  const share = (value) => (high === low ? 0.5 : isLog ? Math.log(value / low) / Math.log(high / low) : (value - low) / (high - low));
+  const at = (position) => interpolateViridis(from + position * (to - from));
+  const of = (curve) => {
+    const value = fact.get(curve.trial);
+    return typeof value === "number" && Number.isFinite(value) ? at(share(value)) : quiet;
+  };
+  return { of, legend: { low, high, isLog, at } };
+}
+
+function groups(values, fact, isDark, quiet) {
+  const counts = new Map();
+  for (const value of values) counts.set(value, (counts.get(value) ?? 0) + 1);
+  const ordered = [...counts].sort(([, one], [, other]) => other - one);
+  const named = ordered.slice(0, MOST_GROUPS);
+  const palette = isDark ? DARK : LIGHT;
+  // "reached" is the first colour, whatever its number.
+  if (counts.has("reached")) named.sort(([one], [other]) => (other === "reached") - (one === "reached"));
+  const colours = new Map(named.map(([value], index) => [value, palette[index]]));
+  const rest = ordered.length - named.length;
+  const entries = named.map(([value, count]) => ({ text: String(value), count, colour: colours.get(value) }));
+  if (rest) entries.push({ text: `${rest} other values`, count: ordered.slice(MOST_GROUPS).reduce((sum, [, count]) => sum + count, 0), colour: quiet });
+  return { of: (curve) => colours.get(fact.get(curve.trial)) ?? quiet, legend: { entries } };
+}

@@ -1,0 +1,120 @@
+// The curves of the viewer and the facts of their trials, from the answers of REST.
+
+import { numberOf } from "./sql_values.js";
+
+// Trials that one address names.
+const MOST_NAMED = 100;
+const MOST_STUDIES = 20;
+const STATUSES = ["COMPLETE", "INFEASIBLE", "INCOMPLETE"];
+
+/**
+ * Fetches the curves.
+ * @param {object} request what the page asks for
+ * @param {boolean} isLog whether steps are thinned for a logarithmic axis
+ * @returns {Promise<{curves: object[], facts: Map<string, Map<string, unknown>>, steps: Map<string, object>, isThinned: boolean}>}
+ *   facts: by name and trial, beginning with the one that colours show by default; steps: rows of steps to the target
+ */
+export async function loadCurves(request, isLog) {
+  const [trials, steps] = await Promise.all([trialsOf(request), stepsOf(request)]);
+  const shown = new Set(request.studies.flatMap(({ study, trials: some }) => some?.map((id) => `${study}/${id}`) ?? []));
+  const whole = new Set(request.studies.filter((each) => !each.trials).map((each) => each.study));
+  const rows = trials.filter(({ trial }) => shown.has(trial) || whole.has(trial.slice(0, trial.lastIndexOf("/"))));
+  const isThinned = rows.reduce((sum, row) => sum + row.n_evaluations, 0) > request.mostEvaluations;
+  const thinned = isThinned ? { points: request.points, axis: isLog ? "log" : "linear" } : {};
+  const answers = await Promise.all(places(request).map((place) => rowsOf("curves", { ...place, metric: request.metric, ...thinned, release: request.release })));
+  return { curves: answers.flatMap(curvesOf), facts: factsOf(rows, steps, request.goal), steps, isThinned };
+}
+
+/** Returns the parameters of each question about curves: whole studies, or some of the trials of one. */
+function places(request) {
+  const names = [];
+  const wholes = request.studies.filter((each) => !each.trials).map((each) => each.study);
+  for (let at = 0; at < wholes.length; at += MOST_STUDIES) names.push({ study: wholes.slice(at, at + MOST_STUDIES) });
+  for (const { study, trials } of request.studies) {
+    for (let at = 0; at < (trials?.length ?? 0); at += MOST_NAMED) {
+      names.push({ trial: trials.slice(at, at + MOST_NAMED).map((id) => `${study}/${id}`) });
+    }
+  }
+  return names;
+}
+
+function curvesOf(rows) {
+  const curves = [];
+  let begin = 0;
+  for (let end = 1; end <= rows.length; end++) {
+    const [first, next] = [rows[begin], rows[end]];
+    if (next && next.trial_id === first.trial_id && next.batch_size === first.batch_size && next.workload === first.workload) continue;
+    const part = rows.slice(begin, end);
+    const study = `${first.workload}/${first.batch_size}`;
+    const steps = Float64Array.from(part, (row) => row.step);
+    const values = Float64Array.from(part, (row) => numberOf(row.value) ?? NaN);
+    curves.push({ study, trial: `${study}/${first.trial_id}`, trialId: first.trial_id, batchSize: first.batch_size, steps, values });
+    begin = end;
+  }
+  return curves;
+}
+
+async function trialsOf(request) {
+  const rows = [];
+  const studies = request.studies.map((each) => each.study);
+  const fields = "trial,batch_size,workload,status,n_evaluations,parameters,attributes";
+  for (let at = 0; at < studies.length; at += MOST_STUDIES) {
+    const asked = { study: studies.slice(at, at + MOST_STUDIES), fields: fields.replace("workload,", ""), limit: 10000, release: request.release };
+    let cursor;
+    do {
+      const answer = await answerOf("trials", cursor ? { ...asked, cursor } : asked);
+      rows.push(...answer.rows);
+      cursor = answer.next_cursor;
+    } while (cursor);
+  }
+  return rows;
+}
+
+/** Returns the rows of steps to the target by trial; none without a goal. */
+async function stepsOf({ studies, metric, goal, release }) {
+  if (!goal) return new Map();
+  const sizes = new Map();
+  for (const { study, batchSize } of studies) {
+    const workload = study.slice(0, study.lastIndexOf("/"));
+    sizes.set(workload, [...(sizes.get(workload) ?? []), batchSize]);
+  }
+  const { target, comparator, direction } = goal;
+  const answers = await Promise.all([...sizes].map(([workload, batch_size]) =>
+    rowsOf("steps-to-target", { workload, batch_size, metric, target, comparator, direction, status: STATUSES, release })));
+  return new Map(answers.flat().map((row) => [`${row.workload}/${row.batch_size}/${row.trial_id}`, row]));
+}
+
+/** Returns every fact that differs between trials, by its name and trial. */
+function factsOf(rows, steps, goal) {
+  const facts = new Map();
+  const add = (name, trial, value) => {
+    if (!facts.has(name)) facts.set(name, new Map());
+    facts.get(name).set(trial, value);
+  };
+  for (const { trial, batch_size, status, parameters, attributes } of rows) {
+    const reached = steps.get(trial)?.steps ?? null;
+    if (goal) add("outcome", trial, status !== "COMPLETE" ? STATUS_WORDS[status] : reached === null ? "not reached" : "reached");
+    else add("status", trial, STATUS_WORDS[status] ?? "completed");
+    if (reached !== null) add("steps to target", trial, reached);
+    add("batch size", trial, batch_size);
+    for (const [name, value] of Object.entries(parameters)) add(name, trial, numberOf(value));
+    for (const [name, value] of Object.entries(attributes)) if (!facts.get(name)?.has(trial)) add(name, trial, typeof value === "string" ? value : JSON.stringify(value));
+  }
+  const first = facts.keys().next().value;
+  return new Map([...facts].filter(([name, values]) => name === first || new Set(values.values()).size > 1 || values.size < rows.length));
+}
+
+const STATUS_WORDS = { INFEASIBLE: "diverged", INCOMPLETE: "incomplete" };
+
+async function rowsOf(question, parameters) {
+  return (await answerOf(question, parameters)).rows;
+}
+
+async function answerOf(question, parameters) {
+  const query = new URLSearchParams();
+  for (const [name, value] of Object.entries(parameters)) for (const each of [value].flat()) query.append(name, each);
+  const response = await fetch(`/v1/${question}.json?${query}`);
+  const answer = await response.json();
+  if (!response.ok) throw new Error(answer.detail ?? `The service answered ${response.status}.`);
+  return answer;
+}

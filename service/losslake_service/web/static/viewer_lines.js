@@ -1,0 +1,120 @@
+// Curves in the coordinates of the axes, their panels, and the one that is nearest to a point.
+
+import { smoothed } from "./smoothing.js";
+
+const MARGIN = { left: 58, right: 12, top: 24, bottom: 38 };
+const PANEL = { width: 300, height: 220 };
+const NEAR = 14;
+// Values beyond as many times the range of the middle 98% lie outside of the first view.
+const OUTLYING = 2;
+
+/** Converts a number to the coordinate of an axis; NaN for none. */
+export function to(value, isLog) {
+  return isLog ? (value > 0 ? Math.log10(value) : NaN) : value;
+}
+
+/** Converts a coordinate back. */
+export function from(coordinate, isLog) {
+  return isLog ? 10 ** coordinate : coordinate;
+}
+
+/** Returns a curve in coordinates: raw as measured, y as shown, both NaN where there is no place. */
+export function lineOf(curve, log, smooth, colour) {
+  const [isLogX, isLogY] = [log.includes("x"), log.includes("y")];
+  const place = (value) => (Number.isFinite(value) ? to(value, isLogY) : NaN);
+  const x = curve.steps.map((step) => to(step, isLogX));
+  const raw = curve.values.map(place);
+  const y = smooth ? smoothed(curve.values, smooth).map(place) : raw;
+  const nOdd = curve.values.filter((value) => !Number.isFinite(value)).length;
+  const nUnplaced = x.filter((each, index) => Number.isNaN(each) || (Number.isNaN(raw[index]) && Number.isFinite(curve.values[index]))).length;
+  return { curve, x, y, raw, colour, nOdd, nUnplaced };
+}
+
+/** Returns the view of all lines, and the largest coordinate of values, which may lie above it. */
+export function extent(lines, target) {
+  let [first, last] = [Infinity, -Infinity];
+  const values = [];
+  for (const { x, raw } of lines) {
+    for (let at = 0; at < x.length; at++) {
+      if (Number.isNaN(x[at]) || Number.isNaN(raw[at])) continue;
+      first = Math.min(first, x[at]);
+      last = Math.max(last, x[at]);
+      values.push(raw[at]);
+    }
+  }
+  if (!values.length) return { x: [0, 1], y: [0, 1], most: 1 };
+  const sorted = Float64Array.from(values).sort();
+  const at = (share) => sorted[Math.round(share * (sorted.length - 1))];
+  const reach = OUTLYING * (at(0.99) - at(0.01));
+  const most = sorted.at(-1);
+  let low = Math.max(sorted[0], at(0.01) - reach);
+  let high = Math.min(most, at(0.99) + reach);
+  if (Number.isFinite(target)) [low, high] = [Math.min(low, target), Math.max(high, target)];
+  const pad = (high - low) * 0.03 || Math.abs(high) * 0.1 || 1;
+  return { x: first < last ? [first, last] : [first - 1, last + 1], y: [low - pad, high + pad], most };
+}
+
+/** Returns a function of the height that gives the panels, and the height that they need in px; 0 for any. */
+export function panelsOf({ curves, isDivided }, width) {
+  const groups = new Map(isDivided ? [] : [["", []]]);
+  curves.forEach((curve, index) => {
+    const label = isDivided ? `Batch size ${curve.batchSize.toLocaleString("en")}` : "";
+    if (!groups.has(label)) groups.set(label, []);
+    groups.get(label).push(index);
+  });
+  const nColumns = isDivided ? Math.max(1, Math.min(groups.size, Math.floor(width / PANEL.width))) : 1;
+  const nRows = Math.ceil(groups.size / nColumns);
+  const panels = (height) => [...groups].map(([label, indexes], place) => {
+    const [cellWidth, cellHeight] = [width / nColumns, height / nRows];
+    const [left, top] = [(place % nColumns) * cellWidth + MARGIN.left, Math.floor(place / nColumns) * cellHeight + MARGIN.top];
+    const box = { left, top, width: Math.max(40, cellWidth - MARGIN.left - MARGIN.right), height: cellHeight - MARGIN.top - MARGIN.bottom };
+    return { label, indexes, box, studies: [...new Set(indexes.map((index) => curves[index].study))] };
+  });
+  return { panels, height: isDivided ? nRows * PANEL.height : 0 };
+}
+
+/** Returns the line of a panel that passes nearest above or below a point in px; undefined if none is near. */
+export function nearestLine({ box, indexes }, lines, view, [px, py]) {
+  const x = view.x[0] + ((px - box.left) / box.width) * (view.x[1] - view.x[0]);
+  const unit = box.height / (view.y[1] - view.y[0]);
+  const y = view.y[0] + (1 - (py - box.top) / box.height) * (view.y[1] - view.y[0]);
+  let [nearest, least] = [undefined, NEAR];
+  for (const index of indexes) {
+    const line = lines[index];
+    const distance = Math.abs(heightAt(line, x) - y) * unit;
+    if (distance < least) [nearest, least] = [line, distance];
+  }
+  return nearest;
+}
+
+/** Returns the value of a line at a coordinate of steps, between its evaluations; NaN outside of them. */
+function heightAt({ x, y }, at) {
+  const after = firstAfter(x, at);
+  if (after <= 0 || after >= x.length) return NaN;
+  const share = (at - x[after - 1]) / (x[after] - x[after - 1]);
+  return y[after - 1] + share * (y[after] - y[after - 1]);
+}
+
+/** Returns the index of the first coordinate above a number. NaN, the place of step 0 on a log axis, comes first. */
+export function firstAfter(x, at) {
+  let [low, high] = [0, x.length];
+  while (low < high) {
+    const middle = (low + high) >> 1;
+    if (x[middle] > at) high = middle;
+    else low = middle + 1;
+  }
+  return low;
+}
+
+/** Returns a function that runs an action once before the next frame, however often it is called. */
+export function batched(act) {
+  let isWaiting = false;
+  return () => {
+    if (isWaiting) return;
+    isWaiting = true;
+    requestAnimationFrame(() => {
+      isWaiting = false;
+      act();
+    });
+  };
+}

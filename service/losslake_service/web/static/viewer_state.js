@@ -1,0 +1,49 @@
+// The view of curves in the address: logarithmic axes, ranges, smoothing, colour, panels.
+
+const NAMES = ["log", "x", "y", "smooth", "colour", "panels"];
+
+/** Reads the view. Ranges are [from, to], or undefined for all. */
+export function read() {
+  const query = new URLSearchParams(location.search);
+  const [log, x, y, smooth, colour, panels] = NAMES.map((name) => query.get(name) ?? "");
+  return { log, x: rangeOf(x), y: rangeOf(y), smooth: Number(smooth) || 0, colour, panels };
+}
+
+/** Writes the view into the address of the page. */
+export function write(state) {
+  history.replaceState(null, "", location.pathname + queryOf(state));
+}
+
+/** Returns the address of a view in a release. */
+export function linkOf(state, release) {
+  return location.origin + location.pathname + queryOf(state, release);
+}
+
+/** Returns the query of other pages about the same goal. */
+export function goalQuery(request) {
+  const query = new URLSearchParams({ metric: request.metric });
+  if (request.goal) query.set("target", request.goal.target);
+  const pinned = new URLSearchParams(location.search).get("release");
+  if (pinned) query.set("release", pinned);
+  return query;
+}
+
+function queryOf(state, release) {
+  const query = new URLSearchParams(location.search);
+  for (const name of NAMES) {
+    const value = Array.isArray(state[name]) ? state[name].map(short).join(",") : state[name];
+    if (value) query.set(name, value);
+    else query.delete(name);
+  }
+  if (release) query.set("release", release);
+  return `?${query.toString().replaceAll("%2F", "/").replaceAll("%2C", ",")}`;
+}
+
+function rangeOf(text) {
+  const numbers = text.split(",").map(Number);
+  return text && numbers.length === 2 && numbers.every(Number.isFinite) && numbers[0] < numbers[1] ? numbers : undefined;
+}
+
+function short(number) {
+  return Number(number.toPrecision(6));
+}

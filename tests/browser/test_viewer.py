@@ -1,0 +1,186 @@
+"""The curve viewer: its state is its address, colours follow a fact, and 2,000 curves answer at once."""
+
+from __future__ import annotations
+
+import json
+from typing import Any
+from urllib.parse import parse_qs, urlsplit
+
+import pytest
+from playwright.sync_api import Page, expect
+
+from tests.browser.pictures import ALLOWED, difference
+from tests.browser.visit import Site, Visit
+
+pytestmark = pytest.mark.slow
+
+WORKLOAD = "bundled/digits/mlp_64/nesterov_momentum"
+STUDY = f"{WORKLOAD}/64"
+DRAWN = ".viewer[data-drawn]"
+THREE = "&".join(
+    f"workload=bundled/digits/{name}" for name in ("mlp_64/sgd", "mlp_64/momentum", "mlp_16/nesterov_momentum")
+)
+NEXT_PAINT_MS = 100
+# The time from an event to the task after the next frame, by type of event.
+_MEASURE = """() => {
+  window.times = [];
+  for (const type of ['keydown', 'wheel', 'pointermove', 'pointerdown', 'pointerup', 'input']) {
+    addEventListener(type, (event) => {
+      const channel = new MessageChannel();
+      channel.port1.onmessage = () => window.times.push([type, performance.now() - event.timeStamp]);
+      requestAnimationFrame(() => channel.port2.postMessage(null));
+    }, { capture: true });
+  }
+}"""
+_COLOURS = """async (rates) => {
+  const address = document.querySelector('script[src*="viewer.js"]').src.replace('viewer.js', 'viewer_colours.js');
+  const { colouring } = await import(address);
+  const curves = rates.map((rate) => ({ trial: String(rate) }));
+  return curves.map(colouring(curves, new Map(rates.map((rate) => [String(rate), rate])), false).of);
+}"""
+_SMOOTHED = """async ([values, weight]) => {
+  const address = document.querySelector('script[src*="viewer.js"]').src.replace('viewer.js', 'smoothing.js');
+  const { smoothed } = await import(address);
+  return [...smoothed(Float64Array.from(values), weight)];
+}"""
+
+
+def query(page: Page) -> dict[str, list[str]]:
+    return parse_qs(urlsplit(page.url).query)
+
+
+def drawn_anew(page: Page) -> None:
+    """Wait until the view rests in the address, and is drawn."""
+    page.wait_for_timeout(400)
+    page.locator(DRAWN).wait_for()
+
+
+def test_a_link_to_a_view_shows_the_same_picture(explorer: Site, visit: Visit) -> None:
+    page = visit.open(f"/viewer?study={STUDY}", DRAWN)
+    page.get_by_label("Colour by").select_option("momentum")
+    page.get_by_label("log steps").check()
+    page.get_by_label("log values").check()
+    page.get_by_label("Smoothing").fill("0.6")
+    plot = page.locator(".viewer .plot")
+    plot.focus()
+    for key in ("+", "+", "ArrowRight", "ArrowDown"):
+        plot.press(key)
+    drawn_anew(page)
+    state = query(page)
+    assert (state["log"], state["colour"], state["smooth"]) == (["xy"], ["momentum"], ["0.6"])
+    assert float(state["x"][0].split(",")[0]) > 1
+    picture = plot.screenshot()
+    page.get_by_role("button", name="Copy link").click()
+    link = page.evaluate("navigator.clipboard.readText()")
+    assert parse_qs(urlsplit(link).query) == state | {"release": ["1"]}
+    with explorer.visiting() as other:
+        other.open(link.removeprefix(visit.address), DRAWN)
+        drawn_anew(other.page)
+        other.page.locator(".viewer .plot").focus()
+        assert query(other.page) == state | {"release": ["1"]}
+        assert difference(other.page.locator(".viewer .plot").screenshot(), picture) <= ALLOWED
+        assert other.faults == []
+    plot.press("0")
+    drawn_anew(page)
+    assert "x" not in query(page)
+
+
+def test_curves_are_coloured_by_learning_rate(visit: Visit) -> None:
+    page = visit.open(f"/studies/{STUDY}")
+    page.get_by_role("link", name="Open in the curve viewer").click()
+    visit.settle(DRAWN)
+    plot = page.locator(".viewer .plot")
+    before = plot.screenshot()
+    page.get_by_label("Colour by").select_option("learning_rate")
+    drawn_anew(page)
+    rows = page.evaluate("(study) => fetch(`/v1/trials?study=${study}`).then((found) => found.json())", STUDY)["rows"]
+    rates = [row["parameters"]["learning_rate"] for row in rows]
+    legend = page.locator(".viewer .legend").inner_text()
+    assert f"{min(rates):.3g}" in legend
+    assert f"{max(rates):.3g}" in legend
+    assert difference(plot.screenshot(), before) > ALLOWED
+    # Entries 0, 112 and 225 of viridis: even in the logarithm, without its end, which is too light for the ground.
+    colours = page.evaluate(_COLOURS, [0.01, 0.1, 1])
+    assert colours == ["#440154", "#26828e", "#b0dd2f"]
+    assert query(page)["colour"] == ["learning_rate"]
+
+
+def test_curves_are_reached_by_keyboard_and_lead_to_their_trials(visit: Visit) -> None:
+    page = visit.open(f"/viewer?study={STUDY}&target=0.05", DRAWN)
+    parameters = f"workload={WORKLOAD}&batch_size=64&metric=val/classification_error&target=0.05"
+    rows: list[dict[str, Any]] = page.evaluate(
+        "(query) => fetch(`/v1/steps-to-target?${query}`).then((found) => found.json())", parameters
+    )["rows"]
+    best = min((row for row in rows if row["steps"] is not None), key=lambda row: (row["steps"], row["trial_id"]))
+    plot = page.locator(".viewer .plot")
+    plot.focus()
+    plot.press("PageDown")
+    said = page.locator(".viewer .said")
+    expect(said).to_contain_text(f"Trial {best['trial_id']}: outcome reached, steps to target {best['steps']}")
+    plot.press("Enter")
+    page.wait_for_url(f"**/trials/{STUDY}/{best['trial_id']}?**")
+
+
+def test_every_batch_size_gets_its_own_chart_without_moving_the_view(visit: Visit) -> None:
+    page = visit.open(f"/workloads/{WORKLOAD}")
+    page.get_by_role("link", name="Open all curves in the curve viewer").click()
+    visit.settle(DRAWN)
+    assert page.get_by_label("one chart per batch size").is_checked()
+    tall = page.locator(".viewer .plot").bounding_box()
+    page.get_by_label("one chart per batch size").uncheck()
+    drawn_anew(page)
+    low = page.locator(".viewer .plot").bounding_box()
+    assert tall
+    assert low
+    assert tall["height"] > low["height"]
+    assert "704 curves" in page.locator(".viewer .notes").inner_text()
+
+
+def test_smoothing_is_the_debiased_moving_average_and_says_so(visit: Visit) -> None:
+    page = visit.open(f"/viewer?study={STUDY}&smooth=0.5", DRAWN)
+    # By hand, weight 0.5: 4; (0.5·4 + 2)/1.5 = 8/3; NaN stays; (0.25·4 + 0.5·2 + 1)/1.75 = 12/7.
+    first, second, odd, third = page.evaluate(_SMOOTHED, [[4, 2, float("nan"), 1], 0.5])
+    assert (first, second, third) == (pytest.approx(4), pytest.approx(8 / 3), pytest.approx(12 / 7))
+    assert odd != odd
+    assert (
+        "Smoothed: exponential moving average of all evaluations, weight 0.5, debiased"
+        in page.locator(".viewer .notes").inner_text()
+    )
+
+
+def test_two_thousand_curves_answer_within_a_tenth_of_a_second(visit: Visit) -> None:
+    page = visit.open(f"/viewer?{THREE}&log=xy", DRAWN)
+    assert "2,000 trials" in page.locator("main").inner_text()
+    page.evaluate(_MEASURE)
+    plot = page.locator(".viewer .plot")
+    plot.focus()
+    for key in ("+", "+", "ArrowRight", "-", "PageDown", "0") * 3:
+        plot.press(key)
+        page.wait_for_timeout(120)
+    box = plot.bounding_box()
+    assert box is not None
+    x, y = box["x"] + box["width"] / 2, box["y"] + box["height"] / 2
+    page.mouse.move(x, y)
+    for turn in range(20):
+        page.mouse.wheel(0, -80 if turn % 2 else 100)
+        page.wait_for_timeout(30)
+    page.mouse.down()
+    for turn in range(30):
+        page.mouse.move(x + 8 * turn, y + 3 * turn)
+        page.wait_for_timeout(15)
+    page.mouse.up()
+    for turn in range(20):
+        page.mouse.move(x + 9 * turn, y - 5 * turn)
+        page.wait_for_timeout(15)
+    page.locator(DRAWN).wait_for()
+    times: list[tuple[str, float]] = page.evaluate("window.times")
+    by_type: dict[str, list[float]] = {}
+    for kind, milliseconds in times:
+        by_type.setdefault(kind, []).append(milliseconds)
+    told = {
+        kind: (len(each), *(round(sorted(each)[int(q * (len(each) - 1))]) for q in (0.5, 0.98, 1)))
+        for kind, each in by_type.items()
+    }
+    print("2,000 curves, event to next paint in ms (count, p50, p98, max):", json.dumps(told))
+    for kind, each in by_type.items():
+        assert sorted(each)[int(0.98 * (len(each) - 1))] < NEXT_PAINT_MS, kind

@@ -1,0 +1,106 @@
+"""The records of modded-nanogpt: what is stored equals a reading of every file line by line, in plain Python."""
+
+from __future__ import annotations
+
+import re
+import tarfile
+from collections import Counter
+from pathlib import Path
+from typing import IO, cast
+
+import pyarrow as pa
+import pytest
+
+from losslake.index.serving import open_release
+from losslake.lake.lake import Lake
+from losslake_ingest.reading import Request
+from losslake_ingest.run import ingest
+from tests.conformance.corpora import CORPORA, SAMPLE_AND_WHOLE, sample
+
+Run = tuple[str, str, int, tuple[tuple[str, int, float], ...]]
+TRAIN, VAL = "train/cross_entropy_error", "val/cross_entropy_error"
+METRICS = {"train_loss": TRAIN, "val_loss": VAL, "trl": TRAIN, "tel": VAL}
+
+
+def logs(source: Path) -> dict[str, str]:
+    """The text of each log by its path."""
+    if source.is_dir():
+        paths = [path for path in source.rglob("*") if path.is_file()]
+        return {path.relative_to(source.parent).as_posix(): path.read_text() for path in paths}
+    with tarfile.open(fileobj=cast(IO[bytes], pa.CompressedInputStream(str(source), "zstd")), mode="r|") as archive:
+        files = ((entry.name, archive.extractfile(entry)) for entry in archive)
+        return {name: file.read().decode() for name, file in files if file is not None}
+
+
+def product(text: str) -> int:
+    result = 1
+    for factor in text.split("*"):
+        result *= int(factor)
+    return result
+
+
+def batch_size(track: str, text: str, first: str) -> int | None:
+    """Tokens in a batch, as the log's script assigns them."""
+    facts: dict[str, int] = {}
+    for line in text.split("\n"):
+        name, equals, value = line.partition("#")[0].partition("=")
+        if equals and re.fullmatch(r" *[0-9]+( *\* *[0-9]+)* *", value):
+            facts.setdefault(name.strip(), product(value))
+    tokens = facts.get("batch_size", facts.get("train_batch_size: int"))
+    if tokens is None and "batch_size : int" in facts:
+        tokens = facts["batch_size : int"] * facts["sequence_length : int"]
+    if tokens is None and track == "track_3_optimization":
+        tokens = 524_288
+    device = facts.get("seq_len", facts.get("train_seq_len"))
+    if tokens is None and device is not None:
+        tokens = 8 * device
+    return 524_288 if tokens is None and first in ("2024-06-06_AdamW", "2024-10-13_llmc") else tokens
+
+
+def plain(texts: dict[str, str]) -> tuple[Counter[Run], int]:
+    """The runs in the logs, and the number of those whose batch size isn't stated."""
+    runs: Counter[Run] = Counter()
+    unstated = 0
+    for path, text in texts.items():
+        if path.endswith("_combined_stdout.txt"):
+            continue
+        _, _, track, record, *_ = path.split("/")
+        tokens = batch_size(track, text, record)
+        curves: list[dict[tuple[str, int], float]] = [{}]
+        for line in text.split("\n"):
+            if line.startswith("step:0/"):
+                curves.append({})
+            words = line.split(" ")
+            key, _, step = words[0].partition(":")
+            if key not in ("step", "s") or len(words) < 2:
+                continue
+            name, colon, value = words[1].partition(":")
+            if colon and name in METRICS:
+                curves[-1][METRICS[name], int(step.partition("/")[0])] = float(value)
+        for curve in filter(None, curves):
+            unstated += tokens is None
+            if tokens is not None:
+                runs[f"gpt2_{track}", record, tokens, tuple((m, s, v) for (m, s), v in sorted(curve.items()))] += 1
+    return runs, unstated
+
+
+def stored(lake: Lake) -> Counter[Run]:
+    """The runs of the newest release."""
+    curves: dict[tuple[str, str, int, int], list[tuple[str, int, float]]] = {}
+    query = "SELECT model, optimizer, batch_size, trial_id, metric, step, value FROM measurements ORDER BY ALL"
+    with open_release(lake, lake.release()) as connection:
+        for *trial, metric, step, value in connection.execute(query).fetchall():
+            curves.setdefault(tuple(trial), []).append((metric, step, value))
+    return Counter((model, optimizer, batch, tuple(curve)) for (model, optimizer, batch, _), curve in curves.items())
+
+
+@pytest.mark.parametrize("part", SAMPLE_AND_WHOLE)
+def test_every_run_equals_a_reading_line_by_line(tmp_path: Path, part: str) -> None:
+    name = "modded_nanogpt"
+    source = CORPORA / name / "modded_steps.tar.zst" if part == "whole" else sample(name) / "modded_steps"
+    lake = Lake.create(tmp_path / "lake")
+    summary = ingest(lake, [source], Request(mapping=Path("modded_nanogpt_records")))
+    runs, unstated = plain(logs(source))
+    assert Counter(item.rule for item in summary.quarantined) == ({"missing_fact": unstated} if unstated else {})
+    assert (summary.trials_ingested, summary.broken) == (runs.total(), ())
+    assert stored(lake) == runs

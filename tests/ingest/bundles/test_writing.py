@@ -1,0 +1,51 @@
+"""A bundle's bytes depend on its content only."""
+
+from __future__ import annotations
+
+import tarfile
+from pathlib import Path
+
+import pyarrow.parquet as pq
+
+from losslake.lake.lake import Lake
+from losslake_ingest.bundles.writing import write_bundle
+from losslake_ingest.run import ingest
+from losslake_schema.tables import TABLES
+from tests.ingest.bundles.made_up import LOGS, bundle_of, logs_at, members
+
+
+def test_the_same_content_has_the_same_bytes_however_the_lake_came_to_it(tmp_path: Path) -> None:
+    at_once = bundle_of(tmp_path)
+    lake = Lake.create(tmp_path / "in-parts")
+    logs = logs_at(tmp_path / "first", {path: data for path, data in LOGS.items() if "b16" in path})
+    ingest(lake, [logs], notes="another time")
+    ingest(lake, [logs_at(tmp_path / "logs")])
+    write_bundle(lake, lake.release(), tmp_path / "again.tar", "https://host/c@1")
+    assert (tmp_path / "again.tar").read_bytes() == at_once.read_bytes()
+
+
+def test_a_bundle_has_no_times_users_or_random_names(tmp_path: Path) -> None:
+    with tarfile.open(bundle_of(tmp_path)) as archive:
+        facts = {(each.mtime, each.uid, each.gid, each.uname, each.gname, each.mode) for each in archive}
+        names = archive.getnames()
+    assert facts == {(0, 0, 0, "", "", 0o644)}
+    assert names[0] == "bundle.json"
+    assert names[1:] == sorted(names[1:])
+
+
+def test_files_of_a_bundle_have_the_columns_of_the_tables(tmp_path: Path) -> None:
+    with tarfile.open(bundle_of(tmp_path)) as archive:
+        archive.extractall(tmp_path, filter="data")
+    for name in ("collections", "goals", "metrics", "studies", "trials", "measurements"):
+        assert pq.read_schema(tmp_path / f"{name}.parquet").names == TABLES[name].names
+    assert set(pq.read_table(tmp_path / "studies.parquet")["source"].to_pylist()) == {"https://host/c@1"}
+
+
+def test_paths_begin_at_the_root_of_what_was_published(tmp_path: Path) -> None:
+    bundle_of(tmp_path)
+    lake = Lake.open(tmp_path / "lake-c")
+    write_bundle(lake, lake.release(), tmp_path / "short.tar", "https://host/c@1", ["runs/"])
+    for name in ("trials", "quarantined"):
+        (tmp_path / name).write_bytes(members(tmp_path / "short.tar")[f"{name}.parquet"])
+        column = "source" if name == "trials" else "path"
+        assert all(path.startswith("ann/") for path in pq.read_table(tmp_path / name)[column].to_pylist())

@@ -1,0 +1,54 @@
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from losslake_ingest.formats.dvclive import FORMAT
+from losslake_ingest.formats.format import Glimpse
+from losslake_ingest.report import Quarantined
+from losslake_ingest.run_log import Damage
+from tests.ingest.formats.reading import cells, read, runs
+
+FILES = {
+    "a/dvclive/plots/metrics/train/loss.tsv": b"step\tloss\n0\t2.5\n1\t1.5\n",
+    "a/dvclive/plots/metrics/val/loss.tsv": b"timestamp\tstep\tloss\n1700000000000\t1\t1.25\n",
+    "a/dvclive/plots/metrics/lr.tsv": b"step\tlr\n0\t0.1\n",
+    "b/plots/metrics/lr.tsv": b"step\tlr\n0\t0.2\n",
+}
+
+
+def test_all_metrics_of_a_folder_are_one_run_by_their_full_names(tmp_path: Path) -> None:
+    a, b = runs(FORMAT, tmp_path, FILES)
+    assert (a.run, b.run, len(a.files)) == ("a/dvclive", "b", 3)
+    found = {name: cells(rows, name) for rows in a.rows for name in rows.columns if "/" in name}
+    assert found == {"train/loss": [2.5, 1.5], "val/loss": [1.25]}
+
+
+def test_a_cut_metric_is_damage_with_its_file(tmp_path: Path) -> None:
+    path = "b/plots/metrics/lr.tsv"
+    (run,) = runs(FORMAT, tmp_path, {path: FILES[path] + b"1"})
+    assert [remark for remark in run.remarks if isinstance(remark, Damage)] == [
+        f"the last line is cut short: left out (in {path})"
+    ]
+
+
+def test_a_column_of_another_name_is_refused(tmp_path: Path) -> None:
+    (item,) = read(FORMAT, tmp_path, {"b/plots/metrics/lr.tsv": b"step\tlrs\n0\t0.2\n"})
+    assert isinstance(item, Quarantined)
+    assert (item.rule, "there is no column 'lr'" in item.message) == ("bad_header", True)
+
+
+@pytest.mark.parametrize(
+    ("path", "is_metric"),
+    [
+        ("plots/metrics/x.tsv", True),
+        ("metrics/a/x.tsv", True),
+        ("x.tsv", False),
+        ("plots/metrics/x.csv", False),
+        ("plots/x.tsv", False),
+    ],
+)
+def test_detection_goes_by_path_and_header(path: str, is_metric: bool) -> None:
+    assert (FORMAT.detect(Glimpse(path, b"step\tx\n0\t1\n")) > 0) == is_metric
+    assert FORMAT.detect(Glimpse(path, b"epoch\tx\n0\t1\n")) == 0

@@ -1,0 +1,54 @@
+"""`losslake bundle`: what it writes, what it says about newer logs, and how bundles go in one by one."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from tests.ingest.bundles.made_up import LOGS, MAPPING, bundle_of
+from tests.ingest.offers import unpacked
+from tests.ingest.test_publication import SOURCE
+from tests.losslake.cli.conftest import Run
+
+OTHERS = {"runs/bo/b4/lr0.1/a.csv": b"step,loss\n0,2\n"}
+
+
+@pytest.mark.slow
+def test_a_bundle_is_written_and_checked_against_newer_logs(losslake: Run, tmp_path: Path) -> None:
+    logs = unpacked(tmp_path / "logs", {f"corpus/{path}": data for path, data in LOGS.items()})
+    folder = unpacked(tmp_path / "c", {"losslake.toml": MAPPING, "SOURCE.toml": SOURCE})
+    command = ("bundle", folder, "--logs", logs, "--quiet")
+    missing = losslake(*command, "--check")
+    assert missing.returncode == 1
+    assert not (folder / "c.tar").exists()
+    written = losslake(*command)
+    assert written.returncode == 0
+    assert written.stdout.startswith("c.tar: 3 trials in 2 studies, ")
+    same = losslake(*command, "--check")
+    assert (same.returncode, same.stdout.splitlines()[1]) == (0, "  the same bytes as before")
+    (logs / "corpus" / "runs" / "ann" / "b16" / "lr0.1" / "a.csv").write_text("step,loss\n0,9\n")
+    bundle = (folder / "c.tar").read_bytes()
+    newer = losslake(*command, "--check")
+    assert newer.returncode == 1
+    assert newer.stdout.splitlines()[1:] == ["  changed: 1 study", "    c/d/m/o/16"]
+    assert (folder / "c.tar").read_bytes() == bundle
+    assert sorted(path.name for path in folder.iterdir()) == ["SOURCE.toml", "c.tar", "losslake.toml"]
+
+
+def test_each_path_is_published_as_a_release_and_a_faulty_one_stops_no_other(losslake: Run, tmp_path: Path) -> None:
+    bundle = bundle_of(tmp_path)
+    (tmp_path / "cut.tar").write_bytes(bundle.read_bytes()[:5000])
+    other = bundle_of(tmp_path, {path: data + b"30,0.5\n" for path, data in OTHERS.items()}, "d")
+    command = ("ingest", bundle, tmp_path / "cut.tar", other, "--each", "--quiet", "--lake", tmp_path / "lake")
+    done = losslake(*command)
+    assert done.returncode == 1
+    assert [line.rpartition(", ")[0] for line in done.stdout.splitlines()] == [
+        "c.tar: release 1, 3 trials in 2 studies, 1 quarantined",
+        "d.tar: release 2, 1 trial in 1 study, 0 quarantined",
+    ]
+    (refusal,) = done.stderr.splitlines()
+    assert "cut short" in refusal
+    assert "nothing of it was stored" in refusal
+    again = losslake(*command)
+    assert [line.split(",")[0] for line in again.stdout.splitlines()] == ["c.tar: nothing new", "d.tar: nothing new"]

@@ -1,0 +1,95 @@
+"""Shells complete workloads, metrics and releases of the lake."""
+
+from __future__ import annotations
+
+import os
+import pty
+import select
+import shutil
+import subprocess
+import sys
+import time
+from pathlib import Path
+
+import pytest
+
+from losslake.lake.lake import Lake
+
+WORKLOAD = "root/mnist/cnn/sgd"
+METRIC = "val/classification_error"
+
+
+def completed(lake: Lake | Path, *words: str) -> list[str]:
+    """Return what bash is offered for the last of these words."""
+    folder = lake.folder if isinstance(lake, Lake) else lake
+    environment = {
+        **os.environ,
+        "LOSSLAKE_LAKE": str(folder),
+        "_LOSSLAKE_COMPLETE": "complete_bash",
+        "COMP_WORDS": " ".join(["losslake", *words]),
+        "COMP_CWORD": str(len(words)),
+    }
+    program = "import sys; sys.argv[:] = ['losslake']; from losslake.__main__ import main; main()"
+    run = subprocess.run([sys.executable, "-c", program], env=environment, capture_output=True, text=True)
+    assert not run.stderr
+    return run.stdout.split()
+
+
+def files_of(lake: Lake) -> list[Path]:
+    """All files but those that SQLite has beside its own while a connection is open."""
+    return sorted(path for path in lake.folder.rglob("*") if not path.name.startswith("catalog.db-"))
+
+
+def test_names_of_the_lake_are_completed_without_building_files(lake: Lake) -> None:
+    before = files_of(lake)
+    assert completed(lake, "steps", "root/m") == [WORKLOAD]
+    assert METRIC in completed(lake, "steps", WORKLOAD, "--metric", "val/")
+    assert completed(lake, "sql", "--release", "") == ["1"]
+    assert files_of(lake) == before
+
+
+def test_completion_is_silent_where_there_is_no_lake(tmp_path: Path) -> None:
+    assert completed(tmp_path, "steps", "root") == []
+
+
+# How each shell starts without anyone's settings, and what it needs before it reads a script of completions.
+SHELLS = {
+    "bash": (["bash", "--norc", "--noprofile", "-i"], ""),
+    "zsh": (["zsh", "--no-rcs", "-i"], "autoload -Uz compinit; compinit -u -D; "),
+    "fish": (["fish", "--no-config", "--interactive"], ""),
+}
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("shell", SHELLS)
+def test_a_shell_completes_a_workload_in_a_terminal(lake: Lake, shell: str, tmp_path: Path) -> None:
+    if shutil.which(shell) is None:
+        pytest.skip(f"no {shell}")
+    command = Path(sys.executable).with_name("losslake")
+    script = tmp_path / "completion"
+    environment = {**os.environ, "_LOSSLAKE_COMPLETE": f"source_{shell}"}
+    script.write_bytes(subprocess.run([command], env=environment, capture_output=True, check=True).stdout)
+    arguments, before = SHELLS[shell]
+    process, terminal = pty.fork()
+    if process == 0:
+        path = f"{command.parent}:{os.environ['PATH']}"
+        places = {"PATH": path, "HOME": str(tmp_path), "LOSSLAKE_LAKE": str(lake.folder)}
+        os.execvpe(shell, arguments, {**os.environ, **places, "TERM": "dumb", "PS1": "$ "})
+    try:
+        os.write(terminal, f"{before}source {script}\n".encode())
+        os.write(terminal, b"echo re''ady\n")
+        _read_until(terminal, "ready")
+        os.write(terminal, b"losslake steps root/mn\t")
+        _read_until(terminal, f"{WORKLOAD} ")
+    finally:
+        os.write(terminal, b"\x15exit\n")
+        os.close(terminal)
+        os.waitpid(process, 0)
+
+
+def _read_until(terminal: int, text: str) -> None:
+    seen, until = "", time.monotonic() + 20
+    while text not in seen:
+        assert time.monotonic() < until, f"{text!r} did not appear in {seen!r}"
+        if select.select([terminal], [], [], 0.1)[0]:
+            seen += os.read(terminal, 65536).decode(errors="replace")

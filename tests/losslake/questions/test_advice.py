@@ -1,0 +1,136 @@
+"""Advice equals a calculation by hand, and refuses what can't be a time or a price."""
+
+from __future__ import annotations
+
+import math
+from typing import Any
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from pydantic import ValidationError
+
+from losslake.questions import advice
+from losslake.questions.errors import BadParameter
+from losslake_schema.errors import LossLakeError
+from tests.losslake.questions.views import METRIC, WORKLOAD, view_of
+from tests.oracle import Row
+
+# By batch size, the steps of ten trials to the target; None: never.
+STEPS: dict[int, list[int | None]] = {
+    8: [100, 110, 120, 130, 140, 150, 160, 170, 180, 190],
+    16: [60, 65, 70, 75, 80, 85, 90, 95, None, None],
+    32: [None] * 10,
+}
+
+
+def rows_of(steps: dict[int, list[int | None]], seconds_each: float | None = None) -> list[Row]:
+    found = []
+    for size, own in steps.items():
+        for trial, step in enumerate(own, 1):
+            found.append(Row(size, trial, "COMPLETE", 0, 0.9, 0.0 if seconds_each else None))
+            at = 1000 if step is None else step
+            time = None if seconds_each is None else at * seconds_each
+            found.append(Row(size, trial, "COMPLETE", at, 0.9 if step is None else 0.2, time))
+    return found
+
+
+def asked(view: Any, **parameters: Any) -> tuple[list[dict[str, Any]], dict[str, Any]]:
+    given_ones = {"workload": [str(WORKLOAD)], "metric": METRIC, "target": 0.3, **parameters}
+    found = advice.QUESTION.ask(view, advice.AdviceParameters.model_validate(given_ones))
+    return found.table().to_pylist(), dict(found.facts)
+
+
+def test_advice_from_step_times_is_that_by_hand() -> None:
+    times = ["8=0.1", "16=0.12"]
+    rows, facts = asked(view_of(rows_of(STEPS)), step_time=times, price=3.6, accelerators=2, budget=1)
+    small, large, never = rows
+    # Of one new trial after ten: at most the value of rank k with k/11, at least that of rank j with 1 - j/11.
+    assert (small["steps"], small["steps_lower"], small["steps_upper"]) == (150, None, None)
+    assert (small["seconds_per_step"], large["seconds_per_step"]) == (pytest.approx(0.1), pytest.approx(0.12))
+    assert small["seconds"] == pytest.approx(15)
+    assert small["cost"] == pytest.approx(15 * 2 * 3.6 / 3600)
+    assert large["seconds"] == pytest.approx(85 * 0.12)
+    assert (never["steps"], never["seconds"], never["n_reached"]) == (None, None, 0)
+    assert [row["is_fastest"] for row in rows] == [row["is_cheapest"] for row in rows] == [False, True, False]
+    assert never["is_extrapolated"]
+    assert facts["advice"][0] == "Fastest: batch size 16, 10.2 s (the stored trials don't bound it)."
+    assert facts["budget"] == 1
+
+
+def test_default_budget_is_half_of_the_fewest_trials_and_bounds_the_best() -> None:
+    rows, facts = asked(view_of(rows_of(STEPS)), step_time=["8=1", "16=1"])
+    assert facts["budget"] == 5
+    small = rows[0]
+    # P(the best of 5 is above the k least of 10) = 10/15 x 9/14 x 8/13 …: 0.67, 0.43, 0.26, 0.15, 0.08, 0.04.
+    assert (small["steps"], small["steps_upper"]) == (110, 150)
+    assert small["cost"] is None
+    assert small["is_on_front"] is False
+    assert rows[1]["is_on_front"] is True
+
+
+def test_times_of_the_logs_are_taken_where_only_a_price_is_given() -> None:
+    rows, _ = asked(view_of(rows_of(STEPS, 0.5)), price=7.2, accelerators=4, budget=5)
+    assert rows[0]["seconds"] == pytest.approx(110 * 0.5)
+    assert rows[0]["cost"] == pytest.approx(110 * 0.5 * 4 * 7.2 / 3600)
+    assert rows[0]["seconds_per_step"] is None
+
+
+def test_logs_without_times_are_said() -> None:
+    with pytest.raises(BadParameter, match="have no times"):
+        asked(view_of(rows_of(STEPS)), price=1.0, accelerators=1)
+
+
+@pytest.mark.parametrize(
+    ("parameters", "why"),
+    [
+        ({}, "give step_time=BATCH_SIZE=SECONDS"),
+        ({"step_time": ["8"]}, "step_time=8: give BATCH_SIZE=SECONDS"),
+        ({"step_time": ["8=nan"]}, "step_time=8=nan: give BATCH_SIZE=SECONDS"),
+        ({"step_time": ["8=-1"]}, "step_time=8=-1: give"),
+        ({"step_time": ["0=1"]}, "step_time=0=1: give"),
+        ({"step_time": ["8=1_0"]}, "step_time=8=1_0: give"),
+        ({"step_time": ["8=1", "8=2"]}, "batch size 8 is given twice"),
+    ],
+)
+def test_what_is_no_step_time_is_refused_in_a_line(parameters: dict[str, Any], why: str) -> None:
+    with pytest.raises(BadParameter) as refused:
+        asked(view_of(rows_of(STEPS)), **parameters)
+    assert why in str(refused.value)
+
+
+@pytest.mark.parametrize("price", [0, -1, math.nan, math.inf])
+def test_what_is_no_price_is_refused(price: float) -> None:
+    with pytest.raises(ValidationError):
+        asked(view_of(rows_of(STEPS)), price=price)
+
+
+def test_batch_sizes_without_a_step_time_are_left_out_and_extrapolated_ones_said() -> None:
+    _, facts = asked(view_of(rows_of(STEPS)), step_time=["8=1"])
+    assert any("no time per step is known at batch size 16, 32" in text for text in facts["left_out"])
+    _, facts = asked(view_of(rows_of(STEPS)), step_time=["8=1", "16=1.5"])
+    assert any("step times at batch size 32 are extrapolated" in text for text in facts["warnings"])
+
+
+ODD = st.dictionaries(
+    st.sampled_from([1, 8, 2**40]),
+    st.lists(st.sampled_from([0, 1, 7, 100, None]), min_size=1, max_size=6),
+    min_size=1,
+)
+
+
+@settings(max_examples=40, deadline=None)
+@given(ODD, st.lists(st.sampled_from(["1=0.5", "8=1e-9", "1099511627776=3e8", "8=x"]), max_size=3), st.integers(1, 9))
+def test_odd_inputs_give_finite_ordered_numbers_or_a_line(
+    steps: dict[int, list[int | None]], times: list[str], budget: int
+) -> None:
+    try:
+        rows, _ = asked(view_of(rows_of(steps)), step_time=times, price=1e6, budget=budget)
+    except LossLakeError:
+        return
+    for row in rows:
+        for name in ("steps", "seconds", "cost"):
+            bounds = [row[f"{name}_lower"], row[name], row[f"{name}_upper"]]
+            known = [value for value in bounds if value is not None]
+            assert all(map(math.isfinite, known))
+            assert known == sorted(known)

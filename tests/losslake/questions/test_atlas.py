@@ -1,0 +1,75 @@
+"""The atlas of critical batch sizes has the numbers of the question about one workload, each at its own goal."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+
+from losslake.questions import atlas, critical_batch_size
+from losslake.questions.errors import BadParameter
+from losslake.questions.release_view import ReleaseView
+from tests.losslake.questions.test_critical_batch_size_answer import STEPS_85M
+from tests.losslake.questions.test_regimes import rows_of
+from tests.losslake.questions.views import METRIC, OTHER, WORKLOAD, view_of
+from tests.oracle import Row
+
+NAMES = ("critical_batch_size", "lower", "upper", "n_batch_sizes")
+
+
+def asked(view: ReleaseView, **filters: Any) -> tuple[list[dict[str, Any]], dict[str, Any]]:
+    found = atlas.answer(view, atlas.AtlasParameters.model_validate(filters))
+    return found.table().to_pylist(), dict(found.facts)
+
+
+def alone(view: ReleaseView, workload: str) -> dict[str, Any]:
+    parameters = critical_batch_size.CriticalBatchSizeParameters(workload=[workload])
+    rows: list[dict[str, Any]] = critical_batch_size.QUESTION.ask(view, parameters).table().to_pylist()
+    return next(row for row in rows if row["definition"] == "mccandlish2018")
+
+
+def test_numbers_are_those_of_each_workload_alone() -> None:
+    flat = rows_of(dict.fromkeys(STEPS_85M, 500))
+    view = view_of(rows_of(STEPS_85M), of_other=flat, goal=0.3, goal_of_other=0.3)
+    rows, facts = asked(view)
+    assert {row["workload"] for row in rows} == {str(WORKLOAD), str(OTHER)}
+    for row in rows:
+        own = alone(view, row["workload"])
+        assert [row[name] for name in NAMES] == [own[name] for name in NAMES]
+        assert (row["metric"], row["target"], row["comparator"]) == (METRIC, 0.3, "strict")
+        assert (row["smallest"], row["largest"]) == (min(STEPS_85M), max(STEPS_85M))
+    by_name = {row["workload"]: row for row in rows}
+    assert by_name[str(WORKLOAD)]["critical_batch_size"] is not None
+    assert not by_name[str(WORKLOAD)]["why"]
+    assert by_name[str(OTHER)]["critical_batch_size"] is None
+    assert by_name[str(OTHER)]["why"]
+    assert facts["n_used"] == 1
+
+
+def test_unequal_numbers_of_trials_have_no_interval() -> None:
+    more = [
+        Row(64, trial, "COMPLETE", step, value) for trial in range(2, 12) for step, value in ((0, 0.9), (9999, 0.2))
+    ]
+    view = view_of([*rows_of(STEPS_85M), *more], goal=0.3)
+    (row,), _ = asked(view)
+    own = alone(view, row["workload"])
+    assert [row[name] for name in NAMES] == [own[name] for name in NAMES]
+    assert row["lower"] is row["upper"] is None
+    assert "numbers of trials differ" in row["why"]
+
+
+def test_workloads_that_are_left_out_are_counted_with_the_reason() -> None:
+    few = rows_of({8: 100, 16: 50})
+    rows, facts = asked(view_of(rows_of(STEPS_85M), of_other=few))
+    assert not rows
+    assert facts["left_out"] == ["2 workloads with fewer than 3 batch sizes", "1 workload with no goal"]
+
+
+def test_filters_choose_workloads_and_an_unknown_name_is_refused() -> None:
+    view = view_of(rows_of(STEPS_85M), of_other=rows_of(STEPS_85M), goal=0.3, goal_of_other=0.3)
+    rows, _ = asked(view, optimizer=["adam"])
+    assert [row["workload"] for row in rows] == [str(OTHER)]
+    assert len(asked(view, optimizer=["adam", "sgd"])[0]) == 2
+    assert not asked(view_of(rows_of({8: 9}), goal=0.3), dataset=["mnist"])[0]
+    with pytest.raises(BadParameter, match="no workload has the dataset mnist2"):
+        asked(view, dataset=["mnist2"])

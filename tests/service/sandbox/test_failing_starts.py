@@ -1,0 +1,86 @@
+"""Workers that can't start say why in the log, and are started again after growing pauses."""
+
+from __future__ import annotations
+
+import logging
+import time
+
+import pytest
+
+from losslake.lake.lake import Lake
+from losslake_service.sandbox import sandbox, workers
+from losslake_service.sandbox.errors import UNAVAILABLE, unavailable
+from losslake_service.sandbox.sandbox import _StartFailure
+from tests.service.sandbox.asking import SMALL, Asked
+
+FAILING = "tests.service.sandbox.failing_worker"
+
+
+@pytest.fixture
+def starts(monkeypatch: pytest.MonkeyPatch) -> list[str]:
+    """Return a list to which each start of a process is added."""
+    started: list[str] = []
+
+    class Counted(workers.Worker):
+        def __init__(self, program: str) -> None:
+            started.append(program)
+            super().__init__(program)
+
+    monkeypatch.setattr(sandbox, "Worker", Counted)
+    return started
+
+
+def test_a_worker_that_cannot_start_is_told_and_logged_and_not_started_for_each_request(
+    lake: Lake, starts: list[str], caplog: pytest.LogCaptureFixture
+) -> None:
+    asked = Asked(lake, SMALL, FAILING)
+    try:
+        with caplog.at_level(logging.ERROR):
+            problems = [asked.fails("SELECT 1") for _ in range(50)]
+    finally:
+        asked.sandbox.close()
+    assert {problem.kind for problem in problems} == {UNAVAILABLE}
+    assert {problem.detail for problem in problems} == {
+        "the service can't run SQL on this release now (its worker can't start: exit status 1): tell the operator"
+    }
+    assert all(problem.retry_after == 1 for problem in problems[1:])
+    assert len(starts) <= 3  # the worker, its spare, and a second attempt on a slow machine
+    assert "can't load /srv/secret/libduckdb.so" in caplog.text
+
+
+@pytest.mark.slow
+def test_workers_are_started_again_after_the_pause(lake: Lake, starts: list[str]) -> None:
+    asked = Asked(lake, SMALL, FAILING)
+    try:
+        asked.fails("SELECT 1")
+        asked.sandbox._program = workers.PROGRAM
+        time.sleep(1.1)
+        asked.outcome("SELECT 1")  # the spare, which had failed too
+        time.sleep(2.1)
+        assert asked("SELECT 1 AS a") == [{"a": 1}]
+        n_starts = len(starts)
+        assert asked("SELECT 2 AS a") == [{"a": 2}]
+        assert len(starts) == n_starts
+    finally:
+        asked.sandbox.close()
+
+
+def test_a_system_without_room_for_a_process_is_told(lake: Lake, monkeypatch: pytest.MonkeyPatch) -> None:
+    def refuse(*_: object, **__: object) -> None:
+        raise BlockingIOError(11, "Resource temporarily unavailable")
+
+    monkeypatch.setattr("subprocess.Popen", refuse)
+    asked = Asked(lake, SMALL)
+    assert "(its worker can't start: Resource temporarily unavailable)" in asked.fails("SELECT 1").detail
+    asked.sandbox.close()
+
+
+def test_pauses_double_up_to_a_minute() -> None:
+    failure = None
+    pauses = []
+    for _ in range(8):
+        failure = _StartFailure.after(failure, unavailable())
+        pauses.append(failure.seconds)
+        assert _StartFailure.after(failure, unavailable()) is failure
+        failure = _StartFailure(failure.problem, failure.seconds, time.monotonic() - failure.seconds)
+    assert pauses == [1, 2, 4, 8, 16, 32, 60, 60]

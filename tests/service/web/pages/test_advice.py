@@ -1,0 +1,78 @@
+"""The page of advice shows the answer for a reader's numbers, and says which of them can't be used."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from html import unescape
+
+import pytest
+from fastapi.testclient import TestClient
+
+from tests.applications import without_sql
+from tests.bundled import bundled_lake
+
+WORKLOAD = "bundled/digits/mlp_64/nesterov_momentum"
+GOAL = {"workload": WORKLOAD, "metric": "val/classification_error", "target": "0.05"}
+TIMES = "16=0.01, 1024=0.03"
+
+
+@pytest.fixture(scope="module")
+def client(tmp_path_factory: pytest.TempPathFactory) -> Iterator[TestClient]:
+    with TestClient(without_sql(bundled_lake(tmp_path_factory))) as client:
+        yield client
+
+
+def test_page_shows_the_sentences_and_rows_of_the_answer(client: TestClient) -> None:
+    given = {"price": "2.5", "accelerators": "2", "budget": "10"}
+    times = {"step_time": TIMES.split(", ")}
+    answer = client.get("/v1/analysis/advice", params={**GOAL, **given, **times})
+    page = client.get("/advice", params={**GOAL, **given, "step_times": TIMES}).text
+    assert len(answer.json()["advice"]) == 2
+    for sentence in answer.json()["advice"]:
+        assert sentence in page
+    assert page.count('<th scope="row"') == len(answer.json()["rows"])
+    assert "The best of 10 new trials" in page
+    assert answer.json()["definition"] in unescape(page)
+
+
+def test_form_keeps_what_was_given_and_asks_where_nothing_was(client: TestClient) -> None:
+    page = client.get("/advice", params={**GOAL, "step_times": TIMES, "price": "2.5"}).text
+    assert f'value="{TIMES}"' in page
+    assert 'value="2.5"' in page
+    empty = client.get("/advice", params=GOAL).text
+    assert "Every batch size" not in empty
+    assert 'name="step_times"' in empty
+
+
+@pytest.mark.parametrize(
+    ("given", "said"),
+    [
+        ({"step_times": "16"}, "give BATCH_SIZE=SECONDS"),
+        ({"step_times": "16=nan"}, "give BATCH_SIZE=SECONDS"),
+        ({"step_times": "16=1 16=2"}, "is given twice"),
+        ({"price": "cheap"}, "Price: give a number above 0"),
+        ({"price": "-1"}, "Price: give a number above 0"),
+        ({"step_times": TIMES, "budget": "0"}, "Budget: give"),
+        ({"step_times": TIMES, "accelerators": "20000000"}, "Accelerators: give"),
+    ],
+)
+def test_what_cannot_be_used_is_said_above_the_form(client: TestClient, given: dict[str, str], said: str) -> None:
+    answer = client.get("/advice", params={**GOAL, **given})
+    assert answer.status_code == 200
+    assert said in answer.text
+    assert "Every batch size" not in answer.text
+
+
+def test_workload_s_page_has_the_form_for_its_goal(client: TestClient) -> None:
+    page = client.get(f"/workloads/{WORKLOAD}", params={"metric": GOAL["metric"], "target": "0.0375"}).text
+    form = page[page.index('action="/advice"') :]
+    assert '<input type="hidden" name="target" value="0.0375">' in form
+    assert f'<input type="hidden" name="workload" value="{WORKLOAD}">' in form
+
+
+def test_embedded_chart_links_to_the_page_with_its_step_times(client: TestClient) -> None:
+    query = {**GOAL, "step_time": TIMES.split(", ")}
+    answer = client.get("/embed/advice", params=query)
+    assert answer.status_code == 200
+    assert 'href="/advice?workload=bundled/digits/mlp_64/nesterov_momentum' in answer.text
+    assert "step_times=16%3D0.01" in answer.text
