@@ -77,6 +77,17 @@ TESTERS := $(shell echo $$(( ($$(nproc 2>/dev/null || echo 2) * 3 + 1) / 2 )))
 test: setup ## Run the tests
 	@PYTHONDONTWRITEBYTECODE= $(VENV)/bin/python -m pytest --numprocesses $(TESTERS) --dist loadfile --no-loadscope-reorder $(PYTEST)
 
+# pytest remembers the tests that failed last, over all processes.
+FAILED := .pytest_cache/v/cache/lastfailed
+
+.PHONY: failed
+failed: ## Print the tests that failed last
+	@test ! -f $(FAILED) || $(PYTHON) -c 'import json, sys; print(*json.load(open(sys.argv[1])))' $(FAILED)
+
+.PHONY: again
+again: setup ## Run the tests that failed last, in one process
+	@PYTHONDONTWRITEBYTECODE= $(VENV)/bin/python -m pytest --last-failed --last-failed-no-failures none $(PYTEST)
+
 .PHONY: lint
 lint: setup ## Check style, format, layers and types
 	@$(VENV)/bin/ruff check .
@@ -100,21 +111,24 @@ pictures: setup ## Redraw the reference pictures of the pages, for tests and doc
 slow: setup ## Run the slow tests: Spark, fault campaigns, every case of the cross products
 	@PYTHONDONTWRITEBYTECODE= $(VENV)/bin/python -m pytest -m "slow and not fuzz" $(PYTEST)
 
+# These take as long as they take.
+UNLIMITED := --timeout 0 -o faulthandler_timeout=0
+
 .PHONY: fuzz
 fuzz: setup ## Search for new failing inputs, for minutes
-	@$(VENV)/bin/python -m pytest -m fuzz $(PYTEST)
+	@$(VENV)/bin/python -m pytest -m fuzz --hypothesis-profile fuzz $(UNLIMITED) $(PYTEST)
 
 .PHONY: attack
 attack: setup ## Attack services on this machine, and print what their other clients see, for minutes
-	@$(VENV)/bin/python -m pytest -q -m attack --capture=no tests/attacks $(PYTEST)
+	@$(VENV)/bin/python -m pytest -q -m attack --capture=no $(UNLIMITED) tests/attacks $(PYTEST)
 
 .PHONY: topology
 topology: setup ## Test replicas, nginx, PostgreSQL and a store under load and failures, for minutes
-	@$(VENV)/bin/python -m pytest -m long --capture=no tests/topology/test_topology.py $(PYTEST)
+	@$(VENV)/bin/python -m pytest -m long --capture=no $(UNLIMITED) tests/topology/test_topology.py $(PYTEST)
 
 .PHONY: image
 image: setup ## Run the build steps of the container image in a folder, without Docker
-	@$(VENV)/bin/python -m pytest -m long tests/topology/test_image.py $(PYTEST)
+	@$(VENV)/bin/python -m pytest -m long $(UNLIMITED) tests/topology/test_image.py $(PYTEST)
 
 .PHONY: bench
 bench: setup ## Measure the speed of ingest, scaling, analyses, service and log formats

@@ -47,8 +47,10 @@ pytest_plugins = ["tests.copied_lakes", "tests.made_up_lake"]
 MEMORY = Path("/dev/shm")
 ENOUGH_BYTES = 4 * 2**30
 
-# A busy machine is not a fault, so nothing has a deadline.
-settings.register_profile("losslake", deadline=None, max_examples=EXAMPLES)
+# A busy machine is not a fault, so nothing has a deadline. A commit has the same examples each time; `make fuzz` looks
+# for new ones.
+settings.register_profile("losslake", deadline=None, max_examples=EXAMPLES, derandomize=True, database=None)
+settings.register_profile("fuzz", deadline=None, max_examples=EXAMPLES, derandomize=False)
 settings.load_profile("losslake")
 gc.disable()
 
