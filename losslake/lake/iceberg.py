@@ -12,7 +12,7 @@ from functools import partial
 from threading import Lock
 from typing import Any, TypeVar
 
-from pyiceberg.exceptions import CommitFailedException
+from pyiceberg.exceptions import CommitFailedException, NoSuchTableError, ValidationException
 from pyiceberg.io.pyarrow import (
     compute_statistics_plan,
     data_file_statistics_from_parquet_metadata,
@@ -30,6 +30,7 @@ from pyiceberg.typedef import EMPTY_DICT, Record
 from losslake.lake.data_files import WrittenFile
 from losslake.lake.lake import Lake
 from losslake.lake.store.store import DataFile
+from losslake_schema.errors import LakeBroken, LossLakeError
 from losslake_schema.release import Release
 from losslake_schema.tables import PARTITIONED
 
@@ -83,20 +84,29 @@ def drop_branch(lake: Lake, names: Sequence[str], branch: str) -> None:
 def commit_change(lake: Lake, name: str, change: Callable[[Table, QuickTransaction], T]) -> T:
     """Commit the changes that `change` makes to a table, and return its result.
 
-    change: repeated with the newest metadata of the table after a conflicting commit.
+    change: repeated with the newest metadata of the table after a conflicting commit. Raises LossLakeError after too
+    many conflicts, and LakeBroken where the table lacks what the release says.
     """
     attempt = 1
     while True:
-        table = lake.table(name)
         try:
+            table = lake.table(name)
             transaction = QuickTransaction(table)
             with transaction:
                 return change(table, transaction)
-        except (CommitFailedException, ValueError):
+        except (CommitFailedException, ValueError) as error:
             # PyIceberg raises ValueError for a late conflict: "Cannot add snapshot with sequence number".
             if attempt == ATTEMPTS:
-                raise
+                raise LossLakeError(_problem(lake, name, error)) from error
             attempt += 1
+        except (NoSuchTableError, ValidationException) as error:
+            raise LakeBroken(_problem(lake, name, error)) from error
+
+
+def _problem(lake: Lake, name: str, error: Exception) -> str:
+    reason = next(iter(str(error).splitlines()), type(error).__name__)
+    remedy = "run the same command again; if it fails again, run 'losslake verify'"
+    return f"Iceberg's table {name} in {lake} can't be changed ({reason}); no release is lost: {remedy}"
 
 
 def _remove_branch(table: Table, transaction: QuickTransaction, branch: str) -> None:

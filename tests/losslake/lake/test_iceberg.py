@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import sys
-from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 from typing import Any
 
@@ -65,29 +63,6 @@ def test_a_quick_transaction_has_the_metadata_of_a_plain_one(tmp_path: Path) -> 
     assert seen[0] == seen[1]
     assert "two" not in seen[0].refs
     assert table.metadata.refs.keys() == {"main", "release-1"}
-
-
-def test_manifests_evaluated_by_several_threads_at_once_are_not_mixed(tmp_path: Path) -> None:
-    lake = Lake.create(tmp_path / "lake")
-    for batch_size in (16, 4096):
-        ingest(lake, [unpacked(tmp_path / str(batch_size), study_files({1: TrialOffer()}, batch_size))])
-    table = lake.table("measurements")
-    snapshot = table.current_snapshot()
-    assert snapshot is not None
-    manifests = [m for m in snapshot.manifests(table.io) if m.has_added_files()]
-    removed = next(e.data_file for e in manifests[0].fetch_manifest_entry(table.io))
-    update = QuickTransaction(table).replacement("main").delete_data_file(removed)
-    update._build_delete_files_partition_predicate()
-    might_match = update._build_manifest_evaluator(table.spec().spec_id)
-    assert [might_match(m) for m in manifests] == [True, False]
-    before = sys.getswitchinterval()
-    sys.setswitchinterval(1e-6)
-    try:
-        with ThreadPoolExecutor(2) as executor:
-            evaluated = list(executor.map(might_match, manifests * 500))
-    finally:
-        sys.setswitchinterval(before)
-    assert evaluated == [True, False] * 500
 
 
 class ConnectionLost(Exception):
