@@ -91,8 +91,10 @@ def test_old_or_missing_python_is_one_line_and_leaves_no_environment(tmp_path: P
     assert not environment.exists()
 
 
-def test_ci_runs_the_make_targets_of_developers() -> None:
-    script = ROOT / ".ci" / "run"
-    assert os.access(script, os.X_OK)
-    assert re.findall(r"^make (\w+)", script.read_text(), re.MULTILINE) == ["lint", "test", "slow"]
-    assert "set -euo pipefail" in script.read_text()
+@pytest.mark.parametrize("content", [None, '{"tests/a.py::test_b": true, "tests/c.py::test_d": true}'])
+def test_failed_tests_are_those_that_pytest_remembers(tmp_path: Path, content: str | None) -> None:
+    remembered = tmp_path / "lastfailed"
+    if content is not None:
+        remembered.write_text(content)
+    printed = make("--silent", "failed", f"FAILED={remembered}").stdout
+    assert printed.split() == ([] if content is None else ["tests/a.py::test_b", "tests/c.py::test_d"])
