@@ -18,8 +18,10 @@ BUNDLES := $(wildcard published/mlperf-training/*.tar) $(filter-out published/ml
 BUNDLED := studies/data/bundled.tar.bz2
 PACKAGES := losslake schema ingest service studies bench tests
 PIP := -m pip --disable-pip-version-check -qq
-# uv installs in a tenth of the time. Where it can't be had, or finds no package, pip may: it knows this machine's settings.
-install = { test -x $(VENV)/bin/uv && $(VENV)/bin/uv pip install --quiet --system-certs --python $(1) $(2); } || \
+# uv installs in a tenth of the time: what its cache has (the hashes say that it is right) without asking an index, which
+# would have it build PySpark anew. Where it can't be had, or finds no package, pip may: it knows this machine's settings.
+by_uv = $(VENV)/bin/uv pip install --quiet --system-certs --python $(1) $(2)
+install = { test -x $(VENV)/bin/uv && { $(by_uv) --offline 2>/dev/null || $(by_uv); }; } || \
   { echo "pip installs, as uv could not"; $(VENV)/bin/python $(PIP) --python $(1) install $(2); }
 
 .DEFAULT_GOAL := help

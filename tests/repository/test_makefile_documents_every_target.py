@@ -47,7 +47,7 @@ def test_run_sets_up_what_running_needs_and_nothing_else(tmp_path: Path) -> None
     assert "httpfs" not in planned
 
 
-def test_pip_installs_what_uv_could_not(tmp_path: Path) -> None:
+def test_uv_installs_from_its_cache_then_from_the_index_and_pip_what_it_could_not(tmp_path: Path) -> None:
     programs = tmp_path / "bin"
     programs.mkdir()
     for name, status in (("uv", 1), ("python", 0)):
@@ -55,10 +55,11 @@ def test_pip_installs_what_uv_could_not(tmp_path: Path) -> None:
         (programs / name).chmod(0o755)
     (tmp_path / ".made").touch()
     assert make(f"{tmp_path}/.running", f"VENV={tmp_path}").returncode == 0
-    by_uv, by_pip = (tmp_path / "calls").read_text().splitlines()
-    assert by_uv.startswith("uv pip install ")
+    from_cache, from_index, by_pip = (tmp_path / "calls").read_text().splitlines()
+    assert from_index.startswith("uv pip install ")
+    assert from_cache == f"{from_index} --offline"
     assert by_pip.startswith("python -m pip ")
-    assert by_uv.endswith(hashed := "--require-hashes -r requirements.lock")
+    assert from_index.endswith(hashed := "--require-hashes -r requirements.lock")
     assert by_pip.endswith(hashed)
 
 
