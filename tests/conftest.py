@@ -1,4 +1,4 @@
-"""For every test: a few dozen examples without a deadline, little collection of garbage, files in memory.
+"""For every test: a few dozen examples without a deadline, and little collection of garbage.
 
 And the servers that tests of several packages share, each started for the first test that asks for it.
 """
@@ -6,10 +6,7 @@ And the servers that tests of several packages share, each started for the first
 from __future__ import annotations
 
 import gc
-import os
-import shutil
 from collections.abc import Iterator
-from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import pytest
@@ -42,10 +39,7 @@ LONGEST = (
 )
 # Tests below these folders share what takes seconds to start: a browser, processes for SQL. One process runs them all.
 TOGETHER = ("tests/browser/", "tests/service/sandbox/")
-pytest_plugins = ["tests.copied_lakes", "tests.made_up_lake"]
-
-MEMORY = Path("/dev/shm")
-ENOUGH_BYTES = 4 * 2**30
+pytest_plugins = ["tests.leftovers", "tests.copied_lakes", "tests.made_up_lake"]
 
 # A busy machine is not a fault, so nothing has a deadline. A commit has the same examples each time; `make fuzz` looks
 # for new ones.
@@ -53,13 +47,6 @@ settings.register_profile("losslake", deadline=None, max_examples=EXAMPLES, dera
 settings.register_profile("fuzz", deadline=None, max_examples=EXAMPLES, derandomize=False)
 settings.load_profile("losslake")
 gc.disable()
-
-
-@pytest.hookimpl(tryfirst=True)
-def pytest_configure(config: pytest.Config) -> None:
-    """Keep temporary files where no test waits for a disk, unless told where."""
-    if MEMORY.is_dir() and shutil.disk_usage(MEMORY).free > ENOUGH_BYTES:
-        os.environ.setdefault("PYTEST_DEBUG_TEMPROOT", str(MEMORY))
 
 
 class ByFile(LoadFileScheduling):  # type: ignore[misc]

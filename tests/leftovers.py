@@ -1,0 +1,101 @@
+"""One folder for all temporary files of a session, and a look at its end: nothing that tests started or wrote is left.
+
+The folder lies in memory where there is room, so that no test waits for a disk. It stays only if a test failed, until
+the next session begins.
+"""
+
+from __future__ import annotations
+
+import os
+import shutil
+import tempfile
+import time
+from collections.abc import Iterator
+from pathlib import Path
+
+import psutil
+import pytest
+
+MEMORY = Path("/dev/shm")
+ENOUGH_BYTES = 4 * 2**30
+PREFIX = "losslake-tests-"
+SESSION = "LOSSLAKE_TEST_SESSION"
+SECONDS_TO_END = 60
+# What reads a folder for temporary files from somewhere else than TMPDIR.
+ELSEWHERE = ("PYTEST_DEBUG_TEMPROOT", "POLARS_TEMP_DIR")
+LEFT = pytest.StashKey[list[str]]()
+
+
+def is_worker(config: pytest.Config) -> bool:
+    """Return True in a process to which pytest-xdist distributes tests."""
+    return hasattr(config, "workerinput")
+
+
+@pytest.hookimpl(tryfirst=True)
+def pytest_configure(config: pytest.Config) -> None:
+    """Give the session a folder of its own for temporary files; delete those of sessions that are over."""
+    if is_worker(config):
+        return
+    root = MEMORY if MEMORY.is_dir() and shutil.disk_usage(MEMORY).free > ENOUGH_BYTES else Path(tempfile.gettempdir())
+    for old in root.glob(f"{PREFIX}[0-9]*"):
+        if not psutil.pid_exists(int(old.name.removeprefix(PREFIX))):
+            shutil.rmtree(old, ignore_errors=True)
+    folder = root / f"{PREFIX}{os.getpid()}"
+    folder.mkdir()
+    os.environ[SESSION] = str(folder)
+    for variable in ("TMPDIR", *ELSEWHERE):
+        os.environ[variable] = str(folder)
+    tempfile.tempdir = None
+
+
+@pytest.hookimpl(trylast=True)
+def pytest_sessionfinish(session: pytest.Session) -> None:
+    """Fail the session if a process or a file of it is left; keep the files only if it fails."""
+    if is_worker(session.config):
+        return
+    folder = Path(os.environ[SESSION])
+    left = [*processes_left(folder), *files_left(folder)]
+    if left and session.exitstatus == pytest.ExitCode.OK:
+        session.exitstatus = pytest.ExitCode.TESTS_FAILED
+    session.config.stash[LEFT] = left
+    if session.exitstatus in (pytest.ExitCode.OK, pytest.ExitCode.NO_TESTS_COLLECTED):
+        shutil.rmtree(folder)
+
+
+def pytest_terminal_summary(terminalreporter: pytest.TerminalReporter, config: pytest.Config) -> None:
+    """Say what the tests left behind."""
+    for each in config.stash.get(LEFT, []):
+        terminalreporter.write_line(f"left behind by a test: {each}", red=True)
+
+
+def processes_left(folder: Path) -> Iterator[str]:
+    """Yield the processes of the session that don't end by themselves, and kill them."""
+    until = time.monotonic() + SECONDS_TO_END
+    while (left := list(_processes_of(folder))) and time.monotonic() < until:
+        time.sleep(0.05)
+    for process in left:
+        try:
+            yield f"process {process.pid}: {' '.join(process.cmdline())}"
+            process.kill()
+        except psutil.NoSuchProcess:
+            continue
+
+
+def _processes_of(folder: Path) -> Iterator[psutil.Process]:
+    """Yield the processes with the session's environment, or the folder in their command, but not this one."""
+    for process in psutil.process_iter():
+        try:
+            is_dead = process.status() == psutil.STATUS_ZOMBIE
+            if is_dead or process.pid == os.getpid():
+                continue
+            if process.environ().get(SESSION) == str(folder) or str(folder) in " ".join(process.cmdline()):
+                yield process
+        except (psutil.NoSuchProcess, psutil.AccessDenied):
+            continue
+
+
+def files_left(folder: Path) -> Iterator[str]:
+    """Yield what lies in the session's folder, except what pytest itself keeps there."""
+    for path in sorted(folder.iterdir()):
+        if not path.name.startswith("pytest-of-"):
+            yield f"{'folder' if path.is_dir() else 'file'} {path.name}"
