@@ -19,10 +19,12 @@ import pytest
 MEMORY = Path("/dev/shm")
 ENOUGH_BYTES = 4 * 2**30
 PREFIX = "losslake-tests-"
-SESSION = "LOSSLAKE_TEST_SESSION"
+SESSION = "TEST_SESSION_FOLDER"
 SECONDS_TO_END = 60
 # What reads a folder for temporary files from somewhere else than TMPDIR.
 ELSEWHERE = ("PYTEST_DEBUG_TEMPROOT", "POLARS_TEMP_DIR")
+# What stays by design: pytest deletes old folders at the next session, Polars reuses its cache.
+KEPT = ("pytest-of-", "file-cache")
 LEFT = pytest.StashKey[list[str]]()
 
 
@@ -42,6 +44,7 @@ def pytest_configure(config: pytest.Config) -> None:
             shutil.rmtree(old, ignore_errors=True)
     folder = root / f"{PREFIX}{os.getpid()}"
     folder.mkdir()
+    folder.chmod(0o755)  # whatever the umask: PostgreSQL runs as another user than root
     os.environ[SESSION] = str(folder)
     for variable in ("TMPDIR", *ELSEWHERE):
         os.environ[variable] = str(folder)
@@ -95,7 +98,7 @@ def _processes_of(folder: Path) -> Iterator[psutil.Process]:
 
 
 def files_left(folder: Path) -> Iterator[str]:
-    """Yield what lies in the session's folder, except what pytest itself keeps there."""
+    """Yield what lies in the session's folder, except KEPT."""
     for path in sorted(folder.iterdir()):
-        if not path.name.startswith("pytest-of-"):
+        if not path.name.startswith(KEPT):
             yield f"{'folder' if path.is_dir() else 'file'} {path.name}"
