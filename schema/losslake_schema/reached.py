@@ -28,7 +28,10 @@ def sign_of(direction: str) -> float:
 
 def strict_bound(target: Target, comparator: Comparator) -> Target:
     """Return the loss to be beaten strictly: the target, or the next float64 above it if equality counts."""
-    bound: Target = np.nextafter(target, np.inf) if comparator == "inclusive" else target
+    if comparator == "strict":
+        return target
+    with np.errstate(over="ignore"):  # above the largest float64 is infinity, which every finite loss beats
+        bound: Target = np.nextafter(target, np.inf)
     return bound
 
 
