@@ -13,7 +13,7 @@ from prometheus_client import CollectorRegistry, Counter, Gauge, Histogram, Metr
 from prometheus_client.multiprocess import MultiProcessCollector
 
 from losslake import __version__
-from losslake.lake.store.store import Traffic
+from losslake.lake.store.store import Store, Traffic
 from losslake.questions.releases import Releases
 
 # Environment variable: the folder in which worker processes share metrics; unset for a single process.
@@ -77,12 +77,14 @@ class Metrics:
         self._open.set(releases.n_open)
         self._newest.set(releases.newest or 0)
         self._memory.set(_resident_bytes())
-        self._count_traffic(releases.lake.store.traffic)
+        self._count_traffic(releases.lake.store)
 
-    def _count_traffic(self, current: Traffic) -> None:
+    def _count_traffic(self, store: Store) -> None:
         """Add the traffic since the last call."""
+        # Read inside the lock: of two threads, the later one must not have the earlier numbers.
         with self._lock:
-            previous, self._traffic = self._traffic, current
+            previous, current = self._traffic, store.traffic
+            self._traffic = current
         self._store_bytes.inc(current.bytes - previous.bytes)
         self._store_cache.labels("hit").inc(current.hits - previous.hits)
         self._store_cache.labels("miss").inc(current.misses - previous.misses)

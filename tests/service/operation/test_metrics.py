@@ -2,12 +2,18 @@
 
 from __future__ import annotations
 
+import itertools
 import re
+import time
+from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
+from types import SimpleNamespace
+from typing import Any
 
 import pytest
 from prometheus_client.parser import text_string_to_metric_families
 
+from losslake.lake.store.store import Traffic
 from losslake_service.operation.metrics import FOLDER, Metrics
 from tests.service.operation.conftest import Make, Operated
 
@@ -76,6 +82,29 @@ def test_gauges_are_reported(operated: Make) -> None:
     assert value(found, "losslake_answer_cache_total", outcome="hit") == 1
     assert value(found, "losslake_sql_statements_total", outcome="cut") == 2
     assert [dict(labels)["version"] for name, labels in found if name == "losslake_build"]
+
+
+class GrowingStore:
+    """A store with more traffic at each look, whose reader is overtaken where nothing prevents it."""
+
+    def __init__(self) -> None:
+        self._numbers = itertools.count(1)
+
+    @property
+    def traffic(self) -> Traffic:
+        number = next(self._numbers)
+        time.sleep(0.0001)
+        return Traffic(number, number, number)
+
+
+def test_traffic_is_counted_once_by_refreshes_at_once() -> None:
+    store, metrics = GrowingStore(), Metrics()
+    releases: Any = SimpleNamespace(n_open=0, newest=None, lake=SimpleNamespace(store=store))
+    with ThreadPoolExecutor(8) as pool:
+        list(pool.map(lambda _: metrics.refresh(releases), range(200)))
+    assert metrics.registry.get_sample_value("losslake_store_fetched_bytes_total") == 200
+    for outcome in ("hit", "miss"):
+        assert metrics.registry.get_sample_value("losslake_store_cache_total", {"outcome": outcome}) == 200
 
 
 def test_every_metric_is_documented_with_its_labels() -> None:
