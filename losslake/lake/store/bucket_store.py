@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import io
 import os
+import threading
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from datetime import UTC, datetime
@@ -26,6 +27,7 @@ from losslake.lake.store.store import DataFile, StoredFile, Traffic
 SCHEME = "losslake://"
 _MOST_HEAD_REQUESTS = 64  # to look up more files, list their folder
 _LONG_AGO = datetime(2000, 1, 1, tzinfo=UTC)  # files never change
+_attaching = threading.Lock()
 
 
 class BucketStore:
@@ -91,11 +93,12 @@ class BucketStore:
 
     def attach(self, connection: duckdb.DuckDBPyConnection, files: Callable[[], Iterable[DataFile]]) -> None:
         """Register the file system of this store with a connection."""
-        # Connections of one process to one DuckDB file share its file systems.
-        if connection.filesystem_is_registered(StoredFiles.protocol):
-            return
         sizes = cache(lambda: {file.path: file.bytes for file in files()})
-        connection.register_filesystem(StoredFiles(lambda path: sizes().get(path), self._reader))
+        stored = StoredFiles(lambda path: sizes().get(path), self._reader)
+        # Connections of one process to one DuckDB file share its file systems: DuckDB refuses to register one twice.
+        with _attaching:
+            if not connection.filesystem_is_registered(stored.protocol):
+                connection.register_filesystem(stored)
 
     def first_missing(self, paths: Sequence[str]) -> str | None:
         """Return the first missing file, or None."""

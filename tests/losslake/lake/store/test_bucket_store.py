@@ -5,7 +5,9 @@ from __future__ import annotations
 import hashlib
 import time
 from collections.abc import Iterator
+from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
+from typing import Any
 
 import duckdb
 import obstore
@@ -17,7 +19,7 @@ from obstore.store import S3Store
 from losslake.lake.store import bucket as bucket_module
 from losslake.lake.store.blocks import BlockCache
 from losslake.lake.store.bucket import Bucket
-from losslake.lake.store.bucket_store import BucketStore
+from losslake.lake.store.bucket_store import BucketStore, StoredFiles
 from losslake.lake.store.store import DataFile
 from tests.servers.failing_proxy import FailingProxy, Failure, failing_proxy
 from tests.servers.processes import free_port
@@ -129,6 +131,28 @@ def test_duckdb_reads_only_attached_files(store: BucketStore) -> None:
         assert result.fetchall() == [(1000, sum(range(3000, 4000)))]
         with pytest.raises(duckdb.IOException):
             connection.execute("SELECT 1 FROM read_parquet($1)", [store.name_for_queries(other.path)])
+
+
+class OvertakenConnection:
+    """A connection whose thread lets others go on between a look at its file systems and what it does then."""
+
+    def __init__(self, file: Path) -> None:
+        self.connection = duckdb.connect(str(file))
+        self.register_filesystem = self.connection.register_filesystem
+
+    def filesystem_is_registered(self, name: str) -> bool:
+        found = self.connection.filesystem_is_registered(name)
+        time.sleep(0.01)
+        return found
+
+
+def test_connections_to_one_file_are_attached_at_once(store: BucketStore, tmp_path: Path) -> None:
+    connections: list[Any] = [OvertakenConnection(tmp_path / "a.duckdb") for _ in range(8)]
+    with ThreadPoolExecutor(len(connections)) as pool:
+        list(pool.map(lambda connection: store.attach(connection, list), connections))
+    assert all(connection.filesystem_is_registered(StoredFiles.protocol) for connection in connections)
+    for each in connections:
+        each.connection.close()
 
 
 @pytest.mark.parametrize("failure", Failure)
