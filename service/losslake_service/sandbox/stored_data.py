@@ -62,12 +62,11 @@ class StoreUnavailable(Exception):
 class DataFileServer:
     """The service's end of the socket to one worker; used by one thread at a time."""
 
-    # A separate pool, so that a store that doesn't respond can't delay the time limits of statements.
-    _threads = concurrent.futures.ThreadPoolExecutor(8, "sql files")
-
     def __init__(self, channel: socket.socket, data: StoredData) -> None:
         self._channel = channel
         self._data = data
+        # A thread of its own, so that a read that hangs delays neither the statement's time limit nor other workers.
+        self._thread = concurrent.futures.ThreadPoolExecutor(1, "sql files")
 
     def fileno(self) -> int:
         """Return the socket's descriptor, to poll for requests."""
@@ -80,7 +79,7 @@ class DataFileServer:
             raise ChannelClosed("invalid request for a data file")
         path = receive_exactly(self._channel, length, deadline).decode("utf-8", "replace")
         started = time.monotonic()
-        future = self._threads.submit(self._read_range, path, start, stop)
+        future = self._thread.submit(self._read_range, path, start, stop)
         try:
             number, data = future.result(max(0.0, deadline - started))
         except concurrent.futures.TimeoutError:
@@ -94,8 +93,9 @@ class DataFileServer:
         send_all(self._channel, _RESPONSE.pack(number) + data, deadline)
 
     def close(self) -> None:
-        """Close the socket."""
+        """Close the socket; a read that hangs still ends on its own."""
         self._channel.close()
+        self._thread.shutdown(wait=False)
 
     def _read_range(self, path: str, start: int, stop: int) -> tuple[int, bytes]:
         size = self._data.size(path)

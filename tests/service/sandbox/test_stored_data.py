@@ -3,12 +3,16 @@
 from __future__ import annotations
 
 import asyncio
+import math
 import socket
 import struct
+import threading
 import time
 from collections.abc import Iterator
+from concurrent.futures import ThreadPoolExecutor
 from contextlib import suppress
 from dataclasses import replace
+from types import SimpleNamespace
 
 import pytest
 
@@ -17,8 +21,9 @@ from losslake.lake.lake import Lake
 from losslake_service.sandbox import errors, stored_data
 from losslake_service.sandbox.channel import ChannelClosed
 from losslake_service.sandbox.errors import SqlProblem
-from losslake_service.sandbox.stored_data import MAX_RANGE_BYTES, DataFileClient, open_pair
+from losslake_service.sandbox.stored_data import MAX_RANGE_BYTES, DataFileClient, StoreUnavailable, open_pair
 from losslake_service.sandbox.workers import BucketData
+from tests.servers.processes import SECONDS
 from tests.service.sandbox.asking import SMALL, UNCHECKED, Asked, now
 
 PATH, SIZE = "warehouse/a.parquet", MAX_RANGE_BYTES * 2 + 100
@@ -105,7 +110,7 @@ class Pair:
     def __init__(self, data: Data) -> None:
         self.ours, self.theirs = open_pair(data)
 
-    def respond(self, seconds: float = 5.0) -> None:
+    def respond(self, seconds: float = SECONDS) -> None:
         self.ours.respond(time.monotonic() + seconds)
 
 
@@ -177,47 +182,115 @@ def test_long_ranges_are_requested_in_parts() -> None:
     assert len(asyncio.run(both())) == SIZE - 1
 
 
-class Unsteady:
-    """A release's files in a store that fails, or gives no answer for a while."""
+class HangingData(Data):
+    """A release's files in a store that gives no answer until it may."""
+
+    def __init__(self) -> None:
+        self.reads = threading.Semaphore(0)
+        self.may_answer = threading.Event()
+
+    def read(self, path: str, start: int, stop: int) -> bytes:
+        self.reads.release()
+        self.may_answer.wait()
+        return super().read(path, start, stop)
+
+
+def test_reads_that_hang_keep_no_other_worker_waiting() -> None:
+    data = HangingData()
+    pairs = [Pair(data) for _ in range(12)]
+    with ThreadPoolExecutor(len(pairs)) as pool:
+        for pair in pairs:
+            pair.theirs.sendall(question(PATH, 0, 1))
+            pool.submit(pair.respond)
+        try:
+            assert all(data.reads.acquire(timeout=SECONDS) for _ in pairs)
+        finally:
+            data.may_answer.set()
+
+
+@pytest.mark.parametrize(("seconds", "error"), [(1, TimeoutError), (10, StoreUnavailable)])
+def test_only_a_long_read_is_blamed_on_the_store(
+    seconds: int, error: type[Exception], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    data = HangingData()
+    pair = Pair(data)
+    pair.theirs.sendall(question(PATH, 0, 1))
+    deadline = time.monotonic() + SECONDS
+    # The read begins at the deadline, so that it is given up at once, and a clock says how long it took.
+    clock = iter([deadline, deadline + seconds])
+    monkeypatch.setattr(stored_data, "time", SimpleNamespace(monotonic=lambda: next(clock)))
+    with pytest.raises(error):
+        pair.ours.respond(deadline)
+    data.may_answer.set()
+
+
+class UnsteadyStore:
+    """A release's files in a store that fails, or gives no answer until it may."""
 
     def __init__(self, data: BucketData) -> None:
         self._data = data
         self.size = data.size
-        self.seconds = 0.0
         self.fails = False
+        self.reading = threading.Event()
+        self.may_answer = threading.Event()
+        self.may_answer.set()
 
     def read(self, path: str, start: int, stop: int) -> bytes:
-        time.sleep(self.seconds)
+        self.reading.set()
+        self.may_answer.wait()
         if self.fails:
             raise OSError("the store failed")
         return self._data.read(path, start, stop)
 
 
-@pytest.mark.slow
-def test_store_failure_is_unavailable_and_not_a_time_limit(remote_lake: Lake, monkeypatch: pytest.MonkeyPatch) -> None:
-    statement = "SELECT count(*) AS n, sum(value + step) FROM measurements"
+COUNT = "SELECT count(*) AS n, sum(value + step) FROM measurements"
+
+
+@pytest.fixture
+def unsteady(remote_lake: Lake) -> Iterator[tuple[Asker, UnsteadyStore]]:
     asker = Asker(remote_lake)
     assert isinstance(asker.data_files, BucketData)
-    asker.data_files = store = Unsteady(asker.data_files)
-    try:
-        store.fails = True
-        assert asker.fails(statement).kind == errors.UNAVAILABLE
-        store.fails, store.seconds = False, 0.4
-        assert asker.fails(statement).kind == errors.TIME
-        monkeypatch.setattr(stored_data, "_STORE_TIMEOUT", 0.2)
-        store.seconds = 2.0
-        assert asker.fails(statement).kind == errors.UNAVAILABLE
-        now(abandoned(asker, statement))
-        store.seconds = 0.0
-        assert asker(statement)[0]["n"] > 0
-    finally:
-        asker.sandbox.close()
+    asker.data_files = store = UnsteadyStore(asker.data_files)
+    yield asker, store
+    store.may_answer.set()
+    asker.sandbox.close()
 
 
-async def abandoned(asker: Asker, statement: str) -> None:
-    """Ask, and go away while a file is being read."""
-    asking = asyncio.create_task(asker.rows(statement))
-    await asyncio.sleep(0.3)
-    asking.cancel()
-    with suppress(asyncio.CancelledError):
-        await asking
+@pytest.mark.slow
+def test_store_failure_is_unavailable(unsteady: tuple[Asker, UnsteadyStore]) -> None:
+    asker, store = unsteady
+    store.fails = True
+    assert asker.fails(COUNT).kind == errors.UNAVAILABLE
+    store.fails = False
+    assert asker(COUNT)[0]["n"] > 0
+
+
+@pytest.mark.slow
+def test_abandoned_statement_leaves_a_sandbox_that_answers(unsteady: tuple[Asker, UnsteadyStore]) -> None:
+    asker, store = unsteady
+
+    async def abandon() -> None:
+        asking = asyncio.create_task(asker.rows(COUNT))
+        assert await asyncio.to_thread(store.reading.wait, SECONDS)
+        asking.cancel()
+        with suppress(asyncio.CancelledError):
+            await asking
+
+    store.may_answer.clear()
+    now(abandon())
+    store.may_answer.set()
+    assert asker(COUNT)[0]["n"] > 0
+
+
+@pytest.mark.slow
+def test_store_that_does_not_answer_ends_the_statement_at_its_limit(
+    remote_lake: Lake, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(stored_data, "_STORE_TIMEOUT", math.inf)
+    asker = Asked(remote_lake, replace(SMALL, workers=1, seconds=0.6))
+    assert isinstance(asker.data_files, BucketData)
+    asker.data_files = store = UnsteadyStore(asker.data_files)
+    store.may_answer.clear()
+    assert asker.fails(COUNT).kind == errors.TIME
+    store.may_answer.set()
+    asker.sandbox.close()
