@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import hashlib
+import sys
 from collections.abc import Coroutine
 from pathlib import Path
 from typing import Any, TypeVar
@@ -14,13 +15,28 @@ import pytest
 from losslake.index.serving import serving_file
 from losslake.lake.lake import Lake
 from losslake_service.sandbox.errors import SqlLimits, SqlProblem
+from losslake_service.sandbox.kernel_filters import has_seccomp, landlock_version
 from losslake_service.sandbox.results import SqlResult
 from losslake_service.sandbox.sandbox import SqlSandbox
 from losslake_service.sandbox.statement import Parameters
 from losslake_service.sandbox.workers import data_files_of
 
 T = TypeVar("T")
-SMALL = SqlLimits(seconds=0.6, memory_mb=400, result_mb=4, result_rows=10_000, workers=2, waiting=4)
+# Little of all but time: on a busy machine any statement may take long.
+SMALL = SqlLimits(
+    seconds=60,
+    memory_mb=400,
+    result_mb=4,
+    result_rows=10_000,
+    workers=2,
+    waiting=4,
+    waiting_seconds=60,
+    client_seconds=0,
+)
+ENDLESS = "SELECT sum(x * y) FROM range(1_000_000) AS t(x), range(1_000_000) AS u(y)"
+on_linux = pytest.mark.skipif(sys.platform != "linux", reason="only Linux confines")
+with_seccomp = pytest.mark.skipif(sys.platform != "linux" or not has_seccomp(), reason="needs seccomp")
+with_landlock = pytest.mark.skipif(sys.platform != "linux" or not landlock_version(), reason="needs Landlock")
 UNCHECKED = "tests.service.sandbox.unchecked_worker"
 TAKEN = "tests.service.sandbox.taken_worker"
 

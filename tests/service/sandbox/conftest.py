@@ -17,6 +17,12 @@ def ask(lake: Lake) -> Iterator[Asked]:
 
 
 @pytest.fixture(scope="session")
+def hurried(lake: Lake) -> Iterator[Asked]:
+    """Its workers have little time for a statement."""
+    yield from _opened(Asked(lake, replace(SMALL, workers=1, seconds=0.6)))
+
+
+@pytest.fixture(scope="session")
 def unchecked(lake: Lake) -> Iterator[Asked]:
     """Its workers run every statement."""
     yield from _opened(Asked(lake, replace(SMALL, workers=1), UNCHECKED))
