@@ -17,6 +17,7 @@ from dataclasses import dataclass
 from functools import partial
 from itertools import chain
 from pathlib import Path
+from threading import Event
 from typing import IO, Any, TypeVar
 
 from losslake.cli.console import Format, echo, plural, print_error, write_csv
@@ -39,7 +40,6 @@ class Output:
     max_rows: int
     lake: Path | None = None
     _is_used: bool = False
-    _is_stopped: bool = False
 
     def redirect(self, format: Format, path: Path | None) -> None:  # noqa: A002
         """Set format and destination; raise LossLakeError if they don't fit together."""
@@ -51,44 +51,34 @@ class Output:
             raise LossLakeError(f"{path} is inside the lake, which is read-only: give another --output")
         self.format, self.path, self._is_used = format, path, False
 
-    def write(self, query: Query) -> None:
-        """Run a statement and write its result; nothing for a statement without one, such as SET."""
-        self._is_stopped = False
+    def write(self, query: Query, stop: Event) -> None:
+        """Run a statement and write its result, until stop is set; nothing for a statement without one, such as SET."""
+        _check(stop)
         if self.format == "parquet":
             with query.arrow() as arrow:
                 if arrow is not None:
-                    self._write_parquet(arrow)
+                    self._write_parquet(arrow, stop)
                     _warn_if_truncated(arrow.limit)
             return
         with query.rows() as rows:
             if rows is None:
                 return
             if self.format == "table":
-                self._write_table(rows)
+                self._write_table(rows, stop)
             else:
                 with self._opened() as file:
-                    single = chain.from_iterable(self._until_stopped(rows.batches))
+                    single = chain.from_iterable(_until(stop, rows.batches))
                     (_write_csv if self.format == "csv" else _write_json)(file, rows.names, single)
             _warn_if_truncated(rows.limit)
 
-    def stop(self) -> None:
-        """Stop writing the current result; callable from another thread."""
-        self._is_stopped = True
-
-    def _until_stopped(self, batches: Iterable[Batch]) -> Iterator[Batch]:
-        for batch in batches:
-            yield batch
-            if self._is_stopped:
-                raise LossLakeError("stopped")
-
-    def _write_table(self, rows: Rows) -> None:
+    def _write_table(self, rows: Rows, stop: Event) -> None:
         if list(rows.names) == ["explain_key", "explain_value"]:
             for line in "".join(value for batch in rows.batches for _, value in batch).splitlines():
                 echo(line)
             return
         limit, total = self.max_rows, 0
         first: list[Row] = []
-        for batch in self._until_stopped(rows.batches):
+        for batch in _until(stop, rows.batches):
             total += len(batch)
             first += batch[: limit - len(first)]
         show_table(rows.names, [[_to_table_cell(value) for value in row] for row in first])
@@ -97,11 +87,11 @@ class Output:
         else:
             echo(f"(the first {limit:,} of {total:,} rows; --max-rows shows more, --format csv shows all)")
 
-    def _write_parquet(self, arrow: Arrow) -> None:
+    def _write_parquet(self, arrow: Arrow, stop: Event) -> None:
         import pyarrow.parquet as pq
 
         with self._opened_binary() as file, pq.ParquetWriter(file, arrow.schema, compression="zstd") as writer:
-            for batch in self._until_stopped(arrow.batches):
+            for batch in _until(stop, arrow.batches):
                 writer.write_batch(batch)
 
     @contextmanager
@@ -145,7 +135,20 @@ class Output:
 def run_script(session: Session, text: str, output: Output) -> None:
     """Run the statements in a text; raise LossLakeError at the first that fails, KeyboardInterrupt on Ctrl-C."""
     for query in session.queries(text):
-        session.run_interruptible(partial(output.write, query), output.stop)
+        session.run_interruptible(partial(output.write, query))
+
+
+def _check(stop: Event) -> None:
+    """Raise LossLakeError if stop is set."""
+    if stop.is_set():
+        raise LossLakeError("stopped")
+
+
+def _until(stop: Event, batches: Iterable[Batch]) -> Iterator[Batch]:
+    """Yield the batches; raise LossLakeError when stop is set."""
+    for batch in batches:
+        _check(stop)
+        yield batch
 
 
 def _warn_if_truncated(limit: str | None) -> None:

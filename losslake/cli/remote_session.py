@@ -6,13 +6,14 @@ import decimal
 import io
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import ExitStack, contextmanager
+from threading import Event
 from typing import Any, cast
 
 import duckdb
 import httpx
 import pyarrow as pa
 
-from losslake.cli.session import Arrow, Query, Row, Rows, add_caret, is_complete
+from losslake.cli.session import Arrow, Query, Row, Rows, add_caret, ctrl_c_noted, is_complete
 from losslake.client.client import Client, RemoteError, TransientError
 from losslake.client.service import Service
 from losslake.index.serving import VIEWS
@@ -45,9 +46,13 @@ class RemoteSession:
         """Return True if a text is complete."""
         return is_complete(self._parser, text)
 
-    def run_interruptible(self, work: Callable[[], None], stop: Callable[[], None]) -> None:
-        """Do work in the main thread, which receives Ctrl-C. Closing the connection stops the query in the service."""
-        work()
+    def run_interruptible(self, work: Callable[[Event], None]) -> None:
+        """Do work in the main thread, which receives Ctrl-C. Closing the connection stops the query in the service.
+
+        A connection that is not closed, since a second Ctrl-C came in between, would block the next statement.
+        """
+        with ctrl_c_noted(is_first_raised=True):
+            work(Event())
 
     def columns(self, table: str) -> Sequence[tuple[str, str]]:
         """Return name and type of each column of a table."""

@@ -5,11 +5,14 @@ Statements that could write a file are refused.
 
 from __future__ import annotations
 
+import signal
 from collections.abc import Callable, Iterator, Sequence
-from concurrent.futures import ThreadPoolExecutor
+from concurrent.futures import ThreadPoolExecutor, wait
 from contextlib import AbstractContextManager, contextmanager
 from dataclasses import dataclass
 from functools import partial
+from threading import Event
+from types import FrameType
 from typing import TYPE_CHECKING, Any, Protocol
 
 import duckdb
@@ -23,6 +26,7 @@ if TYPE_CHECKING:
 
 Row = tuple[Any, ...]
 BATCH = 10_000
+_SECONDS_BETWEEN_LOOKS = 0.05
 
 
 @dataclass(frozen=True)
@@ -69,8 +73,11 @@ class Session(Protocol):
     def is_complete(self, text: str) -> bool:
         """Return True if a text is complete, False if it continues on the next line."""
 
-    def run_interruptible(self, work: Callable[[], None], stop: Callable[[], None]) -> None:
-        """Do work that runs a statement; on Ctrl-C call stop, cancel the statement and raise KeyboardInterrupt."""
+    def run_interruptible(self, work: Callable[[Event], None]) -> None:
+        """Do work that runs a statement; on Ctrl-C set its event, cancel the statement and raise KeyboardInterrupt.
+
+        Ctrl-C also holds before the statement starts, and only the first one counts.
+        """
 
     def columns(self, table: str) -> Sequence[tuple[str, str]]:
         """Return name and type of each column of a table."""
@@ -79,16 +86,46 @@ class Session(Protocol):
         """Return columns and quoted metrics for completion."""
 
 
-def run_in_thread(work: Callable[[], None], *cancel: Callable[[], object]) -> None:
-    """Do work in another thread; on Ctrl-C, which the main thread receives, call the cancel functions and raise."""
-    with ThreadPoolExecutor(1, "query") as pool:
-        running = pool.submit(work)
-        try:
-            running.result()
-        except KeyboardInterrupt:
-            for end in cancel:
-                end()
-            raise
+def run_in_thread(work: Callable[[Event], None], cancel: Callable[[], object]) -> None:
+    """Do work in another thread; on Ctrl-C, which the main thread receives, cancel it and raise KeyboardInterrupt.
+
+    work: is given an event, which is set on Ctrl-C.
+    cancel: is called until the work has ended, since an engine ignores it before it has started the statement.
+    """
+    with ctrl_c_noted() as pressed, ThreadPoolExecutor(1, "query") as pool:
+        stop = Event()
+        running = pool.submit(work, stop)
+        while wait([running], _SECONDS_BETWEEN_LOOKS).not_done:
+            if pressed:
+                stop.set()
+                cancel()
+    if pressed:
+        raise KeyboardInterrupt
+    running.result()
+
+
+@contextmanager
+def ctrl_c_noted(is_first_raised: bool = False) -> Iterator[list[int]]:
+    """Yield a list, in which each Ctrl-C is noted instead of raising KeyboardInterrupt.
+
+    is_first_raised: raise it for the first one, but not for others, which would interrupt the cleanup.
+    """
+    pressed: list[int] = []
+
+    def note(number: int, _: FrameType | None) -> None:
+        pressed.append(number)
+        if is_first_raised and len(pressed) == 1:
+            raise KeyboardInterrupt
+
+    before = signal.getsignal(signal.SIGINT)
+    if before is signal.SIG_IGN:  # as in a job that a script started in the background
+        yield pressed
+        return
+    signal.signal(signal.SIGINT, note)
+    try:
+        yield pressed
+    finally:
+        signal.signal(signal.SIGINT, before)
 
 
 def parse_statements(connection: duckdb.DuckDBPyConnection, text: str) -> list[duckdb.Statement]:
@@ -155,9 +192,9 @@ class LocalSession:
         """Return True if a text is complete."""
         return is_complete(self._connection, text)
 
-    def run_interruptible(self, work: Callable[[], None], stop: Callable[[], None]) -> None:
+    def run_interruptible(self, work: Callable[[Event], None]) -> None:
         """Do work in another thread, since DuckDB does not always react to Ctrl-C in the main thread."""
-        run_in_thread(work, stop, self._connection.interrupt)
+        run_in_thread(work, self._connection.interrupt)
 
     def columns(self, table: str) -> Sequence[tuple[str, str]]:
         """Return name and type of each column of a table."""

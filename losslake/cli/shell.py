@@ -13,12 +13,15 @@ from prompt_toolkit.completion import CompleteEvent, Completer, Completion
 from prompt_toolkit.document import Document
 from prompt_toolkit.filters import Condition
 from prompt_toolkit.history import FileHistory, InMemoryHistory
+from prompt_toolkit.input import Input
+from prompt_toolkit.input.typeahead import get_typeahead, store_typeahead
+from prompt_toolkit.keys import Keys
 from prompt_toolkit.lexers import PygmentsLexer
 from pygments.lexers.sql import SqlLexer
 
-from losslake.cli.console import FORMATS, Format, echo, print_failure
+from losslake.cli.console import FORMATS, Format, echo, print_error, print_failure
 from losslake.cli.query_output import Output, run_script
-from losslake.cli.session import Session
+from losslake.cli.session import Session, ctrl_c_noted
 from losslake.index.serving import MACROS, VIEWS
 from losslake_schema.errors import LossLakeError
 
@@ -51,28 +54,44 @@ def run_shell(session: Session, output: Output) -> None:
         lexer=PygmentsLexer(SqlLexer),
         complete_while_typing=False,
     )
+    with ctrl_c_noted() as pressed:  # a Ctrl-C too many, after its query has ended, must not end the shell
+        while (text := _read(prompt, pressed)) not in ("", ".quit", ".exit"):
+            try:
+                with ctrl_c_noted(is_first_raised=True):
+                    if pressed or _was_ctrl_c_typed(prompt.input):
+                        raise KeyboardInterrupt
+                    _run(session, output, text)
+            except LossLakeError as error:
+                print_failure(error)
+            except KeyboardInterrupt:
+                print_error("stopped")
+
+
+def _read(prompt: PromptSession[str], pressed: list[int]) -> str:
+    """Return the next statement or dot command, none after Ctrl-D. pressed: is emptied when the prompt appears."""
     while True:
         try:
-            text = prompt.prompt().strip()
-            if text in (".quit", ".exit"):
-                return
-            if text.startswith("."):
-                _dot_command(session, output, text)
-            elif text:
-                _run_statements(session, text, output)
-        except LossLakeError as error:
-            print_failure(error)
+            if text := prompt.prompt(pre_run=pressed.clear).strip():
+                return text
         except KeyboardInterrupt:
             continue
         except EOFError:
-            return
+            return ""
 
 
-def _run_statements(session: Session, text: str, output: Output) -> None:
-    try:
+def _was_ctrl_c_typed(source: Input) -> bool:
+    """Return True if Ctrl-C followed a statement while the terminal still sent it as a key; drop the keys up to it."""
+    keys = [*get_typeahead(source), *source.read_keys()]
+    rest = next((at for at in range(len(keys), 0, -1) if keys[at - 1].key in (Keys.ControlC, Keys.SIGINT)), 0)
+    store_typeahead(source, keys[rest:])
+    return rest > 0
+
+
+def _run(session: Session, output: Output, text: str) -> None:
+    if text.startswith("."):
+        _dot_command(session, output, text)
+    else:
         run_script(session, text, output)
-    except KeyboardInterrupt:
-        raise LossLakeError("stopped") from None
 
 
 def _dot_command(session: Session, output: Output, text: str) -> None:

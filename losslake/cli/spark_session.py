@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from itertools import islice
+from threading import Event
 from typing import TYPE_CHECKING, Any
 
 import sqlglot
@@ -52,9 +53,9 @@ class SparkRelease:
             return False
         return bool(tokens) and tokens[-1].token_type is TokenType.SEMICOLON
 
-    def run_interruptible(self, work: Callable[[], None], stop: Callable[[], None]) -> None:
+    def run_interruptible(self, work: Callable[[Event], None]) -> None:
         """Do work in another thread, so that Ctrl-C can cancel its jobs."""
-        run_in_thread(work, stop, self._spark.sparkContext.cancelAllJobs)
+        run_in_thread(work, self._spark.sparkContext.cancelAllJobs)
 
     def columns(self, table: str) -> Sequence[tuple[str, str]]:
         """Return name and type of each column of a table."""

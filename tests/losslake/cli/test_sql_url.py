@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import io
 import signal
-import time
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
@@ -18,8 +17,9 @@ from losslake.index.serving import open_release
 from losslake.lake.lake import Lake
 from tests.forked import start_command
 from tests.losslake.cli.conftest import Run
-from tests.losslake.cli.terminal import Terminal
-from tests.losslake.cli.web import Fault, Reply, Web, as_json, running
+from tests.losslake.cli.terminal import PROMPT, Terminal
+from tests.losslake.cli.web import FOREVER, Fault, Reply, Web, as_json, running
+from tests.servers.processes import SECONDS, wait_until
 
 pytestmark = pytest.mark.slow
 
@@ -169,12 +169,11 @@ def test_lake_and_url_exclude_each_other(losslake: Run, web: Web) -> None:
 
 
 def test_ctrl_c_cancels_a_waiting_statement(web: Web, tmp_path: Path) -> None:
-    web.faults["/v1/sql"] = Fault(pause_s=20)
+    web.faults["/v1/sql"] = Fault(pause_s=FOREVER)
     process = start_command(["sql", "--url", web.url, "-c", "SELECT 1"], tmp_path / "complaint")
-    while not any(request.method == "POST" for request in web.requests):
-        time.sleep(0.05)
+    wait_until(lambda: any(request.method == "POST" for request in web.requests), "the statement is sent")
     process.send_signal(signal.SIGINT)
-    assert process.wait(10) == 130
+    assert process.wait(SECONDS) == 130
     assert (tmp_path / "complaint").read_text() == "losslake: stopped\n"
 
 
@@ -182,34 +181,36 @@ def test_the_shell_works_on_a_service(web: Web, lake: Lake, tmp_path: Path) -> N
     shell = Terminal(["sql", "--url", web.url], lake.folder, tmp_path)
     try:
         shell.wait_for(f"release 1 of {web.url}")
-        shell.wait_for("losslake>")
+        shell.wait_for(PROMPT)
         shell.type("SELECT 40 + 2\r")
         shell.wait_for("...")
         shell.type("AS answer;\r")
         shell.wait_for("42")
-        shell.wait_for("losslake>")
+        shell.wait_for(PROMPT)
         shell.type("SELECT nothing;\r")
         shell.wait_for("the service says: Binder Error")
-        shell.wait_for("losslake>")
+        shell.wait_for(PROMPT)
         shell.type(".schema trials\r")
         shell.wait_for("last_step")
-        shell.wait_for("losslake>")
-        web.faults["/v1/sql"] = Fault(pause_s=10)
+        shell.wait_for(PROMPT)
+        web.faults["/v1/sql"] = Fault(pause_s=FOREVER)
         before = len(web.requests)
         shell.type("SELECT 1;\r")
-        while len(web.requests) == before:
-            time.sleep(0.05)
+        wait_until(lambda: len(web.requests) > before, "the statement is sent")
         shell.type("\x03")
-        shell.wait_for("stopped", seconds=5)
-        shell.wait_for("losslake>")
+        shell.wait_for("losslake: stopped")
+        shell.wait_for(PROMPT)
+        shell.type("SELECT 1;\r\x03\x03\x03")
+        shell.wait_for("losslake: stopped")
+        shell.wait_for(PROMPT)
         shell.type("SELECT count(*) FROM steps_to_res\t")
         shell.wait_for("ult")
         shell.type(";\r")
         shell.wait_for("(1 row)")
-        shell.wait_for("losslake>")
+        shell.wait_for(PROMPT)
         shell.type("\x03")
         shell.type("\x04")
-        assert shell.process.wait(20) == 0
+        assert shell.ends() == 0
     finally:
         shell.process.kill()
     assert "AS answer" in (tmp_path / "losslake/sql_history").read_text()

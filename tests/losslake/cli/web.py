@@ -33,6 +33,9 @@ COLUMNS = (
 )
 
 
+FOREVER = 3600.0  # longer than a test may take
+
+
 @dataclass
 class Fault:
     """A fault in the responses for paths that contain a text, and how often it occurs."""

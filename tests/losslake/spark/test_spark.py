@@ -4,8 +4,10 @@ from __future__ import annotations
 
 import json
 import shutil
+import signal
 from collections.abc import Iterator, Sequence
 from pathlib import Path
+from threading import Event
 from typing import TYPE_CHECKING, Any
 
 import pytest
@@ -17,6 +19,7 @@ from losslake_schema.errors import LakeBroken, LossLakeError
 from tests.bundled import ARCHIVE, bundled_lake
 from tests.losslake.cli.conftest import Run
 from tests.losslake.spark.hostile import MINIMIZED, hostile_lake
+from tests.servers.processes import SECONDS
 from tests.slow_manifests import evaluate_manifests_slowly
 
 if TYPE_CHECKING:
@@ -115,6 +118,23 @@ def test_an_error_shows_the_line_of_the_statement_with_a_caret(spark: SparkSessi
     with pytest.raises(LossLakeError, match="nothing") as refused, query.rows():
         pass
     assert refused.value.__notes__ == ["LINE 2:   nothing FROM range(3)", "          ^"]
+
+
+def test_ctrl_c_before_a_statement_starts_stops_its_jobs(spark: SparkSession) -> None:
+    from losslake.cli.spark_session import SparkRelease
+
+    session = SparkRelease(spark, "")
+    (query,) = session.queries("SELECT count(*) FROM range(1000000) a CROSS JOIN range(10000000) b WHERE a.id > b.id")
+
+    def work(stop: Event) -> None:
+        signal.raise_signal(signal.SIGINT)
+        assert stop.wait(SECONDS)
+        with query.rows() as rows:
+            assert rows is not None
+            pytest.fail(f"the statement was not stopped: {list(rows.batches)}")
+
+    with pytest.raises(KeyboardInterrupt):
+        session.run_interruptible(work)
 
 
 def test_url_and_engine_exclude_each_other(losslake: Run) -> None:

@@ -1,0 +1,106 @@
+"""Ctrl-C stops a statement at any moment: before it starts, while it runs, and however often it comes."""
+
+from __future__ import annotations
+
+import signal
+from collections.abc import Iterator
+from threading import Event
+from typing import cast
+
+import duckdb
+import pytest
+
+from losslake.cli.query_output import Output
+from losslake.cli.remote_session import RemoteSession
+from losslake.cli.session import LocalSession, Query, run_in_thread
+from losslake.client.client import Client
+from losslake.client.service import Service
+from losslake_schema.errors import LossLakeError
+from tests.servers.processes import SECONDS
+
+ENDLESS = "SELECT count(*) FROM range(1000000) a, range(10000000) b"
+
+
+@pytest.fixture
+def connection() -> Iterator[duckdb.DuckDBPyConnection]:
+    with duckdb.connect() as connection:
+        yield connection
+
+
+def press_ctrl_c(times: int = 1) -> None:
+    for _ in range(times):
+        signal.raise_signal(signal.SIGINT)
+
+
+@pytest.mark.parametrize("times", [1, 3])
+def test_ctrl_c_before_a_statement_starts_stops_it(connection: duckdb.DuckDBPyConnection, times: int) -> None:
+    session = LocalSession(connection, "a release")
+    (query,) = session.queries(ENDLESS)
+
+    def work(stop: Event) -> None:
+        press_ctrl_c(times)
+        assert stop.wait(SECONDS)
+        with query.rows():
+            pytest.fail("the statement was not stopped")
+
+    with pytest.raises(KeyboardInterrupt):
+        session.run_interruptible(work)
+    assert connection.execute("SELECT 42").fetchall() == [(42,)]
+
+
+def test_ctrl_c_during_a_cancellation_does_not_prevent_it() -> None:
+    cancelled = Event()
+
+    def work(_: Event) -> None:
+        press_ctrl_c()
+        assert cancelled.wait(SECONDS)
+
+    def cancel() -> None:
+        press_ctrl_c()
+        cancelled.set()
+
+    with pytest.raises(KeyboardInterrupt):
+        run_in_thread(work, cancel)
+
+
+def test_ctrl_c_during_the_cleanup_of_a_remote_statement_does_not_prevent_it(
+    connection: duckdb.DuckDBPyConnection,
+) -> None:
+    is_closed = False
+
+    def work(_: Event) -> None:
+        nonlocal is_closed
+        try:
+            press_ctrl_c()
+        finally:
+            press_ctrl_c()
+            is_closed = True
+
+    with Client() as client, pytest.raises(KeyboardInterrupt):
+        RemoteSession(client, Service(client, "http://127.0.0.1:1"), 1, connection).run_interruptible(work)
+    assert is_closed
+
+
+def test_ctrl_c_stops_no_job_that_ignores_it(connection: duckdb.DuckDBPyConnection) -> None:
+    before = signal.signal(signal.SIGINT, signal.SIG_IGN)
+    try:
+        LocalSession(connection, "a release").run_interruptible(lambda _: press_ctrl_c())
+        assert signal.getsignal(signal.SIGINT) is signal.SIG_IGN
+    finally:
+        signal.signal(signal.SIGINT, before)
+
+
+def test_the_next_ctrl_c_raises_as_before(connection: duckdb.DuckDBPyConnection) -> None:
+    LocalSession(connection, "a release").run_interruptible(lambda _: None)
+    with pytest.raises(KeyboardInterrupt):
+        press_ctrl_c()
+
+
+@pytest.mark.parametrize("format_", ["table", "csv", "json", "parquet"])
+def test_a_statement_that_was_stopped_before_it_starts_is_not_run(format_: str) -> None:
+    stop = Event()
+    stop.set()
+    output = Output("table", None, 40)
+    output.redirect(format_, None)  # type: ignore[arg-type]
+    with pytest.raises(LossLakeError, match="stopped"):
+        output.write(cast(Query, None), stop)
