@@ -17,7 +17,7 @@ from pyiceberg.table.update import AddSnapshotUpdate, TableRequirement, TableUpd
 from pyiceberg.transforms import IdentityTransform
 from pyiceberg.typedef import Identifier
 
-from losslake.lake.connecting import SECONDS_TO_WRITE, with_retries
+from losslake.lake.connecting import SECONDS_TO_WRITE, patient, with_retries
 from losslake.lake.location import Location
 from losslake.lake.machine import sync_to_disk
 from losslake.lake.store.bucket import SCHEME, Bucket, default_endpoint
@@ -37,7 +37,7 @@ _TABLE_PROPERTIES = {
 def open_catalog(location: Location) -> SqlCatalog:
     """Open the catalog of the lake at a location."""
     options = {
-        "uri": location.database_url,
+        "uri": patient(location.database).render_as_string(hide_password=False),
         "warehouse": location.files_url,
         "pool_pre_ping": "true",
         "py-io-impl": f"{AtomicFileIO.__module__}.{AtomicFileIO.__name__}",

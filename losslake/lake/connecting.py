@@ -21,9 +21,14 @@ T = TypeVar("T")
 
 def engine_of(database: URL) -> Engine:
     """Return an engine for the database at a URL."""
-    if database.drivername == "sqlite":
-        return create_engine(database, connect_args={"timeout": SECONDS_TO_WAIT_FOR_THE_DATABASE})
-    return create_engine(database, pool_pre_ping=True, connect_args={"connect_timeout": 10})
+    return create_engine(patient(database), pool_pre_ping=database.drivername != "sqlite")
+
+
+def patient(database: URL) -> URL:
+    """Return a URL that states how long to wait: SQLite for a lock, 5 s by default, PostgreSQL for a connection."""
+    is_sqlite = database.drivername == "sqlite"
+    name, seconds = ("timeout", SECONDS_TO_WAIT_FOR_THE_DATABASE) if is_sqlite else ("connect_timeout", 10)
+    return database if name in database.query else database.update_query_dict({name: str(seconds)})
 
 
 def with_retries(work: Callable[[], T], seconds: float) -> T:

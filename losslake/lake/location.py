@@ -58,11 +58,6 @@ class Location:
 
         return self.catalog or URL.create("sqlite", database=str(self.database_file))
 
-    @property
-    def database_url(self) -> str:
-        """The URL of the database, including its password."""
-        return self.database.render_as_string(hide_password=False)
-
     def __str__(self) -> str:
         if self.is_folder:
             return str(self.folder)

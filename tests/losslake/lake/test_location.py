@@ -5,6 +5,7 @@ from __future__ import annotations
 from pathlib import Path
 
 import pytest
+from sqlalchemy import make_url
 
 from losslake.lake.location import in_folder, location_of
 from losslake_schema.errors import LossLakeError
@@ -25,13 +26,13 @@ def test_a_folder_or_its_file_url_is_a_lake_in_the_folder(tmp_path: Path) -> Non
         parsed = location_of(location)
         assert parsed == in_folder(tmp_path / "lake")
         assert parsed.is_folder
-        assert parsed.database_url == f"sqlite:///{tmp_path}/lake/catalog.db"
+        assert parsed.database == make_url(f"sqlite:///{tmp_path}/lake/catalog.db")
 
 
 @pytest.mark.parametrize("between", [" ", ", ", ",", "  "])
 def test_two_urls_give_database_and_warehouse(between: str) -> None:
     parsed = location_of(f"{DATABASE}{between}{BUCKET}")
-    assert (parsed.database_url, parsed.files_url, parsed.is_folder) == (DATABASE, BUCKET, False)
+    assert (parsed.database, parsed.files_url, parsed.is_folder) == (make_url(DATABASE), BUCKET, False)
 
 
 def test_the_password_is_never_shown() -> None:
@@ -56,7 +57,7 @@ def test_a_toml_file_gives_the_location_with_endpoint_and_cache(tmp_path: Path) 
     said = f'catalog = "{DATABASE}"\nwarehouse = "{BUCKET}"\nendpoint = "http://store.example:9000"\ncache_mb = 5\n'
     file.write_text(said)
     parsed = location_of(file)
-    assert (parsed.database_url, parsed.files_url) == (DATABASE, BUCKET)
+    assert (parsed.database, parsed.files_url) == (make_url(DATABASE), BUCKET)
     assert (parsed.endpoint, parsed.cache_bytes) == ("http://store.example:9000", 5_000_000)
 
 
