@@ -25,8 +25,9 @@ if TYPE_CHECKING:
 
 MOST_WAITING = 32
 SECONDS_EACH = 20.0
+SECONDS_TO_START = 60.0
 FIGURES_PER_PROCESS = 300
-_RENDERED, _FAILED = "rendered", "failed"
+_READY, _RENDERED, _FAILED = "ready", "rendered", "failed"
 _HEAD = struct.Struct("!8sdQ")
 _LONGEST = 512 * 1024 * 1024
 _log = logging.getLogger(__name__)
@@ -45,10 +46,19 @@ class RenderingFailed(Exception):
 
 
 class Renderer:
-    """A renderer of one figure after the other, for any thread and event loop."""
+    """A renderer of one figure after the other, for any thread and event loop.
 
-    def __init__(self, seconds_each: float = SECONDS_EACH, figures_per_process: int = FIGURES_PER_PROCESS) -> None:
+    seconds_each: for a figure, from when the process is ready for it. seconds_to_start: until it is.
+    """
+
+    def __init__(
+        self,
+        seconds_each: float = SECONDS_EACH,
+        figures_per_process: int = FIGURES_PER_PROCESS,
+        seconds_to_start: float = SECONDS_TO_START,
+    ) -> None:
         self._seconds_each = seconds_each
+        self._seconds_to_start = seconds_to_start
         self._figures_per_process = figures_per_process
         self._thread = ThreadPoolExecutor(1, "renders figures")
         self._process: _Process | None = None
@@ -89,15 +99,18 @@ class Renderer:
 
     def _send_request(self, specification: bytes, ending: Rendered, scale: float) -> tuple[str, bytes]:
         """Return the reply of the process; raises ConnectionError if it has died."""
-        process = self._process = self._process or _Process(self._seconds_each)
+        process = self._process = self._process or _Process()
         try:
-            reply = process.ask(specification, ending, scale)
+            process.wait_until_ready(self._seconds_to_start)
+            reply = process.ask(specification, ending, scale, self._seconds_each)
         except ConnectionError as error:
             _log.warning("the process that renders figures died: %s", error)
             self._drop()
             raise
         except TimeoutError:
             self._drop()
+            if not process.is_ready:
+                raise RenderingFailed(f"its process did not start within {self._seconds_to_start:g} s") from None
             raise RenderingFailed(f"a figure took longer than {self._seconds_each:g} s") from None
         if process.n_requests >= self._figures_per_process:
             self._drop()
@@ -110,7 +123,7 @@ class Renderer:
 
 
 class _Process:
-    def __init__(self, seconds: float) -> None:
+    def __init__(self) -> None:
         self._channel, theirs = socket.socketpair()
         with theirs:
             self._process = subprocess.Popen(
@@ -121,13 +134,20 @@ class _Process:
                 env={"LC_ALL": "C.UTF-8", "TZ": "UTC", "PYTHONPATH": os.environ.get("PYTHONPATH", "")},
                 start_new_session=True,
             )
-        self._channel.settimeout(seconds)
         self._stream = self._channel.makefile("rb")
         self.process_id = self._process.pid
+        self.is_ready = False
         self.n_requests = 0
 
-    def ask(self, specification: bytes, ending: Rendered, scale: float) -> tuple[str, bytes]:
+    def wait_until_ready(self, seconds: float) -> None:
+        if not self.is_ready:
+            self._channel.settimeout(seconds)
+            _receive(self._stream)
+            self.is_ready = True
+
+    def ask(self, specification: bytes, ending: Rendered, scale: float, seconds: float) -> tuple[str, bytes]:
         self.n_requests += 1
+        self._channel.settimeout(seconds)
         _send(self._channel, ending, scale, specification)
         kind, _, body = _receive(self._stream)
         return kind, body
@@ -174,6 +194,7 @@ def main() -> None:
     signal.signal(signal.SIGINT, signal.SIG_IGN)
     # Answers have priority over figures.
     os.nice(10)
+    _send(channel, _READY, 0.0, b"")
     while True:
         try:
             ending, scale, specification = _receive(requests)

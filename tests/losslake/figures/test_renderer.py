@@ -6,6 +6,7 @@ import asyncio
 import os
 import signal
 from collections.abc import Iterator
+from pathlib import Path
 
 import psutil
 import pytest
@@ -58,6 +59,37 @@ def test_renderer_is_replaced_after_its_maximum_of_figures() -> None:
 def test_slow_renderer_is_killed() -> None:
     renderer = Renderer(seconds_each=0.01)
     with pytest.raises(RenderingFailed, match="longer than"):
+        render(renderer)
+    assert renderer.process_id is None
+
+
+def slow_start(monkeypatch: pytest.MonkeyPatch, folder: Path, seconds: float) -> Path:
+    """Let the process start slowly, write a file, which is returned, and then take forever for a figure."""
+    started = folder / "started"
+    (folder / "sitecustomize.py").write_text(f"""
+import pathlib, sys, time, types
+time.sleep({seconds})
+pathlib.Path({str(started)!r}).touch()
+stub = sys.modules["losslake.figures.rendering"] = types.ModuleType("stub")
+stub.render_image = lambda *_: time.sleep(3600)
+""")
+    monkeypatch.setenv("PYTHONPATH", os.pathsep.join([str(folder), os.environ.get("PYTHONPATH", "")]))
+    return started
+
+
+def test_the_start_of_the_process_does_not_count_as_time_for_a_figure(
+    monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    started = slow_start(monkeypatch, tmp_path, 0.5)
+    with pytest.raises(RenderingFailed, match="longer than"):
+        render(Renderer(seconds_each=0.01))
+    assert started.exists()
+
+
+def test_a_process_that_does_not_start_is_given_up(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+    slow_start(monkeypatch, tmp_path, 3600)
+    renderer = Renderer(seconds_to_start=0.1)
+    with pytest.raises(RenderingFailed, match="did not start"):
         render(renderer)
     assert renderer.process_id is None
 
