@@ -43,6 +43,18 @@ def serve(settings: Settings) -> None:
     The newest release is opened first, so that no worker has to build its files. On SIGTERM the server stops accepting
     connections, waits up to `shutdown_seconds` for running requests, and exits with 0.
     """
+    # Until uvicorn handles signals, and when it raises again the one that it stopped for.
+    before = signal.signal(signal.SIGTERM, signal.default_int_handler)
+    try:
+        _serve(settings)
+    except KeyboardInterrupt:
+        return
+    finally:
+        signal.signal(signal.SIGTERM, before)
+
+
+def _serve(settings: Settings) -> None:
+    """Serve a lake; raise KeyboardInterrupt on a signal that uvicorn doesn't handle, and LossLakeError."""
     lake = Lake.open(settings.location)
     delivery_of(lake, settings)
     _ = settings.hosts
@@ -53,16 +65,11 @@ def serve(settings: Settings) -> None:
         configure_logging(settings)
         if os.geteuid() == 0:
             _log.warning("the service runs as root: start it as a user who can only read the lake")
-        try:
-            if settings.workers > 1:
-                with _metrics_folder():
-                    Workers(_config(settings), sockets=[listener]).run()
-            else:
-                # After a graceful shutdown, uvicorn raises the caught signal again.
-                signal.signal(signal.SIGTERM, lambda *_: None)
-                uvicorn.Server(_config(settings)).run(sockets=[listener])
-        except KeyboardInterrupt:
-            return
+        if settings.workers > 1:
+            with _metrics_folder():
+                Workers(_config(settings), sockets=[listener]).run()
+        else:
+            uvicorn.Server(_config(settings)).run(sockets=[listener])
 
 
 class Workers(Multiprocess):

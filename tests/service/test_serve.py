@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
+import errno
 import json
 import os
 import signal
 import socket
 import threading
-import time
 from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor
 from http.client import HTTPConnection
@@ -20,39 +20,38 @@ import pytest
 from losslake.lake.lake import Lake
 from losslake_ingest.run import ingest
 from losslake_schema.errors import LossLakeError, UnknownRelease
+from losslake_service import serve as module
 from losslake_service.serve import serve
 from losslake_service.settings import Settings
+from tests.forked import Forked
 from tests.losslake.questions.test_releases import publish_a_better_trial
 from tests.made_up_lake import write_small_archive
+from tests.servers.processes import wait_until
 from tests.service.running import SECONDS, Running, served
 
 SLOW_BYTES = 100
 
 
 def wait_until_refused(port: int) -> None:
-    end = time.monotonic() + SECONDS
-    while time.monotonic() < end:
-        try:
-            socket.create_connection(("127.0.0.1", port), 1).close()
-        except ConnectionRefusedError:
-            return
-        time.sleep(0.02)
-    raise AssertionError("connections are still taken")
+    def is_refused() -> bool:
+        with socket.socket() as connection:
+            connection.settimeout(SECONDS)
+            return connection.connect_ex(("127.0.0.1", port)) == errno.ECONNREFUSED
+
+    wait_until(is_refused, "connections are refused")
 
 
-def counted(running: Running, path: str) -> float:
+def metric(running: Running, name: str) -> float:
+    """The sum of a metric; name: with its labels."""
     with urlopen(f"{running.url}/metrics", timeout=SECONDS) as response:
         lines = response.read().decode().splitlines()
-    wanted = f'losslake_requests_total{{method="GET",route="{path}",status="200"}} '
-    return sum(float(line.removeprefix(wanted)) for line in lines if line.startswith(wanted))
+    return sum(float(line.rpartition(" ")[2]) for line in lines if line.startswith(f"{name} "))
 
 
 def wait_until_counted(running: Running, path: str, n_requests: int) -> None:
     """An answer is counted just after it was sent."""
-    end = time.monotonic() + SECONDS
-    while counted(running, path) != n_requests:
-        assert time.monotonic() < end
-        time.sleep(0.01)
+    name = f'losslake_requests_total{{method="GET",route="{path}",status="200"}}'
+    wait_until(lambda: metric(running, name) == n_requests, f"{n_requests} answers are counted")
 
 
 @pytest.mark.parametrize(
@@ -81,17 +80,38 @@ def test_printed_examples_work_and_sigterm_finishes_running_requests_only(
     assert not [line for line in running.lines if "traceback" in line]
 
 
+def serve_and_terminate(place: str, settings: dict[str, Any]) -> None:
+    """Serve a lake, and get SIGTERM where the service calls a function of its module."""
+    function = getattr(module, place)
+
+    def terminated(*arguments: Any) -> Any:
+        os.kill(os.getpid(), signal.SIGTERM)
+        return function(*arguments)
+
+    setattr(module, place, terminated)
+    serve(Settings.model_validate({"port": 0, "sql_enabled": False, **settings}))
+
+
+@pytest.mark.parametrize("workers", [1, 2])
+@pytest.mark.parametrize("place", ["delivery_of", "configure_logging", "_config"])
+def test_sigterm_ends_a_service_that_is_starting(lake: Lake, place: str, workers: int) -> None:
+    settings = {"lake": str(lake.folder), "workers": workers}
+    process = Forked(serve_and_terminate, place, settings, may_start_others=True)
+    try:
+        assert process.wait(SECONDS) == 0
+    finally:
+        process.kill()
+
+
 def test_requests_beyond_shutdown_seconds_are_aborted(lake: Lake, tmp_path: Path) -> None:
     with (
-        served(tmp_path, lake=str(lake.folder), shutdown_seconds=1, request_seconds=60) as running,
+        served(tmp_path, lake=str(lake.folder), shutdown_seconds=1, request_seconds=600) as running,
         socket.create_connection(("127.0.0.1", running.port)) as waiting,
     ):
         waiting.sendall(b"POST /v1/scaling HTTP/1.1\r\nHost: localhost\r\nContent-Length: 5\r\n\r\n")
-        time.sleep(0.3)
-        began = time.monotonic()
+        wait_until(lambda: metric(running, "losslake_requests_in_flight") == 2, "the service waits for the body")
         running.process.terminate()
         assert running.process.wait(SECONDS) == 0
-        assert time.monotonic() - began < 10
 
 
 @pytest.fixture(scope="module")
@@ -132,11 +152,11 @@ def test_a_new_release_fails_no_request_and_no_connection_goes_back(
             releases.append(answer["release"])
 
     def wait_until_all_have_seen(release: int) -> None:
-        end = time.monotonic() + SECONDS
-        while any(releases[-1:] != [release] for releases in seen):
-            assert time.monotonic() < end
+        def all_have() -> bool:
             assert not any(future.done() for future in asking)
-            time.sleep(0.01)
+            return all(releases[-1:] == [release] for releases in seen)
+
+        wait_until(all_have, f"all have seen release {release}")
 
     with ThreadPoolExecutor(4) as pool:
         asking = [pool.submit(ask, of_two_workers.port, releases) for releases in seen]
@@ -164,13 +184,12 @@ def test_killed_worker_is_replaced_and_its_counters_stay(of_two_workers: Running
     wait_until_counted(running, "/process", len(seen))
     victim = seen[-1]
     os.kill(victim, signal.SIGKILL)
-    end = time.monotonic() + SECONDS
-    while set(seen) <= {victim}:
+
+    def are_two_besides() -> bool:
         seen.append(process())
-    while len(set(seen)) < 3:
-        assert time.monotonic() < end
-        time.sleep(0.01)
-        seen.append(process())
+        return len(set(seen) - {victim}) == 2
+
+    wait_until(are_two_besides, "two other workers answer")
     assert victim not in seen[20:]
     wait_until_counted(running, "/process", len(seen))
     with urlopen(f"{running.url}/metrics", timeout=SECONDS) as response:
