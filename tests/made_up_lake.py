@@ -101,13 +101,9 @@ def _filled(lake: Lake, archive: Path) -> Lake:
 
 @pytest.fixture(scope="session")
 def client(lake: Lake) -> Iterator[TestClient]:
-    from fastapi.testclient import TestClient
+    from tests.applications import client_with_sql
 
-    from losslake_service.app import create_app
-    from losslake_service.settings import Settings
-
-    settings = Settings.model_construct(log_format="off", sql_workers=1)
-    with TestClient(create_app(lake, settings), raise_server_exceptions=False) as client:
+    with client_with_sql(lake) as client:
         yield client
 
 

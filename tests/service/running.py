@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import errno
 import json
 import os
+import socket
 import threading
 import time
 from collections.abc import Iterator, Mapping
@@ -13,7 +15,9 @@ from datetime import UTC, datetime
 from functools import partial
 from pathlib import Path
 from typing import Any
+from urllib.request import urlopen
 
+import psutil
 from fastapi import FastAPI, Request, Response
 from fastapi.responses import StreamingResponse
 
@@ -23,8 +27,7 @@ from losslake_service.files.file_response import LocalFileResponse
 from losslake_service.serve import application
 from losslake_service.settings import Settings
 from tests.forked import Forked
-
-SECONDS = 60
+from tests.servers.processes import SECONDS, wait_until
 
 
 @dataclass
@@ -52,6 +55,43 @@ class Running:
     def wait_for_lines(self) -> None:
         """Once the process has ended: until all that it wrote is there."""
         self.reader.join(SECONDS)
+
+
+def metric(running: Running, name: str) -> float:
+    """Return the sum of a metric; name: its name, with labels in braces or with any."""
+    with urlopen(f"{running.url}/metrics", timeout=SECONDS) as response:
+        lines = response.read().decode().splitlines()
+    return sum(float(line.rpartition(" ")[2]) for line in lines if line.startswith((f"{name} ", f"{name}{{")))
+
+
+def wait_until_in_flight(running: Running, n_requests: int) -> None:
+    """Return when so many requests are being answered."""
+
+    def are_in_flight() -> bool:
+        return metric(running, "losslake_requests_in_flight") == n_requests + 1  # with this one
+
+    wait_until(are_in_flight, f"{n_requests} requests are being answered")
+
+
+def wait_until_connected(running: Running, n_clients: int) -> None:
+    """Return when the service has so many connections."""
+    process = psutil.Process(running.process.pid)
+
+    def are_connected() -> bool:
+        return sum(each.status != psutil.CONN_LISTEN for each in process.net_connections("tcp")) == n_clients
+
+    wait_until(are_connected, f"{n_clients} clients are connected")
+
+
+def wait_until_refused(port: int) -> None:
+    """Return when nobody accepts connections."""
+
+    def is_refused() -> bool:
+        with socket.socket() as connection:
+            connection.settimeout(SECONDS)
+            return connection.connect_ex(("127.0.0.1", port)) == errno.ECONNREFUSED
+
+    wait_until(is_refused, "connections are refused")
 
 
 @contextmanager

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import errno
 import json
 import os
 import signal
@@ -26,26 +25,10 @@ from losslake_service.settings import Settings
 from tests.forked import Forked
 from tests.losslake.questions.test_releases import publish_a_better_trial
 from tests.made_up_lake import write_small_archive
-from tests.servers.processes import wait_until
-from tests.service.running import SECONDS, Running, served
+from tests.servers.processes import SECONDS, wait_until
+from tests.service.running import Running, metric, served, wait_until_in_flight, wait_until_refused
 
 SLOW_BYTES = 100
-
-
-def wait_until_refused(port: int) -> None:
-    def is_refused() -> bool:
-        with socket.socket() as connection:
-            connection.settimeout(SECONDS)
-            return connection.connect_ex(("127.0.0.1", port)) == errno.ECONNREFUSED
-
-    wait_until(is_refused, "connections are refused")
-
-
-def metric(running: Running, name: str) -> float:
-    """The sum of a metric; name: with its labels."""
-    with urlopen(f"{running.url}/metrics", timeout=SECONDS) as response:
-        lines = response.read().decode().splitlines()
-    return sum(float(line.rpartition(" ")[2]) for line in lines if line.startswith(f"{name} "))
 
 
 def wait_until_counted(running: Running, path: str, n_requests: int) -> None:
@@ -109,7 +92,7 @@ def test_requests_beyond_shutdown_seconds_are_aborted(lake: Lake, tmp_path: Path
         socket.create_connection(("127.0.0.1", running.port)) as waiting,
     ):
         waiting.sendall(b"POST /v1/scaling HTTP/1.1\r\nHost: localhost\r\nContent-Length: 5\r\n\r\n")
-        wait_until(lambda: metric(running, "losslake_requests_in_flight") == 2, "the service waits for the body")
+        wait_until_in_flight(running, 1)
         running.process.terminate()
         assert running.process.wait(SECONDS) == 0
 

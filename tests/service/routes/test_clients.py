@@ -6,8 +6,8 @@ import io
 import json
 import math
 import socket
-import time
 from collections.abc import Iterator
+from itertools import pairwise
 from pathlib import Path
 from urllib.request import Request, urlopen
 
@@ -21,7 +21,9 @@ import pytest
 from losslake.lake.lake import Lake
 from losslake.output.answer import Answer
 from losslake.output.formats import FORMATS
+from tests.forked import Forked
 from tests.made_up_lake import ERROR, Curves
+from tests.servers.processes import SECONDS, wait_until
 from tests.service.running import Running, served
 
 DEEP = "shelf/deep/mnist/cnn/sgd"
@@ -126,13 +128,15 @@ def test_json_has_the_same_curve(running: Running, expected: list[tuple[int, int
     assert any(math.isnan(value) for _, _, value in expected)
 
 
-def big_answer(n_batches: int, closed: list[bool]) -> Answer:
-    """Batches of 32,768 rows that are made one after the other, about a megabyte each."""
+def big_answer(n_batches: int, closed: list[bool], made: list[int] | None = None) -> Answer:
+    """Batches of 32,768 rows that are made one after the other, about a megabyte each; made: gets their numbers."""
     schema = pa.schema([("trial_id", pa.int64()), ("step", pa.int64()), ("value", pa.float64()), ("name", pa.string())])
 
     def batches() -> Iterator[pa.RecordBatch]:
         try:
             for number in range(n_batches):
+                if made is not None:
+                    made.append(number)
                 steps = pa.array(range(number * 32_768, (number + 1) * 32_768))
                 values = pa.array([step * 0.1 for step in range(32_768)])
                 columns = [pa.repeat(pa.scalar(number), 32_768), steps, values, pa.repeat("name", 32_768)]
@@ -146,16 +150,33 @@ def big_answer(n_batches: int, closed: list[bool]) -> Answer:
 @pytest.mark.parametrize(
     "name", [name if name == "parquet" else pytest.param(name, marks=pytest.mark.slow) for name in FORMATS]
 )
-def test_any_format_streams_in_memory_that_doesn_t_grow_with_the_answer(name: str) -> None:
-    process = psutil.Process()
-    list(FORMATS[name].encode(big_answer(4, [])))
-    before, most, sizes = process.memory_info().rss, 0, []
-    for piece in FORMATS[name].encode(big_answer(40, [])):
+def test_any_format_streams_while_its_rows_are_made(name: str) -> None:
+    made: list[int] = []
+    arrow, sizes, ahead = pa.total_allocated_bytes(), [], []
+    allocated = 0
+    for piece in FORMATS[name].encode(big_answer(40, [], made)):
         sizes.append(len(piece))
-        most = max(most, process.memory_info().rss - before)
+        ahead.append(len(made))
+        allocated = max(allocated, pa.total_allocated_bytes() - arrow)
     assert sum(sizes) > 4 * MEGABYTE
     assert max(sizes) < 8 * MEGABYTE
-    assert most < 60 * MEGABYTE
+    assert max(after - before for before, after in pairwise([0, *ahead])) < 20
+    assert allocated < 20 * MEGABYTE
+
+
+def stream(name: str) -> None:
+    """Encode a small and a large answer; AssertionError if the large one needs more memory."""
+    process = psutil.Process()
+    list(FORMATS[name].encode(big_answer(4, [])))
+    before = process.memory_info().rss
+    for _ in FORMATS[name].encode(big_answer(200, [])):
+        assert process.memory_info().rss - before < 60 * MEGABYTE
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("name", FORMATS)
+def test_any_format_streams_in_memory_that_doesn_t_grow_with_the_answer(name: str) -> None:
+    assert Forked(stream, name).wait(4 * SECONDS) == 0
 
 
 @pytest.mark.parametrize("name", FORMATS)
@@ -175,14 +196,15 @@ def test_disconnected_client_leaves_nothing_open(lake: Lake, tmp_path: Path) -> 
         urlopen(f"{running.url}/v1/curves.csv?{query}").read()
         urlopen(f"{running.url}/v1/curves.parquet?{query}").read()
         service = psutil.Process(running.process.pid)
-        before = service.num_fds() + sum(child.num_fds() for child in service.children())
+
+        def n_open() -> int:
+            return service.num_fds() + sum(child.num_fds() for child in service.children())
+
+        before = n_open()
         for number in range(40):
             with socket.create_connection(("127.0.0.1", running.port)) as connection:
                 path = f"/v1/curves{('', '.csv', '.arrow', '.parquet')[number % 4]}?{query}&step_min={number}"
                 connection.sendall(f"GET {path} HTTP/1.1\r\nHost: localhost\r\n\r\n".encode())
                 connection.recv(10)
-        end = time.monotonic() + 20
-        while service.num_fds() + sum(child.num_fds() for child in service.children()) > before + 2:
-            assert time.monotonic() < end
-            time.sleep(0.05)
+        wait_until(lambda: n_open() <= before + 2, "what was opened for the clients is closed")
         assert json.load(urlopen(f"{running.url}/v1/metrics"))["release"] == 1

@@ -12,8 +12,7 @@ import losslake
 from losslake.lake.lake import Lake
 from losslake.library.lake import Lake as LibraryLake
 from losslake_ingest.run import ingest
-from losslake_service.app import create_app
-from losslake_service.settings import Settings
+from tests.applications import client_with_sql
 from tests.oracle import amount_of
 
 METRIC, WORKLOAD, EPOCH = "val/classification_error", "timed/mnist/cnn/sgd", 1000
@@ -63,7 +62,7 @@ def both(tmp_path_factory: pytest.TempPathFactory) -> Iterator[tuple[TestClient,
     lake = Lake.create(folder / "lake")
     summary = ingest(lake, [folder / "logs"])
     assert not summary.quarantined, summary.quarantined
-    with TestClient(create_app(lake, Settings.model_construct(log_format="off", sql_workers=1))) as client:
+    with client_with_sql(lake) as client:
         yield client, losslake.open(lake.folder)
 
 
