@@ -19,7 +19,7 @@ from losslake_service.files.conditions import AnswerHead
 from losslake_service.files.delivery import ReadRange, stored_file_response
 from tests.applications import without_sql
 from tests.servers.nginx import nginx_server
-from tests.servers.processes import free_port
+from tests.servers.processes import SECONDS, free_port
 from tests.service.running import served
 
 FILE = "/data/1/trials.parquet"
@@ -156,13 +156,13 @@ def test_fetching_stops_when_the_client_disconnects(monkeypatch: pytest.MonkeyPa
     async def send(_: Message) -> None:
         if len(fetched) > 5:
             leaves.set()
-            await asyncio.sleep(0.01)
+            await never()
 
     async def receive() -> Message:
         await leaves.wait()
         return {"type": "http.disconnect"}
 
-    asyncio.run(answer(range(1000), read, receive, send))
+    asyncio.run(asyncio.wait_for(answer(range(1000), read, receive, send), SECONDS))
     assert 5 < len(fetched) < 12
 
 

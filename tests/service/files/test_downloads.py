@@ -9,6 +9,7 @@ import struct
 import time
 from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor
+from contextlib import contextmanager
 from http.client import HTTPConnection
 from pathlib import Path
 from urllib.request import urlopen
@@ -17,13 +18,15 @@ import psutil
 import pytest
 
 from losslake.lake.lake import Lake
-from tests.service.running import SECONDS, Running
+from tests.servers.processes import SECONDS, wait_until
+from tests.service.running import Running, metric, wait_until_connected, wait_until_in_flight, wait_until_refused
 from tests.service.running import served as running_service
 
 MB = 1 << 20
 SIZE = 24 * MB
 CONTENT = random.Random(4).randbytes(SIZE)
 SMALL_BUFFER = 8192
+HARDLY_ANY = 0.001  # kB a second: a busy machine must not make a client too slow
 
 
 @pytest.fixture(scope="module")
@@ -35,7 +38,7 @@ def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 @pytest.fixture(scope="module")
 def running(lake: Lake, folder: Path) -> Iterator[Running]:
-    with running_service(folder, lake=str(lake.folder)) as found:
+    with running_service(folder, lake=str(lake.folder), min_read_kb=HARDLY_ANY) as found:
         urlopen(f"{found.url}/process", timeout=SECONDS).close()
         yield found
 
@@ -78,11 +81,14 @@ def process(running: Running) -> psutil.Process:
     return psutil.Process(running.process.pid)
 
 
+def idle_descriptors(running: Running) -> int:
+    """Return how many descriptors are open once no client is connected."""
+    wait_until_connected(running, 0)
+    return process(running).num_fds()
+
+
 def wait_until_descriptors_are(running: Running, most: int) -> None:
-    end = time.monotonic() + SECONDS
-    while (found := process(running).num_fds()) > most:
-        assert time.monotonic() < end, f"{found} descriptors are open, {most} were"
-        time.sleep(0.02)
+    wait_until(lambda: process(running).num_fds() <= most, f"at most {most} descriptors are open")
 
 
 def test_ranges_arrive_whole_at_fast_and_slow_clients_at_once(running: Running) -> None:
@@ -136,23 +142,18 @@ def test_a_connection_goes_on_after_a_download(running: Running) -> None:
 
 
 def test_bytes_are_counted(running: Running) -> None:
-    def counted() -> float:
-        with urlopen(f"{running.url}/metrics", timeout=SECONDS) as response:
-            lines = response.read().decode().splitlines()
-        return sum(
-            float(line.split()[-1]) for line in lines if line.startswith('losslake_sent_bytes_total{route="/file')
-        )
-
-    before = counted()
+    name = 'losslake_sent_bytes_total{route="/file/{name}"}'
+    wait_until_in_flight(running, 0)
+    before = metric(running, name)
     with urlopen(f"{running.url}/file/large", timeout=SECONDS) as response:
         response.read()
-    assert counted() - before == SIZE
+    wait_until_in_flight(running, 0)  # an answer is counted just after it was sent
+    assert metric(running, name) - before == SIZE
 
 
 @pytest.mark.parametrize("with_reset", [False, True])
 def test_disconnected_clients_leave_no_open_file(running: Running, with_reset: bool) -> None:
-    time.sleep(0.1)
-    before = process(running).num_fds()
+    before = idle_descriptors(running)
     gone = [connect(running, SMALL_BUFFER) for _ in range(40)]
     for number, connection in enumerate(gone):
         connection.sendall(request() * (1 + number % 2))
@@ -171,21 +172,36 @@ def test_disconnected_clients_leave_no_open_file(running: Running, with_reset: b
     assert [line for line in errors if "the handler is closed" not in line["traceback"]] == []
 
 
-def test_200_slow_clients_use_little_memory_and_delay_nobody(running: Running) -> None:
-    before, descriptors = process(running).memory_info().rss, process(running).num_fds()
+@contextmanager
+def slow_clients(running: Running) -> Iterator[list[socket.socket]]:
+    """Provide 200 clients that wait for a large file, whose first bytes they have read."""
+    before = idle_descriptors(running)
     waiting = [connect(running, SMALL_BUFFER) for _ in range(200)]
     for connection in waiting:
         connection.sendall(request())
-    for _ in range(3):
-        for connection in waiting:
-            connection.recv(4000)
-        began = time.monotonic()
-        urlopen(f"{running.url}/process", timeout=SECONDS).close()
-        assert time.monotonic() - began < 10
-    assert process(running).memory_info().rss - before < 200 * 0.2 * MB
+    for connection in waiting:
+        assert connection.recv(4000)
+    yield waiting
     for connection in waiting:
         connection.close()
-    wait_until_descriptors_are(running, descriptors)
+    wait_until_descriptors_are(running, before)
+
+
+def test_200_slow_clients_keep_nobody_waiting(running: Running) -> None:
+    with slow_clients(running) as waiting:
+        for _ in range(3):
+            urlopen(f"{running.url}/process", timeout=SECONDS).close()
+            for connection in waiting:
+                assert connection.recv(4000)
+
+
+@pytest.mark.slow
+def test_200_slow_clients_use_little_memory(running: Running) -> None:
+    before = process(running).memory_info().rss
+    with slow_clients(running) as waiting:
+        for connection in waiting:
+            assert connection.recv(4000)
+        assert process(running).memory_info().rss - before < len(waiting) * 0.2 * MB
 
 
 def test_file_truncated_while_sent_closes_the_connection(running: Running, folder: Path) -> None:
@@ -199,19 +215,20 @@ def test_file_truncated_while_sent_closes_the_connection(running: Running, folde
     assert body == CONTENT[: len(body)]
     assert MB < len(body) <= 12 * MB
     urlopen(f"{running.url}/process", timeout=SECONDS).close()
-    end = time.monotonic() + SECONDS
-    while not any("was truncated" in error for error in running.errors):
-        assert time.monotonic() < end
-        time.sleep(0.02)
+    wait_until(lambda: any("was truncated" in error for error in running.errors), "the log says so")
 
 
 def test_on_sigterm_a_download_is_finished(lake: Lake, tmp_path: Path) -> None:
     (tmp_path / "large").write_bytes(CONTENT)
-    with running_service(tmp_path, lake=str(lake.folder)) as running, connect(running, SMALL_BUFFER) as connection:
+    settings = {"shutdown_seconds": 600, "min_read_kb": HARDLY_ANY}
+    with (
+        running_service(tmp_path, lake=str(lake.folder), **settings) as running,
+        connect(running, SMALL_BUFFER) as connection,
+    ):
         connection.sendall(request())
         begun = connection.recv(1000)
         running.process.terminate()
-        time.sleep(0.2)
+        wait_until_refused(running.port)
         [(status, body)] = answers(begun + everything(connection))
         assert (status, body == CONTENT) == (200, True)
         assert running.process.wait(SECONDS) == 0
