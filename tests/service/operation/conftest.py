@@ -19,6 +19,7 @@ from losslake.questions.releases import Releases
 from losslake_service.operation.logs import RequestLog
 from losslake_service.operation.operate import operate
 from losslake_service.settings import Settings
+from tests.servers.processes import SECONDS
 from tests.service.running import Running, served
 
 BODY = json.dumps({"rows": list(range(2000))}).encode()
@@ -106,8 +107,8 @@ def operated(lake: Lake) -> Iterator[Make]:
 
 @pytest.fixture(scope="session")
 def running(lake: Lake, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Running]:
-    """The whole service in a process of its own, with narrow bounds."""
-    settings = {"request_head_bytes": 4000, "request_seconds": 0.5, "connections": 20}
+    """The whole service in a process of its own, with narrow bounds of what it takes in, but none of time."""
+    settings = {"request_head_bytes": 4000, "request_seconds": 1000, "connections": 20}
     with served(tmp_path_factory.mktemp("bounded"), lake=str(lake.folder), **settings) as found:
-        socket.create_connection(("127.0.0.1", found.port), 10).close()
+        socket.create_connection(("127.0.0.1", found.port), SECONDS).close()
         yield found

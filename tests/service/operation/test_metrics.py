@@ -46,7 +46,7 @@ def test_requests_are_counted_by_template_method_and_status(operated: Make) -> N
     assert value(found, count, route="/broken", method="GET", status="500") == 1
     assert value(found, count, route="/constant", method="HEAD", status="200") == 1
     assert value(found, "losslake_request_seconds_count", route="/studies/{name}") == 2
-    assert 0 < value(found, "losslake_request_seconds_sum", route="/studies/{name}") < 5
+    assert value(found, "losslake_request_seconds_sum", route="/studies/{name}") > 0
     assert value(found, "losslake_sent_bytes_total", route="/constant") == sent
     assert value(found, "losslake_requests_in_flight") == 1
 

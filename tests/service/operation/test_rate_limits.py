@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 from fractions import Fraction
+from functools import partial
 
 import pytest
 from fastapi.testclient import TestClient
 from hypothesis import given
 from hypothesis import strategies as st
 
+from losslake_service.operation import operate as module
 from losslake_service.operation.rate_limits import RateLimit
 from losslake_service.settings import Settings
 from tests.repository.checkout import ROOT
@@ -21,6 +23,14 @@ class Clock:
 
     def __call__(self) -> float:
         return self.now
+
+
+@pytest.fixture
+def clock(monkeypatch: pytest.MonkeyPatch) -> Clock:
+    """Return the clock of the applications of a test: it stands still."""
+    stopped = Clock()
+    monkeypatch.setattr(module, "RateLimit", partial(RateLimit, clock=stopped))
+    return stopped
 
 
 @given(
@@ -54,7 +64,7 @@ def test_each_client_has_a_bucket_and_memory_is_bounded() -> None:
     assert not limit.take("client 99999").is_allowed
 
 
-def test_requests_above_the_rate_get_429_with_retry_after(operated: Make) -> None:
+def test_requests_above_the_rate_get_429_with_retry_after(operated: Make, clock: Clock) -> None:
     service = operated(rate_limit=0.5, rate_burst=2, cors_origins=("*",))
     first, second, third = (service.client.get("/constant") for _ in range(3))
     assert [first.headers["ratelimit-remaining"], second.headers["ratelimit-remaining"]] == ["1", "0"]
@@ -66,8 +76,11 @@ def test_requests_above_the_rate_get_429_with_retry_after(operated: Make) -> Non
     assert third.headers["ratelimit-reset"] == "4"
     assert third.headers["access-control-allow-origin"] == "*"
     assert (service.lines[2]["problem"], service.lines[2]["level"]) == ("rate-limited", "warning")
+    clock.now += 2
+    assert service.client.get("/constant").status_code == 200
 
 
+@pytest.mark.usefixtures("clock")
 def test_health_and_metrics_are_never_refused(operated: Make) -> None:
     client = operated(rate_limit=0.001, rate_burst=1).client
     for path in ("/readyz", "/metrics") * 3:
@@ -85,6 +98,7 @@ def test_default_rate_is_that_of_the_nginx_configuration(operated: Make) -> None
     assert response.headers["ratelimit-limit"] == str(settings.rate_burst)
 
 
+@pytest.mark.usefixtures("clock")
 @pytest.mark.parametrize("address", ["127.0.0.1", "127.1.2.3", "::1"])
 def test_clients_on_loopback_are_exempt_unless_a_proxy_forwards_them(operated: Make, address: str) -> None:
     client = TestClient(operated(rate_limit=0.001, rate_burst=2).app, client=(address, 1))
@@ -95,6 +109,7 @@ def test_clients_on_loopback_are_exempt_unless_a_proxy_forwards_them(operated: M
         assert client.get("/constant", headers={"X-Forwarded-For": "198.51.100.1"}).status_code == expected
 
 
+@pytest.mark.usefixtures("clock")
 def test_clients_of_a_trusted_proxy_on_loopback_are_limited_each(operated: Make) -> None:
     app = operated(rate_limit=0.001, rate_burst=1, trusted_proxies=("127.0.0.1",)).app
     client = TestClient(app, client=("127.0.0.1", 1))
@@ -105,6 +120,7 @@ def test_clients_of_a_trusted_proxy_on_loopback_are_limited_each(operated: Make)
     assert statuses == [200, 200, 429, 429]
 
 
+@pytest.mark.usefixtures("clock")
 def test_trusted_proxy_sets_the_client_address(operated: Make) -> None:
     service = operated(rate_limit=0.001, rate_burst=1, trusted_proxies=("192.0.2.0/24",))
     statuses = [
@@ -115,6 +131,7 @@ def test_trusted_proxy_sets_the_client_address(operated: Make) -> None:
     assert [line["client"] for line in service.lines[-2:]] == ["198.51.100.1"] * 2
 
 
+@pytest.mark.usefixtures("clock")
 def test_x_forwarded_for_from_untrusted_clients_is_ignored(operated: Make) -> None:
     service = operated(rate_limit=0.001, rate_burst=1)
     said = [service.client.get("/constant", headers={"X-Forwarded-For": f"198.51.100.{n}"}) for n in range(2)]

@@ -6,8 +6,8 @@ import json
 import logging
 import re
 import sys
-import time
 from http.client import HTTPConnection
+from typing import Any
 
 import pytest
 from hypothesis import example, given
@@ -22,6 +22,7 @@ from losslake_service.operation.logs import (
     timestamp,
 )
 from losslake_service.operation.observing import RequestIds
+from tests.servers.processes import SECONDS, wait_until
 from tests.service.operation.conftest import BODY, Make
 from tests.service.running import Running
 
@@ -40,7 +41,7 @@ def test_a_request_is_one_line_of_json(operated: Make) -> None:
     assert response.headers["x-request-id"] == "from-the-proxy.1"
     (line,) = service.lines
     assert re.fullmatch(r"\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d\.\d{3}Z", line.pop("time"))
-    assert 0 < line.pop("seconds") < 5
+    assert line.pop("seconds") > 0
     assert line == {
         "level": "info",
         "request_id": "from-the-proxy.1",
@@ -77,18 +78,18 @@ def test_response_to_an_internal_error_passes_all_middleware(operated: Make) -> 
 
 
 def test_internal_error_is_logged_with_request_id_and_traceback(running: Running) -> None:
-    connection = HTTPConnection("127.0.0.1", running.port, timeout=30)
+    connection = HTTPConnection("127.0.0.1", running.port, timeout=SECONDS)
     connection.request("GET", "/broken", headers={"X-Request-ID": "mine"})
     response = connection.getresponse()
     assert (response.status, response.headers["X-Request-ID"]) == (500, "mine")
     connection.close()
-    end = time.monotonic() + 30
-    while not any("traceback" in line for line in running.lines):
-        assert time.monotonic() < end
-        time.sleep(0.02)
-    told = [line for line in running.lines if line.get("request_id") == "mine"]
-    assert [line["status"] for line in told if "path" in line] == [500]
-    (fault,) = (line for line in told if "traceback" in line)
+
+    def told() -> list[dict[str, Any]]:
+        return [line for line in running.lines if line.get("request_id") == "mine"]
+
+    wait_until(lambda: {"path", "traceback"} <= {name for line in told() for name in line}, "both lines are there")
+    assert [line["status"] for line in told() if "path" in line] == [500]
+    (fault,) = (line for line in told() if "traceback" in line)
     assert "ZeroDivisionError" in fault["traceback"]
 
 

@@ -10,6 +10,7 @@ import pytest
 from starlette.types import Message
 
 from losslake_service.operation.request_limits import LimitRequests
+from tests.servers.processes import SECONDS
 from tests.service.operation.conftest import Make
 
 
@@ -36,13 +37,19 @@ def test_larger_body_gets_413(operated: Make, is_chunked: bool) -> None:
     assert response.headers["connection"] == "close"
 
 
-def answered(receive: Any, most_seconds: float = 5.0) -> list[Message]:
+def answered(receive: Any, most_seconds: float = SECONDS) -> list[Message]:
     """What is sent when a body arrives like this."""
-    sent: list[Message] = []
 
     async def app(scope: Any, receive: Any, send: Any) -> None:
         message = await receive()
         await send({"type": "app", "body": message["body"]})
+
+    return sent_by(app, receive, most_seconds)
+
+
+def sent_by(app: Any, receive: Any, most_seconds: float) -> list[Message]:
+    """What an application sends."""
+    sent: list[Message] = []
 
     async def send(message: Message) -> None:
         sent.append(message)
@@ -66,10 +73,21 @@ def test_endless_body_gets_413_without_buffering_it() -> None:
 
 def test_body_that_does_not_arrive_gets_408() -> None:
     async def receive() -> Message:
-        await asyncio.sleep(10)
-        return {"type": "http.request"}
+        await asyncio.Event().wait()
+        raise AssertionError
 
     assert answered(receive, 0.05)[0]["status"] == 408
+
+
+def test_time_limit_ends_with_the_body() -> None:
+    async def receive() -> Message:
+        return {"type": "http.request", "body": b"x"}
+
+    async def app(scope: Any, receive: Any, send: Any) -> None:
+        await asyncio.sleep(0.05)
+        await send({"type": "app"})
+
+    assert sent_by(app, receive, 0.01) == [{"type": "app"}]
 
 
 def test_client_that_disconnects_before_the_end_of_its_body_gets_499_in_the_log() -> None:
