@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import threading
-import time
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
@@ -14,6 +13,7 @@ from losslake.lake.lake import Lake
 from losslake.lake.retention import unlist
 from losslake.questions import scaling
 from losslake.questions.errors import UnknownName
+from losslake.questions.release_view import ReleaseView
 from losslake.questions.releases import Releases
 from losslake.questions.selection import Goal, Selection
 from losslake_ingest.reading import Request
@@ -24,6 +24,7 @@ from tests.archives import write_workload
 from tests.losslake.questions.views import ask
 from tests.made_up_lake import ERROR
 from tests.oracle import Row
+from tests.servers.processes import wait_until
 
 SMALL = Workload("small", "mnist", "cnn", "sgd")
 
@@ -42,10 +43,7 @@ def publish_a_better_trial(lake: Lake, folder: Path, name: str = "next", steps: 
 
 def wait_for(releases: Releases, number: int) -> None:
     """Ask until the newest release has this number, as it is answered from when it is open and not before."""
-    end = time.monotonic() + 30
-    while releases.view().number != number:
-        assert time.monotonic() < end
-        time.sleep(0.01)
+    wait_until(lambda: releases.view().number == number, f"release {number} is answered from")
 
 
 def test_unlisted_release_is_not_answered(growing: Lake, tmp_path: Path) -> None:
@@ -97,23 +95,36 @@ def fewest_steps(releases: Releases) -> list[object]:
 
 @pytest.mark.slow
 def test_unreadable_release_is_logged_once_and_the_previous_one_answers(
-    growing: Lake, tmp_path: Path, caplog: pytest.LogCaptureFixture
+    growing: Lake, tmp_path: Path, caplog: pytest.LogCaptureFixture, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     releases = Releases(growing, seconds_between_looks=0.02)
     releases.start()
     serving = growing.folder / "serving"
+    looks = 0
+    refresh = releases.refresh
+
+    def counted() -> ReleaseView:
+        nonlocal looks
+        looks += 1
+        return refresh()
+
+    def troubles() -> list[str]:
+        return [line for line in caplog.messages if "can't look" in line]
+
     try:
         assert fewest_steps(releases) == [10]
         serving.rename(tmp_path / "away")
         serving.write_text("in the way")
         publish_a_better_trial(growing, tmp_path)
-        time.sleep(0.3)
+        wait_until(lambda: bool(troubles()), "the trouble is logged")
+        monkeypatch.setattr(releases, "refresh", counted)
+        wait_until(lambda: looks > 2, "there are more looks")
         assert fewest_steps(releases) == [10]
         serving.unlink()
         wait_for(releases, 2)
     finally:
         releases.stop()
-    assert len([line for line in caplog.messages if "can't look" in line]) == 1
+    assert len(troubles()) == 1
 
 
 def test_concurrent_requests_open_a_release_once(growing: Lake) -> None:
