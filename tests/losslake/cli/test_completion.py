@@ -14,6 +14,7 @@ from pathlib import Path
 import pytest
 
 from losslake.lake.lake import Lake
+from tests.servers.processes import SECONDS
 
 WORKLOAD = "root/mnist/cnn/sgd"
 METRIC = "val/classification_error"
@@ -88,7 +89,7 @@ def test_a_shell_completes_a_workload_in_a_terminal(lake: Lake, shell: str, tmp_
 
 
 def _read_until(terminal: int, text: str) -> None:
-    seen, until = "", time.monotonic() + 20
+    seen, until = "", time.monotonic() + SECONDS
     while text not in seen:
         assert time.monotonic() < until, f"{text!r} did not appear in {seen!r}"
         if select.select([terminal], [], [], 0.1)[0]:

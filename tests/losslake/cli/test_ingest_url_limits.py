@@ -14,6 +14,7 @@ import pytest
 from losslake.client.client import Client, RemoteError, parse_url
 from tests.losslake.cli.conftest import Run
 from tests.losslake.cli.web import Fault, Web, running
+from tests.servers.processes import SECONDS
 
 LOG = b'{"step": 1, "loss": 0.5}\n'
 
@@ -127,7 +128,7 @@ def test_download_of_unknown_size_ends_at_the_limit(losslake: Run, tmp_path: Pat
         thread.start()
         url = f"http://127.0.0.1:{server.getsockname()[1]}/run.jsonl"
         done = ingest(losslake, url, tmp_path / "lake", "--max-gb", "0.0005")
-        thread.join(10)
+        thread.join(SECONDS)
         assert not thread.is_alive()
     assert done.returncode == 1
     assert "the limit --max-gb is 0.0005" in done.stderr

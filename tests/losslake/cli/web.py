@@ -48,6 +48,7 @@ class Fault:
     changed: Callable[[bytes], bytes] | None = None
     is_blind_to_ranges: bool = False
     pause_s: float = 0
+    until: threading.Event | None = None
 
 
 @dataclass
@@ -76,6 +77,13 @@ class Web:
                     fault.times -= 1
                     return fault
         return None
+
+    def is_over_after(self, fault: Fault) -> bool:
+        """Wait as a fault says; return True if the test is over: what would answer may be closed."""
+        while fault.until is not None and not fault.until.wait(0.05):
+            if self.over.is_set():
+                return True
+        return self.over.wait(fault.pause_s)
 
     def serve_release(self, lake: Lake, folder: Path, number: int | None = None) -> None:
         """Serve a release as the service does. folder: destination of its export."""
@@ -135,8 +143,8 @@ class _Handler(BaseHTTPRequestHandler):
         path = unquote(urlsplit(self.path).path)
         self.web.requests.append(Request("GET", path, dict(self.headers.items())))
         fault = self.web.fault_of(path) or Fault()
-        if self.web.over.wait(fault.pause_s):
-            return  # The test is over: what would answer may be closed.
+        if self.web.is_over_after(fault):
+            return
         if fault.status is not None:
             self._send(fault.status, fault.headers, fault.body)
             return
@@ -164,8 +172,8 @@ class _Handler(BaseHTTPRequestHandler):
         self.web.requests.append(Request("POST", path, dict(self.headers.items())))
         body = json.loads(self.rfile.read(int(self.headers["Content-Length"])))
         fault = self.web.fault_of(path) or Fault()
-        if self.web.over.wait(fault.pause_s):
-            return  # The test is over: what would answer may be closed.
+        if self.web.is_over_after(fault):
+            return
         if fault.status is not None:
             self._send(fault.status, fault.headers, fault.body)
             return
