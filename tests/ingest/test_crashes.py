@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import random
+import signal
 import time
 from pathlib import Path
 
@@ -81,22 +82,25 @@ def test_killed_at_any_moment_leaves_the_last_release_whole_and_a_second_run_fin
     ingest(lake, [unpacked(tmp_path / "first", study_files({1: TrialOffer()}, 4096))])
     undisturbed = Lake.create(tmp_path / "undisturbed")
     ingest(undisturbed, [tmp_path / "first"])
+    assert Forked(print).wait() == 0  # starts the server that forks
     started = time.monotonic()
     process = Forked(ingest_into, undisturbed.folder, written(tmp_path / "offer.tar", tar_bytes(many_studies(1.0))))
     assert process.wait() == 0
     longest = time.monotonic() - started
     chance = random.Random(7)
     killed, newest = 0, 1
-    for attempt in range(kills):
-        offer = written(tmp_path / "offer.tar", tar_bytes(many_studies(attempt + 2.0)))
+    while killed < kills:
+        offer = written(tmp_path / "offer.tar", tar_bytes(many_studies(newest + killed + 1.0)))
         process = Forked(ingest_into, lake.folder, offer)
         time.sleep(chance.uniform(0, longest * 0.8))
-        killed += process.is_running()
+        if process.is_running():
+            killed += 1
+        else:
+            longest /= 2  # it was measured while the machine was busier
         process.kill()
-        process.wait()
+        assert process.wait() in (0, -signal.SIGKILL)
         before, newest = newest, whole_release(lake)[0]
         assert newest in (before, before + 1)
-    assert killed >= max(1, kills // 4)
     for finished in (lake, undisturbed):
         ingest(finished, [offer])
     assert whole_release(lake)[1] == whole_release(undisturbed)[1]

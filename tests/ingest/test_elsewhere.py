@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import multiprocessing
 import threading
-import time
 from collections import Counter
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -113,8 +112,8 @@ def answer_lost_once(database: PostgreSQL, statement_part: str) -> Iterator[list
             session.commit()
             session.execute("SELECT 1")  # a transaction, so that the second commit asks the server
             with database.connect(autocommit=True) as administrator:
-                administrator.execute("SELECT pg_terminate_backend(%s)", (session.info.backend_pid,))
-            time.sleep(0.2)
+                # With a time in milliseconds, it returns when the connection has ended.
+                administrator.execute("SELECT pg_terminate_backend(%s, 60000)", (session.info.backend_pid,))
 
     event.listen(Engine, "before_cursor_execute", note)
     event.listen(Engine, "commit", cut)

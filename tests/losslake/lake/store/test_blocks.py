@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import os
 import random
-import time
 from pathlib import Path
 
 import pytest
@@ -61,13 +60,13 @@ def test_blocks_of_different_files_are_separate(tmp_path: Path) -> None:
 
 
 def test_the_least_recently_used_is_evicted_first(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(blocks_module, "_SECONDS_SAFE", 0.0)
+    monkeypatch.setattr(blocks_module, "_SECONDS_SAFE", -1e6)  # even if the clock is set back
     blocks, remote = BlockCache(tmp_path, 5 * BLOCK), Remote()
     for number in range(5):
         blocks.read("f", len(DATA), number * BLOCK, (number + 1) * BLOCK, remote.range)
-    now = time.time()
     for file in (tmp_path / "blocks").rglob("*-[0-9]*"):
-        os.utime(file, (now, now - 100 + int(file.name.rpartition("-")[2])))
+        used_at = int(file.name.rpartition("-")[2])  # in 1970, before any clock's now
+        os.utime(file, (used_at, used_at))
     blocks.read("f", len(DATA), 0, BLOCK, remote.range)
     blocks.read("f", len(DATA), 90, 96, remote.range)
     left = {int(file.name.rpartition("-")[2]) for file in (tmp_path / "blocks").rglob("*-[0-9]*")}
