@@ -84,7 +84,7 @@ def test_concurrent_ingests_of_several_processes_all_publish(elsewhere: str, tmp
     for process in processes:
         process.start()
     for process in processes:
-        process.join(120)
+        process.join()
     assert [process.exitcode for process in processes] == [0, 0, 0]
     lake = Lake.open(elsewhere)
     releases = list(reversed(lake.releases()))

@@ -71,5 +71,4 @@ def run_with(extras: Sequence[str], code: str) -> subprocess.CompletedProcess[st
         cwd=ROOT,
         capture_output=True,
         text=True,
-        timeout=60,
     )

@@ -18,7 +18,7 @@ def text() -> str:
 def make(*arguments: str, folder: Path = ROOT) -> subprocess.CompletedProcess[str]:
     """Runs make as a developer would, untouched by the make that may be running these tests."""
     environment = {name: value for name, value in os.environ.items() if not name.startswith(("MAKE", "MFLAGS"))}
-    return subprocess.run(["make", *arguments], cwd=folder, env=environment, capture_output=True, text=True, timeout=60)
+    return subprocess.run(["make", *arguments], cwd=folder, env=environment, capture_output=True, text=True)
 
 
 def test_every_command_says_what_it_does() -> None:
