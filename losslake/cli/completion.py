@@ -20,10 +20,10 @@ def _completing(names: Names) -> Callable[[typer.Context, str], list[str]]:
 
     def complete(context: typer.Context, incomplete: str) -> list[str]:
         without_pandas()
-        from losslake.lake.lake import Lake
+        from losslake.lake.lake import SECONDS_TO_ANSWER, Lake
 
         try:
-            known = names(Lake.open(context.params.get("lake")), context)
+            known = names(Lake.open(context.params.get("lake"), SECONDS_TO_ANSWER), context)
             return sorted({name for name in known if name.startswith(incomplete)})
         except Exception:  # noqa: BLE001 a message would land in the line that is being typed
             return []

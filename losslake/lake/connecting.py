@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import logging
 import time
 from collections.abc import Callable
 from typing import TypeVar
@@ -10,13 +11,14 @@ from sqlalchemy import URL, Engine, create_engine
 from sqlalchemy.exc import DBAPIError, InterfaceError, OperationalError
 
 SECONDS_TO_WAIT_FOR_THE_DATABASE = 60
-SECONDS_TO_READ = 5.0
 SECONDS_TO_WRITE = 60.0
 _FIRST_PAUSE_S, _LONGEST_PAUSE_S = 0.05, 2.0
+_SECONDS_IN_SILENCE = 2.0
 # SQLSTATE of lost and refused connections, shutdowns, serialization failures and deadlocks.
 _TRANSIENT = ("08", "53300", "57P", "40001", "40P01")
 
 T = TypeVar("T")
+_log = logging.getLogger(__name__)
 
 
 def engine_of(database: URL) -> Engine:
@@ -35,16 +37,21 @@ def with_retries(work: Callable[[], T], seconds: float) -> T:
     """Return the result of `work`, retried on transient errors of the database.
 
     work: has to be safe to repeat: either a failure changes nothing, or it notices that it has succeeded before.
-    seconds: after about this time the error is raised.
+    seconds: after this time the error is raised. Whoever waits for longer than two seconds is told why.
     """
-    pause, last = _FIRST_PAUSE_S, time.monotonic() + seconds
+    began = time.monotonic()
+    pause, last, is_told = _FIRST_PAUSE_S, began + seconds, False
     while True:
         try:
             return work()
         except DBAPIError as error:
-            if not is_transient(error) or time.monotonic() + pause > last:
+            left = last - time.monotonic()
+            if not is_transient(error) or left <= 0:
                 raise
-        time.sleep(pause)
+        if not is_told and time.monotonic() > began + _SECONDS_IN_SILENCE:
+            _log.warning("the lake's database doesn't answer: trying for up to %g s", seconds)
+            is_told = True
+        time.sleep(min(pause, left))
         pause = min(2 * pause, _LONGEST_PAUSE_S)
 
 

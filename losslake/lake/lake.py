@@ -31,6 +31,8 @@ if TYPE_CHECKING:
     from losslake_schema.database import LedgerEntry
 
 LAYOUT_VERSION = 3
+# A command waits as long for a database that restarts as an ingest does; whoever has to answer soon waits less.
+SECONDS_TO_READ, SECONDS_TO_ANSWER = 60.0, 5.0
 REWRITABLE_VERSION = 2  # also in the marker of a lake whose rewriting was killed at its very end
 T = TypeVar("T")
 _COLUMNS = tuple(each.name for each in fields(Release) if each.name != "snapshots")
@@ -43,14 +45,18 @@ _CREATION_LOCK = 5_355_321  # key of the advisory lock in PostgreSQL while a lak
 
 @dataclass(frozen=True)
 class Lake:
-    """A lake. Use `Lake.create` to create one and `Lake.open` to open one."""
+    """A lake. Use `Lake.create` to create one and `Lake.open` to open one.
+
+    seconds_to_read: how long to wait for the database before a query fails.
+    """
 
     location: Location
+    seconds_to_read: float = SECONDS_TO_READ
 
     @staticmethod
-    def open(location: Location | str | Path | None = None) -> Lake:
+    def open(location: Location | str | Path | None = None, seconds_to_read: float = SECONDS_TO_READ) -> Lake:
         """Open an existing lake; raise LakeNotFound, or LakeBroken for a layout of another version."""
-        lake = Lake(location if isinstance(location, Location) else location_of(location))
+        lake = Lake(location if isinstance(location, Location) else location_of(location), seconds_to_read)
         try:
             marker = bytes(lake.store.read(MARKER)).decode("utf-8")
         except (FileNotFoundError, NotADirectoryError):
@@ -136,13 +142,13 @@ class Lake:
         """Return the result of a query in a session of the database, retried on transient errors."""
         from sqlalchemy.orm import Session
 
-        from losslake.lake.connecting import SECONDS_TO_READ, with_retries
+        from losslake.lake.connecting import with_retries
 
         def work() -> T:
             with Session(self.engine) as session:
                 return query(session)
 
-        return with_retries(work, SECONDS_TO_READ)
+        return with_retries(work, self.seconds_to_read)
 
     def releases(self, include_unlisted: bool = False) -> Sequence[Release]:
         """Return the listed releases, newest first; with include_unlisted, all that were ever published."""
@@ -210,9 +216,9 @@ class Lake:
 
     def _check_version(self) -> None:
         if self._rows_of_file(f"SELECT version_num FROM {VERSION_TABLE}") != [(NEWEST,)]:  # noqa: S608
-            from losslake.lake.connecting import SECONDS_TO_READ, with_retries
+            from losslake.lake.connecting import with_retries
 
-            with_retries(lambda: check(self.engine, self.as_argument), SECONDS_TO_READ)
+            with_retries(lambda: check(self.engine, self.as_argument), self.seconds_to_read)
 
     def files(self, release: Release, partitioned: bool = True) -> list[DataFile]:
         """Return the files of a release; raise LakeBroken if its list is missing or altered.

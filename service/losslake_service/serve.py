@@ -13,6 +13,7 @@ import tempfile
 import threading
 from collections.abc import Iterator
 from contextlib import contextmanager
+from dataclasses import replace
 from functools import partial
 from multiprocessing import connection, parent_process
 
@@ -20,7 +21,7 @@ import uvicorn
 from fastapi import FastAPI
 from uvicorn.supervisors import Multiprocess
 
-from losslake.lake.lake import Lake
+from losslake.lake.lake import SECONDS_TO_ANSWER, Lake
 from losslake.questions.release_view import ReleaseView
 from losslake_schema.errors import LossLakeError
 from losslake_service.app import create_app
@@ -105,7 +106,9 @@ def application(settings: Settings) -> FastAPI:
     """Return the application of a worker process."""
     configure_logging(settings)
     _exit_with_parent()
-    app = create_app(Lake.open(settings.location), settings)
+    # A start waits for a database that restarts; a request is answered soon, if only by 503.
+    lake = replace(Lake.open(settings.location), seconds_to_read=SECONDS_TO_ANSWER)
+    app = create_app(lake, settings)
     # A full garbage collection took 250 ms, in which nobody was answered: modules and routes needn't be looked at.
     gc.freeze()
     return app

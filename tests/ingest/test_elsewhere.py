@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import multiprocessing
-import threading
 from collections import Counter
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -14,11 +13,13 @@ from sqlalchemy import event
 from sqlalchemy.engine import Connection, Engine
 
 from losslake.index.serving import open_release
+from losslake.lake import connecting
 from losslake.lake.lake import Lake
 from losslake.lake.verification import verify
 from losslake_ingest.run import ingest
 from losslake_schema.errors import LossLakeError
 from tests.ingest.offers import TrialOffer, study_files, unpacked
+from tests.losslake.lake.clock import Clock
 from tests.servers.failing_proxy import failing_proxy
 from tests.servers.postgresql import PostgreSQL, postgresql_server
 from tests.servers.s3 import S3
@@ -84,7 +85,7 @@ def test_concurrent_ingests_of_several_processes_all_publish(elsewhere: str, tmp
     for process in processes:
         process.start()
     for process in processes:
-        process.join()
+        process.join(120)
     assert [process.exitcode for process in processes] == [0, 0, 0]
     lake = Lake.open(elsewhere)
     releases = list(reversed(lake.releases()))
@@ -170,16 +171,33 @@ def test_newest_release_has_its_snapshots_when_another_is_published_meanwhile(el
 
 
 @pytest.mark.slow
-def test_ingest_waits_for_a_restarting_database(elsewhere: str, tmp_path: Path, database: PostgreSQL) -> None:
+def test_ingest_and_reader_wait_for_a_restarting_database(
+    elsewhere: str, tmp_path: Path, database: PostgreSQL, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    clock = StartingClock(database)
+    monkeypatch.setattr(connecting, "time", clock)
     lake = Lake.create(elsewhere)
     database.stop()
-    returning = threading.Timer(0.7, database.start)
-    returning.start()
-    try:
-        ingest(lake, [logs(tmp_path / "logs", 16)])
-    finally:
-        returning.join()
+    ingest(lake, [logs(tmp_path / "logs", 16)])
+    assert clock.n_starts == 1
+    database.stop()
     assert verify(lake, lake.release()).problems == ()
+    assert clock.n_starts == 2
+
+
+class StartingClock(Clock):
+    """A clock that starts the database, if it is stopped, while someone waits for it."""
+
+    def __init__(self, database: PostgreSQL) -> None:
+        super().__init__()
+        self.n_starts = 0
+        self._database = database
+
+    def sleep(self, seconds: float) -> None:
+        super().sleep(seconds)
+        if not self._database.processes:
+            self._database.start()
+            self.n_starts += 1
 
 
 @pytest.mark.slow

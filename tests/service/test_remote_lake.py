@@ -8,11 +8,17 @@ from pathlib import Path
 
 import pytest
 from fastapi.testclient import TestClient
+from sqlalchemy import event
+from sqlalchemy.exc import OperationalError
 
-from losslake.lake.lake import Lake
+from losslake.lake import connecting
+from losslake.lake.lake import SECONDS_TO_ANSWER, Lake
 from losslake.lake.store import bucket as bucket_module
 from losslake.questions.releases import Releases
+from losslake_service.serve import application
+from losslake_service.settings import Settings
 from tests.applications import without_sql
+from tests.losslake.lake.clock import Clock
 from tests.losslake.questions.test_releases import SMALL, publish_a_better_trial, wait_for
 from tests.made_up_lake import ERROR
 from tests.servers.failing_proxy import FailingProxy, Failure, failing_proxy
@@ -124,3 +130,25 @@ def test_open_release_answers_during_a_database_outage(growing: Lake, folder: Pa
         (folder / "catalog.db").rmdir()
         shutil.move(folder / "away", folder / "catalog.db")
         assert client.get("/v1/scaling?release=7&" + QUESTION).status_code == 404
+
+
+def test_a_request_gets_503_soon_while_the_database_restarts(lake: Lake, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("gc.freeze", lambda: None)  # of a worker process; this one goes on
+    app = application(Settings(lake=str(lake.folder), sql_enabled=False, log_format="off", seconds_between_looks=9999))
+    clock = Clock()
+    with TestClient(app) as client:
+        releases: Releases = app.state.releases
+        monkeypatch.setattr(connecting, "time", clock)
+        # As for a lake in PostgreSQL, where nothing is read past the engine.
+        monkeypatch.setattr(Lake, "_rows_of_file", lambda *_: None)
+        event.listen(releases.lake.engine, "do_connect", refuse)
+        away = client.get(f"/v1/scaling?release=7&{QUESTION}")
+        assert (away.status_code, away.json()["type"]) == (503, "urn:losslake:problem:lake-unavailable")
+        assert away.headers["retry-after"] == "5"
+        assert 0 < clock.seconds <= SECONDS_TO_ANSWER
+        event.remove(releases.lake.engine, "do_connect", refuse)
+
+
+def refuse(*_: object) -> None:
+    """Refuse a connection, as a server that starts does."""
+    raise OperationalError("connect", {}, ConnectionRefusedError())

@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 import asyncio
+from dataclasses import replace
 
 from mcp.server.stdio import stdio_server
 
-from losslake.lake.lake import Lake
+from losslake.lake.lake import SECONDS_TO_ANSWER, Lake
 from losslake.questions.releases import Releases
 from losslake_service.assistants.calls import Tools
 from losslake_service.assistants.server import make_server
@@ -20,6 +21,7 @@ def serve_stdio(settings: Settings) -> None:
     """Serve the tools until standard input ends; raises LossLakeError if the lake can't be opened."""
     lake = Lake.open(settings.location)
     lake.release()
+    lake = replace(lake, seconds_to_read=SECONDS_TO_ANSWER)
     configure_logging(settings)
     asyncio.run(_serve(settings, Releases(lake, settings.seconds_between_looks, settings.releases_open)))
 

@@ -1,0 +1,62 @@
+"""Readers of a lake wait for a database that restarts, as long as they can."""
+
+from __future__ import annotations
+
+import logging
+from pathlib import Path
+
+import pytest
+from sqlalchemy.exc import OperationalError
+from sqlalchemy.orm import Session
+
+from losslake.lake import connecting
+from losslake.lake.lake import SECONDS_TO_ANSWER, Lake
+from losslake.lake.location import location_of
+from tests.losslake.lake.clock import Clock
+
+
+@pytest.fixture
+def clock(monkeypatch: pytest.MonkeyPatch) -> Clock:
+    """Return the clock of all retries."""
+    clock = Clock()
+    monkeypatch.setattr(connecting, "time", clock)
+    return clock
+
+
+def asked(lake: Lake, clock: Clock, answers_at: float) -> str:
+    """Ask a database that refuses connections up to a time."""
+
+    def query(_: Session) -> str:
+        if clock.seconds < answers_at:
+            raise OperationalError("connect", {}, ConnectionRefusedError())
+        return "answered"
+
+    return lake.read(query)
+
+
+def test_a_reader_waits_as_long_as_an_ingest_for_a_database_that_restarts(tmp_path: Path, clock: Clock) -> None:
+    lake = Lake.create(tmp_path / "lake")
+    assert lake.seconds_to_read == connecting.SECONDS_TO_WRITE
+    assert asked(lake, clock, 59) == "answered"
+    began = clock.seconds
+    with pytest.raises(OperationalError):
+        asked(lake, clock, 500)
+    assert clock.seconds - began == pytest.approx(connecting.SECONDS_TO_WRITE)
+
+
+def test_whoever_has_to_answer_soon_waits_five_seconds(tmp_path: Path, clock: Clock) -> None:
+    lake = Lake(location_of(tmp_path), SECONDS_TO_ANSWER)
+    assert asked(lake, clock, 4.9) == "answered"
+    began = clock.seconds
+    with pytest.raises(OperationalError):
+        asked(lake, clock, 50)
+    assert clock.seconds - began == pytest.approx(SECONDS_TO_ANSWER)
+
+
+def test_a_reader_that_waits_says_so_once(tmp_path: Path, clock: Clock, caplog: pytest.LogCaptureFixture) -> None:
+    lake = Lake(location_of(tmp_path))
+    with caplog.at_level(logging.WARNING):
+        asked(lake, clock, 1)
+        assert caplog.messages == []
+        asked(lake, clock, 50)
+    assert caplog.messages == ["the lake's database doesn't answer: trying for up to 60 s"]
