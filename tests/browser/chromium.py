@@ -7,7 +7,9 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 
 import pytest
-from playwright.sync_api import Browser, sync_playwright
+from playwright.sync_api import Browser, expect, sync_playwright
+
+from tests.browser.visit import MILLISECONDS
 
 PROGRAMS = ("chromium", "chromium-browser", "google-chrome")
 MISSING = (
@@ -37,6 +39,7 @@ def chromium(program: str, port: int) -> Iterator[Browser]:
         "--disable-gpu",
         "--disable-software-rasterizer",
         f"--host-resolver-rules={rules}",
+        "--no-proxy-server",
         # As on https:// or on localhost, a page may use the clipboard.
         f"--unsafely-treat-insecure-origin-as-secure={NAME}",
         # The same pixels on every machine, as far as that goes.
@@ -45,6 +48,8 @@ def chromium(program: str, port: int) -> Iterator[Browser]:
         "--hide-scrollbars",
     ]
     with sync_playwright() as playwright:
-        browser = playwright.chromium.launch(executable_path=program, args=arguments)
+        # By default an expectation gives up after 5 s, which a busy machine may take.
+        expect.set_options(timeout=MILLISECONDS)
+        browser = playwright.chromium.launch(executable_path=program, args=arguments, timeout=MILLISECONDS)
         yield browser
         browser.close()

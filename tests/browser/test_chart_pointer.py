@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import pytest
+from playwright.sync_api import expect
 
 from tests.browser.visit import Visit
 
@@ -18,15 +19,16 @@ def test_pointer_beside_a_mark_shows_the_tooltip_of_the_nearest(visit: Visit) ->
     plot.focus()
     plot.press("Home")
     ring = plot.locator(".ring").bounding_box()
+    expect(plot.locator(".said")).not_to_be_empty()
     said = plot.locator(".said").inner_text()
     assert ring is not None
     across, down = ring["x"] + ring["width"] / 2, ring["y"] + ring["height"] / 2
     page.mouse.move(across - 5, down + OFF)
     page.mouse.move(across, down + OFF)
     tip = page.locator("#vg-tooltip-element.visible")
-    tip.wait_for(timeout=5000)
-    assert all(part.partition(": ")[2] in tip.inner_text() for part in said.split(", "))
+    for part in said.split(", "):
+        expect(tip).to_contain_text(part.partition(": ")[2])
     box = plot.bounding_box()
     assert box is not None
     page.mouse.move(box["x"] + 2, box["y"] + 2)
-    tip.wait_for(state="detached", timeout=5000)
+    tip.wait_for(state="detached")

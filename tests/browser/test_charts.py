@@ -8,10 +8,10 @@ from urllib.parse import urlencode, urlsplit
 from urllib.request import urlopen
 
 import pytest
-from playwright.sync_api import Browser
 
 from tests.browser.pages import PAGES
-from tests.browser.visit import SECONDS, Site, Visit
+from tests.browser.visit import Site, Visit
+from tests.servers.processes import SECONDS
 
 pytestmark = pytest.mark.slow
 
@@ -42,11 +42,11 @@ _TEXTS = """() => {
 
 
 @pytest.mark.parametrize("shown", WITH_CHARTS, ids=lambda shown: shown.name)
-def test_no_text_of_a_chart_is_cut_or_covered(explorer: Site, browser: Browser, visit: Visit, shown: Any) -> None:
+def test_no_text_of_a_chart_is_cut_or_covered(explorer: Site, visit: Visit, shown: Any) -> None:
     visit.page.goto(visit.address + shown.path)
     addresses = visit.page.evaluate(_LIVE)
     assert addresses
-    page = browser.new_page()
+    page = visit.context.new_page()
     faults: dict[tuple[str, int], Mapping[str, Any]] = {}
     for address in addresses:
         for width in WIDTHS:
@@ -65,6 +65,6 @@ def test_no_text_of_a_chart_is_cut_or_covered(explorer: Site, browser: Browser, 
 def test_no_chart_is_wider_than_its_box(explorer: Site, width: int) -> None:
     with explorer.visiting(width) as visit:
         for shown in WITH_CHARTS:
-            fits = visit.open(shown.path, shown.ready).evaluate(_CANVASES)
+            fits = visit.open(shown.path, "figure.chart canvas").evaluate(_CANVASES)
             assert fits, shown.name
             assert all(fits), shown.name

@@ -27,7 +27,7 @@ def test_filter_of_paths_and_enter_opens_the_first(visit: Visit) -> None:
     page.get_by_label("Filter the paths").press_sequentially("figures curves")
     expect(shown).to_have_text(["/v1/figures/curves.{ending}"])
     expect(page.locator("#filtered")).to_have_text(f"1 of {before} paths")
-    assert page.url.endswith("/docs/reference?q=figures+curves")
+    page.wait_for_url("**/docs/reference?q=figures+curves")
     page.reload()
     expect(shown).to_have_count(1)
     page.get_by_label("Filter the paths").press("Enter")

@@ -26,7 +26,7 @@ def test_typing_filters_workloads_and_keeps_selected_ones(visit: Visit) -> None:
     page.get_by_label("Words").fill("mlp_64 momentum")
     expect(page.get_by_role("status")).to_contain_text("2 of 11 workloads")
     expect(page.get_by_role("checkbox", name=SGD)).to_be_checked()
-    assert "q=mlp_64+momentum" in page.url
+    page.wait_for_url("**/workloads?*q=mlp_64+momentum**")
     page.get_by_label(f"Compare {MOMENTUM}").check()
     chosen = page.evaluate("""() => new Promise((resolve) => {
       const form = document.getElementById('workload-search');

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import os
 import statistics
 from collections.abc import Sequence
 from typing import Any
@@ -11,13 +10,17 @@ import pytest
 from playwright.sync_api import FilePayload, Locator, Page, Request, expect
 
 from tests.browser.pictures import ALLOWED, difference
+from tests.browser.quiet import median_times
 from tests.browser.visit import Visit
+from tests.servers.processes import wait_until
 
 pytestmark = pytest.mark.slow
 
 WORKLOAD = "bundled/digits/mlp_64/nesterov_momentum"
 STUDY = f"{WORKLOAD}/64"
 METRIC = "val/classification_error"
+POINT = 1e-4
+"""Share of the pixels of a chart that a single point changes at least."""
 GOAL = f"metric={METRIC}&target=0.05"
 _IN_MODULES = """async (argument) => {
   const folder = document.querySelector('script[src*="own_panel.js"]').src.replace('own_panel.js', '');
@@ -106,22 +109,20 @@ def test_nothing_of_the_run_is_sent(visit: Visit) -> None:
 
 
 def test_run_is_drawn_on_curves_and_scaling_until_it_is_removed(visit: Visit) -> None:
+    page = visit.open(f"/workloads/{WORKLOAD}?{GOAL}", "#scaling .live canvas")
+    scaling = page.locator("#scaling .plot")
+    without = scaling.screenshot()
     page = visit.open(f"/studies/{STUDY}?{GOAL}", "#curves .live canvas")
-    bare = page.locator("#curves .plot").screenshot()
+    curves = page.locator("#curves .plot")
+    bare = curves.screenshot()
     expect(give(page, csv_of([(0, 0.9), (200, 0.5), (400, 0.04)]))).to_contain_text("Your run needs")
-    visit.settle()
-    page.wait_for_timeout(300)
-    assert difference(page.locator("#curves .plot").screenshot(), bare) > ALLOWED
+    wait_until(lambda: difference(curves.screenshot(), bare) > ALLOWED, "the run is drawn on the curves")
     page = visit.open(f"/workloads/{WORKLOAD}?{GOAL}", "#scaling .live canvas")
     # It is still there, with the batch size of the study that it was compared with.
     expect(page.locator("#own").get_by_role("status")).to_contain_text("the median of 64 trials")
-    page.wait_for_timeout(300)
-    drawn = page.locator("#scaling .plot").screenshot()
+    wait_until(lambda: difference(scaling.screenshot(), without) > POINT, "the run is a point of the scaling")
     page.get_by_role("button", name="Remove").click()
-    visit.settle()
-    page.wait_for_timeout(300)
-    # A single point.
-    assert difference(page.locator("#scaling .plot").screenshot(), drawn) > 1e-4
+    wait_until(lambda: difference(scaling.screenshot(), without) < POINT, "the point is removed")
     page = visit.open(f"/viewer?study={STUDY}&{GOAL}", ".viewer[data-drawn]")
     assert page.locator("#own").get_attribute("open") is None
     give(page, csv_of([(0, 0.9), (200, 0.5), (900, 0.04)]))
@@ -243,7 +244,12 @@ def test_a_file_of_a_hundred_thousand_lines_is_read_within_a_second(visit: Visit
     text = "step,loss,other,more\n" + "".join(f"{step},{1 / (step + 1)},{step * 2},text\n" for step in range(100_000))
     page.evaluate("(text) => { window.given = text; }", text)
     clocked = "[performance.now(), curveOf(readTable(window.given), 'step', 'loss').steps.length, performance.now()]"
-    begin, n_steps, end = in_modules(page, clocked, None)
-    print(f"100,000 lines: {end - begin:.0f} ms")
-    assert n_steps == 100_000
-    assert end - begin < 1000 or os.getloadavg()[0] > 2
+
+    def reading() -> dict[str, float]:
+        begin, n_steps, end = in_modules(page, clocked, None)
+        assert n_steps == 100_000
+        return {"reading": end - begin}
+
+    times = median_times(reading)
+    print(f"100,000 lines, ms: {times}")
+    assert times["reading"] < 1000

@@ -28,15 +28,15 @@ from tests.browser.pictures import (
     picture,
     why_incomparable,
 )
-from tests.browser.visit import SECONDS, Site, Visit
+from tests.browser.quiet import median_times
+from tests.browser.visit import Site, Visit
 from tests.browser.weighing import Scales, paints
+from tests.servers.processes import SECONDS
 
 pytestmark = pytest.mark.slow
 
-MOST_BYTES, MOST_MILLISECONDS, MOST_MILLISECONDS_TO_LARGEST = 500_000, 300.0, 500.0
-MOST_VISITS = 12
-MOST_LOAD = 2
-"""Processes that want each core, above which times say nothing."""
+MOST_BYTES = 500_000
+MOST_MILLISECONDS = {"first content": 300.0, "largest content": 500.0}
 _HEAD = (Path(__file__).parent / "scripts" / "head.js").read_text()
 _GROUND = "() => getComputedStyle(document.body).backgroundColor"
 _OVERHANG = "() => document.scrollingElement.scrollWidth - document.scrollingElement.clientWidth"
@@ -164,19 +164,9 @@ def test_page_has_link_preview_metadata(plain: tuple[Shown, Visit], explorer: Si
 
 @pytest.mark.parametrize("shown", PAGES, ids=lambda shown: shown.name)
 def test_content_appears_quickly(wide: tuple[Visit, Scales], shown: Shown) -> None:
-    if os.getloadavg()[0] > MOST_LOAD * (os.cpu_count() or 1):
-        pytest.skip("this machine is too busy to tell how soon a page is there")
-    times: list[tuple[float, float]] = []
-    # Two quick ones of three are a median within the limit. Beside other tests it may take a few more.
-    while len(times) < MOST_VISITS and sum(map(_is_quick, times)) < 2:
-        times.append(paints(wide[0], shown.path))
-    print(f"{shown.name}: first and largest content after {times} ms")
-    assert sum(map(_is_quick, times)) >= 2, times
-
-
-def _is_quick(times: tuple[float, float]) -> bool:
-    first, largest = times
-    return first < MOST_MILLISECONDS and largest < MOST_MILLISECONDS_TO_LARGEST
+    times = median_times(lambda: paints(wide[0], shown.path))
+    print(f"{shown.name}, ms: {times}")
+    assert {name: took for name, took in times.items() if took >= MOST_MILLISECONDS[name]} == {}
 
 
 def test_every_page_is_tested_in_a_browser() -> None:

@@ -18,7 +18,7 @@ from tests.browser.pictures import (
     picture,
     why_incomparable,
 )
-from tests.browser.visit import Visit
+from tests.browser.visit import MILLISECONDS, Visit
 
 PAGE = """<!doctype html><title>A page</title><style>
 body { background: %s; margin: 20px; font: 16px sans-serif }
@@ -29,6 +29,7 @@ div { width: 300px; height: 120px; background: #06c; margin-left: %s }
 @pytest.fixture(scope="module")
 def window(browser: Browser) -> Iterator[Page]:
     page = browser.new_page(viewport={"width": 800, "height": 400})
+    page.set_default_timeout(MILLISECONDS)
     yield page
     page.close()
 

@@ -62,7 +62,7 @@ def test_sql_is_completed_run_plotted_and_shared_by_keyboard(explorer: Site, vis
     completed(page, "'mlp_6", "mlp_64")
     page.keyboard.type(" AND optimizer = ")
     completed(page, "'sg", "sgd")
-    assert page.input_value("#q") == (
+    expect(page.locator("#q")).to_have_value(
         "SELECT batch_size, steps FROM result_at('val/classification_error', 0.045) "
         "WHERE model = 'mlp_64' AND optimizer = 'sgd'"
     )
@@ -81,7 +81,7 @@ def test_sql_is_completed_run_plotted_and_shared_by_keyboard(explorer: Site, vis
     visit.settle(".as-chart canvas")
     with explorer.visiting() as other:
         other.open(page.url.removeprefix(visit.address), ".as-chart canvas")
-        assert other.page.locator("#status").inner_text().startswith("11 rows")
+        expect(other.page.locator("#status")).to_contain_text("11 rows")
         assert other.faults == []
 
 
@@ -91,7 +91,7 @@ def test_chart_is_selected_and_downloaded(visit: Visit) -> None:
     page.get_by_role("combobox", name="Colour").select_option("optimizer")
     page.get_by_label("log y").uncheck()
     visit.settle(".as-chart canvas")
-    assert "mark=points&log=x" in page.url
+    page.wait_for_url("**mark=points&log=x**")
     specification = json.loads(downloaded(page, "Vega-Lite"))
     rows = page.evaluate("(q) => fetch('/v1/sql?q=' + encodeURIComponent(q)).then((found) => found.json())", COMPARED)
     assert len(specification["data"]["values"]) == len(rows["rows"])
@@ -107,7 +107,7 @@ def test_error_is_marked_and_the_text_is_preserved(visit: Visit) -> None:
     write(page, statement)
     run(page)
     expect(page.get_by_role("alert")).to_contain_text("Line 2, column 3: ")
-    assert page.locator(".cm-wrong").inner_text() == "colour"
+    expect(page.locator(".cm-wrong")).to_have_text("colour")
     assert page.input_value("#q") == statement
 
 
@@ -129,9 +129,9 @@ def test_nonfinite_values_sort_last_and_long_integers_are_exact(visit: Visit) ->
     shown = page.locator(".rows td:first-child")
     header = page.get_by_role("button", name="a", exact=True)
     header.click()
-    assert shown.all_inner_texts() == ["-Infinity", "2", "10", "Infinity", "NaN", "null"]
+    expect(shown).to_have_text(["-Infinity", "2", "10", "Infinity", "NaN", "null"])
     header.click()
-    assert shown.all_inner_texts() == ["Infinity", "10", "2", "-Infinity", "NaN", "null"]
+    expect(shown).to_have_text(["Infinity", "10", "2", "-Infinity", "NaN", "null"])
     assert set(page.locator(".rows td:last-child").all_inner_texts()) == {"9007199254740993"}
 
 
@@ -140,7 +140,7 @@ def test_history_lasts_until_it_is_cleared(visit: Visit) -> None:
     write(page, "SELECT '<b>second</b>' AS x")
     run(page)
     past = page.locator("#history .past button")
-    assert past.all_inner_texts() == ["SELECT '<b>second</b>' AS x", "SELECT 1 AS first"]
+    expect(past).to_have_text(["SELECT '<b>second</b>' AS x", "SELECT 1 AS first"])
     past.last.click()
     expect(page.locator(".rows th")).to_have_text("first")
     page.go_back()
@@ -159,7 +159,7 @@ def test_clicked_names_are_inserted_into_the_statement(visit: Visit) -> None:
     page.keyboard.press("Escape")
     page.keyboard.type(" trials ")
     page.keyboard.press("Escape")
-    assert page.input_value("#q") == "SELECT trial_id FROM trials "
+    expect(page.locator("#q")).to_have_value("SELECT trial_id FROM trials ")
 
 
 def test_statement_runs_on_the_server_without_scripts(explorer: Site) -> None:
@@ -167,8 +167,8 @@ def test_statement_runs_on_the_server_without_scripts(explorer: Site) -> None:
         page = visit.page
         page.goto(f"{visit.address}/sql?q=SELECT+count(*)+AS+n+FROM+trials")
         page.locator(".rows").wait_for()
-        assert page.locator(".rows td").inner_text() == "7744"
+        expect(page.locator(".rows td")).to_have_text("7744")
         page.get_by_label("Statement").fill("SELECT 'typed' AS x")
         page.get_by_role("button", name="Run").click()
-        assert page.locator(".rows td").inner_text() == "typed"
+        expect(page.locator(".rows td")).to_have_text("typed")
         assert visit.faults == []

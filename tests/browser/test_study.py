@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import pytest
+from playwright.sync_api import expect
 
 from tests.browser.visit import Visit
 
@@ -22,16 +23,18 @@ def test_study_filter_shows_reached_trials_with_learning_rates(visit: Visit) -> 
     page.get_by_text("47 trials; target").wait_for()
     page.get_by_role("link", name="learning_rate").click()
     page.locator("th[aria-sort=ascending]").get_by_text("learning_rate").wait_for()
-    rates = [float(text) for text in page.locator("table.trials tbody td:nth-child(6)").all_inner_texts()]
-    assert len(rates) == 47
+    shown = page.locator("table.trials tbody td:nth-child(6)")
+    expect(shown).to_have_count(47)
+    rates = [float(text) for text in shown.all_inner_texts()]
     assert rates == sorted(rates)
     answer.get_by_role("link").click()
     page.get_by_text("It reached val/classification_error < 0.05 after").wait_for()
-    assert page.get_by_text("This is the study's best trial").is_visible()
+    expect(page.get_by_text("This is the study's best trial")).to_be_visible()
 
 
 def test_changing_the_metric_selects_its_default_target(visit: Visit) -> None:
     page = visit.open(f"/studies/{WORKLOAD}/64?target=0.05")
-    page.get_by_label("Metric").select_option("val/cross_entropy_error")
+    page.locator("select[name=metric]").select_option("val/cross_entropy_error")
     page.locator(".answer").get_by_text("val/cross_entropy_error < 0.12").wait_for()
+    visit.settle()
     assert "0.05" not in page.url

@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 import pytest
-from playwright.sync_api import Page
+from playwright.sync_api import Page, expect
 
 from tests.browser.visit import Visit
+from tests.servers.processes import wait_until
 
 pytestmark = pytest.mark.slow
 
@@ -21,7 +22,6 @@ def _said(page: Page) -> dict[str, str | None]:
 
 def test_arrow_key_updates_the_page_to_the_next_target(visit: Visit) -> None:
     page = visit.open(PATH, READY)
-    page.locator("#scaling[data-drawn]").wait_for()
     before = _said(page)
     page.locator("#slider").press("ArrowRight")
     page.locator("#answer:not(.stale)").wait_for()
@@ -31,12 +31,11 @@ def test_arrow_key_updates_the_page_to_the_next_target(visit: Visit) -> None:
     drawn = page.locator("#scaling").get_attribute("data-drawn") or ""
     target = page.locator("#target").input_value()
     assert f"target={target}" in drawn
-    assert f"target={target}" in page.url
+    page.wait_for_url(f"**target={target}**")
     copied = page.url
     page.goto("about:blank")
     page.goto(copied)
-    visit.settle(READY)
-    assert _said(page) == after
+    wait_until(lambda: _said(page) == after, "the page at this address says the same")
 
 
 def test_key_figures_update_before_the_service_responds(visit: Visit) -> None:
@@ -44,7 +43,7 @@ def test_key_figures_update_before_the_service_responds(visit: Visit) -> None:
     page.route("**/*", lambda _: None)
     before = page.locator("#key-figures").inner_text()
     page.locator("#slider").press("End")
-    assert page.locator("#key-figures").inner_text() != before
+    expect(page.locator("#key-figures")).not_to_have_text(before, use_inner_text=True)
     spoken = page.locator("#slider").get_attribute("aria-valuetext") or ""
     assert page.locator("#target").input_value() in spoken
 

@@ -10,7 +10,9 @@ import pytest
 from playwright.sync_api import Page, expect
 
 from tests.browser.pictures import ALLOWED, difference
+from tests.browser.quiet import median_times
 from tests.browser.visit import Site, Visit
+from tests.servers.processes import wait_until
 
 pytestmark = pytest.mark.slow
 
@@ -46,13 +48,15 @@ _SMOOTHED = """async ([values, weight]) => {
 
 
 def query(page: Page) -> dict[str, list[str]]:
-    return parse_qs(urlsplit(page.url).query)
+    return parse_qs(urlsplit(page.evaluate("location.href")).query)
 
 
-def drawn_anew(page: Page) -> None:
+def drawn_anew(visit: Visit) -> None:
     """Wait until the view rests in the address, and is drawn."""
-    page.wait_for_timeout(400)
-    page.locator(DRAWN).wait_for()
+    visit.settle(".viewer")
+    # A timer of the page's own, longer than those that were set before: it ends after them however busy the machine is.
+    visit.page.evaluate("() => new Promise((rested) => setTimeout(rested, 300))")
+    visit.page.locator(DRAWN).wait_for()
 
 
 def test_a_link_to_a_view_shows_the_same_picture(explorer: Site, visit: Visit) -> None:
@@ -65,24 +69,26 @@ def test_a_link_to_a_view_shows_the_same_picture(explorer: Site, visit: Visit) -
     plot.focus()
     for key in ("+", "+", "ArrowRight", "ArrowDown"):
         plot.press(key)
-    drawn_anew(page)
+    drawn_anew(visit)
+    wait_until(lambda: query(page).get("log") == ["xy"] and "x" in query(page), "the address has the view")
     state = query(page)
-    assert (state["log"], state["colour"], state["smooth"]) == (["xy"], ["momentum"], ["0.6"])
+    assert (state["colour"], state["smooth"]) == (["momentum"], ["0.6"])
     assert float(state["x"][0].split(",")[0]) > 1
     picture = plot.screenshot()
     page.get_by_role("button", name="Copy link").click()
+    expect(page.locator(".viewer .said")).to_contain_text("Copied")
     link = page.evaluate("navigator.clipboard.readText()")
     assert parse_qs(urlsplit(link).query) == state | {"release": ["1"]}
     with explorer.visiting() as other:
         other.open(link.removeprefix(visit.address), DRAWN)
-        drawn_anew(other.page)
-        other.page.locator(".viewer .plot").focus()
+        drawn_anew(other)
+        shown = other.page.locator(".viewer .plot")
+        shown.focus()
         assert query(other.page) == state | {"release": ["1"]}
-        assert difference(other.page.locator(".viewer .plot").screenshot(), picture) <= ALLOWED
+        wait_until(lambda: difference(shown.screenshot(), picture) <= ALLOWED, "the link shows the same picture")
         assert other.faults == []
     plot.press("0")
-    drawn_anew(page)
-    assert "x" not in query(page)
+    page.wait_for_url(lambda url: "x" not in parse_qs(urlsplit(url).query))
 
 
 def test_curves_are_coloured_by_learning_rate(visit: Visit) -> None:
@@ -92,17 +98,16 @@ def test_curves_are_coloured_by_learning_rate(visit: Visit) -> None:
     plot = page.locator(".viewer .plot")
     before = plot.screenshot()
     page.get_by_label("Colour by").select_option("learning_rate")
-    drawn_anew(page)
+    page.wait_for_url("**colour=learning_rate**")
+    wait_until(lambda: difference(plot.screenshot(), before) > ALLOWED, "the curves have other colours")
     rows = page.evaluate("(study) => fetch(`/v1/trials?study=${study}`).then((found) => found.json())", STUDY)["rows"]
     rates = [row["parameters"]["learning_rate"] for row in rows]
     legend = page.locator(".viewer .legend").inner_text()
     assert f"{min(rates):.3g}" in legend
     assert f"{max(rates):.3g}" in legend
-    assert difference(plot.screenshot(), before) > ALLOWED
     # Entries 0, 112 and 225 of viridis: even in the logarithm, without its end, which is too light for the ground.
     colours = page.evaluate(_COLOURS, [0.01, 0.1, 1])
     assert colours == ["#440154", "#26828e", "#b0dd2f"]
-    assert query(page)["colour"] == ["learning_rate"]
 
 
 def test_curves_are_reached_by_keyboard_and_lead_to_their_trials(visit: Visit) -> None:
@@ -126,14 +131,12 @@ def test_every_batch_size_gets_its_own_chart_without_moving_the_view(visit: Visi
     page.get_by_role("link", name="Open all curves in the curve viewer").click()
     visit.settle(DRAWN)
     assert page.get_by_label("one chart per batch size").is_checked()
-    tall = page.locator(".viewer .plot").bounding_box()
+    plot = page.locator(".viewer .plot")
+    expect(page.locator(".viewer .notes")).to_contain_text("704 curves")
+    height = "(plot) => plot.getBoundingClientRect().height"
+    tall = plot.evaluate(height)
     page.get_by_label("one chart per batch size").uncheck()
-    drawn_anew(page)
-    low = page.locator(".viewer .plot").bounding_box()
-    assert tall
-    assert low
-    assert tall["height"] > low["height"]
-    assert "704 curves" in page.locator(".viewer .notes").inner_text()
+    wait_until(lambda: plot.evaluate(height) < tall, "one chart for all batch sizes is lower")
 
 
 def test_smoothing_is_the_debiased_moving_average_and_says_so(visit: Visit) -> None:
@@ -142,16 +145,32 @@ def test_smoothing_is_the_debiased_moving_average_and_says_so(visit: Visit) -> N
     first, second, odd, third = page.evaluate(_SMOOTHED, [[4, 2, float("nan"), 1], 0.5])
     assert (first, second, third) == (pytest.approx(4), pytest.approx(8 / 3), pytest.approx(12 / 7))
     assert odd != odd
-    assert (
-        "Smoothed: exponential moving average of all evaluations, weight 0.5, debiased"
-        in page.locator(".viewer .notes").inner_text()
-    )
+    said = "Smoothed: exponential moving average of all evaluations, weight 0.5, debiased"
+    expect(page.locator(".viewer .notes")).to_contain_text(said)
 
 
 def test_two_thousand_curves_answer_within_a_tenth_of_a_second(visit: Visit) -> None:
     page = visit.open(f"/viewer?{THREE}&log=xy", DRAWN)
-    assert "2,000 trials" in page.locator("main").inner_text()
+    expect(page.locator("main")).to_contain_text("2,000 trials")
     page.evaluate(_MEASURE)
+
+    def moving() -> dict[str, float]:
+        page.evaluate("window.times = []")
+        move_about(page)
+        page.locator(DRAWN).wait_for()
+        times: dict[str, list[float]] = {}
+        for kind, milliseconds in page.evaluate("window.times"):
+            times.setdefault(kind, []).append(milliseconds)
+        return {kind: sorted(each)[int(0.98 * (len(each) - 1))] for kind, each in times.items()}
+
+    slowest = median_times(moving)
+    print("2,000 curves, event to next paint in ms, 98th percentiles:", json.dumps(slowest))
+    assert set(slowest) >= {"keydown", "wheel", "pointermove"}
+    assert {kind: took for kind, took in slowest.items() if took >= NEXT_PAINT_MS} == {}
+
+
+def move_about(page: Page) -> None:
+    """Zoom and move by keyboard, wheel and pointer, as fast as a hand does."""
     plot = page.locator(".viewer .plot")
     plot.focus()
     for key in ("+", "+", "ArrowRight", "-", "PageDown", "0") * 3:
@@ -172,15 +191,3 @@ def test_two_thousand_curves_answer_within_a_tenth_of_a_second(visit: Visit) -> 
     for turn in range(20):
         page.mouse.move(x + 9 * turn, y - 5 * turn)
         page.wait_for_timeout(15)
-    page.locator(DRAWN).wait_for()
-    times: list[tuple[str, float]] = page.evaluate("window.times")
-    by_type: dict[str, list[float]] = {}
-    for kind, milliseconds in times:
-        by_type.setdefault(kind, []).append(milliseconds)
-    told = {
-        kind: (len(each), *(round(sorted(each)[int(q * (len(each) - 1))]) for q in (0.5, 0.98, 1)))
-        for kind, each in by_type.items()
-    }
-    print("2,000 curves, event to next paint in ms (count, p50, p98, max):", json.dumps(told))
-    for kind, each in by_type.items():
-        assert sorted(each)[int(0.98 * (len(each) - 1))] < NEXT_PAINT_MS, kind

@@ -5,9 +5,11 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 import pytest
+from playwright.sync_api import expect
 
 from tests.browser.accessibility import violations
 from tests.browser.visit import Site, Visit
+from tests.servers.processes import wait_until
 
 pytestmark = pytest.mark.slow
 
@@ -40,14 +42,19 @@ def test_page_errors_are_faults(window: Visit, does: str, kind: str) -> None:
     window.faults.clear()
     page = window.open("/releases")
     page.evaluate(f"() => {{ {does} }}")
-    window.settle()
-    assert any(fault.startswith(kind) for fault in window.faults), window.faults
+
+    def is_told() -> bool:
+        # What happens in the browser becomes known while the test waits for something of it.
+        window.settle()
+        return any(fault.startswith(kind) for fault in window.faults)
+
+    wait_until(is_told, f"a fault that begins with {kind!r}")
 
 
 def test_expected_status_is_no_fault(visit: Visit) -> None:
     visit.expected_statuses.add(404)
     page = visit.open("/nowhere")
-    assert "nothing at /nowhere" in page.locator("main").inner_text()
+    expect(page.locator("main")).to_contain_text("nothing at /nowhere")
 
 
 def test_axe_reports_missing_labels_and_low_contrast_under_any_csp(visit: Visit) -> None:

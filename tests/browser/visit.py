@@ -7,14 +7,27 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
 from typing import Literal
-from urllib.parse import urlsplit
+from urllib.parse import parse_qs, urlsplit
 
-from playwright.sync_api import Browser, BrowserContext, ConsoleMessage, Dialog, Page, Request, Response, WebError
+from playwright.sync_api import (
+    Browser,
+    BrowserContext,
+    ConsoleMessage,
+    Dialog,
+    Error,
+    Page,
+    Request,
+    Response,
+    WebError,
+)
+
+from tests.servers.processes import SECONDS
 
 Scheme = Literal["light", "dark"]
 WIDE, NARROW = 1400, 380
 HEIGHT, NARROW_HEIGHT = 900, 800
-SECONDS = 40
+MILLISECONDS = 1000 * SECONDS
+_NAVIGATED = "Execution context was destroyed"  # the page gives way to another
 _ABORTED = "net::ERR_ABORTED"  # the page or its visitor no longer wants it
 _REPORT_VIOLATIONS = """
 addEventListener('securitypolicyviolation', (event) =>
@@ -30,6 +43,16 @@ _PASS_FIGURES = """async () => {
   }
   scrollTo({ top: 0, behavior: 'instant' });
 }"""
+# After a frame, whether every chart is drawn: all, or those in the window.
+_IS_DRAWN = """async (isWhole) => {
+  await new Promise((drawn) => requestAnimationFrame(() => setTimeout(drawn, 10)));
+  const isSeen = (figure) => {
+    const { top, bottom } = figure.getBoundingClientRect();
+    return figure.checkVisibility() && (isWhole || (bottom > 0 && top < innerHeight));
+  };
+  return [...document.querySelectorAll('figure.chart[data-live]')].filter(isSeen)
+    .every((figure) => 'trouble' in figure.dataset || figure.dataset.drawn === figure.dataset.live);
+}"""
 
 
 class Visit:
@@ -42,7 +65,7 @@ class Visit:
         self.expected_statuses: set[int] = set()
         """Statuses from 400 that the test asks for, as that of a page that isn't there."""
         self._waiting_for: set[Request] = set()
-        context.set_default_timeout(SECONDS * 1000)
+        context.set_default_timeout(MILLISECONDS)
         context.expose_binding("reportViolation", lambda _, text: self._fault("policy", text))
         context.add_init_script(_REPORT_VIOLATIONS)
         context.on("console", self._console)
@@ -59,18 +82,29 @@ class Visit:
         self._waiting_for.clear()
         self.page.goto(self.address + path)
         self.page.evaluate(_PASS_FIGURES)
-        self.settle(ready)
+        self.settle(ready, is_whole=True)
         return self.page
 
-    def settle(self, ready: str = "main") -> None:
-        """Wait until the element is visible, nothing is being loaded, and the window is rendered."""
+    def settle(self, ready: str = "main", *, is_whole: bool = False) -> None:
+        """Wait until the element is visible, nothing is being loaded, and charts in the window, or all, are drawn."""
         self.page.locator(ready).first.wait_for()
         ends = time.monotonic() + SECONDS
         quiet = 0
         while quiet < 2:
-            assert time.monotonic() < ends, f"still loading {[request.url for request in self._waiting_for]}"
-            self.page.evaluate("() => new Promise((drawn) => requestAnimationFrame(() => setTimeout(drawn, 10)))")
-            quiet = 0 if self._waiting_for else quiet + 1
+            assert time.monotonic() < ends, f"not drawn, or loading {[request.url for request in self._waiting_for]}"
+            try:
+                is_drawn = self.page.evaluate(_IS_DRAWN, is_whole)
+            except Error as error:
+                if _NAVIGATED not in error.message:
+                    raise
+                is_drawn = False
+            quiet = quiet + 1 if is_drawn and not self._waiting_for else 0
+
+    def type_words(self, field: str, words: str) -> None:
+        """Type words into a search field, and wait for what is suggested for all of them: nothing replaces it later."""
+        with self.page.expect_response(lambda answer: parse_qs(urlsplit(answer.url).query).get("q") == [words]):
+            self.page.locator(field).press_sequentially(words)
+        self.settle()
 
     def _fault(self, kind: str, text: str) -> None:
         self.faults.append(f"{kind}: {text} (on {self.page.url})")

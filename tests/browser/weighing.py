@@ -39,10 +39,9 @@ class Scales:
             self.bytes_by_path[path] = self.bytes_by_path.get(path, 0) + int(event["encodedDataLength"])
 
 
-def paints(visit: Visit, path: str) -> tuple[float, float]:
+def paints(visit: Visit, path: str) -> dict[str, float]:
     """Return the milliseconds from the request of a page to its first and to its largest contentful paint."""
     visit.page.goto(visit.address + path)
     visit.settle()
-    first: float = visit.page.evaluate(_FIRST_CONTENT)
-    largest: float = visit.page.evaluate(_LARGEST_CONTENT)
-    return first, largest
+    names = {"first content": _FIRST_CONTENT, "largest content": _LARGEST_CONTENT}
+    return {name: visit.page.evaluate(script) for name, script in names.items()}
