@@ -36,6 +36,7 @@ _FORKING.set_forkserver_preload(
     ]
 )
 Streams = Mapping[int, int]
+SECONDS_TO_END = 60.0
 
 
 class Forked:
@@ -78,10 +79,19 @@ class Forked:
         self.send_signal(signal.SIGKILL)
 
     def wait(self, seconds: float | None = None) -> int:
-        """The exit status, negative for a signal."""
+        """The exit status, negative for a signal; after so many seconds it is killed, and AssertionError."""
         self._process.join(seconds)
-        assert self._process.exitcode is not None, "still running"
-        return self._process.exitcode
+        status = self._process.exitcode
+        if status is None:
+            self.kill()
+            self._process.join(SECONDS_TO_END)
+            raise AssertionError(f"process {self.pid} was still running after {seconds:g} s, and was killed")
+        return status
+
+    def end(self) -> int:
+        """Ask it to end, and return its exit status."""
+        self.terminate()
+        return self.wait(SECONDS_TO_END)
 
 
 def start_command(arguments: Sequence[object], stderr: Path, *, may_start_others: bool = False) -> Forked:

@@ -81,7 +81,7 @@ def _ingest_alone(lake: str, offer: Path) -> None:
 def test_concurrent_ingests_of_several_processes_all_publish(elsewhere: str, tmp_path: Path) -> None:
     offers = [logs(tmp_path / f"logs{b}", b) for b in (1, 2, 4)]
     context = multiprocessing.get_context("spawn")
-    processes = [context.Process(target=_ingest_alone, args=(elsewhere, offer)) for offer in offers]
+    processes = [context.Process(target=_ingest_alone, args=(elsewhere, offer), daemon=True) for offer in offers]
     for process in processes:
         process.start()
     for process in processes:

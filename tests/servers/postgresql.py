@@ -19,7 +19,7 @@ from pathlib import Path
 
 import psycopg
 
-from tests.servers.processes import ADDRESS, end, free_port, program, wait_until
+from tests.servers.processes import ADDRESS, SECONDS, end, ended, free_port, program, wait_until
 
 _USER = "postgres"
 _SETTINGS = (
@@ -54,7 +54,7 @@ class PostgreSQL:
     def connect(self, database: str = "postgres", *, autocommit: bool = False) -> psycopg.Connection:
         """A connection of the test's own."""
         return psycopg.connect(
-            host=ADDRESS, port=self.port, user=_USER, dbname=database, autocommit=autocommit, connect_timeout=5
+            host=ADDRESS, port=self.port, user=_USER, dbname=database, autocommit=autocommit, connect_timeout=SECONDS
         )
 
     @property
@@ -107,8 +107,8 @@ def postgresql_server() -> Iterator[PostgreSQL]:
     try:
         with (folder / "log").open("ab") as log:
             options = ["--auth=trust", f"--username={_USER}", "--no-sync", "--encoding=UTF8", "--locale=C"]
-            made = _as_user(initdb, ["-D", str(folder / "data"), *options], log.fileno()).wait()
-        assert made == 0, server.log
+            made = _as_user(initdb, ["-D", str(folder / "data"), *options], log.fileno())
+        assert ended(made) == 0, server.log
         server.start()
         yield server
     finally:

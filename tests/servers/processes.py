@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import random
 import shutil
 import signal
 import socket
@@ -14,15 +15,36 @@ import pytest
 
 SECONDS = 60
 ADDRESS = "127.0.0.1"
+_ANY_PORT = Path("/proc/sys/net/ipv4/ip_local_port_range")
+_MINE: list[socket.socket] = []
 
 
-def free_port() -> int:
-    """A port that nobody listens on just now."""
-    with socket.socket() as listening:
-        listening.bind((ADDRESS, 0))
-        port = listening.getsockname()[1]
-    assert isinstance(port, int)
-    return port
+def free_port(among: Iterable[int] | None = None) -> int:
+    """Return a port that is this process's until it ends, whether a server of its listens there just now or not.
+
+    Connections and whoever asks for any port get others: the system takes those from a range of its own. Among tests, a
+    port belongs to the process that has bound its number for UDP.
+    """
+    for port in among or _outside_of_the_range_for_any_port():
+        mine = socket.socket(type=socket.SOCK_DGRAM)
+        try:
+            mine.bind((ADDRESS, port))
+            with socket.socket() as listening:
+                listening.bind((ADDRESS, port))
+        except OSError:
+            mine.close()
+        else:
+            _MINE.append(mine)
+            return port
+    raise AssertionError("every port is taken")
+
+
+def _outside_of_the_range_for_any_port() -> list[int]:
+    low, high = map(int, _ANY_PORT.read_text().split()) if _ANY_PORT.exists() else (49_152, 65_535)
+    ports = [port for port in range(10_000, 65_536) if not low <= port <= high]
+    # Not the seed of a test: processes that start at once would all try the same ports.
+    random.SystemRandom().shuffle(ports)
+    return ports
 
 
 def program(name: str, package: str, folders: Iterable[Path] = ()) -> Path:
@@ -53,7 +75,7 @@ def wait_until(happened: Callable[[], bool], what: str, seconds: float = SECONDS
 def accepts(port: int) -> bool:
     """Whether something listens on a port."""
     with socket.socket() as connection:
-        connection.settimeout(1)
+        connection.settimeout(SECONDS)
         return connection.connect_ex((ADDRESS, port)) == 0
 
 
@@ -71,8 +93,13 @@ def end(process: subprocess.Popen[bytes], how: signal.Signals = signal.SIGTERM) 
     """Ask a process to end, insist after a while, and return its exit status."""
     if process.poll() is None:
         process.send_signal(how)
+    return ended(process)
+
+
+def ended(process: subprocess.Popen[bytes]) -> int:
+    """Wait for the end of a process, insist after a while, and return its exit status."""
     try:
-        return process.wait(SECONDS / 2)
+        return process.wait(SECONDS)
     except subprocess.TimeoutExpired:
         process.kill()
-        return process.wait(SECONDS / 2)
+        return process.wait(SECONDS)

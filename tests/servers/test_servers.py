@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import subprocess
+import sys
 from collections.abc import Callable, Iterator
 from datetime import timedelta
 from pathlib import Path
@@ -13,10 +15,11 @@ import pytest
 from obstore.exceptions import BaseError
 from obstore.store import S3Store
 
+from tests.repository.checkout import ROOT
 from tests.servers.failing_proxy import FailingProxy, Failure, failing_proxy
 from tests.servers.nginx import check, nginx_server
 from tests.servers.postgresql import PostgreSQL
-from tests.servers.processes import free_port
+from tests.servers.processes import SECONDS, free_port
 from tests.servers.s3 import S3
 
 
@@ -132,3 +135,14 @@ def test_nginx_serves_what_its_configuration_says_and_complains_of_a_wrong_one(t
     refused = check(configuration)
     assert refused.returncode != 0
     assert "no_such_directive" in refused.stderr
+
+
+def test_a_free_port_is_given_to_nobody_else() -> None:
+    mine, others = free_port(), [free_port() for _ in range(20)]
+    assert mine not in others
+    ask = f"from tests.servers.processes import free_port; free_port([{mine}])"
+    refused = subprocess.run([sys.executable, "-c", ask], cwd=ROOT, capture_output=True, text=True, timeout=SECONDS)
+    assert "every port is taken" in refused.stderr
+    # Whoever asks the system for any port gets another, also while no server listens on this one.
+    low, high = map(int, Path("/proc/sys/net/ipv4/ip_local_port_range").read_text().split())
+    assert not low <= mine <= high

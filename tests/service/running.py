@@ -14,7 +14,7 @@ from dataclasses import dataclass, field
 from datetime import UTC, datetime
 from functools import partial
 from pathlib import Path
-from typing import Any
+from typing import Any, TextIO
 from urllib.request import urlopen
 
 import psutil
@@ -110,13 +110,29 @@ def served(folder: Path, **settings: Any) -> Iterator[Running]:
         running.reader = threading.Thread(target=lambda: running.errors.extend(errors), daemon=True)
         running.reader.start()
         try:
-            lines = [greeting.readline() for _ in range(4)]
-            running.urls = [line.strip() for line in lines if line.startswith("  http")]
+            running.urls = _greeted(running, greeting)
             yield running
         finally:
-            process.terminate()
-            process.wait(SECONDS)
-            running.wait_for_lines()
+            try:
+                process.end()
+            finally:
+                running.wait_for_lines()
+
+
+def _greeted(running: Running, greeting: TextIO) -> list[str]:
+    """Return the URLs of the greeting; AssertionError, with what the service complained of, where none comes."""
+    # Who is killed says nothing more, so that reading ends.
+    limit = threading.Timer(SECONDS, running.process.kill)
+    limit.start()
+    try:
+        lines = [greeting.readline() for _ in range(4)]
+    finally:
+        limit.cancel()
+    if not all(lines):
+        running.process.end()
+        running.wait_for_lines()
+    assert all(lines), f"the service ended, or gave no greeting in {SECONDS:g} s: {lines} {running.errors}"
+    return [line.strip() for line in lines if line.startswith("  http")]
 
 
 def _serve(folder: Path, settings: Mapping[str, Any]) -> None:

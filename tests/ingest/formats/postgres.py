@@ -2,13 +2,11 @@
 
 from __future__ import annotations
 
-import contextlib
 import os
 import shutil
 import signal
 import subprocess
 import tempfile
-import time
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
@@ -17,8 +15,9 @@ from typing import Any
 import psycopg
 import pytest
 
+from tests.servers.processes import SECONDS, end, wait_until
+
 PASSWORD = "s3cret word"
-_LONGEST_START = 30.0
 
 
 @contextmanager
@@ -43,16 +42,17 @@ def postgres_server() -> Iterator[str]:
             "UTF8",
             "--no-locale",
         ]
-        subprocess.run(["initdb", "-D", "data", *options], cwd=folder, check=True, capture_output=True, **who)
+        subprocess.run(
+            ["initdb", "-D", "data", *options], cwd=folder, check=True, capture_output=True, timeout=SECONDS, **who
+        )
         command = ["postgres", "-D", "data", "-k", str(folder), "-c", "listen_addresses=", "-c", "fsync=off"]
         with (folder / "log").open("w") as log:
             server = subprocess.Popen(command, cwd=folder, stderr=log, **who)
         try:
-            _wait_for(folder)
+            wait_until(lambda: _answers(server, folder), "PostgreSQL answers")
             yield f"postgresql://losslake:{PASSWORD.replace(' ', '%20')}@/postgres?host={folder}"
         finally:
-            server.send_signal(signal.SIGINT)
-            server.wait()
+            end(server, signal.SIGINT)
     finally:
         shutil.rmtree(folder)
 
@@ -66,12 +66,11 @@ def _unprivileged(folder: Path) -> dict[str, Any]:
     return {"user": "nobody", "extra_groups": []}
 
 
-def _wait_for(folder: Path) -> None:
-    """Wait until the server answers; its socket is there before."""
-    end = time.monotonic() + _LONGEST_START
-    while time.monotonic() < end:
-        with contextlib.suppress(psycopg.OperationalError):
-            psycopg.connect(host=str(folder), user="losslake", password=PASSWORD, dbname="postgres").close()
-            return
-        time.sleep(0.05)
-    raise TimeoutError(f"PostgreSQL does not answer after {_LONGEST_START} s")
+def _answers(server: subprocess.Popen[bytes], folder: Path) -> bool:
+    """Whether the server answers; its socket is there before."""
+    assert server.poll() is None, (folder / "log").read_text(errors="replace")
+    try:
+        psycopg.connect(host=str(folder), user="losslake", password=PASSWORD, dbname="postgres").close()
+    except psycopg.OperationalError:
+        return False
+    return True
