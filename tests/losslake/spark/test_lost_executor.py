@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import time
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
@@ -12,8 +11,9 @@ import pytest
 from losslake.lake.lake import Lake
 from losslake_ingest.run import ingest
 from tests.bundled import ARCHIVE, bundled_lake
+from tests.servers.processes import wait_until
 
-SECONDS_TO_WAIT = 300
+SECONDS_TO_WAIT = 120
 
 
 def executors() -> set[int]:
@@ -28,11 +28,8 @@ def executors() -> set[int]:
     return found
 
 
-def until_it_stores(lake: Lake) -> None:
-    ends = time.monotonic() + SECONDS_TO_WAIT
-    while not any((lake.warehouse / "losslake" / "measurements").rglob("*.parquet")):
-        assert time.monotonic() < ends
-        time.sleep(0.01)
+def stores(lake: Lake) -> bool:
+    return any((lake.warehouse / "losslake" / "measurements").rglob("*.parquet"))
 
 
 @pytest.mark.slow
@@ -45,14 +42,13 @@ def test_an_ingest_with_a_killed_worker_gives_the_release_of_a_local_ingest(
     lake = Lake.create(tmp_path / "lake")
     with spark_session("local-cluster[2,1,1024]") as spark, ThreadPoolExecutor(1) as pool:
         engine = SparkEngine(spark, lake.location)
-        running = pool.submit(ingest, lake, [ARCHIVE], engine=engine)
-        until_it_stores(lake)
+        wait_until(lambda: len(executors()) == 2, "both executors run", SECONDS_TO_WAIT)
         before = executors()
-        killed = min(before)
-        psutil.Process(killed).kill()
+        running = pool.submit(ingest, lake, [ARCHIVE], engine=engine)
+        wait_until(lambda: stores(lake) or running.done(), "the ingest stores files", SECONDS_TO_WAIT)
+        psutil.Process(min(before)).kill()
         running.result(SECONDS_TO_WAIT)
-        assert len(before) == 2
-        assert executors() - before, "another executor took its place"
+        wait_until(lambda: len(executors() - before) == 1, "another executor takes its place", SECONDS_TO_WAIT)
     local = bundled_lake(tmp_path_factory)
     assert lake.release().content_digest == local.release().content_digest
     released = {lake.folder / file.path for file in lake.files(lake.release())}

@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 import random
 import signal
+import time
 from collections.abc import Callable
 from datetime import timedelta
 from pathlib import Path
@@ -29,7 +30,7 @@ from tests.losslake.lake.maintenance.lakes import (
     stored,
 )
 
-GRACE = timedelta(seconds=5)
+GRACE = timedelta(hours=1)
 Contents = dict[int, list[tuple[object, ...]]]
 
 
@@ -115,6 +116,15 @@ def test_maintenance_killed_at_any_moment_leaves_listed_releases_intact(tmp_path
     assert problems(lake) == []
 
 
+def left_behind(lake: Lake, name: str, age: timedelta) -> Path:
+    """Write a data file that nothing needs, as a killed ingest does, some time ago."""
+    path = lake.warehouse / "losslake" / "trials" / "data" / f"{name}.parquet"
+    path.write_bytes(b"left behind")
+    then = time.time() - age.total_seconds()
+    os.utime(path, (then, then))
+    return path
+
+
 def ingest_some(folder: Path, logs: Path, count: int) -> None:
     for number in range(count):
         ingest_study(Lake.open(folder), logs / str(number), number + 2.0, 64)
@@ -126,13 +136,15 @@ def test_maintenance_during_an_ingest_loses_nothing(tmp_path: Path, monkeypatch:
     lake = Lake.create(tmp_path / "lake")
     ingest_study(lake, tmp_path / "first", 1.0)
     process = Forked(ingest_some, lake.folder, tmp_path / "logs", 4)
+    young = left_behind(lake, "young", timedelta(0))
     rounds = 0
-    while process.is_running():
+    while process.is_running() or rounds < 2:
+        old = left_behind(lake, f"old{rounds}", 2 * GRACE)
         clean(lake, policy(GRACE))
+        assert (old.exists(), young.exists()) == (False, True)
         compact(lake)
         rounds += 1
     assert process.wait() == 0
-    assert rounds > 1
     assert {release.notes for release in lake.releases()} == {"", "compacted"}
     assert sum(release.notes == "" for release in lake.releases()) == 1 + 4
     assert problems(lake) == []
