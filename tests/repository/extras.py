@@ -50,8 +50,17 @@ def modules() -> dict[str, frozenset[str]]:
 
 def brought(*extras: str) -> set[str]:
     """Distributions that an installation with the extras has, as far as this machine's markers ask for them."""
+    return _with_required(declared(*extras))
+
+
+def required(name: str) -> set[str]:
+    """A distribution, and those that it requires."""
+    return _with_required([Requirement(name)])
+
+
+def _with_required(requirements: Iterable[Requirement]) -> set[str]:
     found: set[tuple[str, str]] = set()
-    left = [*declared(*extras)]
+    left = [*requirements]
     while left:
         each = left.pop()
         for extra in ("", *each.extras):

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import shutil
 import subprocess
 import sys
 import venv
@@ -12,57 +13,69 @@ from pathlib import Path
 import pytest
 
 from tests.repository.checkout import ROOT, project
+from tests.repository.extras import brought, required
+from tests.repository.wheels import installer_environment, wheels_of_installed
 
 pytestmark = pytest.mark.slow
 
+SECONDS = 180
+
 
 @pytest.fixture(scope="module")
-def tools(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """Make an environment with pip, pipx and uv in its bin."""
-    folder = tmp_path_factory.mktemp("tools")
-    venv.create(folder, with_pip=True)
-    run(folder / "bin" / "pip", "install", "--quiet", "--disable-pip-version-check", "pipx", "uv")
-    return folder / "bin"
+def wheels(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """Return a folder with the wheels of the base, of what builds it, and of what installers install for themselves."""
+    folder = tmp_path_factory.mktemp("wheels")
+    wheels_of_installed({*brought(), *required("hatchling"), "pip"}, folder)
+    return folder
 
 
-def run(*command: object, **environment: object) -> str:
-    told = os.environ | {name: str(value) for name, value in environment.items()}
-    told.pop("PYTHONPATH", None)
-    done = subprocess.run(list(map(str, command)), env=told, capture_output=True, text=True)
+def run(wheels: Path, *command: object, **environment: object) -> str:
+    told = installer_environment(wheels) | {name: str(value) for name, value in environment.items()}
+    done = subprocess.run(list(map(str, command)), env=told, capture_output=True, text=True, timeout=SECONDS)
     assert done.returncode == 0, done.stderr[-2000:]
     return done.stdout
 
 
-def with_pip(tools: Path, folder: Path) -> Path:
+def installer(name: str) -> str:
+    """Return the path of an installer, here or where the shell looks; skip the test where it is missing."""
+    found = shutil.which(name, path=f"{Path(sys.executable).parent}{os.pathsep}{os.environ['PATH']}")
+    if found is None:
+        pytest.skip(f"{name} isn't installed")
+    return found
+
+
+def with_pip(wheels: Path, folder: Path) -> Path:
     venv.create(folder, with_pip=True)
-    run(folder / "bin" / "pip", "install", "--quiet", "--disable-pip-version-check", ROOT)
+    run(wheels, folder / "bin" / "pip", "install", "--quiet", ROOT)
     return folder / "bin" / "losslake"
 
 
-def with_pipx(tools: Path, folder: Path) -> Path:
+def with_pipx(wheels: Path, folder: Path) -> Path:
     places = {"PIPX_HOME": folder, "PIPX_BIN_DIR": folder / "bin", "PIPX_MAN_DIR": folder / "man"}
-    run(tools / "pipx", "install", "--quiet", "--python", sys.executable, ROOT, **places)
+    run(wheels, installer("pipx"), "install", "--quiet", "--python", sys.executable, ROOT, **places)
     return folder / "bin" / "losslake"
 
 
-def with_uv(tools: Path, folder: Path) -> Path:
-    places = {"UV_TOOL_DIR": folder / "tools", "UV_TOOL_BIN_DIR": folder / "bin", "UV_SYSTEM_CERTS": 1}
-    run(tools / "uv", "tool", "install", "--quiet", "--python", sys.executable, ROOT, **places)
+def with_uv(wheels: Path, folder: Path) -> Path:
+    places = {"UV_TOOL_DIR": folder / "tools", "UV_TOOL_BIN_DIR": folder / "bin"}
+    run(wheels, installer("uv"), "tool", "install", "--quiet", "--python", sys.executable, ROOT, **places)
     return folder / "bin" / "losslake"
 
 
 @pytest.mark.parametrize("install", [with_pip, with_pipx, with_uv])
 def test_an_installed_base_is_the_same_command_that_knows_what_it_lacks(
-    install: Callable[[Path, Path], Path], tools: Path, tmp_path: Path
+    install: Callable[[Path, Path], Path], wheels: Path, tmp_path: Path
 ) -> None:
-    command = install(tools, tmp_path / "installed")
+    command = install(wheels, tmp_path / "installed")
     version = project()["project"]["version"]
-    assert run(command, "--version") == f"losslake {version}\n"
+    assert run(wheels, command, "--version") == f"losslake {version}\n"
     wide = {"COLUMNS": 100}
-    assert run(command, "--help", **wide) == run(Path(sys.executable).with_name("losslake"), "--help", **wide)
-    refused = subprocess.run([command, "steps"], cwd=tmp_path, capture_output=True, text=True)
+    assert run(wheels, command, "--help", **wide) == run(
+        wheels, Path(sys.executable).with_name("losslake"), "--help", **wide
+    )
+    refused = subprocess.run([command, "steps"], cwd=tmp_path, capture_output=True, text=True, timeout=SECONDS)
     assert refused.returncode == 1
     assert refused.stderr == 'losslake: losslake steps needs losslake[lake]: pip install "losslake[lake]"\n'
     python = command.resolve().parent / "python"
-    assert run(python, "-I", "-c", "import losslake; print(losslake.__version__)") == f"{version}\n"
+    assert run(wheels, python, "-I", "-c", "import losslake; print(losslake.__version__)") == f"{version}\n"
     assert not list(tmp_path.glob("lake"))
