@@ -19,6 +19,7 @@ from tests.repository.wheels import installer_environment, wheels_of_installed
 pytestmark = pytest.mark.slow
 
 SECONDS = 180
+SEARCHED = f"{Path(sys.executable).parent}{os.pathsep}{os.environ['PATH']}"
 
 
 @pytest.fixture(scope="module")
@@ -38,7 +39,7 @@ def run(wheels: Path, *command: object, **environment: object) -> str:
 
 def installer(name: str) -> str:
     """Return the path of an installer, here or where the shell looks; skip the test where it is missing."""
-    found = shutil.which(name, path=f"{Path(sys.executable).parent}{os.pathsep}{os.environ['PATH']}")
+    found = shutil.which(name, path=SEARCHED)
     if found is None:
         pytest.skip(f"{name} isn't installed")
     return found
@@ -51,7 +52,9 @@ def with_pip(wheels: Path, folder: Path) -> Path:
 
 
 def with_pipx(wheels: Path, folder: Path) -> Path:
-    places = {"PIPX_HOME": folder, "PIPX_BIN_DIR": folder / "bin", "PIPX_MAN_DIR": folder / "man"}
+    places: dict[str, object] = {"PIPX_HOME": folder, "PIPX_BIN_DIR": folder / "bin", "PIPX_MAN_DIR": folder / "man"}
+    # Newer ones install with uv where they find it, and otherwise want a newer pip than there may be.
+    places["PATH"] = SEARCHED
     run(wheels, installer("pipx"), "install", "--quiet", "--python", sys.executable, ROOT, **places)
     return folder / "bin" / "losslake"
 
