@@ -27,6 +27,6 @@ print(psutil.Process().num_threads() - before)
 def test_reading_a_small_table_starts_no_threads(tmp_path: Path) -> None:
     table = pa.table({f"c{number}": ["x"] for number in range(12)})
     pq.write_table(table, tmp_path / "a.parquet")
-    command = [sys.executable, "-c", PROGRAM, tmp_path / "a.parquet"]
+    command = [sys.executable, "-c", PROGRAM, str(tmp_path / "a.parquet")]
     done = subprocess.run(command, capture_output=True, text=True, check=True)
     assert done.stdout == "0\n"

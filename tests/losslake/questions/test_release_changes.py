@@ -56,7 +56,7 @@ def test_changed_studies_are_found_by_checksum(tmp_path: Path) -> None:
     moved = dataclasses.replace(file(1, "a"), path="elsewhere")
     other = dataclasses.replace(table, sha256="h")
     new = made(tmp_path, 2, 7, moved, file(4, "c"), file(4, "e", "records"), file(8, "f"), other)
-    found = release_changes(_Lake(in_folder(tmp_path), (old, new)), old, new)
+    found = release_changes(_Lake(in_folder(tmp_path), known=(old, new)), old, new)
     assert found.added == (Study(WORKLOAD, 8),)
     assert found.replaced == (Study(WORKLOAD, 4),)
     assert found.removed == (Study(WORKLOAD, 2),)
@@ -77,7 +77,7 @@ held = st.dictionaries(studies, st.sets(st.sampled_from("abc"), min_size=1))
 def test_changes_equal_a_plain_loop(old: Held, new: Held) -> None:
     with TemporaryDirectory() as folder:
         before, now = (made(Path(folder), n, 1, *files(each)) for n, each in enumerate((old, new), start=1))
-        found = release_changes(_Lake(in_folder(Path(folder)), (before, now)), before, now)
+        found = release_changes(_Lake(in_folder(Path(folder)), known=(before, now)), before, now)
     assert found.added == tuple(sorted(study for study in new if study not in old))
     assert found.replaced == tuple(sorted(study for study in new if study in old and new[study] != old[study]))
     assert found.removed == tuple(sorted(study for study in old if study not in new))
@@ -92,5 +92,5 @@ def files(each: Held) -> Iterator[DataFile]:
 
 def test_in_the_first_release_everything_is_new(tmp_path: Path) -> None:
     first = made(tmp_path, 3, 5, file(2, "b"))
-    found = release_changes(_Lake(in_folder(tmp_path), (first,)), None, first)
+    found = release_changes(_Lake(in_folder(tmp_path), known=(first,)), None, first)
     assert (found.before, found.added, found.removed, found.n_trials) == (None, (Study(WORKLOAD, 2),), (), 5)

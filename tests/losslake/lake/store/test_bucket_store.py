@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import hashlib
 import socket
+import time
 from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
