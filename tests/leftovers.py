@@ -21,10 +21,8 @@ ENOUGH_BYTES = 4 * 2**30
 PREFIX = "losslake-tests-"
 SESSION = "TEST_SESSION_FOLDER"
 SECONDS_TO_END = 60
-# What reads a folder for temporary files from somewhere else than TMPDIR.
-ELSEWHERE = ("PYTEST_DEBUG_TEMPROOT", "POLARS_TEMP_DIR")
 # What stays by design: pytest deletes old folders at the next session, Polars reuses its cache.
-KEPT = ("pytest-of-", "file-cache")
+KEPT = ("pytest-of-", "polars")
 LEFT = pytest.StashKey[list[str]]()
 
 
@@ -46,8 +44,8 @@ def pytest_configure(config: pytest.Config) -> None:
     folder.mkdir()
     folder.chmod(0o755)  # whatever the umask: PostgreSQL runs as another user than root
     os.environ[SESSION] = str(folder)
-    for variable in ("TMPDIR", *ELSEWHERE):
-        os.environ[variable] = str(folder)
+    os.environ["TMPDIR"] = os.environ["PYTEST_DEBUG_TEMPROOT"] = str(folder)
+    os.environ["POLARS_TEMP_DIR"] = str(folder / "polars")  # which Polars closes to other users
     tempfile.tempdir = None
 
 
