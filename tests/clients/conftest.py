@@ -18,7 +18,6 @@ METRIC = "val/classification_error"
 TRIAL = "clients/mnist/cnn/sgd/8/1"
 NAN, INF = float("nan"), float("inf")
 VALUES = (0.9, 0.30000000000000004, 0.1 + 0.2 - 0.1, 5e-324, NAN, INF, -INF, 1.7976931348623157e308, 0.05)
-SECONDS = 60
 CURVE = [(10 * at, value) for at, value in enumerate(VALUES)]
 
 

@@ -14,6 +14,8 @@ import polars as pl
 import pytest
 
 from tests.bundled import bundled_lake
+from tests.servers.processes import SECONDS
+from tests.servers.processes import program as installed
 from tests.service.running import served
 
 pytestmark = pytest.mark.slow
@@ -31,7 +33,7 @@ def address(tmp_path_factory: pytest.TempPathFactory) -> Iterator[str]:
 
 @pytest.fixture(scope="module")
 def expected(address: str) -> list[list[float | None]]:
-    with urlopen(f"{address}?{QUERY}") as answer:
+    with urlopen(f"{address}?{QUERY}", timeout=SECONDS) as answer:
         rows = json.load(answer)["rows"]
     return [[row[name] for name in COLUMNS] for row in rows]
 
@@ -49,7 +51,7 @@ def test_polars_reads_both(address: str, expected: list[list[float | None]], tmp
 def test_duckdb_reads_both(address: str, expected: list[list[float | None]], tmp_path: Path) -> None:
     for ending in ("csv", "parquet"):
         file = tmp_path / f"answer.{ending}"
-        with urlopen(f"{address}.{ending}?{QUERY}") as answer:
+        with urlopen(f"{address}.{ending}?{QUERY}", timeout=SECONDS) as answer:
             file.write_bytes(answer.read())
         rows = duckdb.execute(f"SELECT {', '.join(COLUMNS)} FROM '{file}'").fetchall()
         assert [list(row) for row in rows] == expected
@@ -62,7 +64,8 @@ def test_r_reads_csv(address: str, expected: list[list[float | None]]) -> None:
     answer <- read.csv("{address}.csv?{QUERY}")
     for (row in seq_len(nrow(answer))) cat(sprintf("%.17g", as.numeric(answer[row, c({names})])), "\\n")
     """
-    done = subprocess.run(["Rscript", "-e", program], capture_output=True, text=True, timeout=60)
+    command = [str(installed("Rscript", "r-base-core")), "-e", program]
+    done = subprocess.run(command, capture_output=True, text=True, timeout=SECONDS)
     assert done.returncode == 0, done.stderr
     rows = [[float(text) for text in line.split()] for line in done.stdout.splitlines()]
     assert rows == expected

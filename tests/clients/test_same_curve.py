@@ -6,7 +6,6 @@ import csv
 import io
 import json
 import math
-import shutil
 import struct
 import subprocess
 from collections.abc import Callable, Iterable
@@ -20,7 +19,8 @@ import pyarrow.csv
 import pyarrow.parquet as pq
 import pytest
 
-from tests.clients.conftest import CURVE, METRIC, ROOT, SECONDS, TRIAL
+from tests.clients.conftest import CURVE, METRIC, ROOT, TRIAL
+from tests.servers.processes import SECONDS, program
 
 HTTPFS_PYTHON = ROOT / ".venv-httpfs" / "bin" / "python"
 Curve = list[tuple[int, float]]
@@ -107,19 +107,15 @@ def python_json(served: str) -> Curve:
 
 
 def curl_json(served: str) -> Curve:
-    if shutil.which("curl") is None:
-        pytest.skip("needs curl")
-    command = ["curl", "--silent", "--fail", "--compressed", url(served)]
+    command = [str(program("curl", "curl")), "--silent", "--fail", "--compressed", url(served)]
     answer = subprocess.run(command, capture_output=True, check=True, timeout=SECONDS)
     return [(row["step"], number(row["value"])) for row in json.loads(answer.stdout)["rows"]]
 
 
 def curl_sql(served: str) -> Curve:
-    if shutil.which("curl") is None:
-        pytest.skip("needs curl")
     statement = "SELECT step, value FROM measurements WHERE metric = ? AND trial_id = 1 ORDER BY step"
     body = json.dumps({"sql": statement, "parameters": [METRIC]})
-    command = ["curl", "--silent", "--fail", "--data", body, f"{served}/v1/sql.csv"]
+    command = [str(program("curl", "curl")), "--silent", "--fail", "--data", body, f"{served}/v1/sql.csv"]
     answer = subprocess.run(command, capture_output=True, check=True, text=True, timeout=SECONDS)
     return [(int(row["step"]), float(row["value"])) for row in csv.DictReader(io.StringIO(answer.stdout))]
 

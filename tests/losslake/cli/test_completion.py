@@ -6,6 +6,7 @@ import os
 import pty
 import select
 import shutil
+import signal
 import subprocess
 import sys
 import time
@@ -77,20 +78,24 @@ def test_a_shell_completes_a_workload_in_a_terminal(lake: Lake, shell: str, tmp_
         places = {"PATH": path, "HOME": str(tmp_path), "LOSSLAKE_LAKE": str(lake.folder)}
         os.execvpe(shell, arguments, {**os.environ, **places, "TERM": "dumb", "PS1": "$ "})
     try:
-        os.write(terminal, f"{before}source {script}\n".encode())
-        os.write(terminal, b"echo re''ady\n")
-        _read_until(terminal, "ready")
+        # What is typed before a shell reads keys may be dropped.
+        _read_until(terminal, "ready", typing="echo re''ady\n")
+        os.write(terminal, f"{before}source {script}; echo so''urced\n".encode())
+        _read_until(terminal, "sourced")
         os.write(terminal, b"losslake steps root/mn\t")
         _read_until(terminal, f"{WORKLOAD} ")
     finally:
-        os.write(terminal, b"\x15exit\n")
+        os.kill(process, signal.SIGKILL)
         os.close(terminal)
         os.waitpid(process, 0)
 
 
-def _read_until(terminal: int, text: str) -> None:
+def _read_until(terminal: int, text: str, typing: str = "") -> None:
+    """Read until a text appears. typing: what to type whenever nothing happens for a while."""
     seen, until = "", time.monotonic() + SECONDS
     while text not in seen:
         assert time.monotonic() < until, f"{text!r} did not appear in {seen!r}"
-        if select.select([terminal], [], [], 0.1)[0]:
+        if select.select([terminal], [], [], 0.5)[0]:
             seen += os.read(terminal, 65536).decode(errors="replace")
+        else:
+            os.write(terminal, typing.encode())
