@@ -95,6 +95,9 @@ def main() -> None:
         if status.code == STOPPED:
             print_error("stopped")
         raise
+    except KeyboardInterrupt:  # a second one, while Typer handles the first
+        print_error("stopped")
+        sys.exit(STOPPED)
     except LossLakeError as error:
         print_failure(error)
         sys.exit(1)

@@ -122,3 +122,14 @@ def test_an_error_of_sql_shows_the_line_of_the_statement_with_a_caret_below_the_
     assert line.startswith("LINE 2: ")
     assert set(caret.strip()) == {"^"}
     assert caret.index("^") == line.index("nothing")
+
+
+def test_ctrl_c_while_another_is_handled_is_reported_in_one_line(
+    losslake: Run, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def interrupted() -> None:
+        raise KeyboardInterrupt
+
+    monkeypatch.setattr("losslake.__main__._with_command", lambda _: interrupted)
+    done = losslake("releases")
+    assert (done.returncode, done.stderr) == (130, "losslake: stopped\n")
