@@ -109,9 +109,12 @@ collections-check: setup ## Say which studies of published/ the logs below LOGS 
 pictures: setup ## Redraw the reference pictures of the pages, for tests and documentation
 	@UPDATE_PICTURES=1 $(VENV)/bin/python -m pytest -q tests/browser/test_pages.py -m slow -k test_page_matches_its_picture
 
+# Whole corpora take minutes, and more on a busy machine; only a hang takes half an hour.
+HALF_AN_HOUR := --timeout 1800 -o faulthandler_timeout=1830
+
 .PHONY: slow
 slow: setup ## Run the slow tests: Spark, fault campaigns, every case of the cross products
-	@PYTHONDONTWRITEBYTECODE= $(VENV)/bin/python -m pytest -m "slow and not fuzz" $(PYTEST)
+	@PYTHONDONTWRITEBYTECODE= $(VENV)/bin/python -m pytest -m "slow and not fuzz" $(HALF_AN_HOUR) $(PYTEST)
 
 # These take as long as they take.
 UNLIMITED := --timeout 0 -o faulthandler_timeout=0
