@@ -12,6 +12,7 @@ import signal
 import sys
 import termios
 from collections.abc import Callable, Mapping, Sequence
+from contextlib import suppress
 from multiprocessing import get_context
 from multiprocessing.connection import Connection
 from pathlib import Path
@@ -69,8 +70,9 @@ class Forked:
         return self._process.is_alive()
 
     def send_signal(self, number: int) -> None:
-        if self.is_running():
-            os.kill(self.pid, number)
+        with suppress(ProcessLookupError):  # it may end after the look
+            if self.is_running():
+                os.kill(self.pid, number)
 
     def terminate(self) -> None:
         self.send_signal(signal.SIGTERM)

@@ -11,6 +11,7 @@ import shutil
 import tempfile
 import time
 from collections.abc import Iterator
+from contextlib import suppress
 from pathlib import Path
 
 import psutil
@@ -21,8 +22,9 @@ ENOUGH_BYTES = 4 * 2**30
 PREFIX = "losslake-tests-"
 SESSION = "TEST_SESSION_FOLDER"
 SECONDS_TO_END = 60
-# What stays by design: pytest deletes old folders at the next session, Polars reuses its cache.
-KEPT = ("pytest-of-", "polars")
+# What stays by design: pytest deletes old folders at the next session, Polars reuses its cache, multiprocessing deletes
+# its folder when this process ends.
+KEPT = ("pytest-of-", "polars", "pymp-")
 LEFT = pytest.StashKey[list[str]]()
 
 
@@ -60,7 +62,12 @@ def pytest_sessionfinish(session: pytest.Session) -> None:
         session.exitstatus = pytest.ExitCode.TESTS_FAILED
     session.config.stash[LEFT] = left
     if session.exitstatus in (pytest.ExitCode.OK, pytest.ExitCode.NO_TESTS_COLLECTED):
-        shutil.rmtree(folder)
+        for path in folder.iterdir():
+            if not path.name.startswith("pymp-"):
+                shutil.rmtree(path)
+        # Multiprocessing deletes its folder when this process ends; what is left then goes with the next session.
+        with suppress(OSError):
+            folder.rmdir()
 
 
 def pytest_terminal_summary(terminalreporter: pytest.TerminalReporter, config: pytest.Config) -> None:
@@ -87,12 +94,17 @@ def _processes_of(folder: Path) -> Iterator[psutil.Process]:
     for process in psutil.process_iter():
         try:
             is_dead = process.status() == psutil.STATUS_ZOMBIE
-            if is_dead or process.pid == os.getpid():
+            if is_dead or process.pid == os.getpid() or _ends_with_this_one(process):
                 continue
             if process.environ().get(SESSION) == str(folder) or str(folder) in " ".join(process.cmdline()):
                 yield process
         except (psutil.NoSuchProcess, psutil.AccessDenied):
             continue
+
+
+def _ends_with_this_one(process: psutil.Process) -> bool:
+    """Return True for the helpers of multiprocessing in a session without workers: its fork server, its tracker."""
+    return process.ppid() == os.getpid() and "from multiprocessing." in " ".join(process.cmdline())
 
 
 def files_left(folder: Path) -> Iterator[str]:
