@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import atexit
 import gc
 import ipaddress
 import logging
@@ -111,6 +112,8 @@ def application(settings: Settings) -> FastAPI:
     app = create_app(lake, settings)
     # A full garbage collection took 250 ms, in which nobody was answered: modules and routes needn't be looked at.
     gc.freeze()
+    # At the end DuckDB's bindings print 60 lines about each of their objects that is left: so nothing stays frozen.
+    atexit.register(gc.unfreeze)
     return app
 
 

@@ -6,6 +6,8 @@ import json
 import os
 import signal
 import socket
+import subprocess
+import sys
 import threading
 from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor
@@ -61,6 +63,26 @@ def test_printed_examples_work_and_sigterm_finishes_running_requests_only(
     assert [line["bytes"] for line in requests if line["path"] == "/slow"] == [SLOW_BYTES]
     assert {line["level"] for line in running.lines} == {"info"}
     assert not [line for line in running.lines if "traceback" in line]
+
+
+@pytest.mark.parametrize("end", [signal.SIGINT, pytest.param(signal.SIGTERM, marks=pytest.mark.slow)])
+def test_the_command_writes_only_its_log_until_it_has_ended(lake: Lake, end: signal.Signals) -> None:
+    # A process of its own: DuckDB's bindings look at what is left when Python itself ends, which a fork skips.
+    command = [sys.executable, "-m", "losslake", "serve", "--lake", str(lake.folder), "--port", "0"]
+    environment = {**os.environ, "LOSSLAKE_LOG_FORMAT": "json", "LOSSLAKE_SQL_ENABLED": "false"}
+    with subprocess.Popen(
+        command, env=environment, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True
+    ) as process:
+        try:
+            assert process.stdout is not None
+            url = next(line.strip() for line in process.stdout if line.startswith("  http"))
+            urlopen(url, timeout=SECONDS).close()
+            process.send_signal(end)
+            _, errors = process.communicate(timeout=SECONDS)
+        finally:
+            process.kill()
+    assert process.returncode == 0
+    assert [line for line in errors.splitlines() if "level" not in json.loads(line)] == []
 
 
 def serve_and_terminate(place: str, settings: dict[str, Any]) -> None:
