@@ -13,6 +13,7 @@ from mcp import Client, StdioServerParameters
 
 from losslake.lake.lake import Lake
 from losslake_ingest.run import ingest
+from tests.servers.processes import SECONDS
 from tests.service.running import Running, served
 
 RESNET, METRIC, TARGET = "mlperf-training/imagenet/resnet/lars", "val/accuracy", 0.759
@@ -66,7 +67,7 @@ def running(resnet: Lake) -> Iterator[Running]:
 
 @pytest.fixture(scope="package")
 def service(running: Running) -> Iterator[httpx.Client]:
-    with httpx.Client(base_url=running.url, timeout=30) as client:
+    with httpx.Client(base_url=running.url, timeout=SECONDS) as client:
         yield client
 
 
@@ -77,7 +78,7 @@ def use(server: str | StdioServerParameters, work: Use) -> Any:
         async with Client(server) as client:
             return await work(client)
 
-    return asyncio.run(asyncio.wait_for(run(), 60))
+    return asyncio.run(asyncio.wait_for(run(), SECONDS))
 
 
 def call(server: str | StdioServerParameters, tool: str, **arguments: Any) -> Any:

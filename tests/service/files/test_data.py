@@ -23,6 +23,7 @@ from losslake_schema.errors import LakeBroken
 from losslake_service.app import create_app
 from losslake_service.files.conditions import ServedFile, Version
 from losslake_service.files.file_response import LocalFileResponse
+from tests.servers.processes import SECONDS
 from tests.service.files.conftest import WORKLOADS
 
 
@@ -35,7 +36,7 @@ def sums(odd_client: TestClient) -> dict[str, str]:
 
 def raw(served: str, path: str, method: str = "GET") -> tuple[http.client.HTTPResponse, bytes]:
     """The answer to a path sent as it is, which clients would normalise."""
-    connection = http.client.HTTPConnection(urlsplit(served).netloc, timeout=30)
+    connection = http.client.HTTPConnection(urlsplit(served).netloc, timeout=SECONDS)
     connection.putrequest(method, "/", skip_accept_encoding=True)
     connection._buffer[0] = f"{method} ".encode() + path.encode("latin-1") + b" HTTP/1.1"  # type: ignore[attr-defined]
     connection.endheaders()
