@@ -74,10 +74,15 @@ run: $(VENV)/.installed ## Serve the published collections at http://HOST:PORT, 
 # Tests wait for processes that they start, so there are three for two cores.
 TESTERS := $(shell echo $$(( ($$(nproc 2>/dev/null || echo 2) * 3 + 1) / 2 )))
 
+# Which tests a process gets, and in which order.
+SHARES := --dist loadfile --no-loadscope-reorder
+# What libraries keep until their process ends is gone when the session looks for what tests left behind.
+IN_ONE_PROCESS := --numprocesses 1 $(SHARES)
+
 # Python may keep what it compiled, whatever the shell says: a hundred tests start processes of their own.
 .PHONY: test
 test: setup ## Run the tests
-	@PYTHONDONTWRITEBYTECODE= $(VENV)/bin/python -m pytest --numprocesses $(TESTERS) --dist loadfile --no-loadscope-reorder $(PYTEST)
+	@PYTHONDONTWRITEBYTECODE= $(VENV)/bin/python -m pytest --numprocesses $(TESTERS) $(SHARES) $(PYTEST)
 
 # pytest remembers the tests that failed last, over all processes.
 FAILED := .pytest_cache/v/cache/lastfailed
@@ -88,7 +93,7 @@ failed: ## Print the tests that failed last
 
 .PHONY: again
 again: setup ## Run the tests that failed last, in one process
-	@PYTHONDONTWRITEBYTECODE= $(VENV)/bin/python -m pytest --last-failed --last-failed-no-failures none $(PYTEST)
+	@PYTHONDONTWRITEBYTECODE= $(VENV)/bin/python -m pytest --last-failed --last-failed-no-failures none $(IN_ONE_PROCESS) $(PYTEST)
 
 .PHONY: lint
 lint: setup ## Check style, format, layers and types
@@ -114,7 +119,7 @@ HALF_AN_HOUR := --timeout 1800 -o faulthandler_timeout=1830
 
 .PHONY: slow
 slow: setup ## Run the slow tests: Spark, fault campaigns, every case of the cross products
-	@PYTHONDONTWRITEBYTECODE= $(VENV)/bin/python -m pytest -m "slow and not fuzz" $(HALF_AN_HOUR) $(PYTEST)
+	@PYTHONDONTWRITEBYTECODE= $(VENV)/bin/python -m pytest -m "slow and not fuzz" $(IN_ONE_PROCESS) $(HALF_AN_HOUR) $(PYTEST)
 
 # These take as long as they take.
 UNLIMITED := --timeout 0 -o faulthandler_timeout=0

@@ -1,5 +1,8 @@
 """One folder for all temporary files of a session, and a look at its end: nothing that tests started or wrote is left.
 
+Libraries keep some until their process ends: PySpark its Java process, wandb its folders. So the look needs tests that
+ran in processes of their own: pytest-xdist's workers.
+
 The folder lies in memory where there is room, so that no test waits for a disk. It stays only if a test failed, until
 the next session begins.
 """
@@ -33,6 +36,11 @@ def is_worker(config: pytest.Config) -> bool:
     return hasattr(config, "workerinput")
 
 
+def has_workers(config: pytest.Config) -> bool:
+    """Return True in the process that distributes tests to workers."""
+    return bool(config.getoption("numprocesses", None))
+
+
 @pytest.hookimpl(tryfirst=True)
 def pytest_configure(config: pytest.Config) -> None:
     """Give the session a folder of its own for temporary files; delete those of sessions that are over."""
@@ -53,19 +61,19 @@ def pytest_configure(config: pytest.Config) -> None:
 
 @pytest.hookimpl(trylast=True)
 def pytest_sessionfinish(session: pytest.Session) -> None:
-    """Fail the session if a process or a file of it is left; keep the files only if it fails."""
+    """Fail a session of workers if a process or a file of it is left; keep the files only if it fails."""
     if is_worker(session.config):
         return
     folder = Path(os.environ[SESSION])
-    left = [*processes_left(folder), *files_left(folder)]
+    left = [*processes_left(folder), *files_left(folder)] if has_workers(session.config) else []
     if left and session.exitstatus == pytest.ExitCode.OK:
         session.exitstatus = pytest.ExitCode.TESTS_FAILED
     session.config.stash[LEFT] = left
     if session.exitstatus in (pytest.ExitCode.OK, pytest.ExitCode.NO_TESTS_COLLECTED):
         for path in folder.iterdir():
             if not path.name.startswith("pymp-"):
-                shutil.rmtree(path)
-        # Multiprocessing deletes its folder when this process ends; what is left then goes with the next session.
+                shutil.rmtree(path, ignore_errors=True)
+        # What is left when this process ends, as multiprocessing's folder may be, goes with the next session.
         with suppress(OSError):
             folder.rmdir()
 
@@ -93,18 +101,12 @@ def _processes_of(folder: Path) -> Iterator[psutil.Process]:
     """Yield the processes with the session's environment, or the folder in their command, but not this one."""
     for process in psutil.process_iter():
         try:
-            is_dead = process.status() == psutil.STATUS_ZOMBIE
-            if is_dead or process.pid == os.getpid() or _ends_with_this_one(process):
+            if process.status() == psutil.STATUS_ZOMBIE or process.pid == os.getpid():
                 continue
             if process.environ().get(SESSION) == str(folder) or str(folder) in " ".join(process.cmdline()):
                 yield process
         except (psutil.NoSuchProcess, psutil.AccessDenied):
             continue
-
-
-def _ends_with_this_one(process: psutil.Process) -> bool:
-    """Return True for the helpers of multiprocessing in a session without workers: its fork server, its tracker."""
-    return process.ppid() == os.getpid() and "from multiprocessing." in " ".join(process.cmdline())
 
 
 def files_left(folder: Path) -> Iterator[str]:

@@ -13,12 +13,13 @@ from tests import leftovers
 from tests.repository.checkout import ROOT
 
 
-def session(folder: Path, statement: str) -> tuple[int, str, Path]:
+def session(folder: Path, statement: str, *, workers: int = 1) -> tuple[int, str, Path]:
     """Run a session of one test; return its exit status, its output and its folder for temporary files."""
     lines = ["import os, pathlib", "def test_it():", "    own = pathlib.Path(os.environ['TMPDIR'])"]
     lines += [f"    pathlib.Path({str(folder / 'own')!r}).write_text(str(own))", f"    {statement}", ""]
     (folder / "test_it.py").write_text("\n".join(lines))
-    options = ["-c", os.devnull, "--rootdir", str(folder), "-p", "tests.leftovers", "-p", "no:cacheprovider"]
+    options = ["-c", os.devnull, "--rootdir", str(folder), "-n", str(workers)]
+    options += ["-p", "tests.leftovers", "-p", "no:cacheprovider"]
     command = [sys.executable, "-m", "pytest", *options, str(folder / "test_it.py")]
     environment = {**os.environ, "PYTHONPATH": str(ROOT)}
     done = subprocess.run(command, env=environment, capture_output=True, text=True, timeout=120)
@@ -35,6 +36,12 @@ def test_a_file_that_is_left_fails_the_session(tmp_path: Path) -> None:
     status, said, _ = session(tmp_path, "(own / 'spooled').touch()")
     assert status == 1
     assert "left behind by a test: file spooled" in said
+
+
+def test_a_session_without_workers_may_still_use_its_folder(tmp_path: Path) -> None:
+    status, _, folder = session(tmp_path, "(own / 'a').mkdir()", workers=0)
+    assert status == 0
+    assert not folder.exists()
 
 
 def test_the_folder_of_a_failed_session_stays_until_the_next(tmp_path: Path) -> None:

@@ -136,7 +136,10 @@ def test_a_release_published_meanwhile_stops_the_rewriting(old: Path, monkeypatc
 
 
 @pytest.mark.slow
-def test_killed_at_any_moment_leaves_the_old_lake_or_the_new_one(old: Path, tmp_path: Path) -> None:
+def test_killed_at_any_moment_leaves_the_old_lake_or_the_new_one(
+    old: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("TMPDIR", str(tmp_path))  # whoever is killed leaves its temporary files
     chance = random.Random(4)
     assert Forked(print).wait() == 0  # starts the server that forks
     extract(tmp_path / "timed")

@@ -75,7 +75,12 @@ def test_a_shell_completes_a_workload_in_a_terminal(lake: Lake, shell: str, tmp_
     process, terminal = pty.fork()
     if process == 0:
         path = f"{command.parent}:{os.environ['PATH']}"
-        places = {"PATH": path, "HOME": str(tmp_path), "LOSSLAKE_LAKE": str(lake.folder)}
+        places = {
+            "PATH": path,
+            "HOME": str(tmp_path),
+            "LOSSLAKE_LAKE": str(lake.folder),
+            "XDG_RUNTIME_DIR": str(tmp_path),
+        }
         os.execvpe(shell, arguments, {**os.environ, **places, "TERM": "dumb", "PS1": "$ "})
     try:
         # What is typed before a shell reads keys may be dropped.
