@@ -55,13 +55,13 @@ def with_pipx(wheels: Path, folder: Path) -> Path:
     places: dict[str, object] = {"PIPX_HOME": folder, "PIPX_BIN_DIR": folder / "bin", "PIPX_MAN_DIR": folder / "man"}
     # Newer ones install with uv where they find it, and otherwise want a newer pip than there may be.
     places["PATH"] = SEARCHED
-    run(wheels, installer("pipx"), "install", "--quiet", "--python", sys.executable, ROOT, **places)
+    run(wheels, installer("pipx"), "install", "--python", sys.executable, ROOT, **places)
     return folder / "bin" / "losslake"
 
 
 def with_uv(wheels: Path, folder: Path) -> Path:
     places = {"UV_TOOL_DIR": folder / "tools", "UV_TOOL_BIN_DIR": folder / "bin"}
-    run(wheels, installer("uv"), "tool", "install", "--quiet", "--python", sys.executable, ROOT, **places)
+    run(wheels, installer("uv"), "tool", "install", "--python", sys.executable, ROOT, **places)
     return folder / "bin" / "losslake"
 
 
