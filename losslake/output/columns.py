@@ -138,6 +138,8 @@ class RowShape:
 def _array(values: Any, kind: pa.DataType, n_rows: int) -> pa.Array:
     if isinstance(values, pa.Array):
         return values
+    if values is None:
+        return pa.nulls(n_rows, kind)
     return pa.repeat(pa.scalar(values, kind), n_rows) if isinstance(values, _SINGLE) else pa.array(values, kind)
 
 

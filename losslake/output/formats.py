@@ -21,6 +21,11 @@ from losslake.output.texts import csv_column, is_json, json_column, json_text, j
 ROWS_AT_A_TIME = 32_768
 ROWS_IN_A_GROUP = 131_072
 FEW_ROWS = 1000
+# Types by number: for few rows, pyarrow's own tests of types take longer than their values.
+_TEXTS = pa.string().id
+_FLOATS = {kind.id for kind in (pa.float16(), pa.float32(), pa.float64())}
+_WHOLE = {kind.id for kind in (pa.bool_(), pa.int8(), pa.int16(), pa.int32(), pa.int64())}
+_WHOLE |= {kind.id for kind in (pa.uint8(), pa.uint16(), pa.uint32(), pa.uint64())}
 
 
 @dataclass(frozen=True)
@@ -149,10 +154,10 @@ def _few_json_rows(batch: pa.RecordBatch) -> bytes:
 
 def _few_values(column: pa.Array, field: pa.Field) -> list[Any]:
     """Return the values of a column as orjson accepts them."""
-    kind = field.type
-    if pa.types.is_floating(kind):
+    kind = column.type.id
+    if kind in _FLOATS:
         return [value if value is None else number_text(value) for value in column.to_pylist()]
-    if pa.types.is_boolean(kind) or pa.types.is_integer(kind) or (pa.types.is_string(kind) and not is_json(field)):
+    if kind in _WHOLE or (kind == _TEXTS and not is_json(field)):
         return list(column.to_pylist())
     return [orjson.Fragment(text) for text in json_texts(column, is_json(field)).to_pylist()]
 
@@ -160,6 +165,9 @@ def _few_values(column: pa.Array, field: pa.Field) -> list[Any]:
 def _bounded(batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
     """Yield the same rows in batches of 1 to ROWS_AT_A_TIME rows."""
     for batch in batches:
+        if 0 < batch.num_rows <= ROWS_AT_A_TIME:
+            yield batch
+            continue
         for start in range(0, batch.num_rows, ROWS_AT_A_TIME):
             yield batch.slice(start, ROWS_AT_A_TIME)
 

@@ -19,6 +19,7 @@ import polars as pl
 import pyarrow as pa
 import pyarrow.compute as pc
 
+_WORDS = {None: "null", True: "true", False: "false"}
 _PER_SECOND = {"s": 1, "ms": 10**3, "us": 10**6, "ns": 10**9}
 
 
@@ -53,6 +54,12 @@ def csv_column(array: pa.Array, field: pa.Field) -> pl.Series:
 
 def json_text(value: Any) -> str:
     """Return a Python value as compact JSON; a lone surrogate, which UTF-8 can't encode, becomes U+FFFD."""
+    if isinstance(value, str):
+        return _quoted(value)
+    if value is None or isinstance(value, bool):
+        return _WORDS[value]
+    if isinstance(value, int):
+        return int.__repr__(value)
     if isinstance(value, float):
         return orjson.dumps(number_text(value)).decode()
     if isinstance(value, decimal.Decimal):
@@ -61,8 +68,6 @@ def json_text(value: Any) -> str:
         return "{" + ",".join(f"{_quoted(_key(name))}:{json_text(item)}" for name, item in value.items()) + "}"
     if isinstance(value, (list, tuple)):
         return "[" + ",".join(map(json_text, value)) + "]"
-    if value is None or isinstance(value, (bool, int)):
-        return json.dumps(value)
     return _quoted(base64.b64encode(value).decode() if isinstance(value, bytes) else str(value))
 
 

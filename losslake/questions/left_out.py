@@ -83,16 +83,16 @@ def _counts(search: Search, selection: Selection, is_asked: Flags, goal: Goal | 
 
 def _not_admitted(search: Search, selection: Selection, is_asked: Flags) -> Iterator[tuple[int, str]]:
     status = search.facts.trials.status
-    others = [name for name in STATUSES if name not in selection.statuses]
+    is_wanted = np.array([name in selection.statuses for name in STATUSES])[status]
+    n_other = np.bincount(status[is_asked & ~is_wanted], minlength=len(STATUSES)).tolist()
     if selection.flagged == "exclude":
-        is_flagged = (search.facts.trials.flagged == 1) & ~np.isin(status, [STATUSES.index(name) for name in others])
+        is_flagged = (search.facts.trials.flagged == 1) & is_wanted
         n_flagged = int((is_asked & is_flagged).sum())
         yield n_flagged, "flagged, as FROM flags in SQL explains: flagged=include includes them"
         is_asked = is_asked & ~is_flagged
-    for name in others:
+    for name, count in zip(STATUSES, n_other, strict=True):
         wanted = "&".join(f"status={each}" for each in (*selection.statuses, name))
-        yield int((is_asked & (status == STATUSES.index(name))).sum()), f"of status {name}: {wanted} includes them"
+        yield count, f"of status {name}: {wanted} includes them"
     if selection.trials is not None:
-        is_other = np.isin(status, [STATUSES.index(name) for name in others])
-        beyond = is_asked & ~search.admitted & ~is_other
+        beyond = is_asked & is_wanted & ~search.admitted
         yield int(beyond.sum()), f"beyond the first {selection.trials} of each study: a larger trials= includes them"
