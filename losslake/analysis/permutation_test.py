@@ -13,10 +13,9 @@ from functools import lru_cache
 from itertools import combinations
 
 import numpy as np
-import numpy.typing as npt
 import scipy
 
-from losslake_schema.reached import Floats
+from losslake_schema.reached import Flags, Floats
 
 ERROR = 0.05
 GROUP = 4
@@ -43,7 +42,7 @@ def p_values(first: Floats, second: Floats) -> Floats:
     scores = _scores(pooled)
     found = scores[:, :own].sum(-1)
     shared, is_sample = _ways(own, total)
-    drawn = (shared @ scores.T.astype(np.float32)).astype(np.float64)
+    drawn = (shared.astype(np.float32) @ scores.T.astype(np.float32)).astype(np.float64)
     at_least = (drawn >= found - _ROUNDING).sum(0) + is_sample
     at_most = (drawn <= found + _ROUNDING).sum(0) + is_sample
     p_value = np.minimum(2 * np.minimum(at_least, at_most) / (len(shared) + is_sample), 1.0)
@@ -68,14 +67,14 @@ def _scores(pooled: Floats) -> Floats:
     return scores
 
 
-@lru_cache(maxsize=16)
-def _ways(own: int, total: int) -> tuple[npt.NDArray[np.float32], bool]:
-    """Return ways to choose the settings of the first search, 1 where chosen, (ways, total), and whether sampled."""
+@lru_cache(maxsize=64)
+def _ways(own: int, total: int) -> tuple[Flags, bool]:
+    """Return ways to choose the settings of the first search, (ways, total), and whether sampled."""
     if math.comb(total, own) <= MOST_ENUMERATED:
         chosen = np.array(list(combinations(range(total), own)))
-        ways = np.zeros((len(chosen), total), np.float32)
-        np.put_along_axis(ways, chosen, 1.0, axis=1)
+        ways = np.zeros((len(chosen), total), np.bool_)
+        np.put_along_axis(ways, chosen, True, axis=1)
         return ways, False
     n_ways = min(N_SAMPLED, max(999, _MOST_ENTRIES // total))
-    labels = np.tile((np.arange(total) < own).astype(np.float32), (n_ways, 1))
+    labels = np.tile(np.arange(total) < own, (n_ways, 1))
     return np.random.default_rng(_SEED).permuted(labels, axis=1), True
