@@ -69,7 +69,7 @@ def _scores(pooled: Floats) -> Floats:
 
 @lru_cache(maxsize=64)
 def _ways(own: int, total: int) -> tuple[Flags, bool]:
-    """Return ways to choose the settings of the first search, (ways, total), and whether sampled."""
+    """Return ways to choose the settings of the first search, True where chosen, (ways, total), and whether sampled."""
     if math.comb(total, own) <= MOST_ENUMERATED:
         chosen = np.array(list(combinations(range(total), own)))
         ways = np.zeros((len(chosen), total), np.bool_)

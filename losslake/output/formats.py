@@ -165,9 +165,6 @@ def _few_values(column: pa.Array, field: pa.Field) -> list[Any]:
 def _bounded(batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
     """Yield the same rows in batches of 1 to ROWS_AT_A_TIME rows."""
     for batch in batches:
-        if 0 < batch.num_rows <= ROWS_AT_A_TIME:
-            yield batch
-            continue
         for start in range(0, batch.num_rows, ROWS_AT_A_TIME):
             yield batch.slice(start, ROWS_AT_A_TIME)
 

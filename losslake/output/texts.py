@@ -19,7 +19,6 @@ import polars as pl
 import pyarrow as pa
 import pyarrow.compute as pc
 
-_WORDS = {None: "null", True: "true", False: "false"}
 _PER_SECOND = {"s": 1, "ms": 10**3, "us": 10**6, "ns": 10**9}
 
 
@@ -57,7 +56,7 @@ def json_text(value: Any) -> str:
     if isinstance(value, str):
         return _quoted(value)
     if value is None or isinstance(value, bool):
-        return _WORDS[value]
+        return orjson.dumps(value).decode()
     if isinstance(value, int):
         return int.__repr__(value)
     if isinstance(value, float):

@@ -12,7 +12,7 @@ import numpy as np
 
 from losslake.questions.pool import Pool, is_pattern
 from losslake.questions.release_view import ReleaseView
-from losslake.questions.search import Search, open_search
+from losslake.questions.search import Search, of_admitted_status, open_search
 from losslake.questions.selection import Goal, Selection
 from losslake.questions.trials_where import trials_where
 from losslake_schema.reached import Flags
@@ -82,17 +82,17 @@ def _counts(search: Search, selection: Selection, is_asked: Flags, goal: Goal | 
 
 
 def _not_admitted(search: Search, selection: Selection, is_asked: Flags) -> Iterator[tuple[int, str]]:
-    status = search.facts.trials.status
-    is_wanted = np.array([name in selection.statuses for name in STATUSES])[status]
-    n_other = np.bincount(status[is_asked & ~is_wanted], minlength=len(STATUSES)).tolist()
+    trials, is_wanted = search.facts.trials, of_admitted_status(search.facts, selection)
+    n_other = np.bincount(trials.status[is_asked & ~is_wanted], minlength=len(STATUSES)).tolist()
     if selection.flagged == "exclude":
-        is_flagged = (search.facts.trials.flagged == 1) & is_wanted
+        is_flagged = (trials.flagged == 1) & is_wanted
         n_flagged = int((is_asked & is_flagged).sum())
         yield n_flagged, "flagged, as FROM flags in SQL explains: flagged=include includes them"
         is_asked = is_asked & ~is_flagged
     for name, count in zip(STATUSES, n_other, strict=True):
-        wanted = "&".join(f"status={each}" for each in (*selection.statuses, name))
-        yield count, f"of status {name}: {wanted} includes them"
+        if name not in selection.statuses:
+            wanted = "&".join(f"status={each}" for each in (*selection.statuses, name))
+            yield count, f"of status {name}: {wanted} includes them"
     if selection.trials is not None:
         beyond = is_asked & is_wanted & ~search.admitted
         yield int(beyond.sum()), f"beyond the first {selection.trials} of each study: a larger trials= includes them"

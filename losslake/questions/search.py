@@ -276,9 +276,15 @@ def _step_limits(facts: WorkloadFacts, selection: Selection) -> Integers | None:
     return np.array(limits, np.int64)
 
 
-def _admitted(facts: WorkloadFacts, selection: Selection) -> Flags:
+def of_admitted_status(facts: WorkloadFacts, selection: Selection) -> Flags:
+    """Return by trial True if the selection admits its status."""
     is_admitted = np.array([status in selection.statuses for status in STATUSES])
     admitted: Flags = is_admitted[facts.trials.status]
+    return admitted
+
+
+def _admitted(facts: WorkloadFacts, selection: Selection) -> Flags:
+    admitted = of_admitted_status(facts, selection)
     if selection.flagged == "exclude":
         admitted &= facts.trials.flagged == 0
     if selection.trials is not None:
