@@ -222,8 +222,8 @@ def _verdict(signed_p: float, ratio: float | None) -> Verdict:
 
 def settings_of_trials(view: ReleaseView, search: Search) -> tuple[npt.NDArray[np.uint64], Flags]:
     """Return by trial a number that those of one setting share, seeds aside, and whether its setting is known."""
-    numbers, is_known = zip(*view.rows("settings_of_trials", search.facts.study_ids), strict=True)
-    return np.array(numbers, np.uint64), np.array(is_known, np.bool_)
+    table = view.table("settings_of_trials", search.facts.study_ids)
+    return table["setting"].to_numpy(), table["is_known"].to_numpy()
 
 
 @dataclass(frozen=True)

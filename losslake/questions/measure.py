@@ -233,7 +233,7 @@ def _resources(view: ReleaseView, facts: WorkloadFacts) -> pa.Table:
     """Return by trial its hardware, number of accelerators, and examples in an epoch; null for unknown."""
     if isinstance(facts, Pool):
         return pa.concat_tables([_resources(view, member) for member in facts.members]).take(facts.rows_in_members)
-    return view.table("resources_of_trials", facts.study_ids).combine_chunks()
+    return view.table("resources_of_trials", facts.study_ids)
 
 
 def _accelerators(resources: pa.Table, facts: WorkloadFacts) -> Floats:

@@ -33,6 +33,7 @@ from losslake_schema.release import Release
 
 _MOST_PATTERNS = 64
 _MOST_POOLED_BYTES = 256 * 2**20
+_MOST_TABLE_BYTES = 32 * 2**20
 
 
 @functools.cache
@@ -40,6 +41,15 @@ def sql(name: str) -> str:
     """Return the statement of `losslake/questions/queries/<name>.sql`, without its comment."""
     lines = resources.files("losslake.questions.queries").joinpath(f"{name}.sql").read_text("utf-8").splitlines()
     return "\n".join(line for line in lines if not line.startswith("--"))
+
+
+def _table_key(_: ReleaseView, name: str, parameters: Mapping[str, Any]) -> tuple[Any, ...]:
+    return name, *sorted(parameters.items())
+
+
+def _table_bytes(table: pa.Table) -> int:
+    # With room for the key and the objects, as strangers may ask for many small tables.
+    return int(table.get_total_buffer_size()) + 2048
 
 
 @dataclass(frozen=True)
@@ -96,6 +106,7 @@ class ReleaseView:
         self._changing = threading.Lock()
         self._matches: LRUCache[Any, tuple[WorkloadFacts, ...]] = LRUCache(_MOST_PATTERNS)
         self._pools: LRUCache[Any, Pool] = LRUCache(_MOST_POOLED_BYTES, attrgetter("n_bytes"))
+        self._tables: LRUCache[Any, pa.Table] = LRUCache(_MOST_TABLE_BYTES, _table_bytes)
 
     @staticmethod
     def open(lake: Lake, release: Release) -> ReleaseView:
@@ -122,9 +133,10 @@ class ReleaseView:
         """Return the rows of a statement."""
         return self.query(name, parameters).fetchall()
 
+    @cachedmethod(attrgetter("_tables"), key=_table_key, lock=attrgetter("_changing"))
     def table(self, name: str, parameters: Mapping[str, Any]) -> pa.Table:
-        """Return the result of a statement as an Arrow table."""
-        return self._connection.cursor().sql(sql(name), params=dict(parameters)).to_arrow_table()
+        """Return the result of a statement as an Arrow table; those used last are kept, as a release never changes."""
+        return self._connection.cursor().sql(sql(name), params=dict(parameters)).to_arrow_table().combine_chunks()
 
     def metaparameters(self) -> Mapping[str, bool]:
         """Return the metaparameters of all trials by name, True for numbers; computed once."""

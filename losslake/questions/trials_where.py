@@ -19,10 +19,9 @@ from losslake.questions.workload_facts import WorkloadFacts
 from losslake_schema.names import Workload
 from losslake_schema.reached import Flags
 
-_MOST_KEPT, _MOST_CHOSEN_BYTES, _MOST_LISTED = 256, 16_000_000, 8
+_MOST_CHOSEN_BYTES, _MOST_LISTED = 16_000_000, 8
 # One fact of the trials of a workload: a number or a text; None where a log doesn't say it.
 Values = list[float | str | None]
-_KEPT: WeakKeyDictionary[ReleaseView, LRUCache[tuple[Workload, str], Values]] = WeakKeyDictionary()
 _CHOSEN: WeakKeyDictionary[ReleaseView, LRUCache[tuple[Workload, str, tuple[str, ...]], Pool]] = WeakKeyDictionary()
 _KEEPING = threading.Lock()
 
@@ -89,15 +88,8 @@ def _values(view: ReleaseView, facts: WorkloadFacts, name: str) -> Values:
     if isinstance(facts, Pool):
         of_members = [value for member in facts.members for value in _values(view, member, name)]
         return [of_members[row] for row in facts.rows_in_members.tolist()]
-    with _KEEPING:
-        kept = _KEPT.setdefault(view, LRUCache(_MOST_KEPT))
-        values = kept.get((facts.workload, name))
-    if values is None:
-        rows = view.rows("fact_of_trials", {"name": name, **facts.study_ids})
-        values = [_value(number, other) for number, other in rows]
-        with _KEEPING:
-            kept[facts.workload, name] = values
-    return values
+    table = view.table("fact_of_trials", {"name": name, **facts.study_ids})
+    return list(map(_value, table["number"].to_pylist(), table["other"].to_pylist()))
 
 
 def _value(number: float | None, other: str | None) -> float | str | None:

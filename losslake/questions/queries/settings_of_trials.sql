@@ -2,8 +2,11 @@
 -- whether the setting is known. Logs of one submitter and system are one setting. Otherwise a setting is the numeric
 -- metaparameters without those that are seeds; trials without any are settings of their own.
 SELECT
-    CASE WHEN submission IS NULL AND len(settings) = 0 THEN hash(trial_id) ELSE hash([submission::VARCHAR, settings::VARCHAR]) END,
-    submission IS NOT NULL OR len(settings) > 0
+    CASE
+        WHEN submission IS NULL AND len(settings) = 0 THEN hash(trial_id)
+        ELSE hash([submission::VARCHAR, settings::VARCHAR])
+    END AS setting,
+    submission IS NOT NULL OR len(settings) > 0 AS is_known
 FROM (
     SELECT
         study_id,
