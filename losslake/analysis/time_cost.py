@@ -9,7 +9,9 @@ from __future__ import annotations
 import numpy as np
 import numpy.typing as npt
 
-from losslake_schema.reached import Flags, Floats
+from losslake_schema.reached import Flags, Floats, Integers
+
+_MOST_SORTED = 10_000
 
 
 def is_on_front(time: npt.ArrayLike, cost: npt.ArrayLike) -> Flags:
@@ -20,6 +22,8 @@ def is_on_front(time: npt.ArrayLike, cost: npt.ArrayLike) -> Flags:
     times, costs = np.asarray(time, np.float64), np.asarray(cost, np.float64)
     finite = np.flatnonzero(np.isfinite(times) & np.isfinite(costs))
     on_front = np.zeros(len(times), np.bool_)
+    if len(finite) > _MOST_SORTED:
+        finite = _not_beaten(times, costs, finite, finite[:: len(finite) // _MOST_SORTED + 1])
     order = finite[np.lexsort((costs[finite], times[finite]))]
     ordered = costs[order]
     least_before = np.concatenate([[np.inf], np.minimum.accumulate(ordered)[:-1]]) if len(order) else ordered
@@ -29,6 +33,14 @@ def is_on_front(time: npt.ArrayLike, cost: npt.ArrayLike) -> Flags:
     flags = (ordered < least_before)[is_first]
     on_front[order] = flags[np.cumsum(is_first) - 1]
     return on_front
+
+
+def _not_beaten(times: Floats, costs: Floats, points: Integers, sample: Integers) -> Integers:
+    """Return the points that cost no more than any point of the sample that takes at most their time."""
+    order = sample[np.lexsort((costs[sample], times[sample]))]
+    order = order[np.diff(np.minimum.accumulate(costs[order]), prepend=np.inf) < 0]
+    least = np.append(np.inf, costs[order])
+    return points[costs[points] <= least[np.searchsorted(times[order], times[points], side="right")]]
 
 
 def throughput(batch_sizes: npt.ArrayLike, steps: npt.ArrayLike, elapsed_s: npt.ArrayLike) -> Floats:

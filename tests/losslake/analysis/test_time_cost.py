@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+import random
 
 import numpy as np
 import pytest
@@ -26,6 +27,20 @@ def test_the_front_is_that_of_brute_force(points: list[tuple[float, float]]) -> 
     expected = [point in finite and not beaten(point) for point in points]
     time, cost = (np.array([point[axis] for point in points]) for axis in (0, 1))
     assert is_on_front(time, cost).tolist() == expected
+
+
+@pytest.mark.parametrize("largest", [30, 10**6])
+def test_the_front_of_many_points_is_that_of_a_sweep_by_time(largest: int) -> None:
+    chance = random.Random(largest)
+    time = [float(chance.randint(1, largest)) for _ in range(25_000)]
+    cost = [chance.choice([NAN, INF, round(largest / each), chance.randint(1, largest)]) for each in time]
+    front, least = set(), INF
+    for point in sorted((one, other) for one, other in zip(time, cost, strict=True) if math.isfinite(other)):
+        if point[1] < least:
+            front.add(point)
+            least = point[1]
+    points = zip(time, cost, strict=True)
+    assert is_on_front(time, cost).tolist() == [point in front for point in points]
 
 
 def test_goodput_is_throughput_by_the_examples_that_a_larger_batch_wastes() -> None:
