@@ -9,7 +9,7 @@ from __future__ import annotations
 import numpy as np
 import numpy.typing as npt
 
-from losslake_schema.reached import Flags, Floats, Integers
+from losslake_schema.reached import Flags, Floats
 
 _MOST_SORTED = 10_000
 
@@ -23,7 +23,12 @@ def is_on_front(time: npt.ArrayLike, cost: npt.ArrayLike) -> Flags:
     finite = np.flatnonzero(np.isfinite(times) & np.isfinite(costs))
     on_front = np.zeros(len(times), np.bool_)
     if len(finite) > _MOST_SORTED:
-        finite = _not_beaten(times, costs, finite, finite[:: len(finite) // _MOST_SORTED + 1])
+        # Sorting many takes most of the time, and a sample beats most of them.
+        sample = finite[:: len(finite) // _MOST_SORTED + 1]
+        beating = sample[is_on_front(times[sample], costs[sample])]
+        beating = beating[np.argsort(times[beating])]
+        least = np.append(np.inf, costs[beating])[np.searchsorted(times[beating], times[finite], side="right")]
+        finite = finite[costs[finite] <= least]
     order = finite[np.lexsort((costs[finite], times[finite]))]
     ordered = costs[order]
     least_before = np.concatenate([[np.inf], np.minimum.accumulate(ordered)[:-1]]) if len(order) else ordered
@@ -33,14 +38,6 @@ def is_on_front(time: npt.ArrayLike, cost: npt.ArrayLike) -> Flags:
     flags = (ordered < least_before)[is_first]
     on_front[order] = flags[np.cumsum(is_first) - 1]
     return on_front
-
-
-def _not_beaten(times: Floats, costs: Floats, points: Integers, sample: Integers) -> Integers:
-    """Return the points that cost no more than any point of the sample that takes at most their time."""
-    order = sample[np.lexsort((costs[sample], times[sample]))]
-    order = order[np.diff(np.minimum.accumulate(costs[order]), prepend=np.inf) < 0]
-    least = np.append(np.inf, costs[order])
-    return points[costs[points] <= least[np.searchsorted(times[order], times[points], side="right")]]
 
 
 def throughput(batch_sizes: npt.ArrayLike, steps: npt.ArrayLike, elapsed_s: npt.ArrayLike) -> Floats:
