@@ -48,7 +48,7 @@ def _table_key(_: ReleaseView, name: str, parameters: Mapping[str, Any]) -> tupl
 
 
 def _table_bytes(table: pa.Table) -> int:
-    # With room for the key and the objects, as strangers may ask for many small tables.
+    # With room for the key and the objects, which take more than the values of a small table.
     return int(table.get_total_buffer_size()) + 2048
 
 

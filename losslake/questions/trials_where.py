@@ -88,6 +88,8 @@ def _values(view: ReleaseView, facts: WorkloadFacts, name: str) -> Values:
     if isinstance(facts, Pool):
         of_members = [value for member in facts.members for value in _values(view, member, name)]
         return [of_members[row] for row in facts.rows_in_members.tolist()]
+    if name not in view.metaparameters():
+        return [None] * len(facts.trials.trial_id)
     table = view.table("fact_of_trials", {"name": name, **facts.study_ids})
     return list(map(_value, table["number"].to_pylist(), table["other"].to_pylist()))
 

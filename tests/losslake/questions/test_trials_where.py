@@ -150,3 +150,12 @@ def test_a_pool_chooses_among_the_trials_of_its_members() -> None:
     found = {row["batch_size"]: (row["steps"], row["n_trials"]) for row in rows if row["n_trials"]}
     assert {found[8], found[16]} == {(60, 2), (20, 2)}
     assert OTHER.optimizer != WORKLOAD.optimizer
+
+
+def test_a_name_that_no_log_has_runs_no_statement(monkeypatch: pytest.MonkeyPatch) -> None:
+    view = view_of(ROWS, parameters=rates)
+    assert set(view.metaparameters()) == {"rate", "size"}
+    monkeypatch.setattr(view, "table", None)
+    assert facts_of_trials(view, view.workloads[WORKLOAD], "org") == {}
+    with pytest.raises(BadParameter, match="say nothing of 'org'"):
+        trials_where(view, view.workloads[WORKLOAD], ("org=NVIDIA",))
