@@ -6,6 +6,7 @@ And the servers that tests of several packages share, each started for the first
 from __future__ import annotations
 
 import gc
+import signal
 from collections.abc import Iterator
 from typing import TYPE_CHECKING, Any
 
@@ -47,6 +48,8 @@ settings.register_profile("losslake", deadline=None, max_examples=EXAMPLES, dera
 settings.register_profile("fuzz", deadline=None, max_examples=EXAMPLES, derandomize=False)
 settings.load_profile("losslake")
 gc.disable()
+# A shell lets what it starts in the background ignore Ctrl-C, and every process that this one starts would as well.
+signal.signal(signal.SIGINT, signal.default_int_handler)
 
 
 class ByFile(LoadFileScheduling):  # type: ignore[misc]
