@@ -15,7 +15,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from urllib.parse import urlencode
 
-from bench.lakes import LAKE_HELP, lake_to_ask
+from bench.lakes import LAKE_HELP, benchmark_lake
 from bench.measure import machine
 from bench.scaling import askable, get, milliseconds
 from bench.servers import service
@@ -61,24 +61,24 @@ def queries(question: Question, view: ReleaseView, count: int) -> Iterator[str]:
         metric = chance.choice(askable(view.workloads[workload]))
         others = [other for other in workloads if other != workload and metric in askable(view.workloads[other])]
         other = chance.choice(others or [workload])
-        asked = [("workload", str(workload)), ("metric", metric.name)]
+        pairs = [("workload", str(workload)), ("metric", metric.name)]
         if name in SEVERAL:
-            asked.append(("workload", str(other)))
+            pairs.append(("workload", str(other)))
         if "submission" in fields:
-            asked.append(("submission", str(other)))
+            pairs.append(("submission", str(other)))
         if "target" in fields:
-            asked.append(("target", repr(chance.uniform(metric.lowest, metric.highest))))
+            pairs.append(("target", repr(chance.uniform(metric.lowest, metric.highest))))
         elif "target_min" in fields:
-            asked.append(("target_min", repr(chance.uniform(0, metric.lowest))))
+            pairs.append(("target_min", repr(chance.uniform(0, metric.lowest))))
         else:
-            asked.append(("step_budget", str(chance.randrange(100, 100_000) + number)))
-        yield urlencode(asked)
+            pairs.append(("step_budget", str(chance.randrange(100, 100_000) + number)))
+        yield urlencode(pairs)
 
 
 def measured(question: Question, view: ReleaseView, port: int, count: int) -> Times:
     """Measure a question that is answered in JSON."""
     connection = http.client.HTTPConnection("127.0.0.1", port)
-    asked = list(queries(question, view, count + 1))
+    requests = list(queries(question, view, count + 1))
 
     def answered(query: str) -> None:
         parameters = read_query(query.encode(), question.parameters)
@@ -89,10 +89,10 @@ def measured(question: Question, view: ReleaseView, port: int, count: int) -> Ti
     def fetched(query: str) -> None:
         get(connection, f"{question.path}?{query}")
 
-    answered(asked[0])
-    fetched(asked[0])
-    inside = [milliseconds(lambda q=query: answered(q)) for query in asked[1:]]  # type: ignore[misc]
-    over_http = [milliseconds(lambda q=query: fetched(q)) for query in asked[1:]]  # type: ignore[misc]
+    answered(requests[0])
+    fetched(requests[0])
+    inside = [milliseconds(lambda q=query: answered(q)) for query in requests[1:]]  # type: ignore[misc]
+    over_http = [milliseconds(lambda q=query: fetched(q)) for query in requests[1:]]  # type: ignore[misc]
     return Times(question.path.removeprefix(PREFIX), inside, over_http)
 
 
@@ -114,7 +114,7 @@ def main() -> None:
     parser.add_argument("--lake", type=Path, help=LAKE_HELP)
     parser.add_argument("--questions", type=int, default=20)
     options = parser.parse_args()
-    with lake_to_ask(options.lake) as lake:
+    with benchmark_lake(options.lake) as lake:
         for text in report(lake, options.questions):
             print(text, flush=True)
 

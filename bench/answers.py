@@ -8,7 +8,7 @@ from importlib import resources
 from itertools import pairwise
 from typing import Any
 
-from bench.scaling import Asked
+from bench.scaling import ScalingQuestion
 from bench.truth import StudyTruth
 from losslake.questions.release_view import ReleaseView
 
@@ -20,10 +20,10 @@ class WrongAnswer(Exception):
     """An answer is wrong, so the run is invalid."""
 
 
-def expect(what: str, found: object, right: object) -> None:
+def expect(what: str, actual: object, right: object) -> None:
     """Raise WrongAnswer unless both are equal."""
-    if found != right:
-        raise WrongAnswer(f"{what}: {str(found)[:500]} was found, {str(right)[:500]} is right")
+    if actual != right:
+        raise WrongAnswer(f"{what}: {str(actual)[:500]} was found, {str(right)[:500]} is right")
 
 
 def statement(name: str) -> str:
@@ -41,12 +41,12 @@ def results_in(answer: bytes) -> list[Row]:
     return [tuple(row[name] for name in COLUMNS) for row in json.loads(answer)["rows"]]
 
 
-def by_sql(view: ReleaseView, question: Asked) -> Iterator[Row]:
+def by_sql(view: ReleaseView, question: ScalingQuestion) -> Iterator[Row]:
     """Yield the same steps from DuckDB, which searches all records."""
-    asked = {"metric": question.metric, "target": question.target}
+    goal = {"metric": question.metric, "target": question.target}
     wanted = set(map(str, question.workloads))
     for *workload, batch_size, steps, trial_id, value, previous_step, n_trials in (
-        view.cursor().execute(statement("steps_to_target"), asked).fetchall()
+        view.cursor().execute(statement("steps_to_target"), goal).fetchall()
     ):
         if "/".join(workload) in wanted:
             yield "/".join(workload), batch_size, steps, trial_id, value, previous_step, n_trials
@@ -60,8 +60,8 @@ def expect_curve(truth: StudyTruth, answer: bytes) -> None:
     expect("whether steps of a curve ascend", all(before < after for before, after in pairwise(steps)), True)
     hits = [number for number, row in enumerate(rows) if _beats(row["value"], truth)]
     expect(f"whether a curve of {truth.workload} beats its goal", bool(hits), True)
-    found = steps[hits[0]], rows[hits[0]]["value"], steps[hits[0] - 1]
-    expect(f"where a curve of {truth.workload} beats its goal", found, (truth.steps, truth.value, truth.previous_step))
+    actual = steps[hits[0]], rows[hits[0]]["value"], steps[hits[0] - 1]
+    expect(f"where a curve of {truth.workload} beats its goal", actual, (truth.steps, truth.value, truth.previous_step))
 
 
 def expect_study(truth: StudyTruth, answer: bytes) -> None:

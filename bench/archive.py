@@ -39,7 +39,7 @@ _AS_NUMBERS = pa.csv.WriteOptions(include_header=False, quoting_style="none", ba
 
 
 @dataclass(frozen=True)
-class MadeStudy:
+class CompressedStudy:
     """A study as tar entries in one bzip2 stream; raw_bytes: of these entries; seconds: of CPU."""
 
     stream: bytes
@@ -61,13 +61,13 @@ class Written:
     compression_seconds: float
 
 
-def made_study(plan: StudyPlan) -> MadeStudy:
+def compress_study(plan: StudyPlan) -> CompressedStudy:
     """Make a study and compress it."""
     started = time.process_time()
     compressor, compression, raw_bytes = bz2.BZ2Compressor(), 0.0, 0
     stream: list[bytes] = []
-    found: list[StudyTruth] = []
-    for piece in _pieces(plan, found):
+    truths: list[StudyTruth] = []
+    for piece in _pieces(plan, truths):
         raw_bytes += len(piece)
         before = time.process_time()
         stream.append(compressor.compress(piece))
@@ -75,11 +75,11 @@ def made_study(plan: StudyPlan) -> MadeStudy:
     before = time.process_time()
     stream.append(compressor.flush())
     ended = time.process_time()
-    return MadeStudy(b"".join(stream), found[0], raw_bytes, ended - started, compression + ended - before)
+    return CompressedStudy(b"".join(stream), truths[0], raw_bytes, ended - started, compression + ended - before)
 
 
-def _pieces(plan: StudyPlan, found: list[StudyTruth]) -> Iterator[bytes]:
-    """Yield the tar entries of a study, some trials at a time, and add its truth to `found`."""
+def _pieces(plan: StudyPlan, truths: list[StudyTruth]) -> Iterator[bytes]:
+    """Yield the tar entries of a study, some trials at a time, and add its truth to `truths`."""
     rng = np.random.default_rng(plan.seed)
     trials = drawn_trials(plan, rng)
     metadata = metadata_json(plan, trials, rng)
@@ -91,7 +91,7 @@ def _pieces(plan: StudyPlan, found: list[StudyTruth]) -> Iterator[bytes]:
             parts += _entry(f"{plan.folder}/{row + 1}/measurements.csv", text)
         yield b"".join(parts)
         if plan.best in some.trials:
-            found.append(_truth(plan, some))
+            truths.append(_truth(plan, some))
 
 
 def csv_texts(some: Curves) -> Iterator[bytes]:
@@ -146,27 +146,27 @@ def write_archive(path: Path, scale: Scale, processes: int | None = None) -> Wri
 def write_studies(path: Path, studies: Sequence[StudyPlan], processes: int) -> Written:
     """Write an archive of these studies, and its truth."""
     unfinished, truth = path.with_suffix(".unfinished"), truth_path(path)
-    made: list[Written] = []
+    written: list[Written] = []
     with unfinished.open("wb") as file, truth.open("w", encoding="utf-8") as truths:
-        for plan, study in zip(studies, _made_studies(studies, processes), strict=True):
+        for plan, study in zip(studies, _compressed_studies(studies, processes), strict=True):
             file.write(study.stream)
             truths.write(to_line(study.truth))
             trials, evaluations = len(plan.status), study.truth.evaluations
-            made.append(Written(1, trials, evaluations, study.raw_bytes, study.seconds, study.compression_seconds))
+            written.append(Written(1, trials, evaluations, study.raw_bytes, study.seconds, study.compression_seconds))
         file.write(bz2.compress(END_OF_ARCHIVE))
     unfinished.replace(path)
-    return Written(*(sum(column) for column in zip(*(vars(one).values() for one in made), strict=True)))
+    return Written(*(sum(column) for column in zip(*(vars(one).values() for one in written), strict=True)))
 
 
-def _made_studies(studies: Sequence[StudyPlan], processes: int) -> Iterator[MadeStudy]:
+def _compressed_studies(studies: Sequence[StudyPlan], processes: int) -> Iterator[CompressedStudy]:
     """Yield every study in order, making only a few ahead."""
     if processes == 1:
-        yield from map(made_study, studies)
+        yield from map(compress_study, studies)
         return
     with ProcessPoolExecutor(processes) as pool:
-        ahead: deque[Future[MadeStudy]] = deque()
+        ahead: deque[Future[CompressedStudy]] = deque()
         for plan in studies:
-            ahead.append(pool.submit(made_study, plan))
+            ahead.append(pool.submit(compress_study, plan))
             if len(ahead) > 2 * processes:
                 yield ahead.popleft().result()
         while ahead:

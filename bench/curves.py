@@ -99,8 +99,8 @@ def _some_curves(plan: StudyPlan, trials: Trials, chosen: range, rng: np.random.
     planted = -1
     if plan.best in chosen:
         begin = int(ends[plan.best - chosen.start] - plan.rows[plan.best])
-        own = steps[begin : ends[plan.best - chosen.start]]
-        planted = begin + int(np.searchsorted(own, plan.steps_to_goal))
+        curve = steps[begin : ends[plan.best - chosen.start]]
+        planted = begin + int(np.searchsorted(curve, plan.steps_to_goal))
         steps[planted] = plan.steps_to_goal
     fall = (1 + steps / trials.slowness[trial]) ** -trials.power[trial]
     trend = trials.limit[trial] + (trials.start[trial] - trials.limit[trial]) * fall
@@ -123,25 +123,25 @@ def _values(
 ) -> dict[str, Floats]:
     """Return every metric of every split; planted: the row that shall reach the goal, or -1."""
     shape, metrics = plan.workload, plan.workload.metrics
-    found = {}
+    columns = {}
     for split, examples in zip(metrics.splits, metrics.examples, strict=True):
-        own = _of_split(split, trend, lag, shape.start) if examples and split != "val" else trend
+        expected = _of_split(split, trend, lag, shape.start) if examples and split != "val" else trend
         for quantity in metrics.quantities:
             if quantity == "classification_error":
-                spread = np.sqrt(own * (1 - own) / examples) / 2
-                values = own + spread * rng.standard_normal(len(own))
+                spread = np.sqrt(expected * (1 - expected) / examples) / 2
+                values = expected + spread * rng.standard_normal(len(expected))
             elif quantity == metrics.quantities[0]:
                 noise = LANGUAGE_NOISE if quantity == "cross_entropy_error" else PRECISION_NOISE
-                values = own * np.exp(noise * rng.standard_normal(len(own)))
+                values = expected * np.exp(noise * rng.standard_normal(len(expected)))
             else:
-                left = own / shape.start if not shape.is_maximized else (1 - own) ** 2
-                values = shape.start_loss * left * np.exp(LOSS_NOISE * rng.standard_normal(len(own)))
+                left = expected / shape.start if not shape.is_maximized else (1 - expected) ** 2
+                values = shape.start_loss * left * np.exp(LOSS_NOISE * rng.standard_normal(len(expected)))
             name = f"{split}/{quantity}"
             is_goal = name == metrics.goal_metric
             if is_goal:
                 _keep_to_goal(values, shape.goal, shape.is_maximized, is_early, planted, examples)
-            found[name] = _quantised(values, examples) if quantity == "classification_error" else six_digits(values)
-    return found
+            columns[name] = _quantised(values, examples) if quantity == "classification_error" else six_digits(values)
+    return columns
 
 
 def _of_split(split: str, trend: Floats, lag: Floats, start: float) -> Floats:

@@ -18,7 +18,7 @@ from losslake_ingest.sources.open import open_source
 _CHUNK = 1 << 22
 _TEXT_AT_ONCE = 256 * 2**20
 _LONGEST_WAIT_S = 1.0
-_LOOK_S, _AT_REST_S = 0.05, 0.005
+_POLL_S, _AT_REST_S = 0.05, 0.005
 
 
 def decompress(archive: Path) -> int:
@@ -74,7 +74,7 @@ def _wait_for_rest() -> None:
     ends = time.monotonic() + _LONGEST_WAIT_S
     while time.monotonic() < ends:
         before = time.process_time()
-        time.sleep(_LOOK_S)
+        time.sleep(_POLL_S)
         if time.process_time() - before < _AT_REST_S:
             return
 

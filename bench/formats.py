@@ -30,8 +30,8 @@ def plain_read(folder: Path) -> int:
 
 def reader(name: str, folder: Path) -> int:
     """Read the runs of a folder and return their number."""
-    found = format_named(name).read(open_source(folder), load_mapping(folder / MAPPING_NAME))
-    return sum(isinstance(run, RunLog) for run in found)
+    entries = format_named(name).read(open_source(folder), load_mapping(folder / MAPPING_NAME))
+    return sum(isinstance(run, RunLog) for run in entries)
 
 
 def whole_ingest(folder: Path) -> tuple[int, int, int]:

@@ -23,10 +23,10 @@ from bench.answers import expect
 from bench.archive import END_OF_ARCHIVE, write_archive
 from bench.corrected import write_correction
 from bench.floors import decompress, parse
-from bench.full_questions import Effort, ask, ask_for_scaling
-from bench.full_statements import ask_sql, measurements_of
+from bench.full_questions import Effort, measure_questions, measure_scaling
+from bench.full_statements import measure_sql, measurements_of
 from bench.growth import AtScale, Figure, Limit, growth_table
-from bench.ingest import TakenIn, ingest_again, ingest_and_verify
+from bench.ingest import IngestTimes, ingest_again, ingest_and_verify
 from bench.measure import Measured, in_own_process, machine
 from bench.opening import opened, opened_by_new_process
 from bench.plan import Scale
@@ -45,7 +45,7 @@ def report(scales: Sequence[float], archives: Path, lakes: Path, effort: Effort,
     for scale in scales:
         archive = archives / f"synthetic-{scale:g}.tar.bz2"
         if not (archive.is_file() and truth_path(archive).is_file()):
-            say(f"scale {scale:g}: making {archive}")
+            log(f"scale {scale:g}: making {archive}")
             write_archive(archive, Scale(scale))
         lake = lakes / f"lake-{scale:g}"
         measured.append(AtScale(scale, tuple(measured_at(archive, lake, effort))))
@@ -69,13 +69,13 @@ def measured_at(archive: Path, lake: Path, effort: Effort) -> Iterator[Figure]:
         corrected(archive, lake, truths),
     ):
         for figure in part:
-            say(f"  {figure.name}: {figure.value:,.3f} {figure.unit}")
+            log(f"  {figure.name}: {figure.value:,.3f} {figure.unit}")
             yield figure
 
 
 def contents(archive: Path, truths: Sequence[StudyTruth]) -> Iterator[Figure]:
     """Yield the contents of the archive, from its truth."""
-    say(f"{archive.name}")
+    log(f"{archive.name}")
     yield Figure("trials", sum(truth.trials for truth in truths))
     yield Figure("evaluations", sum(truth.evaluations for truth in truths))
     yield Figure("measurements", sum(map(measurements_of, truths)))
@@ -90,16 +90,16 @@ def stored(archive: Path, folder: Path, truths: Sequence[StudyTruth]) -> Iterato
     with _repacked(archive, folder.parent) as other:
         other_bytes = in_own_process(ingest_again, other, folder)
     _check_counts(folder, truths)
-    taken_in: TakenIn = ingest.result
+    times: IngestTimes = ingest.result
     yield Figure("floor: decompression on all cores", decompression, "s")
     yield Figure("floor: CSV parse on all cores", parsing, "s")
     yield Figure("ingest to a verified release", ingest.wall_s, "s")
     yield Figure("… over the sum of the floors", ingest.wall_s / (decompression + parsing), "x", Limit(2.0))
-    yield Figure("… of this, to the release", taken_in.ingest_s, "s")
-    yield Figure("… of this, verify", taken_in.verify_s, "s")
+    yield Figure("… of this, to the release", times.ingest_s, "s")
+    yield Figure("… of this, verify", times.verify_s, "s")
     yield Figure("… CPU", ingest.cpu_s, "s")
     yield Figure("… peak memory", ingest.peak_mb * 2**20 / 1e9, "GB", Limit(3.0))
-    yield Figure("… evaluations a second", taken_in.summary.evaluations / ingest.wall_s)
+    yield Figure("… evaluations a second", times.summary.evaluations / ingest.wall_s)
     yield Figure("the same archive again", again.wall_s, "s")
     yield Figure("… over decompression", again.wall_s / decompression, "x", Limit(1.2))
     yield Figure("the same studies in another archive", other_bytes.wall_s, "s")
@@ -121,10 +121,10 @@ def _repacked(archive: Path, folder: Path) -> Iterator[Path]:
 
 def _check_counts(folder: Path, truths: Sequence[StudyTruth]) -> None:
     release = Lake.open(folder).release()
-    found = release.n_studies, release.n_trials, release.n_evaluations, release.n_measurements
+    actual = release.n_studies, release.n_trials, release.n_evaluations, release.n_measurements
     trials, evaluations = sum(truth.trials for truth in truths), sum(truth.evaluations for truth in truths)
     right = len(truths), trials, evaluations, sum(map(measurements_of, truths))
-    expect("studies, trials, evaluations and measurements of the release", found, right)
+    expect("studies, trials, evaluations and measurements of the release", actual, right)
 
 
 def sizes(archive: Path, folder: Path) -> Iterator[Figure]:
@@ -166,10 +166,10 @@ def _bytes_below(folder: Path) -> int:
 
 def answered(lake: Path, truths: Sequence[StudyTruth], effort: Effort) -> Iterator[Figure]:
     """Measure the questions."""
-    first = in_own_process(ask, lake, truths, effort).result
-    more = [in_own_process(ask_for_scaling, lake, effort).result for _ in range(effort.processes - 1)]
+    first = in_own_process(measure_questions, lake, truths, effort).result
+    more = [in_own_process(measure_scaling, lake, effort).result for _ in range(effort.processes - 1)]
     yield from first.and_more(more).figures()
-    yield from in_own_process(ask_sql, lake, truths).result
+    yield from in_own_process(measure_sql, lake, truths).result
 
 
 def exported(folder: Path) -> Iterator[Figure]:
@@ -198,13 +198,13 @@ def corrected(archive: Path, lake: Path, truths: Sequence[StudyTruth]) -> Iterat
     yield Figure("… to a new release", publishing.wall_s, "s", Limit(10.0))
     yield Figure("… peak memory", publishing.peak_mb * 2**20 / 1e9, "GB")
     yield Figure("… then to open for questions", opening.result / 1000, "s")
-    yield Figure("… its own files rewritten", changed.own)
+    yield Figure("… its own files rewritten", changed.corrected)
     yield Figure("… files of other studies rewritten", changed.others, "", Limit(0.0))
     yield Figure("… bytes of measurements and records", changed.bytes / 1e6, "MB")
     yield Figure("… bytes of the other tables", changed.small_bytes / 1e6, "MB")
 
 
-def say(text: str) -> None:
+def log(text: str) -> None:
     """Report progress."""
     print(f"{time.strftime('%H:%M:%S')} {text}", file=sys.stderr, flush=True)
 

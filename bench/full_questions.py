@@ -19,7 +19,7 @@ from urllib.parse import urlencode
 
 from bench.answers import by_sql, expect, expect_curve, expect_study, results_in, results_of
 from bench.growth import Figure, Limit
-from bench.scaling import Asked, get, milliseconds, percentile, questions
+from bench.scaling import ScalingQuestion, get, milliseconds, percentile, questions
 from bench.servers import service
 from bench.truth import StudyTruth
 from losslake.lake.lake import Lake
@@ -61,7 +61,7 @@ class Question(Protocol):
 
 
 @dataclass(frozen=True)
-class AskedCurves:
+class CurvesQuestion:
     """The curve of a study's best trial, or the curves of all its trials; of the metric of its goal."""
 
     truth: StudyTruth
@@ -128,7 +128,7 @@ class Answered:
 
 def together(times: Sequence[Times]) -> Times:
     """Return the times of several processes combined."""
-    return Times([t for own in times for t in own.in_process], [t for own in times for t in own.over_http])
+    return Times([t for each in times for t in each.in_process], [t for each in times for t in each.over_http])
 
 
 def spread(what: str, times: Sequence[float], limit: Limit | None = None) -> Iterator[Figure]:
@@ -137,61 +137,61 @@ def spread(what: str, times: Sequence[float], limit: Limit | None = None) -> Ite
     yield Figure(f"{what}, p99", percentile(times, 0.99), "ms")
 
 
-def ask(folder: Path, truths: Sequence[StudyTruth], effort: Effort) -> Answered:
+def measure_questions(folder: Path, truths: Sequence[StudyTruth], effort: Effort) -> Answered:
     """Ask the newest release of a lake every question. Raises WrongAnswer."""
     lake = Lake.open(folder)
     view = ReleaseView.open(lake, lake.release())
     chance = random.Random(1)
     single, every = questions(view, effort.scaling), _about_all(view, effort)
-    trials = [AskedCurves(truth, False) for truth in _some(chance, truths, effort.curves)]
-    studies = [AskedCurves(truth, True) for truth in _some(chance, truths, effort.studies)]
+    trials = [CurvesQuestion(truth, False) for truth in _some(chance, truths, effort.curves)]
+    studies = [CurvesQuestion(truth, True) for truth in _some(chance, truths, effort.studies)]
     with service(folder, 1) as server:
         connection = http.client.HTTPConnection("127.0.0.1", server.port)
-        found = Answered(
-            scaling=_asked(view, connection, single),
-            all_workloads=_asked(view, connection, every),
-            curves=_asked(view, connection, trials, AskedCurves.check),
-            studies=_asked(view, connection, studies, AskedCurves.check),
+        times = Answered(
+            scaling=_measure(view, connection, single),
+            all_workloads=_measure(view, connection, every),
+            curves=_measure(view, connection, trials, CurvesQuestion.check),
+            studies=_measure(view, connection, studies, CurvesQuestion.check),
             healthz=[milliseconds(lambda: get(connection, "/healthz")) for _ in single],
         )
     check_scaling(view, truths)
     for question in [*single[:COMPARED_WITH_SQL], every[0]]:
         rows = sorted(by_sql(view, question))
         expect(f"scaling by DuckDB, {question.path}", sorted(results_in(question.answered(view))), rows)
-    return found
+    return times
 
 
-def ask_for_scaling(folder: Path, effort: Effort) -> tuple[Times, Times]:
+def measure_scaling(folder: Path, effort: Effort) -> tuple[Times, Times]:
     """Measure the scaling questions again: about one workload, and about all."""
     lake = Lake.open(folder)
     view = ReleaseView.open(lake, lake.release())
     with service(folder, 1) as server:
         connection = http.client.HTTPConnection("127.0.0.1", server.port)
-        one = _asked(view, connection, questions(view, effort.scaling))
-        return one, _asked(view, connection, _about_all(view, effort))
+        one = _measure(view, connection, questions(view, effort.scaling))
+        return one, _measure(view, connection, _about_all(view, effort))
 
 
-def _about_all(view: ReleaseView, effort: Effort) -> list[Asked]:
+def _about_all(view: ReleaseView, effort: Effort) -> list[ScalingQuestion]:
     chance, every = random.Random(1), tuple(view.workloads)
     targets = [chance.uniform(LEAST_TARGET, MOST_TARGET) for _ in range(effort.all_workloads)]
-    return [Asked(every, EVERYWHERE, target) for target in targets]
+    return [ScalingQuestion(every, EVERYWHERE, target) for target in targets]
 
 
 def check_scaling(view: ReleaseView, truths: Sequence[StudyTruth]) -> None:
     """Raise WrongAnswer unless each workload has the steps to its goal that the truth says."""
     for workload, its in groupby(truths, key=lambda truth: truth.key):
         studies = list(its)
-        answer = Asked((workload,), studies[0].metric, studies[0].goal).answered(view)
+        answer = ScalingQuestion((workload,), studies[0].metric, studies[0].goal).answered(view)
         expect(f"scaling of {workload}", results_in(answer), results_of(studies))
 
 
 Kind = TypeVar("Kind", bound=Question)
 
 
-def _asked(
+def _measure(
     view: ReleaseView,
     connection: http.client.HTTPConnection,
-    asked: Sequence[Kind],
+    requests: Sequence[Kind],
     check: Callable[[Kind, bytes], None] | None = None,
 ) -> Times:
     """Ask all questions one way, then the other. Raises WrongAnswer if one is wrong or the two differ."""
@@ -199,13 +199,13 @@ def _asked(
     digests: list[bytes] = []
     inside: list[float] = []
     over_http: list[float] = []
-    for question in asked:
+    for question in requests:
         inside.append(milliseconds(lambda q=question: answers.append(q.answered(view))))  # type: ignore[misc]
         answer = answers.pop()
         if check is not None:
             check(question, answer)
         digests.append(hashlib.sha256(answer).digest())
-    for question, digest in zip(asked, digests, strict=True):
+    for question, digest in zip(requests, digests, strict=True):
         over_http.append(milliseconds(lambda q=question: answers.append(get(connection, q.path))))  # type: ignore[misc]
         expect(f"the answer to {question.path}", hashlib.sha256(answers.pop()).digest(), digest)
     return Times(inside, over_http)

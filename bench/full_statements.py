@@ -25,7 +25,7 @@ STATEMENTS = ("count_measurements", "best_values", "steps_to_target", "extreme_v
 
 
 @dataclass(frozen=True)
-class Asked:
+class TimedStatement:
     """A statement: its rows, and the milliseconds of each time it was run."""
 
     name: str
@@ -36,7 +36,7 @@ class Asked:
         return Figure(f"SQL: {self.name.replace('_', ' ')}", statistics.median(self.times) / 1000, "s")
 
 
-def ask_sql(folder: Path, truths: Sequence[StudyTruth]) -> tuple[Figure, ...]:
+def measure_sql(folder: Path, truths: Sequence[StudyTruth]) -> tuple[Figure, ...]:
     """Measure each statement: the median of three runs unless one takes long. Raises WrongAnswer."""
     lake = Lake.open(folder)
     connection = open_release(lake, lake.release())
@@ -44,15 +44,15 @@ def ask_sql(folder: Path, truths: Sequence[StudyTruth]) -> tuple[Figure, ...]:
     (metric, goal), _ = Counter((truth.metric, truth.goal) for truth in truths).most_common(1)[0]
     goals = {"metric": metric, "target": goal}
     count, best, steps, extremes = (
-        _asked(connection, name, goals if name == "steps_to_target" else {}) for name in STATEMENTS
+        _timed(connection, name, goals if name == "steps_to_target" else {}) for name in STATEMENTS
     )
     expect("the number of measurements", count.rows, [(sum(map(measurements_of, truths)),)])
     right = results_of(truth for truth in truths if (truth.metric, truth.goal) == (metric, goal))
-    found = [("/".join(row[:4]), *row[4:]) for row in steps.rows]
+    reached = [("/".join(row[:4]), *row[4:]) for row in steps.rows]
     workloads = {row[0] for row in right}
-    expect(f"steps to {metric} {goal}", sorted(row for row in found if row[0] in workloads), sorted(right))
+    expect(f"steps to {metric} {goal}", sorted(row for row in reached if row[0] in workloads), sorted(right))
     _check_values(truths, best.rows, extremes.rows)
-    return tuple(asked.figure() for asked in (count, best, steps, extremes))
+    return tuple(timed.figure() for timed in (count, best, steps, extremes))
 
 
 def measurements_of(truth: StudyTruth) -> int:
@@ -66,7 +66,7 @@ def metrics_of(truth: StudyTruth) -> list[str]:
     return [f"{split}/{quantity}" for split in measured.splits for quantity in measured.quantities]
 
 
-def _asked(connection: duckdb.DuckDBPyConnection, name: str, parameters: Mapping[str, Any]) -> Asked:
+def _timed(connection: duckdb.DuckDBPyConnection, name: str, parameters: Mapping[str, Any]) -> TimedStatement:
     rows: list[tuple[Any, ...]] = []
     times: list[float] = []
 
@@ -75,7 +75,7 @@ def _asked(connection: duckdb.DuckDBPyConnection, name: str, parameters: Mapping
 
     while len(times) < ROUNDS and sum(times) < LONG_MS:
         times.append(milliseconds(run))
-    return Asked(name, rows, times)
+    return TimedStatement(name, rows, times)
 
 
 def _check_values(

@@ -22,7 +22,7 @@ from losslake.lake.lake import Lake
 from losslake_ingest.run import ingest
 
 STUDIES = 20
-TOLD = (2, 10, 20, 50, 100, 200, 300, 500, 700, 1000)
+REPORTED = (2, 10, 20, 50, 100, 200, 300, 500, 700, 1000)
 
 
 def history(folder: Path, releases: int) -> Iterator[AtScale]:
@@ -31,12 +31,12 @@ def history(folder: Path, releases: int) -> Iterator[AtScale]:
     plans = list(plans_of_many(STUDIES))
     newest = lake.newest_release()
     for number in range(newest.number + 1 if newest is not None else 1, releases + 1):
-        own = plans[number % STUDIES]
-        write_studies(archive, plans if number == 1 else [replace(own, seed=(number, own.seed[1]))], 1)
+        plan = plans[number % STUDIES]
+        write_studies(archive, plans if number == 1 else [replace(plan, seed=(number, plan.seed[1]))], 1)
         before = time.process_time()
         assert ingest(lake, [archive]).release == number
         took = time.process_time() - before
-        if number == releases or number in TOLD:
+        if number == releases or number in REPORTED:
             yield AtScale(number, tuple(figures(lake, took)))
 
 
@@ -65,8 +65,8 @@ def main() -> None:
     parser.add_argument("--lake", type=Path, help="where to make it, or one that goes on; it stays")
     given = parser.parse_args()
     with tempfile.TemporaryDirectory(prefix="losslake-bench-") as temporary:
-        found = list(history((given.lake or Path(temporary) / "lake").absolute(), given.releases))
-    print("\n".join([machine(), "", *growth_table(found)]))
+        growth = list(history((given.lake or Path(temporary) / "lake").absolute(), given.releases))
+    print("\n".join([machine(), "", *growth_table(growth)]))
 
 
 if __name__ == "__main__":

@@ -25,15 +25,15 @@ from losslake_ingest.run import ingest
 
 
 @dataclass(frozen=True)
-class TakenIn:
-    """The result of an ingest, with the times of ingesting and verifying."""
+class IngestTimes:
+    """The summary of an ingest, and the times of ingesting and verifying."""
 
     summary: Summary
     ingest_s: float
     verify_s: float
 
 
-def ingest_and_verify(archive: Path, folder: Path) -> TakenIn:
+def ingest_and_verify(archive: Path, folder: Path) -> IngestTimes:
     """Ingest an archive into an empty lake and verify the release."""
     started = time.perf_counter()
     lake = Lake.create(folder)
@@ -41,7 +41,7 @@ def ingest_and_verify(archive: Path, folder: Path) -> TakenIn:
     published = time.perf_counter()
     problems = verify(lake, lake.release(summary.release)).problems
     assert not problems and not summary.quarantined and not summary.broken, (problems, summary)
-    return TakenIn(summary, published - started, time.perf_counter() - published)
+    return IngestTimes(summary, published - started, time.perf_counter() - published)
 
 
 def ingest_again(archive: Path, folder: Path) -> Summary:

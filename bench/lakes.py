@@ -16,7 +16,7 @@ LAKE_HELP = "an existing lake; by default one of a tenth of the published size i
 
 
 @contextmanager
-def lake_to_ask(existing: Path | None) -> Iterator[Lake]:
+def benchmark_lake(existing: Path | None) -> Iterator[Lake]:
     """Yield the given lake, else a temporary one."""
     if existing:
         yield Lake.open(existing)

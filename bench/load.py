@@ -47,10 +47,10 @@ def load(port: int, requests: Sequence[bytes], clients: int, seconds: float) -> 
     return uvloop.run(_load(port, cycle(requests), clients, seconds))
 
 
-def ask(port: int, requests: Sequence[bytes], count: int, clients: int) -> Load:
+def send(port: int, requests: Sequence[bytes], count: int, clients: int) -> Load:
     """Send a number of requests in turn."""
-    asked = iter(islice(cycle(requests), count))
-    return uvloop.run(_load(port, asked, clients, math.inf))
+    limited = iter(islice(cycle(requests), count))
+    return uvloop.run(_load(port, limited, clients, math.inf))
 
 
 def get(path: str) -> bytes:
@@ -65,16 +65,16 @@ def post(path: str, body: bytes) -> bytes:
 
 
 async def _load(port: int, requests: Iterator[bytes], clients: int, seconds: float) -> Load:
-    asking = [_Client(requests) for _ in range(clients)]
+    connected = [_Client(requests) for _ in range(clients)]
     loop = asyncio.get_running_loop()
     began = time.perf_counter()
-    for client in asking:
+    for client in connected:
         client.until = began + seconds
         await loop.create_connection(lambda client=client: client, "127.0.0.1", port)  # type: ignore[misc]
-    await asyncio.gather(*(client.done for client in asking))
-    ended = max(client.ended for client in asking)
-    latencies = [latency for client in asking for latency in client.latencies]
-    return Load(latencies, sum(client.bytes for client in asking), ended - began)
+    await asyncio.gather(*(client.done for client in connected))
+    ended = max(client.ended for client in connected)
+    latencies = [latency for client in connected for latency in client.latencies]
+    return Load(latencies, sum(client.bytes for client in connected), ended - began)
 
 
 class _Client(asyncio.BufferedProtocol):
@@ -86,7 +86,7 @@ class _Client(asyncio.BufferedProtocol):
         self._view = memoryview(self._buffer)
         self._parser = httptools.HttpResponseParser(self)
         self._transport: asyncio.Transport
-        self._asked = 0.0
+        self._sent_at = 0.0
         self.until = self.ended = 0.0
         self.bytes = 0
         self.latencies: list[float] = []
@@ -94,7 +94,7 @@ class _Client(asyncio.BufferedProtocol):
 
     def connection_made(self, transport: asyncio.BaseTransport) -> None:
         self._transport = cast(asyncio.Transport, transport)
-        self._ask()
+        self._send_next()
 
     def get_buffer(self, sizehint: int) -> bytearray:
         return self._buffer
@@ -110,19 +110,19 @@ class _Client(asyncio.BufferedProtocol):
         self.bytes += len(body)
 
     def on_message_complete(self) -> None:
-        self.latencies.append(time.perf_counter() - self._asked)
+        self.latencies.append(time.perf_counter() - self._sent_at)
         if self._parser.get_status_code() != 200:
             self.done.set_exception(RuntimeError(f"an answer has status {self._parser.get_status_code()}"))
             self._transport.close()
         else:
-            self._ask()
+            self._send_next()
 
-    def _ask(self) -> None:
-        self._asked = time.perf_counter()
-        request = next(self._requests, None) if self._asked < self.until else None
+    def _send_next(self) -> None:
+        self._sent_at = time.perf_counter()
+        request = next(self._requests, None) if self._sent_at < self.until else None
         if request is not None:
             self._transport.write(request)
             return
-        self.ended = self._asked
+        self.ended = self._sent_at
         self.done.set_result(None)
         self._transport.close()

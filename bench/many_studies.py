@@ -36,7 +36,7 @@ WHERE collection = $1 AND dataset = $2 AND model = $3 AND optimizer = $4 AND bat
 
 
 @dataclass(frozen=True)
-class Asked:
+class ScalingTimes:
     """The milliseconds of each scaling question."""
 
     inside: Sequence[float]
@@ -45,29 +45,29 @@ class Asked:
     peak_mb: float
 
 
-def take_in(archive: Path, folder: Path) -> None:
+def ingest_archive(archive: Path, folder: Path) -> None:
     """Ingest the archive into an empty lake."""
     offer.MOST_KEPT = 1 << 34  # an ingest would stop at a quarter of 100,000 studies
     summary = ingest(Lake.create(folder), [archive])
     assert not summary.quarantined and not summary.broken, summary
 
 
-def ask(folder: Path, archive: Path) -> Asked:
+def measure_scaling(folder: Path, archive: Path) -> ScalingTimes:
     """Scaling of random workloads, each question new, one way and the other; some of the truth is checked before."""
     lake = Lake.open(folder)
     view = ReleaseView.open(lake, lake.release())
-    asked = questions(view, QUESTIONS)
-    inside = [milliseconds(lambda q=question: q.answered(view)) for question in asked]  # type: ignore[misc]
+    drawn = questions(view, QUESTIONS)
+    inside = [milliseconds(lambda q=question: q.answered(view)) for question in drawn]  # type: ignore[misc]
     truths = list(read_truth(truth_path(archive)))
     check_scaling(view, truths[:CHECKED])
     with service(folder, 1) as server:
         connection = http.client.HTTPConnection("127.0.0.1", server.port)
-        over_http = [milliseconds(lambda q=q: get(connection, q.path)) for q in asked]  # type: ignore[misc]
+        over_http = [milliseconds(lambda q=q: get(connection, q.path)) for q in drawn]  # type: ignore[misc]
         for path in PAGES.values():
             get(connection, path)
         pages = [milliseconds(lambda p=path: get(connection, p)) for path in PAGES.values()]  # type: ignore[misc]
         peak = _peak_mb(server.process)
-    return Asked(inside, over_http, pages, peak)
+    return ScalingTimes(inside, over_http, pages, peak)
 
 
 def _peak_mb(process: int) -> float:
@@ -93,15 +93,15 @@ def measured(archive: Path, lake: Path, studies: int) -> Iterator[Figure]:
     if not (archive.is_file() and truth_path(archive).is_file()):
         write_studies(archive, list(plans_of_many(studies)), 1)
     if not lake.exists():
-        taken_in = in_own_process(take_in, archive, lake)
-        yield Figure("ingest, CPU", taken_in.cpu_s, "s")
-        yield Figure("… of a study", taken_in.cpu_s / studies * 1000, "ms")
-        yield Figure("… peak memory", taken_in.peak_mb * 2**20 / 1e9, "GB")
-    found = Lake.open(lake)
-    files = found.files(found.release())
+        ingested = in_own_process(ingest_archive, archive, lake)
+        yield Figure("ingest, CPU", ingested.cpu_s, "s")
+        yield Figure("… of a study", ingested.cpu_s / studies * 1000, "ms")
+        yield Figure("… peak memory", ingested.peak_mb * 2**20 / 1e9, "GB")
+    stored = Lake.open(lake)
+    files = stored.files(stored.release())
     yield Figure("data files", len(files))
     yield Figure("… bytes", sum(file.bytes for file in files) / 1e6, "MB")
-    yield Figure("file list", (lake / found.release().manifest).stat().st_size / 1e6, "MB")
+    yield Figure("file list", (lake / stored.release().manifest).stat().st_size / 1e6, "MB")
     yield Figure("catalog", (lake / "catalog.db").stat().st_size / 1e6, "MB")
     if not (lake / "serving").exists():
         cold = in_own_process(opened, lake)
@@ -114,14 +114,14 @@ def measured(archive: Path, lake: Path, studies: int) -> Iterator[Figure]:
     yield Figure("opening, warm, the first in a process", _median(one.first_ms for one in warm), "ms", Limit(3000.0))
     yield Figure("… another time in that process", _median(one.again_ms for one in warm), "ms", Limit(3000.0))
     yield Figure("… memory of a process that opened it", once.peak_mb, "MB")
-    asked: Asked = in_own_process(ask, lake, archive).result
-    yield Figure("scaling of a workload, in-process, median", statistics.median(asked.inside), "ms", Limit(10.0))
-    yield Figure("… p99", percentile(asked.inside, 0.99), "ms")
-    yield Figure("scaling of a workload, over HTTP, median", statistics.median(asked.over_http), "ms", Limit(10.0))
-    yield Figure("… p99", percentile(asked.over_http, 0.99), "ms")
-    for name, took in zip(PAGES, asked.pages, strict=True):
+    times: ScalingTimes = in_own_process(measure_scaling, lake, archive).result
+    yield Figure("scaling of a workload, in-process, median", statistics.median(times.inside), "ms", Limit(10.0))
+    yield Figure("… p99", percentile(times.inside, 0.99), "ms")
+    yield Figure("scaling of a workload, over HTTP, median", statistics.median(times.over_http), "ms", Limit(10.0))
+    yield Figure("… p99", percentile(times.over_http, 0.99), "ms")
+    for name, took in zip(PAGES, times.pages, strict=True):
         yield Figure(name, took, "ms")
-    yield Figure("memory of the service after these", asked.peak_mb, "MB")
+    yield Figure("memory of the service after these", times.peak_mb, "MB")
     yield Figure("SQL over the measurements of one study", in_own_process(count_of_one_study, lake).result, "ms")
 
 

@@ -34,12 +34,12 @@ def in_own_process(function: Callable[..., Any], *arguments: object) -> Measured
     process.start()
     sending.close()  # else a child that fails would be waited for without end
     try:
-        found: Measured = receiving.recv()
+        measurement: Measured = receiving.recv()
     except EOFError:
         raise RuntimeError(f"{function.__name__} failed, see above") from None
     finally:
         process.join()
-    return found
+    return measurement
 
 
 def measured(function: Callable[..., Any], *arguments: object) -> Measured:

@@ -15,7 +15,7 @@ from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
 
-from bench.lakes import LAKE_HELP, lake_to_ask
+from bench.lakes import LAKE_HELP, benchmark_lake
 from bench.measure import machine
 from bench.scaling import askable, get, milliseconds
 from bench.servers import service
@@ -131,8 +131,8 @@ def measured(name: str, address: Callable[[Draw], str], view: ReleaseView, port:
         sizes.append(len(get(connection, path)))
 
     fetched(address(draw))
-    asked = [address(draw) for _ in range(count)]
-    return Times(name, [milliseconds(partial(fetched, path)) for path in asked], sizes)
+    paths = [address(draw) for _ in range(count)]
+    return Times(name, [milliseconds(partial(fetched, path)) for path in paths], sizes)
 
 
 def report(lake: Lake, count: int) -> Iterator[str]:
@@ -153,7 +153,7 @@ def main() -> None:
     parser.add_argument("--lake", type=Path, help=LAKE_HELP)
     parser.add_argument("--questions", type=int, default=20)
     options = parser.parse_args()
-    with lake_to_ask(options.lake) as lake:
+    with benchmark_lake(options.lake) as lake:
         for text in report(lake, options.questions):
             print(text, flush=True)
 

@@ -79,11 +79,11 @@ def plans(scale: Scale) -> list[StudyPlan]:
     roots = {known.root: known.collection for known in collections()}
     collection = roots.get(scale.root, scale.root)
     studies = [(workload, study) for workload in published() for study in workload.studies]
-    found = [
+    unsized = [
         _without_rows(scale, collection, workload, study, number) for number, (workload, study) in enumerate(studies)
     ]
-    every_rows = rows_of_trials(found, round(scale.evaluations * scale.size))
-    return [_with_rows(plan, rows) for plan, rows in zip(found, every_rows, strict=True)]
+    every_rows = rows_of_trials(unsized, round(scale.evaluations * scale.size))
+    return [_with_rows(plan, rows) for plan, rows in zip(unsized, every_rows, strict=True)]
 
 
 def trials_by_status(study: PublishedStudy, size: float) -> tuple[int, int, int]:
@@ -92,21 +92,21 @@ def trials_by_status(study: PublishedStudy, size: float) -> tuple[int, int, int]
     return max(1, complete), incomplete, infeasible
 
 
-def rows_of_trials(found: Sequence[StudyPlan], total: int) -> list[Integers]:
+def rows_of_trials(studies: Sequence[StudyPlan], total: int) -> list[Integers]:
     """How often each trial of each study is evaluated: as many evaluations in all, or the fewest that trials can have.
 
     Within a study as the trial's steps; between studies, those with longer runs have more.
     """
-    fewest = np.concatenate([FEWEST_ROWS[plan.status] for plan in found])
-    longest = np.concatenate([plan.last_step for plan in found])
-    weights = np.concatenate([plan.last_step / _length(plan) ** (1 - ROWS_GROW) for plan in found])
+    fewest = np.concatenate([FEWEST_ROWS[plan.status] for plan in studies])
+    longest = np.concatenate([plan.last_step for plan in studies])
+    weights = np.concatenate([plan.last_step / _length(plan) ** (1 - ROWS_GROW) for plan in studies])
     shares = weights / weights.sum() * max(0, total - int(fewest.sum()))
     rows = fewest + np.floor(shares).astype(np.int64)
     fractions = shares - np.floor(shares)
     rows[np.argsort(-fractions, kind="stable")[: max(0, total - int(rows.sum()))]] += 1
     if (rows > longest + 1).any():
         raise ValueError(f"{total:,} evaluations are more than the steps of these trials: give fewer")
-    return np.split(rows, np.cumsum([len(plan.status) for plan in found])[:-1])
+    return np.split(rows, np.cumsum([len(plan.status) for plan in studies])[:-1])
 
 
 def steps_between(rows: int, last_step: int, rng: np.random.Generator) -> Integers:

@@ -27,11 +27,11 @@ from losslake_schema.tables import PARTITIONED
 class Rewritten:
     """The files of a release that the one before lacks.
 
-    own, others: files of the corrected study and of other ones. bytes: of these. small_bytes: of the tables that are
-    one file each.
+    corrected, others: files of the corrected study and of other ones. bytes: of these. small_bytes: of the tables that
+    are one file each.
     """
 
-    own: int
+    corrected: int
     others: int
     bytes: int
     small_bytes: int
@@ -61,8 +61,10 @@ def rewritten(folder: Path, correction: Correction) -> Rewritten:
     known = {(file.path, file.sha256) for file in lake.files(before)}
     new = [file for file in lake.files(newest) if (file.path, file.sha256) not in known]
     partitioned = [file for file in new if file.table in PARTITIONED]
-    own = [file for file in partitioned if file.study == correction.truth.study]
-    return Rewritten(len(own), len(partitioned) - len(own), _bytes(partitioned), _bytes(new) - _bytes(partitioned))
+    corrected = [file for file in partitioned if file.study == correction.truth.study]
+    return Rewritten(
+        len(corrected), len(partitioned) - len(corrected), _bytes(partitioned), _bytes(new) - _bytes(partitioned)
+    )
 
 
 def check_correction(folder: Path, correction: Correction, truths: Sequence[StudyTruth]) -> None:

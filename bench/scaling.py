@@ -16,7 +16,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from urllib.parse import urlencode
 
-from bench.lakes import LAKE_HELP, lake_to_ask
+from bench.lakes import LAKE_HELP, benchmark_lake
 from bench.measure import machine
 from bench.servers import service
 from losslake.index.serving import open_release
@@ -45,12 +45,12 @@ PRECISION = Askable("val/average_precision", 0.05, 0.35)
 
 def askable(facts: WorkloadFacts) -> list[Askable]:
     """Return the metrics to ask about; a workload with only a loss is a language model."""
-    found = [metric for metric in (ERROR, PRECISION, LOSS) if metric.name in facts.measured]
-    return [LANGUAGE_LOSS] if found == [LOSS] else found
+    metrics = [metric for metric in (ERROR, PRECISION, LOSS) if metric.name in facts.measured]
+    return [LANGUAGE_LOSS] if metrics == [LOSS] else metrics
 
 
 @dataclass(frozen=True)
-class Asked:
+class ScalingQuestion:
     """A scaling question about some workloads."""
 
     workloads: tuple[Workload, ...]
@@ -66,20 +66,20 @@ class Asked:
     @property
     def path(self) -> str:
         """Its address."""
-        asked = {"workload": self.workloads, "metric": self.metric, "target": repr(self.target)}
-        return f"/v1/scaling?{urlencode(asked, doseq=True)}"
+        query = {"workload": self.workloads, "metric": self.metric, "target": repr(self.target)}
+        return f"/v1/scaling?{urlencode(query, doseq=True)}"
 
 
-def questions(view: ReleaseView, count: int, seed: int = 1) -> list[Asked]:
+def questions(view: ReleaseView, count: int, seed: int = 1) -> list[ScalingQuestion]:
     """Return random workloads, metrics and targets, the same for every way of asking."""
     chance = random.Random(seed)
     workloads = sorted(view.workloads)
-    asked = []
+    drawn = []
     for _ in range(count):
         workload = chance.choice(workloads)
         metric = chance.choice(askable(view.workloads[workload]))
-        asked.append(Asked((workload,), metric.name, chance.uniform(metric.lowest, metric.highest)))
-    return asked
+        drawn.append(ScalingQuestion((workload,), metric.name, chance.uniform(metric.lowest, metric.highest)))
+    return drawn
 
 
 def milliseconds(function: Callable[[], object]) -> float:
@@ -115,12 +115,12 @@ def run(lake: Lake, count: int) -> str:
     first = milliseconds(lambda: ReleaseView.open(lake, release))
     again = milliseconds(lambda: ReleaseView.open(lake, release))
     view = ReleaseView.open(lake, release)
-    asked = questions(view, count)
-    inside = [milliseconds(lambda q=question: q.answered(view)) for question in asked]  # type: ignore[misc]
+    drawn = questions(view, count)
+    inside = [milliseconds(lambda q=question: q.answered(view)) for question in drawn]  # type: ignore[misc]
     with service(lake.folder, 1) as server:
         connection = http.client.HTTPConnection("127.0.0.1", server.port)
-        over_http = [milliseconds(lambda q=q: get(connection, q.path)) for q in asked]  # type: ignore[misc]
-        floor = [milliseconds(lambda: get(connection, "/healthz")) for _ in asked]
+        over_http = [milliseconds(lambda q=q: get(connection, q.path)) for q in drawn]  # type: ignore[misc]
+        floor = [milliseconds(lambda: get(connection, "/healthz")) for _ in drawn]
     (records,) = open_release(lake, release).execute("SELECT count(*) FROM records").fetchall()[0]
     return "\n".join(
         [
@@ -139,7 +139,7 @@ def main() -> None:
     parser.add_argument("--lake", type=Path, help=LAKE_HELP)
     parser.add_argument("--questions", type=int, default=400)
     options = parser.parse_args()
-    with lake_to_ask(options.lake) as lake:
+    with benchmark_lake(options.lake) as lake:
         print(run(lake, options.questions))
 
 

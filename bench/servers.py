@@ -80,10 +80,10 @@ def nginx(file: Path, folder: Path, workers: int) -> Iterator[Server]:
 
 def nginx_program() -> str:
     """Return the path of nginx. Raises FileNotFoundError."""
-    found = shutil.which("nginx", path=f"{os.environ.get('PATH', '')}:/usr/sbin")
-    if found is None:
+    path = shutil.which("nginx", path=f"{os.environ.get('PATH', '')}:/usr/sbin")
+    if path is None:
         raise FileNotFoundError("nginx is not installed: install Debian's nginx-light, or the like")
-    return found
+    return path
 
 
 @contextmanager

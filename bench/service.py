@@ -17,8 +17,8 @@ from urllib.parse import quote, urlencode
 
 import psutil
 
-from bench.lakes import LAKE_HELP, lake_to_ask
-from bench.load import Load, ask, get, load, post
+from bench.lakes import LAKE_HELP, benchmark_lake
+from bench.load import Load, get, load, post, send
 from bench.measure import machine
 from bench.scaling import askable, questions
 from bench.servers import Server, constants, nginx, service
@@ -44,9 +44,9 @@ class Case:
 def cases(view: ReleaseView, seed: int = 1) -> Iterator[Case]:
     """Yield the questions of the report."""
     chance = random.Random(seed)
-    asked = questions(view, DIFFERENT, seed)
-    yield Case("scaling, each question new", [get(question.path) for question in asked])
-    yield Case("scaling, the same again", [get(asked[0].path)])
+    drawn = questions(view, DIFFERENT, seed)
+    yield Case("scaling, each question new", [get(question.path) for question in drawn])
+    yield Case("scaling, the same again", [get(drawn[0].path)])
     trials = []
     for _ in range(DIFFERENT):
         facts = chance.choice(list(view.workloads.values()))
@@ -64,42 +64,42 @@ def cases(view: ReleaseView, seed: int = 1) -> Iterator[Case]:
         paths = [f"/v1/curves.{name}?{urlencode(study)}" for study in studies]
         yield Case(f"a study's curves, {name}", [get(path) for path in paths])
     bodies = []
-    for question in asked[:2000]:
+    for question in drawn[:2000]:
         keys = {name: getattr(question.workloads[0], name) for name in ("collection", "dataset", "model", "optimizer")}
         values = {"metric": question.metric, "target": question.target} | keys
         bodies.append(json.dumps({"sql": SQL, "parameters": values}).encode())
     yield Case("the scaling question in SQL", [post("/v1/sql", body) for body in bodies])
 
 
-def line(name: str, clients: int, found: Load, beside: Load | None = None) -> str:
+def line(name: str, clients: int, result: Load, beside: Load | None = None) -> str:
     """Return one row of the report."""
-    size = found.bytes / len(found.latencies) / 1000
-    ratio = f"{found.per_second / beside.per_second:.2f}" if beside is not None else ""
+    size = result.bytes / len(result.latencies) / 1000
+    ratio = f"{result.per_second / beside.per_second:.2f}" if beside is not None else ""
     return (
-        f"| {name} | {clients} | {found.per_second:,.0f} | {found.p50_ms:.2f} | {found.p99_ms:.2f} | {size:,.1f} | "
-        f"{found.mb_per_second:,.0f} | {ratio} |"
+        f"| {name} | {clients} | {result.per_second:,.0f} | {result.p50_ms:.2f} | {result.p99_ms:.2f} | {size:,.1f} | "
+        f"{result.mb_per_second:,.0f} | {ratio} |"
     )
 
 
 def report(lake: Lake, seconds: float, workers: int) -> Iterator[str]:
     """Yield the report, line by line."""
     view = ReleaseView.open(lake, lake.release())
-    asked = list(cases(view))
+    kinds = list(cases(view))
     yield f"{machine()}; {workers} worker processes, the clients in one process beside them, {seconds:g} s a row"
     with service(lake.folder, workers) as server, constants(lake.folder, workers) as constant:
         yield from heading("what", "of a constant's rate")
-        for case in asked:
+        for case in kinds:
             for clients in CLIENTS:
-                found = load(server.port, case.requests, clients, seconds)
-                size = round(found.bytes / len(found.latencies))
+                measured = load(server.port, case.requests, clients, seconds)
+                size = round(measured.bytes / len(measured.latencies))
                 beside = load(constant.port, [get(f"/constant?size={size}")], clients, seconds / 2)
-                yield line(case.name, clients, found, beside)
+                yield line(case.name, clients, measured, beside)
         yield from downloads(lake, server, seconds, workers)
     with service(lake.folder, workers) as server:
-        taken = [memory_after(server, count, list(mixed(asked))) for count in (FEW, MANY - FEW)]
+        megabytes = [memory_after(server, count, list(mixed(kinds))) for count in (FEW, MANY - FEW)]
     yield ""
-    growth = f"{taken[1] / taken[0] - 1:+.1%}"
-    yield f"memory after {FEW:,} mixed requests {taken[0]:,.0f} MB, after {MANY:,} {taken[1]:,.0f} MB: {growth}"
+    growth = f"{megabytes[1] / megabytes[0] - 1:+.1%}"
+    yield f"memory after {FEW:,} mixed requests {megabytes[0]:,.0f} MB, after {MANY:,} {megabytes[1]:,.0f} MB: {growth}"
 
 
 def heading(what: str, ratio: str) -> Iterator[str]:
@@ -127,22 +127,22 @@ def downloads(lake: Lake, server: Server, seconds: float, workers: int) -> Itera
                 for _ in range(ROUNDS)
             ]
             # The machine's own pace changes from second to second: the round in the middle counts.
-            found, beside = sorted(rounds, key=lambda pair: pair[0].per_second / pair[1].per_second)[ROUNDS // 2]
-            yield line("from the service", clients, found, beside)
+            measured, beside = sorted(rounds, key=lambda pair: pair[0].per_second / pair[1].per_second)[ROUNDS // 2]
+            yield line("from the service", clients, measured, beside)
             yield line("from nginx", clients, beside)
 
 
-def mixed(asked: Sequence[Case]) -> Iterator[bytes]:
+def mixed(kinds: Sequence[Case]) -> Iterator[bytes]:
     """Questions of every kind in turn, and lists."""
     lists = [get(f"/v1/{name}") for name in ("workloads", "studies", "trials?limit=100", "metrics", "releases")]
-    chosen = [case.requests for case in asked] + [lists]
+    chosen = [case.requests for case in kinds] + [lists]
     for number in range(MANY):
         yield chosen[number % len(chosen)][number % len(chosen[number % len(chosen)])]
 
 
 def memory_after(server: Server, count: int, requests: Sequence[bytes]) -> float:
     """Return the memory of all processes of a server after `count` requests, in MB; shared pages count once."""
-    ask(server.port, requests, count, CLIENTS[-1])
+    send(server.port, requests, count, CLIENTS[-1])
     processes = [psutil.Process(server.process), *psutil.Process(server.process).children(recursive=True)]
     return sum(float(process.memory_full_info().pss) for process in processes) / 1e6
 
@@ -153,7 +153,7 @@ def main() -> None:
     parser.add_argument("--seconds", type=float, default=4.0)
     parser.add_argument("--workers", type=int, default=2)
     options = parser.parse_args()
-    with lake_to_ask(options.lake) as lake:
+    with benchmark_lake(options.lake) as lake:
         for text in report(lake, options.seconds, options.workers):
             print(text, flush=True)
 

@@ -40,7 +40,7 @@ from losslake_schema.reached import Floats
 
 def critical_batch_sizes(n: int) -> list[Row]:
     """Return rows of the profile interval. n: simulations in a cell."""
-    found = {
+    rows = {
         (noise, spacing): Row(
             f"critical-batch-size interval-{noise:g}-{spacing:g}",
             f"interval, noise {noise:.0%}, evaluations every {spacing:.0f} steps",
@@ -69,7 +69,7 @@ def critical_batch_sizes(n: int) -> list[Row]:
         factors = spread_of_trials(rng, spread, (n, m, trials))
         is_fine = spacing == SPACINGS[0]
         for row, share, limit in (
-            (found[noise, spacing], 1.0, math.inf),
+            (rows[noise, spacing], 1.0, math.inf),
             *([(twice, 0.5, math.inf)] if is_fine else []),
             *([(unequal, 1 / 16, math.inf)] if is_fine and trials >= 20 else []),
             *([(censored, 1.0, 4.0)] if m >= 8 else []),
@@ -86,10 +86,10 @@ def critical_batch_sizes(n: int) -> list[Row]:
             )
             covers = (tested.lower <= critical) & (critical <= tested.upper)
             row.add(trials, covers[tested.is_identifiable])
-            if row is found[noise, spacing]:
+            if row is rows[noise, spacing]:
                 stated.add(trials, tested.is_identifiable)
                 bounds.add(trials, covers[~tested.is_identifiable])
-    return [*found.values(), censored, twice, unequal, bounds, stated]
+    return [*rows.values(), censored, twice, unequal, bounds, stated]
 
 
 def other_ranges(n: int) -> list[Row]:
@@ -109,10 +109,15 @@ def other_ranges(n: int) -> list[Row]:
         exact = FEWEST_STEPS * (1 + critical[:, None] / sizes)
         noises = np.exp(rng.normal(0, noise, exact.shape))
         steps = (exact * noises)[..., None] * spread_of_trials(rng, spread, (*exact.shape, trials))
-        fits = [fit_curve(sizes, own.min(-1), trial_steps=list(own)) for own in steps]
+        fits = [fit_curve(sizes, trial_steps.min(-1), trial_steps=list(trial_steps)) for trial_steps in steps]
         for name, row in ranges.items():
             known = [(getattr(fit, name), true) for fit, true in zip(fits, critical, strict=True)]
-            row.add(trials, np.array([own.lower <= true <= own.upper for own, true in known if own is not None], bool))
+            row.add(
+                trials,
+                np.array(
+                    [interval.lower <= true <= interval.upper for interval, true in known if interval is not None], bool
+                ),
+            )
         forms = [fit.other_forms for fit in fits if fit.other_forms is not None]
         knee.add(trials, np.array([each.p_value < ERROR for each in forms], bool))
         runs.add(trials, np.array([(fit.runs_p_value or 1.0) < ERROR for fit in fits if fit.other_forms], bool))
@@ -141,7 +146,7 @@ def regimes(n: int) -> list[Row]:
             ("useful", max_useful_batch_size, USEFUL_WITHIN),
         ):
             truths = [end(sizes, one, tau).batch_size or 0 for one in exact]
-            bounds = [widened(sizes, own, partial(end, sizes, own), tau, own - spacing) for own in steps]
+            bounds = [widened(sizes, each, partial(end, sizes, each), tau, each - spacing) for each in steps]
             rows[name, noise].add(
                 trials,
                 np.array(

@@ -53,9 +53,9 @@ def comparisons(n: int) -> list[Row]:
             whole.add(trials, np.asarray((p.reshape(n, m) <= ERROR / m).any(axis=1)))
             if single is differs:
                 of_studies, best = signed.reshape(n, m), np.stack([ours.min(-1), theirs.min(-1)]).reshape(2, n, m)
-                found = [flips(both, _p_of(own)) for both, own in zip(best.swapaxes(0, 1), of_studies, strict=True)]
-                flip.add(trials, np.array([len(own) > 0 for own in found]))
-                clear_flip.add(trials, np.array([any(each.is_clear for each in own) for own in found]))
+                flipped = [flips(both, _p_of(p)) for both, p in zip(best.swapaxes(0, 1), of_studies, strict=True)]
+                flip.add(trials, np.array([len(each) > 0 for each in flipped]))
+                clear_flip.add(trials, np.array([any(each.is_clear for each in of_study) for of_study in flipped]))
     return [differs, clear, power, power_clear, flip, clear_flip]
 
 
@@ -70,7 +70,7 @@ def repeated_settings(n: int) -> list[Row]:
         for _ in range(2):
             drawn = spread_of_trials(rng, spread, (n, int(number[-1]) + 1))[:, number]
             steps = drawn * np.exp(rng.normal(0, noise, (n, trials)))
-            settings.append(np.array([medians_of_settings(own, number) for own in steps]))
+            settings.append(np.array([medians_of_settings(each, number) for each in steps]))
         seeds.add(trials, np.abs(p_values(settings[0], settings[1])) <= ERROR)
         both = [_steps(rng, spread, noise, (n, trials)) * np.exp(rng.normal(0, SHARED, (n, 1))) for _ in range(2)]
         shared.add(trials, np.abs(p_values(both[0], both[1])) <= ERROR)
@@ -86,8 +86,8 @@ def qualities(n: int) -> list[Row]:
         losses = spread_of_trials(rng, spread, (n // 4, m, trials))
         for row, factor in ((equal, 1.0), (power, 1.5)):
             scaled = losses * np.where(np.arange(m) < m - 1, 1.0, factor)[:, None]
-            found = [shortfall(range(m), own.min(-1), list(own)) for own in scaled]
-            row.add(trials, np.array([each is not None and each.is_clear for each in found]))
+            shortfalls = [shortfall(range(m), each.min(-1), list(each)) for each in scaled]
+            row.add(trials, np.array([each is not None and each.is_clear for each in shortfalls]))
     return [equal, power]
 
 
@@ -108,7 +108,9 @@ def survivals(n: int) -> list[Row]:
             chance.add(trials, np.array([each.lower <= share <= each.upper for each in shares]))
             reached.add(
                 trials,
-                np.array([_covers(own, ends, quartile, share) for own, ends in zip(steps, stops, strict=True)]),
+                np.array(
+                    [_covers(of_study, ends, quartile, share) for of_study, ends in zip(steps, stops, strict=True)]
+                ),
             )
     return [chance, reached]
 
@@ -131,17 +133,17 @@ def tuning_budgets(n: int) -> list[Row]:
     for trials, spread in product(TRIALS, SPREADS):
         rng = generator(trials, spread, 0.0, 1)
         first, second, new = (spread_of_trials(rng, spread, (n, trials)) for _ in range(3))
-        ours, theirs = (rng.permuted(own, axis=1)[:, : trials // 2].min(-1) for own in (first, second))
-        halves = [smaller_search(own).half for own in first]
-        known = [(own.lower or 0.0, own.upper or np.inf) for own in halves if own is not None]
+        ours, theirs = (rng.permuted(each, axis=1)[:, : trials // 2].min(-1) for each in (first, second))
+        halves = [smaller_search(each).half for each in first]
+        known = [(each.lower or 0.0, each.upper or np.inf) for each in halves if each is not None]
         lower, upper = np.array(known).T
         half.add(trials, (lower <= ours) & (ours <= upper))
         best = new[:, : trials // 2].min(-1)
         fresh.add(trials, (lower <= best) & (best <= upper))
-        lower, upper = np.array([ratio_range(*own, trials // 2) for own in zip(first, second, strict=True)]).T
+        lower, upper = np.array([ratio_range(*pair, trials // 2) for pair in zip(first, second, strict=True)]).T
         ratio.add(trials, (lower <= ours / theirs) & (ours / theirs <= upper))
         wanted = [trials_needed(trials, count) for count in rng.binomial(trials, 0.3, n).tolist()]
-        needed.add(trials, np.array([rng.random(own).min() < 0.3 for own in wanted if own is not None], bool))
+        needed.add(trials, np.array([rng.random(each).min() < 0.3 for each in wanted if each is not None], bool))
     return [half, ratio, fresh, needed]
 
 
@@ -160,23 +162,25 @@ def others(n: int) -> list[Row]:
         rng = generator(trials, spread, noise, m)
         sizes: Floats = np.array([8.0 * 2**at for at in range(m)])
         rates = sizes[:, None] ** 0.5 * np.exp(rng.normal(0, 3 * noise, (n // 8, m, min(trials, 5))))
-        found = [learning_rate_exponent(sizes, list(own)) for own in rates]
+        exponents = [learning_rate_exponent(sizes, list(each)) for each in rates]
         exponent.add(
-            trials, np.array([each.lower is not None and each.lower <= 0.5 <= (each.upper or 0) for each in found])
+            trials, np.array([each.lower is not None and each.lower <= 0.5 <= (each.upper or 0) for each in exponents])
         )
         if m >= LEAST_SIZES_OF_FORMS:
             turns = np.exp(rng.uniform(math.log(sizes[0]), math.log(sizes[-1]), n // 8))
-            turn.add(trials, np.array([_turn_is_found(rng, sizes, one, 3 * noise) for one in turns]))
+            turn.add(trials, np.array([_covers_turn(rng, sizes, one, 3 * noise) for one in turns]))
         runs = _steps(rng, spread, noise, (n, 30))
-        points = [reference_point(8, own[:20], rules) for own in runs]
+        points = [reference_point(8, each[:20], rules) for each in runs]
         fails.add(
             trials,
-            np.array([check([one], 8, own[20:], rules).passes is False for one, own in zip(points, runs, strict=True)]),
+            np.array(
+                [check([one], 8, each[20:], rules).passes is False for one, each in zip(points, runs, strict=True)]
+            ),
         )
     return [exponent, turn, fails]
 
 
-def _turn_is_found(rng: np.random.Generator, sizes: Floats, turn: float, noise: float) -> bool:
+def _covers_turn(rng: np.random.Generator, sizes: Floats, turn: float, noise: float) -> bool:
     """Return True if the interval of the batch size at which a learning rate saturates has the true one."""
     rates = 1 / (1 + turn / sizes) * np.exp(rng.normal(0, noise, sizes.shape))
     form = next(each for each in learning_rate_forms(sizes, rates).forms if each.name == "saturating")

@@ -47,33 +47,33 @@ class Compared:
     """Seconds of DuckDB or this machine's cores, and of Spark, for the same."""
 
     what: str
-    own_s: float
+    local_s: float
     spark_s: float
 
 
 def timed(work: Callable[[], object]) -> tuple[float, object]:
     """Seconds that the work takes, and what comes of it."""
     started = time.perf_counter()
-    found = work()
-    return time.perf_counter() - started, found
+    result = work()
+    return time.perf_counter() - started, result
 
 
 def ingests(spark: SparkSession, archive: Path, folder: Path) -> tuple[Lake, Compared]:
     """Ingest the archive by both engines; return the lake of the local one."""
-    own, theirs = Lake.create(folder / "own"), Lake.create(folder / "spark")
-    own_s, _ = timed(lambda: ingest(own, [archive]))
+    local, theirs = Lake.create(folder / "own"), Lake.create(folder / "spark")
+    local_s, _ = timed(lambda: ingest(local, [archive]))
     engine = SparkEngine(spark, theirs.location)
     spark_s, _ = timed(lambda: ingest(theirs, [archive], engine=engine))
-    assert own.release().content_digest == theirs.release().content_digest
-    return own, Compared("ingest", own_s, spark_s)
+    assert local.release().content_digest == theirs.release().content_digest
+    return local, Compared("ingest", local_s, spark_s)
 
 
 def questions(spark: SparkSession, lake: Lake) -> Iterator[Compared]:
     """Ask both engines every question."""
     release = lake.release()
-    own_s, connection = timed(lambda: open_release(lake, release))
+    local_s, connection = timed(lambda: open_release(lake, release))
     spark_s, _ = timed(lambda: register(spark, lake, release))
-    yield Compared("opening the release", own_s, spark_s)
+    yield Compared("opening the release", local_s, spark_s)
     connection = open_release(lake, release)
     largest = (
         "SELECT collection, dataset, model, optimizer, batch_size FROM studies "
@@ -88,22 +88,22 @@ def questions(spark: SparkSession, lake: Lake) -> Iterator[Compared]:
             workload=of_workload,
             study=f"{of_workload} AND batch_size = {batch_size}",
         )
-        own_s, own = _median(lambda: connection.execute(statement).fetchall())  # noqa: B023
+        local_s, local = _median(lambda: connection.execute(statement).fetchall())  # noqa: B023
         spark_s, theirs = _median(lambda: [tuple(row) for row in spark.sql(statement).collect()])  # noqa: B023
-        assert sorted(map(repr, own)) == sorted(map(repr, theirs)), what
-        yield Compared(what, own_s, spark_s)
+        assert sorted(map(repr, local)) == sorted(map(repr, theirs)), what
+        yield Compared(what, local_s, spark_s)
 
 
-def _median(ask: Callable[[], list[tuple[object, ...]]]) -> tuple[float, list[tuple[object, ...]]]:
-    answer = ask()
-    return statistics.median(timed(ask)[0] for _ in range(ROUNDS)), answer
+def _median(run: Callable[[], list[tuple[object, ...]]]) -> tuple[float, list[tuple[object, ...]]]:
+    answer = run()
+    return statistics.median(timed(run)[0] for _ in range(ROUNDS)), answer
 
 
-def show(title: str, found: list[Compared]) -> None:
+def show(title: str, rows: list[Compared]) -> None:
     """Print a table of seconds and ratios."""
     print(f"\n{title}\n\n| what | DuckDB, own cores s | Spark s | Spark / own |\n| --- | ---: | ---: | ---: |")
-    for one in found:
-        print(f"| {one.what} | {one.own_s:.3f} | {one.spark_s:.2f} | {one.spark_s / one.own_s:.1f} |", flush=True)
+    for one in rows:
+        print(f"| {one.what} | {one.local_s:.3f} | {one.spark_s:.2f} | {one.spark_s / one.local_s:.1f} |", flush=True)
 
 
 def main() -> None:
@@ -112,15 +112,15 @@ def main() -> None:
     parser.add_argument("--engine", default="local-cluster[2,1,2048]")
     parser.add_argument("--archive", type=Path, help="ingest this archive instead")
     parser.add_argument("--lake", type=Path, help="only ask this lake")
-    asked = parser.parse_args()
-    print(f"{machine()}, {asked.engine}")
-    with spark_session(asked.engine) as spark:
-        if asked.lake is not None:
-            show(str(asked.lake), list(questions(spark, Lake.open(asked.lake))))
+    options = parser.parse_args()
+    print(f"{machine()}, {options.engine}")
+    with spark_session(options.engine) as spark:
+        if options.lake is not None:
+            show(str(options.lake), list(questions(spark, Lake.open(options.lake))))
             return
-        for scale in [None] if asked.archive else asked.scales:
+        for scale in [None] if options.archive else options.scales:
             with tempfile.TemporaryDirectory() as folder:
-                archive = asked.archive or Path(folder, "archive.tar.bz2")
+                archive = options.archive or Path(folder, "archive.tar.bz2")
                 if scale is not None:
                     write_archive(archive, Scale(size=scale))
                 lake, compared = ingests(spark, archive, Path(folder))

@@ -87,8 +87,8 @@ def _file(file: Path) -> int:
 
 
 def _runs(folder: Path) -> int:
-    found = FORMAT.read(open_source(folder), LogMapping())
-    return sum(len(rows.columns["step"]) for run in found if isinstance(run, RunLog) for rows in run.rows)
+    runs = FORMAT.read(open_source(folder), LogMapping())
+    return sum(len(rows.columns["step"]) for run in runs if isinstance(run, RunLog) for rows in run.rows)
 
 
 def _loader(file: Path) -> int:

@@ -26,7 +26,7 @@ from bench.peers.polars_parquet import PolarsParquet
 from bench.peers.questions import Aim, Kind
 from bench.peers.report import report
 from bench.peers.sqlite_table import SqliteTable
-from bench.peers.turns import Asked, Patience, in_turn
+from bench.peers.turns import Patience, PeerTimes, in_turn
 from bench.plan import Scale
 from bench.servers import service
 from losslake.questions.release_view import ReleaseView
@@ -36,39 +36,39 @@ WITHOUT_CHDB = "chDB is not installed, so it is not asked: pip install chdb"
 
 
 @contextmanager
-def all_peers(found: Places, aims: Sequence[Aim]) -> Iterator[list[Peer]]:
+def all_peers(data: Places, aims: Sequence[Aim]) -> Iterator[list[Peer]]:
     """Yield every installed peer, prepared for these aims."""
     with ExitStack() as open_peers:
-        polars = PolarsParquet(found.lake.folder)
-        sqlite = open_peers.enter_context(closing(SqliteTable(found.scratch / "peers.sqlite", polars, aims)))
+        polars = PolarsParquet(data.lake.folder)
+        sqlite = open_peers.enter_context(closing(SqliteTable(data.scratch / "peers.sqlite", polars, aims)))
         peers: list[Peer] = [
-            PandasFiles(found.unpacked),
+            PandasFiles(data.unpacked),
             PandasMemory(polars, aims),
             polars,
-            DuckdbParquet(found.lake.folder),
+            DuckdbParquet(data.lake.folder),
             sqlite,
         ]
         if find_spec("chdb"):
             from bench.peers.chdb_parquet import ChdbParquet
 
-            peers.append(open_peers.enter_context(closing(ChdbParquet(found.lake.folder))))
+            peers.append(open_peers.enter_context(closing(ChdbParquet(data.lake.folder))))
         else:
             print(WITHOUT_CHDB, file=sys.stderr)
-        server = open_peers.enter_context(service(found.lake.folder, 1))
+        server = open_peers.enter_context(service(data.lake.folder, 1))
         yield [*peers, LossLakeOverHttp(server.port)]
 
 
-def run(found: Places, patience: Patience, command: str) -> str:
+def run(data: Places, patience: Patience, command: str) -> str:
     """Return the report."""
-    release = found.lake.release()
-    losslake = LossLake(ReleaseView.open(found.lake, release))
+    release = data.lake.release()
+    losslake = LossLake(ReleaseView.open(data.lake, release))
     known = known_workloads(losslake.view)
-    asked: list[Asked] = []
-    with all_peers(found, [one.aim for one in known]) as peers:
+    times: list[PeerTimes] = []
+    with all_peers(data, [one.aim for one in known]) as peers:
         for kind in Kind:
-            asked += in_turn(losslake, peers, kind, questions(known, kind), patience)
+            times += in_turn(losslake, peers, kind, questions(known, kind), patience)
             print(f"asked: {kind.title}", file=sys.stderr)
-        return report(command, release, losslake, peers, asked)
+        return report(command, release, losslake, peers, times)
 
 
 def main() -> None:
@@ -89,8 +89,8 @@ def main() -> None:
     given = parser.parse_args()
     command = shlex.join(["python", "-m", "bench.peers", *sys.argv[1:]])
     try:
-        with places(Given(given.archive, given.lake, given.unpacked, given.scale)) as found:
-            print(run(found, Patience(given.rounds, given.seconds), command))
+        with places(Given(given.archive, given.lake, given.unpacked, given.scale)) as data:
+            print(run(data, Patience(given.rounds, given.seconds), command))
     except LossLakeError as error:
         parser.error(str(error))
 

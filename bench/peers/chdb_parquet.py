@@ -31,6 +31,6 @@ class ChdbParquet(ParquetPeer):
     def close(self) -> None:
         self._session.close()
 
-    def _rows(self, name: str, asked: dict[str, Any]) -> pa.Table:
-        rows: pa.Table = self._session.query(statement("chdb", name), "ArrowTable", params=asked)
+    def _rows(self, name: str, parameters: dict[str, Any]) -> pa.Table:
+        rows: pa.Table = self._session.query(statement("chdb", name), "ArrowTable", params=parameters)
         return rows

@@ -27,22 +27,22 @@ COMPLETE = STATUSES.index("COMPLETE")
 class Known:
     """A workload of a lake, with what its archive was made from."""
 
-    made: PublishedWorkload
+    plan: PublishedWorkload
     facts: WorkloadFacts
 
     @property
     def aim(self) -> Aim:
-        return Aim(self.facts.workload, self.made.metrics.goal_metric, -1 if self.made.is_maximized else 1)
+        return Aim(self.facts.workload, self.plan.metrics.goal_metric, -1 if self.plan.is_maximized else 1)
 
     def target(self, part: float) -> float:
         """So far from the goal."""
-        return self.made.goal + part * (self.made.start - self.made.goal)
+        return self.plan.goal + part * (self.plan.start - self.plan.goal)
 
 
 def known_workloads(view: ReleaseView) -> list[Known]:
     """Return the synthetic workloads of a release; raise LossLakeError if it has none."""
-    found = [(Workload.parse(f"{Scale.root}/{made.path}"), made) for made in published()]
-    known = [Known(made, view.workloads[workload]) for workload, made in found if workload in view.workloads]
+    planned = [(Workload.parse(f"{Scale.root}/{plan.path}"), plan) for plan in published()]
+    known = [Known(plan, view.workloads[workload]) for workload, plan in planned if workload in view.workloads]
     if not known:
         raise LossLakeError(f"the lake has no workload of {Scale.root}: give one of an archive by bench.archive")
     return known
@@ -76,7 +76,7 @@ def _curve(known: list[Known], chance: random.Random) -> Curve:
 def _best(known: list[Known], chance: random.Random) -> Best:
     chosen = chance.choice(known)
     batch_size = chance.choice(chosen.facts.batch_sizes)
-    return Best(chosen.aim, round(chosen.made.steps_to_goal(batch_size) * chance.uniform(0.5, 3)))
+    return Best(chosen.aim, round(chosen.plan.steps_to_goal(batch_size) * chance.uniform(0.5, 3)))
 
 
 def _sweep(known: list[Known], chance: random.Random) -> Sweep:

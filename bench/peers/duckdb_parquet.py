@@ -25,5 +25,5 @@ class DuckdbParquet(ParquetPeer):
         for text in statements("duckdb", "open"):
             self._connection.execute(text, {"trials": hive.trials(lake)} if "$trials" in text else None)
 
-    def _rows(self, name: str, asked: dict[str, Any]) -> pa.Table:
-        return self._connection.sql(statement("duckdb", name), params=asked).to_arrow_table()
+    def _rows(self, name: str, parameters: dict[str, Any]) -> pa.Table:
+        return self._connection.sql(statement("duckdb", name), params=parameters).to_arrow_table()

@@ -68,8 +68,8 @@ class LossLakeOverHttp:
         return self._got("curves", ("trial", question.trial), ("metric", question.metric))
 
     def best(self, question: Best) -> pa.Table:
-        asked = ("step_budget", question.step_budget)
-        return self._got("best", *_of(question.aim), asked, names=_NAMES_OF_BEST)
+        budget = ("step_budget", question.step_budget)
+        return self._got("best", *_of(question.aim), budget, names=_NAMES_OF_BEST)
 
     def sweep(self, question: Sweep) -> pa.Table:
         return self._got("targets", *_of(question.aim), *(("target", target) for target in question.targets))

@@ -65,21 +65,21 @@ def best_of_each(frame: pd.DataFrame, question: Best) -> pd.DataFrame:
     metric = question.aim.metric
     within = frame[(frame["step"] <= question.step_budget) & frame[metric].notna()]
     ordered = within.sort_values([metric, "step", "trial_id"], ascending=[question.aim.sign > 0, True, True])
-    found = ordered.rename(columns={metric: "value"})
-    return found.groupby("batch_size", as_index=False)[["step", "trial_id", "value"]].first()
+    named = ordered.rename(columns={metric: "value"})
+    return named.groupby("batch_size", as_index=False)[["step", "trial_id", "value"]].first()
 
 
 def swept(frame: pd.DataFrame, question: Sweep) -> pd.DataFrame:
     """By target and batch size the first row that is better; sorted once for all targets."""
     ordered = frame.sort_values(["step", "trial_id"]).rename(columns={question.aim.metric: "value"})
     ordered = ordered[["batch_size", "step", "trial_id", "value"]]
-    found = [
+    frames = [
         ordered[_is_better(ordered["value"], question.aim.sign, target)]
         .drop_duplicates("batch_size")
         .assign(target=target)
         for target in question.targets
     ]
-    return pd.concat(found)
+    return pd.concat(frames)
 
 
 def _is_better(values: pd.Series[float], sign: int, target: float) -> pd.Series[bool]:

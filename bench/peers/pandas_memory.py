@@ -30,8 +30,10 @@ class PandasMemory:
 
     def curve(self, question: Curve) -> pa.Table:
         frame = self._frames[question.study.workload]
-        own = (frame["batch_size"] == question.study.batch_size) & (frame["trial_id"] == question.trial.trial_id)
-        return table_of(frame.loc[own, ["step", question.metric]].rename(columns={question.metric: "value"}))
+        is_of_trial = (frame["batch_size"] == question.study.batch_size) & (
+            frame["trial_id"] == question.trial.trial_id
+        )
+        return table_of(frame.loc[is_of_trial, ["step", question.metric]].rename(columns={question.metric: "value"}))
 
     def best(self, question: Best) -> pa.Table:
         return table_of(best_of_each(self._frames[question.aim.workload], question))

@@ -26,8 +26,8 @@ class ParquetPeer(ABC):
 
     def curve(self, question: Curve) -> pa.Table:
         files = hive.measurements_of_study(self._lake, question.study)
-        asked = {"files": files, "metric": question.metric, "trial_id": question.trial.trial_id}
-        return self._rows("curve", asked)
+        parameters = {"files": files, "metric": question.metric, "trial_id": question.trial.trial_id}
+        return self._rows("curve", parameters)
 
     def best(self, question: Best) -> pa.Table:
         return self._rows("best", self._of(question.aim) | {"step_budget": question.step_budget})
@@ -44,5 +44,5 @@ class ParquetPeer(ABC):
         }
 
     @abstractmethod
-    def _rows(self, name: str, asked: dict[str, Any]) -> pa.Table:
+    def _rows(self, name: str, parameters: dict[str, Any]) -> pa.Table:
         """Return the rows of a statement's result."""

@@ -31,7 +31,7 @@ class Peer(Protocol):
     def sweep(self, question: Sweep) -> pa.Table: ...
 
 
-def asked(peer: Peer, question: Question) -> pa.Table:
+def answer_of(peer: Peer, question: Question) -> pa.Table:
     """Return the peer's answer."""
     match question:
         case Scaling():
@@ -48,6 +48,6 @@ def asked(peer: Peer, question: Question) -> pa.Table:
 
 def _named(question: Scaling, answer: pa.Table) -> pa.Table:
     """Return the compared columns of a workload, with its name."""
-    return answer.select([*Kind.SCALING.keys, *Kind.SCALING.told]).append_column(
+    return answer.select([*Kind.SCALING.keys, *Kind.SCALING.compared]).append_column(
         "workload", pa.repeat(str(question.aim.workload), answer.num_rows)
     )

@@ -65,13 +65,13 @@ class PolarsParquet:
         before = loss.cum_min().shift(fill_value=float("inf")).over("batch_size")
         ordered = self._measurements(question.aim).filter(pl.col("value").is_not_nan()).sort("step", "trial_id")
         records = ordered.filter(loss < before).collect()
-        found = [
+        frames = [
             records.filter(_is_better(question.aim, target))
             .unique("batch_size", keep="first", maintain_order=True)
             .with_columns(target=pl.lit(target))
             for target in question.targets
         ]
-        return pl.concat(found).to_arrow()
+        return pl.concat(frames).to_arrow()
 
     def _scaling(self, question: Scaling) -> pl.LazyFrame:
         reached = self._measurements(question.aim).filter(_is_better(question.aim, question.target))

@@ -13,7 +13,7 @@ from losslake_schema.names import Study, Trial, Workload
 
 
 class Kind(Enum):
-    """A kind of question: its title, the columns that tell rows of an answer apart, and those that are told."""
+    """A kind of question: its title, the columns that identify the rows of an answer, and those that are compared."""
 
     ALL = ("all workloads", ("workload", "batch_size"), ("step", "trial_id", "value"))
     SCALING = ("one workload", ("batch_size",), ("step", "trial_id", "value"))
@@ -21,10 +21,10 @@ class Kind(Enum):
     BEST = ("best in a budget", ("batch_size",), ("step", "trial_id", "value"))
     SWEEP = ("50 targets", ("target", "batch_size"), ("step", "trial_id", "value"))
 
-    def __init__(self, title: str, keys: tuple[str, ...], told: tuple[str, ...]) -> None:
+    def __init__(self, title: str, keys: tuple[str, ...], compared: tuple[str, ...]) -> None:
         self.title = title
         self.keys = keys
-        self.told = told
+        self.compared = compared
 
 
 @dataclass(frozen=True)
@@ -100,7 +100,7 @@ def differences(kind: Kind, ours: pa.Table, theirs: pa.Table) -> str | None:
     left, right = _ordered(kind, ours), _ordered(kind, theirs)
     if left.num_rows != right.num_rows:
         return f"{left.num_rows} rows and {right.num_rows}"
-    for name in (*kind.keys, *kind.told):
+    for name in (*kind.keys, *kind.compared):
         apart = np.flatnonzero(~_same(left[name], right[name]))
         if len(apart):
             row = int(apart[0])
@@ -109,7 +109,7 @@ def differences(kind: Kind, ours: pa.Table, theirs: pa.Table) -> str | None:
 
 
 def _ordered(kind: Kind, answer: pa.Table) -> pa.Table:
-    names = (*kind.keys, *kind.told)
+    names = (*kind.keys, *kind.compared)
     rows = answer.select(names)
     wanted = pa.schema([(name, _TYPES.get(name, pa.int64())) for name in names])
     there = rows.filter(rows["step"].is_valid()).cast(wanted)

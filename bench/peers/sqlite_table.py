@@ -53,24 +53,24 @@ class SqliteTable:
 
     def curve(self, question: Curve) -> pa.Table:
         study = question.study
-        asked = {
+        parameters = {
             "workload": str(study.workload),
             "batch_size": study.batch_size,
             "metric": question.metric,
             "trial_id": question.trial.trial_id,
         }
-        rows = self._rows("curve", asked, _CURVE)
+        rows = self._rows("curve", parameters, _CURVE)
         return rows.set_column(1, "value", pc.fill_null(rows["value"], float("nan")))
 
     def best(self, question: Best) -> pa.Table:
         aim = question.aim
-        asked = {
+        parameters = {
             "workload": str(aim.workload),
             "metric": aim.metric,
             "sign": aim.sign,
             "step_budget": question.step_budget,
         }
-        return self._rows("best", asked, _BEST)
+        return self._rows("best", parameters, _BEST)
 
     def close(self) -> None:
         self._connection.close()
@@ -79,8 +79,8 @@ class SqliteTable:
         goals = [(str(one.aim.workload), one.aim.metric, one.aim.sign, one.target) for one in scalings]
         return self._rows("scaling", {"goals": json.dumps(goals)}, _RESULTS)
 
-    def _rows(self, name: str, asked: dict[str, Any], schema: pa.Schema) -> pa.Table:
-        rows = self._connection.execute(statement("sqlite", name), asked).fetchall()
+    def _rows(self, name: str, parameters: dict[str, Any], schema: pa.Schema) -> pa.Table:
+        rows = self._connection.execute(statement("sqlite", name), parameters).fetchall()
         columns = zip(*rows, strict=True) if rows else [[] for _ in schema]
         return pa.table(list(columns), schema=schema)
 
@@ -90,10 +90,13 @@ class SqliteTable:
         run("INSERT OR IGNORE INTO metrics (metric) VALUES (?)", (aim.metric,))
         ((metric_id,),) = run("SELECT metric_id FROM metrics WHERE metric = ?", (aim.metric,))
         rows = source.measurements(aim)
-        for (batch_size,), own in rows.sort("trial_id", "step").partition_by("batch_size", as_dict=True).items():
+        for (batch_size,), study_rows in rows.sort("trial_id", "step").partition_by("batch_size", as_dict=True).items():
             added = run("INSERT INTO studies (workload, batch_size) VALUES (?, ?)", (str(aim.workload), batch_size))
-            many("INSERT INTO complete VALUES (?, ?)", [(added.lastrowid, t) for t in own["trial_id"].unique().sort()])
-            columns = (own[name].to_list() for name in ("trial_id", "step", "value"))
+            many(
+                "INSERT INTO complete VALUES (?, ?)",
+                [(added.lastrowid, t) for t in study_rows["trial_id"].unique().sort()],
+            )
+            columns = (study_rows[name].to_list() for name in ("trial_id", "step", "value"))
             keyed = zip(repeat(added.lastrowid), repeat(metric_id), *columns, strict=False)
             many("INSERT INTO measurements VALUES (?, ?, ?, ?, ?)", keyed)
         return len(rows)

@@ -10,7 +10,7 @@ from itertools import islice
 
 import pyarrow as pa
 
-from bench.peers.peer import Peer, asked
+from bench.peers.peer import Peer, answer_of
 from bench.peers.questions import Kind, Question, differences
 
 
@@ -27,7 +27,7 @@ class Patience:
 
 
 @dataclass(frozen=True)
-class Asked:
+class PeerTimes:
     """What asking a peer one kind of question took: by round, its seconds and those of LossLake for the same."""
 
     peer: str
@@ -47,34 +47,34 @@ class Asked:
 
 def in_turn(
     losslake: Peer, peers: Sequence[Peer], kind: Kind, drawn: Iterator[Question], patience: Patience
-) -> list[Asked]:
+) -> list[PeerTimes]:
     """Ask a kind of question, first once untimed of all that keep anything; raises Differs."""
     first = next(drawn)
-    expected = asked(losslake, first)
+    expected = answer_of(losslake, first)
     for peer in peers:
         if peer.is_cached:
-            _compare(peer, kind, first, expected, asked(peer, first))
-    taken = {peer.name: Asked(peer.name, kind) for peer in (losslake, *peers)}
+            _compare(peer, kind, first, expected, answer_of(peer, first))
+    times = {peer.name: PeerTimes(peer.name, kind) for peer in (losslake, *peers)}
     for question in islice(drawn, patience.rounds):
         ours_s, expected = _timed(losslake, question)
-        _note(taken[losslake.name], ours_s, ours_s)
+        _note(times[losslake.name], ours_s, ours_s)
         for peer in peers:
-            own = taken[peer.name]
-            if sum(own.seconds) < patience.seconds:
+            peer_times = times[peer.name]
+            if sum(peer_times.seconds) < patience.seconds:
                 seconds, answer = _timed(peer, question)
-                _note(own, seconds, ours_s)
+                _note(peer_times, seconds, ours_s)
                 _compare(peer, kind, question, expected, answer)
-    return list(taken.values())
+    return list(times.values())
 
 
-def _note(own: Asked, seconds: float, ours: float) -> None:
-    own.seconds.append(seconds)
-    own.ours.append(ours)
+def _note(times: PeerTimes, seconds: float, ours: float) -> None:
+    times.seconds.append(seconds)
+    times.ours.append(ours)
 
 
 def _timed(peer: Peer, question: Question) -> tuple[float, pa.Table]:
     started = time.perf_counter()
-    answer = asked(peer, question)
+    answer = answer_of(peer, question)
     return time.perf_counter() - started, answer
 
 

@@ -14,8 +14,8 @@ from bench import full, full_questions
 from bench.answers import WrongAnswer
 from bench.archive import write_studies
 from bench.floors import parse
-from bench.full_questions import AskedCurves, Effort, check_scaling
-from bench.full_statements import ask_sql
+from bench.full_questions import CurvesQuestion, Effort, check_scaling
+from bench.full_statements import measure_sql
 from bench.measure import measured
 from bench.opening import Opening, opened
 from bench.plan import Scale, plans
@@ -116,25 +116,25 @@ def test_scaling_that_differs_from_the_truth_fails(run: Run, wrong: dict[str, An
 @pytest.mark.parametrize("wrong", [{"steps": 1}, {"value": 0.5}, {"previous_step": 0}])
 def test_a_curve_that_differs_from_the_truth_fails(run: Run, wrong: dict[str, Any]) -> None:
     truth = run.truths[0]
-    answer = AskedCurves(truth, False).answered(run.view)
-    AskedCurves(truth, False).check(answer)
+    answer = CurvesQuestion(truth, False).answered(run.view)
+    CurvesQuestion(truth, False).check(answer)
     with pytest.raises(WrongAnswer):
-        AskedCurves(replace(truth, **wrong), False).check(answer)
+        CurvesQuestion(replace(truth, **wrong), False).check(answer)
 
 
 @pytest.mark.parametrize("wrong", [{"evaluations": 3}, {"infeasible": 99}])
 def test_a_study_with_other_evaluations_or_trials_than_the_truth_fails(run: Run, wrong: dict[str, Any]) -> None:
     truth = run.truths[0]
-    answer = AskedCurves(truth, True).answered(run.view)
-    AskedCurves(truth, True).check(answer)
+    answer = CurvesQuestion(truth, True).answered(run.view)
+    CurvesQuestion(truth, True).check(answer)
     with pytest.raises(WrongAnswer):
-        AskedCurves(replace(truth, **wrong), True).check(answer)
+        CurvesQuestion(replace(truth, **wrong), True).check(answer)
 
 
 def test_sql_that_counts_other_measurements_than_the_truth_fails(run: Run) -> None:
     spoilt = (*run.truths[:-1], replace(run.truths[-1], evaluations=1))
     with pytest.raises(WrongAnswer, match="the number of measurements"):
-        ask_sql(run.lake, spoilt)
+        measure_sql(run.lake, spoilt)
 
 
 def test_parsing_some_studies_at_a_time_parses_all_of_them(run: Run, monkeypatch: pytest.MonkeyPatch) -> None:
