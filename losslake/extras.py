@@ -17,8 +17,8 @@ _EXTRAS = {
 def missing_extra(error: ModuleNotFoundError) -> str:
     """Return the extra that brings a missing library: that of the topmost package on the way to its import."""
     importing = [f"{frame.f_globals.get('__name__', '')}." for frame, _ in traceback.walk_tb(error.__traceback__)]
-    found = (extra for package, extra in _EXTRAS.items() if any(name.startswith(f"{package}.") for name in importing))
-    return next(found, "lake")
+    extras = (extra for package, extra in _EXTRAS.items() if any(name.startswith(f"{package}.") for name in importing))
+    return next(extras, "lake")
 
 
 def how_to_install(what: str, extra: str) -> str:

@@ -40,14 +40,14 @@ class StoredStudy:
 
     def best(self, metric: str, target: float) -> tuple[StoredTrial, int | None, int] | None:
         """Trial, step before and step of the earliest crossing of the complete trials; ties to the lower trial id."""
-        found = []
+        hits = []
         for trial_id, trial in self.trials.items():
             crossing = trial.crossing(metric, target) if trial.metadata["status"] == "COMPLETE" else None
             if crossing:
-                found.append((crossing[1], trial_id, crossing[0]))
-        if not found:
+                hits.append((crossing[1], trial_id, crossing[0]))
+        if not hits:
             return None
-        step, trial_id, before = min(found, key=lambda row: row[:2])
+        step, trial_id, before = min(hits, key=lambda row: row[:2])
         return self.trials[trial_id], before, step
 
 

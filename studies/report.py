@@ -44,7 +44,7 @@ def load_goals(file: Path = GOALS_FILE) -> list[Goal]:
 def steps_to_result(studies: dict[int, StoredStudy], goal: Goal) -> dict[int, int]:
     """Return steps by batch size, ascending; a batch size that does not reach the goal is absent."""
     best = {batch_size: studies[batch_size].best(goal.metric, goal.target) for batch_size in sorted(studies)}
-    return {batch_size: found[2] for batch_size, found in best.items() if found}
+    return {batch_size: hit[2] for batch_size, hit in best.items() if hit}
 
 
 def perfect_end(steps: dict[int, int], tau: float = PERFECT_END_TAU) -> int | None:

@@ -23,8 +23,8 @@ def run_study(task: Task) -> list[File]:
     with threadpool_limits(1):
         trials = train_study(workload, batch_size, splits, seed)
     complete = sum(trial.status == "COMPLETE" for trial in trials)
-    taken = time.perf_counter() - started
-    print(f"{workload.path}/{batch_size}: {complete} of {len(trials)} complete, {taken:.1f} s", file=sys.stderr)
+    seconds = time.perf_counter() - started
+    print(f"{workload.path}/{batch_size}: {complete} of {len(trials)} complete, {seconds:.1f} s", file=sys.stderr)
     return study_files(workload, batch_size, metric_names(splits), trials)
 
 

@@ -222,7 +222,7 @@ def guess_patterns(paths: Sequence[str]) -> list[str]:
 
 def _guess_part(names: Sequence[str], fields: set[str]) -> str:
     """Return the pattern of the names at one place of the paths. fields: those of the places before; added to."""
-    sizes = [found[0] for name in names if len(found := _BATCH_SIZE.findall(name)) == 1]
+    sizes = [digits[0] for name in names if len(digits := _BATCH_SIZE.findall(name)) == 1]
     if len(sizes) == len(names) and len({word for _, word, _ in sizes}) == 1 and "batch_size" not in fields:
         fields.add("batch_size")
         heads, (word, *_), tails = (list(texts) for texts in zip(*sizes, strict=True))

@@ -93,8 +93,8 @@ def open_sources(places: Sequence[Place], request: Request) -> list[Source]:
             sources.append(source)
             continue
         top = source.path
-        found = sorted(file.parent for file in top.rglob(MAPPING_NAME) if file.is_file() and not file.is_symlink())
-        folders = {folder for folder in found if folder != top}
+        nested = sorted(file.parent for file in top.rglob(MAPPING_NAME) if file.is_file() and not file.is_symlink())
+        folders = {folder for folder in nested if folder != top}
         has_rest = any(file.is_file() and folders.isdisjoint(file.parents) for file in top.rglob("*"))
         for folder in (top, *sorted(folders)) if has_rest or not folders else sorted(folders):
             within = folder.relative_to(top).as_posix() if folder != top else ""

@@ -102,9 +102,9 @@ def _republish(lake: Lake, folder: Path, releases: list[Release], files: Callabl
     migrate(scratch.engine)
     create_tables(scratch.catalog, scratch.store.url_of(WAREHOUSE))
     for release in releases:
-        own = files(release)
+        release_files = files(release)
         metadata = ReleaseMetadata(release.number, release.created_at, release.notes, release.content_digest)
-        adopt(scratch, metadata, own, read_small_table(lake.store, own, "studies"), [])
+        adopt(scratch, metadata, release_files, read_small_table(lake.store, release_files, "studies"), [])
     with lake.engine.begin() as connection:
         _switch(lake, connection, scratch, releases)
 
@@ -160,11 +160,11 @@ class _Conversion:
         of_steps = dict.fromkeys(("step", "previous_step") if distance else ("step",), steps)
         targets: dict[str, CurveFile] = {}
         for name in sorted(pc.unique(metric).to_pylist()):
-            own = rows.filter(pc.equal(metric, name)).combine_chunks()
-            values = encodings.for_values(np.asarray(own["value"].to_numpy()), LARGEST_ROW_GROUP)
+            metric_rows = rows.filter(pc.equal(metric, name)).combine_chunks()
+            values = encodings.for_values(np.asarray(metric_rows["value"].to_numpy()), LARGEST_ROW_GROUP)
             if values.name not in targets:
                 targets[values.name] = CurveFile(file.table, of_steps, values)
-            columns = {column: own[column].combine_chunks() for column in own.column_names}
+            columns = {column: metric_rows[column].combine_chunks() for column in metric_rows.column_names}
             targets[values.name].add(name, columns)
         if not targets:
             targets[""] = CurveFile(file.table, of_steps, encodings.SPLIT)
@@ -175,8 +175,8 @@ class _Conversion:
         """Store the table of goals with a comparator: that of the goal that LossLake knows, else strict as it was."""
         known = {(goal.workload, goal.metric, goal.target): goal.comparator for goal in registered_goals()}
         rows = pq.ParquetFile(pa.BufferReader(self.lake.store.read(file.path))).read().to_pylist()
-        found = [Goal.of(row) for row in rows]
-        comparators = [known.get((goal.workload, goal.metric, goal.target), "strict") for goal in found]
+        goals = [Goal.of(row) for row in rows]
+        comparators = [known.get((goal.workload, goal.metric, goal.target), "strict") for goal in goals]
         rows = [row | {"comparator": each} for row, each in zip(rows, comparators, strict=True)]
         return write_small_table(self.lake.store, "goals", pa.Table.from_pylist(rows, GOALS)).file
 

@@ -79,7 +79,9 @@ class _Attempt:
         self._progress = progress
         base = lake.newest_release()
         self._withdrawn = withdrawn_trials(lake)
-        numbers = {study: {each.trial.trial_id: each.sha256 for each in own} for study, own in self._withdrawn.items()}
+        numbers = {
+            study: {each.trial.trial_id: each.sha256 for each in trials} for study, trials in self._withdrawn.items()
+        }
         files = lake.files(base) if base is not None else []
         self._stored = Stored(lake.store, files, numbers, cache(partial(sources_of, lake)))
 

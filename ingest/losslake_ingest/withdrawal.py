@@ -94,12 +94,12 @@ def restore(lake: Lake, names: Sequence[str], reason: str, by: str) -> Sequence[
     at, restored = datetime.now(UTC), []
     withdrawn = [each for trials in withdrawn_trials(lake).values() for each in trials]
     for name in names:
-        own = [each for each in withdrawn if name in _names_of(each.trial)]
-        if not own:
+        named = [each for each in withdrawn if name in _names_of(each.trial)]
+        if not named:
             raise LossLakeError(
                 f"nothing named {name} is withdrawn: 'losslake ledger --outcome withdrawn' lists what is"
             )
-        restored += own
+        restored += named
     rows = [
         {**each.trial.study.key(), "trial_id": each.trial.trial_id, "source_sha256": each.sha256} for each in restored
     ]
@@ -110,14 +110,14 @@ def restore(lake: Lake, names: Sequence[str], reason: str, by: str) -> Sequence[
 def withdrawn_trials(lake: Lake) -> Mapping[Study, Sequence[WithdrawnTrial]]:
     """Return the trials that are withdrawn and weren't restored since, by study."""
     query = select(LedgerEntry).where(LedgerEntry.outcome.in_([WITHDRAWN, RESTORED])).order_by(LedgerEntry.id)
-    found: dict[tuple[str, str | None], LedgerEntry] = {}
+    active: dict[tuple[str, str | None], LedgerEntry] = {}
     for entry in lake.read(lambda session: session.scalars(query).all()):
         if entry.outcome == WITHDRAWN:
-            found[entry.path, entry.sha256] = entry
+            active[entry.path, entry.sha256] = entry
         else:
-            found.pop((entry.path, entry.sha256), None)
+            active.pop((entry.path, entry.sha256), None)
     by_study: dict[Study, list[WithdrawnTrial]] = defaultdict(list)
-    for entry in found.values():
+    for entry in active.values():
         trial = Trial.parse(entry.path)
         by_study[trial.study].append(WithdrawnTrial(trial, entry.sha256 or "", entry.reason or ""))
     return by_study
@@ -154,10 +154,10 @@ def _without(
 
 def _chosen(trials: pa.Table, names: Sequence[str]) -> pa.ChunkedArray:
     """Return flags of the trials that have one of the names, as themselves, their study or their collection."""
-    studies, own = study_names(trials), trial_names(trials)
+    studies, full_names = study_names(trials), trial_names(trials)
     chosen = pa.chunked_array([pa.array([False] * trials.num_rows)])
     for name in names:
-        flags = [pc.equal(column, name.strip("/")) for column in (trials["collection"], studies, own)]
+        flags = [pc.equal(column, name.strip("/")) for column in (trials["collection"], studies, full_names)]
         matched = pc.or_(pc.or_(flags[0], flags[1]), flags[2])
         if not pc.any(matched).as_py():
             raise LossLakeError(f"no collection, study or trial of the newest release is named {name}")
@@ -176,10 +176,10 @@ def reduced(store: Store, files: Sequence[DataFile], remaining: pa.Table, studie
     changes = {}
     names = study_names(remaining)
     for study in studies:
-        own, row = remaining.filter(pc.equal(names, str(study))).sort_by("trial_id"), rows[study]
-        if own.num_rows:
+        study_trials, row = remaining.filter(pc.equal(names, str(study))).sort_by("trial_id"), rows[study]
+        if study_trials.num_rows:
             facts = StudyFacts(study, *(row[name] for name in StudyFacts.__dataclass_fields__ if name != "study"))
-            part = _part(store, study, facts, own, [file for file in files if file.study == study])
+            part = _part(store, study, facts, study_trials, [file for file in files if file.study == study])
             # With another digest of its files, the study is read again when they are offered, perhaps after an undo.
             origin = {**row, "source_digest": source_digest("withdrawn", {str(study): row["source_digest"]})}
             changes[study] = StudyChange(study, row["format"], "", True, row["source"], [part], stored_row=origin)

@@ -72,9 +72,11 @@ def write_records(
     steps = encodings.smallest(np.asarray(rows["step"].to_numpy()), STEPS)
     records = CurveFile("records", {"step": steps, "previous_step": steps}, SPLIT)
     for metric, direction in sorted(directions.items()):
-        own = rows.filter(pc.equal(rows["metric"], metric)).sort_by([("trial_id", "ascending"), ("step", "ascending")])
-        trial_id, step, value = (own[name].to_numpy() for name in ("trial_id", "step", "value"))
-        elapsed_s = pc.fill_null(own["elapsed_s"], np.nan).to_numpy()
+        metric_rows = rows.filter(pc.equal(rows["metric"], metric)).sort_by(
+            [("trial_id", "ascending"), ("step", "ascending")]
+        )
+        trial_id, step, value = (metric_rows[name].to_numpy() for name in ("trial_id", "step", "value"))
+        elapsed_s = pc.fill_null(metric_rows["elapsed_s"], np.nan).to_numpy()
         offsets = np.append(np.unique(trial_id, return_index=True)[1], len(trial_id))
         curves = Curves(offsets, step, {metric: value}, {}, elapsed_s)
         records.add(metric, _Measured(metric, curves, trial_id, *previous_steps(step, offsets)).records(direction))

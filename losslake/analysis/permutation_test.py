@@ -36,15 +36,15 @@ def p_values(first: Floats, second: Floats) -> Floats:
     pooled = np.concatenate([first, second], axis=-1)
     if np.isnan(pooled).any():
         raise ValueError("steps have to be numbers: give inf, not NaN, where the target was not reached")
-    own, total = first.shape[-1], pooled.shape[-1]
-    if not own or own == total:
+    n_first, total = first.shape[-1], pooled.shape[-1]
+    if not n_first or n_first == total:
         return np.ones(len(pooled))
     scores = _scores(pooled)
-    found = scores[:, :own].sum(-1)
-    shared, is_sample = _ways(own, total)
+    statistic = scores[:, :n_first].sum(-1)
+    shared, is_sample = _ways(n_first, total)
     drawn = (shared.astype(np.float32) @ scores.T.astype(np.float32)).astype(np.float64)
-    at_least = (drawn >= found - _ROUNDING).sum(0) + is_sample
-    at_most = (drawn <= found + _ROUNDING).sum(0) + is_sample
+    at_least = (drawn >= statistic - _ROUNDING).sum(0) + is_sample
+    at_most = (drawn <= statistic + _ROUNDING).sum(0) + is_sample
     p_value = np.minimum(2 * np.minimum(at_least, at_most) / (len(shared) + is_sample), 1.0)
     signed: Floats = np.where(at_least <= at_most, p_value, -p_value)
     return signed
@@ -68,13 +68,13 @@ def _scores(pooled: Floats) -> Floats:
 
 
 @lru_cache(maxsize=64)
-def _ways(own: int, total: int) -> tuple[Flags, bool]:
+def _ways(n_first: int, total: int) -> tuple[Flags, bool]:
     """Return ways to choose the settings of the first search, True where chosen, (ways, total), and whether sampled."""
-    if math.comb(total, own) <= MOST_ENUMERATED:
-        chosen = np.array(list(combinations(range(total), own)))
+    if math.comb(total, n_first) <= MOST_ENUMERATED:
+        chosen = np.array(list(combinations(range(total), n_first)))
         ways = np.zeros((len(chosen), total), np.bool_)
         np.put_along_axis(ways, chosen, True, axis=1)
         return ways, False
     n_ways = min(N_SAMPLED, max(999, _MOST_ENTRIES // total))
-    labels = np.tile(np.arange(total) < own, (n_ways, 1))
+    labels = np.tile(np.arange(total) < n_first, (n_ways, 1))
     return np.random.default_rng(_SEED).permuted(labels, axis=1), True

@@ -148,9 +148,9 @@ def shortfall(batch_sizes: Sequence[int], losses: Floats, setting_losses: Sequen
 def _corrected_p(losses: Sequence[Floats]) -> float | None:
     """Return Bonferroni's p-value that settings are better anywhere than at the last; None for too few of them."""
     *others, largest = losses
-    if len(others) * min(least_p_value(len(own), len(largest)) for own in others) > ERROR:
+    if len(others) * min(least_p_value(len(each), len(largest)) for each in others) > ERROR:
         return None
-    signed = [float(p_values(own[None], largest[None])[0]) for own in others]
+    signed = [float(p_values(each[None], largest[None])[0]) for each in others]
     return min(1.0, len(others) * min((p for p in signed if p > 0), default=1.0))
 
 

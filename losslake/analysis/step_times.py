@@ -24,11 +24,11 @@ def seconds_per_step(known: Mapping[float, float], batch_sizes: npt.ArrayLike) -
     seconds = np.array([known[size] for size in sorted(known)], np.float64)
     if not (np.isfinite(sizes) & np.isfinite(seconds) & (sizes > 0) & (seconds > 0)).all():
         raise ValueError("batch sizes and seconds per step have to be above 0 and finite")
-    asked = np.asarray(batch_sizes, np.float64)
-    is_outside = (asked < sizes[0]) | (asked > sizes[-1])
+    wanted = np.asarray(batch_sizes, np.float64)
+    is_outside = (wanted < sizes[0]) | (wanted > sizes[-1])
     if len(sizes) == 1:
         return np.where(is_outside, np.nan, seconds[0]), is_outside & False
-    segment = np.clip(np.searchsorted(sizes, asked, side="right") - 1, 0, len(sizes) - 2)
+    segment = np.clip(np.searchsorted(sizes, wanted, side="right") - 1, 0, len(sizes) - 2)
     slope = np.diff(seconds)[segment] / np.diff(sizes)[segment]
-    times = seconds[segment] + slope * (asked - sizes[segment])
+    times = seconds[segment] + slope * (wanted - sizes[segment])
     return np.where(times > 0, times, np.nan), is_outside

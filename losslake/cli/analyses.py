@@ -66,7 +66,7 @@ def _command(question: Question) -> Callable[..., None]:
         parameters = _parameters(question, values)
         output = FORMATS["json" if format == "table" else format]
         try:
-            answer = question.ask(view, parameters)
+            answer = question.answer_with_goal(view, parameters)
         except BadParameter as error:
             raise LossLakeError(with_options(str(error), question.parameters.model_fields)) from None
         if format == "table":

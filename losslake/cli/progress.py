@@ -71,7 +71,7 @@ class _Lines:
 
     def _begin(self, line: str) -> None:
         self._started = self._last = time.monotonic()
-        self._say(line)
+        self._print(line)
 
     def _seconds_if_due(self) -> float | None:
         """Return the seconds since the beginning if a line is due, or None."""
@@ -81,7 +81,7 @@ class _Lines:
         self._last = now
         return now - self._started
 
-    def _say(self, line: str) -> None:
+    def _print(self, line: str) -> None:
         print(printable(line), file=sys.stderr, flush=True)  # noqa: T201
 
 
@@ -127,11 +127,11 @@ class PlainLines(_Lines):
         seconds = self._seconds_if_due()
         if seconds is not None:
             share = f"{100 * bytes_read / self._total:.0f}%, " if self._total else ""
-            self._say(f"  {share}{_counts(trials, evaluations, seconds)}")
+            self._print(f"  {share}{_counts(trials, evaluations, seconds)}")
 
     def stage(self, name: str) -> None:
         """Report the next stage."""
-        self._say(name)
+        self._print(name)
 
 
 def _counts(trials: int, evaluations: int, seconds: float) -> str:
@@ -182,4 +182,4 @@ class TransferLines(_Lines, Transfer):
         seconds = self._seconds_if_due()
         if seconds is not None:
             share, speed = 100 * bytes_here / max(1, self._bytes), bytes_here / seconds / 1e6
-            self._say(f"  {share:.0f}%, {files_here:,} of {self._files:,} files, {speed:,.1f} MB/s")
+            self._print(f"  {share:.0f}%, {files_here:,} of {self._files:,} files, {speed:,.1f} MB/s")

@@ -26,7 +26,7 @@ if TYPE_CHECKING:
 
 Row = tuple[Any, ...]
 BATCH = 10_000
-_SECONDS_BETWEEN_LOOKS = 0.05
+_POLL_SECONDS = 0.05
 
 
 @dataclass(frozen=True)
@@ -95,7 +95,7 @@ def run_in_thread(work: Callable[[Event], None], cancel: Callable[[], object]) -
     with ctrl_c_noted() as pressed, ThreadPoolExecutor(1, "query") as pool:
         stop = Event()
         running = pool.submit(work, stop)
-        while wait([running], _SECONDS_BETWEEN_LOOKS).not_done:
+        while wait([running], _POLL_SECONDS).not_done:
             if pressed:
                 stop.set()
                 cancel()

@@ -139,7 +139,7 @@ def steps(
         reference=[],
     )
     try:
-        answer = scaling.QUESTION.ask(view, parameters)
+        answer = scaling.QUESTION.answer_with_goal(view, parameters)
     except BadParameter as error:
         raise LossLakeError(with_options(str(error), scaling.ScalingParameters.model_fields)) from None
     units = {unit for facts in view.matching(named) for (unit,) in view.rows("batch_units", facts.study_ids)}
@@ -164,16 +164,16 @@ def workloads(
     from losslake.questions.workload_words import WorkloadWords, words_of
 
     view = _opened(lake, release)
-    found = list(view.workloads)
+    matches = list(view.workloads)
     if words:
         known = WorkloadWords.of_release(view)
         given = words_of(" ".join(words))
-        found = known.matches(given)
-        if not found:
+        matches = known.matches(given)
+        if not matches:
             near = [f"'{' '.join(each)}'" for each in islice(known.near_searches(given), _MOST_NEAR)]
             advice = f": did you mean {' or '.join(near)}?" if near else ""
             raise LossLakeError(f"no workload of release {view.number} matches '{' '.join(words)}'{advice}")
-    _list_workloads(view, found, format, wide)
+    _list_workloads(view, matches, format, wide)
 
 
 def _opened(lake: str | None, release: int | None) -> ReleaseView:

@@ -84,13 +84,13 @@ class ChartRequest:
         if len(names.short) == 1:
             return {workload: self.panel(title, names.common, labels, notes) for workload in names.short}
         grid = self.grid(len(names.short))
-        return {workload: replace(grid, title=own, subtitle=names.common) for workload, own in names.short.items()}
+        return {workload: replace(grid, title=label, subtitle=names.common) for workload, label in names.short.items()}
 
     def series_by_workload(self) -> tuple[str, list[Series]]:
         """Return the part of the names that all workloads share, and a series for each, labelled with the rest."""
         labels = workload_labels(self.facts["workloads"])
         return labels.common, [
-            Series(own, filter_rows(self.rows, workload=name), name) for name, own in labels.short.items()
+            Series(label, filter_rows(self.rows, workload=name), name) for name, label in labels.short.items()
         ]
 
 

@@ -45,8 +45,8 @@ def _facts_of_study(view: ReleaseView, trial: Trial) -> dict[int, dict[str, str]
     rows = view.rows("metaparameters_of_study", {"study_id": facts.first_study + index})
     numbers = facts.trials.trial_id[facts.rows_of(index)].tolist()
     return {
-        number: {**{name: f"{value:g}" for name, value in (own or {}).items()}, **_texts(others)}
-        for number, (own, others) in zip(numbers, rows, strict=True)
+        number: {**{name: f"{value:g}" for name, value in (metaparameters or {}).items()}, **_texts(others)}
+        for number, (metaparameters, others) in zip(numbers, rows, strict=True)
     }
 
 

@@ -94,17 +94,17 @@ def _lines(series: Series, is_log: bool) -> Lines:
     return Lines(step, value, np.diff(bounds), [{"series": series.label, **row} for row in facts.to_pylist()])
 
 
-def as_data(lines: Lines, frame: Frame, look: dict[str, Channel], linked: Transform | None) -> list[Layer]:
+def as_data(lines: Lines, frame: Frame, channels: dict[str, Channel], linked: Transform | None) -> list[Layer]:
     """Return the layers of lines drawn as data, with a tooltip for each point if there are few.
 
-    look: colours and dashes. linked: the transform of links to trials.
+    channels: colours and dashes. linked: the transform of links to trials.
     """
     steps, values, ends = lines.step.tolist(), lines.value.tolist(), np.cumsum(lines.lengths)
     rows = [
         {**facts, "step": steps[start:end], "value": values[start:end]}
         for facts, start, end in zip(lines.facts, (ends - lines.lengths).tolist(), ends.tolist(), strict=True)
     ]
-    marks = frame.place | look
+    marks = frame.place | channels
     # Clip only if needed: each clipped line is rendered by itself, which takes ten times as long.
     low, high = frame.y_axis.limits
     is_clipped = frame.panel.x_limits is not None or bool(((lines.value < low) | (lines.value > high)).any())
@@ -117,16 +117,16 @@ def as_data(lines: Lines, frame: Frame, look: dict[str, Channel], linked: Transf
     return [replace(each, transforms=[{"flatten": ["step", "value"]}]).linked(linked) for each in layers]
 
 
-def as_outlines(lines: Lines, frame: Frame, look: dict[str, Channel], linked: Transform | None) -> list[Layer]:
+def as_outlines(lines: Lines, frame: Frame, channels: dict[str, Channel], linked: Transform | None) -> list[Layer]:
     """Return the layers of lines drawn as outlines: one shape per line, in px.
 
-    look: colours and dashes. linked: the transform of links to trials.
+    channels: colours and dashes. linked: the transform of links to trials.
     """
     panel, x, y = frame.panel, frame.x_axis, frame.y_axis
     rows = outlines(lines, panel, x.to_px(panel.width), y.to_px(panel.height, is_up=True))
     shape = {name: quantity(field, scale=None, axis=None) for name, field in (("x", "across"), ("y", "down"))}
     shape["shape"] = category("outline", scale=None)
-    marks = shape | look | frame.tooltip([*lines.tooltip, _LAST, lines.at("until")])
+    marks = shape | channels | frame.tooltip([*lines.tooltip, _LAST, lines.at("until")])
     # Shapes have no axes: two invisible marks provide them.
     corners: list[Row] = [{"step": step, "value": value} for step, value in zip(x.limits, y.limits, strict=True)]
     return [
@@ -174,10 +174,10 @@ def _seen(x: Floats, y: Floats, number: Integers) -> Integers:
     for _ in range(_PASSES):
         if len(kept) < 3:
             break
-        before, own, after = kept[:-2], kept[1:-1], kept[2:]
+        before, middle, after = kept[:-2], kept[1:-1], kept[2:]
         run = x[after] - x[before]
-        share = np.divide(x[own] - x[before], run, out=np.zeros(len(own)), where=run > 0)
-        off = np.abs(y[before] + share * (y[after] - y[before]) - y[own])
+        share = np.divide(x[middle] - x[before], run, out=np.zeros(len(middle)), where=run > 0)
+        off = np.abs(y[before] + share * (y[after] - y[before]) - y[middle])
         is_plain = (off < _NOT_SEEN / _PASSES) & (number[before] == number[after]) & (run > 0)
         if not is_plain.any():
             break

@@ -102,7 +102,7 @@ class Renderer:
         process = self._process = self._process or _Process()
         try:
             process.wait_until_ready(self._seconds_to_start)
-            reply = process.ask(specification, ending, scale, self._seconds_each)
+            reply = process.render(specification, ending, scale, self._seconds_each)
         except ConnectionError as error:
             _log.warning("the process that renders figures died: %s", error)
             self._drop()
@@ -145,7 +145,7 @@ class _Process:
             _receive(self._stream)
             self.is_ready = True
 
-    def ask(self, specification: bytes, ending: Rendered, scale: float, seconds: float) -> tuple[str, bytes]:
+    def render(self, specification: bytes, ending: Rendered, scale: float, seconds: float) -> tuple[str, bytes]:
         self.n_requests += 1
         self._channel.settimeout(seconds)
         _send(self._channel, ending, scale, specification)

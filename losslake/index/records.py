@@ -91,18 +91,22 @@ def reordered_records(parts: Sequence[tuple[Integers, TrialRecords]]) -> TrialRe
     rows = np.concatenate([places[records.rows] for places, records in parts])
     order = np.argsort(rows)[np.count_nonzero(rows == NEVER) :]
     starts = np.cumsum([0, *(len(records.step) for _, records in parts[:-1])])
-    firsts = np.concatenate([start + own.offsets[:-1] for start, (_, own) in zip(starts, parts, strict=True)])[order]
+    firsts = np.concatenate([start + records.offsets[:-1] for start, (_, records) in zip(starts, parts, strict=True)])[
+        order
+    ]
     sizes = np.concatenate([np.diff(records.offsets) for _, records in parts])[order]
     offsets = np.append(0, np.cumsum(sizes))
     picked = np.repeat(firsts - offsets[:-1], sizes) + np.arange(offsets[-1])
-    times = [np.full(len(own.step), np.nan) if own.elapsed_s is None else own.elapsed_s for _, own in parts]
+    times = [
+        np.full(len(records.step), np.nan) if records.elapsed_s is None else records.elapsed_s for _, records in parts
+    ]
     return TrialRecords(
         rows=rows[order],
         offsets=offsets,
-        step=np.concatenate([own.step for _, own in parts])[picked],
-        previous_step=np.concatenate([own.previous_step for _, own in parts])[picked],
-        value=np.concatenate([own.value for _, own in parts])[picked],
-        elapsed_s=None if all(own.elapsed_s is None for _, own in parts) else np.concatenate(times)[picked],
+        step=np.concatenate([records.step for _, records in parts])[picked],
+        previous_step=np.concatenate([records.previous_step for _, records in parts])[picked],
+        value=np.concatenate([records.value for _, records in parts])[picked],
+        elapsed_s=None if all(records.elapsed_s is None for _, records in parts) else np.concatenate(times)[picked],
     )
 
 

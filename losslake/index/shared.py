@@ -184,10 +184,10 @@ def _unpack(packed: Path, folder: Path) -> None:
             archive.extractall(folder, filter="data")
 
 
-def _put_in_place(made: Path, path: Path) -> None:
-    os.utime(made)
+def _put_in_place(source: Path, path: Path) -> None:
+    os.utime(source)
     try:
-        made.replace(path)
+        source.replace(path)
     except OSError:
         # Another thread was faster: a folder that isn't empty can't be replaced.
         if not path.is_dir():

@@ -23,8 +23,8 @@ def sql(name: str) -> str:
 
 def overridden(place: str, name: str) -> str:
     """Return the statement of `losslake_schema/views/<place>/<name>.sql`, else that of `sql`."""
-    has_own = resources.files("losslake_schema.views").joinpath(f"{place}/{name}.sql").is_file()
-    return _filled(f"{place}/{name}", name) if has_own else sql(name)
+    is_overridden = resources.files("losslake_schema.views").joinpath(f"{place}/{name}.sql").is_file()
+    return _filled(f"{place}/{name}", name) if is_overridden else sql(name)
 
 
 def _filled(file: str, name: str) -> str:

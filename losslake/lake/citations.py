@@ -78,8 +78,8 @@ def authors_of(row: Collection) -> str:
 
 def doi_of(row: Collection) -> str | None:
     """Return the DOI that the citation or the source URL of a collection states; None for none."""
-    found = _DOI.search(f"{row['citation']} {row['source_url']}")
-    return found[0].rstrip(".)]'") if found else None
+    match = _DOI.search(f"{row['citation']} {row['source_url']}")
+    return match[0].rstrip(".)]'") if match else None
 
 
 def on_one_line(text: str) -> str:

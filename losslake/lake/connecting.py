@@ -40,7 +40,7 @@ def with_retries(work: Callable[[], T], seconds: float) -> T:
     seconds: after this time the error is raised. Whoever waits for longer than two seconds is told why.
     """
     began = time.monotonic()
-    pause, last, is_told = _FIRST_PAUSE_S, began + seconds, False
+    pause, last, is_logged = _FIRST_PAUSE_S, began + seconds, False
     while True:
         try:
             return work()
@@ -48,9 +48,9 @@ def with_retries(work: Callable[[], T], seconds: float) -> T:
             left = last - time.monotonic()
             if not is_transient(error) or left <= 0:
                 raise
-        if not is_told and time.monotonic() > began + _SECONDS_IN_SILENCE:
+        if not is_logged and time.monotonic() > began + _SECONDS_IN_SILENCE:
             _log.warning("the lake's database doesn't answer: trying for up to %g s", seconds)
-            is_told = True
+            is_logged = True
         time.sleep(min(pause, left))
         pause = min(2 * pause, _LONGEST_PAUSE_S)
 

@@ -174,8 +174,8 @@ class Lake:
 
     def find_release(self, number: int) -> Release | None:
         """Return a release, listed or not, or None if it never existed."""
-        found = self._releases(f"WHERE number = {number:d}")
-        return found[0] if found else None
+        releases = self._releases(f"WHERE number = {number:d}")
+        return releases[0] if releases else None
 
     def _releases(self, condition: str) -> list[Release]:
         """Return releases, newest first. condition: a WHERE clause, or nothing."""
@@ -186,12 +186,12 @@ class Lake:
             f"LEFT JOIN losslake_release_snapshots ON release = number {condition} "
             'ORDER BY number DESC, "table"'
         )
-        found: dict[int, tuple[dict[str, Any], dict[str, int]]] = {}
+        by_number: dict[int, tuple[dict[str, Any], dict[str, int]]] = {}
         for *values, table, snapshot in rows:
-            _, snapshots = found.setdefault(values[0], (dict(zip(_COLUMNS, values, strict=True)), {}))
+            _, snapshots = by_number.setdefault(values[0], (dict(zip(_COLUMNS, values, strict=True)), {}))
             if table is not None:
                 snapshots[table] = snapshot
-        return [_release(facts, snapshots) for facts, snapshots in found.values()]
+        return [_release(facts, snapshots) for facts, snapshots in by_number.values()]
 
     def _rows(self, statement: str) -> Sequence[Sequence[Any]]:
         """Return the rows of a statement in the database."""

@@ -21,7 +21,7 @@ from losslake.questions.questions import PREFIX, QUESTIONS
 FOLDER = Path(__file__).parent / "methods"
 _WIDTH = 116
 # What the library decides itself: the format, the release, and the pages of lists.
-_OWN = {*FormatParameters.model_fields, "release", "cursor"}
+_NOT_ARGUMENTS = {*FormatParameters.model_fields, "release", "cursor"}
 _TYPES = {str: "str", int: "int", float: "float", bool: "bool"}
 _HEAD = '''"""{doc}
 
@@ -35,7 +35,7 @@ from __future__ import annotations
 from losslake.library.result import {results}
 
 
-class {name}(Asks):
+class {name}(QuestionMethods):
     """{doc}"""
 '''
 _MODULES = {
@@ -74,7 +74,7 @@ def _module_of(question: Question) -> str:
 
 def _module(name: str, doc: str, questions: Sequence[Question]) -> str:
     body = "".join(_method(question) for question in questions)
-    results = ["Asks", *(each for each in ("Curve", "Result") if f"-> {each}:" in body)]
+    results = sorted(["QuestionMethods", *(each for each in ("Curve", "Result") if f"-> {each}:" in body)])
     return (
         _HEAD.format(
             name=name,
@@ -88,7 +88,7 @@ def _module(name: str, doc: str, questions: Sequence[Question]) -> str:
 
 
 def _method(question: Question) -> str:
-    fields = {name: field for name, field in question.parameters.model_fields.items() if name not in _OWN}
+    fields = {name: field for name, field in question.parameters.model_fields.items() if name not in _NOT_ARGUMENTS}
     first = [name for name, field in fields.items() if field.is_required()]
     filters = [column for column in (question.listing.columns if question.listing else ()) if column not in fields]
     result = "Curve" if question.path == "/v1/scaling" else "Result"
@@ -109,7 +109,7 @@ def _method(question: Question) -> str:
             f"    ) -> {result}:",
             *_docstring(question, fields, filters),
             f"        parameters: dict[str, Any] = {{{given}}}",
-            f'        answer: {result} = self._ask("{question.path}", parameters)',
+            f'        answer: {result} = self._answer("{question.path}", parameters)',
             "        return answer",
             "",
         ]

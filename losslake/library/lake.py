@@ -41,7 +41,7 @@ class Lake(Questions, Analyses, Comparisons, Costs, Overviews, Lists):
         """
         return Result(self._source, "/v1/sql", {}, self._source.sql(statement, parameters, self._release))
 
-    def _ask(self, path: str, parameters: Mapping[str, Any]) -> Result:
+    def _answer(self, path: str, parameters: Mapping[str, Any]) -> Result:
         """Return the answer to a question."""
         given = {name: plain(value) for name, value in parameters.items() if value is not None}
         kind = Curve if path == "/v1/scaling" else Result

@@ -42,11 +42,11 @@ class Source(Protocol):
         """Return the result of a statement."""
 
 
-class Asks(ABC):
+class QuestionMethods(ABC):
     """What has a method for each question; the generated classes inherit from it."""
 
     @abstractmethod
-    def _ask(self, path: str, parameters: Mapping[str, Any]) -> Any:
+    def _answer(self, path: str, parameters: Mapping[str, Any]) -> Any:
         """Return the answer to a question."""
 
 
@@ -103,8 +103,8 @@ class Result:
 
             return pl.DataFrame(pl.from_arrow(self._table))
 
-        made: pl.DataFrame = _needing("polars", frame)
-        return made
+        converted: pl.DataFrame = _needing("polars", frame)
+        return converted
 
     def to_dicts(self) -> list[dict[str, Any]]:
         """Return the rows as dictionaries."""

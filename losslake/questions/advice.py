@@ -217,8 +217,8 @@ def _rows(amounts: _Amounts, budget: int) -> list[dict[str, Any]]:
     facts, admitted = amounts.search.facts, amounts.search.admitted
     rows: list[dict[str, Any]] = []
     for study, size in enumerate(facts.batch_sizes):
-        own = facts.rows_of(study)
-        chosen = np.flatnonzero(admitted[own]) + own.start
+        study_rows = facts.rows_of(study)
+        chosen = np.flatnonzero(admitted[study_rows]) + study_rows.start
         row: dict[str, Any] = {
             "workload": str(facts.workload),
             "batch_size": size,

@@ -99,8 +99,8 @@ def answer(view: ReleaseView, parameters: AtlasParameters) -> Answer:
     if view not in _ATLASES:
         _ATLASES[view] = _atlas(view)
     atlas = _ATLASES[view]
-    asked = {name: getattr(parameters, name) for name in ("collection", "dataset", "model", "optimizer")}
-    given = {name: values for name, values in asked.items() if values}
+    filters = {name: getattr(parameters, name) for name in ("collection", "dataset", "model", "optimizer")}
+    given = {name: values for name, values in filters.items() if values}
     for name, values in given.items():
         known = {getattr(workload, name) for workload in view.workloads}
         for value in values:
@@ -143,18 +143,18 @@ def _atlas(view: ReleaseView) -> _Atlas:
             left_out[facts] = _FEW
             continue
         try:
-            asked = GoalParameters(workload=[str(facts.workload)]).with_goal(view)
+            parameters = GoalParameters(workload=[str(facts.workload)]).with_goal(view)
         except BadParameter:
             left_out[facts] = _NO_GOAL
             continue
-        rows.append(_row(view, facts, asked))
+        rows.append(_row(view, facts, parameters))
     rows.sort(key=lambda row: (row["dataset"], row["model"], row["critical_batch_size"] or 0, row["workload"]))
     return _Atlas(rows, left_out)
 
 
-def _row(view: ReleaseView, facts: WorkloadFacts, asked: GoalParameters) -> dict[str, object]:
-    goal = asked.goal(view)
-    (search,) = open_searches(view, asked.selection())
+def _row(view: ReleaseView, facts: WorkloadFacts, parameters: GoalParameters) -> dict[str, object]:
+    goal = parameters.goal(view)
+    (search,) = open_searches(view, parameters.selection())
     curve = usable_curve(search, scaling_curve(search, goal))
     fit = fit_hyperbola(curve.batch_sizes, curve.steps, curve.censored_at)
     known = identifiability(curve.batch_sizes, curve.steps, curve.censored_at, curve.previous_steps)
@@ -165,10 +165,10 @@ def _row(view: ReleaseView, facts: WorkloadFacts, asked: GoalParameters) -> dict
     return {
         "workload": str(facts.workload),
         **{name: getattr(facts.workload, name) for name in ("dataset", "model", "optimizer")},
-        "metric": asked.metric,
+        "metric": parameters.metric,
         "target": goal.target,
         "comparator": goal.comparator,
-        "direction": view.metrics[asked.metric].direction,
+        "direction": view.metrics[parameters.metric].direction,
         "batch_unit": view.rows("batch_units", facts.study_ids)[0][0],
         "critical_batch_size": fit.critical_batch_size if fit is not None and known.is_identifiable else None,
         "lower": None if is_unequal else known.lower,

@@ -160,8 +160,8 @@ def answer(view: ReleaseView, parameters: CompareParameters) -> Answer:
     settings = [settings_of_trials(view, search) for search in searches]
     entered = (
         entry
-        for name, own, (numbers, _) in zip(names, measured, settings, strict=True)
-        for entry in entries(own, goal, name, "", numbers)
+        for name, curve, (numbers, _) in zip(names, measured, settings, strict=True)
+        for entry in entries(curve, goal, name, "", numbers)
     )
     competition = contest(names, entered, parameters.budget)
     base = workloads.index(baseline or workloads[0])
@@ -205,37 +205,37 @@ def _rows(contest: Contest, base: int, against: Sequence[Sequence[Difference | N
         budget, medians = contest.budgets[column], contest.medians[:, column]
         placed = ranks(medians)
         for index, name in enumerate(contest.competitors):
-            own, settings = contest.steps[index][column], contest.settings[index][column]
-            if own is not None:
-                best = own.min()
+            steps, settings = contest.steps[index][column], contest.settings[index][column]
+            if steps is not None:
+                best = steps.min()
                 rows.append(
                     {
                         "batch_size": batch_size,
                         "workload": name,
-                        "n_trials": len(own),
-                        "n_reached": int(np.isfinite(own).sum()),
+                        "n_trials": len(steps),
+                        "n_reached": int(np.isfinite(steps).sum()),
                         "n_settings": 0 if settings is None else len(settings),
                         "budget": budget,
                         "amount": float(best) if np.isfinite(best) else None,
                         "median_amount": float(medians[index]) if np.isfinite(medians[index]) else None,
                         "ratio": ratio_of(medians[index], medians[base]),
                         "rank": placed[index],
-                        **(_told(against[index][column]) if index != base else {}),
-                        **_against(own, contest.steps[base][column] if index != base else None, budget),
+                        **(_difference_columns(against[index][column]) if index != base else {}),
+                        **_against(steps, contest.steps[base][column] if index != base else None, budget),
                     }
                 )
     return pa.RecordBatch.from_pylist(rows, QUESTION.rows.schema)
 
 
-def _against(own: Floats, baseline: Floats | None, budget: int) -> dict[str, float | None]:
+def _against(steps: Floats, baseline: Floats | None, budget: int) -> dict[str, float | None]:
     """Return the chances against the baseline; nothing without one, as for the baseline itself."""
     if baseline is None:
         return {}
-    whole, half = chances(own, baseline, budget), budget // 2
+    whole, half = chances(steps, baseline, budget), budget // 2
     return {
         "beats_baseline": whole.beats,
         "neither_reaches": whole.neither,
-        "beats_baseline_at_half": chances(own, baseline, half).beats if half else None,
+        "beats_baseline_at_half": chances(steps, baseline, half).beats if half else None,
     }
 
 
@@ -248,7 +248,7 @@ def _unknown_settings(searches: Sequence[Search], settings: Sequence[tuple[Any, 
             )
 
 
-def _told(difference: Difference | None) -> dict[str, float | str | None]:
+def _difference_columns(difference: Difference | None) -> dict[str, float | str | None]:
     """Return the columns of a difference to the baseline; nothing where that has no trials."""
     if difference is None:
         return {}

@@ -64,14 +64,14 @@ def in_words(compared: Compared) -> str:
     """Return the whole comparison as a paragraph."""
     if not compared.differences:
         return f"There is no batch size at which both {compared.name} and {compared.baseline} have trials to compare."
-    parts = (_told, _reach, _boundaries, _largest, _by_chance)
+    parts = (_differences, _reach, _boundaries, _largest, _by_chance)
     return " ".join(sentence for part in parts for sentence in part(compared))
 
 
-def _told(compared: Compared) -> Iterator[str]:
+def _differences(compared: Compared) -> Iterator[str]:
     """Yield the batch sizes at which either takes fewer steps, and those at which that is unknown."""
     fewer, more = compared.at("fewer"), compared.at("more")
-    not_told, too_few = compared.at("not told"), compared.at("too few trials")
+    undecided, too_few = compared.at("not told"), compared.at("too few trials")
     first, second = ("fewer", "more") if fewer else ("more", "fewer")
     clauses = []
     if fewer or more:
@@ -82,12 +82,12 @@ def _told(compared: Compared) -> Iterator[str]:
         )
         if fewer and more:
             clauses.append(f"{second} at {_with_ratios(compared, more)}")
-        if not_told:
-            clauses.append(f"no difference can be detected at {at_sizes(not_told, compared.sizes)}")
-    elif not_told:
+        if undecided:
+            clauses.append(f"no difference can be detected at {at_sizes(undecided, compared.sizes)}")
+    elif undecided:
         clauses.append(
             f"No difference in {compared.noun} to {compared.goal} can be detected between {compared.name} "
-            f"and {compared.baseline} at {at_sizes(not_told, compared.sizes)}"
+            f"and {compared.baseline} at {at_sizes(undecided, compared.sizes)}"
         )
     if too_few:
         there = f"at {at_sizes(too_few, compared.sizes)}"
@@ -291,7 +291,9 @@ def _one_draw(contest: Contest) -> Iterator[str]:
     sizes = [
         str(batch_size)
         for column, (_, batch_size) in enumerate(contest.places)
-        if all(own is None or NEARLY_ALL * len(own) <= contest.budgets[column] for own in _of_column(contest, column))
+        if all(
+            steps is None or NEARLY_ALL * len(steps) <= contest.budgets[column] for steps in _of_column(contest, column)
+        )
     ]
     if sizes:
         yield (

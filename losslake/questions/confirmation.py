@@ -63,8 +63,8 @@ def confirmed(view: ReleaseView, search: Search, goal: Goal, crossing: Crossing,
     hits: what `search` has as first hits of the goal. Only trials with one are read: no other can have a crossing.
     """
     steps, previous = (np.full(len(hits), NEVER, np.int64) for _ in range(2))
-    for study, own, facts, stored in search.facts.parts():
-        rows = own.start + np.flatnonzero(hits[own] != NEVER)
+    for study, study_rows, facts, stored in search.facts.parts():
+        rows = study_rows.start + np.flatnonzero(hits[study_rows] != NEVER)
         if not len(rows):
             continue
         curves = _curves(search, study, rows, view.store, facts.files(stored))

@@ -95,7 +95,7 @@ def contest(competitors: tuple[str, ...], entries: Iterable[Entry], budget: int 
     entries_of = [[columns[place].get(name) for place in kept] for name in competitors]
     steps = tuple(tuple(None if entry is None else entry.steps for entry in row) for row in entries_of)
     medians = [
-        [np.nan if own is None else median_best(own, kept[place]) for own, place in zip(row, kept, strict=True)]
+        [np.nan if each is None else median_best(each, kept[place]) for each, place in zip(row, kept, strict=True)]
         for row in steps
     ]
     return Contest(
@@ -171,19 +171,19 @@ class Difference:
 def differences(contest: Contest, curves: Sequence[ScalingCurve], index: int, base: int) -> Iterator[Difference | None]:
     """Yield the difference in each column; None where either has no trials. curves: by competitor."""
     for column, (_, batch_size) in enumerate(contest.places):
-        own, baseline = contest.steps[index][column], contest.steps[base][column]
-        if own is None or baseline is None:
+        steps, baseline = contest.steps[index][column], contest.steps[base][column]
+        if steps is None or baseline is None:
             yield None
             continue
         ours, theirs = contest.medians[[index, base], column].tolist()
         half = contest.budgets[column] // 2
-        ends = ratio_range(own, baseline, half) if half else None
+        ends = ratio_range(steps, baseline, half) if half else None
         ratio, signed_p = ratio_of(ours, theirs), contest.signed_p(index, base, column)
         sooner = any(
             ended_sooner(contest, curves[one], one, column, contest.medians[other, column]) is not None
             for one, other in ((index, base), (base, index))
         )
-        reaches, baseline_reaches = bool(np.isfinite(own).any()), bool(np.isfinite(baseline).any())
+        reaches, baseline_reaches = bool(np.isfinite(steps).any()), bool(np.isfinite(baseline).any())
         verdict: Verdict = "not told"
         if not (reaches or baseline_reaches):
             verdict = "neither reaches"
@@ -295,12 +295,12 @@ def medians_of_settings(values: Floats, setting_of_trial: npt.NDArray[np.uint64]
     groups = np.unique(setting_of_trial, return_inverse=True)[1]
     order = np.lexsort((values, groups))
     ordered = np.split(values[order], np.flatnonzero(np.diff(groups[order])) + 1)
-    return np.array([own[(len(own) - 1) // 2] for own in ordered if len(own)], np.float64)
+    return np.array([group[(len(group) - 1) // 2] for group in ordered if len(group)], np.float64)
 
 
 def admitted_steps(search: Search, goal: Goal) -> Iterator[Floats]:
     """Yield by study the steps to the target of its admitted trials that didn't stop earlier; inf for never."""
     steps, counts = trial_steps(search, goal), search.admitted & ~search.stopped_earlier(goal)
     for study in range(len(search.facts.batch_sizes)):
-        own = search.facts.rows_of(study)
-        yield steps[own][counts[own]]
+        study_rows = search.facts.rows_of(study)
+        yield steps[study_rows][counts[study_rows]]

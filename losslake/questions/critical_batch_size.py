@@ -182,8 +182,8 @@ def _steps_of_trials(curve: UsableCurve, goal: Goal) -> list[Floats]:
     search = curve.search
     steps = trial_steps(search, goal)
     counts = search.admitted & (steps > 0)
-    own = [search.facts.rows_of(study) for study in curve.studies.tolist()]
-    return [steps[rows][counts[rows]] for rows in own]
+    row_ranges = [search.facts.rows_of(study) for study in curve.studies.tolist()]
+    return [steps[rows][counts[rows]] for rows in row_ranges]
 
 
 def _warnings(

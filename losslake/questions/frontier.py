@@ -75,9 +75,9 @@ class _Evaluations:
 def answer(view: ReleaseView, parameters: FrontierParameters) -> Answer:
     """Return a row by trial and by evaluation on the front; raises UnknownName and BadParameter."""
     members, left_out = _members(view, parameters)
-    found = [_evaluations(view, parameters, facts) for facts in members]
-    each = [one for one in found if isinstance(one, _Evaluations)]
-    left_out += [one for one in found if isinstance(one, str)]
+    results = [_evaluations(view, parameters, facts) for facts in members]
+    each = [one for one in results if isinstance(one, _Evaluations)]
+    left_out += [one for one in results if isinstance(one, str)]
     if not each:
         raise BadParameter("measure", left_out[-1])
     sign = each[0].search.sign

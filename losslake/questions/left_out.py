@@ -29,16 +29,16 @@ def trials_left_out(
     for workload in selection.workloads:
         search = open_search(view, selection, workload)
         facts = search.facts
-        is_asked = np.isin(facts.batch_sizes, batch_sizes)[facts.study_of_trial] if batch_sizes else np.True_
+        is_considered = np.isin(facts.batch_sizes, batch_sizes)[facts.study_of_trial] if batch_sizes else np.True_
         whole = view.measuring(workload, selection.metric)
         if isinstance(whole, Pool):
             yield from _unmeasured(view, whole, selection.metric)
         if selection.where:
-            asked = np.isin(whole.batch_sizes, batch_sizes)[whole.study_of_trial] if batch_sizes else np.True_
-            if count := int((asked & ~trials_where(view, whole, selection.where)).sum()):
+            is_of_size = np.isin(whole.batch_sizes, batch_sizes)[whole.study_of_trial] if batch_sizes else np.True_
+            if count := int((is_of_size & ~trials_where(view, whole, selection.where)).sum()):
                 conditions = " and ".join(selection.where)
                 yield f"{workload}: {count} trial{'s' if count > 1 else ''} other than {conditions}"
-        for count, why in _counts(search, selection, np.broadcast_to(is_asked, len(search.admitted)), goal):
+        for count, why in _counts(search, selection, np.broadcast_to(is_considered, len(search.admitted)), goal):
             if count:
                 yield f"{workload}: {count} trial{'s' if count > 1 else ''} {why}"
 
@@ -68,31 +68,31 @@ def _unmeasured(view: ReleaseView, pool: Pool, metric: str) -> Iterator[str]:
             yield f"{pool.workload}: {count} trials of {facts.workload}, in {where} without {metric}"
 
 
-def _counts(search: Search, selection: Selection, is_asked: Flags, goal: Goal | None) -> Iterator[tuple[int, str]]:
+def _counts(search: Search, selection: Selection, is_considered: Flags, goal: Goal | None) -> Iterator[tuple[int, str]]:
     if not search.admitted.all():
-        yield from _not_admitted(search, selection, is_asked)
+        yield from _not_admitted(search, selection, is_considered)
     if search.limits is not None:
         given = [name for name in ("step_budget", "example_budget") if getattr(selection, name) is not None]
         empty = search.rows[search.ends == search.records.offsets[:-1]]
-        n_late = int((is_asked & search.admitted)[empty].sum())
+        n_late = int((is_considered & search.admitted)[empty].sum())
         yield n_late, f"without a value within the budget: a larger {' or '.join(given)} includes them"
     if goal is not None:
-        n_stopped = int((search.stopped_earlier(goal) & is_asked).sum())
+        n_stopped = int((search.stopped_earlier(goal) & is_considered).sum())
         yield n_stopped, "stopped earlier, at an easier goal of their own: censored there, not counted as failed"
 
 
-def _not_admitted(search: Search, selection: Selection, is_asked: Flags) -> Iterator[tuple[int, str]]:
+def _not_admitted(search: Search, selection: Selection, is_considered: Flags) -> Iterator[tuple[int, str]]:
     trials, is_wanted = search.facts.trials, of_admitted_status(search.facts, selection)
-    n_other = np.bincount(trials.status[is_asked & ~is_wanted], minlength=len(STATUSES)).tolist()
+    n_other = np.bincount(trials.status[is_considered & ~is_wanted], minlength=len(STATUSES)).tolist()
     if selection.flagged == "exclude":
         is_flagged = (trials.flagged == 1) & is_wanted
-        n_flagged = int((is_asked & is_flagged).sum())
+        n_flagged = int((is_considered & is_flagged).sum())
         yield n_flagged, "flagged, as FROM flags in SQL explains: flagged=include includes them"
-        is_asked = is_asked & ~is_flagged
+        is_considered = is_considered & ~is_flagged
     for name, count in zip(STATUSES, n_other, strict=True):
         if name not in selection.statuses:
             wanted = "&".join(f"status={each}" for each in (*selection.statuses, name))
             yield count, f"of status {name}: {wanted} includes them"
     if selection.trials is not None:
-        beyond = is_asked & is_wanted & ~search.admitted
+        beyond = is_considered & is_wanted & ~search.admitted
         yield int(beyond.sum()), f"beyond the first {selection.trials} of each study: a larger trials= includes them"

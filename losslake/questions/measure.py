@@ -212,10 +212,10 @@ class CurveMeasure:
             return CurveMeasure(1.0 if name == "steps" else float(size), None)
         if name == "seconds":
             return CurveMeasure(None, None)
-        own = facts.rows_of(study)
-        trials = facts.trials.trial_id[own].tolist()
+        rows = facts.rows_of(study)
+        trials = facts.trials.trial_id[rows].tolist()
         given = parameters.accelerators
-        known = [float(given)] * len(trials) if given else _accelerators(_resources(view, facts), facts)[own].tolist()
+        known = [float(given)] * len(trials) if given else _accelerators(_resources(view, facts), facts)[rows].tolist()
         return CurveMeasure(None, dict(zip(trials, known, strict=True)))
 
     def amounts(self, trial_id: pa.Array, step: pa.Array, elapsed_s: pa.Array) -> pa.Array:
@@ -258,8 +258,8 @@ def _epoch(resources: pa.Table, facts: WorkloadFacts) -> float:
 
 def _check_times(view: ReleaseView, search: Search) -> None:
     """Raise BadParameter if the records of the workload have no times."""
-    records, is_own = search.records, search.direction == view.metrics[search.metric].direction
-    if is_own and len(records.step) and (records.elapsed_s is None or np.isnan(records.elapsed_s).all()):
+    records, is_stored = search.records, search.direction == view.metrics[search.metric].direction
+    if is_stored and len(records.step) and (records.elapsed_s is None or np.isnan(records.elapsed_s).all()):
         why = f"the logs of {search.facts.workload} have no times: give measure=steps or examples"
         raise BadParameter("measure", why)
 
@@ -301,8 +301,8 @@ def _times_of_measurements(view: ReleaseView, search: Search, hits: Integers) ->
     """Return the same for a direction without stored records, from the measurements."""
     elapsed = np.full(len(hits), np.nan)
     steps = at(search.records.step, hits)
-    for _, own, facts, stored in search.facts.parts():
-        rows = own.start + np.flatnonzero(hits[own] != NEVER)
+    for _, study_rows, facts, stored in search.facts.parts():
+        rows = study_rows.start + np.flatnonzero(hits[study_rows] != NEVER)
         trials = search.facts.trials.trial_id[rows]
         for part in measurements(view.store, facts.files(stored), search.metric, trials.tolist()):
             numbers, measured_at = part["trial_id"].to_numpy(), part["step"].to_numpy()

@@ -148,8 +148,8 @@ def _goal_probability(at: Floats, classes: Integers, study: Integers) -> Floats:
     """Return the goal probability of each trial, from its nearest in the same study."""
     probability = np.full(len(study), np.nan)
     for index in np.unique(study):
-        own = study == index
-        probability[own] = goal_probability_of_others(at[own], classes[own])
+        is_of_study = study == index
+        probability[is_of_study] = goal_probability_of_others(at[is_of_study], classes[is_of_study])
     return probability
 
 
@@ -160,14 +160,14 @@ def _regions(search: Search, classes: Integers, rows: Integers, wanted: Sequence
     for index, batch_size in enumerate(search.facts.batch_sizes):
         if batch_size not in wanted:
             continue
-        own = classes[study == index]
-        counts: list[int] = np.bincount(own, minlength=len(OUTCOMES)).tolist()
+        study_classes = classes[study == index]
+        counts: list[int] = np.bincount(study_classes, minlength=len(OUTCOMES)).tolist()
         regions.append(
             {
                 "workload": str(search.facts.workload),
                 "batch_size": batch_size,
                 **{f"n_{name.replace(' ', '_')}": count for name, count in zip(OUTCOMES, counts, strict=True)},
-                "fraction_reaching": fraction_reaching(own),
+                "fraction_reaching": fraction_reaching(study_classes),
             }
         )
     return regions

@@ -288,8 +288,8 @@ def _heuristics(of_one: WorkloadOptima) -> Iterator[dict[str, Any]]:
         return
     others = [optimum for optimum in of_one.optima if optimum.batch_size != of_one.origin.batch_size]
     for name in HEURISTICS:
-        made = [optimum.predictions[name] for optimum in others if name in optimum.predictions]
-        regrets = [each.regret.regret for each in made if each.regret.regret is not None]
+        predictions = [optimum.predictions[name] for optimum in others if name in optimum.predictions]
+        regrets = [each.regret.regret for each in predictions if each.regret.regret is not None]
         yield entry(
             HeuristicSummary,
             of_one.origin,
@@ -358,7 +358,10 @@ def _of_numbers(of_one: WorkloadOptima, exponent: LearningRateExponent, compared
             f"at {alone} of {_batch_sizes(len(optima))} no other trial is near-optimal, so the exponent's interval "
             "says little about how the best trial might have differed: give a larger `within`"
         )
-    known = [{name for name, made in each.predictions.items() if made.regret.regret is not None} for each in optima]
+    known = [
+        {name for name, prediction in each.predictions.items() if prediction.regret.regret is not None}
+        for each in optima
+    ]
     if any(len(names) == 1 for names in known):
         yield (
             "at some batch sizes only one heuristic has a regret: compare the heuristics row by row, not by their "

@@ -71,8 +71,8 @@ def _rows(view: ReleaseView, search: Search, goal: Goal, within: float) -> pa.Re
     plain = None if any("momentum" in (parameters or {}) for *_, parameters in of_trials) else 0.0
     rows: list[dict[str, Any]] = []
     for study, batch_size in enumerate(facts.batch_sizes):
-        own = facts.rows_of(study)
-        reached = own.start + np.flatnonzero(hits[own] != NEVER)
+        study_rows = facts.rows_of(study)
+        reached = study_rows.start + np.flatnonzero(hits[study_rows] != NEVER)
         ordered = reached[np.argsort(steps[reached], kind="stable")]
         fewest = int(steps[ordered[0]]) if len(ordered) else 0
         near = [row for row in ordered.tolist() if steps[row] <= (1 + within) * fewest]

@@ -223,8 +223,10 @@ def _default_goal(view: ReleaseView, workloads: Sequence[Workload], metric: str,
         owners.setdefault((goal.metric, goal.target), set()).add(goal.workload)
 
     def n_having(goal: registry.Goal) -> int:
-        own = owners[goal.metric, goal.target]
-        return 0 if is_shared and not all(own & each for each in named) else sum(len(own & each) for each in named)
+        of_goal = owners[goal.metric, goal.target]
+        return (
+            0 if is_shared and not all(of_goal & each for each in named) else sum(len(of_goal & each) for each in named)
+        )
 
     best = max((goal for goal in goals if goal.workload in named[0]), key=n_having, default=None)
     if best is None or not n_having(best):

@@ -35,15 +35,15 @@ def is_pattern(workload: Workload | str) -> bool:
 def matches(pattern: Workload, workloads: Iterable[Workload]) -> list[Workload]:
     """Return the workloads that a pattern matches, in order; raises BadParameter if they are more than MOST_POOLED."""
     parts = [re.compile(".*".join(map(re.escape, part.split(ANY))), re.DOTALL) for part in astuple(pattern)]
-    found = sorted(
+    matching = sorted(
         each
         for each in workloads
         if all(part.fullmatch(name) for part, name in zip(parts, vars(each).values(), strict=True))
     )
-    if len(found) > MOST_POOLED:
-        why = f"'{pattern}' matches {len(found)} workloads: give a pattern that matches up to {MOST_POOLED}"
+    if len(matching) > MOST_POOLED:
+        why = f"'{pattern}' matches {len(matching)} workloads: give a pattern that matches up to {MOST_POOLED}"
         raise BadParameter("workload", why)
-    return found
+    return matching
 
 
 @dataclass(frozen=True, eq=False)
@@ -62,10 +62,10 @@ class Pool(WorkloadFacts):
         """Yield for each stored study the study here and the rows of trials, and its workload and study there."""
         for facts, places in zip(self.members, self.places, strict=True):
             for study, size in enumerate(facts.batch_sizes):
-                own = places[facts.rows_of(study)]
-                own = own[own != NEVER]
-                if len(own):
-                    yield self.batch_sizes.index(size), slice(own[0], own[-1] + 1), facts, study
+                rows = places[facts.rows_of(study)]
+                rows = rows[rows != NEVER]
+                if len(rows):
+                    yield self.batch_sizes.index(size), slice(rows[0], rows[-1] + 1), facts, study
 
     @property
     def workloads(self) -> tuple[Workload, ...]:
@@ -128,10 +128,10 @@ def pooled(
     places = tuple(np.full(facts.offsets[-1], NEVER, np.int64) for facts in members)
     member, n_trials, sizes = [np.zeros(0, np.int64)], 0, dict[int, int]()
     for size, at, study in studies:
-        own = members[at].rows_of(study)
-        rows = np.arange(own.start, own.stop)
+        study_rows = members[at].rows_of(study)
+        rows = np.arange(study_rows.start, study_rows.stop)
         if chosen is not None:
-            rows = rows[chosen[at][own]]
+            rows = rows[chosen[at][study_rows]]
             if not len(rows):
                 continue
         end = n_trials + len(rows)

@@ -212,7 +212,7 @@ def _scores(names: Sequence[str], ratios: Floats, largest: float) -> Iterator[di
 def profile_rows(names: Sequence[str], ratios: Floats) -> Iterator[pa.RecordBatch]:
     """Yield the rows of each competitor: one at factor 1, and one at each factor where its share rises."""
     n_columns = ratios.shape[1]
-    for name, own in zip(names if n_columns else (), ratios, strict=False):
-        factors = np.unique(np.append(own[np.isfinite(own)], 1.0))
-        (shares,) = share_within(own[None], factors)
+    for name, row in zip(names if n_columns else (), ratios, strict=False):
+        factors = np.unique(np.append(row[np.isfinite(row)], 1.0))
+        (shares,) = share_within(row[None], factors)
         yield QUESTION.rows.batch({"competitor": name, "factor": factors, "share": shares, "n_columns": n_columns})

@@ -162,7 +162,7 @@ def answer(view: ReleaseView, parameters: QualityParameters) -> Answer:
         view,
         parameters,
         [batch for bests in by_workload for batch in _batches(view, bests, parameters.last)],
-        {"conclusions": [made for best in each if (made := _conclusion(best)) is not None]},
+        {"conclusions": [conclusion for best in each if (conclusion := _conclusion(best)) is not None]},
         definition=_DEFINITION,
         n_used=sum(int(one.n_admitted.sum()) for one in searches),
         left_out=(text for best in each for text in _left_out(best)),
@@ -201,12 +201,12 @@ def _bests(view: ReleaseView, search: Search, wanted: Sequence[Budget]) -> list[
         _Best(
             merged,
             budget,
-            merged.records(own),
+            merged.records(of_budget),
             limit,
             is_within_training(budget, facts.batch_sizes, train_steps),
             setting_of_trial,
         )
-        for budget, limit, own in zip(budgets, limits, entries, strict=True)
+        for budget, limit, of_budget in zip(budgets, limits, entries, strict=True)
     ]
 
 
@@ -276,8 +276,8 @@ def _batches(view: ReleaseView, bests: Sequence[_Best], with_last: bool) -> Iter
         steps = at(merged.search.records.step, records.ravel()).reshape(records.shape)
         limits = np.array([best.limits for best in bests])
         ends = endings(view, merged.search.facts, merged.search.metric, merged.trials(records), steps, limits)
-    for best, own in zip(bests, ends, strict=True):
-        yield _rows(best, own)
+    for best, last in zip(bests, ends, strict=True):
+        yield _rows(best, last)
 
 
 def _left_out(best: _Best) -> list[str]:

@@ -74,7 +74,7 @@ class Question:
         """The name of its JSON schema; the schema of a row has the suffix Row."""
         return "".join(word.capitalize() for word in re.findall("[a-z]+", self.subject))
 
-    def ask(self, subject: Any, request: Any) -> Answer:
+    def answer_with_goal(self, subject: Any, request: Any) -> Answer:
         """Return the answer to parameters that may leave the metric and the target open, as `answer` takes the rest.
 
         Raises UnknownName and BadParameter.

@@ -158,7 +158,7 @@ class Reference:
     def n_used(self) -> int:
         """The number of runs behind the points."""
         sizes = {point.batch_size for point in self.points}
-        return sum(len(own.converged) for own in self.runs if own.batch_size in sizes)
+        return sum(len(each.converged) for each in self.runs if each.batch_size in sizes)
 
 
 def answer(view: ReleaseView, parameters: RcpParameters) -> Answer:
@@ -174,10 +174,10 @@ def answer(view: ReleaseView, parameters: RcpParameters) -> Answer:
     runs = [_runs_of(search, goal) for search in searches]
     submitted: Sequence[Runs] = [submission] if isinstance(submission, Runs) else []
     if isinstance(submission, Workload):
-        submitted = [own for own in _runs_of(open_search(view, selection, submission), goal) if len(own.examples)]
-    rules = _rules(parameters, [own for each in runs for own in each], submitted)
+        submitted = [each for each in _runs_of(open_search(view, selection, submission), goal) if len(each.examples)]
+    rules = _rules(parameters, [of_size for each in runs for of_size in each], submitted)
     references = [
-        _reference(str(search.facts.workload), own, rules) for search, own in zip(searches, runs, strict=True)
+        _reference(str(search.facts.workload), each, rules) for search, each in zip(searches, runs, strict=True)
     ]
     points = references[0].kept if parameters.pruned else references[0].points
     return QUESTION.analysis(
@@ -241,17 +241,17 @@ def _runs_of(search: Search, goal: Goal) -> tuple[Runs, ...]:
 def _reference(workload: str, runs: Sequence[Runs], rules: Rules) -> Reference:
     """Return the reference of these runs, which are by ascending batch size."""
     points, left_out, warnings = [], [], []
-    for own in runs:
+    for each in runs:
         try:
-            point = reference_point(own.batch_size, own.converged, rules)
+            point = reference_point(each.batch_size, each.converged, rules)
         except ValueError as error:
-            failed = f"; {own.n_failed} did not converge" if own.n_failed else ""
+            failed = f"; {each.n_failed} did not converge" if each.n_failed else ""
             left_out.append(f"{workload}: {error}{failed}")
         else:
             points.append(point)
-            warnings += [f"{workload}: {text}" for text in dict.fromkeys(_warnings(own, point))]
+            warnings += [f"{workload}: {text}" for text in dict.fromkeys(_warnings(each, point))]
     failed_at = [
-        f"{own.n_failed} of {len(own.examples)} at batch size {own.batch_size}" for own in runs if own.n_failed
+        f"{each.n_failed} of {len(each.examples)} at batch size {each.batch_size}" for each in runs if each.n_failed
     ]
     if failed_at:
         warnings.append(f"{workload}: runs did not converge, {', '.join(failed_at)}; points are of those that did")
@@ -265,11 +265,11 @@ def _searched_batch_sizes(view: ReleaseView, search: Search, statuses: Sequence[
     return [facts.batch_sizes[study_id - facts.first_study] for study_id, n_settings in rows if n_settings > 1]
 
 
-def _warnings(own: Runs, point: ReferencePoint) -> Iterator[str]:
-    yield from outlying_runs(own.batch_size, own.converged)
+def _warnings(runs: Runs, point: ReferencePoint) -> Iterator[str]:
+    yield from outlying_runs(runs.batch_size, runs.converged)
     if point.least_mean is None:
         yield (
-            f"the runs at batch size {own.batch_size} are so far apart that no mean would be refused: there the check "
+            f"the runs at batch size {runs.batch_size} are so far apart that no mean would be refused: there the check "
             "checks nothing"
         )
 
@@ -278,8 +278,8 @@ def _rules(parameters: RcpParameters, runs: Sequence[Runs], submitted: Sequence[
     """Return the rules of the check; raises BadParameter."""
     given = parameters.submission_runs
     if given is None:
-        numbers = [len(own.examples) for own in submitted]
-        halves = [len(own.converged) // 2 for own in runs if len(own.converged)]
+        numbers = [len(each.examples) for each in submitted]
+        halves = [len(each.converged) // 2 for each in runs if len(each.converged)]
         given = max(min(numbers or halves, default=0), LEAST_RUNS, 2 * parameters.trimmed + 1)
     try:
         return Rules(
@@ -319,9 +319,9 @@ def _is_search(workload: str, batch_sizes: Sequence[int]) -> str:
 
 def _other_numbers(submitted: Sequence[Runs], rules: Rules) -> Iterator[str]:
     others = [
-        f"{len(own.examples)} at batch size {own.batch_size}"
-        for own in submitted
-        if len(own.examples) != rules.submission_runs
+        f"{len(each.examples)} at batch size {each.batch_size}"
+        for each in submitted
+        if len(each.examples) != rules.submission_runs
     ]
     if others:
         yield f"the test is for a submission of {rules.submission_runs} runs, and this one has {', '.join(others)}"

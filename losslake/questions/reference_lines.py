@@ -66,8 +66,8 @@ def _points(view: ReleaseView, name: str) -> Iterator[dict[str, Any]]:
     hits = search.first_hits(Goal(goal.target, goal.comparator))
     steps = np.where(hits == NEVER, np.inf, at(search.records.step, hits))
     for study, size in enumerate(search.facts.batch_sizes):
-        own = search.facts.rows_of(study)
-        admitted = steps[own][search.admitted[own]]
+        study_rows = search.facts.rows_of(study)
+        admitted = steps[study_rows][search.admitted[study_rows]]
         median = float(np.median(admitted)) if len(admitted) else np.inf
         yield {
             "workload": name,

@@ -131,15 +131,15 @@ def answer(view: ReleaseView, parameters: RegimesParameters) -> Answer:
     return QUESTION.analysis(
         view,
         parameters,
-        [_rows(curve, shape, own_ends) for curve, shape, own_ends in each],
-        {"break_points": [fact for curve, _, own_ends in each for fact in _as_facts(curve, own_ends)]},
+        [_rows(curve, shape, curve_ends) for curve, shape, curve_ends in each],
+        {"break_points": [fact for curve, _, curve_ends in each for fact in _as_facts(curve, curve_ends)]},
         definition=_DEFINITION,
         n_used=sum(curve.n_reached for curve in curves),
         left_out=(text for curve in curves for text in curve.left_out()),
         warnings=(
             text
-            for curve, shape, own_ends in each
-            for text in (*_break_point_warnings(curve, own_ends), *curve_warnings(curve, shape))
+            for curve, shape, curve_ends in each
+            for text in (*_break_point_warnings(curve, curve_ends), *curve_warnings(curve, shape))
         ),
     )
 

@@ -150,8 +150,10 @@ class ReleaseView:
         """Return the facts of a workload; raises UnknownName, and BadParameter for a pattern that matches any."""
         facts = self.workloads.get(workload)
         if facts is None:
-            if is_pattern(workload) and (found := matches(workload, self.workloads)):
-                raise BadParameter("workload", f"'{workload}' is a pattern: give one workload here, such as {found[0]}")
+            if is_pattern(workload) and (matching := matches(workload, self.workloads)):
+                raise BadParameter(
+                    "workload", f"'{workload}' is a pattern: give one workload here, such as {matching[0]}"
+                )
             near = near_workloads(str(workload), self.workloads)
             raise UnknownName("workload", str(workload), near, f"release {self.number}")
         return facts
@@ -166,8 +168,8 @@ class ReleaseView:
 
     @cachedmethod(attrgetter("_matches"), lock=attrgetter("_changing"))
     def _matching(self, pattern: Workload) -> tuple[WorkloadFacts, ...]:
-        found = matches(pattern, self.workloads) if is_pattern(pattern) else []
-        return tuple(map(self.workload, found)) or (self.workload(pattern),)
+        matching = matches(pattern, self.workloads) if is_pattern(pattern) else []
+        return tuple(map(self.workload, matching)) or (self.workload(pattern),)
 
     def measuring(self, pattern: Workload, metric: str) -> WorkloadFacts:
         """Return the workload of that name, or else the pool of those that a pattern matches and that measure a metric.
@@ -234,11 +236,11 @@ class ReleaseView:
         """
         size = study.batch_size
         matching = self.matching(study.workload)
-        found = [facts for facts in matching if size in facts.batch_sizes]
-        if not found:
+        of_size = [facts for facts in matching if size in facts.batch_sizes]
+        if not of_size:
             raise self._unknown_study(study, sorted({each for facts in matching for each in facts.batch_sizes}))
-        measuring = [facts for facts in found if set(metrics).issubset(facts.metrics[facts.batch_sizes.index(size)])]
-        return [Study(facts.workload, size) for facts in measuring or found]
+        measuring = [facts for facts in of_size if set(metrics).issubset(facts.metrics[facts.batch_sizes.index(size)])]
+        return [Study(facts.workload, size) for facts in measuring or of_size]
 
     def _unknown_study(self, study: Study, batch_sizes: Sequence[int]) -> UnknownName:
         near = near_numbers(study.batch_size, batch_sizes)

@@ -38,7 +38,7 @@ class Releases:
         self._open: OrderedDict[int, ReleaseView] = OrderedDict()
         self._newest: ReleaseView | None = None
         self._changing = threading.Lock()
-        self._looking = threading.Lock()
+        self._refreshing = threading.Lock()
         self._opening: dict[int, threading.Lock] = {}
         self._thread: threading.Thread | None = None
         self._is_stopped = threading.Event()
@@ -56,9 +56,9 @@ class Releases:
 
     def start(self) -> None:
         """Open the newest release if possible, and start to look for newer ones."""
-        self._look_and_log()
+        self._refresh_and_log()
         self._is_stopped.clear()
-        self._thread = threading.Thread(target=self._keep_looking, name="looks for releases", daemon=True)
+        self._thread = threading.Thread(target=self._keep_refreshing, name="looks for releases", daemon=True)
         self._thread.start()
 
     def stop(self) -> None:
@@ -70,7 +70,7 @@ class Releases:
 
     def refresh(self) -> ReleaseView:
         """Read the catalog and open its newest release if needed; raises UnknownRelease and LakeBroken."""
-        with self._looking:
+        with self._refreshing:
             self._newest = self._opened(self.lake.release())
             self._close_unlisted(self._newest.number)
             return self._newest
@@ -137,9 +137,9 @@ class Releases:
                     self._opening.pop(release.number, None)
             return opened
 
-    def _keep_looking(self) -> None:
+    def _keep_refreshing(self) -> None:
         while not self._is_stopped.wait(self._seconds_between_looks):
-            self._look_and_log()
+            self._refresh_and_log()
             if is_shared(self.lake):
                 self._keep_files()
 
@@ -150,7 +150,7 @@ class Releases:
         for view in views:
             touch(view.serving_file)
 
-    def _look_and_log(self) -> None:
+    def _refresh_and_log(self) -> None:
         """Refresh; log each new error once."""
         before = self.newest
         try:

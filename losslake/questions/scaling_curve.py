@@ -145,7 +145,7 @@ def curve_warnings(curve: UsableCurve, shape: ScalingShape) -> Iterator[str]:
     counts = measured.is_reached.copy()
     counts[np.setdiff1d(np.arange(len(counts)), curve.studies)] = False
     steps, previous = (
-        np.where(np.isfinite(own), own, NEVER).astype(np.int64) for own in (measured.steps, measured.previous_steps)
+        np.where(np.isfinite(each), each, NEVER).astype(np.int64) for each in (measured.steps, measured.previous_steps)
     )
     yield from coarse_studies(curve.search, counts, steps, previous)
     if shape.is_undertuned.any():

@@ -180,8 +180,8 @@ def open_search(view: ReleaseView, selection: Selection, workload: Workload) -> 
         why = f"it isn't known whether lower or higher values of {metric.name} are better"
         raise BadParameter("direction", f"{why}: give direction=minimize or direction=maximize")
     limits = _step_limits(facts, selection)
-    is_own = direction == metric.direction
-    is_plain = is_own and limits is None and selection.trials is None and selection.statuses == COUNTED
+    is_stored = direction == metric.direction
+    is_plain = is_stored and limits is None and selection.trials is None and selection.statuses == COUNTED
     is_plain &= selection.flagged == "exclude" or not facts.trials.flagged.any()
     return Search(
         facts=facts,
@@ -190,10 +190,10 @@ def open_search(view: ReleaseView, selection: Selection, workload: Workload) -> 
         admitted=_admitted(facts, selection),
         limits=limits,
         open_records=partial(facts.opened.records, metric.name)
-        if is_own
+        if is_stored
         else partial(_records_of_measurements, view, facts, metric, sign_of(direction)),
         open_frontiers=partial(facts.opened.frontiers, metric.name) if is_plain else None,
-        open_ended=partial(_ended_at_goal, view, facts, metric.name) if is_own else None,
+        open_ended=partial(_ended_at_goal, view, facts, metric.name) if is_stored else None,
     )
 
 
@@ -254,7 +254,9 @@ def _records_of_measurements(view: ReleaseView, facts: WorkloadFacts, metric: Me
     value, elapsed_s = np.asarray(columns["value"], np.float64), np.full(len(study), np.nan)
     ends = np.searchsorted(study, np.arange(len(facts.batch_sizes) + 1))
     ranges = [slice(start, end) for start, end in pairwise(ends.tolist())]
-    parts = [StudyRecords(trial_id[own], step[own], previous_step[own], value[own], elapsed_s[own]) for own in ranges]
+    parts = [
+        StudyRecords(trial_id[rows], step[rows], previous_step[rows], value[rows], elapsed_s[rows]) for rows in ranges
+    ]
     return trial_records(facts.opened.trials, parts)
 
 
@@ -289,8 +291,8 @@ def _admitted(facts: WorkloadFacts, selection: Selection) -> Flags:
         admitted &= facts.trials.flagged == 0
     if selection.trials is not None:
         for _, rows, _, _ in facts.parts():
-            own = admitted[rows]
-            own &= np.cumsum(own) <= selection.trials
+            study_admitted = admitted[rows]
+            study_admitted &= np.cumsum(study_admitted) <= selection.trials
     return admitted
 
 

@@ -64,10 +64,10 @@ class Metaparameters:
 
     def ends(self, rows: Integers) -> tuple[list[tuple[str, float]], list[tuple[str, float]]]:
         """Return the least and the greatest value of each metaparameter over these trials."""
-        own = self.values[rows]
-        kept = np.flatnonzero(~np.isnan(own).all(axis=0))
+        values = self.values[rows]
+        kept = np.flatnonzero(~np.isnan(values).all(axis=0))
         names = [self.names[column] for column in kept]
-        least, most = np.fmin.reduce(own[:, kept]).tolist(), np.fmax.reduce(own[:, kept]).tolist()
+        least, most = np.fmin.reduce(values[:, kept]).tolist(), np.fmax.reduce(values[:, kept]).tolist()
         return list(zip(names, least, strict=True)), list(zip(names, most, strict=True))
 
 
@@ -106,8 +106,8 @@ def tuned_studies(
     learning_rate, momentum = metaparameters.learning_rate, metaparameters.momentum
     studies = []
     for index, batch_size in enumerate(facts.batch_sizes):
-        own = facts.rows_of(index)
-        rows = own.start + np.flatnonzero(counts[own])
+        study_rows = facts.rows_of(index)
+        rows = study_rows.start + np.flatnonzero(counts[study_rows])
         is_infeasible = diverged[rows] & ~np.isfinite(steps[rows])
         tuned = TunedStudy(float(batch_size), steps[rows], learning_rate[rows], momentum[rows], is_infeasible)
         studies.append(PlacedStudy(rows, tuned))
@@ -118,8 +118,8 @@ def _before_the_last(search: Search) -> Flags:
     """Return True for the trials up to the last admitted one of their study."""
     flags = np.zeros(len(search.admitted), bool)
     for index in range(len(search.facts.batch_sizes)):
-        own = search.facts.rows_of(index)
-        flags[own] = np.logical_or.accumulate(search.admitted[own][::-1])[::-1]
+        study_rows = search.facts.rows_of(index)
+        flags[study_rows] = np.logical_or.accumulate(search.admitted[study_rows][::-1])[::-1]
     return flags
 
 
@@ -214,15 +214,15 @@ def workload_optima(
     ranges = [search_ranges(configs) for (configs,) in view.rows("search_spaces", facts.study_ids)]
     reached = facts.sums_by_study(np.isfinite(steps))
     studies = []
-    for index, (study, own) in enumerate(zip(placed, near, strict=True)):
-        row = None if own is None else int(study.rows[own.best])
+    for index, (study, optimal) in enumerate(zip(placed, near, strict=True)):
+        row = None if optimal is None else int(study.rows[optimal.best])
         studies.append(
             StudyOptimum(
                 batch_size=facts.batch_sizes[index],
                 n_trials=int(search.n_admitted[index]),
                 n_reached=int(reached[index]),
                 fraction_reaching=fraction_reaching(outcomes_of(search, goal, hits, study.rows)),
-                optimum=None if own is None else _optimum(study, own, metaparameters, ranges[index], start),
+                optimum=None if optimal is None else _optimum(study, optimal, metaparameters, ranges[index], start),
                 trial_id=None if row is None else int(facts.trials.trial_id[row]),
                 steps=None if row is None else int(whole_steps[row]),
             )
@@ -234,12 +234,14 @@ def workload_optima(
 
 def _origin(placed: Sequence[PlacedStudy], near: Sequence[NearOptimal | None], batch_size: int | None) -> Origin | None:
     """Return the best trial at that batch size, or the smallest with one, if it has a place in log space."""
-    for study, own in zip(placed, near, strict=True):
+    for study, optimal in zip(placed, near, strict=True):
         tuned = study.tuned
-        if own is not None and tuned.batch_size > 0 and batch_size in (None, int(tuned.batch_size)):
-            if np.isnan(tuned.places[own.best]).any():
+        if optimal is not None and tuned.batch_size > 0 and batch_size in (None, int(tuned.batch_size)):
+            if np.isnan(tuned.places[optimal.best]).any():
                 return None
-            return Origin(tuned.batch_size, float(tuned.learning_rate[own.best]), float(tuned.momentum[own.best]))
+            return Origin(
+                tuned.batch_size, float(tuned.learning_rate[optimal.best]), float(tuned.momentum[optimal.best])
+            )
     return None
 
 
@@ -268,5 +270,5 @@ def _optimum(
         boundary=boundary_flags(ranges, metaparameters.names, metaparameters.values[five_best]),
         is_stability_limited=is_stability_limited(tuned, best),
         own_regret=regret(tuned, float(tuned.learning_rate[best]), float(tuned.momentum[best])) if has_place else None,
-        predictions={name: made for name, made in predicted.items() if made is not None},
+        predictions={name: result for name, result in predicted.items() if result is not None},
     )

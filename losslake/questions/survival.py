@@ -139,9 +139,9 @@ def _trials(search: Search, goal: Goal) -> Iterator[tuple[Integers, Integers]]:
     ends = np.where(is_hit, REACHED, np.where(has_diverged, DIVERGED, CENSORED))
     steps = np.where(is_hit, at(search.records.step, hits), seen)
     for study in range(len(search.facts.batch_sizes)):
-        own = search.facts.rows_of(study)
-        counts = seen[own] != NEVER
-        yield steps[own][counts], ends[own][counts]
+        study_rows = search.facts.rows_of(study)
+        counts = seen[study_rows] != NEVER
+        yield steps[study_rows][counts], ends[study_rows][counts]
 
 
 def _rows(workload: str, batch_size: int, curve: Survival) -> pa.RecordBatch:
@@ -195,17 +195,17 @@ def _left_out(search: Search) -> Iterator[str]:
 
 def _warnings(studies: Sequence[dict[str, Any]]) -> Iterator[str]:
     for name in dict.fromkeys(study["workload"] for study in studies):
-        own = [study for study in studies if study["workload"] == name]
-        early = _listed([study for study in own if study["early_stopping"] and study["n_censored"]])
+        of_workload = [study for study in studies if study["workload"] == name]
+        early = _listed([study for study in of_workload if study["early_stopping"] and study["n_censored"]])
         if early:
             yield (
                 f"{name}: bad trials may have been stopped early at batch size {early}: such censoring says something "
                 "about the trial, and `reached` is too high; rely on reached_least and reached_most only"
             )
-        no_median = _listed([study for study in own if study["median_steps"] is None and study["n_trials"]])
+        no_median = _listed([study for study in of_workload if study["median_steps"] is None and study["n_trials"]])
         if no_median:
             yield f"{name}: half of the trials never reach the target while they are seen at batch size {no_median}"
-        empty = _listed([study for study in own if not study["n_trials"]])
+        empty = _listed([study for study in of_workload if not study["n_trials"]])
         if empty:
             yield f"{name}: there are no trials to follow at batch size {empty}"
 

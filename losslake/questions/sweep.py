@@ -69,9 +69,9 @@ def study_envelopes(search: Search) -> StudyEnvelopes:
     losses = records.value * search.sign
     envelopes = []
     for start, end in zip(bounds[:-1].tolist(), bounds[1:].tolist(), strict=True):
-        own = kept[start:end]
-        envelope = lower_envelope(records.step[own], losses[own])
-        envelopes.append(Envelope(envelope.step, envelope.loss, own[envelope.row]))
+        rows = kept[start:end]
+        envelope = lower_envelope(records.step[rows], losses[rows])
+        envelopes.append(Envelope(envelope.step, envelope.loss, rows[envelope.row]))
     return StudyEnvelopes(search, envelopes)
 
 

@@ -167,7 +167,7 @@ def answer(view: ReleaseView, parameters: TimeCostParameters) -> Answer:
         definition=_DEFINITION,
         n_used=sum(int(one.curve.is_reached.sum()) for one in reached),
         left_out=(text for one in reached for text in never_reached(one.search, one.curve)),
-        warnings=(text for one, own in zip(reached, summaries, strict=True) for text in _warnings(one, own)),
+        warnings=(text for one, summary in zip(reached, summaries, strict=True) for text in _warnings(one, summary)),
     )
 
 

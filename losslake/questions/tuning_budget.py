@@ -305,9 +305,9 @@ def populations(
     for study, batch_size in enumerate(searches[names[0]].facts.batch_sizes):
         for name, (opened, counts, steps, losses, diverged) in by_name.items():
             rows = opened.facts.rows_of(study)
-            own = counts[rows]
-            n_diverged = int(diverged[rows][own].sum())
-            yield Population(name, batch_size, steps[rows][own], losses[rows][own], n_diverged)
+            counted = counts[rows]
+            n_diverged = int(diverged[rows][counted].sum())
+            yield Population(name, batch_size, steps[rows][counted], losses[rows][counted], n_diverged)
 
 
 def _statuses(selection: Selection) -> dict[str, tuple[str, ...]]:

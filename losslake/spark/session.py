@@ -110,11 +110,11 @@ def error_reason(error: Exception) -> str:
 def error_place(error: Exception) -> tuple[int, int] | None:
     """Return line and column of a mistake in a statement, counted from 1, if Spark says where it is."""
     try:
-        found = _PLACE.search(str(error))
+        match = _PLACE.search(str(error))
     except Exception:  # noqa: BLE001 - as above
         return None
     # Spark counts columns from 0.
-    return (int(found[1]), int(found[2]) + 1) if found else None
+    return (int(match[1]), int(match[2]) + 1) if match else None
 
 
 def first_error_line(message: str) -> str:

@@ -71,11 +71,11 @@ def neighbours(running: Running, attack: str, *, with_sql: bool = False) -> Iter
         for path in (HEALTH, SCALING):
             assert client.get(path).status_code == 200
         threads = [
-            threading.Thread(target=_ask, args=(client, seen, over)),
+            threading.Thread(target=_request_repeatedly, args=(client, seen, over)),
             threading.Thread(target=_weigh, args=(running, seen, over)),
         ]
         if with_sql:
-            threads.append(threading.Thread(target=_ask_sql, args=(running, seen, over)))
+            threads.append(threading.Thread(target=_query_repeatedly, args=(running, seen, over)))
         for thread in threads:
             thread.start()
         try:
@@ -87,7 +87,7 @@ def neighbours(running: Running, attack: str, *, with_sql: bool = False) -> Iter
             print(f"\n{seen.line(attack)}", flush=True)
 
 
-def _ask(client: httpx.Client, seen: Seen, over: threading.Event) -> None:
+def _request_repeatedly(client: httpx.Client, seen: Seen, over: threading.Event) -> None:
     while not over.wait(_PAUSE_S):
         for path in (HEALTH, SCALING):
             began = time.perf_counter()
@@ -100,10 +100,10 @@ def _ask(client: httpx.Client, seen: Seen, over: threading.Event) -> None:
             seen.seconds[path].append(time.perf_counter() - began)
 
 
-def _ask_sql(running: Running, seen: Seen, over: threading.Event) -> None:
+def _query_repeatedly(running: Running, seen: Seen, over: threading.Event) -> None:
     began = time.monotonic()
     while not over.wait(0.5):
-        status, seconds = ask_sql(running)
+        status, seconds = measure_sql(running)
         seen.seconds[SQL].append(seconds)
         if status == 503:
             seen.refused.append(time.monotonic() - began)
@@ -145,7 +145,7 @@ def send_sql(running: Running, statement: str, address: str, ending: str = "") -
     return client
 
 
-def ask_sql(running: Running, address: str = ADDRESS, statement: str = "SELECT 1 AS a") -> tuple[int, float]:
+def measure_sql(running: Running, address: str = ADDRESS, statement: str = "SELECT 1 AS a") -> tuple[int, float]:
     """Return the status of a statement and the seconds that it took."""
     began = time.perf_counter()
     url, headers = f"{running.url}/v1/sql", {"X-Forwarded-For": address}

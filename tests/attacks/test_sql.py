@@ -17,7 +17,7 @@ from tests.attacks.neighbours import (
     SCALING,
     SQL,
     Seen,
-    ask_sql,
+    measure_sql,
     neighbours,
     send_sql,
     wait_until_ready,
@@ -58,7 +58,7 @@ def test_large_lists_as_json_whose_clients_leave_leave_neighbours_alone(
         time.sleep(5)
         for client in sockets:
             client.close()
-        status, seconds = ask_sql(running)
+        status, seconds = measure_sql(running)
     check(seen)
     assert status == 200
     # The workers of those who left were killed, and others have started.

@@ -24,7 +24,7 @@ from losslake.questions.release_view import ReleaseView
 from losslake.questions.selection import Goal, Selection
 from losslake_ingest.report import Summary
 from losslake_ingest.run import ingest
-from tests.losslake.questions.views import ask
+from tests.losslake.questions.views import answer_to
 
 TABLE = Path(__file__).parents[3] / "shared" / "reference" / "study_counts.csv"
 COLUMNS = ("batch_size", "steps", "trial_id", "value", "previous_step", "n_trials")
@@ -39,14 +39,14 @@ def archive(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 
 @pytest.fixture(scope="module")
-def taken_in(archive: Path) -> tuple[Lake, Summary]:
+def ingested(archive: Path) -> tuple[Lake, Summary]:
     lake = Lake.create(archive.with_name("lake"))
     return lake, ingest(lake, [archive])
 
 
 @pytest.fixture(scope="module")
-def view(taken_in: tuple[Lake, Summary]) -> ReleaseView:
-    lake, _ = taken_in
+def view(ingested: tuple[Lake, Summary]) -> ReleaseView:
+    lake, _ = ingested
     return ReleaseView.open(lake, lake.release())
 
 
@@ -116,8 +116,8 @@ def test_archives_of_several_scales_have_a_truth_each() -> None:
 
 
 @pytest.mark.slow
-def test_synthetic_archive_has_no_quarantined_trials(taken_in: tuple[Lake, Summary], archive: Path) -> None:
-    lake, summary = taken_in
+def test_synthetic_archive_has_no_quarantined_trials(ingested: tuple[Lake, Summary], archive: Path) -> None:
+    lake, summary = ingested
     truths = list(read_truth(truth_path(archive)))
     assert (summary.quarantined, summary.broken) == ((), ())
     assert summary.evaluations == sum(truth.evaluations for truth in truths)
@@ -130,7 +130,7 @@ def test_scaling_of_every_workload_is_what_the_archive_was_made_from(view: Relea
     assert workloads.keys() == view.workloads.keys()
     assert len(workloads) == 35
     for workload, truths in workloads.items():
-        answer = ask(scaling.QUESTION, view, Selection((workload,), truths[0].metric), Goal(truths[0].goal))
+        answer = answer_to(scaling.QUESTION, view, Selection((workload,), truths[0].metric), Goal(truths[0].goal))
         found = [tuple(row[name] for name in COLUMNS) for batch in answer.batches for row in batch.to_pylist()]
         assert found == [(t.batch_size, t.steps, t.trial_id, t.value, t.previous_step, t.complete) for t in truths]
 

@@ -34,7 +34,7 @@ _SAME_TIMES = r"""() => {
 }"""
 
 
-class Look(Enum):
+class Window(Enum):
     """A window for pictures: its width in px, and light or dark colours."""
 
     WIDE = (WIDE, "light", "")

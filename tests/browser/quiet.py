@@ -8,10 +8,10 @@ from collections.abc import Callable, Mapping
 import psutil
 import pytest
 
-TRIES, MOST_LOOKS = 5, 12
+TRIES, MOST_CHECKS = 5, 12
 MOST_BUSY_PERCENT = 15.0
 """Share of all cores' time that may be spent before a try, while browser and service have nothing to do."""
-_LOOK_S = 0.25
+_CHECK_S = 0.25
 
 
 def median_times(measured: Callable[[], Mapping[str, float]]) -> dict[str, float]:
@@ -19,12 +19,12 @@ def median_times(measured: Callable[[], Mapping[str, float]]) -> dict[str, float
     tries: list[Mapping[str, float]] = []
     busy: list[float] = []
     while len(tries) < TRIES:
-        percent = psutil.cpu_percent(_LOOK_S)
+        percent = psutil.cpu_percent(_CHECK_S)
         if percent <= MOST_BUSY_PERCENT:
             tries.append(measured())
             continue
         busy.append(percent)
-        if len(busy) == MOST_LOOKS:
-            others = f"other processes took {statistics.median(busy):.0f}% of it in {MOST_LOOKS} looks"
+        if len(busy) == MOST_CHECKS:
+            others = f"other processes took {statistics.median(busy):.0f}% of it in {MOST_CHECKS} checks"
             pytest.skip(f"times say nothing on this machine now: {others}; run it again on an idle one")
     return {name: statistics.median(each[name] for each in tries) for name in tries[0]}

@@ -41,14 +41,14 @@ def test_hostile_text_is_never_interpreted(hostile: Visit, trap: Trap) -> None:
     hostile.faults.clear()
     hostile.expected_statuses = {trap.status} - {200}
     page = hostile.open(trap.path)
-    _look_into_charts(page)
+    _visit_charts(page)
     assert trap.says in page.locator("main").inner_text()
     assert page.locator(INJECTED).evaluate_all("(found) => found.map((each) => each.outerHTML)") == []
     assert page.evaluate("() => document.scrollingElement.scrollWidth - innerWidth") == 0
     assert hostile.faults == []
 
 
-def _look_into_charts(page: Page) -> None:
+def _visit_charts(page: Page) -> None:
     """Focus the first marks of every chart by keyboard, and hover over each: both describe the mark."""
     for plot in page.locator(".chart .plot[tabindex]").all():
         plot.focus()

@@ -22,7 +22,7 @@ from tests.browser.pictures import (
     DRAWN_BY,
     FOLDER,
     UPDATE,
-    Look,
+    Window,
     chromium_version,
     difference,
     picture,
@@ -47,7 +47,7 @@ class Drawn:
     """A page in a window. scales: those of the wide window."""
 
     shown: Shown
-    look: Look
+    window: Window
     visit: Visit
     scales: Scales
 
@@ -55,13 +55,13 @@ class Drawn:
 @pytest.fixture(scope="module")
 def wide(explorer: Site) -> Iterator[tuple[Visit, Scales]]:
     """Yield a wide window without cache, with its scales."""
-    with explorer.visiting(Look.WIDE.width, Look.WIDE.scheme) as visit:
+    with explorer.visiting(Window.WIDE.width, Window.WIDE.scheme) as visit:
         yield visit, Scales(visit)
 
 
 @pytest.fixture(scope="module")
 def narrow(explorer: Site) -> Iterator[Visit]:
-    with explorer.visiting(Look.NARROW.width, Look.NARROW.scheme) as visit:
+    with explorer.visiting(Window.NARROW.width, Window.NARROW.scheme) as visit:
         yield visit
 
 
@@ -75,19 +75,19 @@ def without_javascript(explorer: Site) -> Iterator[Visit]:
 # All tests of a page in a window follow each other: it is drawn once, and the last of them changes it.
 @pytest.fixture(
     scope="module",
-    params=[(shown, look) for shown in PAGES for look in Look],
+    params=[(shown, window) for shown in PAGES for window in Window],
     ids=lambda given: f"{given[0].name}-{given[1].name}",
 )
 def drawn(request: pytest.FixtureRequest, wide: tuple[Visit, Scales], narrow: Visit) -> Drawn:
-    shown, look = request.param
+    shown, window = request.param
     visit, scales = wide
-    if look is Look.NARROW:
+    if window is Window.NARROW:
         visit = narrow
     visit.faults.clear()
     scales.bytes_by_path.clear()
-    visit.page.emulate_media(color_scheme=look.scheme)
+    visit.page.emulate_media(color_scheme=window.scheme)
     visit.open(shown.path, shown.ready)
-    return Drawn(shown, look, visit, scales)
+    return Drawn(shown, window, visit, scales)
 
 
 @pytest.fixture(scope="module", params=PAGES, ids=lambda shown: shown.name)
@@ -111,11 +111,11 @@ def test_page_fits_its_window(drawn: Drawn) -> None:
 def test_page_weight_is_limited(drawn: Drawn) -> None:
     sizes = drawn.scales.bytes_by_path
     assert sum(sizes.values()) < MOST_BYTES, sizes
-    assert bool(sizes) == (drawn.look is Look.WIDE)
+    assert bool(sizes) == (drawn.window is Window.WIDE)
 
 
 def test_page_matches_its_picture(drawn: Drawn, browser: Browser) -> None:
-    reference = FOLDER / drawn.look.file(drawn.shown.name)
+    reference = FOLDER / drawn.window.file(drawn.shown.name)
     updating = bool(os.environ.get(UPDATE))
     if updating:
         DRAWN_BY.write_text(f"{chromium_version(browser)}\n")
@@ -130,16 +130,16 @@ def test_page_matches_its_picture(drawn: Drawn, browser: Browser) -> None:
 
 
 def test_page_passes_axe(drawn: Drawn) -> None:
-    assert violations(drawn.visit.page, "everything" if drawn.look is Look.WIDE else "layout") == []
+    assert violations(drawn.visit.page, "everything" if drawn.window is Window.WIDE else "layout") == []
 
 
 def test_colour_scheme_follows_the_system_with_enough_contrast(drawn: Drawn) -> None:
     page = drawn.visit.page
     before = page.evaluate(_GROUND)
-    page.emulate_media(color_scheme="dark" if drawn.look.scheme == "light" else "light")
+    page.emulate_media(color_scheme="dark" if drawn.window.scheme == "light" else "light")
     drawn.visit.settle(drawn.shown.ready)
     assert page.evaluate(_GROUND) != before
-    if drawn.look is Look.WIDE:
+    if drawn.window is Window.WIDE:
         assert violations(page, "colours") == []
     assert page.evaluate(_OVERHANG) == 0
     assert drawn.visit.faults == []

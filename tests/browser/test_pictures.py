@@ -12,7 +12,7 @@ from tests.browser.pictures import (
     ALLOWED,
     FOLDER,
     MOST_BYTES,
-    Look,
+    Window,
     chromium_version,
     difference,
     picture,
@@ -41,7 +41,7 @@ def _drawn(window: Page, ground: str = "white", margin: str = "0") -> bytes:
 
 def test_every_page_has_small_pictures() -> None:
     sizes = {path.name: path.stat().st_size for path in FOLDER.glob("*.png")}
-    assert set(sizes) == {look.file(shown.name) for shown in PAGES for look in Look}
+    assert set(sizes) == {window.file(shown.name) for shown in PAGES for window in Window}
     assert {name: size for name, size in sizes.items() if size > MOST_BYTES} == {}
 
 

@@ -43,12 +43,12 @@ def test_page_errors_are_faults(window: Visit, does: str, kind: str) -> None:
     page = window.open("/releases")
     page.evaluate(f"() => {{ {does} }}")
 
-    def is_told() -> bool:
+    def is_reported() -> bool:
         # What happens in the browser becomes known while the test waits for something of it.
         window.settle()
         return any(fault.startswith(kind) for fault in window.faults)
 
-    wait_until(is_told, f"a fault that begins with {kind!r}")
+    wait_until(is_reported, f"a fault that begins with {kind!r}")
 
 
 def test_expected_status_is_no_fault(visit: Visit) -> None:

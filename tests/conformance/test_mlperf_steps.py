@@ -14,7 +14,7 @@ from losslake.questions.selection import Goal, Selection, parse_workload
 from losslake_ingest.reading import Request
 from losslake_ingest.run import ingest
 from tests.conformance.corpora import sample
-from tests.losslake.questions.views import ask
+from tests.losslake.questions.views import answer_to
 
 
 @pytest.fixture(scope="module")
@@ -30,7 +30,7 @@ def view(lake: Lake) -> ReleaseView:
 
 
 def answer(view: ReleaseView, workload: str, metric: str, target: float) -> list[dict[str, Any]]:
-    found = ask(scaling.QUESTION, view, Selection((parse_workload(workload),), metric), Goal(target))
+    found = answer_to(scaling.QUESTION, view, Selection((parse_workload(workload),), metric), Goal(target))
     rows: list[dict[str, Any]] = found.table().to_pylist()
     return rows
 

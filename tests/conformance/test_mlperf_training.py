@@ -13,10 +13,10 @@ from losslake_ingest.run import ingest
 from tests.conformance.mlperf_reading import TABLE
 
 BUNDLE = Path(__file__).parents[2] / "published/mlperf-training/mlperf-training.tar"
-Found = dict[tuple[str, str, int, str, float], tuple[int, int, int | None, int]]
+Counts = dict[tuple[str, str, int, str, float], tuple[int, int, int | None, int]]
 
 
-def independent() -> Found:
+def independent() -> Counts:
     with TABLE.open(newline="") as file:
         rows = list(csv.DictReader(file))
     return {
@@ -30,7 +30,7 @@ def independent() -> Found:
     }
 
 
-def in_lake(lake: Lake) -> Found:
+def in_lake(lake: Lake) -> Counts:
     connection = open_release(lake, lake.release())
     rows = connection.sql("""
         SELECT trim(t.attributes['round'], '"'), trim(t.attributes['benchmark'], '"'), t.batch_size, s.metric, s.target,

@@ -23,21 +23,21 @@ ALGOPERF = {
 }
 
 
-def found(tmp_path: Path, files: Files) -> dict[str, int]:
+def detected_files(tmp_path: Path, files: Files) -> dict[str, int]:
     source = open_source(unpacked(tmp_path / "logs", files))
     return dict(detect(source, list(formats().values()), lambda _: True).files)
 
 
 def test_mixed_formats_are_detected_by_folder(tmp_path: Path) -> None:
-    assert found(tmp_path, CSV | MLLOG | {"d/e.bin": b"\0"}) == {"csv": 1, "mllog": 1}
+    assert detected_files(tmp_path, CSV | MLLOG | {"d/e.bin": b"\0"}) == {"csv": 1, "mllog": 1}
 
 
 def test_certain_format_gets_its_folder_exclusively(tmp_path: Path) -> None:
-    assert found(tmp_path, ALGOPERF) == {"algoperf": 1}
+    assert detected_files(tmp_path, ALGOPERF) == {"algoperf": 1}
 
 
 def test_published_layout_is_not_detected_as_tables(tmp_path: Path) -> None:
-    assert found(tmp_path, study_files({1: TrialOffer(), 2: TrialOffer()})) == {"batch_science": 5}
+    assert detected_files(tmp_path, study_files({1: TrialOffer(), 2: TrialOffer()})) == {"batch_science": 5}
 
 
 def test_each_format_gets_the_files_of_its_folders_and_those_below(tmp_path: Path) -> None:

@@ -71,7 +71,7 @@ def was_read(monkeypatch: pytest.MonkeyPatch) -> Callable[..., list[str]]:
     return offered
 
 
-def told(
+def report(
     lake: Lake, paths: Sequence[Path], request: Request = DEFAULT_REQUEST
 ) -> tuple[Summary, list[tuple[object, ...]]]:
     """The summary of an ingest without its seconds, and the entries that it wrote to the ledger."""
@@ -83,10 +83,10 @@ def told(
     return replace(summary, seconds=0.0), sorted(rows, key=str)
 
 
-def told_by_reading(lake: Lake, paths: Sequence[Path]) -> tuple[Summary, list[tuple[object, ...]]]:
+def report_by_reading(lake: Lake, paths: Sequence[Path]) -> tuple[Summary, list[tuple[object, ...]]]:
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(Memory, "recall", lambda *_: None)
-        return told(lake, paths)
+        return report(lake, paths)
 
 
 def test_completely_ingested_archive_is_skipped_with_the_same_report(
@@ -95,13 +95,13 @@ def test_completely_ingested_archive_is_skipped_with_the_same_report(
     archive = written(tmp_path / "a.tar", tar_bytes(ARCHIVE))
     first = ingest(lake, [archive])
     assert was_read(lake, archive) == []
-    recalled, entries = told(lake, [archive])
+    recalled, entries = report(lake, [archive])
     assert (recalled.published, recalled.release, recalled.studies_unchanged, recalled.trials_unchanged) == (
         False, 1, 2, 5,
     )  # fmt: skip
     assert {str(q) for q in recalled.quarantined} == {str(q) for q in first.quarantined}
     assert len(recalled.quarantined) == 3
-    assert (recalled, entries) == told_by_reading(lake, [archive])
+    assert (recalled, entries) == report_by_reading(lake, [archive])
 
 
 @pytest.mark.slow
@@ -197,8 +197,8 @@ def walk(folder: Path, seed: int, steps: int) -> int:
         ingest(lake, [offer])
         found = Memory(lake, Request()).recall(open_source(offer), newest_files(lake))
         recalled += found is not None
-        again = told(lake, [offer])
-        assert again == told_by_reading(lake, [offer])
+        again = report(lake, [offer])
+        assert again == report_by_reading(lake, [offer])
         assert not again[0].published
     return recalled
 

@@ -22,13 +22,13 @@ class Noted:
 
     def __init__(self) -> None:
         self.total: int | None = None
-        self.told: list[tuple[int, int]] = []
+        self.calls: list[tuple[int, int]] = []
 
     def begin(self, source: str, total_bytes: int | None) -> None:
         self.total = total_bytes
 
     def advance(self, bytes_read: int, trials: int, evaluations: int) -> None:
-        self.told.append((bytes_read, trials))
+        self.calls.append((bytes_read, trials))
 
     def stage(self, name: str) -> None:
         pass
@@ -43,7 +43,7 @@ def test_bytes_are_counted_while_a_study_is_read(ending: str, tmp_path: Path, mo
     ingest(Lake.create(tmp_path / "lake"), [archive], DEFAULT_REQUEST, "", noted)
     size = archive.stat().st_size
     assert noted.total == size
-    within = {bytes_read for bytes_read, trials in noted.told if trials == 0}
+    within = {bytes_read for bytes_read, trials in noted.calls if trials == 0}
     assert any(0 < bytes_read <= size for bytes_read in within)
-    assert [each for each, _ in noted.told] == sorted(each for each, _ in noted.told)
-    assert noted.told[-1] == (size, len(TRIALS))
+    assert [each for each, _ in noted.calls] == sorted(each for each, _ in noted.calls)
+    assert noted.calls[-1] == (size, len(TRIALS))

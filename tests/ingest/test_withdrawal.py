@@ -39,7 +39,7 @@ def archive(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 
 @pytest.fixture(scope="module")
-def made(tmp_path_factory: pytest.TempPathFactory, archive: Path) -> tuple[Path, Path]:
+def ingested(tmp_path_factory: pytest.TempPathFactory, archive: Path) -> tuple[Path, Path]:
     lake = Lake.create(tmp_path_factory.mktemp("lakes") / "lake")
     ingest(lake, [archive])
     names(lake)
@@ -47,9 +47,9 @@ def made(tmp_path_factory: pytest.TempPathFactory, archive: Path) -> tuple[Path,
 
 
 @pytest.fixture
-def lake(made: tuple[Path, Path]) -> Lake:
+def lake(ingested: tuple[Path, Path]) -> Lake:
     """Return a lake with the release of the archive; its catalog names paths, so that it can't be used elsewhere."""
-    folder, as_ingested = made
+    folder, as_ingested = ingested
     shutil.rmtree(folder)
     return Lake.open(shutil.copytree(as_ingested, folder))
 

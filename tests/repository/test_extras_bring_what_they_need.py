@@ -69,7 +69,7 @@ def test_every_module_is_imported_with_its_extra_alone(extra: str) -> None:
     assert done.returncode == 0, done.stderr[-1000:]
 
 
-ASK = """
+QUERIES = """
 import losslake
 lake = losslake.open({url!r})
 rows = lake.scaling("bundled/digits/mlp_64/nesterov_momentum").to_dicts()
@@ -85,6 +85,6 @@ except losslake.LossLakeError as error:
 def test_the_base_alone_asks_a_service_and_says_what_a_lake_needs(tmp_path_factory: pytest.TempPathFactory) -> None:
     lake = bundled_lake(tmp_path_factory).folder
     with served(lake, lake=str(lake), sql_enabled=True, sql_workers=1) as running:
-        done = run_with((), ASK.format(url=running.url))
+        done = run_with((), QUERIES.format(url=running.url))
     assert done.stderr == ""
     assert done.stdout == '11 11\nto open a lake needs losslake[lake]: pip install "losslake[lake]"\n'

@@ -55,7 +55,7 @@ def versions(lock: str) -> dict[str, Version]:
     return {entry.name: entry.version for entry in locked((ROOT / lock).read_text())}
 
 
-def asked_for() -> dict[str, list[Requirement]]:
+def requirements_by_lock() -> dict[str, list[Requirement]]:
     """Requirements of pyproject.toml by the lock file that has to satisfy them."""
     groups = {name: [Requirement(line) for line in lines] for name, lines in project()["dependency-groups"].items()}
     build = [*map(Requirement, project()["build-system"]["requires"]), *groups["build"]]
@@ -77,7 +77,7 @@ def test_every_dependency_of_the_project_is_locked_at_a_version_that_it_accepts(
     found = versions(lock)
     unsatisfied = [
         str(requirement)
-        for requirement in asked_for()[lock]
+        for requirement in requirements_by_lock()[lock]
         if (version := found.get(canonicalize_name(requirement.name))) is None or version not in requirement.specifier
     ]
     assert unsatisfied == []

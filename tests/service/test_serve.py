@@ -146,7 +146,7 @@ def test_a_new_release_fails_no_request_and_no_connection_goes_back(
 
     seen: list[list[int]] = [[] for _ in range(4)]
 
-    def ask(port: int, releases: list[int]) -> None:
+    def query_repeatedly(port: int, releases: list[int]) -> None:
         connection = HTTPConnection("127.0.0.1", port, timeout=SECONDS)
         while not done.is_set():
             connection.request("GET", path)
@@ -164,7 +164,7 @@ def test_a_new_release_fails_no_request_and_no_connection_goes_back(
         wait_until(all_have, f"all have seen release {release}")
 
     with ThreadPoolExecutor(4) as pool:
-        asking = [pool.submit(ask, of_two_workers.port, releases) for releases in seen]
+        asking = [pool.submit(query_repeatedly, of_two_workers.port, releases) for releases in seen]
         try:
             wait_until_all_have_seen(1)
             publish_a_better_trial(growing, tmp_path)

@@ -28,7 +28,7 @@ class Read:
     part: tuple[int, int] | None = None
     is_of_a_release: bool = True
 
-    def ask(self, client: httpx.Client) -> httpx.Response:
+    def send(self, client: httpx.Client) -> httpx.Response:
         """One try; a body that breaks off is an httpx.TransportError."""
         if self.sql:
             return client.post(self.path, json={"sql": self.sql, "release": 1})
@@ -48,7 +48,7 @@ class Load:
     reads: Sequence[Read]
     per_second: float
     known: dict[Read, bytes] = field(default_factory=dict)
-    asked: Counter[str] = field(default_factory=Counter)
+    counts: Counter[str] = field(default_factory=Counter)
     again: Counter[str] = field(default_factory=Counter)
     failed: list[str] = field(default_factory=list)
     wrong: list[str] = field(default_factory=list)
@@ -60,7 +60,7 @@ class Load:
         """Ask everything once: what is answered now is right."""
         with self._client() as client:
             for read in self.reads:
-                answer = read.ask(client)
+                answer = read.send(client)
                 assert answer.status_code in (200, 206), f"{read}: {answer.status_code} {answer.text[:300]}"
                 self.known[read] = _digest(answer)
 
@@ -68,7 +68,7 @@ class Load:
         """How it went, in a line."""
         slow = sorted(self.seconds)[int(len(self.seconds) * 0.99)]
         again = f"{self.again.total()} further tries {dict(self.again)}"
-        return f"{self.asked.total()} reads {dict(self.asked)}, {again}, 99 of 100 within {slow:.2f} s"
+        return f"{self.counts.total()} reads {dict(self.counts)}, {again}, 99 of 100 within {slow:.2f} s"
 
     def run(self, seed: int) -> None:
         """Read in turn, some of the time the list of releases, until it is ended."""
@@ -76,7 +76,7 @@ class Load:
         with self._client() as client:
             while not self.ended.wait(1 / self.per_second):
                 if chosen.random() < 0.1:
-                    self._look_at_releases(client)
+                    self._read_releases(client)
                 else:
                     self._read(client, chosen.choice(self.reads))
 
@@ -85,7 +85,7 @@ class Load:
         if answer is not None and read.is_of_a_release and _digest(answer) != self.known[read]:
             self.wrong.append(f"{read}: {answer.text[:300]}")
 
-    def _look_at_releases(self, client: httpx.Client) -> None:
+    def _read_releases(self, client: httpx.Client) -> None:
         answer = self._patiently(client, Read("releases", "/v1/releases"))
         if answer is not None:
             rows = answer.json()["rows"]
@@ -94,14 +94,14 @@ class Load:
 
     def _patiently(self, client: httpx.Client, read: Read) -> httpx.Response | None:
         began = time.monotonic()
-        self.asked[read.kind] += 1
+        self.counts[read.kind] += 1
         reason = ""
         for attempt in range(TRIES):
             if attempt:
                 self.again[f"{read.kind}: {reason}"] += 1
                 time.sleep(_PAUSE_SECONDS * 2**attempt)
             try:
-                answer = read.ask(client)
+                answer = read.send(client)
             except httpx.TransportError as error:
                 reason = repr(error)
                 continue

@@ -34,7 +34,7 @@ class Replica:
 
     port: int
     status: int = 200
-    asked: list[str] = field(default_factory=list)
+    paths: list[str] = field(default_factory=list)
     place: str = ""
     signed: str = ""
 
@@ -45,7 +45,7 @@ class _Handler(BaseHTTPRequestHandler):
     replica: Replica
 
     def do_GET(self) -> None:
-        self.replica.asked.append(self.path)
+        self.replica.paths.append(self.path)
         self.rfile.read(int(self.headers.get("Content-Length") or 0))
         self.send_response(self.replica.status)
         if self.path.startswith("/data/"):
@@ -118,7 +118,7 @@ def running(tmp_path_factory: pytest.TempPathFactory, s3: S3) -> Iterator[Front]
 def front(running: Front, request: pytest.FixtureRequest) -> Front:
     """All is well, and nothing is cached of the file of this test."""
     for replica in running.replicas:
-        replica.status, replica.asked = 200, []
+        replica.status, replica.paths = 200, []
         replica.place = f"/stored-data/wareh%6Fuse/{abs(hash(request.node.name))}.parquet"
         replica.signed = obstore.sign(running.bucket, "GET", "nginx/a+b c.parquet", timedelta(minutes=5))
     running.store.share, running.store.only, running.store.requests = 0.0, None, 0
@@ -142,7 +142,7 @@ def test_the_service_learns_who_asked_and_nobody_can_pretend(front: Front) -> No
 
 def test_metrics_are_not_for_everybody(front: Front) -> None:
     assert front.client.get("/metrics").status_code == 404
-    assert [replica.asked for replica in front.replicas] == [[], []]
+    assert [replica.paths for replica in front.replicas] == [[], []]
 
 
 @pytest.mark.parametrize("status", [502, 503, 504])
@@ -153,8 +153,8 @@ def test_a_reading_request_goes_to_the_other_replica_where_one_cannot_answer(
     front.replicas[0].status = status
     answers = [front.client.request(method, path, content=b"x" if method == "POST" else None) for _ in range(6)]
     assert {answer.status_code for answer in answers} == {200}
-    assert front.replicas[0].asked
-    assert len(front.replicas[1].asked) == 6
+    assert front.replicas[0].paths
+    assert len(front.replicas[1].paths) == 6
 
 
 def test_what_both_replicas_refuse_is_said_as_they_say_it_and_the_next_request_is_tried_again(front: Front) -> None:
@@ -227,7 +227,7 @@ def test_a_head_that_goes_on_and_on_is_refused_before_its_end(front: Front) -> N
     with socket.create_connection((url.host, url.port or 80), 30) as connection:
         connection.sendall(b"GET /healthz HTTP/1.1\r\nHost: a\r\nX-Endless: " + b"a" * 45_000)
         assert connection.recv(100).startswith(b"HTTP/1.1 400 ")
-    assert [replica.asked for replica in front.replicas] == [[], []]
+    assert [replica.paths for replica in front.replicas] == [[], []]
 
 
 @pytest.mark.parametrize("sent", [b"", b"GET /healthz HTTP/1.1\r\nHost: a\r\n"])

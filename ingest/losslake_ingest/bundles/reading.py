@@ -143,9 +143,9 @@ class BundleReading:
         """Yield the parts of the studies, which are sorted as the rows of both other tables are."""
         start = 0
         seen: set[Study] = set()
-        for log_format, own in groupby(studies, lambda row: row["format"]):
+        for log_format, group in groupby(studies, lambda row: row["format"]):
             gatherer = Gatherer(BUNDLE, _text(log_format)[:64], self.stored, self._remark)
-            for row in own:
+            for row in group:
                 study = _study(row)
                 if study in seen or row["collection"] not in self.collections:
                     raise ValueError(f"the study {study} is listed twice, or its collection isn't")
@@ -155,7 +155,7 @@ class BundleReading:
                 if not 0 < n_trials == len(own_trials):
                     raise ValueError(f"the study {study} doesn't have the {n_trials:,} trials that it states")
                 facts = StudyFacts(study, *(row[name] for name in _FACTS))
-                runs = self._runs(facts, own_trials, rows.take(study, row))
+                runs = self._runs(facts, own_trials, rows.read(study, row))
                 start += n_trials
                 for run in runs:
                     yield from gatherer.add(run)
@@ -213,28 +213,28 @@ class BundleReading:
 
 
 class _Rows:
-    """The rows of measurements, taken study by study."""
+    """The rows of measurements, read study by study."""
 
     def __init__(self, table: BundleTable) -> None:
         self._table = table
         self._batches = table.batches()
         self._rest: list[pa.RecordBatch] = []
 
-    def take(self, study: Study, facts: Mapping[str, Any]) -> pl.DataFrame:
+    def read(self, study: Study, facts: Mapping[str, Any]) -> pl.DataFrame:
         """Return the next rows, as many as the study states. Raises ValueError if they are those of another."""
         missing = int(facts["n_measurements"])
         if not 0 <= missing <= MOST_ROWS:
             raise ValueError(f"the study {study} states {missing:,} measurements; at most {MOST_ROWS:,} are read")
-        taken = []
+        batches = []
         while missing:
             batch = self._rest.pop() if self._rest else next(self._batches, None)
             if batch is None:
                 raise ValueError(f"{study} lacks {missing:,} of the measurements that it states")
             if len(batch) > missing:
                 self._rest.append(batch.slice(missing))
-            taken.append(batch.slice(0, missing))
-            missing -= len(taken[-1])
-        rows = pa.Table.from_batches(taken, None if taken else SCHEMAS["measurements"])
+            batches.append(batch.slice(0, missing))
+            missing -= len(batches[-1])
+        rows = pa.Table.from_batches(batches, None if batches else SCHEMAS["measurements"])
         for key, value in study.key().items():
             if pc.unique(rows[key]).to_pylist() not in ([value], []):
                 raise ValueError(f"{study} is followed by measurements of another study")

@@ -79,8 +79,8 @@ def write_bundle(
 def _is_of(goals: pa.Table, studies: pa.Table) -> pa.Array:
     """Return flags of the goals whose workloads have studies."""
     workloads = set(zip(*(studies[key].to_pylist() for key in STUDY_KEYS[:4]), strict=True))
-    own = zip(*(goals[key].to_pylist() for key in STUDY_KEYS[:4]), strict=True)
-    return pa.array([workload in workloads for workload in own], pa.bool_())
+    workloads_of_goals = zip(*(goals[key].to_pylist() for key in STUDY_KEYS[:4]), strict=True)
+    return pa.array([workload in workloads for workload in workloads_of_goals], pa.bool_())
 
 
 def _without_roots(table: pa.Table, column: str, roots: Sequence[str]) -> pa.Table:
@@ -113,8 +113,8 @@ def _groups(lake: Lake, files: list[DataFile], studies: pa.Table) -> Iterator[pa
     pending: list[pa.Table] = []
     for row in studies.select(list(STUDY_KEYS)).to_pylist():
         study = Study(Workload(*(row[key] for key in STUDY_KEYS[:4])), row["batch_size"])
-        own = [file for file in by_study.get(study, ()) if file.table == "measurements"]
-        tables = [pq.ParquetFile(lake.store.open(file.path, file.bytes)).read() for file in own]
+        study_files = [file for file in by_study.get(study, ()) if file.table == "measurements"]
+        tables = [pq.ParquetFile(lake.store.open(file.path, file.bytes)).read() for file in study_files]
         rows = pa.concat_tables(tables).unify_dictionaries()
         keys = {
             key: pa.repeat(pa.scalar(value, SCHEMAS["studies"].field(key).type), len(rows))

@@ -120,8 +120,8 @@ def parse_event(data: bytes, start: int, stop: int) -> Event:
             event.step = signed(varint(data, begin, end)[0])
         elif number == _EVENT_SUMMARY and kind == BYTES:
             event.rest = at
-            found = islice(places(data, begin, end, 1, BYTES), _MOST_VALUES + 1)
-            event.values += [_value(data, *place) for place in found]
+            value_places = islice(places(data, begin, end, 1, BYTES), _MOST_VALUES + 1)
+            event.values += [_value(data, *place) for place in value_places]
             if len(event.values) > _MOST_VALUES:
                 raise NotAMessage
         elif _OTHER_EVENTS.get(number) == kind:

@@ -117,11 +117,11 @@ class _Clock:
 
     def check(self) -> float:
         """Return the seconds of CPU so far. Raises Refusal if matching is too slow."""
-        taken = time.thread_time() - self.started
-        if taken > FIRST_SECONDS + self.n_bytes * self.n_expressions / SLOWEST:
-            message = f"matching took {taken:.1f} s for {self.n_bytes:,} bytes: simplify the expressions of [text]"
+        seconds = time.thread_time() - self.started
+        if seconds > FIRST_SECONDS + self.n_bytes * self.n_expressions / SLOWEST:
+            message = f"matching took {seconds:.1f} s for {self.n_bytes:,} bytes: simplify the expressions of [text]"
             raise Refusal(Rule.UNREADABLE_LOG, message)
-        return taken
+        return seconds
 
 
 def _blocks(data: bytes, clock: _Clock) -> Iterator[tuple[int, pa.Array | int]]:

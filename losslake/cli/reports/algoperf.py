@@ -41,7 +41,7 @@ def standings(view: ReleaseView, collection: str, about: Mapping[str, Any]) -> l
     seconds = {(row["optimizer"], f"{row['dataset']}/{row['model']}"): row["seconds"] for row in rows}
     names = tuple(sorted({name for name, _ in seconds}))
     held_out = {variant: column for column, variant in enumerate(variants.values()) if variant}
-    found = scores(
+    scored = scores(
         _table(names, list(variants), seconds),
         _table(names, list(held_out), seconds),
         np.array(list(held_out.values())),
@@ -50,11 +50,11 @@ def standings(view: ReleaseView, collection: str, about: Mapping[str, Any]) -> l
     base = steps[names.index(about["baseline"])]
     others = about["other_steps"]
     ratios = [
-        (None, 0) if name in others else geometric_mean_of_ratios(own, base)
-        for name, own in zip(names, steps, strict=True)
+        (None, 0) if name in others else geometric_mean_of_ratios(medians, base)
+        for name, medians in zip(names, steps, strict=True)
     ]
-    each = zip(names, found.score.tolist(), found.ratios, ratios, strict=True)
-    return sorted((Standing(name, score, own, *steps) for name, score, own, steps in each), key=lambda one: -one.score)
+    each = zip(names, scored.score.tolist(), scored.ratios, ratios, strict=True)
+    return sorted((Standing(name, score, row, *steps) for name, score, row, steps in each), key=lambda one: -one.score)
 
 
 def _table(names: Sequence[str], workloads: Sequence[str], seconds: Mapping[tuple[str, str], float]) -> Floats:
@@ -69,5 +69,5 @@ def _entries(view: ReleaseView, collection: str, workloads: Sequence[str]) -> It
         if goal.workload.collection == collection and place in workloads and goal.metric.startswith("val/"):
             (search,) = open_searches(view, Selection((goal.workload,), goal.metric, statuses=STATUSES))
             steps = admitted_steps(search, Goal(goal.target, goal.comparator))
-            for size, own in zip(search.facts.batch_sizes, steps, strict=True):
-                yield Entry(goal.workload.optimizer, (place, size), own)
+            for size, of_size in zip(search.facts.batch_sizes, steps, strict=True):
+                yield Entry(goal.workload.optimizer, (place, size), of_size)

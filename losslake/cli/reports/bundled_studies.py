@@ -80,16 +80,16 @@ def bundled_studies(view: ReleaseView, figures: str) -> str:
     if not workloads:
         why = f"release {view.number} has no workload of collection {about.collection}"
         raise LossLakeError(f"{why}: ingest studies/data/bundled.tar.bz2 first")
-    found = {question: transitions(view, workloads, question.about(*workloads)) for question in about.questions}
-    by_workload = {question: {each.workload: each for each in cases} for question, cases in found.items()}
+    by_question = {question: transitions(view, workloads, question.about(*workloads)) for question in about.questions}
+    by_workload = {question: {each.workload: each for each in cases} for question, cases in by_question.items()}
     values = {
         "release": str(view.number),
         "figures": figures,
         "n_workloads": str(len(workloads)),
         "n_trials": f"{sum(len(view.workload(workload).trials.trial_id) for workload in workloads):,}",
         "goals": "\n".join(f"* {question}" for question in about.questions),
-        **_regimes(found),
-        **_sizes(list(found.values())),
+        **_regimes(by_question),
+        **_sizes(list(by_question.values())),
         **_pairs(view, about, "momentum", by_workload),
         **_pairs(view, about, "width", by_workload),
         **_quality(view, about.questions[0], workloads),
@@ -98,12 +98,12 @@ def bundled_studies(view: ReleaseView, figures: str) -> str:
     return Template(_FILES.joinpath("bundled_studies.md").read_text("utf-8")).substitute(values)
 
 
-def _regimes(found: Mapping[Question, Sequence[Transition]]) -> Values:
+def _regimes(by_question: Mapping[Question, Sequence[Transition]]) -> Values:
     """Return the numbers of regimes, and the tables of their break points."""
-    cases = [transition for each in found.values() for transition in each]
+    cases = [transition for each in by_question.values() for transition in each]
     identifiable = sum(case.critical_batch_size is not None for case in cases)
     residuals = [case.rms for case in cases if case.rms is not None]
-    tables = [f"{question}:\n\n{transition_table(each)}" for question, each in found.items()]
+    tables = [f"{question}:\n\n{transition_table(each)}" for question, each in by_question.items()]
     return {
         "n_three_regimes": share(sum(case.has_three_regimes for case in cases), len(cases)),
         "n_identifiable": share(identifiable, len(cases)),
@@ -114,11 +114,11 @@ def _regimes(found: Mapping[Question, Sequence[Transition]]) -> Values:
     }
 
 
-def _sizes(found: Sequence[Sequence[Transition]]) -> Values:
+def _sizes(by_question: Sequence[Sequence[Transition]]) -> Values:
     """Return how much the critical batch sizes of a goal differ."""
-    known = [each.critical_batch_size for cases in found for each in cases]
+    known = [each.critical_batch_size for cases in by_question for each in cases]
     sizes = [size for size in known if size is not None]
-    disjoint, pairs = (sum(counts) for counts in zip(*map(disjoint_pairs, found), strict=True))
+    disjoint, pairs = (sum(counts) for counts in zip(*map(disjoint_pairs, by_question), strict=True))
     least, largest = min(sizes, default=None), max(sizes, default=None)
     return {
         "least_size": number(least),
@@ -157,12 +157,12 @@ class _Change:
 
 
 def _pairs(
-    view: ReleaseView, about: Subject, name: str, found: Mapping[Question, Mapping[Workload, Transition]]
+    view: ReleaseView, about: Subject, name: str, by_question: Mapping[Question, Mapping[Workload, Transition]]
 ) -> Values:
     """Return the changes from one workload to the other, in the pairs of a question."""
     changes = [
         _change(view, pair, question, ratio(known[pair.first], known[pair.second]))
-        for question, known in found.items()
+        for question, known in by_question.items()
         for pair in about.pairs
         if pair.question == name and pair.first in known and pair.second in known
     ]

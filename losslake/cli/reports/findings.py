@@ -45,9 +45,9 @@ def findings(view: ReleaseView, figures: str) -> tuple[str, Mapping[str, bytes]]
     cases, without_goal = pooled_cases(view, about["collections"], about["least_batch_sizes"], about["joined"])
     first = {case.path: case for case in reversed(cases)}
     rounds = {
-        path: found
+        path: kept
         for path, case in sorted(first.items())
-        if len(found := [each for each in case.rounds if len(each.best) >= about["least_batch_sizes"]])
+        if len(kept := [each for each in case.rounds if len(each.best) >= about["least_batch_sizes"]])
         >= about["least_rounds"]
     }
     resnet, bert = (about["pools"][name] for name in ("resnet", "bert"))
@@ -88,17 +88,17 @@ def _regimes(cases: Sequence[Case], rounds: Iterable[Sequence[Round]]) -> Values
     known = [(size, case.name) for case in cases if (size := case.equal.critical_batch_size) is not None]
     least, largest = min(known), max(known)
     factor = largest[0] / least[0]
-    sizes = [[size for each in found if (size := each.critical_batch_size) is not None] for found in rounds]
-    spreads = [max(own) / min(own) for own in sizes if len(own) > 1]
+    sizes = [[size for each in of_case if (size := each.critical_batch_size) is not None] for of_case in rounds]
+    spreads = [max(of_case) / min(of_case) for of_case in sizes if len(of_case) > 1]
     fits = [case.equal.fit for case in cases]
     residuals = [fit["rms_log_residual"] for fit in fits if fit["rms_log_residual"] is not None]
     knees = [p for fit in fits if (p := fit["knee_sharpness_p_value"]) is not None]
-    three = sum(case.found.has_three_regimes for case in cases)
+    three = sum(case.transition.has_three_regimes for case in cases)
     return {
         "regime_table": table(headings, map(_regime_cells, cases)),
         "n_three_regimes": share(three, len(cases)),
         "holds_regimes": holds(three, len(cases)),
-        "n_useful_inside": share(sum(case.found.is_useful_inside for case in cases), len(cases)),
+        "n_useful_inside": share(sum(case.transition.is_useful_inside for case in cases), len(cases)),
         "n_identifiable": share(len(known), len(cases)),
         "least_size": f"{number(least[0])} ({least[1]})",
         "largest_size": f"{number(largest[0])} ({largest[1]})",
@@ -116,10 +116,10 @@ def _regimes(cases: Sequence[Case], rounds: Iterable[Sequence[Round]]) -> Values
 
 
 def _regime_cells(case: Case) -> list[str]:
-    found, equal, sizes = case.found, case.equal, case.examples
+    transition, equal, sizes = case.transition, case.equal, case.examples
     ends = [
         f"{break_point(row)} ({interval(row['lower_with_noise'], row['upper_with_noise'])})"
-        for row in (found.max_useful, found.perfect_end)
+        for row in (transition.max_useful, transition.perfect_end)
     ]
     bounds = interval(equal.fit["lower"], equal.fit["upper"])
     size = number(equal.critical_batch_size)
@@ -142,8 +142,8 @@ def _rounds(first: Mapping[str, Case], rounds: Mapping[str, Sequence[Round]]) ->
         "workload", "rounds", "largest batch size", "useful until", "critical batch size", "fewest examples", "change",
     ]  # fmt: skip
     cells, fewer = [], 0
-    for path, found in rounds.items():
-        begin, end = found[0], found[-1]
+    for path, of_case in rounds.items():
+        begin, end = of_case[0], of_case[-1]
         change = end.fewest_examples / begin.fewest_examples
         fewer += round(change, 2) < 1
         pairs = (
@@ -154,7 +154,7 @@ def _rounds(first: Mapping[str, Case], rounds: Mapping[str, Sequence[Round]]) ->
             (number(begin.fewest_examples), number(end.fewest_examples)),
         )
         cells.append([first[path].name, *(" → ".join(pair) for pair in pairs), f"{round(change - 1, 2) + 0:+.0%}"])
-    smaller = sum(found[-1].sizes[-1] < max(each.sizes[-1] for each in found) for found in rounds.values())
+    smaller = sum(of_case[-1].sizes[-1] < max(each.sizes[-1] for each in of_case) for of_case in rounds.values())
     return {
         "round_table": table(headings, cells),
         "n_fewer_examples": share(fewer, len(rounds)),
@@ -193,7 +193,9 @@ def _optimizer_cells(case: Case) -> list[str]:
     for row in sorted(reached, key=lambda row: -row["batch_size"]):
         sizes.setdefault(row["optimizer"], []).append(row["batch_size"])
     largest = max(reached, key=lambda row: row["batch_size"])
-    names = [f"{_optimizer(case, name)} {own[-1]:,} to {own[0]:,}" for name, own in sizes.items()]
+    names = [
+        f"{_optimizer(case, name)} {of_optimizer[-1]:,} to {of_optimizer[0]:,}" for name, of_optimizer in sizes.items()
+    ]
     who = (largest["best"]["organisation"], largest["round"] and f"v{largest['round']}")
     return [case.name, ", ".join(names), ", ".join(filter(None, who)) or NOTHING]
 
@@ -202,7 +204,7 @@ def _optimizer(case: Case, name: str) -> str:
     return display_name("optimizer", replace(case.pool, optimizer=name))
 
 
-def _standings(found: Sequence[Standing]) -> str:
+def _standings(entries: Sequence[Standing]) -> str:
     headings = ["submission", "score", "targets reached", "fastest on", "steps beside the baseline's", "on"]
     rows = (
         [
@@ -213,7 +215,7 @@ def _standings(found: Sequence[Standing]) -> str:
             f"{number(each.steps)} x" if each.steps else NOTHING,
             str(each.n_compared),
         ]
-        for each in found
+        for each in entries
     )
     return table(headings, rows)
 
@@ -223,7 +225,7 @@ def _large_batches(resnet: Case, bert: Case) -> Values:
     large = [row for row in resnet.rows if row["batch_size"] >= _LARS_REACHED]
     lamb = [row["batch_size"] for row in bert.rows if row["optimizer"] == "lamb" and row["n_reached"]]
     reached, trials = (sum(row[name] for row in large) for name in ("n_reached", "n_trials"))
-    useful, size = resnet.found.max_useful, resnet.equal
+    useful, size = resnet.transition.max_useful, resnet.equal
     return {
         "resnet_size": number(size.critical_batch_size),
         "resnet_interval": interval(size.fit["lower"], size.fit["upper"]),
@@ -246,8 +248,8 @@ def _conclusion(view: ReleaseView, case: Case, *optimizers: str) -> str:
     """Return the sentences that compare the second optimizer with the first."""
     workloads = [f"{case.path}/{name}" for name in optimizers]
     parameters = CompareParameters(workload=workloads, metric=case.metric, target=case.goal.target)
-    (found,) = compare(view, parameters).facts["conclusions"]
-    return str(found["in_words"])
+    (conclusion,) = compare(view, parameters).facts["conclusions"]
+    return str(conclusion["in_words"])
 
 
 def _answers(first: Mapping[str, Case], about: Sequence[Mapping[str, Any]]) -> str:
@@ -255,7 +257,7 @@ def _answers(first: Mapping[str, Case], about: Sequence[Mapping[str, Any]]) -> s
     lines = []
     for place, each in enumerate(about, start=1):
         case, size = first[each["workload"]], each["batch_size"]
-        (hit,) = (found.best[size] for found in case.rounds if found.name == each["round"])
+        (hit,) = (candidate.best[size] for candidate in case.rounds if candidate.name == each["round"])
         repository, _, path = hit["source"].partition("/")
         answer = f"{case.name}, v{each['round']}, batch size {size:,}: **{hit['steps']:,} steps**"
         link = f"[{path}](https://github.com/mlcommons/{repository}/blob/HEAD/{path})"

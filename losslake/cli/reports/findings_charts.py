@@ -33,10 +33,10 @@ def rounds_chart(case: Case, rounds: Sequence[Round]) -> bytes:
     return _svg(scaling_chart(series, panel, perfect_scaling_of=series[0].label), notes)
 
 
-def profiles_chart(found: Sequence[Standing]) -> bytes:
+def profiles_chart(entries: Sequence[Standing]) -> bytes:
     """Return the performance profiles of the best submissions as SVG."""
-    names = [each.name for each in found]
-    rows = pa.Table.from_batches(profile_rows(names, np.array([each.ratios for each in found])))
+    names = [each.name for each in entries]
+    rows = pa.Table.from_batches(profile_rows(names, np.array([each.ratios for each in entries])))
     series = [Series(name, rows.filter(pc.equal(rows["competitor"], name))) for name in names[:MOST_PROFILES]]
     panel = Panel("AlgoPerf: share of workloads", "external tuning, validation targets", _WIDTH - 80, 260)
     chart = profile_chart(series, panel, of="least seconds")

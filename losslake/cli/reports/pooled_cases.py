@@ -74,15 +74,15 @@ class Round:
 class Case:
     """The trials of all workloads of a dataset and model, at a goal.
 
-    pool: the pattern of the workloads. found: of all trials. equal: of the first n_equal trials of each batch size.
-    rows: of by_round.sql. joined: a joined goal in words; empty for another.
+    pool: the pattern of the workloads. transition: of all trials. equal: of the first n_equal trials of each batch
+    size. rows: of by_round.sql. joined: a joined goal in words; empty for another.
     """
 
     pool: Workload
     metric: str
     goal: Goal
     direction: str
-    found: Transition
+    transition: Transition
     n_equal: int
     equal: Transition
     rows: Sequence[Row]
@@ -106,7 +106,7 @@ class Case:
     @cached_property
     def examples(self) -> dict[int, int]:
         """The examples to the goal by batch size that reached it, ascending."""
-        return {row["batch_size"]: row["examples"] for row in self.found.rows if row["examples"]}
+        return {row["batch_size"]: row["examples"] for row in self.transition.rows if row["examples"]}
 
     def lost(self, batch_size: int | None = None) -> float:
         """Return the examples at a batch size, by default the largest, over the fewest."""
@@ -115,20 +115,20 @@ class Case:
     @property
     def n_trials(self) -> int:
         """The number of trials that count."""
-        return sum(row["n_trials"] for row in self.found.rows)
+        return sum(row["n_trials"] for row in self.transition.rows)
 
     @cached_property
     def rounds(self) -> list[Round]:
         """The rounds, the earliest first."""
         rounds = []
         for name in sorted({row["round"] for row in self.rows if row["round"]}, key=_by_numbers):
-            own = [row for row in self.rows if row["round"] == name]
+            rows = [row for row in self.rows if row["round"] == name]
             best: dict[int, Row] = {}
-            for row in sorted(own, key=lambda row: row["batch_size"]):
+            for row in sorted(rows, key=lambda row: row["batch_size"]):
                 hit, before = row["best"], best.get(row["batch_size"])
                 if hit is not None and (before is None or hit["steps"] < before["steps"]):
                     best[row["batch_size"]] = hit | {"batch_size": row["batch_size"], "optimizer": row["optimizer"]}
-            rounds.append(Round(name, best, sum(row["n_trials"] for row in own)))
+            rounds.append(Round(name, best, sum(row["n_trials"] for row in rows)))
         return rounds
 
 
@@ -163,11 +163,11 @@ def pooled_cases(
 
 def _case(view: ReleaseView, pool: Workload, metric: str, goal: Goal) -> Case:
     about = {"workload": [str(pool)], "metric": metric, "target": goal.target}
-    (found,) = transitions(view, [pool], about)
-    n_equal = min(row["n_trials"] for row in found.rows if row["steps"])
+    (transition,) = transitions(view, [pool], about)
+    n_equal = min(row["n_trials"] for row in transition.rows if row["steps"])
     (equal,) = transitions(view, [pool], about | {"trials": n_equal})
     rows = report_rows(view, "by_round", about | {"workload": str(pool)})
-    return Case(pool, metric, goal, view.metrics[metric].direction or "minimize", found, n_equal, equal, rows)
+    return Case(pool, metric, goal, view.metrics[metric].direction or "minimize", transition, n_equal, equal, rows)
 
 
 def report_rows(view: ReleaseView, name: str, parameters: Mapping[str, Any]) -> list[Row]:

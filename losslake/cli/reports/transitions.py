@@ -82,7 +82,7 @@ def transitions(view: ReleaseView, workloads: Sequence[Workload], about: Mapping
     ]
 
 
-def transition_table(found: Sequence[Transition]) -> str:
+def transition_table(cases: Sequence[Transition]) -> str:
     """Return a Markdown table of transitions."""
     headings = ["workload", "perfect scaling until", "useful until", "B_c", "90% interval", "rms log residual"]
     rows = (
@@ -94,7 +94,7 @@ def transition_table(found: Sequence[Transition]) -> str:
             interval(each.fit["lower"], each.fit["upper"]),
             NOTHING if each.rms is None else f"{each.rms:.2f}",
         ]
-        for each in found
+        for each in cases
     )
     return table(headings, rows)
 
@@ -107,9 +107,9 @@ def break_point(row: Mapping[str, Any]) -> str:
     return f"{sign}{row['batch_size']:,}"
 
 
-def disjoint_pairs(found: Sequence[Transition]) -> tuple[int, int]:
+def disjoint_pairs(cases: Sequence[Transition]) -> tuple[int, int]:
     """Return the number of pairs of workloads with disjoint intervals, and of pairs with intervals."""
-    pairs = list(combinations([ends for each in found if (ends := each.interval) is not None], 2))
+    pairs = list(combinations([ends for each in cases if (ends := each.interval) is not None], 2))
     return sum(first[1] < second[0] or second[1] < first[0] for first, second in pairs), len(pairs)
 
 

@@ -84,12 +84,12 @@ def _lines(rows: Sequence[Row], most_letters: int) -> Iterator[Row]:
             yield {"name": dataset, "down": place * _LINE, "is_heading": True}
             place, above = place + 1, dataset
         known = {name: value for name, value in row.items() if value is not None}
-        own = {
+        texts = {
             "name": _name(workload, most_letters),
             "number": _number(row),
             "goal": f"{row['metric']} {row['target']:g}",
         }
-        yield {**known, **own, "down": place * _LINE, "is_heading": False}
+        yield {**known, **texts, "down": place * _LINE, "is_heading": False}
         place += 1
 
 

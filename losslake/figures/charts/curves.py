@@ -37,7 +37,7 @@ _ROOM_FOR_OUTLIERS = 3.0
 _KEYS = ("workload", "batch_size", "trial_id", "metric")
 _OF_STATUS = {"COMPLETE": "reached", "INCOMPLETE": "incomplete", "INFEASIBLE": "infeasible"}
 # The style of a series' lines: colour, and the px of alternating dashes and gaps.
-Look = tuple[str, tuple[int, ...]]
+LineStyle = tuple[str, tuple[int, ...]]
 ColourBy = Literal["trial", "study", "status", "outcome", "fact"]
 
 
@@ -117,7 +117,7 @@ def curves_chart(
     noun: str = "steps",
     is_log: bool = False,
     is_ordered: bool = False,
-    looks: Mapping[str, Look] | None = None,
+    styles: Mapping[str, LineStyle] | None = None,
     target: float | None = None,
 ) -> Plot:
     """Return a line for each trial of each series, coloured by series.
@@ -126,7 +126,7 @@ def curves_chart(
     series: rows with step, value and line, the number of the line; the rows of a line are contiguous. For tooltips,
     constant within each line: trial_id, batch_size, status and, if there are several, workload.
     is_log: logarithmic steps, without step 0. is_ordered: the series have an order, such as batch sizes, which their
-    colours show. looks: styles by label, instead of the palette. target: a horizontal line.
+    colours show. styles: by label, instead of the palette. target: a horizontal line.
     Values that are not finite are skipped. More than MOST_AS_DATA points are drawn as outlines.
     """
     lines = lines_of(series, is_log, noun)
@@ -137,16 +137,16 @@ def curves_chart(
     x = Scale("step", x_limits, noun.capitalize(), base=10 if is_log else None)
     labels = [one.label for one in series]
     frame = Frame(panel, x, Scale("value", y_limits, "Value", base=None), labels, is_ordered)
-    look = _look(labels, panel, is_ordered, looks or {})
+    channels = _style_channels(labels, panel, is_ordered, styles or {})
     linked = _linked(lines, series, panel)
-    layers = (as_outlines if len(lines.step) > MOST_AS_DATA else as_data)(lines, frame, look, linked)
+    layers = (as_outlines if len(lines.step) > MOST_AS_DATA else as_data)(lines, frame, channels, linked)
     if target is not None:
         across = {"y": frame.y_of("target")}
         layers.append(layer([{"target": target}], "rule", across, strokeDash=[5, 4], color=theme.FAINT, tooltip=None))
     ends = np.cumsum(lines.lengths) - 1
     points = zip(lines.facts, lines.step[ends].tolist(), lines.value[ends].tolist(), strict=True)
     rows = [{"series": facts["series"], "step": step, "value": value} for facts, step, value in points]
-    layers += frame.names(rows, look["color"])
+    layers += frame.names(rows, channels["color"])
     return frame.plot(layers, "" if lines.facts else "Nothing was measured.")
 
 
@@ -163,18 +163,20 @@ def within_reason(values: Floats) -> Floats:
 def _ends(values: Floats) -> list[float]:
     """Return the values that limits depend on: the least, the greatest, and the least above 0."""
     above = values[values > 0]
-    return [float(each) for own in (above, values) if len(own) for each in (own.min(), own.max())]
+    return [float(each) for part in (above, values) if len(part) for each in (part.min(), part.max())]
 
 
-def _look(labels: Sequence[str], panel: Panel, is_ordered: bool, looks: Mapping[str, Look]) -> dict[str, Channel]:
-    """Return the channels of the series' colours, and of their dashes if there are looks."""
+def _style_channels(
+    labels: Sequence[str], panel: Panel, is_ordered: bool, styles: Mapping[str, LineStyle]
+) -> dict[str, Channel]:
+    """Return the channels of the series' colours, and of their dashes if there are styles."""
     key = legend(labels, panel)
     if key is not None:
         key |= {"symbolType": "stroke", "symbolStrokeWidth": 2, "symbolSize": 300}
     scales = {"color": colour_scale(labels, is_ordered)}
-    if looks:
-        scales["color"] = {"domain": list(labels), "range": [looks[label][0] for label in labels]}
-        scales["strokeDash"] = {"domain": list(labels), "range": [list(looks[label][1]) for label in labels]}
+    if styles:
+        scales["color"] = {"domain": list(labels), "range": [styles[label][0] for label in labels]}
+        scales["strokeDash"] = {"domain": list(labels), "range": [list(styles[label][1]) for label in labels]}
     return {channel: category("series", scale=scale, legend=key) for channel, scale in scales.items()}
 
 
@@ -225,8 +227,8 @@ def _lines(rows: pa.Table, view: ReleaseView) -> list[_Line]:
 
 def _status(view: ReleaseView, workload: str, batch_size: int, trial_id: int) -> str:
     facts, index = view.study(Study(Workload.parse(workload), batch_size))
-    own = facts.rows_of(index)
-    place = own.start + np.searchsorted(facts.trials.trial_id[own], trial_id)
+    study_rows = facts.rows_of(index)
+    place = study_rows.start + np.searchsorted(facts.trials.trial_id[study_rows], trial_id)
     return STATUSES[facts.trials.status[place]]
 
 
@@ -252,7 +254,7 @@ def _outcomes(rows: pa.Table, lines: Sequence[_Line], view: ReleaseView, target:
 class _Groups:
     """Groups of lines: the name of each trial's group by the trial's number, and all names in order.
 
-    common: the name that all lines share. is_ordered: the order of the names is meaningful. looks: styles by name, if
+    common: the name that all lines share. is_ordered: the order of the names is meaningful. styles: by name, if
     they differ from the palette.
     """
 
@@ -260,7 +262,7 @@ class _Groups:
     by_number: Mapping[int, str]
     names: Sequence[str]
     is_ordered: bool = False
-    looks: Mapping[str, Look] = field(default_factory=dict)
+    styles: Mapping[str, LineStyle] = field(default_factory=dict)
 
     @property
     def in_legend(self) -> Sequence[str]:
@@ -300,9 +302,9 @@ def _by_fact(lines: Sequence[_Line], by_number: Mapping[int, str]) -> _Groups:
     counts = Counter(by_number.values())
     rest = [name for name in sorted(counts) if name.startswith((f"{OTHERS} (", f"{NOT_STATED} ("))]
     named = sorted(counts.keys() - {*rest}, key=lambda name: (-counts[name], name))
-    looks = dict(zip(rest, ((theme.CONTOUR, theme.DASHES[2]), (theme.NEUTRAL, theme.DASHES[1])), strict=False))
-    looks |= {name: (colour, theme.DASHES[0]) for name, colour in zip(named, theme.COLOURS, strict=False)}
-    return _Groups(_groups(lines, "study", {}).common, by_number, [*rest, *named], looks=looks)
+    styles = dict(zip(rest, ((theme.CONTOUR, theme.DASHES[2]), (theme.NEUTRAL, theme.DASHES[1])), strict=False))
+    styles |= {name: (colour, theme.DASHES[0]) for name, colour in zip(named, theme.COLOURS, strict=False)}
+    return _Groups(_groups(lines, "study", {}).common, by_number, [*rest, *named], styles=styles)
 
 
 def _by_outcome(common: str, outcomes: Mapping[int, str], words: Mapping[str, str]) -> _Groups:
@@ -311,31 +313,31 @@ def _by_outcome(common: str, outcomes: Mapping[int, str], words: Mapping[str, st
     names = {
         each.value: f"{words[each.value]} ({counts[each.value]:,})" for each in OUTCOMES[::-1] if counts[each.value]
     }
-    looks = {
+    styles = {
         names[each.value]: (each.colour, dash)
         for each, dash in zip(OUTCOMES[::-1], theme.DASHES, strict=True)
         if each.value in names
     }
     by_number = {number: names[value] for number, value in outcomes.items()}
-    return _Groups(common, by_number, list(names.values()), looks=looks)
+    return _Groups(common, by_number, list(names.values()), styles=styles)
 
 
 def _chart(
     request: ChartRequest, rows: pa.Table, lines: Sequence[_Line], groups: _Groups, metric: str, panel: Panel
 ) -> Plot:
     """Return the plot of a metric. rows: from `_with_facts`."""
-    own: dict[str, list[_Line]] = {name: [] for name in groups.names}
+    by_name: dict[str, list[_Line]] = {name: [] for name in groups.names}
     for line in lines:
         if line.metric == metric:
-            own[groups.by_number[line.number]].append(line)
+            by_name[groups.by_number[line.number]].append(line)
     workload = "" if "workload" in rows.column_names else lines[0].workload
     return curves_chart(
-        [_series(rows, members, name, workload) for name, members in own.items()],
+        [_series(rows, members, name, workload) for name, members in by_name.items()],
         panel if groups.in_legend else replace(panel, legend="none"),
         noun=_noun(request),
         is_log=request.parameters.axis == "log",
         is_ordered=groups.is_ordered,
-        looks=groups.looks,
+        styles=groups.styles,
         target=request.parameters.target,
     )
 
@@ -379,5 +381,5 @@ def _summary(rows: pa.Table, lines: Sequence[_Line], groups: _Groups, notes: Seq
     for line in lines:
         if np.isfinite(values[line.end - 1]):
             last.setdefault(line.metric, []).append(float(values[line.end - 1]))
-    ends = {metric: dict.fromkeys(f"{end:.4g}" for end in (min(own), max(own))) for metric, own in last.items()}
+    ends = {metric: dict.fromkeys(f"{end:.4g}" for end in (min(each), max(each))) for metric, each in last.items()}
     return summary + [f"Last {metric}: {' to '.join(texts)}." for metric, texts in ends.items()]

@@ -135,11 +135,11 @@ def _edges(edges: Sequence[Row], frame: Frame, linked: Transform | None) -> list
     layers: list[Layer] = []
     marks = {"x": frame.x, "y": quantity("down", scale=None, axis=None)} | frame.colour | frame.tooltip([BATCH_SIZE])
     for edge, shape in _ARROWS.items():
-        own = [row for row in edges if row["edge"] == edge]
-        labels = list(dict.fromkeys(row["series"] for row in own))
-        aways = [_FROM_EDGE + _TO_NEXT * labels.index(row["series"]) for row in own]
+        at_edge = [row for row in edges if row["edge"] == edge]
+        labels = list(dict.fromkeys(row["series"] for row in at_edge))
+        aways = [_FROM_EDGE + _TO_NEXT * labels.index(row["series"]) for row in at_edge]
         downs = aways if edge == "top" else [frame.panel.height - away for away in aways]
-        rows = [row | {"down": down} for row, down in zip(own, downs, strict=True)]
+        rows = [row | {"down": down} for row, down in zip(at_edge, downs, strict=True)]
         layers += [
             _marks(group, marks, is_clear, linked, _ARROW, shape=shape)
             for is_clear in (False, True)

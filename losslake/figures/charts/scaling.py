@@ -212,12 +212,12 @@ def _shades(regimes: Regimes, frame: Frame) -> list[Layer]:
 
 def _perfect_scaling(reached: Sequence[Row], label: str | None, frame: Frame) -> list[Layer]:
     """Return the line of perfect scaling from the first result of a series: half the steps for twice the batch."""
-    own = sorted((row for row in reached if row["series"] == label), key=lambda row: float(row["batch_size"]))
-    if not own:
+    rows = sorted((row for row in reached if row["series"] == label), key=lambda row: float(row["batch_size"]))
+    if not rows:
         return []
-    start = own[0]
+    start = rows[0]
     if "normalized_steps" in start:
-        start = next((row for row in own if row["y"] == 1), start)
+        start = next((row for row in rows if row["y"] == 1), start)
     examples = start["y"] * start["batch_size"]
     ends = [{"batch_size": size, "y": examples / size} for size in frame.x_axis.limits]
     return [layer(ends, "line", frame.place, strokeDash=[5, 4], strokeWidth=1.3, color=theme.FAINT, clip=True)]

@@ -210,8 +210,8 @@ def _curves(collection: str, chosen: Choices, where: str) -> Iterator[Curve]:
         goals, chosen.thousand_steps or (None,), chosen.epochs or (None,), chosen.split_values or (None,)
     ):
         steps = None if thousand_steps is None else 1000 * thousand_steps
-        own = {"goal": goal, "thousand_steps": thousand_steps, "steps": steps, "epochs": epochs, "value": value}
-        label = (chosen.label or "").format(**own)
+        fields = {"goal": goal, "thousand_steps": thousand_steps, "steps": steps, "epochs": epochs, "value": value}
+        label = (chosen.label or "").format(**fields)
         yield Curve(
             label=label,
             workload=workload,

@@ -210,8 +210,8 @@ def _trial_rows(searched: CurveSearch, _: Panel) -> tuple[list[Row], list[str]]:
     n_reached = facts.sums_by_study(hits != NEVER)
     rows: list[Row] = []
     for study in searched.studies:
-        own = facts.rows_of(study)
-        for trial in range(own.start, own.stop):
+        study_rows = facts.rows_of(study)
+        for trial in range(study_rows.start, study_rows.stop):
             if not result.admitted[trial]:
                 continue
             status, hit = STATUSES[facts.trials.status[trial]], hits[trial]

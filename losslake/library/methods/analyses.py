@@ -8,10 +8,10 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any, Literal
 
-from losslake.library.result import Asks, Result
+from losslake.library.result import QuestionMethods, Result
 
 
-class Analyses(Asks):
+class Analyses(QuestionMethods):
     """The analyses of how a workload scales."""
 
     def critical_batch_size(
@@ -80,7 +80,7 @@ class Analyses(Asks):
             "overhead": overhead,
             "optimal_batch_size": optimal_batch_size,
         }
-        answer: Result = self._ask("/v1/analysis/critical-batch-size", parameters)
+        answer: Result = self._answer("/v1/analysis/critical-batch-size", parameters)
         return answer
 
     def doublings(
@@ -138,7 +138,7 @@ class Analyses(Asks):
             "comparator": comparator,
             "target": target,
         }
-        answer: Result = self._ask("/v1/analysis/doublings", parameters)
+        answer: Result = self._answer("/v1/analysis/doublings", parameters)
         return answer
 
     def metaparameter_optima(
@@ -202,7 +202,7 @@ class Analyses(Asks):
             "within": within,
             "origin": origin,
         }
-        answer: Result = self._ask("/v1/analysis/metaparameters", parameters)
+        answer: Result = self._answer("/v1/analysis/metaparameters", parameters)
         return answer
 
     def quality(
@@ -257,7 +257,7 @@ class Analyses(Asks):
             "example_budget": example_budget,
             "last": last,
         }
-        answer: Result = self._ask("/v1/analysis/quality", parameters)
+        answer: Result = self._answer("/v1/analysis/quality", parameters)
         return answer
 
     def regimes(
@@ -325,7 +325,7 @@ class Analyses(Asks):
             "max_useful_tau": max_useful_tau,
             "undertuned_tau": undertuned_tau,
         }
-        answer: Result = self._ask("/v1/analysis/regimes", parameters)
+        answer: Result = self._answer("/v1/analysis/regimes", parameters)
         return answer
 
     def target_sweep(
@@ -393,5 +393,5 @@ class Analyses(Asks):
             "n_targets": n_targets,
             "spacing": spacing,
         }
-        answer: Result = self._ask("/v1/analysis/target-sweep", parameters)
+        answer: Result = self._answer("/v1/analysis/target-sweep", parameters)
         return answer

@@ -8,10 +8,10 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any, Literal
 
-from losslake.library.result import Asks, Result
+from losslake.library.result import QuestionMethods, Result
 
 
-class Comparisons(Asks):
+class Comparisons(QuestionMethods):
     """The analyses of searches: what was tuned, and workloads beside each other."""
 
     def compare(
@@ -88,7 +88,7 @@ class Comparisons(Asks):
             "baseline": baseline,
             "budget": budget,
         }
-        answer: Result = self._ask("/v1/analysis/compare", parameters)
+        answer: Result = self._answer("/v1/analysis/compare", parameters)
         return answer
 
     def metaparameter_map(
@@ -150,7 +150,7 @@ class Comparisons(Asks):
             "target": target,
             "batch_size": batch_size,
         }
-        answer: Result = self._ask("/v1/analysis/metaparameter-map", parameters)
+        answer: Result = self._answer("/v1/analysis/metaparameter-map", parameters)
         return answer
 
     def profiles(
@@ -215,7 +215,7 @@ class Comparisons(Asks):
             "by": by,
             "largest_factor": largest_factor,
         }
-        answer: Result = self._ask("/v1/analysis/profiles", parameters)
+        answer: Result = self._answer("/v1/analysis/profiles", parameters)
         return answer
 
     def rcp(
@@ -306,7 +306,7 @@ class Comparisons(Asks):
             "allowance": allowance,
             "pruned": pruned,
         }
-        answer: Result = self._ask("/v1/analysis/rcp", parameters)
+        answer: Result = self._answer("/v1/analysis/rcp", parameters)
         return answer
 
     def survival(
@@ -365,7 +365,7 @@ class Comparisons(Asks):
             "comparator": comparator,
             "target": target,
         }
-        answer: Result = self._ask("/v1/analysis/survival", parameters)
+        answer: Result = self._answer("/v1/analysis/survival", parameters)
         return answer
 
     def tuning_budget(
@@ -431,5 +431,5 @@ class Comparisons(Asks):
             "budget": budget,
             "population": population,
         }
-        answer: Result = self._ask("/v1/analysis/tuning-budget", parameters)
+        answer: Result = self._answer("/v1/analysis/tuning-budget", parameters)
         return answer

@@ -8,10 +8,10 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any, Literal
 
-from losslake.library.result import Asks, Result
+from losslake.library.result import QuestionMethods, Result
 
 
-class Costs(Asks):
+class Costs(QuestionMethods):
     """The analyses of time and cost."""
 
     def advice(
@@ -83,7 +83,7 @@ class Costs(Asks):
             "accelerators": accelerators,
             "budget": budget,
         }
-        answer: Result = self._ask("/v1/analysis/advice", parameters)
+        answer: Result = self._answer("/v1/analysis/advice", parameters)
         return answer
 
     def time_cost(
@@ -146,5 +146,5 @@ class Costs(Asks):
             "target": target,
             "max_useful_tau": max_useful_tau,
         }
-        answer: Result = self._ask("/v1/analysis/time-cost", parameters)
+        answer: Result = self._answer("/v1/analysis/time-cost", parameters)
         return answer

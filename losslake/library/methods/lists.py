@@ -8,10 +8,10 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any
 
-from losslake.library.result import Asks, Result
+from losslake.library.result import QuestionMethods, Result
 
 
-class Lists(Asks):
+class Lists(QuestionMethods):
     """The lists of what a release holds."""
 
     def collections(
@@ -34,7 +34,7 @@ class Lists(Asks):
             filters: by column, as REST takes them: collection, title, licence, citation, source_url
         """
         parameters: dict[str, Any] = {"sort": sort, "fields": fields, "limit": limit, **filters}
-        answer: Result = self._ask("/v1/collections", parameters)
+        answer: Result = self._answer("/v1/collections", parameters)
         return answer
 
     def workloads(
@@ -70,7 +70,7 @@ class Lists(Asks):
             "q": q,
             **filters,
         }
-        answer: Result = self._ask("/v1/workloads", parameters)
+        answer: Result = self._answer("/v1/workloads", parameters)
         return answer
 
     def studies(
@@ -98,7 +98,7 @@ class Lists(Asks):
                 source, source_digest, content_digest
         """
         parameters: dict[str, Any] = {"sort": sort, "fields": fields, "limit": limit, "workload": workload, **filters}
-        answer: Result = self._ask("/v1/studies", parameters)
+        answer: Result = self._answer("/v1/studies", parameters)
         return answer
 
     def trials(
@@ -134,7 +134,7 @@ class Lists(Asks):
             "study": study,
             **filters,
         }
-        answer: Result = self._ask("/v1/trials", parameters)
+        answer: Result = self._answer("/v1/trials", parameters)
         return answer
 
     def metrics(
@@ -157,7 +157,7 @@ class Lists(Asks):
             filters: by column, as REST takes them: metric, split, quantity, direction, unit, description
         """
         parameters: dict[str, Any] = {"sort": sort, "fields": fields, "limit": limit, **filters}
-        answer: Result = self._ask("/v1/metrics", parameters)
+        answer: Result = self._answer("/v1/metrics", parameters)
         return answer
 
     def goals(
@@ -183,7 +183,7 @@ class Lists(Asks):
                 comparator, source
         """
         parameters: dict[str, Any] = {"sort": sort, "fields": fields, "limit": limit, "workload": workload, **filters}
-        answer: Result = self._ask("/v1/goals", parameters)
+        answer: Result = self._answer("/v1/goals", parameters)
         return answer
 
     def releases(
@@ -207,5 +207,5 @@ class Lists(Asks):
                 n_evaluations, n_measurements
         """
         parameters: dict[str, Any] = {"sort": sort, "fields": fields, "limit": limit, **filters}
-        answer: Result = self._ask("/v1/releases", parameters)
+        answer: Result = self._answer("/v1/releases", parameters)
         return answer

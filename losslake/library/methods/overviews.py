@@ -8,10 +8,10 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any, Literal
 
-from losslake.library.result import Asks, Result
+from losslake.library.result import QuestionMethods, Result
 
 
-class Overviews(Asks):
+class Overviews(QuestionMethods):
     """The analyses of many workloads at once."""
 
     def atlas(
@@ -38,7 +38,7 @@ class Overviews(Asks):
             "model": model,
             "optimizer": optimizer,
         }
-        answer: Result = self._ask("/v1/analysis/atlas", parameters)
+        answer: Result = self._answer("/v1/analysis/atlas", parameters)
         return answer
 
     def frontier(
@@ -100,5 +100,5 @@ class Overviews(Asks):
             "step_budget": step_budget,
             "example_budget": example_budget,
         }
-        answer: Result = self._ask("/v1/analysis/frontier", parameters)
+        answer: Result = self._answer("/v1/analysis/frontier", parameters)
         return answer

@@ -8,10 +8,10 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any, Literal
 
-from losslake.library.result import Asks, Curve, Result
+from losslake.library.result import Curve, QuestionMethods, Result
 
 
-class Questions(Asks):
+class Questions(QuestionMethods):
     """The questions that are asked most."""
 
     def scaling(
@@ -97,7 +97,7 @@ class Questions(Asks):
             "normalize_to": normalize_to,
             "reference": reference,
         }
-        answer: Curve = self._ask("/v1/scaling", parameters)
+        answer: Curve = self._answer("/v1/scaling", parameters)
         return answer
 
     def curves(
@@ -151,7 +151,7 @@ class Questions(Asks):
             "points": points,
             "axis": axis,
         }
-        answer: Result = self._ask("/v1/curves", parameters)
+        answer: Result = self._answer("/v1/curves", parameters)
         return answer
 
     def steps_to_target(
@@ -233,7 +233,7 @@ class Questions(Asks):
             "accelerators": accelerators,
             "batch_size": batch_size,
         }
-        answer: Result = self._ask("/v1/steps-to-target", parameters)
+        answer: Result = self._answer("/v1/steps-to-target", parameters)
         return answer
 
     def best(
@@ -283,7 +283,7 @@ class Questions(Asks):
             "step_budget": step_budget,
             "example_budget": example_budget,
         }
-        answer: Result = self._ask("/v1/best", parameters)
+        answer: Result = self._answer("/v1/best", parameters)
         return answer
 
     def metaparameters(
@@ -344,7 +344,7 @@ class Questions(Asks):
             "target": target,
             "within": within,
         }
-        answer: Result = self._ask("/v1/metaparameters", parameters)
+        answer: Result = self._answer("/v1/metaparameters", parameters)
         return answer
 
     def targets(
@@ -425,7 +425,7 @@ class Questions(Asks):
             "n_targets": n_targets,
             "spacing": spacing,
         }
-        answer: Result = self._ask("/v1/targets", parameters)
+        answer: Result = self._answer("/v1/targets", parameters)
         return answer
 
     def cite(
@@ -442,5 +442,5 @@ class Questions(Asks):
                 Default: all.
         """
         parameters: dict[str, Any] = {"workload": workload}
-        answer: Result = self._ask("/v1/cite", parameters)
+        answer: Result = self._answer("/v1/cite", parameters)
         return answer

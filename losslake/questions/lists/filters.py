@@ -152,15 +152,15 @@ def has_metaparameters(listing: Listing) -> bool:
 
 
 def conditions(
-    listing: Listing, asked: Mapping[str, Sequence[str]], metaparameters: Mapping[str, bool]
+    listing: Listing, filters: Mapping[str, Sequence[str]], metaparameters: Mapping[str, bool]
 ) -> tuple[Condition, ...]:
     """Return the conditions that the parameters set; raises BadParameter and UnknownName.
 
-    asked: the texts given for each parameter. metaparameters: those of the release, and whether each is a number.
+    filters: the texts given for each parameter. metaparameters: those of the release, and whether each is a number.
     """
     known = filters_of(listing)
     result: list[Condition] = []
-    for name, texts in asked.items():
+    for name, texts in filters.items():
         if len(texts) > _MOST_VALUES:
             raise BadParameter(name, f"{name} is given {len(texts):,} times: give it at most {_MOST_VALUES:,} times")
         if name.startswith(METAPARAMETER):

@@ -61,11 +61,11 @@ class Tools:
 
     async def _run_sql(self, arguments: bytes, request: Request | None, address: str) -> Document:
         assert self._sql is not None
-        asked = read_statement(arguments)
-        check_depth(asked.parameters)
-        view = await self._releases.view_async(asked.release)
-        most = min(asked.limit or MOST_ROWS, MOST_ROWS)
-        result = await self._sql.run(request, view, asked.sql, asked.parameters, most, "cells")
+        query = read_statement(arguments)
+        check_depth(query.parameters)
+        view = await self._releases.view_async(query.release)
+        most = min(query.limit or MOST_ROWS, MOST_ROWS)
+        result = await self._sql.run(request, view, query.sql, query.parameters, most, "cells")
         with result:
             try:
                 document = orjson.loads(result.path.read_bytes())
@@ -77,19 +77,21 @@ class Tools:
         notes = {"rows": [f"rows after the first {most}"], "bytes": ["rows beyond the limit sql_result_mb"]}
         types = {each["name"]: each["type"] for each in columns}
         facts = {"release": view.number, "columns": types}
-        found = shortened(facts, rows, notes.get(result.truncated or "", []))
-        given = [("q", asked.sql), ("release", str(view.number))]
-        return {**found, **_links(address, with_query("/sql", given), SQL.path, given)}
+        reply = shortened(facts, rows, notes.get(result.truncated or "", []))
+        given = [("q", query.sql), ("release", str(view.number))]
+        return {**reply, **_links(address, with_query("/sql", given), SQL.path, given)}
 
 
 def _answer(tool: Tool, question: Question, view: ReleaseView, parameters: Any, pairs: Pairs, address: str) -> Document:
     if question.listing is not None:
         limited = parameters.model_copy(update={"limit": min(parameters.limit or MOST_ROWS, MOST_ROWS)})
-        document = answer_document(question.ask(view, ListRequest(limited, {}, is_json=True)), tool.columns)
+        document = answer_document(
+            question.answer_with_goal(view, ListRequest(limited, {}, is_json=True)), tool.columns
+        )
         if not document["rows"] and parameters.q:
             document["similar_searches"] = list(_similar_searches(view, parameters.q))
     else:
-        document = answer_document(question.ask(view, parameters), tool.columns)
+        document = answer_document(question.answer_with_goal(view, parameters), tool.columns)
     goal = [(name, str(document[name])) for name in ("metric", "target") if isinstance(document.get(name), str | float)]
     given = [*pairs, *(each for each in goal if each[0] not in dict(pairs))]
     given = [*(each for each in given if each[0] != "release"), ("release", str(view.number))]

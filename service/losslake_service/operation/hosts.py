@@ -23,9 +23,9 @@ class AllowedHosts:
 
     def __init__(self, app: ASGIApp, hosts: Collection[str], port: int) -> None:
         self._app = app
-        own = [f"{host}:{port}" for host in hosts if ":" not in host.rpartition("]")[2]]
+        with_port = [f"{host}:{port}" for host in hosts if ":" not in host.rpartition("]")[2]]
         self._any_port = frozenset(host.removesuffix(":*").encode() for host in hosts if host.endswith(":*"))
-        self._hosts = self._any_port.union(host.encode() for host in (*hosts, *own) if not host.endswith(":*"))
+        self._hosts = self._any_port.union(host.encode() for host in (*hosts, *with_port) if not host.endswith(":*"))
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         """Forward the request, or refuse it."""

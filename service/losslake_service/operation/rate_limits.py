@@ -43,7 +43,7 @@ class RateLimit:
         self._clock = clock
         self._full_at: LRUCache[str, float] = LRUCache(max_clients)
 
-    def take(self, client: str) -> Allowance:
+    def acquire(self, client: str) -> Allowance:
         """Take a token from a client's bucket, if there is one."""
         now = self._clock()
         full_at = max(self._full_at.get(client, now), now) + self._seconds_per_token
@@ -71,7 +71,7 @@ class LimitRates:
         if client is None:
             await self._app(scope, receive, send)
             return
-        allowance = self._limit.take(client)
+        allowance = self._limit.acquire(client)
         limit_headers = {
             "ratelimit-limit": str(self._limit.burst),
             "ratelimit-remaining": str(allowance.remaining),

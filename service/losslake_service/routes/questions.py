@@ -101,7 +101,7 @@ def _endpoint(releases: Releases, question: Question, model: type[FormatParamete
         arguments = parameters if listing is None else ListRequest(parameters, filters, output.name == "json")
 
         def answer() -> Response:
-            return response_of(request, question.ask(subject, arguments), output, headers)
+            return response_of(request, question.answer_with_goal(subject, arguments), output, headers)
 
         if question.is_quick(parameters) and output.name == "json":
             return answer()

@@ -107,8 +107,8 @@ class SqlSandbox:
         _check_length(statement, parameters, limits)
         if max_rows is not None and max_rows < limits.result_rows:
             limits = replace(limits, result_rows=max_rows)
-        asked = {"statement": statement, "parameters": parameters, "format": output, "facts": dict(reply or {})}
-        job = _Job(serving_file, data_files, asked, limits, client)
+        request = {"statement": statement, "parameters": parameters, "format": output, "facts": dict(reply or {})}
+        job = _Job(serving_file, data_files, request, limits, client)
         self._enqueue(job)
         has_expired = False
 
@@ -209,7 +209,7 @@ class SqlSandbox:
                     if job.is_abandoned:
                         worker.kill()
                 with tempfile.TemporaryFile(buffering=0) as spooled:
-                    reply = worker.run(job.asked, spooled.fileno(), handle, job.limits)
+                    reply = worker.run(job.request, spooled.fileno(), handle, job.limits)
             finally:
                 with self._lock:
                     job.worker = None
@@ -315,7 +315,7 @@ class _Job:
 
     serving_file: Path
     data_files: DataFiles
-    asked: Mapping[str, Any]
+    request: Mapping[str, Any]
     limits: SqlLimits
     client: str | None
     future: concurrent.futures.Future[SqlResult] = field(default_factory=concurrent.futures.Future)

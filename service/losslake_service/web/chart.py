@@ -26,7 +26,7 @@ class Chart:
     kind: of the figure. query: parameters of the answer that it draws. release: its number. title: a description.
     address: of the service, for lines to copy. name: unique on the page. height: px. sql: a statement with the same
     rows, or if is_sql_behind with the rows behind them; empty if there is none. heading: on the page,
-    default: the title. look: the parameters of the figure alone, without its size.
+    default: the title. options: the parameters of the figure alone, without its size.
     """
 
     kind: str
@@ -39,7 +39,7 @@ class Chart:
     sql: str = ""
     is_sql_behind: bool = False
     heading: str = ""
-    look: Query = ()
+    options: Query = ()
     # The width of `picture()` in px.
     width = _WIDE
 
@@ -50,7 +50,7 @@ class Chart:
 
     def figure(self, ending: str, **more: object) -> str:
         """Return the path of the figure as svg, png, pdf, vl.json or csv."""
-        return with_query(f"/v1/figures/{self.kind}.{ending}", [*self.answer_query, *self.look, *more.items()])
+        return with_query(f"/v1/figures/{self.kind}.{ending}", [*self.answer_query, *self.options, *more.items()])
 
     def data(self, ending: str) -> str:
         """Return the path of the answer that is drawn, as json, csv, arrow or parquet."""
@@ -74,7 +74,7 @@ class Chart:
     @property
     def embedded(self) -> str:
         """The path of the page that other sites can frame."""
-        return with_query(f"/embed/{self.kind}", [*self.answer_query, *self.look, ("height", self.height)])
+        return with_query(f"/embed/{self.kind}", [*self.answer_query, *self.options, ("height", self.height)])
 
     @property
     def page(self) -> str:
@@ -98,9 +98,9 @@ class Chart:
         picture = escape(self.address + self.figure("svg", width=_WIDE, height=self.height))
         yield Line("Image", f'<img src="{picture}" alt="{title}">')
         frame = f'src="{escape(self.address + self.embedded)}" title="{title}"'
-        look = f'width="100%" height="{self.height + _BESIDE_CHART}" loading="lazy" style="border: 0"'
-        yield Line("Iframe", f"<iframe {frame} {look}></iframe>")
-        yield Line("Notebook", notebook_cell(self.address, _ANSWERS[self.kind], self.query, self.look))
+        attributes = f'width="100%" height="{self.height + _BESIDE_CHART}" loading="lazy" style="border: 0"'
+        yield Line("Iframe", f"<iframe {frame} {attributes}></iframe>")
+        yield Line("Notebook", notebook_cell(self.address, _ANSWERS[self.kind], self.query, self.options))
 
     @property
     def lines(self) -> list[Line]:

@@ -75,21 +75,21 @@ def _endpoint(kind: Kind, question: Question) -> Callable[[Request], Awaitable[R
 async def _embedded_figure(request: Request, name: str, number: str) -> Response:
     """Return the page of a figure of a paper: its picture, and its source."""
     parameters = read_query(request.scope["query_string"], ReleaseParameters)
-    asked = release_of(parameters)
+    number_of_release = release_of(parameters)
     releases: Releases = request.app.state.releases
-    view = await releases.view_async(asked)
+    view = await releases.view_async(number_of_release)
     described = paper(name)
     check_collection(view, described)
     figure = described.figure(number)
     picture = with_query(f"/v1/papers/{name}/figures/{number}.svg", [("release", view.number)])
-    source = f"{with_query('/papers', [('release', asked)])}#{name}-{number}"
+    source = f"{with_query('/papers', [('release', number_of_release)])}#{name}-{number}"
     address = base_url(request, request.app.state.public_url)
     content = {"paper": described, "figure": figure, "number": number, "picture": picture, "source": source}
 
     def page() -> str:
         return render("embed_figure.html", site=SITE, address=address, release=view.number, **content)
 
-    return await _framed(request, view, asked is not None, page)
+    return await _framed(request, view, number_of_release is not None, page)
 
 
 async def _framed(request: Request, view: ReleaseView, is_pinned: bool, page: Callable[[], str]) -> Response:
@@ -108,11 +108,11 @@ async def _framed(request: Request, view: ReleaseView, is_pinned: bool, page: Ca
 
 def _chart(kind: Kind, parameters: Any, query: bytes, release: int, description: str, address: str) -> Chart:
     pairs = [pair for pair in parse_qsl(query.decode("ascii", "replace")) if pair[0] not in _NOT_PASSED_ON]
-    looks = {"title", *(kind.parameters.model_fields if kind.parameters else ())}
+    option_names = {"title", *(kind.parameters.model_fields if kind.parameters else ())}
     return Chart(
         kind=kind.name,
-        query=[pair for pair in pairs if pair[0] not in looks],
-        look=[pair for pair in pairs if pair[0] in looks],
+        query=[pair for pair in pairs if pair[0] not in option_names],
+        options=[pair for pair in pairs if pair[0] in option_names],
         release=release,
         title=description,
         address=address,

@@ -50,8 +50,8 @@ def goals_of(view: ReleaseView, facts: WorkloadFacts) -> Sequence[PageGoal]:
     for goal in view.goals:
         direction = view.metrics[goal.metric].direction if goal.metric in facts.measured else None
         if goal.workload in facts.workloads and direction is not None:
-            own = PageGoal(goal.metric, goal.target, direction, goal.source or "", goal.comparator)
-            goals.setdefault((goal.metric, goal.target), own)
+            shown = PageGoal(goal.metric, goal.target, direction, goal.source or "", goal.comparator)
+            goals.setdefault((goal.metric, goal.target), shown)
     return list(goals.values())
 
 

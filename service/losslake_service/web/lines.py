@@ -47,13 +47,13 @@ def snippets(address: str, path: str, query: Query, media_types: Set[str] = _TAB
     yield Line("R", f"read.csv({_quoted(csv)})")
 
 
-def notebook_cell(address: str, path: str, query: Query, look: Query = ()) -> str:
-    """Return the line of Python that draws the answer at a path in a notebook. look: parameters of the figure alone."""
+def notebook_cell(address: str, path: str, query: Query, options: Query = ()) -> str:
+    """Return the line of Python that draws the answer at a path in a notebook. options: of the figure alone."""
     values = _arguments(query)
     workload = [values.pop("workload")] if "workload" in values else []
     arguments = ", ".join([*workload, *_named(values)])
     method = path.rpartition("/")[2].replace("-", "_")
-    drawn = ", ".join(_named(_arguments(look)))
+    drawn = ", ".join(_named(_arguments(options)))
     return f"import losslake; losslake.open({_python(address)}).{method}({arguments}).plot({drawn})"
 
 

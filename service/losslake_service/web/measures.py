@@ -14,7 +14,7 @@ from losslake.questions.selection import Selection
 from losslake_service.web.page import GoalParameters
 
 # What a reader can tell where logs don't: the label of its field, by parameter.
-_ASKED = {"examples_per_epoch": "Examples in an epoch", "accelerators": "Accelerators of each trial"}
+_FIELD_LABELS = {"examples_per_epoch": "Examples in an epoch", "accelerators": "Accelerators of each trial"}
 
 
 class CountedParameters(MeasureParameters, GoalParameters):
@@ -67,4 +67,4 @@ def offered_measures(
         if why is None or is_current:
             yield OfferedMeasure(name, noun, url(measure=None if name == "steps" else name), is_current)
         else:
-            yield OfferedMeasure(name, noun, "", False, str(why), why.parameter, _ASKED.get(why.parameter, ""))
+            yield OfferedMeasure(name, noun, "", False, str(why), why.parameter, _FIELD_LABELS.get(why.parameter, ""))

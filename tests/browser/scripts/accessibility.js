@@ -24,7 +24,7 @@ async (runOnly) => {
   document.adoptedStyleSheets.push(sheet);
   const MARK = 'data-contrast';
   const seen = new Map();
-  const looks = [...document.body.querySelectorAll('*')].filter((element) => {
+  const sampled = [...document.body.querySelectorAll('*')].filter((element) => {
     if (![...element.childNodes].some((node) => node.nodeType === Node.TEXT_NODE && node.data.trim())) return false;
     const { color, backgroundColor } = getComputedStyle(element);
     const steps = [color, backgroundColor];
@@ -35,10 +35,10 @@ async (runOnly) => {
     seen.set(look, (seen.get(look) ?? 0) + 1);
     return seen.get(look) <= 3;
   });
-  for (const element of looks) element.setAttribute(MARK, '');
+  for (const element of sampled) element.setAttribute(MARK, '');
   axe.configure({ rules: [{ id: 'color-contrast', selector: `[${MARK}]` }] });
   const { violations } = await axe.run({ runOnly, resultTypes: ['violations'] });
-  for (const element of looks) element.removeAttribute(MARK);
+  for (const element of sampled) element.removeAttribute(MARK);
   places.forEach((place, at) => place.replaceWith(repeated[at]));
   document.adoptedStyleSheets.pop();
   return violations.map(

@@ -59,13 +59,13 @@ def store(request: pytest.FixtureRequest) -> Store:
     return found
 
 
-def found_in(store: Store) -> list[RunLog | Quarantined]:
+def items_in(store: Store) -> list[RunLog | Quarantined]:
     with file_store_allowed():
         return [item for item in FORMAT.read(store[0], LogMapping()) if isinstance(item, RunLog | Quarantined)]
 
 
 def run_in(store: Store, run_id: str) -> RunLog:
-    (run,) = (item for item in found_in(store) if isinstance(item, RunLog) and item.fields["run_id"] == run_id)
+    (run,) = (item for item in items_in(store) if isinstance(item, RunLog) and item.fields["run_id"] == run_id)
     return run
 
 
@@ -109,7 +109,7 @@ def test_user_code_and_paths_are_dropped_and_reported(store: Store) -> None:
 @EACH_STORE
 def test_deleted_runs_are_left_out_and_those_without_metrics_quarantined(store: Store) -> None:
     filled = store[1]
-    found = found_in(store)
+    found = items_in(store)
     runs = [item for item in found if isinstance(item, RunLog)]
     (refused,) = (item for item in found if isinstance(item, Quarantined))
     assert {run.fields["run_id"] for run in runs} == {filled.finished, filled.failed}
@@ -130,7 +130,7 @@ def test_tag_never_overrides_a_field_of_the_run(store: Store) -> None:
 
 @EACH_STORE
 def test_reading_twice_gives_the_same(store: Store) -> None:
-    assert repr(found_in(store)) == repr(found_in(store))
+    assert repr(items_in(store)) == repr(items_in(store))
 
 
 def test_a_database_s_errors_are_one_line_without_the_password(postgres_url: str) -> None:

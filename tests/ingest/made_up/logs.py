@@ -77,10 +77,10 @@ def rows(chance: Random, restarts: bool = True) -> Rows:
     return made
 
 
-def runs(made: MadeUp, seed: int, count: int) -> list[Rows]:
+def runs(made_up: MadeUp, seed: int, count: int) -> list[Rows]:
     """Return the rows of random runs, each with four series."""
-    chance = Random(f"{made.name} {seed}")
-    return [rows(chance, made.restarts) for _ in range(count)]
+    chance = Random(f"{made_up.name} {seed}")
+    return [rows(chance, made_up.restarts) for _ in range(count)]
 
 
 def curves(points: Iterable[tuple[str, int, float]]) -> Values:

@@ -16,7 +16,7 @@ from tests.ingest.offers import TrialOffer, study_files, unpacked
 from tests.losslake.cli.conftest import Run
 
 WORKLOAD = "root/mnist/cnn/sgd"
-ASKED = ("--workload", WORKLOAD, "--metric", "val/classification_error", "--target", "0.3")
+OPTIONS = ("--workload", WORKLOAD, "--metric", "val/classification_error", "--target", "0.3")
 NAMES = [question.path.removeprefix(PREFIX) for question in ANALYSES]
 
 
@@ -34,21 +34,21 @@ def test_every_parameter_is_an_option_with_a_description(losslake: Run, name: st
 
 
 def test_the_answer_equals_that_of_the_service(losslake: Run, lake: Lake) -> None:
-    answer = json.loads(losslake("analyze", "regimes", *ASKED, "--format", "json").stdout)
+    answer = json.loads(losslake("analyze", "regimes", *OPTIONS, "--format", "json").stdout)
     with TestClient(without_sql(lake)) as client:
-        parameters = {name.removeprefix("--"): value for name, value in zip(ASKED[::2], ASKED[1::2], strict=True)}
+        parameters = {name.removeprefix("--"): value for name, value in zip(OPTIONS[::2], OPTIONS[1::2], strict=True)}
         assert client.get("/v1/analysis/regimes", params=parameters).json() == answer
 
 
 def test_a_table_has_a_headline_and_names_omissions(losslake: Run) -> None:
-    text = losslake("analyze", "regimes", *ASKED).stdout
+    text = losslake("analyze", "regimes", *OPTIONS).stdout
     assert f"{WORKLOAD}: val/classification_error < 0.3, release 1" in text
     assert "left out: no trial of 1 reached the target at batch size 16" in text
     assert "batch_size" in text
 
 
 def test_a_fact_that_is_a_list_of_objects_is_a_separate_table(losslake: Run) -> None:
-    lines = losslake("analyze", "metaparameters", *ASKED).stdout.splitlines()
+    lines = losslake("analyze", "metaparameters", *OPTIONS).stdout.splitlines()
     headings = lines[lines.index("exponents:") + 1].split()
     assert headings[:3] == ["n_batch_sizes", "exponent", "lower"]
 
@@ -71,10 +71,10 @@ def test_missing_metric_and_target_come_from_the_goal(losslake: Run, tmp_path: P
             ("--workload", WORKLOAD),
             f"give --metric and --target: {WORKLOAD} has no goal as a default; metrics are ",
         ),
-        ((*ASKED, "--max-useful-tau", "nan"), "--max-useful-tau nan: input should be a finite number"),
-        ((*ASKED, "--trials", "-3"), "--trials -3: give a whole number from 0 to 9223372036854775807, in digits"),
-        ((*ASKED, "--target", "low"), "--target low: input should be a valid number"),
-        ((*ASKED, "--status", "DONE"), "--status DONE: input should be 'COMPLETE', 'INCOMPLETE' or 'INFEASIBLE'"),
+        ((*OPTIONS, "--max-useful-tau", "nan"), "--max-useful-tau nan: input should be a finite number"),
+        ((*OPTIONS, "--trials", "-3"), "--trials -3: give a whole number from 0 to 9223372036854775807, in digits"),
+        ((*OPTIONS, "--target", "low"), "--target low: input should be a valid number"),
+        ((*OPTIONS, "--status", "DONE"), "--status DONE: input should be 'COMPLETE', 'INCOMPLETE' or 'INFEASIBLE'"),
         (("--workload", "imagenet"), f"release 1 has no workload 'imagenet': did you mean {WORKLOAD}?"),
     ],
 )

@@ -18,7 +18,7 @@ from tests.ingest.offers import TrialOffer, study_files, tar_bytes, unpacked, wr
 from tests.losslake.cli.conftest import Run
 
 WORKLOAD = "root/mnist/cnn/sgd"
-ASKED = ("--metric", "val/classification_error", "--target", "0.3")
+OPTIONS = ("--metric", "val/classification_error", "--target", "0.3")
 
 
 def rows_of(text: str) -> list[dict[str, str]]:
@@ -26,17 +26,17 @@ def rows_of(text: str) -> list[dict[str, str]]:
 
 
 def test_steps_prints_the_scaling_table(losslake: Run) -> None:
-    rows = rows_of(losslake("steps", WORKLOAD, *ASKED, "--format", "csv").stdout)
+    rows = rows_of(losslake("steps", WORKLOAD, *OPTIONS, "--format", "csv").stdout)
     assert [(r["batch_size"], r["steps"], r["trial_id"], r["n_trials"], r["n_reached"]) for r in rows] == [
         ("8", "10", "2", "2", "2"), ("16", "", "", "1", "0")
     ]  # fmt: skip
-    table = losslake("steps", WORKLOAD, *ASKED)
+    table = losslake("steps", WORKLOAD, *OPTIONS)
     assert "reached at 1 of 2 batch sizes" in table.stdout
 
 
 def test_steps_accepts_status_budgets_and_direction(losslake: Run) -> None:
     def first(*more: str) -> tuple[str, str]:
-        row = rows_of(losslake("steps", WORKLOAD, *ASKED, *more, "--format", "csv").stdout)[0]
+        row = rows_of(losslake("steps", WORKLOAD, *OPTIONS, *more, "--format", "csv").stdout)[0]
         return row["steps"], row["trial_id"]
 
     assert first("--status", "COMPLETE", "--status", "INFEASIBLE") == ("5", "3")
@@ -46,7 +46,7 @@ def test_steps_accepts_status_budgets_and_direction(losslake: Run) -> None:
 
 
 def test_steps_in_json_equals_the_answer_of_the_service(losslake: Run) -> None:
-    answer = json.loads(losslake("steps", WORKLOAD, *ASKED, "--format", "json").stdout)
+    answer = json.loads(losslake("steps", WORKLOAD, *OPTIONS, "--format", "json").stdout)
     assert answer["workloads"] == [WORKLOAD]
     assert answer["rows"][1]["steps"] is None
     assert answer["rows"][1]["best_value"] == 0.4
@@ -67,8 +67,8 @@ def test_steps_without_a_workload_lists_them(losslake: Run) -> None:
 
 
 def test_steps_finds_the_workload_by_its_words_and_lists_several(losslake: Run, tmp_path: Path) -> None:
-    by_words = losslake("steps", "MNIST sgd", *ASKED, "--format", "csv")
-    assert by_words.stdout == losslake("steps", WORKLOAD, *ASKED, "--format", "csv").stdout
+    by_words = losslake("steps", "MNIST sgd", *OPTIONS, "--format", "csv")
+    assert by_words.stdout == losslake("steps", WORKLOAD, *OPTIONS, "--format", "csv").stdout
     files = study_files({1: TrialOffer()}) | study_files({1: TrialOffer()}, workload="root/mnist/cnn/adam")
     at = ("--lake", tmp_path / "new")
     losslake("ingest", unpacked(tmp_path / "logs", files), *at)
@@ -82,8 +82,8 @@ def test_steps_finds_the_workload_by_its_words_and_lists_several(losslake: Run, 
 def test_steps_and_the_service_give_the_same_answer(losslake: Run, lake: Lake) -> None:
     with TestClient(without_sql(lake)) as client:
         for more in ((), ("--status", "INFEASIBLE", "--step-budget", "10"), ("--direction", "maximize")):
-            answer = json.loads(losslake("steps", WORKLOAD, *ASKED, *more, "--format", "json").stdout)
-            pairs = zip((*ASKED, *more)[::2], (*ASKED, *more)[1::2], strict=True)
+            answer = json.loads(losslake("steps", WORKLOAD, *OPTIONS, *more, "--format", "json").stdout)
+            pairs = zip((*OPTIONS, *more)[::2], (*OPTIONS, *more)[1::2], strict=True)
             parameters = {name.removeprefix("--").replace("-", "_"): value for name, value in pairs}
             served = client.get("/v1/scaling", params={"workload": WORKLOAD} | parameters)
             assert served.status_code == 200
@@ -221,8 +221,8 @@ def test_verify_names_the_damaged_file(losslake: Run, lake: Lake, tmp_path: Path
 @pytest.mark.parametrize(
     ("arguments", "says"),
     [
-        (("steps", "root/mnist/cnn/adam", *ASKED), "did you mean root/mnist/cnn/sgd"),
-        (("steps", "nonsense", *ASKED), "did you mean root/mnist/cnn/sgd"),
+        (("steps", "root/mnist/cnn/adam", *OPTIONS), "did you mean root/mnist/cnn/sgd"),
+        (("steps", "nonsense", *OPTIONS), "did you mean root/mnist/cnn/sgd"),
         (("steps", WORKLOAD, "--metric", "val/accuracy", "--target", "1"), "has no metric"),
         (("steps", WORKLOAD, "--metric", "val/classification_error", "--target", "nan"), "not finite"),
         (("steps", WORKLOAD), "has no goal"),

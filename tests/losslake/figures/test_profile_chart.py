@@ -12,7 +12,7 @@ from losslake.questions import profiles
 from losslake.questions.selection import Selection
 from tests.losslake.figures.drawing import marks, series, svg_of, texts, words
 from tests.losslake.questions.test_compare import reaching
-from tests.losslake.questions.views import METRIC, OTHER, WORKLOAD, ask, view_of
+from tests.losslake.questions.views import METRIC, OTHER, WORKLOAD, answer_to, view_of
 
 PANEL = Panel(title="Profile", width=300, height=200)
 SGD = series("sgd", factor=[1.0, 2.0], share=[0.5, 1.0])
@@ -59,7 +59,7 @@ def test_empty_chart_explains_itself() -> None:
 def drawn_by(by: profiles.Part) -> ChartPanels:
     ours, theirs = reaching(8, 10) + reaching(16, 40), reaching(8, 20) + reaching(16, 20)
     view = view_of(ours, of_other=theirs)
-    answer = ask(profiles.QUESTION, view, Selection((WORKLOAD, OTHER), METRIC), target=0.3, by=by)
+    answer = answer_to(profiles.QUESTION, view, Selection((WORKLOAD, OTHER), METRIC), target=0.3, by=by)
     return draw(ChartRequest(answer.table(), answer.facts, view, None, "/v1/analysis/profiles", 400, 360))
 
 

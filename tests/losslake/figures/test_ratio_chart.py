@@ -16,7 +16,7 @@ from losslake.questions.selection import Goal, Selection
 from losslake_schema.names import Workload
 from tests.losslake.figures.drawing import marks, series, svg_of, texts, words
 from tests.losslake.questions.test_compare import reaching
-from tests.losslake.questions.views import METRIC, OTHER, WORKLOAD, ask, view_of
+from tests.losslake.questions.views import METRIC, OTHER, WORKLOAD, answer_to, view_of
 from tests.oracle import Row
 
 PANEL = Panel(title="Steps", width=300, height=200)
@@ -100,7 +100,7 @@ def chart_request(
     ours: list[Row], theirs: list[Row], workloads: tuple[Workload, ...] = (WORKLOAD, OTHER)
 ) -> ChartRequest:
     view = view_of(ours, of_other=theirs)
-    answer = ask(compare.QUESTION, view, Selection(workloads, METRIC), Goal(0.3))
+    answer = answer_to(compare.QUESTION, view, Selection(workloads, METRIC), Goal(0.3))
     return ChartRequest(answer.table(), answer.facts, view, None, "/v1/analysis/compare", 400, 360)
 
 
@@ -155,6 +155,6 @@ def test_ratios_are_of_what_is_counted() -> None:
 )
 def test_axis_of_batch_sizes_names_their_unit(units: dict[Workload, str], title: str) -> None:
     view = view_of(reaching(8, 80), of_other=reaching(8, 90), batch_units=units)
-    answer = ask(scaling.QUESTION, view, Selection((WORKLOAD, OTHER), METRIC), Goal(0.3))
+    answer = answer_to(scaling.QUESTION, view, Selection((WORKLOAD, OTHER), METRIC), Goal(0.3))
     request = ChartRequest(answer.table(), answer.facts, view, None, "/v1/scaling", 400, 360)
     assert request.grid(2).batch_title == request.panel("", "", [], []).batch_title == title

@@ -19,7 +19,7 @@ from losslake_ingest.run import ingest
 from losslake_schema.errors import LakeBroken
 from losslake_schema.names import Workload
 from tests.ingest.offers import METRIC, TrialOffer, study_files, unpacked
-from tests.losslake.questions.views import ask
+from tests.losslake.questions.views import answer_to
 
 SGD, ADAM = (Workload("root", "mnist", "cnn", optimizer) for optimizer in ("sgd", "adam"))
 
@@ -48,7 +48,7 @@ def opened(lake: Lake) -> ReleaseView:
 
 def steps(view: ReleaseView, workload: Workload) -> list[object]:
     found: list[object] = (
-        ask(scaling.QUESTION, view, Selection((workload,), METRIC), Goal(0.3)).table()["steps"].to_pylist()
+        answer_to(scaling.QUESTION, view, Selection((workload,), METRIC), Goal(0.3)).table()["steps"].to_pylist()
     )
     return found
 

@@ -19,7 +19,7 @@ from losslake.questions.selection import Goal, Selection
 from losslake_ingest.run import ingest
 from losslake_schema.names import Workload
 from tests.ingest.offers import METRIC, TrialOffer, study_files, unpacked
-from tests.losslake.questions.views import ask
+from tests.losslake.questions.views import answer_to
 from tests.servers.s3 import S3
 
 SGD, ADAM = (Workload("root", "mnist", "cnn", optimizer) for optimizer in ("sgd", "adam"))
@@ -47,21 +47,21 @@ def other(offered: Lake, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Lak
 
 
 @pytest.fixture
-def made(monkeypatch: pytest.MonkeyPatch) -> list[str]:
+def builds(monkeypatch: pytest.MonkeyPatch) -> list[str]:
     """What is made from now on, by name."""
     found: list[str] = []
     build, make = serving._build, workloads._Sources._make
 
-    def build_and_tell(path: Path, lake: Lake, files: list[DataFile]) -> None:
+    def build_noted(path: Path, lake: Lake, files: list[DataFile]) -> None:
         found.append("database")
         build(path, lake, files)
 
-    def make_and_tell(sources: workloads._Sources, connection: duckdb.DuckDBPyConnection) -> None:
+    def make_noted(sources: workloads._Sources, connection: duckdb.DuckDBPyConnection) -> None:
         found.append("workload")
         make(sources, connection)
 
-    monkeypatch.setattr(serving, "_build", build_and_tell)
-    monkeypatch.setattr(workloads._Sources, "_make", make_and_tell)
+    monkeypatch.setattr(serving, "_build", build_noted)
+    monkeypatch.setattr(workloads._Sources, "_make", make_noted)
     return found
 
 
@@ -71,7 +71,7 @@ def opened(lake: Lake) -> ReleaseView:
 
 def steps(view: ReleaseView, workload: Workload) -> list[object]:
     found: list[object] = (
-        ask(scaling.QUESTION, view, Selection((workload,), METRIC), Goal(0.3)).table()["steps"].to_pylist()
+        answer_to(scaling.QUESTION, view, Selection((workload,), METRIC), Goal(0.3)).table()["steps"].to_pylist()
     )
     return found
 
@@ -87,11 +87,11 @@ def shared_path(lake: Lake, ending: str) -> str:
 
 
 @pytest.mark.slow
-def test_second_machine_builds_nothing_and_answers_the_same(offered: Lake, other: Lake, made: list[str]) -> None:
+def test_second_machine_builds_nothing_and_answers_the_same(offered: Lake, other: Lake, builds: list[str]) -> None:
     view = opened(other)
     assert steps(view, SGD) == steps(opened(offered), SGD) == [20, 20]
     assert steps(view, ADAM) == [20]
-    assert made == []
+    assert builds == []
     assert kept(other) <= kept(offered)
 
 
@@ -102,21 +102,21 @@ def test_the_files_of_a_workload_are_fetched_when_they_are_asked_for(other: Lake
     assert len(list((other.folder / "serving" / "workloads").glob("*"))) == 1
 
 
-def test_damaged_file_in_the_store_is_rebuilt_and_uploaded(other: Lake, made: list[str]) -> None:
+def test_damaged_file_in_the_store_is_rebuilt_and_uploaded(other: Lake, builds: list[str]) -> None:
     path = shared_path(other, ".duckdb.tar.zst")
     data = bytearray(other.store.read(path))
     data[len(data) // 2] ^= 1
     other.store.put(path, bytes(data))
     assert steps(opened(other), SGD) == [20, 20]
-    assert made == ["database"]
+    assert builds == ["database"]
     assert bytes(other.store.read(path)) != bytes(data)
 
 
-def test_file_missing_from_the_store_is_rebuilt(other: Lake, made: list[str]) -> None:
+def test_file_missing_from_the_store_is_rebuilt(other: Lake, builds: list[str]) -> None:
     for file in [*other.store.list_files("serving/workloads")]:
         other.store.delete([file.path])
     assert steps(opened(other), ADAM) == [20]
-    assert made == ["workload", "workload"]
+    assert builds == ["workload", "workload"]
     assert len(list(other.store.list_files("serving/workloads"))) == 2
 
 

@@ -23,7 +23,7 @@ def clock(monkeypatch: pytest.MonkeyPatch) -> Clock:
     return clock
 
 
-def asked(lake: Lake, clock: Clock, answers_at: float) -> str:
+def query_once(lake: Lake, clock: Clock, answers_at: float) -> str:
     """Ask a database that refuses connections up to a time."""
 
     def query(_: Session) -> str:
@@ -37,26 +37,26 @@ def asked(lake: Lake, clock: Clock, answers_at: float) -> str:
 def test_a_reader_waits_as_long_as_an_ingest_for_a_database_that_restarts(tmp_path: Path, clock: Clock) -> None:
     lake = Lake.create(tmp_path / "lake")
     assert lake.seconds_to_read == connecting.SECONDS_TO_WRITE
-    assert asked(lake, clock, 59) == "answered"
+    assert query_once(lake, clock, 59) == "answered"
     began = clock.seconds
     with pytest.raises(OperationalError):
-        asked(lake, clock, 500)
+        query_once(lake, clock, 500)
     assert clock.seconds - began == pytest.approx(connecting.SECONDS_TO_WRITE)
 
 
 def test_whoever_has_to_answer_soon_waits_five_seconds(tmp_path: Path, clock: Clock) -> None:
     lake = Lake(location_of(tmp_path), SECONDS_TO_ANSWER)
-    assert asked(lake, clock, 4.9) == "answered"
+    assert query_once(lake, clock, 4.9) == "answered"
     began = clock.seconds
     with pytest.raises(OperationalError):
-        asked(lake, clock, 50)
+        query_once(lake, clock, 50)
     assert clock.seconds - began == pytest.approx(SECONDS_TO_ANSWER)
 
 
 def test_a_reader_that_waits_says_so_once(tmp_path: Path, clock: Clock, caplog: pytest.LogCaptureFixture) -> None:
     lake = Lake(location_of(tmp_path))
     with caplog.at_level(logging.WARNING):
-        asked(lake, clock, 1)
+        query_once(lake, clock, 1)
         assert caplog.messages == []
-        asked(lake, clock, 50)
+        query_once(lake, clock, 50)
     assert caplog.messages == ["the lake's database doesn't answer: trying for up to 60 s"]

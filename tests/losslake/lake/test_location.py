@@ -15,7 +15,7 @@ BUCKET = "s3://curves/public"
 
 
 @pytest.fixture(autouse=True)
-def _own_environment(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+def _isolated_environment(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
     for name in ("LOSSLAKE_LAKE", "LOSSLAKE_CACHE_MB"):
         monkeypatch.delenv(name, raising=False)
     monkeypatch.setenv("LOSSLAKE_CACHE", str(tmp_path / "cache"))

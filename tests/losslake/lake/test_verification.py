@@ -19,7 +19,7 @@ from tests.ingest.offers import TrialOffer, study_files, unpacked
 
 
 @pytest.fixture(scope="module")
-def made(tmp_path_factory: pytest.TempPathFactory) -> Lake:
+def stored(tmp_path_factory: pytest.TempPathFactory) -> Lake:
     folder = tmp_path_factory.mktemp("verified")
     files = study_files({1: TrialOffer(), 2: TrialOffer()}, 64, "root/sub/mnist 100%/cnn/sgd")
     lake = Lake.create(folder / "lake")
@@ -28,14 +28,14 @@ def made(tmp_path_factory: pytest.TempPathFactory) -> Lake:
 
 
 @pytest.fixture
-def lake(made: Lake, tmp_path: Path) -> Lake:
+def lake(stored: Lake, tmp_path: Path) -> Lake:
     """Return a lake to damage: a fresh copy of the original, at the same path."""
-    copy = made.folder.with_name("kept")
+    copy = stored.folder.with_name("kept")
     if not copy.exists():
-        shutil.copytree(made.folder, copy)
-    shutil.rmtree(made.folder)
-    shutil.copytree(copy, made.folder)
-    return Lake.open(made.folder)
+        shutil.copytree(stored.folder, copy)
+    shutil.rmtree(stored.folder)
+    shutil.copytree(copy, stored.folder)
+    return Lake.open(stored.folder)
 
 
 def verified(lake: Lake) -> Verification:

@@ -32,7 +32,7 @@ METHODS = sorted(
 )
 
 
-def asked(name: str, method: Any) -> dict[str, Any]:
+def arguments_of(name: str, method: Any) -> dict[str, Any]:
     takes_workload = "workload" in inspect.signature(method).parameters
     return {**({"workload": WORKLOAD} if takes_workload and name != "curves" else {}), **NEEDED.get(name, {})}
 
@@ -51,7 +51,7 @@ def test_there_is_a_method_for_every_question() -> None:
 
 @pytest.mark.parametrize("name", METHODS)
 def test_a_folder_and_its_service_give_the_same_table(folder: Lake, service: Lake, name: str) -> None:
-    given = asked(name, getattr(folder, name))
+    given = arguments_of(name, getattr(folder, name))
     local, remote = (getattr(lake, name)(**given) for lake in (folder, service))
     assert_same(local, remote)
     assert len(local) > 0 or name == "rcp"  # there are no reference runs

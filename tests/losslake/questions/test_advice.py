@@ -35,15 +35,15 @@ def rows_of(steps: dict[int, list[int | None]], seconds_each: float | None = Non
     return found
 
 
-def asked(view: Any, **parameters: Any) -> tuple[list[dict[str, Any]], dict[str, Any]]:
+def advice_of(view: Any, **parameters: Any) -> tuple[list[dict[str, Any]], dict[str, Any]]:
     given_ones = {"workload": [str(WORKLOAD)], "metric": METRIC, "target": 0.3, **parameters}
-    found = advice.QUESTION.ask(view, advice.AdviceParameters.model_validate(given_ones))
+    found = advice.QUESTION.answer_with_goal(view, advice.AdviceParameters.model_validate(given_ones))
     return found.table().to_pylist(), dict(found.facts)
 
 
 def test_advice_from_step_times_is_that_by_hand() -> None:
     times = ["8=0.1", "16=0.12"]
-    rows, facts = asked(view_of(rows_of(STEPS)), step_time=times, price=3.6, accelerators=2, budget=1)
+    rows, facts = advice_of(view_of(rows_of(STEPS)), step_time=times, price=3.6, accelerators=2, budget=1)
     small, large, never = rows
     # Of one new trial after ten: at most the value of rank k with k/11, at least that of rank j with 1 - j/11.
     assert (small["steps"], small["steps_lower"], small["steps_upper"]) == (150, None, None)
@@ -59,7 +59,7 @@ def test_advice_from_step_times_is_that_by_hand() -> None:
 
 
 def test_default_budget_is_half_of_the_fewest_trials_and_bounds_the_best() -> None:
-    rows, facts = asked(view_of(rows_of(STEPS)), step_time=["8=1", "16=1"])
+    rows, facts = advice_of(view_of(rows_of(STEPS)), step_time=["8=1", "16=1"])
     assert facts["budget"] == 5
     small = rows[0]
     # P(the best of 5 is above the k least of 10) = 10/15 x 9/14 x 8/13 …: 0.67, 0.43, 0.26, 0.15, 0.08, 0.04.
@@ -70,7 +70,7 @@ def test_default_budget_is_half_of_the_fewest_trials_and_bounds_the_best() -> No
 
 
 def test_times_of_the_logs_are_taken_where_only_a_price_is_given() -> None:
-    rows, _ = asked(view_of(rows_of(STEPS, 0.5)), price=7.2, accelerators=4, budget=5)
+    rows, _ = advice_of(view_of(rows_of(STEPS, 0.5)), price=7.2, accelerators=4, budget=5)
     assert rows[0]["seconds"] == pytest.approx(110 * 0.5)
     assert rows[0]["cost"] == pytest.approx(110 * 0.5 * 4 * 7.2 / 3600)
     assert rows[0]["seconds_per_step"] is None
@@ -78,7 +78,7 @@ def test_times_of_the_logs_are_taken_where_only_a_price_is_given() -> None:
 
 def test_logs_without_times_are_said() -> None:
     with pytest.raises(BadParameter, match="have no times"):
-        asked(view_of(rows_of(STEPS)), price=1.0, accelerators=1)
+        advice_of(view_of(rows_of(STEPS)), price=1.0, accelerators=1)
 
 
 @pytest.mark.parametrize(
@@ -95,20 +95,20 @@ def test_logs_without_times_are_said() -> None:
 )
 def test_what_is_no_step_time_is_refused_in_a_line(parameters: dict[str, Any], why: str) -> None:
     with pytest.raises(BadParameter) as refused:
-        asked(view_of(rows_of(STEPS)), **parameters)
+        advice_of(view_of(rows_of(STEPS)), **parameters)
     assert why in str(refused.value)
 
 
 @pytest.mark.parametrize("price", [0, -1, math.nan, math.inf])
 def test_what_is_no_price_is_refused(price: float) -> None:
     with pytest.raises(ValidationError):
-        asked(view_of(rows_of(STEPS)), price=price)
+        advice_of(view_of(rows_of(STEPS)), price=price)
 
 
 def test_batch_sizes_without_a_step_time_are_left_out_and_extrapolated_ones_said() -> None:
-    _, facts = asked(view_of(rows_of(STEPS)), step_time=["8=1"])
+    _, facts = advice_of(view_of(rows_of(STEPS)), step_time=["8=1"])
     assert any("no time per step is known at batch size 16, 32" in text for text in facts["left_out"])
-    _, facts = asked(view_of(rows_of(STEPS)), step_time=["8=1", "16=1.5"])
+    _, facts = advice_of(view_of(rows_of(STEPS)), step_time=["8=1", "16=1.5"])
     assert any("step times at batch size 32 are extrapolated" in text for text in facts["warnings"])
 
 
@@ -125,7 +125,7 @@ def test_odd_inputs_give_finite_ordered_numbers_or_a_line(
     steps: dict[int, list[int | None]], times: list[str], budget: int
 ) -> None:
     try:
-        rows, _ = asked(view_of(rows_of(steps)), step_time=times, price=1e6, budget=budget)
+        rows, _ = advice_of(view_of(rows_of(steps)), step_time=times, price=1e6, budget=budget)
     except LossLakeError:
         return
     for row in rows:

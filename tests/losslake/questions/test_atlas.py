@@ -17,21 +17,21 @@ from tests.oracle import Row
 NAMES = ("critical_batch_size", "lower", "upper", "n_batch_sizes")
 
 
-def asked(view: ReleaseView, **filters: Any) -> tuple[list[dict[str, Any]], dict[str, Any]]:
+def atlas_of(view: ReleaseView, **filters: Any) -> tuple[list[dict[str, Any]], dict[str, Any]]:
     found = atlas.answer(view, atlas.AtlasParameters.model_validate(filters))
     return found.table().to_pylist(), dict(found.facts)
 
 
 def alone(view: ReleaseView, workload: str) -> dict[str, Any]:
     parameters = critical_batch_size.CriticalBatchSizeParameters(workload=[workload])
-    rows: list[dict[str, Any]] = critical_batch_size.QUESTION.ask(view, parameters).table().to_pylist()
+    rows: list[dict[str, Any]] = critical_batch_size.QUESTION.answer_with_goal(view, parameters).table().to_pylist()
     return next(row for row in rows if row["definition"] == "mccandlish2018")
 
 
 def test_numbers_are_those_of_each_workload_alone() -> None:
     flat = rows_of(dict.fromkeys(STEPS_85M, 500))
     view = view_of(rows_of(STEPS_85M), of_other=flat, goal=0.3, goal_of_other=0.3)
-    rows, facts = asked(view)
+    rows, facts = atlas_of(view)
     assert {row["workload"] for row in rows} == {str(WORKLOAD), str(OTHER)}
     for row in rows:
         own = alone(view, row["workload"])
@@ -51,7 +51,7 @@ def test_unequal_numbers_of_trials_have_no_interval() -> None:
         Row(64, trial, "COMPLETE", step, value) for trial in range(2, 12) for step, value in ((0, 0.9), (9999, 0.2))
     ]
     view = view_of([*rows_of(STEPS_85M), *more], goal=0.3)
-    (row,), _ = asked(view)
+    (row,), _ = atlas_of(view)
     own = alone(view, row["workload"])
     assert [row[name] for name in NAMES] == [own[name] for name in NAMES]
     assert row["lower"] is row["upper"] is None
@@ -60,16 +60,16 @@ def test_unequal_numbers_of_trials_have_no_interval() -> None:
 
 def test_workloads_that_are_left_out_are_counted_with_the_reason() -> None:
     few = rows_of({8: 100, 16: 50})
-    rows, facts = asked(view_of(rows_of(STEPS_85M), of_other=few))
+    rows, facts = atlas_of(view_of(rows_of(STEPS_85M), of_other=few))
     assert not rows
     assert facts["left_out"] == ["2 workloads with fewer than 3 batch sizes", "1 workload with no goal"]
 
 
 def test_filters_choose_workloads_and_an_unknown_name_is_refused() -> None:
     view = view_of(rows_of(STEPS_85M), of_other=rows_of(STEPS_85M), goal=0.3, goal_of_other=0.3)
-    rows, _ = asked(view, optimizer=["adam"])
+    rows, _ = atlas_of(view, optimizer=["adam"])
     assert [row["workload"] for row in rows] == [str(OTHER)]
-    assert len(asked(view, optimizer=["adam", "sgd"])[0]) == 2
-    assert not asked(view_of(rows_of({8: 9}), goal=0.3), dataset=["mnist"])[0]
+    assert len(atlas_of(view, optimizer=["adam", "sgd"])[0]) == 2
+    assert not atlas_of(view_of(rows_of({8: 9}), goal=0.3), dataset=["mnist"])[0]
     with pytest.raises(BadParameter, match="no workload has the dataset mnist2"):
-        asked(view, dataset=["mnist2"])
+        atlas_of(view, dataset=["mnist2"])

@@ -15,7 +15,7 @@ from losslake.questions.errors import BadParameter
 from losslake.questions.selection import Goal, Selection
 from losslake_schema.names import Workload
 from tests import oracle
-from tests.losslake.questions.views import METRIC, OTHER, WORKLOAD, ask, view_of
+from tests.losslake.questions.views import METRIC, OTHER, WORKLOAD, answer_to, view_of
 from tests.oracle import Row
 
 GOAL = Goal(0.3)
@@ -36,7 +36,7 @@ def reaching(batch_size: int, *steps: int | None) -> list[Row]:
 
 
 def answer(ours: list[Row], theirs: list[Row], **options: Any) -> tuple[list[dict[str, Any]], dict[str, Any]]:
-    found = ask(compare.QUESTION, view_of(ours, of_other=theirs), BOTH, GOAL, **options)
+    found = answer_to(compare.QUESTION, view_of(ours, of_other=theirs), BOTH, GOAL, **options)
     return found.table().to_pylist(), dict(found.facts)
 
 
@@ -166,7 +166,7 @@ def test_a_workload_that_was_stopped_sooner_is_not_said_to_be_slower() -> None:
 
 
 def test_one_workload_alone_is_not_compared_and_a_warning_says_so() -> None:
-    found = ask(compare.QUESTION, view_of(reaching(8, 10, 20)), Selection((WORKLOAD,), METRIC), GOAL)
+    found = answer_to(compare.QUESTION, view_of(reaching(8, 10, 20)), Selection((WORKLOAD,), METRIC), GOAL)
     assert [row["median_amount"] for row in found.table().to_pylist()] == [10]
     assert f"there is nothing to compare {OURS} with: name two workloads or more" in found.facts["warnings"]
 
@@ -179,10 +179,10 @@ def test_too_many_workloads_and_a_baseline_that_is_none_of_them_are_refused() ->
         ((WORKLOAD, OTHER), Workload("a", "b", "c", "d"), "baseline a/b/c/d is none of"),
     ):
         with pytest.raises(BadParameter, match=why):
-            ask(compare.QUESTION, view, Selection(workloads, METRIC), GOAL, baseline=baseline)
+            answer_to(compare.QUESTION, view, Selection(workloads, METRIC), GOAL, baseline=baseline)
 
 
-def told(ours: list[Row], theirs: list[Row], **options: Any) -> tuple[list[str | None], dict[str, Any]]:
+def conclusion(ours: list[Row], theirs: list[Row], **options: Any) -> tuple[list[str | None], dict[str, Any]]:
     """What is told of the other workload by batch size, and what is concluded."""
     rows, facts = answer(ours, theirs, **options)
     (found,) = facts["conclusions"]
@@ -192,7 +192,7 @@ def told(ours: list[Row], theirs: list[Row], **options: Any) -> tuple[list[str |
 def test_difference_is_concluded_when_the_ratio_interval_excludes_1() -> None:
     ours = reaching(1, *range(40, 50)) + reaching(8, *range(40, 50)) + reaching(64, *range(40, 50))
     theirs = reaching(1, *range(20, 30)) + reaching(8, *range(38, 58, 2)) + reaching(64, *range(90, 100))
-    verdicts, found = told(ours, theirs)
+    verdicts, found = conclusion(ours, theirs)
     assert verdicts == ["fewer", "not told", "more"]
     assert (found["fewer_at"], found["not_told_at"], found["more_at"], found["largest_at"]) == ([1], [8], [64], 64)
     assert found["in_words"].startswith(f"adam takes fewer steps to {METRIC} < 0.3 than sgd at batch size 1 (0.5 times")
@@ -202,13 +202,13 @@ def test_difference_is_concluded_when_the_ratio_interval_excludes_1() -> None:
 
 
 def test_three_trials_of_each_workload_are_too_few_and_four_tell_one_batch_size_but_not_eight() -> None:
-    assert told(reaching(8, 10, 11, 12), reaching(8, 40, 50, 60))[0] == ["too few trials"]
-    verdicts, found = told(reaching(8, 10, 11, 12, 13), reaching(8, 40, 50, 60, 70))
+    assert conclusion(reaching(8, 10, 11, 12), reaching(8, 40, 50, 60))[0] == ["too few trials"]
+    verdicts, found = conclusion(reaching(8, 10, 11, 12, 13), reaching(8, 40, 50, 60, 70))
     assert (verdicts, found["is_clear"]) == (["more"], True)
     sizes = [2**power for power in range(8)]
     ours = [row for size in sizes for row in reaching(size, 10, 11, 12, 13)]
     theirs = [row for size in sizes for row in reaching(size, *((40, 50, 60, 70) if size == 1 else (20, 11, 9, 14)))]
-    verdicts, found = told(ours, theirs)
+    verdicts, found = conclusion(ours, theirs)
     assert (verdicts, found["is_clear"]) == (["more", *["not told"] * 7], False)
     assert found["in_words"].endswith("Of 8 batch sizes, so much may differ by chance: each has a 5% chance of error.")
 
@@ -218,7 +218,7 @@ def test_trials_that_differ_only_in_seeds_are_one_setting() -> None:
         return {"learning_rate": trial_id // 4, "rng_seed": trial_id}
 
     view = view_of(reaching(8, *range(10, 22)), of_other=reaching(8, *range(40, 52)), parameters=seeds)
-    rows = ask(compare.QUESTION, view, BOTH, GOAL).table().to_pylist()
+    rows = answer_to(compare.QUESTION, view, BOTH, GOAL).table().to_pylist()
     assert [(row["n_trials"], row["n_settings"], row["difference"]) for row in rows] == [
         (12, 3, None),
         (12, 3, "too few trials"),
@@ -227,34 +227,34 @@ def test_trials_that_differ_only_in_seeds_are_one_setting() -> None:
 
 def test_trials_without_metaparameters_are_settings_of_their_own_and_a_warning_says_so() -> None:
     view = view_of(reaching(8, 10, 11, 12, 13), of_other=reaching(8, 40, 50, 60, 70), parameters=lambda *_: {})
-    found = ask(compare.QUESTION, view, BOTH, GOAL)
+    found = answer_to(compare.QUESTION, view, BOTH, GOAL)
     assert [row["n_settings"] for row in found.table().to_pylist()] == [4, 4]
     assert [text for text in found.facts["warnings"] if "no metaparameters are known of 4 of its trials" in text]
 
 
 def test_difference_within_evaluation_spacing_is_not_concluded() -> None:
-    assert told(reaching(8, *[10] * 9), reaching(8, *[11] * 9))[0] == ["not told"]
+    assert conclusion(reaching(8, *[10] * 9), reaching(8, *[11] * 9))[0] == ["not told"]
 
 
 def test_only_workload_to_reach_the_target_needs_fewer_steps_unless_the_other_stopped_sooner() -> None:
     never = [Row(8, trial_id, "COMPLETE", 400, 0.9) for trial_id in range(5)]
-    verdicts, found = told(reaching(8, *range(30, 35)), never)
+    verdicts, found = conclusion(reaching(8, *range(30, 35)), never)
     assert (verdicts, found["only_baseline_reaches_at"]) == (["more"], [8])
     stopped = [Row(8, trial_id, "COMPLETE", 5, 0.9) for trial_id in range(5)]
-    verdicts, found = told(reaching(8, *range(30, 35)), stopped)
+    verdicts, found = conclusion(reaching(8, *range(30, 35)), stopped)
     assert (verdicts, found["only_baseline_reaches_at"]) == (["not told"], [8])
     assert "adam may only have been stopped sooner at 8" in found["in_words"]
 
 
 def test_two_trials_give_no_conclusion_and_unreached_targets_are_named() -> None:
-    assert told(reaching(8, 10, 11), reaching(8, 40, 50, 60))[0] == ["too few trials"]
-    assert told(reaching(8, 10, 11, 12), reaching(8, 40, 50, 60), budget=1)[0] == ["too few trials"]
-    verdicts, found = told(reaching(8, None, None), reaching(8, None))
+    assert conclusion(reaching(8, 10, 11), reaching(8, 40, 50, 60))[0] == ["too few trials"]
+    assert conclusion(reaching(8, 10, 11, 12), reaching(8, 40, 50, 60), budget=1)[0] == ["too few trials"]
+    verdicts, found = conclusion(reaching(8, None, None), reaching(8, None))
     assert (verdicts, found["neither_reaches_at"]) == (["neither reaches"], [8])
 
 
 def test_no_common_batch_size_is_the_only_conclusion() -> None:
-    _, found = told(reaching(1, 10), reaching(8, 10))
+    _, found = conclusion(reaching(1, 10), reaching(8, 10))
     assert found["in_words"] == "There is no batch size at which both adam and sgd have trials to compare."
 
 

@@ -17,7 +17,7 @@ from losslake.questions.selection import Goal, Selection
 from losslake_schema.names import Workload
 from tests.losslake.analysis.test_hyperbola import ZHANG
 from tests.losslake.questions.test_regimes import rows_of
-from tests.losslake.questions.views import METRIC, WORKLOAD, ask, view_of
+from tests.losslake.questions.views import METRIC, WORKLOAD, answer_to, view_of
 from tests.oracle import Row
 
 SELECTION = Selection((WORKLOAD,), METRIC)
@@ -27,7 +27,7 @@ RANGES = ("delta_method", "bootstrap", "leave_one_out", "half_search")
 
 
 def answer(rows: list[Row], **options: object) -> tuple[list[dict[str, Any]], dict[str, Any]]:
-    found = ask(critical_batch_size.QUESTION, view_of(rows), SELECTION, Goal(0.3), **options)
+    found = answer_to(critical_batch_size.QUESTION, view_of(rows), SELECTION, Goal(0.3), **options)
     assert found.rows_name == "estimates"
     return found.table().to_pylist(), dict(found.facts)
 
@@ -138,7 +138,7 @@ def test_bad_parameters_are_refused_by_name() -> None:
             answer([], **{name: value})
     many = tuple(Workload("c", "d", "m", f"o{number}") for number in range(critical_batch_size.MOST_WORKLOADS + 1))
     with pytest.raises(BadParameter, match=f"up to {critical_batch_size.MOST_WORKLOADS}"):
-        ask(critical_batch_size.QUESTION, view_of([]), Selection(many, METRIC), Goal(0.3))
+        answer_to(critical_batch_size.QUESTION, view_of([]), Selection(many, METRIC), Goal(0.3))
 
 
 @given(st.dictionaries(st.sampled_from([0, 1, 2, 4, 8, 64]), st.none() | st.integers(1, 400), min_size=1))

@@ -5,12 +5,12 @@ from typing import Any
 from losslake.questions import doublings
 from losslake.questions.selection import Goal, Selection
 from tests.losslake.questions.test_compare import reaching
-from tests.losslake.questions.views import METRIC, WORKLOAD, ask, view_of
+from tests.losslake.questions.views import METRIC, WORKLOAD, answer_to, view_of
 
 
 def answer(*steps: tuple[int, int | None]) -> tuple[list[dict[str, Any]], dict[str, Any]]:
     rows = [row for size, reached in steps for row in reaching(size, reached)]
-    found = ask(doublings.QUESTION, view_of(rows), Selection((WORKLOAD,), METRIC), Goal(0.3))
+    found = answer_to(doublings.QUESTION, view_of(rows), Selection((WORKLOAD,), METRIC), Goal(0.3))
     return found.table().to_pylist(), dict(found.facts)
 
 

@@ -9,7 +9,7 @@ from losslake.questions import scaling
 from losslake.questions import selection as answers
 from losslake.questions.selection import Selection
 from tests.losslake.questions.test_scaling_and_steps import GOALS, PLAIN_GOALS, assert_answers, rows_of, rows_of_trials
-from tests.losslake.questions.views import METRIC, WORKLOAD, ask, view_of
+from tests.losslake.questions.views import METRIC, WORKLOAD, answer_to, view_of
 from tests.oracle import Goal, Row
 
 
@@ -32,8 +32,10 @@ def test_answers_are_those_of_brute_force_without_flagged_trials(
 def test_include_answers_as_if_nothing_were_flagged(rows: list[Row], goal: Goal) -> None:
     every = sorted({(row.batch_size, row.trial_id) for row in rows})
     selected, aim = Selection((WORKLOAD,), METRIC), answers.Goal(goal.target, goal.comparator)
-    plain = ask(scaling.QUESTION, view_of(rows, goal.direction), selected, aim)
-    flagged = ask(scaling.QUESTION, view_of(rows, goal.direction, flagged=every), selected, aim, flagged="include")
+    plain = answer_to(scaling.QUESTION, view_of(rows, goal.direction), selected, aim)
+    flagged = answer_to(
+        scaling.QUESTION, view_of(rows, goal.direction, flagged=every), selected, aim, flagged="include"
+    )
     assert rows_of(flagged) == rows_of(plain)
     assert flagged.facts["left_out"] == plain.facts["left_out"]
 
@@ -42,7 +44,7 @@ def test_flagged_trials_are_counted_once_whatever_else_leaves_trials_out() -> No
     rows = [Row(8, 1, "COMPLETE", 5, 0.1), Row(8, 2, "COMPLETE", 5, 0.1), Row(8, 3, "INCOMPLETE", 5, 0.1)]
     rows += [Row(8, 4, "COMPLETE", 5, 0.1), Row(8, 5, "COMPLETE", 5, 0.1)]
     view = view_of(rows, flagged=[(8, 1), (8, 3)])
-    answer = ask(scaling.QUESTION, view, Selection((WORKLOAD,), METRIC, trials=2), answers.Goal(0.3))
+    answer = answer_to(scaling.QUESTION, view, Selection((WORKLOAD,), METRIC, trials=2), answers.Goal(0.3))
     assert answer.facts["left_out"] == [
         f"{WORKLOAD}: 1 trial flagged, as FROM flags in SQL explains: flagged=include includes them",
         f"{WORKLOAD}: 1 trial of status INCOMPLETE: status=COMPLETE&status=INCOMPLETE includes them",

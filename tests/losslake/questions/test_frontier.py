@@ -20,10 +20,12 @@ from tests.oracle import Row
 Key = tuple[str, int, int, int]
 
 
-def asked(view: ReleaseView, **parameters: Any) -> list[dict[str, Any]]:
+def frontier_of(view: ReleaseView, **parameters: Any) -> list[dict[str, Any]]:
     given_ones = {"workload": [str(WORKLOAD)], "metric": METRIC, **parameters}
     rows: list[dict[str, Any]] = (
-        frontier.QUESTION.ask(view, frontier.FrontierParameters.model_validate(given_ones)).table().to_pylist()
+        frontier.QUESTION.answer_with_goal(view, frontier.FrontierParameters.model_validate(given_ones))
+        .table()
+        .to_pylist()
     )
     return rows
 
@@ -98,7 +100,7 @@ def test_frontier_is_that_of_every_pair_of_evaluations(curves: Any, others: Any,
     workloads = {str(WORKLOAD): ours, str(OTHER): theirs, "tests/rows/mnist/cnn/zeta": decoys}
     wanted = expected([(name, row) for name, rows in workloads.items() for row in rows], measure)
     try:
-        found = flags_of(asked(view, workload=["tests/rows/mnist/cnn/*"], measure=measure))
+        found = flags_of(frontier_of(view, workload=["tests/rows/mnist/cnn/*"], measure=measure))
     except BadParameter:
         found = {}
     assert found == wanted
@@ -106,14 +108,17 @@ def test_frontier_is_that_of_every_pair_of_evaluations(curves: Any, others: Any,
 
 def test_budget_ends_curves() -> None:
     rows = [Row(8, 1, "COMPLETE", step, value) for step, value in ((1, 0.5), (2, 0.4), (3, 0.1))]
-    assert [(row["step"], row["is_best"]) for row in asked(view_of(rows), step_budget=2)] == [(1, False), (2, True)]
+    assert [(row["step"], row["is_best"]) for row in frontier_of(view_of(rows), step_budget=2)] == [
+        (1, False),
+        (2, True),
+    ]
 
 
 def test_pattern_stands_for_its_workloads_and_says_which_are_left_out() -> None:
     rows = [Row(8, 1, "COMPLETE", step, 0.5 / step, 0.1 * step) for step in (1, 2)]
     view = view_of(rows, of_other=[Row(8, 1, "COMPLETE", 1, 0.4)])
     parameters = {"workload": ["*/mnist/cnn/*"], "metric": METRIC, "measure": "seconds"}
-    answer = frontier.QUESTION.ask(view, frontier.FrontierParameters.model_validate(parameters))
+    answer = frontier.QUESTION.answer_with_goal(view, frontier.FrontierParameters.model_validate(parameters))
     assert {row["workload"] for row in answer.table().to_pylist()} == {str(WORKLOAD)}
     assert any(f"{OTHER} have no times" in text for text in answer.facts["left_out"])
 
@@ -122,11 +127,11 @@ def test_unlike_batch_sizes_are_not_counted_together_in_examples() -> None:
     rows = [Row(8, 1, "COMPLETE", 1, 0.5)]
     view = view_of(rows, of_other=rows, batch_units={WORKLOAD: "tokens", OTHER: "examples"})
     both = [str(WORKLOAD), str(OTHER)]
-    assert len(asked(view, workload=both)) == 2
+    assert len(frontier_of(view, workload=both)) == 2
     with pytest.raises(BadParameter, match="batch sizes count examples and tokens, which can't be compared"):
-        asked(view, workload=both, measure="examples")
+        frontier_of(view, workload=both, measure="examples")
 
 
 def test_metric_that_no_workload_has_is_refused(tmp_path: Path) -> None:
     with pytest.raises(UnknownName):
-        asked(view_of([Row(8, 1, "COMPLETE", 1, 0.5)]), metric="val/nothing")
+        frontier_of(view_of([Row(8, 1, "COMPLETE", 1, 0.5)]), metric="val/nothing")

@@ -16,7 +16,7 @@ from losslake.questions.errors import BadParameter
 from losslake.questions.release_view import ReleaseView
 from losslake.questions.selection import Goal, Selection
 from tests.losslake.questions.test_time_cost import timed_rows
-from tests.losslake.questions.views import METRIC, OTHER, WORKLOAD, ask, view_of
+from tests.losslake.questions.views import METRIC, OTHER, WORKLOAD, answer_to, view_of
 from tests.oracle import Goal as OracleGoal
 from tests.oracle import Row, amount_of, steps_to_target_rows
 
@@ -55,7 +55,7 @@ def view_that_knows(rows: list[Row], folder: Path | None = None, direction: str 
 
 
 def given_to(question: Any, view: ReleaseView, measure: str, **others: Any) -> Any:
-    return ask(question, view, SELECTED, Goal(0.5), measure=measure, examples_per_epoch=EPOCH, **others)
+    return answer_to(question, view, SELECTED, Goal(0.5), measure=measure, examples_per_epoch=EPOCH, **others)
 
 
 def refusal(act: Callable[[], object]) -> BadParameter | None:
@@ -93,7 +93,10 @@ def test_the_least_amount_and_its_trial_are_those_of_brute_force(rows: list[Row]
     expected = expected_amounts(rows, measure)
     for answer, sizes in (
         (given_to(scaling.QUESTION, view, measure), None),
-        (ask(targets.QUESTION, view, SELECTED, None, target=[0.5], measure=measure, examples_per_epoch=EPOCH), None),
+        (
+            answer_to(targets.QUESTION, view, SELECTED, None, target=[0.5], measure=measure, examples_per_epoch=EPOCH),
+            None,
+        ),
     ):
         for row in answer.table().to_pylist():
             own = [(amount, steps, t) for (size, t), (steps, amount) in expected.items() if size == row["batch_size"]]
@@ -146,7 +149,7 @@ def timed(size: int, trial_id: int, steps: int, seconds: float) -> list[Row]:
 
 def test_the_fastest_trial_counts_even_if_another_needs_fewer_steps() -> None:
     rows = [*timed(8, 1, 100, 50.0), *timed(8, 2, 200, 10.0)]
-    (row,) = ask(scaling.QUESTION, view_of(rows), SELECTED, Goal(0.5), measure="seconds").table().to_pylist()
+    (row,) = answer_to(scaling.QUESTION, view_of(rows), SELECTED, Goal(0.5), measure="seconds").table().to_pylist()
     assert (row["steps"], row["trial_id"]) == (100, 1)
     assert (row["amount"], row["amount_steps"], row["amount_trial_id"]) == (10.0, 200, 2)
 
@@ -156,7 +159,7 @@ def test_times_for_the_other_direction_come_from_the_measurements() -> None:
     with tempfile.TemporaryDirectory() as folder:
         selection = Selection((WORKLOAD,), METRIC, "maximize")
         view = view_of(rows, folder=Path(folder))
-        (row,) = ask(scaling.QUESTION, view, selection, Goal(0.5), measure="seconds").table().to_pylist()
+        (row,) = answer_to(scaling.QUESTION, view, selection, Goal(0.5), measure="seconds").table().to_pylist()
     assert (row["amount_trial_id"], row["amount_steps"], row["amount"]) == (2, 199, 10.0 * 199 / 200)
 
 
@@ -168,7 +171,7 @@ def test_what_the_logs_do_not_say_is_asked_for() -> None:
         ("accelerator_seconds", "accelerators"),
     ):
         with pytest.raises(BadParameter, match="give ") as caught:
-            ask(scaling.QUESTION, view_of(plain), SELECTED, Goal(0.5), measure=measure)
+            answer_to(scaling.QUESTION, view_of(plain), SELECTED, Goal(0.5), measure=measure)
         assert caught.value.parameter == parameter
 
 
@@ -189,9 +192,9 @@ def test_the_examples_of_an_epoch_are_those_that_steps_were_made_of(
     view = view_of(rows, parameters=lambda *_: parameters, attributes={"step": f'"{step}"'})
     if epoch is None:
         with pytest.raises(BadParameter, match="don't say how many examples"):
-            ask(scaling.QUESTION, view, SELECTED, Goal(0.5), measure="epochs")
+            answer_to(scaling.QUESTION, view, SELECTED, Goal(0.5), measure="epochs")
         return
-    (row,) = ask(scaling.QUESTION, view, SELECTED, Goal(0.5), measure="epochs").table().to_pylist()
+    (row,) = answer_to(scaling.QUESTION, view, SELECTED, Goal(0.5), measure="epochs").table().to_pylist()
     assert row["amount"] == 10 * (8 / epoch)
 
 
@@ -199,7 +202,7 @@ def test_epochs_of_several_sizes_are_not_mixed() -> None:
     rows = [Row(8, 1, "COMPLETE", 10, 0.4), Row(8, 2, "COMPLETE", 12, 0.4)]
     view = view_of(rows, parameters=lambda _, trial_id: {"train_samples": 100.0 * trial_id})
     with pytest.raises(BadParameter, match="have epochs of 100, 200 examples: give examples_per_epoch"):
-        ask(scaling.QUESTION, view, SELECTED, Goal(0.5), measure="epochs")
+        answer_to(scaling.QUESTION, view, SELECTED, Goal(0.5), measure="epochs")
 
 
 def test_workloads_are_compared_by_what_is_counted() -> None:
@@ -208,7 +211,7 @@ def test_workloads_are_compared_by_what_is_counted() -> None:
     theirs = [row for trial in range(1, 7) for row in timed(8, trial, 200 + trial, 50.0 + trial)]
     both = Selection((OTHER, WORKLOAD), METRIC)
     for measure, ratio, difference in (("steps", 201 / 101, "more"), ("seconds", 51 / 101, "fewer")):
-        answer = ask(compare.QUESTION, view_of(theirs, of_other=ours), both, Goal(0.5), measure=measure)
+        answer = answer_to(compare.QUESTION, view_of(theirs, of_other=ours), both, Goal(0.5), measure=measure)
         row = answer.table().to_pylist()[1]
         assert (row["ratio"], row["difference"]) == (ratio, difference)
         assert f"{difference} {measure} to" in answer.facts["conclusions"][0]["in_words"]
@@ -218,6 +221,6 @@ def test_trials_without_times_are_left_out_of_a_comparison_and_that_is_said() ->
     ours = [row for trial in range(1, 7) for row in timed(8, trial, 100 + trial, 100.0 + trial)]
     untimed = [Row(8, 9, "COMPLETE", 0, 0.9), Row(8, 9, "COMPLETE", 1, 0.1)]
     both = Selection((OTHER, WORKLOAD), METRIC)
-    answer = ask(compare.QUESTION, view_of([*ours, *untimed], of_other=ours), both, Goal(0.5), measure="seconds")
+    answer = answer_to(compare.QUESTION, view_of([*ours, *untimed], of_other=ours), both, Goal(0.5), measure="seconds")
     assert [row["n_trials"] for row in answer.table().to_pylist()] == [6, 6]
     assert f"{WORKLOAD}: no time is known of 1 of the trials that reached the target" in answer.facts["left_out"]

@@ -14,7 +14,7 @@ from losslake.questions import metaparameter_map
 from losslake.questions.errors import UnknownName
 from losslake.questions.selection import Goal, Selection
 from losslake_schema.tables import STATUSES
-from tests.losslake.questions.views import METRIC, WORKLOAD, ask, view_of
+from tests.losslake.questions.views import METRIC, WORKLOAD, answer_to, view_of
 from tests.oracle import Goal as PlainGoal
 from tests.oracle import Row, steps_to_target_rows
 
@@ -37,7 +37,7 @@ ROWS = st.lists(
 def classes(rows: list[Row], **budgets: Any) -> dict[int, str]:
     """By trial_id."""
     selection = Selection((WORKLOAD,), METRIC, statuses=STATUSES, **budgets)
-    table = ask(metaparameter_map.QUESTION, view_of(rows), selection, Goal(0.5)).table()
+    table = answer_to(metaparameter_map.QUESTION, view_of(rows), selection, Goal(0.5)).table()
     return dict(zip(table["trial_id"].to_pylist(), table["outcome"].to_pylist(), strict=True))
 
 
@@ -45,7 +45,7 @@ def classes(rows: list[Row], **budgets: Any) -> dict[int, str]:
 @settings(max_examples=15)
 def test_every_trial_is_there_with_its_class_and_its_steps(rows: list[Row], step_budget: int | None) -> None:
     selection = Selection((WORKLOAD,), METRIC, step_budget=step_budget, statuses=STATUSES)
-    answer = ask(metaparameter_map.QUESTION, view_of(rows), selection, Goal(0.5))
+    answer = answer_to(metaparameter_map.QUESTION, view_of(rows), selection, Goal(0.5))
     found = answer.table().to_pylist()
     expected = steps_to_target_rows(rows, PlainGoal(0.5, step_budget=step_budget, statuses=STATUSES))
     of_status = {"INFEASIBLE": "infeasible", "INCOMPLETE": "incomplete"}
@@ -78,7 +78,7 @@ def test_budgets_decide_what_is_reached_and_both_are_inclusive() -> None:
 def test_a_trial_has_its_place_by_learning_rate_and_one_minus_momentum() -> None:
     parameters = {1: {"learning_rate": 0.1, "momentum": 0.75}, 2: {"learning_rate": 0.1, "momentum": 1.0}, 3: {}}
     rows = [Row(8, trial_id, "COMPLETE", 10, 0.1) for trial_id in parameters]
-    answer = ask(
+    answer = answer_to(
         metaparameter_map.QUESTION, view_of(rows, parameters=lambda _, t: parameters.get(t, {})), ALL, Goal(0.5)
     )
     names = ("learning_rate", "momentum", "one_minus_momentum", "effective_learning_rate")
@@ -96,7 +96,7 @@ def test_a_trial_has_its_place_by_learning_rate_and_one_minus_momentum() -> None
 def test_the_goal_probability_is_of_the_others_of_the_same_study() -> None:
     rows = [Row(8, t, "COMPLETE", 10, 0.1 if t <= 2 else 0.9) for t in (1, 2, 3, 4)]
     rows += [Row(8, 5, "INCOMPLETE", 10, 0.1), Row(16, 1, "COMPLETE", 10, 0.1)]
-    found = ask(metaparameter_map.QUESTION, view_of(rows), ALL, Goal(0.5)).table()["goal_probability"].to_pylist()
+    found = answer_to(metaparameter_map.QUESTION, view_of(rows), ALL, Goal(0.5)).table()["goal_probability"].to_pylist()
     assert found == [
         *[pytest.approx(1 / 3)] * 2,
         *[pytest.approx(2 / 3)] * 2,
@@ -107,7 +107,7 @@ def test_the_goal_probability_is_of_the_others_of_the_same_study() -> None:
 
 def test_only_the_statuses_asked_for_are_on_the_map() -> None:
     rows = [Row(8, 1, "COMPLETE", 10, 0.1), Row(8, 2, "INFEASIBLE", 10, 0.1)]
-    answer = ask(metaparameter_map.QUESTION, view_of(rows), Selection((WORKLOAD,), METRIC), Goal(0.5))
+    answer = answer_to(metaparameter_map.QUESTION, view_of(rows), Selection((WORKLOAD,), METRIC), Goal(0.5))
     assert answer.table()["trial_id"].to_pylist() == [1]
 
 
@@ -115,8 +115,8 @@ def test_a_batch_size_alone_has_the_rows_and_the_region_it_has_among_all() -> No
     rows = [Row(size, trial, "COMPLETE", trial * size, 0.1 * trial) for size in (1, 8) for trial in range(1, 9)]
     view = view_of(rows)
     whole, alone = (
-        ask(metaparameter_map.QUESTION, view, ALL, Goal(0.5)),
-        ask(metaparameter_map.QUESTION, view, ALL, Goal(0.5), batch_size=[8]),
+        answer_to(metaparameter_map.QUESTION, view, ALL, Goal(0.5)),
+        answer_to(metaparameter_map.QUESTION, view, ALL, Goal(0.5), batch_size=[8]),
     )
     expected = [row for row in whole.table().to_pylist() if row["batch_size"] == 8]
     assert alone.table().to_pylist() == expected
@@ -125,4 +125,4 @@ def test_a_batch_size_alone_has_the_rows_and_the_region_it_has_among_all() -> No
 
 def test_a_batch_size_that_is_not_there_is_named_with_those_that_are() -> None:
     with pytest.raises(UnknownName, match="did you mean tests/rows/mnist/cnn/sgd/8"):
-        ask(metaparameter_map.QUESTION, view_of([Row(8, 1, "COMPLETE", 1, 0.1)]), ALL, Goal(0.5), batch_size=[9])
+        answer_to(metaparameter_map.QUESTION, view_of([Row(8, 1, "COMPLETE", 1, 0.1)]), ALL, Goal(0.5), batch_size=[9])

@@ -18,7 +18,7 @@ from losslake.questions import metaparameter_optima
 from losslake.questions.errors import BadParameter
 from losslake.questions.selection import Goal, Selection
 from losslake_schema.tables import STATUSES
-from tests.losslake.questions.views import METRIC, WORKLOAD, ask, view_of
+from tests.losslake.questions.views import METRIC, WORKLOAD, answer_to, view_of
 from tests.oracle import Goal as PlainGoal
 from tests.oracle import Row, near_optimal_trials, steps_to_target_rows
 
@@ -41,7 +41,7 @@ def reaching(
     ]
 
 
-def asked(
+def answered(
     steps: Mapping[tuple[int, int], int | None],
     parameters: Parameters,
     statuses: dict[tuple[int, int], str] | None = None,
@@ -54,7 +54,7 @@ def asked(
         parameters=lambda b, t: parameters.get((b, t), {}),
         parameter_configs=json.dumps(configs or {}),
     )
-    return ask(metaparameter_optima.QUESTION, view, Selection((WORKLOAD,), METRIC, trials=trials), TARGET, **more)
+    return answer_to(metaparameter_optima.QUESTION, view, Selection((WORKLOAD,), METRIC, trials=trials), TARGET, **more)
 
 
 def rows_of(answer: Answer) -> list[dict[str, Any]]:
@@ -86,7 +86,7 @@ def test_optima_and_near_optimal_ranges_are_those_of_brute_force(
 ) -> None:
     rows, parameters = drawn
     view = view_of(rows, parameters=lambda b, t: parameters.get((b, t), {}), parameter_configs=json.dumps(CONFIGS))
-    answer = ask(
+    answer = answer_to(
         metaparameter_optima.QUESTION, view, Selection((WORKLOAD,), METRIC, trials=trials), TARGET, within=within
     )
     near = near_optimal_trials(rows, PlainGoal(0.5, trials=trials), within)
@@ -112,7 +112,7 @@ def test_exact_heuristic_has_no_regret(power: float, name: str) -> None:
     parameters: Parameters = {
         (b, t): {"learning_rate": 0.01 * b**power * 2.0 ** (t - 3), "momentum": 0.9} for b in sizes for t in range(1, 6)
     }
-    answer = asked({(b, t): 100 + 10 * abs(t - 3) for b, t in parameters}, parameters, within=0)
+    answer = answered({(b, t): 100 + 10 * abs(t - 3) for b, t in parameters}, parameters, within=0)
     (exponent,) = answer.facts["exponents"]
     assert [exponent["exponent"], exponent["lower"], exponent["upper"]] == pytest.approx([power] * 3)
     assert exponent["consistent_with"] == [name]
@@ -134,7 +134,7 @@ def test_the_regret_is_the_median_over_the_best_of_the_five_nearest() -> None:
     parameters |= {(4, t): {"learning_rate": rate, "momentum": 0.0} for t, rate in near.items()}
     parameters[4, 9] = {"learning_rate": 50.0, "momentum": 0.0}
     steps = {(1, 1): 1000, (4, 9): 100} | {(4, t): 150 + 50 * t for t in near}
-    row = rows_of(asked(steps, parameters))[1]
+    row = rows_of(answered(steps, parameters))[1]
     assert row["trial_id"] == 9
     assert row["linear_learning_rate"] == pytest.approx(0.4)
     assert row["linear_regret"] == statistics.median(150 + 50 * t for t in near) / 100
@@ -145,16 +145,16 @@ def test_the_regret_is_the_median_over_the_best_of_the_five_nearest() -> None:
 
 def test_heuristics_start_from_the_batch_size_asked_for() -> None:
     parameters: Parameters = {(b, 1): {"learning_rate": 0.1 * b, "momentum": 0.5} for b in (1, 4, 16)}
-    answer = asked(dict.fromkeys(parameters, 10), parameters, origin=4)
+    answer = answered(dict.fromkeys(parameters, 10), parameters, origin=4)
     assert [row["square_root_learning_rate"] for row in rows_of(answer)] == pytest.approx([0.2, 0.4, 0.8])
     assert {each["origin"] for each in answer.facts["heuristics"]} == {4}
     with pytest.raises(BadParameter, match="give one of 1, 4, 16"):
-        asked(dict.fromkeys(parameters, 10), parameters, origin=2)
+        answered(dict.fromkeys(parameters, 10), parameters, origin=2)
 
 
 def test_missing_origin_gives_a_warning_instead_of_heuristics() -> None:
     parameters: Parameters = {(b, 1): {"learning_rate": 0.1, "momentum": 0.5} for b in (1, 4)}
-    answer = asked({(1, 1): None, (4, 1): 10}, parameters, origin=1)
+    answer = answered({(1, 1): None, (4, 1): 10}, parameters, origin=1)
     assert answer.facts["heuristics"] == []
     assert any("no heuristics" in text for text in answer.facts["warnings"])
     assert rows_of(answer)[1]["linear_regret"] is None
@@ -167,7 +167,7 @@ def test_a_best_trial_at_the_boundary_of_its_search_is_flagged() -> None:
             [(900.0, 0.5), (1.0, 0.9899), (1.0, 0.5), (1.0, 0.6), (1.0, 0.7), (1e-3, 0)]
         )
     }
-    answer = asked({(8, t): 10 + t for t in range(6)}, parameters, configs=CONFIGS)
+    answer = answered({(8, t): 10 + t for t in range(6)}, parameters, configs=CONFIGS)
     (row,) = rows_of(answer)
     assert row["at_boundary"] == ["learning_rate high"]
     # The sixth is at two ends, but is none of the five best.
@@ -178,14 +178,14 @@ def test_a_best_trial_at_the_boundary_of_its_search_is_flagged() -> None:
 
 
 def test_missing_search_ranges_give_a_warning_and_no_flags() -> None:
-    answer = asked({(8, 1): 10}, {(8, 1): {"learning_rate": 1.0, "momentum": 0.5}})
+    answer = answered({(8, 1): 10}, {(8, 1): {"learning_rate": 1.0, "momentum": 0.5}})
     assert rows_of(answer)[0]["at_boundary"] is None
     assert any("say nothing of their search ranges" in text for text in answer.facts["warnings"])
 
 
 def test_an_optimum_beside_trials_that_diverged_is_stability_limited() -> None:
     parameters: Parameters = {(8, t): {"learning_rate": 0.1 * t, "momentum": 0.5} for t in (1, 2, 3)}
-    answer = asked({(8, 1): 20, (8, 2): 10, (8, 3): 5}, parameters, {(8, 3): "INFEASIBLE"})
+    answer = answered({(8, 1): 20, (8, 2): 10, (8, 3): 5}, parameters, {(8, 3): "INFEASIBLE"})
     (row,) = rows_of(answer)
     # The trial that diverged had reached the target first, but counts as never.
     assert (row["trial_id"], row["is_stability_limited"], row["n_trials"]) == (2, True, 2)
@@ -195,12 +195,12 @@ def test_an_optimum_beside_trials_that_diverged_is_stability_limited() -> None:
 
 def test_trials_limit_excludes_later_diverged_trials() -> None:
     parameters: Parameters = {(8, t): {"learning_rate": 0.1 * t, "momentum": 0.5} for t in (1, 2, 3)}
-    answer = asked({(8, 1): 20, (8, 2): 10, (8, 3): 5}, parameters, {(8, 3): "INFEASIBLE"}, trials=2)
+    answer = answered({(8, 1): 20, (8, 2): 10, (8, 3): 5}, parameters, {(8, 3): "INFEASIBLE"}, trials=2)
     assert rows_of(answer)[0]["is_stability_limited"] is False
 
 
 def test_plain_sgd_has_momentum_0_with_a_warning() -> None:
-    answer = asked({(8, 1): 10}, {(8, 1): {"learning_rate": 0.25}})
+    answer = answered({(8, 1): 10}, {(8, 1): {"learning_rate": 0.25}})
     (row,) = rows_of(answer)
     assert row["effective_learning_rate"] == 0.25
     assert row["parameters"] == [("learning_rate", 0.25)]
@@ -209,7 +209,7 @@ def test_plain_sgd_has_momentum_0_with_a_warning() -> None:
 
 def test_momentum_that_only_some_trials_have_is_missing_in_the_others() -> None:
     parameters: Parameters = {(8, 1): {"learning_rate": 0.25}, (8, 2): {"learning_rate": 0.25, "momentum": 0.5}}
-    answer = asked({(8, 1): 10, (8, 2): 20}, parameters)
+    answer = answered({(8, 1): 10, (8, 2): 20}, parameters)
     (row,) = rows_of(answer)
     assert (row["effective_learning_rate"], row["optimum_regret"]) == (None, None)
     assert any("has no effective learning rate" in text for text in answer.facts["left_out"])
@@ -218,7 +218,7 @@ def test_momentum_that_only_some_trials_have_is_missing_in_the_others() -> None:
 
 def test_too_few_batch_sizes_give_a_warning_and_no_exponent() -> None:
     parameters: Parameters = {(b, 1): {"learning_rate": 0.1, "momentum": 0.5} for b in (1, 4, 16)}
-    answer = asked({(1, 1): 10, (4, 1): 10, (16, 1): None}, parameters)
+    answer = answered({(1, 1): 10, (4, 1): 10, (16, 1): None}, parameters)
     assert answer.facts["exponents"][0]["exponent"] is None
     assert answer.facts["learning_rate_forms"] == []
     texts = " ".join(answer.facts["warnings"])
@@ -230,18 +230,18 @@ def test_too_few_batch_sizes_give_a_warning_and_no_exponent() -> None:
 
 def test_regrets_at_different_batch_sizes_are_not_to_be_compared_as_medians() -> None:
     parameters: Parameters = {(b, 1): {"learning_rate": 0.1 * b, "momentum": 0.5} for b in (1, 4, 16)}
-    answer = asked(dict.fromkeys(parameters, 10), parameters)
+    answer = answered(dict.fromkeys(parameters, 10), parameters)
     assert any("compare the heuristics row by row" in text for text in answer.facts["warnings"])
 
 
 @pytest.mark.parametrize("within", [-0.1, 1001, math.nan])
 def test_within_has_to_be_a_ratio(within: float) -> None:
     with pytest.raises(ValidationError, match="within"):
-        asked({(8, 1): 10}, {}, within=within)
+        answered({(8, 1): 10}, {}, within=within)
 
 
 def test_steps_are_those_of_the_other_answers() -> None:
     rows = reaching({(8, 1): 2**63 - 1, (8, 2): None})
     expected = [row["steps"] for row in steps_to_target_rows(rows, PlainGoal(0.5))]
-    (row,) = rows_of(ask(metaparameter_optima.QUESTION, view_of(rows), Selection((WORKLOAD,), METRIC), TARGET))
+    (row,) = rows_of(answer_to(metaparameter_optima.QUESTION, view_of(rows), Selection((WORKLOAD,), METRIC), TARGET))
     assert row["steps"] == expected[0] == 2**63 - 1

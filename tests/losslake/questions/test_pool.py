@@ -20,7 +20,7 @@ from losslake.questions.pool import MOST_POOLED, matches
 from losslake.questions.selection import Selection
 from losslake_schema.names import Workload
 from tests.losslake.questions.test_scaling_and_steps import CROSSINGS, GOALS, rows_of_trials
-from tests.losslake.questions.views import METRIC, OTHER, WORKLOAD, ask, view_of
+from tests.losslake.questions.views import METRIC, OTHER, WORKLOAD, answer_to, view_of
 from tests.oracle import Goal, Row, best_rows, scaling_rows, steps_to_target_rows
 
 # It matches adam and sgd, not zeta.
@@ -69,17 +69,18 @@ def test_a_pool_answers_as_brute_force_over_the_trials_of_its_workloads(
             (scaling.QUESTION, scaling_rows(pooled, goal)),
             (steps_to_target.QUESTION, steps_to_target_rows(pooled, goal)),
         ):
-            answer = ask(question, view, selected, aim, crossing=goal.crossing, k=goal.k)
+            answer = answer_to(question, view, selected, aim, crossing=goal.crossing, k=goal.k)
             if expected:
                 assert same_columns(answer, named(expected, trials)) == expected
         assert (
-            same_columns(ask(best.QUESTION, view, selected), known := named(best_rows(pooled, goal), trials)) == known
+            same_columns(answer_to(best.QUESTION, view, selected), known := named(best_rows(pooled, goal), trials))
+            == known
         )
         of_grid = [
             {name: row[name] for name in ("batch_size", "steps", "trial_id", "trial_workload", "n_reached")}
             for row in named(scaling_rows(pooled, goal), trials)
         ]
-        grid = ask(targets.QUESTION, view, selected, target=[goal.target], comparator=goal.comparator)
+        grid = answer_to(targets.QUESTION, view, selected, target=[goal.target], comparator=goal.comparator)
         assert same_columns(grid, of_grid) == of_grid
 
 
@@ -89,7 +90,7 @@ POOLED = Selection((PATTERN,), METRIC)
 
 
 def test_a_tie_between_workloads_goes_to_the_first_by_name_with_equal_trial_ids() -> None:
-    rows = ask(scaling.QUESTION, view_of(ROWS, of_other=IN_OTHER), POOLED, answers.Goal(0.3)).table().to_pylist()
+    rows = answer_to(scaling.QUESTION, view_of(ROWS, of_other=IN_OTHER), POOLED, answers.Goal(0.3)).table().to_pylist()
     assert [(row["workload"], row["batch_size"], row["trial_workload"], row["trial_id"]) for row in rows] == [
         (str(PATTERN), 8, str(OTHER), 1),
         (str(PATTERN), 16, str(WORKLOAD), 1),
@@ -98,7 +99,7 @@ def test_a_tie_between_workloads_goes_to_the_first_by_name_with_equal_trial_ids(
 
 
 def test_the_answer_says_which_workloads_it_pools_and_how_many_trials_of_each() -> None:
-    facts = ask(scaling.QUESTION, view_of(ROWS, of_other=IN_OTHER, goal=0.15), POOLED, answers.Goal(0.3)).facts
+    facts = answer_to(scaling.QUESTION, view_of(ROWS, of_other=IN_OTHER, goal=0.15), POOLED, answers.Goal(0.3)).facts
     assert facts["pooled"] == [
         {"pattern": str(PATTERN), "workload": str(OTHER), "n_trials": 2, "targets": []},
         {"pattern": str(PATTERN), "workload": str(WORKLOAD), "n_trials": 2, "targets": [0.15]},
@@ -106,28 +107,28 @@ def test_the_answer_says_which_workloads_it_pools_and_how_many_trials_of_each() 
     assert facts["left_out"] == [
         f"{PATTERN}: 1 trial of status INCOMPLETE: status=COMPLETE&status=INCOMPLETE includes them"
     ]
-    alone = ask(scaling.QUESTION, view_of(ROWS), Selection((WORKLOAD,), METRIC), answers.Goal(0.3)).facts
+    alone = answer_to(scaling.QUESTION, view_of(ROWS), Selection((WORKLOAD,), METRIC), answers.Goal(0.3)).facts
     assert alone["pooled"] == []
 
 
 def test_trials_counts_the_first_of_each_stored_study() -> None:
     rows = [Row(8, number, "COMPLETE", 5, 0.1) for number in (1, 2, 3)]
     of_other = [Row(8, number, "COMPLETE", 5, 0.1) for number in (5, 6)]
-    answer = ask(scaling.QUESTION, view_of(rows, of_other=of_other), replace(POOLED, trials=1), answers.Goal(0.3))
+    answer = answer_to(scaling.QUESTION, view_of(rows, of_other=of_other), replace(POOLED, trials=1), answers.Goal(0.3))
     assert [row["n_trials"] for row in answer.table().to_pylist()] == [2]
 
 
 def test_trials_that_stopped_at_an_easier_goal_of_their_own_are_known_in_a_pool() -> None:
     rows = [Row(8, 1, "COMPLETE", 5, 0.2)]
     view = view_of(rows, of_other=[Row(8, 1, "COMPLETE", 5, 0.2)], goal=0.3)
-    answer = ask(steps_to_target.QUESTION, view, POOLED, answers.Goal(0.1))
+    answer = answer_to(steps_to_target.QUESTION, view, POOLED, answers.Goal(0.1))
     assert [row["stopped_earlier"] for row in answer.table().to_pylist()] == [False, True]
 
 
 def test_workloads_whose_batch_sizes_count_different_things_are_refused() -> None:
     view = view_of(ROWS, of_other=IN_OTHER, batch_units={OTHER: "tokens", WORKLOAD: "examples"})
     with pytest.raises(BadParameter, match=r"count examples \(as in .*sgd\) and tokens \(as in .*adam\)"):
-        ask(scaling.QUESTION, view, POOLED, answers.Goal(0.3))
+        answer_to(scaling.QUESTION, view, POOLED, answers.Goal(0.3))
 
 
 def test_goals_that_differ_in_their_comparator_are_refused_unless_it_is_stated() -> None:
@@ -141,21 +142,21 @@ def test_goals_that_differ_in_their_comparator_are_refused_unless_it_is_stated()
 
 def test_an_analysis_of_steps_takes_a_pool_and_one_of_metaparameters_refuses_it_in_one_line() -> None:
     view = view_of(ROWS, of_other=IN_OTHER)
-    answer = ask(critical_batch_size.QUESTION, view, POOLED, answers.Goal(0.3))
+    answer = answer_to(critical_batch_size.QUESTION, view, POOLED, answers.Goal(0.3))
     assert answer.facts["n_used"] == 3
     with pytest.raises(BadParameter, match="pools no workloads: give one instead of"):
-        ask(metaparameters.QUESTION, view, POOLED, answers.Goal(0.3))
+        answer_to(metaparameters.QUESTION, view, POOLED, answers.Goal(0.3))
 
 
 @pytest.mark.parametrize("pattern", ["tests/rows/mnist/cnn/a*z", "tests/*/cnn/*", "*/mnist/cnn/[as]*"])
 def test_a_pattern_that_matches_nothing_is_unknown_with_near_names(pattern: str) -> None:
     with pytest.raises(UnknownName, match="did you mean tests/rows/mnist/cnn/"):
-        ask(scaling.QUESTION, view_of(ROWS), Selection((Workload.parse(pattern),), METRIC), answers.Goal(0.3))
+        answer_to(scaling.QUESTION, view_of(ROWS), Selection((Workload.parse(pattern),), METRIC), answers.Goal(0.3))
 
 
 def test_an_unknown_metric_of_a_pool_is_refused_with_those_of_its_workloads() -> None:
     with pytest.raises(UnknownName, match=f"has no metric 'val/x': did you mean {METRIC}"):
-        ask(scaling.QUESTION, view_of(ROWS), replace(POOLED, metric="val/x"), answers.Goal(0.3))
+        answer_to(scaling.QUESTION, view_of(ROWS), replace(POOLED, metric="val/x"), answers.Goal(0.3))
 
 
 def test_a_star_matches_within_one_part_of_the_name() -> None:

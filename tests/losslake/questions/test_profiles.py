@@ -13,7 +13,7 @@ from losslake.questions.release_view import ReleaseView
 from losslake.questions.selection import Selection
 from losslake_schema.registry import Goal as RegisteredGoal
 from tests.losslake.questions.test_compare import OURS, THEIRS, reaching
-from tests.losslake.questions.views import METRIC, OTHER, WORKLOAD, ask, view_of
+from tests.losslake.questions.views import METRIC, OTHER, WORKLOAD, answer_to, view_of
 from tests.oracle import Row
 
 BOTH = Selection((WORKLOAD, OTHER), METRIC)
@@ -26,7 +26,7 @@ def view(ours: list[Row] = OUR_ROWS, theirs: list[Row] = THEIR_ROWS) -> ReleaseV
 
 
 def answer(**options: Any) -> tuple[list[dict[str, Any]], dict[str, Any]]:
-    found = ask(profiles.QUESTION, view(), BOTH, **({"target": 0.3} | options))
+    found = answer_to(profiles.QUESTION, view(), BOTH, **({"target": 0.3} | options))
     return found.table().to_pylist(), dict(found.facts)
 
 
@@ -73,17 +73,17 @@ def test_optimizers_compete_on_the_rest_of_the_name_and_the_batch_size() -> None
 def test_without_a_target_each_workload_has_its_own_goal() -> None:
     given = view()
     with pytest.raises(BadParameter, match="has no goal for"):
-        ask(profiles.QUESTION, given, BOTH)
+        answer_to(profiles.QUESTION, given, BOTH)
     given.goals = tuple(RegisteredGoal(workload, METRIC, 0.3, "") for workload in (WORKLOAD, OTHER))
-    assert ask(profiles.QUESTION, given, BOTH).facts["targets"] == {OURS: 0.3, THEIRS: 0.3}
+    assert answer_to(profiles.QUESTION, given, BOTH).facts["targets"] == {OURS: 0.3, THEIRS: 0.3}
     given.goals = (given.goals[0], RegisteredGoal(OTHER, METRIC, 0.2, ""))
     with pytest.raises(BadParameter, match=r"of tests/rows/mnist/cnn have different goals"):
-        ask(profiles.QUESTION, given, BOTH, by="optimizer")
-    assert ask(profiles.QUESTION, given, BOTH, by="model").facts["targets"] == {OURS: 0.3, THEIRS: 0.2}
+        answer_to(profiles.QUESTION, given, BOTH, by="optimizer")
+    assert answer_to(profiles.QUESTION, given, BOTH, by="model").facts["targets"] == {OURS: 0.3, THEIRS: 0.2}
 
 
 def test_no_column_in_common_has_no_scores() -> None:
-    found = ask(profiles.QUESTION, view(reaching(1, 10), reaching(2, 10)), BOTH, target=0.3)
+    found = answer_to(profiles.QUESTION, view(reaching(1, 10), reaching(2, 10)), BOTH, target=0.3)
     assert found.table().to_pylist() == []
     assert [score["score"] for score in found.facts["scores"]] == [None, None]
     assert found.facts["warnings"] == ["there is no column in which all competitors have trials: nothing is compared"]

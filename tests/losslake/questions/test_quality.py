@@ -15,7 +15,7 @@ from losslake.questions import quality
 from losslake.questions.errors import BadParameter
 from losslake.questions.selection import Selection
 from losslake_schema.tables import STATUSES
-from tests.losslake.questions.views import METRIC, WORKLOAD, ask, view_of
+from tests.losslake.questions.views import METRIC, WORKLOAD, answer_to, view_of
 from tests.made_up_lake import ERROR, Curves
 from tests.oracle import Row
 
@@ -56,7 +56,7 @@ def best_by_brute_force(
 @given(rows_of_trials(), st.integers(0, 14), st.integers(0, 100), st.sampled_from(["minimize", "maximize"]))
 @settings(max_examples=20)
 def test_best_values_are_those_of_brute_force(rows: list[Row], steps: int, examples: int, direction: str) -> None:
-    answer = ask(
+    answer = answer_to(
         quality.QUESTION,
         view_of(rows, direction),
         Selection((WORKLOAD,), METRIC),
@@ -97,7 +97,11 @@ ROWS = [
 
 def test_the_ends_of_curves_are_read_within_the_budget(tmp_path: Path) -> None:
     view = view_of(ROWS, folder=tmp_path)
-    found = ask(quality.QUESTION, view, Selection((WORKLOAD,), METRIC), step_budget=[30], last=True).table().to_pylist()
+    found = (
+        answer_to(quality.QUESTION, view, Selection((WORKLOAD,), METRIC), step_budget=[30], last=True)
+        .table()
+        .to_pylist()
+    )
     within = of(found, budget=30, batch_size=8)
     assert (within["last_value"], within["median_of_last_values"], within["test_value"]) == (0.4, 0.45, None)
     whole = of(found, budget=None, batch_size=8)
@@ -106,7 +110,7 @@ def test_the_ends_of_curves_are_read_within_the_budget(tmp_path: Path) -> None:
 
 
 def test_a_best_value_at_the_end_of_the_run_is_not_saturated() -> None:
-    answer = ask(quality.QUESTION, view_of(ROWS), Selection((WORKLOAD,), METRIC), step_budget=[20])
+    answer = answer_to(quality.QUESTION, view_of(ROWS), Selection((WORKLOAD,), METRIC), step_budget=[20])
     found = answer.table().to_pylist()
     assert (of(found, budget=20, batch_size=8)["share_of_run"], of(found, budget=20, batch_size=8)["is_saturated"]) == (
         1.0,
@@ -119,13 +123,13 @@ def test_a_best_value_at_the_end_of_the_run_is_not_saturated() -> None:
 
 
 def test_budgets_are_by_default_those_that_every_batch_size_ran_to() -> None:
-    found = ask(quality.QUESTION, view_of(ROWS), Selection((WORKLOAD,), METRIC)).table().to_pylist()
+    found = answer_to(quality.QUESTION, view_of(ROWS), Selection((WORKLOAD,), METRIC)).table().to_pylist()
     budgets = dict.fromkeys((row["budget_kind"], row["budget"]) for row in found)
     assert list(budgets) == [("steps", 40), ("examples", 400), ("unlimited", None)]
 
 
 def test_the_conclusion_says_by_how_much_the_largest_batch_size_falls_short() -> None:
-    facts = ask(quality.QUESTION, view_of(ROWS), Selection((WORKLOAD,), METRIC)).facts
+    facts = answer_to(quality.QUESTION, view_of(ROWS), Selection((WORKLOAD,), METRIC)).facts
     conclusion = of(facts["conclusions"], budget_kind="unlimited")
     assert (conclusion["best_batch_size"], conclusion["largest_batch_size"]) == (8, 64)
     assert (conclusion["best_value"], conclusion["largest_value"]) == (0.2, 0.25)
@@ -140,13 +144,13 @@ def test_the_conclusion_says_by_how_much_the_largest_batch_size_falls_short() ->
 
 def test_largest_batch_size_equal_to_the_best_has_no_shortfall() -> None:
     rows = [Row(8, 1, "COMPLETE", 10, 0.2), Row(64, 1, "COMPLETE", 10, 0.2)]
-    facts = ask(quality.QUESTION, view_of(rows), Selection((WORKLOAD,), METRIC)).facts
+    facts = answer_to(quality.QUESTION, view_of(rows), Selection((WORKLOAD,), METRIC)).facts
     assert facts["conclusions"][-1]["in_words"].endswith("is at batch size 8, and the largest, 64, has the same")
 
 
 def test_too_many_budgets_are_refused() -> None:
     with pytest.raises(BadParameter, match="more than 50 budgets"):
-        ask(
+        answer_to(
             quality.QUESTION,
             view_of(ROWS),
             Selection((WORKLOAD,), METRIC),

@@ -14,7 +14,7 @@ from losslake.questions.errors import BadParameter
 from losslake.questions.release_view import sql
 from losslake.questions.selection import Goal, Selection
 from tests.losslake.questions.test_compare import OURS, reaching
-from tests.losslake.questions.views import METRIC, OTHER, WORKLOAD, ask, view_of
+from tests.losslake.questions.views import METRIC, OTHER, WORKLOAD, answer_to, view_of
 from tests.oracle import Row
 
 GOAL = Goal(0.3)
@@ -29,7 +29,7 @@ def answer(
     reference: dict[int, list[int]] = REFERENCE, of_other: list[Row] | None = None, **parameters: object
 ) -> tuple[list[dict[str, Any]], dict[str, Any]]:
     view = view_of(rows_of(reference), of_other=of_other)
-    found = ask(rcp.QUESTION, view, Selection((WORKLOAD,), METRIC), GOAL, **parameters)
+    found = answer_to(rcp.QUESTION, view, Selection((WORKLOAD,), METRIC), GOAL, **parameters)
     return found.table().to_pylist(), dict(found.facts)
 
 
@@ -84,7 +84,7 @@ def test_runs_that_did_not_converge_are_counted_on_either_side() -> None:
     (text,) = facts["left_out"]
     assert text.startswith(f"{OURS}: batch size 128: an olympic mean needs 3 runs or more")
     given = view_of(reaching(64, 40, 40, 41, 42, None))
-    found = ask(rcp.QUESTION, given, Selection((WORKLOAD,), METRIC), GOAL)
+    found = answer_to(rcp.QUESTION, given, Selection((WORKLOAD,), METRIC), GOAL)
     assert found.table()["n_not_converged"].to_pylist() == [1]
     assert [text for text in found.facts["warnings"] if "runs did not converge, 1 of 5 at batch size 64;" in text]
 
@@ -133,8 +133,8 @@ def test_runs_that_differ_in_nothing_but_seeds_are_of_one_setting() -> None:
 def test_uncheckable_submission_is_refused() -> None:
     view = view_of(rows_of(REFERENCE))
     with pytest.raises(BadParameter, match="give one workload"):
-        ask(rcp.QUESTION, view, Selection((WORKLOAD, OTHER), METRIC), GOAL, submission=OTHER)
+        answer_to(rcp.QUESTION, view, Selection((WORKLOAD, OTHER), METRIC), GOAL, submission=OTHER)
     with pytest.raises(BadParameter, match="tolerated_failures has to be from 0 to trimmed"):
-        ask(rcp.QUESTION, view, Selection((WORKLOAD,), METRIC), GOAL, tolerated_failures=2)
+        answer_to(rcp.QUESTION, view, Selection((WORKLOAD,), METRIC), GOAL, tolerated_failures=2)
     with pytest.raises(BadParameter, match="too few to trim"):
-        ask(rcp.QUESTION, view, Selection((WORKLOAD,), METRIC), GOAL, submission_runs=3, trimmed=4)
+        answer_to(rcp.QUESTION, view, Selection((WORKLOAD,), METRIC), GOAL, submission_runs=3, trimmed=4)

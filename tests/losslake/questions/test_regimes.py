@@ -13,7 +13,7 @@ from pydantic import ValidationError
 
 from losslake.questions import regimes
 from losslake.questions.selection import Goal, Selection
-from tests.losslake.questions.views import METRIC, WORKLOAD, ask, view_of
+from tests.losslake.questions.views import METRIC, WORKLOAD, answer_to, view_of
 from tests.oracle import Row
 
 SELECTION = Selection((WORKLOAD,), METRIC)
@@ -31,7 +31,7 @@ def rows_of(steps: Mapping[int, int | None], before: int = 1, n_trials: int = 2)
 
 
 def answer(rows: list[Row], **tolerances: float) -> tuple[list[dict[str, Any]], dict[str, Any]]:
-    found = ask(regimes.QUESTION, view_of(rows), SELECTION, Goal(0.3), **tolerances)
+    found = answer_to(regimes.QUESTION, view_of(rows), SELECTION, Goal(0.3), **tolerances)
     return found.table().to_pylist(), dict(found.facts)
 
 

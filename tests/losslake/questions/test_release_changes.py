@@ -37,7 +37,7 @@ def file(batch_size: int, sha256: str, table: str = "measurements") -> DataFile:
     return DataFile(table, f"{table}-{batch_size}-{sha256}", 1, sha256, 1, "shelf", "mnist", "cnn", "sgd", batch_size)
 
 
-def made(folder: Path, number: int, n_trials: int, *files: DataFile) -> Release:
+def release_of(folder: Path, number: int, n_trials: int, *files: DataFile) -> Release:
     place = f"{number}.parquet"
     digest = write_manifest(FolderStore(folder), place, files)
     return Release(
@@ -51,11 +51,11 @@ def made(folder: Path, number: int, n_trials: int, *files: DataFile) -> Release:
 
 def test_changed_studies_are_found_by_checksum(tmp_path: Path) -> None:
     table = DataFile("goals", "goals", 1, "g", 1)
-    old = made(tmp_path, 1, 9, file(1, "a"), file(2, "b"), file(4, "c"), file(4, "d", "records"), table)
+    old = release_of(tmp_path, 1, 9, file(1, "a"), file(2, "b"), file(4, "c"), file(4, "d", "records"), table)
     # The files of batch size 1 lie elsewhere now, with the same bytes.
     moved = dataclasses.replace(file(1, "a"), path="elsewhere")
     other = dataclasses.replace(table, sha256="h")
-    new = made(tmp_path, 2, 7, moved, file(4, "c"), file(4, "e", "records"), file(8, "f"), other)
+    new = release_of(tmp_path, 2, 7, moved, file(4, "c"), file(4, "e", "records"), file(8, "f"), other)
     found = release_changes(_Lake(in_folder(tmp_path), known=(old, new)), old, new)
     assert found.added == (Study(WORKLOAD, 8),)
     assert found.replaced == (Study(WORKLOAD, 4),)
@@ -76,7 +76,7 @@ held = st.dictionaries(studies, st.sets(st.sampled_from("abc"), min_size=1))
 @given(held, held)
 def test_changes_equal_a_plain_loop(old: Held, new: Held) -> None:
     with TemporaryDirectory() as folder:
-        before, now = (made(Path(folder), n, 1, *files(each)) for n, each in enumerate((old, new), start=1))
+        before, now = (release_of(Path(folder), n, 1, *files(each)) for n, each in enumerate((old, new), start=1))
         found = release_changes(_Lake(in_folder(Path(folder)), known=(before, now)), before, now)
     assert found.added == tuple(sorted(study for study in new if study not in old))
     assert found.replaced == tuple(sorted(study for study in new if study in old and new[study] != old[study]))
@@ -91,6 +91,6 @@ def files(each: Held) -> Iterator[DataFile]:
 
 
 def test_in_the_first_release_everything_is_new(tmp_path: Path) -> None:
-    first = made(tmp_path, 3, 5, file(2, "b"))
+    first = release_of(tmp_path, 3, 5, file(2, "b"))
     found = release_changes(_Lake(in_folder(tmp_path), known=(first,)), None, first)
     assert (found.before, found.added, found.removed, found.n_trials) == (None, (Study(WORKLOAD, 2),), (), 5)

@@ -21,7 +21,7 @@ from losslake_ingest.run import ingest
 from losslake_schema.names import Workload
 from losslake_service.app import create_app
 from tests.archives import write_workload
-from tests.losslake.questions.views import ask
+from tests.losslake.questions.views import answer_to
 from tests.made_up_lake import ERROR
 from tests.oracle import Row
 from tests.servers.processes import wait_until
@@ -88,7 +88,7 @@ def test_newest_release_is_found_without_reading_the_catalog(growing: Lake, tmp_
 
 def fewest_steps(releases: Releases) -> list[object]:
     found: list[object] = (
-        ask(scaling.QUESTION, releases.view(), Selection((SMALL,), ERROR), Goal(0.3)).table()["steps"].to_pylist()
+        answer_to(scaling.QUESTION, releases.view(), Selection((SMALL,), ERROR), Goal(0.3)).table()["steps"].to_pylist()
     )
     return found
 
@@ -144,7 +144,9 @@ def test_least_recently_used_releases_are_closed(growing: Lake, tmp_path: Path) 
     releases.view(3)
     assert releases.view(1) is first
     assert releases.view(2) is not second
-    assert ask(scaling.QUESTION, second, Selection((SMALL,), ERROR), Goal(0.3)).table()["steps"].to_pylist() == [5]
+    assert answer_to(scaling.QUESTION, second, Selection((SMALL,), ERROR), Goal(0.3)).table()["steps"].to_pylist() == [
+        5
+    ]
 
 
 def test_an_unknown_release_has_the_nearest_as_near_matches(growing: Lake) -> None:
@@ -161,17 +163,17 @@ def test_threads_get_complete_answers_during_publishing(growing: Lake, tmp_path:
     expected = {1: 10, 2: 5, 3: 3}
     done = threading.Event()
 
-    def ask_on() -> set[int]:
+    def query_repeatedly() -> set[int]:
         seen = set()
         while not done.is_set():
-            answer = ask(scaling.QUESTION, releases.view(), selection, Goal(0.3))
+            answer = answer_to(scaling.QUESTION, releases.view(), selection, Goal(0.3))
             release = answer.facts["release"]
             assert answer.table()["steps"].to_pylist() == [expected[release]]
             seen.add(release)
         return seen
 
     with ThreadPoolExecutor(4) as pool:
-        asking = [pool.submit(ask_on) for _ in range(4)]
+        asking = [pool.submit(query_repeatedly) for _ in range(4)]
         try:
             publish_a_better_trial(growing, tmp_path)
             publish_a_better_trial(growing, tmp_path, "third", 3)

@@ -24,7 +24,7 @@ from losslake.questions.search import open_search
 from losslake.questions.selection import Selection
 from losslake.questions.targets import target_grid
 from losslake_schema.tables import STATUSES
-from tests.losslake.questions.views import METRIC, OTHER, WORKLOAD, ask, view_of
+from tests.losslake.questions.views import METRIC, OTHER, WORKLOAD, answer_to, view_of
 from tests.oracle import Goal, Row, best_rows, near_optimal_trials, scaling_rows, steps_to_target_rows
 
 NAN, INF = math.nan, math.inf
@@ -89,24 +89,26 @@ def assert_answers(view: ReleaseView, rows: list[Row], goal: Goal, direction: st
     selected = selection(goal, direction)
     own = answers.Goal(goal.target, goal.comparator)
     reached = scaling_rows(rows, goal)
-    assert known(ask(scaling.QUESTION, view, selected, own, crossing=goal.crossing, k=goal.k), reached) == reached
+    assert known(answer_to(scaling.QUESTION, view, selected, own, crossing=goal.crossing, k=goal.k), reached) == reached
     of_trials = steps_to_target_rows(rows, goal)
     assert (
-        known(ask(steps_to_target.QUESTION, view, selected, own, crossing=goal.crossing, k=goal.k), of_trials)
+        known(answer_to(steps_to_target.QUESTION, view, selected, own, crossing=goal.crossing, k=goal.k), of_trials)
         == of_trials
     )
     of_studies = best_rows(rows, goal)
-    assert known(ask(best.QUESTION, view, selected), of_studies) == of_studies
+    assert known(answer_to(best.QUESTION, view, selected), of_studies) == of_studies
     grid = list(dict.fromkeys([goal.target, 0.2, goal.target / 2]))
     of_grid = [
         {"target": target} | {name: row[name] for name in ("batch_size", "steps", "trial_id", "n_reached")}
         for target in grid
         for row in scaling_rows(rows, replace(goal, target=target))
     ]
-    assert known(ask(targets.QUESTION, view, selected, target=grid, comparator=goal.comparator), of_grid) == of_grid
+    assert (
+        known(answer_to(targets.QUESTION, view, selected, target=grid, comparator=goal.comparator), of_grid) == of_grid
+    )
     near = [
         (row["batch_size"], row["trial_id"], row["steps"])
-        for row in rows_of(ask(metaparameters.QUESTION, view, selected, own))
+        for row in rows_of(answer_to(metaparameters.QUESTION, view, selected, own))
     ]
     assert near == near_optimal_trials(rows, goal, 0.1)
 
@@ -122,7 +124,7 @@ def known(answer: Answer, expected: list[dict[str, Any]]) -> list[dict[str, Any]
     return [{name: row[name] for name in names} for row in rows_of(answer)]
 
 
-def asked(
+def rows_of_scaling(
     rows: list[Row],
     goal: Goal,
     own: str | None = "minimize",
@@ -130,7 +132,7 @@ def asked(
     normalize_to: int | None = None,
 ) -> list[dict[str, Any]]:
     return rows_of(
-        ask(
+        answer_to(
             scaling.QUESTION,
             view_of(rows, own, folder),
             selection(goal, goal.direction),
@@ -178,24 +180,24 @@ def test_measurements_answer_as_brute_force_does_for_a_direction_without_records
 def test_the_golden_rows_of_the_paper_s_scripts(
     tmp_path: Path, own: str | None, direction: str, target: float, expected: dict[int, tuple[object, ...]]
 ) -> None:
-    answer = asked(GOLDEN, Goal(target, direction), own, tmp_path)
+    answer = rows_of_scaling(GOLDEN, Goal(target, direction), own, tmp_path)
     assert {row["batch_size"]: (row["trial_id"], row["steps"], row["value"]) for row in answer} == expected
 
 
 def test_tie_goes_to_the_lower_trial_id() -> None:
     rows = [Row(8, 9, "COMPLETE", 5, 0.1), Row(8, 3, "COMPLETE", 5, 0.2)]
-    assert (asked(rows, Goal(0.3))[0]["trial_id"], asked(rows, Goal(0.3))[0]["value"]) == (3, 0.2)
+    assert (rows_of_scaling(rows, Goal(0.3))[0]["trial_id"], rows_of_scaling(rows, Goal(0.3))[0]["value"]) == (3, 0.2)
 
 
 def test_equality_does_not_reach_the_target() -> None:
-    assert asked([Row(8, 1, "COMPLETE", 5, 0.3)], Goal(0.3))[0]["steps"] is None
+    assert rows_of_scaling([Row(8, 1, "COMPLETE", 5, 0.3)], Goal(0.3))[0]["steps"] is None
 
 
 def test_equality_reaches_the_target_when_the_comparator_is_inclusive() -> None:
     rows = [Row(8, 1, "COMPLETE", 5, 0.3)]
-    assert asked(rows, Goal(0.3, comparator="inclusive"))[0]["steps"] == 5
-    assert asked(rows, Goal(0.3, "maximize", "inclusive"), "maximize")[0]["steps"] == 5
-    assert asked(rows, Goal(math.nextafter(0.3, 0), comparator="inclusive"))[0]["steps"] is None
+    assert rows_of_scaling(rows, Goal(0.3, comparator="inclusive"))[0]["steps"] == 5
+    assert rows_of_scaling(rows, Goal(0.3, "maximize", "inclusive"), "maximize")[0]["steps"] == 5
+    assert rows_of_scaling(rows, Goal(math.nextafter(0.3, 0), comparator="inclusive"))[0]["steps"] is None
 
 
 def noisy(*values: float) -> list[Row]:
@@ -212,7 +214,7 @@ def test_the_confirmed_crossing_stands_beside_the_raw_one(tmp_path: Path) -> Non
         ("k_consecutive", 3, (20, None, None, 0)),
         ("sustained", None, (20, 70, 60, 1)),
     ):
-        (row,) = rows_of(ask(scaling.QUESTION, view, selected, goal, crossing=crossing, k=k))
+        (row,) = rows_of(answer_to(scaling.QUESTION, view, selected, goal, crossing=crossing, k=k))
         names = ("steps", "confirmed_steps", "confirmed_previous_step", "n_confirmed")
         assert tuple(row[name] for name in names) == expected, crossing
 
@@ -220,29 +222,29 @@ def test_the_confirmed_crossing_stands_beside_the_raw_one(tmp_path: Path) -> Non
 def test_steps_that_few_evaluations_pin_down_come_with_a_warning() -> None:
     rows = [Row(8, 1, "COMPLETE", step, 1 / step) for step in (80, 100)]
     rows += [Row(16, 1, "COMPLETE", step, 1 / step) for step in (96, 100)] + [Row(32, 1, "COMPLETE", 100, 0.01)]
-    facts = ask(scaling.QUESTION, view_of(rows), selection(Goal(0.0101), None), answers.Goal(0.0101)).facts
+    facts = answer_to(scaling.QUESTION, view_of(rows), selection(Goal(0.0101), None), answers.Goal(0.0101)).facts
     far_apart, at_once = facts["warnings"]
     assert "far apart at batch size 8, where" in far_apart
     assert "up to 20%" in far_apart
     assert "first evaluation reached the target at batch size 32" in at_once
-    of_trials = ask(steps_to_target.QUESTION, view_of(rows), selection(Goal(0.0101), None), answers.Goal(0.0101)).facts[
-        "warnings"
-    ]
+    of_trials = answer_to(
+        steps_to_target.QUESTION, view_of(rows), selection(Goal(0.0101), None), answers.Goal(0.0101)
+    ).facts["warnings"]
     assert [text for text in of_trials if "in 2 of 3 trials" in text] == of_trials != []
 
 
 def test_unreached_study_reports_its_last_step_and_gap() -> None:
     rows = [Row(8, 1, "COMPLETE", 500, 0.4), Row(8, 2, "COMPLETE", 900, 0.375), Row(8, 3, "INFEASIBLE", 2000, 0.1)]
-    (row,) = asked(rows, Goal(0.25))
+    (row,) = rows_of_scaling(rows, Goal(0.25))
     assert (row["steps"], row["censored_at"], row["gap"], row["best_value"]) == (None, 900, 0.125, 0.375)
-    assert asked(rows, Goal(0.25, step_budget=700))[0]["censored_at"] == 700
+    assert rows_of_scaling(rows, Goal(0.25, step_budget=700))[0]["censored_at"] == 700
 
 
 def test_a_lone_lucky_trial_shows_as_a_large_gap_to_the_runner_up() -> None:
     rows = [Row(8, trial, "COMPLETE", step, 0.1) for trial, step in ((1, 300), (2, 100), (3, 250))]
-    (row,) = asked(rows, Goal(0.3))
+    (row,) = rows_of_scaling(rows, Goal(0.3))
     assert (row["runner_up_steps"], row["runner_up_ratio"]) == (250, 2.5)
-    (alone,) = asked(rows[:1], Goal(0.3))
+    (alone,) = rows_of_scaling(rows[:1], Goal(0.3))
     assert (alone["runner_up_steps"], alone["runner_up_ratio"]) == (None, None)
 
 
@@ -260,65 +262,65 @@ def test_a_comparator_that_does_not_exist_is_refused() -> None:
 
 def test_a_value_that_only_float32_would_call_equal_reaches_the_target() -> None:
     just_below = math.nextafter(0.3, 0)
-    assert asked([Row(8, 1, "COMPLETE", 5, just_below)], Goal(0.3))[0]["steps"] == 5
+    assert rows_of_scaling([Row(8, 1, "COMPLETE", 5, just_below)], Goal(0.3))[0]["steps"] == 5
 
 
 def test_budgets_are_inclusive() -> None:
     rows = [Row(8, 1, "COMPLETE", 5, 0.1)]
-    assert asked(rows, Goal(0.3, step_budget=5, example_budget=40))[0]["steps"] == 5
-    assert asked(rows, Goal(0.3, step_budget=4))[0]["steps"] is None
-    assert asked(rows, Goal(0.3, example_budget=39))[0]["steps"] is None
-    assert asked(rows, Goal(0.3, example_budget=39))[0]["best_value"] is None
+    assert rows_of_scaling(rows, Goal(0.3, step_budget=5, example_budget=40))[0]["steps"] == 5
+    assert rows_of_scaling(rows, Goal(0.3, step_budget=4))[0]["steps"] is None
+    assert rows_of_scaling(rows, Goal(0.3, example_budget=39))[0]["steps"] is None
+    assert rows_of_scaling(rows, Goal(0.3, example_budget=39))[0]["best_value"] is None
 
 
 def test_the_first_trials_are_counted_among_those_of_an_admitted_status() -> None:
     rows = [Row(8, 1, "INFEASIBLE", 5, 0.1), Row(8, 2, "COMPLETE", 9, 0.1), Row(8, 3, "COMPLETE", 7, 0.1)]
-    assert asked(rows, Goal(0.3, trials=1))[0]["trial_id"] == 2
-    assert asked(rows, Goal(0.3, trials=1, statuses=("COMPLETE", "INFEASIBLE")))[0]["trial_id"] == 1
-    assert asked(rows, Goal(0.3, trials=9))[0]["n_trials"] == 2
+    assert rows_of_scaling(rows, Goal(0.3, trials=1))[0]["trial_id"] == 2
+    assert rows_of_scaling(rows, Goal(0.3, trials=1, statuses=("COMPLETE", "INFEASIBLE")))[0]["trial_id"] == 1
+    assert rows_of_scaling(rows, Goal(0.3, trials=9))[0]["n_trials"] == 2
 
 
 def test_perfect_scaling_starts_from_the_smallest_batch_size_that_reached_the_target() -> None:
     rows = [Row(1, 1, "COMPLETE", 5, 0.9), Row(2, 1, "COMPLETE", 12, 0.1), Row(8, 1, "COMPLETE", 6, 0.1)]
-    assert [row["perfect_scaling_steps"] for row in asked(rows, Goal(0.3))] == [24.0, 12.0, 3.0]
-    assert [row["perfect_scaling_steps"] for row in asked(rows, Goal(-1))] == [None, None, None]
+    assert [row["perfect_scaling_steps"] for row in rows_of_scaling(rows, Goal(0.3))] == [24.0, 12.0, 3.0]
+    assert [row["perfect_scaling_steps"] for row in rows_of_scaling(rows, Goal(-1))] == [None, None, None]
 
 
 def test_previous_step_of_zero_is_not_none() -> None:
     rows = [Row(8, 1, "COMPLETE", 0, 0.9), Row(8, 1, "COMPLETE", 4, 0.1), Row(8, 2, "COMPLETE", 4, 0.1)]
-    found = ask(steps_to_target.QUESTION, view_of(rows), selection(Goal(0.3), None), answers.Goal(0.3))
+    found = answer_to(steps_to_target.QUESTION, view_of(rows), selection(Goal(0.3), None), answers.Goal(0.3))
     assert [row["previous_step"] for row in rows_of(found)] == [0, None]
 
 
 def test_nan_evaluation_counts_as_the_previous_step() -> None:
     rows = [Row(8, 1, "COMPLETE", 0, 0.9), Row(8, 1, "COMPLETE", 3, NAN), Row(8, 1, "COMPLETE", 4, 0.1)]
-    assert asked(rows, Goal(0.3))[0]["previous_step"] == 3
+    assert rows_of_scaling(rows, Goal(0.3))[0]["previous_step"] == 3
 
 
 def test_examples_beyond_64_bits_are_null_as_in_sql() -> None:
     rows = [Row(2**62, 1, "COMPLETE", 1, 0.1), Row(2**62 + 1, 1, "COMPLETE", 2, 0.1)]
-    assert [row["examples"] for row in asked(rows, Goal(0.3))] == [2**62, None]
+    assert [row["examples"] for row in rows_of_scaling(rows, Goal(0.3))] == [2**62, None]
 
 
 def test_perfect_scaling_starts_at_the_batch_size_normalized_to() -> None:
     rows = [Row(1, 1, "COMPLETE", 12, 0.1), Row(2, 1, "COMPLETE", 8, 0.1), Row(8, 1, "COMPLETE", 4, 0.9)]
-    found = asked(rows, Goal(0.3), normalize_to=2)
+    found = rows_of_scaling(rows, Goal(0.3), normalize_to=2)
     assert [row["perfect_scaling_steps"] for row in found] == [16.0, 8.0, 2.0]
     assert [row["normalized_steps"] for row in found] == [1.5, 1.0, None]
-    assert [row["normalized_steps"] for row in asked(rows, Goal(0.3))] == [None, None, None]
+    assert [row["normalized_steps"] for row in rows_of_scaling(rows, Goal(0.3))] == [None, None, None]
     with pytest.raises(BadParameter, match="1, 2, 8"):
-        asked(rows, Goal(0.3), normalize_to=4)
+        rows_of_scaling(rows, Goal(0.3), normalize_to=4)
 
 
 def test_a_study_normalized_to_a_batch_size_that_never_reached_has_no_ratio() -> None:
     rows = [Row(1, 1, "COMPLETE", 12, 0.1), Row(2, 1, "COMPLETE", 8, 0.9)]
-    found = asked(rows, Goal(0.3), normalize_to=2)
+    found = rows_of_scaling(rows, Goal(0.3), normalize_to=2)
     assert [(row["perfect_scaling_steps"], row["normalized_steps"]) for row in found] == [(None, None)] * 2
 
 
 def test_several_workloads_come_in_the_order_asked_for() -> None:
     view = view_of([Row(8, 1, "COMPLETE", 5, 0.1)])
-    found = rows_of(ask(scaling.QUESTION, view, Selection((WORKLOAD, OTHER), METRIC), answers.Goal(0.3)))
+    found = rows_of(answer_to(scaling.QUESTION, view, Selection((WORKLOAD, OTHER), METRIC), answers.Goal(0.3)))
     assert [(row["workload"], row["batch_size"], row["steps"]) for row in found] == [
         (str(WORKLOAD), 8, 5), (str(OTHER), 1, 0), (str(OTHER), 7, 0),
     ]  # fmt: skip
@@ -326,13 +328,13 @@ def test_several_workloads_come_in_the_order_asked_for() -> None:
 
 def test_best_value_comes_with_its_first_step() -> None:
     rows = [Row(8, 2, "COMPLETE", 5, 0.1), Row(8, 2, "COMPLETE", 9, 0.1), Row(8, 1, "COMPLETE", 7, 0.1)]
-    (row,) = rows_of(ask(best.QUESTION, view_of(rows), selection(Goal(0.0), None)))
+    (row,) = rows_of(answer_to(best.QUESTION, view_of(rows), selection(Goal(0.0), None)))
     assert (row["trial_id"], row["step"], row["examples"], row["best_value"]) == (2, 5, 40, 0.1)
 
 
 def test_the_near_optimal_set_is_those_within_a_tenth_of_the_best() -> None:
     rows = [Row(8, trial, "COMPLETE", step, 0.1) for trial, step in ((1, 111), (2, 110), (3, 100), (4, 100))]
-    answer = rows_of(ask(metaparameters.QUESTION, view_of(rows), selection(Goal(0.3), None), answers.Goal(0.3)))
+    answer = rows_of(answer_to(metaparameters.QUESTION, view_of(rows), selection(Goal(0.3), None), answers.Goal(0.3)))
     assert [(row["rank"], row["trial_id"], row["steps_ratio"]) for row in answer] == [
         (1, 3, 1.0),
         (2, 4, 1.0),
@@ -341,7 +343,7 @@ def test_the_near_optimal_set_is_those_within_a_tenth_of_the_best() -> None:
     assert answer[0]["parameters"] == [("learning_rate", pytest.approx(0.3)), ("momentum", 0.5)]
     assert answer[0]["effective_learning_rate"] == pytest.approx(0.6)
     only_best = rows_of(
-        ask(metaparameters.QUESTION, view_of(rows), selection(Goal(0.3), None), answers.Goal(0.3), within=0)
+        answer_to(metaparameters.QUESTION, view_of(rows), selection(Goal(0.3), None), answers.Goal(0.3), within=0)
     )
     assert [row["trial_id"] for row in only_best] == [3, 4]
 
@@ -355,7 +357,7 @@ def test_a_grid_of_targets_has_both_ends() -> None:
             target_grid(*bad)
     for wrong in ({"target_max": NAN}, {"n_targets": 0}):
         with pytest.raises(ValidationError):
-            ask(
+            answer_to(
                 targets.QUESTION,
                 view_of(GOLDEN),
                 selection(Goal(0.3), None),
@@ -365,14 +367,14 @@ def test_a_grid_of_targets_has_both_ends() -> None:
 
 def test_a_metric_without_direction_needs_one_in_the_question() -> None:
     with pytest.raises(BadParameter, match="whether lower or higher values of") as caught:
-        ask(scaling.QUESTION, view_of(GOLDEN, None), selection(Goal(0.3), None), answers.Goal(0.3))
+        answer_to(scaling.QUESTION, view_of(GOLDEN, None), selection(Goal(0.3), None), answers.Goal(0.3))
     assert caught.value.parameter == "direction"
 
 
 @pytest.mark.parametrize("target", [NAN, INF, -INF])
 def test_a_target_that_is_not_finite_is_refused(target: float) -> None:
     with pytest.raises(BadParameter, match="not finite"):
-        ask(scaling.QUESTION, view_of(GOLDEN), selection(Goal(0.3), None), answers.Goal(target))
+        answer_to(scaling.QUESTION, view_of(GOLDEN), selection(Goal(0.3), None), answers.Goal(target))
 
 
 @pytest.mark.parametrize(
@@ -393,10 +395,10 @@ def test_a_status_that_does_not_exist_is_refused(statuses: tuple[str, ...]) -> N
 def test_unknown_names_come_with_near_matches() -> None:
     view = view_of(GOLDEN)
     with pytest.raises(UnknownName) as caught:
-        ask(scaling.QUESTION, view, Selection((WORKLOAD,), "val/clasification_error"), answers.Goal(0.3))
+        answer_to(scaling.QUESTION, view, Selection((WORKLOAD,), "val/clasification_error"), answers.Goal(0.3))
     assert caught.value.near_matches == (METRIC,)
     with pytest.raises(UnknownName) as caught:
-        ask(
+        answer_to(
             scaling.QUESTION,
             view,
             Selection((type(WORKLOAD)("tests/rows", "mnist", "cnn", "adm"),), METRIC),
@@ -408,6 +410,6 @@ def test_unknown_names_come_with_near_matches() -> None:
 def test_steps_to_target_of_some_batch_sizes_are_those_among_all() -> None:
     rows = [Row(size, trial, "COMPLETE", 5 * trial, 0.1 * trial) for size in (1, 8, 64) for trial in range(1, 6)]
     view, selection, goal = view_of(rows), Selection((WORKLOAD,), METRIC), answers.Goal(0.35)
-    whole = ask(steps_to_target.QUESTION, view, selection, goal).table().to_pylist()
-    some = ask(steps_to_target.QUESTION, view, selection, goal, batch_size=[64, 1]).table().to_pylist()
+    whole = answer_to(steps_to_target.QUESTION, view, selection, goal).table().to_pylist()
+    some = answer_to(steps_to_target.QUESTION, view, selection, goal, batch_size=[64, 1]).table().to_pylist()
     assert some == [row for row in whole if row["batch_size"] != 8]

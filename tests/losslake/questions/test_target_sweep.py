@@ -20,7 +20,7 @@ from losslake.questions.search import open_search
 from losslake.questions.selection import Goal, Selection
 from losslake.questions.sweep import EVERY_SIZE, FEWEST
 from losslake_schema.reached import Comparator
-from tests.losslake.questions.views import METRIC, OTHER, WORKLOAD, ask, view_of
+from tests.losslake.questions.views import METRIC, OTHER, WORKLOAD, answer_to, view_of
 from tests.made_up_lake import ERROR
 from tests.oracle import Row
 
@@ -42,7 +42,7 @@ def studies(draw: st.DrawFn) -> list[Row]:
 
 
 def assert_is_of_each_target(view: ReleaseView, selection: Selection, comparator: Comparator) -> None:
-    answer = ask(target_sweep.QUESTION, view, selection, comparator=comparator, **GRID)
+    answer = answer_to(target_sweep.QUESTION, view, selection, comparator=comparator, **GRID)
     (summary,), found = answer.facts["summaries"], answer.table().to_pylist()
     sign = -1.0 if selection.direction == "maximize" else 1.0
     assert [row["target"] * sign for row in found] == sorted((row["target"] * sign for row in found), reverse=True)
@@ -87,7 +87,7 @@ def hyperbola(bend: float, step: int = 0) -> list[Row]:
 
 
 def test_the_critical_batch_size_is_that_of_the_fit_at_each_target() -> None:
-    answer = ask(target_sweep.QUESTION, view_of(hyperbola(32.0)), SELECTED)
+    answer = answer_to(target_sweep.QUESTION, view_of(hyperbola(32.0)), SELECTED)
     found = answer.table().to_pylist()
     assert [row["target"] for row in found] == [0.9, 0.4]
     for row, at in zip(found, (1, 2), strict=True):
@@ -100,7 +100,7 @@ def test_the_critical_batch_size_is_that_of_the_fit_at_each_target() -> None:
 def test_targets_reached_by_very_unequal_searches_have_no_interval_but_a_warning() -> None:
     """At the smallest batch size two trials more, which reach the targets later."""
     more = [Row(2, trial, "COMPLETE", step, value) for trial in (8, 9) for step, value in ((0, 0.9), (10**6, 0.2))]
-    answer = ask(target_sweep.QUESTION, view_of([*hyperbola(32.0), *more]), SELECTED)
+    answer = answer_to(target_sweep.QUESTION, view_of([*hyperbola(32.0), *more]), SELECTED)
     found = answer.table().to_pylist()
     assert all(row["critical_batch_size"] == pytest.approx(32.0, rel=1e-2) for row in found)
     assert {row[f"critical_batch_size_{end}"] for row in found for end in ("lower", "upper")} == {None}
@@ -109,14 +109,14 @@ def test_targets_reached_by_very_unequal_searches_have_no_interval_but_a_warning
 
 
 def test_a_sweep_without_a_bend_says_why_there_is_no_critical_batch_size() -> None:
-    answer = ask(target_sweep.QUESTION, view_of(hyperbola(1e6)), SELECTED)
+    answer = answer_to(target_sweep.QUESTION, view_of(hyperbola(1e6)), SELECTED)
     assert {row["not_identifiable"] for row in answer.table().to_pylist()} == {"no bend"}
     assert answer.facts["left_out"] == [f"{WORKLOAD}: no critical batch size at 2 of 2 targets: no bend"]
 
 
 def test_workloads_are_ranked_at_the_batch_sizes_that_all_have() -> None:
     rows = [*(Row(1, 1, "COMPLETE", step, 0.5 / (1 + step)) for step in range(3)), Row(512, 1, "COMPLETE", 0, 0.1)]
-    answer = ask(
+    answer = answer_to(
         target_sweep.QUESTION,
         view_of(rows),
         Selection((WORKLOAD, OTHER), METRIC),
@@ -134,7 +134,7 @@ def test_workloads_are_ranked_at_the_batch_sizes_that_all_have() -> None:
 
 
 def test_without_values_there_are_no_targets() -> None:
-    answer = ask(target_sweep.QUESTION, view_of([Row(8, 1, "COMPLETE", 0, NAN)]), SELECTED)
+    answer = answer_to(target_sweep.QUESTION, view_of([Row(8, 1, "COMPLETE", 0, NAN)]), SELECTED)
     assert answer.table().num_rows == 0
     assert answer.facts["summaries"][0]["hardest_for_any"] is None
     assert answer.facts["claims"] == []
@@ -145,7 +145,7 @@ def test_without_values_there_are_no_targets() -> None:
 def test_bad_grid_is_refused(name: str, value: float) -> None:
     ends: dict[str, Any] = {"target_min": 1.0, "target_max": 0.0} if name == "target_min" else {"n_targets": value}
     with pytest.raises((BadParameter, ValidationError), match=name):
-        ask(target_sweep.QUESTION, view_of([]), SELECTED, **ends)
+        answer_to(target_sweep.QUESTION, view_of([]), SELECTED, **ends)
 
 
 def test_over_http_targets_are_chosen_between_the_ends_that_are_given(client: TestClient) -> None:

@@ -16,7 +16,7 @@ from pydantic import ValidationError
 from losslake.questions import time_cost
 from losslake.questions.release_view import ReleaseView
 from losslake.questions.selection import Goal, Selection
-from tests.losslake.questions.views import METRIC, WORKLOAD, ask, view_of
+from tests.losslake.questions.views import METRIC, WORKLOAD, answer_to, view_of
 from tests.oracle import Row
 
 NAN = math.nan
@@ -49,7 +49,7 @@ def first_hits(rows: list[Row], sign: float, size: int) -> list[Row]:
 
 
 def assert_is_brute_force(view: ReleaseView, rows: list[Row], selection: Selection, sign: float) -> None:
-    answer = ask(time_cost.QUESTION, view, selection, Goal(0.5))
+    answer = answer_to(time_cost.QUESTION, view, selection, Goal(0.5))
     found = answer.table().to_pylist()
     points: list[tuple[float, float] | None] = []
     hits = {size: first_hits(rows, sign, size) for size in sorted({row.batch_size for row in rows})}
@@ -100,7 +100,7 @@ def of_curves(seconds: list[float | None]) -> tuple[list[dict[str, Any]], dict[s
     """Steps 1000 (1 + 64/B) at five batch sizes, with these seconds."""
     sizes = (8, 32, 64, 128, 512)
     rows = [row for size, own in zip(sizes, seconds, strict=True) for row in curve(size, 1000 + 64000 // size, own)]
-    answer = ask(time_cost.QUESTION, view_of(rows), SELECTED, Goal(0.5))
+    answer = answer_to(time_cost.QUESTION, view_of(rows), SELECTED, Goal(0.5))
     return answer.table().to_pylist(), dict(answer.facts)
 
 
@@ -118,7 +118,7 @@ def test_goodput_is_examples_of_the_smallest_batch_size_per_second() -> None:
 
 def test_slower_trial_with_fewer_examples_counts_for_the_fewest_and_for_the_front() -> None:
     fast, cheap = curve(8, 100, 10.0), [replace(row, trial_id=2) for row in curve(8, 90, 30.0)]
-    answer = ask(time_cost.QUESTION, view_of([*fast, *cheap, *curve(4, 190, 20.0)]), SELECTED, Goal(0.5))
+    answer = answer_to(time_cost.QUESTION, view_of([*fast, *cheap, *curve(4, 190, 20.0)]), SELECTED, Goal(0.5))
     (summary,) = answer.facts["summaries"]
     assert (summary["least_time"], summary["least_examples"], summary["least_examples_batch_size"]) == (10.0, 720, 8)
     assert [row["is_on_front"] for row in answer.table().to_pylist()] == [True, True]
@@ -126,7 +126,9 @@ def test_slower_trial_with_fewer_examples_counts_for_the_fewest_and_for_the_fron
 
 def test_unequal_searches_are_warned_of() -> None:
     more = [replace(row, trial_id=2) for row in curve(8, 90, 30.0)]
-    answer = ask(time_cost.QUESTION, view_of([*curve(8, 100, 10.0), *more, *curve(4, 190, 20.0)]), SELECTED, Goal(0.5))
+    answer = answer_to(
+        time_cost.QUESTION, view_of([*curve(8, 100, 10.0), *more, *curve(4, 190, 20.0)]), SELECTED, Goal(0.5)
+    )
     assert any("have 1 to 2 trials" in text for text in answer.facts["warnings"])
 
 
@@ -144,7 +146,7 @@ def test_without_a_time_at_some_batch_size_steps_stand_for_time() -> None:
 
 
 def test_unreached_target_is_left_out_with_a_reason() -> None:
-    answer = ask(time_cost.QUESTION, view_of(curve(8, 10, 1.0)), SELECTED, Goal(0.1))
+    answer = answer_to(time_cost.QUESTION, view_of(curve(8, 10, 1.0)), SELECTED, Goal(0.1))
     assert answer.facts["summaries"][0]["no_faster_beyond"] is None
     assert answer.facts["n_used"] == 0
     assert len(answer.facts["left_out"]) == 1
@@ -152,18 +154,18 @@ def test_unreached_target_is_left_out_with_a_reason() -> None:
 
 
 def test_single_batch_size_has_no_comparison() -> None:
-    warnings = ask(time_cost.QUESTION, view_of(curve(8, 10, 1.0)), SELECTED, Goal(0.5)).facts["warnings"]
+    warnings = answer_to(time_cost.QUESTION, view_of(curve(8, 10, 1.0)), SELECTED, Goal(0.5)).facts["warnings"]
     assert any("only batch size 8 reached the target" in text for text in warnings)
     assert not any("still falls" in text for text in warnings)
 
 
 def test_the_tolerance_asked_for_decides_whether_time_still_falls() -> None:
     rows = [row for size, steps in ((8, 1000), (32, 400), (64, 380)) for row in curve(size, steps, float(steps))]
-    facts = ask(time_cost.QUESTION, view_of(rows), SELECTED, Goal(0.5), max_useful_tau=0.01).facts
+    facts = answer_to(time_cost.QUESTION, view_of(rows), SELECTED, Goal(0.5), max_useful_tau=0.01).facts
     assert facts["summaries"][0]["censoring"] == "right"
     assert any("time still falls at 64" in text for text in facts["warnings"])
 
 
 def test_a_tolerance_below_0_is_refused() -> None:
     with pytest.raises(ValidationError, match="max_useful_tau"):
-        ask(time_cost.QUESTION, view_of(curve(8, 10, 1.0)), SELECTED, Goal(0.1), max_useful_tau=-1)
+        answer_to(time_cost.QUESTION, view_of(curve(8, 10, 1.0)), SELECTED, Goal(0.1), max_useful_tau=-1)

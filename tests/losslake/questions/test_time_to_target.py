@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 from losslake.questions import survival
 from losslake.questions.selection import Goal, Selection
 from tests import oracle
-from tests.losslake.questions.views import METRIC, WORKLOAD, ask, view_of
+from tests.losslake.questions.views import METRIC, WORKLOAD, answer_to, view_of
 from tests.oracle import Row
 
 STATUSES = ("COMPLETE", "INCOMPLETE", "INFEASIBLE")
@@ -27,7 +27,7 @@ GOLDEN = [
 
 def answer(rows: list[Row], *, early_stopping: bool | None = None, **selected: Any) -> tuple[list[dict[str, Any]], Any]:
     selection = Selection((WORKLOAD,), METRIC, **({"statuses": STATUSES} | selected))
-    found = ask(survival.QUESTION, view_of(rows, early_stopping=early_stopping), selection, Goal(0.3))
+    found = answer_to(survival.QUESTION, view_of(rows, early_stopping=early_stopping), selection, Goal(0.3))
     return found.table().to_pylist(), found.facts
 
 

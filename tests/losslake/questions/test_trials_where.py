@@ -26,7 +26,7 @@ from losslake.questions.question import Question
 from losslake.questions.selection import Goal, Selection
 from losslake.questions.trials_where import facts_of_trials, trials_where
 from tests.losslake.questions.test_time_cost import timed_rows
-from tests.losslake.questions.views import METRIC, OTHER, WORKLOAD, ask, view_of
+from tests.losslake.questions.views import METRIC, OTHER, WORKLOAD, answer_to, view_of
 from tests.oracle import Row
 
 ROWS = [
@@ -121,7 +121,7 @@ def test_what_no_trial_has_is_refused_with_what_there_is(where: str, why: str) -
 
 
 def test_answer_says_what_it_leaves_out() -> None:
-    answer = ask(scaling.QUESTION, view_of(ROWS, parameters=rates), selected(), GOAL, where=["rate=0.1"])
+    answer = answer_to(scaling.QUESTION, view_of(ROWS, parameters=rates), selected(), GOAL, where=["rate=0.1"])
     assert answer.facts["where"] == ["rate=0.1"]
     assert answer.facts["left_out"] == [f"{WORKLOAD}: 2 trials other than rate=0.1"]
 

@@ -16,12 +16,12 @@ from losslake.questions import tuning_budget
 from losslake.questions.errors import BadParameter
 from losslake.questions.selection import Goal, Selection
 from tests import oracle
-from tests.losslake.questions.views import METRIC, WORKLOAD, ask, view_of
+from tests.losslake.questions.views import METRIC, WORKLOAD, answer_to, view_of
 from tests.oracle import Row
-from tests.service.routes.test_validity import GOAL as ASKED
+from tests.service.routes.test_validity import GOAL as STANDARD_GOAL
 
 GOAL = Goal(0.3)
-OWN = Selection((WORKLOAD,), METRIC)
+SELECTION = Selection((WORKLOAD,), METRIC)
 INF = math.inf
 
 
@@ -34,7 +34,7 @@ def trials(*steps: int | None, status: str = "COMPLETE", first: int = 1, batch_s
 
 
 def answer(rows: list[Row], **options: Any) -> tuple[list[dict[str, Any]], dict[str, Any]]:
-    found = ask(tuning_budget.QUESTION, view_of(rows), OWN, GOAL, **options)
+    found = answer_to(tuning_budget.QUESTION, view_of(rows), SELECTION, GOAL, **options)
     return found.table().to_pylist(), dict(found.facts)
 
 
@@ -82,7 +82,14 @@ def test_expected_best_values_are_in_the_metric_s_own_direction() -> None:
     rows = [Row(8, place, "COMPLETE", 10, value) for place, value in enumerate((1.0, 2.0, 3.0, 4.0))]
     for direction, expected in (("minimize", (5 / 3, 15 / 8)), ("maximize", (10 / 3, 25 / 8))):
         (row,) = (
-            ask(tuning_budget.QUESTION, view_of(rows, direction), OWN, GOAL, budget=[2], population=["non-divergent"])
+            answer_to(
+                tuning_budget.QUESTION,
+                view_of(rows, direction),
+                SELECTION,
+                GOAL,
+                budget=[2],
+                population=["non-divergent"],
+            )
             .table()
             .to_pylist()
         )
@@ -128,7 +135,9 @@ def test_bad_budgets_and_statuses_are_refused() -> None:
             answer(trials(10), budget=budgets)
         assert caught.value.errors()[0]["loc"][0] == "budget"
     with pytest.raises(BadParameter, match="COMPLETE or INCOMPLETE"):
-        ask(tuning_budget.QUESTION, view_of(trials(10)), Selection((WORKLOAD,), METRIC, statuses=("INFEASIBLE",)), GOAL)
+        answer_to(
+            tuning_budget.QUESTION, view_of(trials(10)), Selection((WORKLOAD,), METRIC, statuses=("INFEASIBLE",)), GOAL
+        )
 
 
 @pytest.mark.parametrize(
@@ -147,10 +156,10 @@ def test_bad_budgets_and_statuses_are_refused() -> None:
 def test_hostile_values_are_problems_that_name_their_parameter(
     client: TestClient, hostile: str, parameter: str
 ) -> None:
-    response = client.get(f"/v1/analysis/tuning-budget?{ASKED}&{hostile}")
+    response = client.get(f"/v1/analysis/tuning-budget?{STANDARD_GOAL}&{hostile}")
     assert (response.status_code, response.json()["parameter"].partition(".")[0]) == (422, parameter)
 
 
 def test_huge_budget_is_answered_quickly(client: TestClient) -> None:
-    response = client.get(f"/v1/analysis/tuning-budget?{ASKED}&budget=9223372036854775807")
+    response = client.get(f"/v1/analysis/tuning-budget?{STANDARD_GOAL}&budget=9223372036854775807")
     assert (response.status_code, response.json()["rows"]) == (200, [])

@@ -41,7 +41,9 @@ RELEASE = Release(number=1, created_at=datetime(2026, 11, 21, tzinfo=UTC), conte
 OTHER = Workload("tests/rows", "mnist", "cnn", "adam")
 
 
-def ask(question: Question, view: ReleaseView, selection: Selection, goal: Goal | None = None, **others: Any) -> Answer:
+def answer_to(
+    question: Question, view: ReleaseView, selection: Selection, goal: Goal | None = None, **others: Any
+) -> Answer:
     """The answer to a question about a selection and goal; others: its other parameters."""
     assert others.keys() <= question.parameters.model_fields.keys()
     selected = {
@@ -152,11 +154,11 @@ class _Database:
     def __init__(self) -> None:
         self._name = f"view_{next(self._numbers)}"
         _duckdb().execute(f"ATTACH ':memory:' AS {self._name}")
-        self._own = self.cursor()
+        self._cursor = self.cursor()
         finalize(self, _detach, self._name).atexit = False
 
     def __getattr__(self, name: str) -> Any:
-        return getattr(self._own, name)
+        return getattr(self._cursor, name)
 
     def cursor(self) -> duckdb.DuckDBPyConnection:
         cursor = _duckdb().cursor()

@@ -100,13 +100,13 @@ def test_a_missing_data_file_is_named(spark: SparkSession, hostile: Lake, tmp_pa
 def test_an_unsupported_statement_is_refused_in_one_line(spark: SparkSession, statement: str, complaint: str) -> None:
     from losslake.cli.spark_session import SparkRelease
 
-    def ask() -> None:
+    def run_queries() -> None:
         for query in SparkRelease(spark, "").queries(statement):
             with query.rows():
                 pass
 
     with pytest.raises(LossLakeError) as refused:
-        ask()
+        run_queries()
     assert complaint in str(refused.value)
     assert "\n" not in str(refused.value)
 

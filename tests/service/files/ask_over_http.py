@@ -9,10 +9,10 @@ from pathlib import Path
 
 import duckdb
 
-found = find_spec("duckdb_extension_httpfs")
-assert found is not None
-assert found.origin is not None
-extension = Path(found.origin).parent / "extensions" / f"v{duckdb.__version__}" / "httpfs.duckdb_extension"
+spec = find_spec("duckdb_extension_httpfs")
+assert spec is not None
+assert spec.origin is not None
+extension = Path(spec.origin).parent / "extensions" / f"v{duckdb.__version__}" / "httpfs.duckdb_extension"
 ONE_STUDY = (
     "EXPLAIN SELECT * FROM steps_to('val/classification_error', 0.4) "
     "WHERE collection = 'a/b' AND dataset = 'd' AND model = 'm' AND optimizer = 'o' AND batch_size = 8"

@@ -21,10 +21,10 @@ def connect(running: Running) -> socket.socket:
 
 def answer(connection: socket.socket) -> bytes:
     """All that comes until the other side closes."""
-    found = bytearray()
+    matching_lines = bytearray()
     while data := connection.recv(65536):
-        found += data
-    return bytes(found)
+        matching_lines += data
+    return bytes(matching_lines)
 
 
 def status_of_next(connection: socket.socket) -> int:
@@ -39,8 +39,8 @@ def problem(data: bytes) -> dict[str, object]:
     head, _, body = data.partition(b"\r\n\r\n")
     assert b"content-type: application/problem+json" in head
     assert b"connection: close" in head
-    found: dict[str, object] = json.loads(body)
-    return found
+    matching_lines: dict[str, object] = json.loads(body)
+    return matching_lines
 
 
 @pytest.mark.parametrize(
@@ -69,12 +69,12 @@ def test_requests_in_one_packet_are_counted_each(running: Running) -> None:
     whole = HEAD + b"X-Some: " + b"a" * 2000 + b"\r\n\r\n"
     with connect(running) as connection:
         connection.sendall(whole * 5 + HEAD)
-        found = bytearray()
-        while found.count(b"HTTP/1.1 200") < 5:
-            found += connection.recv(65536)
+        matching_lines = bytearray()
+        while matching_lines.count(b"HTTP/1.1 200") < 5:
+            matching_lines += connection.recv(65536)
         connection.sendall(b"Connection: close\r\n\r\n")
-        found += answer(connection)
-    assert found.count(b"HTTP/1.1 200") == 6
+        matching_lines += answer(connection)
+    assert matching_lines.count(b"HTTP/1.1 200") == 6
 
 
 def test_invalid_http_is_refused(running: Running) -> None:
@@ -91,11 +91,11 @@ def line_of_request(running: Running) -> int:
         connection.sendall(HEAD + f"X-Request-ID: {mark}\r\nConnection: close\r\n\r\n".encode())
         assert answer(connection).startswith(b"HTTP/1.1 200 ")
 
-    def found() -> list[int]:
+    def matching_lines() -> list[int]:
         return [number for number, line in enumerate(running.lines) if line.get("request_id") == mark]
 
-    wait_until(lambda: bool(found()), "the log has the request")
-    return found()[0]
+    wait_until(lambda: bool(matching_lines()), "the log has the request")
+    return matching_lines()[0]
 
 
 POST = b"POST /v1/scaling HTTP/1.1\r\nHost: localhost\r\n"

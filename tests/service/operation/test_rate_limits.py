@@ -45,7 +45,7 @@ def test_rate_limit_equals_a_token_bucket(rate: int, burst: int, waits: list[int
     for wait in waits:
         clock.now += wait / 64
         tokens = min(Fraction(burst), tokens + Fraction(wait * rate, 64))
-        allowance = limit.take("client")
+        allowance = limit.acquire("client")
         assert allowance.is_allowed == (tokens >= 1)
         if allowance.is_allowed:
             tokens -= 1
@@ -59,9 +59,9 @@ def test_each_client_has_a_bucket_and_memory_is_bounded() -> None:
     clock = Clock()
     limit = RateLimit(1.0, 1, max_clients=1000, clock=clock)
     for number in range(100_000):
-        assert limit.take(f"client {number}").is_allowed
+        assert limit.acquire(f"client {number}").is_allowed
     assert len(limit) == 1000
-    assert not limit.take("client 99999").is_allowed
+    assert not limit.acquire("client 99999").is_allowed
 
 
 def test_requests_above_the_rate_get_429_with_retry_after(operated: Make, clock: Clock) -> None:

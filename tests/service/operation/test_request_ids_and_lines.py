@@ -84,12 +84,14 @@ def test_internal_error_is_logged_with_request_id_and_traceback(running: Running
     assert (response.status, response.headers["X-Request-ID"]) == (500, "mine")
     connection.close()
 
-    def told() -> list[dict[str, Any]]:
+    def matching_lines() -> list[dict[str, Any]]:
         return [line for line in running.lines if line.get("request_id") == "mine"]
 
-    wait_until(lambda: {"path", "traceback"} <= {name for line in told() for name in line}, "both lines are there")
-    assert [line["status"] for line in told() if "path" in line] == [500]
-    (fault,) = (line for line in told() if "traceback" in line)
+    wait_until(
+        lambda: {"path", "traceback"} <= {name for line in matching_lines() for name in line}, "both lines are there"
+    )
+    assert [line["status"] for line in matching_lines() if "path" in line] == [500]
+    (fault,) = (line for line in matching_lines() if "traceback" in line)
     assert "ZeroDivisionError" in fault["traceback"]
 
 

@@ -44,7 +44,7 @@ def expected(curves: Curves) -> list[tuple[int, int, float]]:
     return sorted(((row.trial_id, row.step or 0, row.value or 0.0) for row in rows), key=lambda row: row[:2])
 
 
-def told(rows: object) -> str:
+def comparable(rows: object) -> str:
     """Rows that can be compared, although NaN is in them; of any kind of number."""
     assert isinstance(rows, list)
     return repr([(int(trial), int(step), float(value)) for trial, step, value in rows])
@@ -58,7 +58,7 @@ def test_polars_reads_an_url_of_parquet_and_of_csv(running: Running, expected: l
         pl.read_csv(f"{running.url}/v1/curves.csv?{CURVE}"),
         pl.read_ipc_stream(io.BytesIO(urlopen(f"{running.url}/v1/curves.arrow?{CURVE}").read())),
     ):
-        assert told(frame.select(columns).rows()) == told(expected)
+        assert comparable(frame.select(columns).rows()) == comparable(expected)
     trials = pl.read_parquet(f"{running.url}/v1/trials.parquet")
     assert trials.height == pl.read_csv(f"{running.url}/v1/trials.csv").height == 50
 
@@ -69,7 +69,7 @@ def test_pandas_reads_an_url_of_csv_and_of_parquet(running: Running, expected: l
         pd.read_parquet(f"{running.url}/v1/curves.parquet?{CURVE}"),
     ):
         rows = frame[["trial_id", "step", "value"]].itertuples(index=False, name=None)
-        assert told(list(rows)) == told(expected)
+        assert comparable(list(rows)) == comparable(expected)
 
 
 def test_pyarrow_reads_a_stream_and_parts_of_parquet(running: Running, expected: list[tuple[int, int, float]]) -> None:
@@ -80,7 +80,7 @@ def test_pyarrow_reads_a_stream_and_parts_of_parquet(running: Running, expected:
     assert remote.n_parts > 0
     for table in (arrow, parquet):
         columns = [table[name].to_pylist() for name in ("trial_id", "step", "value")]
-        assert told(list(zip(*columns, strict=True))) == told(expected)
+        assert comparable(list(zip(*columns, strict=True))) == comparable(expected)
 
 
 class RemoteFile(io.RawIOBase):
@@ -124,7 +124,7 @@ class RemoteFile(io.RawIOBase):
 def test_json_has_the_same_curve(running: Running, expected: list[tuple[int, int, float]]) -> None:
     with urlopen(f"{running.url}/v1/curves?{CURVE}") as response:
         rows = json.load(response)["rows"]
-    assert told([(row["trial_id"], row["step"], row["value"]) for row in rows]) == told(expected)
+    assert comparable([(row["trial_id"], row["step"], row["value"]) for row in rows]) == comparable(expected)
     assert any(math.isnan(value) for _, _, value in expected)
 
 

@@ -26,7 +26,7 @@ WORKLOAD = "shelf/mnist/cnn/sgd"
 SELECTION = {"workload": WORKLOAD, "metric": ERROR}
 GOAL = SELECTION | {"target": "0.25"}
 OF_TWO = GOAL | {"workload": [WORKLOAD, "shelf/deep/mnist/cnn/sgd"]}
-ASKED: dict[str, Mapping[str, object]] = {
+PARAMETERS: dict[str, Mapping[str, object]] = {
     "curves": {"study": f"{WORKLOAD}/8", "metric": ERROR},
     "atlas": {},
     "advice": GOAL | {"step_time": ["8=0.1", "64=0.3"]},
@@ -46,7 +46,7 @@ LINK = re.compile(r'href="([^"]*)"')
 
 
 def path(kind: str, ending: str, **more: object) -> str:
-    return f"/v1/figures/{kind}.{ending}?{urlencode({**ASKED.get(kind, GOAL), **more}, doseq=True)}"
+    return f"/v1/figures/{kind}.{ending}?{urlencode({**PARAMETERS.get(kind, GOAL), **more}, doseq=True)}"
 
 
 @pytest.fixture(scope="module")

@@ -9,7 +9,7 @@ import psutil
 import pytest
 
 from losslake.lake.lake import Lake
-from tests.attacks.neighbours import PROXIED, ask_sql, send_sql, wait_until_ready
+from tests.attacks.neighbours import PROXIED, measure_sql, send_sql, wait_until_ready
 from tests.servers.processes import SECONDS, wait_until
 from tests.service.running import Running, metric, served, wait_until_in_flight
 
@@ -59,7 +59,7 @@ def test_work_of_a_client_that_left_ends(
     client.close()
     wait_until(lambda: left(running) == before + 1, "the service knows that the client left")
     wait_until(lambda: not all(worker.is_running() for worker in workers), "the worker ends")
-    assert ask_sql(running)[0] == 200
+    assert measure_sql(running)[0] == 200
 
 
 def test_statement_that_waits_leaves_the_queue_with_its_client(running: Running) -> None:

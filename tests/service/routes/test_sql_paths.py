@@ -23,7 +23,7 @@ ENDLESS = "SELECT count(*) FROM range(100000) a, range(100000) b, range(1000) c"
 QUESTION = (
     "SELECT batch_size, steps, trial_id, value FROM result_at($metric, $target) WHERE collection = 'shelf' ORDER BY 1"
 )
-ASKED = {"metric": ERROR, "target": 0.25}
+PARAMETERS = {"metric": ERROR, "target": 0.25}
 
 
 @pytest.fixture(scope="module")
@@ -37,8 +37,8 @@ def post(client: TestClient, statement: str, parameters: Any = None, path: str =
 
 
 def test_a_statement_answers_what_the_release_says(client: TestClient, lake: Lake) -> None:
-    rows = open_release(lake, lake.release()).execute(QUESTION, ASKED).fetchall()
-    answer = post(client, QUESTION, ASKED).json()
+    rows = open_release(lake, lake.release()).execute(QUESTION, PARAMETERS).fetchall()
+    answer = post(client, QUESTION, PARAMETERS).json()
     assert (answer["release"], answer["truncated"]) == (1, False)
     assert [tuple(row.values()) for row in answer["rows"]] == rows
 
@@ -86,13 +86,13 @@ def test_values_may_be_nested(client: TestClient) -> None:
 
 
 def test_every_format_holds_the_same_rows(client: TestClient) -> None:
-    expected = pl.DataFrame(post(client, QUESTION, ASKED).json()["rows"])
-    csv = post(client, QUESTION, ASKED, "/v1/sql.csv")
+    expected = pl.DataFrame(post(client, QUESTION, PARAMETERS).json()["rows"])
+    csv = post(client, QUESTION, PARAMETERS, "/v1/sql.csv")
     assert csv.headers["content-disposition"] == 'attachment; filename="sql.csv"'
     assert pd.read_csv(io.StringIO(csv.text)).to_dict("list") == expected.to_pandas().to_dict("list")
-    arrow = post(client, QUESTION, ASKED, "/v1/sql?format=arrow")
+    arrow = post(client, QUESTION, PARAMETERS, "/v1/sql?format=arrow")
     assert pl.DataFrame(pa.ipc.open_stream(arrow.content).read_all()).equals(expected)
-    parquet = post(client, QUESTION, ASKED, "/v1/sql.parquet")
+    parquet = post(client, QUESTION, PARAMETERS, "/v1/sql.parquet")
     assert pl.read_parquet(io.BytesIO(parquet.content)).equals(expected)
     assert {r.headers["losslake-release"] for r in (csv, arrow, parquet)} == {"1"}
 

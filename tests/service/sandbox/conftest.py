@@ -8,33 +8,33 @@ from dataclasses import replace
 import pytest
 
 from losslake.lake.lake import Lake
-from tests.service.sandbox.asking import SMALL, TAKEN, UNCHECKED, Asked, now
+from tests.service.sandbox.sandbox_client import PYTHON_WORKER, SMALL, UNCHECKED_WORKER, SandboxClient, now
 
 
 @pytest.fixture(scope="session")
-def ask(lake: Lake) -> Iterator[Asked]:
-    yield from _opened(Asked(lake, SMALL))
+def query(lake: Lake) -> Iterator[SandboxClient]:
+    yield from _opened(SandboxClient(lake, SMALL))
 
 
 @pytest.fixture(scope="session")
-def hurried(lake: Lake) -> Iterator[Asked]:
+def hurried(lake: Lake) -> Iterator[SandboxClient]:
     """Its workers have little time for a statement."""
-    yield from _opened(Asked(lake, replace(SMALL, workers=1, seconds=0.6)))
+    yield from _opened(SandboxClient(lake, replace(SMALL, workers=1, seconds=0.6)))
 
 
 @pytest.fixture(scope="session")
-def unchecked(lake: Lake) -> Iterator[Asked]:
+def unchecked(lake: Lake) -> Iterator[SandboxClient]:
     """Its workers run every statement."""
-    yield from _opened(Asked(lake, replace(SMALL, workers=1), UNCHECKED))
+    yield from _opened(SandboxClient(lake, replace(SMALL, workers=1), UNCHECKED_WORKER))
 
 
 @pytest.fixture(scope="session")
-def taken(lake: Lake) -> Iterator[Asked]:
+def python_sandbox(lake: Lake) -> Iterator[SandboxClient]:
     """Its workers run Python."""
-    yield from _opened(Asked(lake, replace(SMALL, workers=1), TAKEN))
+    yield from _opened(SandboxClient(lake, replace(SMALL, workers=1), PYTHON_WORKER))
 
 
-def _opened(asked: Asked) -> Iterator[Asked]:
-    now(asked.sandbox.start(asked.file, asked.data_files))
-    yield asked
-    asked.sandbox.close()
+def _opened(client: SandboxClient) -> Iterator[SandboxClient]:
+    now(client.sandbox.start(client.file, client.data_files))
+    yield client
+    client.sandbox.close()

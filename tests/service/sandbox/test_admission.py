@@ -7,7 +7,7 @@ import pytest
 
 from losslake_service.sandbox import errors
 from losslake_service.sandbox.admission import allowed_functions
-from tests.service.sandbox.asking import Asked
+from tests.service.sandbox.sandbox_client import SandboxClient
 
 REFUSED = [
     # Other statements.
@@ -115,27 +115,27 @@ REFUSED = [
 
 
 @pytest.mark.parametrize("statement", REFUSED)
-def test_anything_but_a_query_of_the_release_is_refused(ask: Asked, statement: str) -> None:
-    problem = ask.fails(statement)
+def test_anything_but_a_query_of_the_release_is_refused(query: SandboxClient, statement: str) -> None:
+    problem = query.fails(statement)
     assert problem.kind == errors.NOT_ALLOWED, problem.detail
 
 
 @pytest.mark.parametrize("name", ["duckdb_views", "sqlite_master", "pg_catalog.pg_views", "duckdb_settings", "threads"])
-def test_the_catalog_of_duckdb_is_no_table_of_the_release(ask: Asked, name: str) -> None:
+def test_the_catalog_of_duckdb_is_no_table_of_the_release(query: SandboxClient, name: str) -> None:
     for statement in (f"FROM {name}", f"DESCRIBE {name}", f"SHOW {name}"):
-        assert "there is no table" in ask.fails(statement).detail
+        assert "there is no table" in query.fails(statement).detail
 
 
-def test_long_and_deep_statements_are_refused(ask: Asked) -> None:
-    assert "the maximum is 100,000" in ask.fails("SELECT " + "1," * 100_000 + "1").detail
-    assert "the maximum is 1,000,000" in ask.fails("SELECT ?", ["x" * 1_000_000]).detail
+def test_long_and_deep_statements_are_refused(query: SandboxClient) -> None:
+    assert "the maximum is 100,000" in query.fails("SELECT " + "1," * 100_000 + "1").detail
+    assert "the maximum is 1,000,000" in query.fails("SELECT ?", ["x" * 1_000_000]).detail
     for deep in (
         "(" * 20_000,
         "SELECT " + "(" * 9_000 + "1" + ")" * 9_000,
         "SELECT " + "abs(" * 3000 + "1" + ")" * 3000,
     ):
-        assert ask.fails(deep).kind in (errors.ERROR, errors.NOT_ALLOWED, errors.MEMORY)
-    assert ask("SELECT 1 AS a") == [{"a": 1}]
+        assert query.fails(deep).kind in (errors.ERROR, errors.NOT_ALLOWED, errors.MEMORY)
+    assert query("SELECT 1 AS a") == [{"a": 1}]
 
 
 def test_every_function_that_is_allowed_is_one_of_duckdb() -> None:

@@ -19,7 +19,7 @@ from losslake_service.sandbox.errors import SqlLimits
 from losslake_service.sandbox.statement import OpenRelease
 from losslake_service.sandbox.stored_data import LocalFiles
 from losslake_service.sandbox.workers import data_files_of
-from tests.service.sandbox.asking import Asked, now, table_of
+from tests.service.sandbox.sandbox_client import SandboxClient, now, table_of
 
 ORDINARY = [
     "SELECT count(*) AS n FROM measurements WHERE batch_size = 8",
@@ -63,30 +63,30 @@ def oracle(lake: Lake) -> duckdb.DuckDBPyConnection:
 
 @pytest.mark.parametrize("statement", ORDINARY)
 def test_statements_have_the_same_result_as_duckdb(
-    ask: Asked, oracle: duckdb.DuckDBPyConnection, statement: str
+    query: SandboxClient, oracle: duckdb.DuckDBPyConnection, statement: str
 ) -> None:
-    columns = [tuple(row.values()) for row in ask(statement)]
+    columns = [tuple(row.values()) for row in query(statement)]
     expected = oracle.sql(statement).to_arrow_table().to_pylist()
     # NaN differs from itself.
     assert repr(columns) == repr([tuple(row.values()) for row in expected])
 
 
-def test_numbers_are_exact_and_nonfinite_numbers_are_preserved(ask: Asked) -> None:
+def test_numbers_are_exact_and_nonfinite_numbers_are_preserved(query: SandboxClient) -> None:
     values = [0.1, 5e-324, 1.7976931348623157e308, 1 / 3, -0.0, 2**63 - 1]
     given = {f"p{index}": value for index, value in enumerate(values)}
-    (row,) = ask("SELECT " + ", ".join(f"${name} AS {name}" for name in given), given)
+    (row,) = query("SELECT " + ", ".join(f"${name} AS {name}" for name in given), given)
     assert [repr(value) for value in row.values()] == [repr(value) for value in values]
-    (row,) = ask("SELECT 'nan'::DOUBLE AS a, 'inf'::DOUBLE AS b")
+    (row,) = query("SELECT 'nan'::DOUBLE AS a, 'inf'::DOUBLE AS b")
     assert math.isnan(row["a"])
     assert row["b"] == math.inf
 
 
-def test_parameters_bind_by_position_or_by_name(ask: Asked) -> None:
-    assert ask("SELECT ? + ? AS a", [1, 2]) == [{"a": 3}]
-    assert ask("SELECT $2 || $1 AS a", ["x", "y"]) == [{"a": "yx"}]
+def test_parameters_bind_by_position_or_by_name(query: SandboxClient) -> None:
+    assert query("SELECT ? + ? AS a", [1, 2]) == [{"a": 3}]
+    assert query("SELECT $2 || $1 AS a", ["x", "y"]) == [{"a": "yx"}]
     values = {"a": None, "b": True, "c": 1.5, "d": "x'; --", "e": [1, 2]}
-    assert ask("SELECT $a AS a, $b AS b, $c AS c, $d AS d, $e AS e", values) == [values]
-    assert ask("SELECT count(*) AS n FROM trials WHERE list_contains($chosen, batch_size)", {"chosen": [1, 8]}) == [
+    assert query("SELECT $a AS a, $b AS b, $c AS c, $d AS d, $e AS e", values) == [values]
+    assert query("SELECT count(*) AS n FROM trials WHERE list_contains($chosen, batch_size)", {"chosen": [1, 8]}) == [
         {"n": 24}
     ]
 
@@ -103,30 +103,30 @@ def test_parameters_bind_by_position_or_by_name(ask: Asked) -> None:
         ("SELECT $a", {"a": "\ud800"}, "send UTF-8"),
     ],
 )
-def test_mismatched_parameters_are_named(ask: Asked, statement: str, parameters: object, told: str) -> None:
-    problem = ask.fails(statement, parameters)  # type: ignore[arg-type]
+def test_mismatched_parameters_are_named(query: SandboxClient, statement: str, parameters: object, told: str) -> None:
+    problem = query.fails(statement, parameters)  # type: ignore[arg-type]
     assert problem.kind == errors.ERROR
     assert told in problem.detail
 
 
-def test_error_has_line_and_column(ask: Asked) -> None:
-    problem = ask.fails("SELECT trial_id,\n  bach_size\nFROM trials")
+def test_error_has_line_and_column(query: SandboxClient) -> None:
+    problem = query.fails("SELECT trial_id,\n  bach_size\nFROM trials")
     assert (problem.kind, problem.line, problem.column) == (errors.ERROR, 2, 3)
     assert problem.detail.startswith('line 2, column 3: Referenced column "bach_size" not found')
     assert "\n" not in problem.detail
-    problem = ask.fails("SELECT 'é' || cast('x' AS INTEGER)")
+    problem = query.fails("SELECT 'é' || cast('x' AS INTEGER)")
     assert (problem.line, problem.column) == (1, 15)
 
 
-def test_an_unknown_table_has_near_matches(ask: Asked) -> None:
-    problem = ask.fails("FROM trails")
+def test_an_unknown_table_has_near_matches(query: SandboxClient) -> None:
+    problem = query.fails("FROM trails")
     assert problem.kind == errors.ERROR
     assert "did you mean trials" in problem.detail
 
 
-def test_long_result_is_truncated_at_the_row_limit(ask: Asked) -> None:
+def test_long_result_is_truncated_at_the_row_limit(query: SandboxClient) -> None:
     async def cut(statement: str) -> tuple[str | None, int, int]:
-        with await ask.sandbox.run(ask.file, ask.data_files, statement) as result:
+        with await query.sandbox.run(query.file, query.data_files, statement) as result:
             return result.truncated, table_of(result).num_rows, result.size
 
     assert now(cut("FROM range(10_000)"))[:2] == (None, 10_000)
@@ -137,73 +137,73 @@ def test_long_result_is_truncated_at_the_row_limit(ask: Asked) -> None:
     assert now(cut("SELECT repeat('x', 5_000_000) AS a"))[:2] == ("bytes", 0)
 
 
-def test_duplicate_column_names_get_a_number(ask: Asked) -> None:
-    assert ask("SELECT 1 AS a, 2 AS a, 3 AS a_1")[0] == {"a": 1, "a_1": 2, "a_1_1": 3}
+def test_duplicate_column_names_get_a_number(query: SandboxClient) -> None:
+    assert query("SELECT 1 AS a, 2 AS a, 3 AS a_1")[0] == {"a": 1, "a_1": 2, "a_1_1": 3}
 
 
-def test_unsupported_arrow_types_are_refused_with_the_column_name(ask: Asked) -> None:
+def test_unsupported_arrow_types_are_refused_with_the_column_name(query: SandboxClient) -> None:
     for expression in ("INTERVAL 1 DAY", "union_value(x := 1)", "[INTERVAL 1 DAY]"):
-        problem = ask.fails(f"SELECT {expression} AS odd")
+        problem = query.fails(f"SELECT {expression} AS odd")
         assert problem.kind == errors.ERROR
         assert 'the column "odd"' in problem.detail
-    assert ask("SELECT 'b'::ENUM('a', 'b') AS a") == [{"a": "b"}]
+    assert query("SELECT 'b'::ENUM('a', 'b') AS a") == [{"a": "b"}]
 
 
-def test_equal_results_have_equal_digests(ask: Asked) -> None:
+def test_equal_results_have_equal_digests(query: SandboxClient) -> None:
     async def digest(statement: str) -> str:
-        with await ask.sandbox.run(ask.file, ask.data_files, statement) as result:
+        with await query.sandbox.run(query.file, query.data_files, statement) as result:
             return result.digest
 
     one, same, other = (now(digest(f"SELECT {value} AS a")) for value in ("1", "1 ", "2"))
     assert one == same != other
 
 
-def test_null_slots_contain_no_data_of_other_statements(ask: Asked) -> None:
+def test_null_slots_contain_no_data_of_other_statements(query: SandboxClient) -> None:
     """DuckDB leaves old memory there; so the same statement would have other bytes each time."""
     nulls = "SELECT CASE WHEN x % 3 = 0 THEN x END AS a, CASE WHEN x % 3 = 0 THEN [x] END AS b, x % 2 = 0 AS c"
 
     async def digests() -> set[str]:
         found = set()
         for number in range(6):
-            await ask.rows("SELECT repeat($word, 100) AS a FROM range(3000)", {"word": f"secret{number}"})
+            await query.rows("SELECT repeat($word, 100) AS a FROM range(3000)", {"word": f"secret{number}"})
             statement = f"{nulls} FROM range(5000) AS t(x)"
-            with await ask.sandbox.run(ask.file, ask.data_files, statement) as result:
+            with await query.sandbox.run(query.file, query.data_files, statement) as result:
                 found.add(result.digest)
         return found
 
     assert len(now(digests())) == 1
 
 
-def test_the_schema_is_known_before_the_rows(ask: Asked) -> None:
+def test_the_schema_is_known_before_the_rows(query: SandboxClient) -> None:
     async def schema() -> pa.Schema:
-        with await ask.sandbox.run(ask.file, ask.data_files, "SELECT 1 AS a, 'x' AS b WHERE false") as result:
+        with await query.sandbox.run(query.file, query.data_files, "SELECT 1 AS a, 'x' AS b WHERE false") as result:
             return table_of(result).schema.remove_metadata()
 
     assert now(schema()) == pa.schema([("a", pa.int32()), ("b", pa.string())])
 
 
 def test_a_result_is_a_file_until_it_is_closed(lake: Lake) -> None:
-    asked = Asked(lake, SqlLimits(workers=1, open_results=1))
+    client = SandboxClient(lake, SqlLimits(workers=1, open_results=1))
 
     async def twice() -> None:
-        first = await asked.sandbox.run(asked.file, asked.data_files, "SELECT 1 AS a")
-        problem = await asked.problem("SELECT 2 AS a")
+        first = await client.sandbox.run(client.file, client.data_files, "SELECT 1 AS a")
+        problem = await client.problem("SELECT 2 AS a")
         assert problem.kind == errors.BUSY
         first.close()
         first.close()
-        assert await asked.rows("SELECT 2 AS a") == [{"a": 2}]
+        assert await client.rows("SELECT 2 AS a") == [{"a": 2}]
 
     now(twice())
-    asked.sandbox.close()
-    assert asked.fails("SELECT 1").kind == errors.UNAVAILABLE
+    client.sandbox.close()
+    assert client.fails("SELECT 1").kind == errors.UNAVAILABLE
 
 
 @pytest.mark.slow
-def test_unreadable_release_is_unavailable(ask: Asked, tmp_path: Path) -> None:
+def test_unreadable_release_is_unavailable(query: SandboxClient, tmp_path: Path) -> None:
     (tmp_path / "no.duckdb").write_text(json.dumps("no database"))
     for missing in ("no.duckdb", "not.there"):
         with pytest.raises(errors.SqlProblem) as raised:
-            now(ask.sandbox.run(tmp_path / missing, ask.data_files, "SELECT 1"))
+            now(query.sandbox.run(tmp_path / missing, query.data_files, "SELECT 1"))
         assert raised.value.kind == errors.UNAVAILABLE
         assert str(tmp_path) not in raised.value.detail
 

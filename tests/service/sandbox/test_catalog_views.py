@@ -5,7 +5,7 @@ from __future__ import annotations
 import duckdb
 import pytest
 
-from tests.service.sandbox.asking import Asked
+from tests.service.sandbox.sandbox_client import SandboxClient
 
 ALLOWED_VIEWS = {"columns", "schemata", "tables"}
 ALLOWED_FUNCTIONS = {"generate_series", "json_each", "json_tree", "range", "unnest"}
@@ -43,19 +43,19 @@ FUNCTIONS = internal(
 
 
 @pytest.mark.parametrize(("schema", "view"), VIEWS)
-def test_no_form_of_a_statement_reads_an_internal_view(ask: Asked, schema: str, view: str) -> None:
+def test_no_form_of_a_statement_reads_an_internal_view(query: SandboxClient, schema: str, view: str) -> None:
     for form in FORMS_OF_A_VIEW:
         if view not in ALLOWED_VIEWS or "{schema}" not in form:
-            ask.fails(form.format(name=view, upper=view.upper(), schema=schema))
+            query.fails(form.format(name=view, upper=view.upper(), schema=schema))
 
 
 @pytest.mark.slow
 @pytest.mark.parametrize(("_", "function"), [each for each in FUNCTIONS if each[1] not in ALLOWED_FUNCTIONS])
-def test_no_form_of_a_statement_calls_an_internal_table_function(ask: Asked, _: str, function: str) -> None:
+def test_no_form_of_a_statement_calls_an_internal_table_function(query: SandboxClient, _: str, function: str) -> None:
     for form in FORMS_OF_A_FUNCTION:
-        ask.fails(form.format(name=function, upper=function.upper()))
+        query.fails(form.format(name=function, upper=function.upper()))
 
 
-def test_the_name_of_a_subquery_may_not_be_that_of_an_internal_view(ask: Asked) -> None:
-    problem = ask.fails("WITH pg_settings AS (SELECT 1 AS a) SELECT a FROM pg_settings")
+def test_the_name_of_a_subquery_may_not_be_that_of_an_internal_view(query: SandboxClient) -> None:
+    problem = query.fails("WITH pg_settings AS (SELECT 1 AS a) SELECT a FROM pg_settings")
     assert problem.detail == "pg_settings is a view of DuckDB: give the subquery another name"

@@ -13,7 +13,15 @@ import pytest
 from losslake_service.sandbox.errors import SqlProblem
 from losslake_service.sandbox.kernel_filters import has_seccomp, landlock_version
 from tests.servers.processes import SECONDS, wait_until
-from tests.service.sandbox.asking import SMALL, Asked, now, on_linux, state_of, with_landlock, with_seccomp
+from tests.service.sandbox.sandbox_client import (
+    SMALL,
+    SandboxClient,
+    now,
+    on_linux,
+    state_of,
+    with_landlock,
+    with_seccomp,
+)
 
 ROOT = Path(__file__).parents[3]
 
@@ -61,7 +69,7 @@ READS = [
 
 
 @pytest.fixture
-def places(unchecked: Asked) -> dict[str, object]:
+def places(unchecked: SandboxClient) -> dict[str, object]:
     data = unchecked.lake.warehouse
     return {
         "data": data,
@@ -73,7 +81,9 @@ def places(unchecked: Asked) -> dict[str, object]:
 
 
 @pytest.mark.parametrize("statement", WRITES)
-def test_unchecked_statements_change_no_file(unchecked: Asked, places: dict[str, object], statement: str) -> None:
+def test_unchecked_statements_change_no_file(
+    unchecked: SandboxClient, places: dict[str, object], statement: str
+) -> None:
     before = state_of(unchecked.lake.folder)
     unchecked.outcome(statement.format(**places))
     assert state_of(unchecked.lake.folder) == before
@@ -81,7 +91,7 @@ def test_unchecked_statements_change_no_file(unchecked: Asked, places: dict[str,
 
 @pytest.mark.parametrize("statement", READS)
 def test_unchecked_statements_reach_nothing_but_the_release(
-    unchecked: Asked, places: dict[str, object], statement: str
+    unchecked: SandboxClient, places: dict[str, object], statement: str
 ) -> None:
     link = unchecked.lake.warehouse / "link"
     link.symlink_to("/etc/passwd")
@@ -108,7 +118,7 @@ def test_unchecked_statements_reach_nothing_but_the_release(
         ("CREATE TEMP TABLE trials AS SELECT 42 AS a", "SELECT a FROM trials"),
     ],
 )
-def test_nothing_of_one_statement_reaches_the_next(unchecked: Asked, first: str, then: str) -> None:
+def test_nothing_of_one_statement_reaches_the_next(unchecked: SandboxClient, first: str, then: str) -> None:
     worker = unchecked.sandbox._idle[0]._process.pid
     for _ in SMALL.statements_per_worker * [None]:
         unchecked.outcome(first)
@@ -119,7 +129,7 @@ def test_nothing_of_one_statement_reaches_the_next(unchecked: Asked, first: str,
     pytest.fail("no worker was asked twice")
 
 
-def test_neither_seeds_nor_schemas_are_kept(unchecked: Asked) -> None:
+def test_neither_seeds_nor_schemas_are_kept(unchecked: SandboxClient) -> None:
     numbers = set()
     for _ in range(3):
         unchecked("SELECT setseed(0.5) AS a")
@@ -164,28 +174,33 @@ def test_neither_seeds_nor_schemas_are_kept(unchecked: Asked) -> None:
         "resource.prlimit(os.getppid(), resource.RLIMIT_CPU)",
     ],
 )
-def test_compromised_worker_is_still_confined(taken: Asked, code: str) -> None:
+def test_compromised_worker_is_still_confined(python_sandbox: SandboxClient, code: str) -> None:
     """Landlock and seccomp hold whatever the process runs."""
-    data = taken.lake.warehouse
-    facts = {"data": data, "lake": taken.lake.folder, "file": taken.file, "parquet": next(data.rglob("*.parquet"))}
-    before = state_of(taken.lake.folder)
-    (row,) = taken(code.format(**facts, port=1))
+    data = python_sandbox.lake.warehouse
+    facts = {
+        "data": data,
+        "lake": python_sandbox.lake.folder,
+        "file": python_sandbox.file,
+        "parquet": next(data.rglob("*.parquet")),
+    }
+    before = state_of(python_sandbox.lake.folder)
+    (row,) = python_sandbox(code.format(**facts, port=1))
     assert row["value"] == "PermissionError"
-    assert state_of(taken.lake.folder) == before
+    assert state_of(python_sandbox.lake.folder) == before
 
 
 @on_linux
-def test_every_table_of_the_release_can_be_read(taken: Asked) -> None:
+def test_every_table_of_the_release_can_be_read(python_sandbox: SandboxClient) -> None:
     """Or else the test above would prove nothing."""
-    parquet = next(taken.lake.warehouse.rglob("*.parquet"))
-    assert taken(f"open('{parquet}', 'rb').read(4)") == [{"value": "b'PAR1'"}]
-    assert taken("os.getpid() > 1") == [{"value": "True"}]
+    parquet = next(python_sandbox.lake.warehouse.rglob("*.parquet"))
+    assert python_sandbox(f"open('{parquet}', 'rb').read(4)") == [{"value": "b'PAR1'"}]
+    assert python_sandbox("os.getpid() > 1") == [{"value": "True"}]
 
 
 @on_linux
-def test_a_worker_has_no_environment_no_core_and_bounded_resources(taken: Asked) -> None:
+def test_a_worker_has_no_environment_no_core_and_bounded_resources(python_sandbox: SandboxClient) -> None:
     def value(code: str) -> str:
-        return str(taken(code)[0]["value"])
+        return str(python_sandbox(code)[0]["value"])
 
     assert value("dict(os.environ)") == "{}"
     assert value("resource.getrlimit(resource.RLIMIT_CORE)") == "(0, 0)"
@@ -197,8 +212,8 @@ def test_a_worker_has_no_environment_no_core_and_bounded_resources(taken: Asked)
 
 
 @on_linux
-def test_confinement_is_reported(ask: Asked) -> None:
-    confinement = now(ask.sandbox.start(ask.file, ask.data_files))
+def test_confinement_is_reported(query: SandboxClient) -> None:
+    confinement = now(query.sandbox.start(query.file, query.data_files))
     told = "; ".join(confinement.in_force)
     assert ("Landlock" in told) == (landlock_version() > 0)
     assert ("seccomp" in told) == has_seccomp()
@@ -227,12 +242,12 @@ TELLING = [
 
 
 @pytest.mark.parametrize("statement", FAILING + TELLING)
-def test_neither_errors_nor_results_name_a_path_of_the_server(ask: Asked, statement: str) -> None:
-    outcome = ask.outcome(statement)
+def test_neither_errors_nor_results_name_a_path_of_the_server(query: SandboxClient, statement: str) -> None:
+    outcome = query.outcome(statement)
     assert isinstance(outcome, SqlProblem) == (statement in FAILING)
     for secret in (
-        str(ask.lake.folder),
-        str(ask.lake.folder.parent),
+        str(query.lake.folder),
+        str(query.lake.folder.parent),
         sys.prefix,
         str(ROOT),
         os.environ.get("HOME", "~"),
@@ -253,9 +268,9 @@ os.kill(os.getpid(), signal.SIGKILL)
 
 @on_linux
 @pytest.mark.slow
-def test_workers_die_with_the_service(ask: Asked) -> None:
+def test_workers_die_with_the_service(query: SandboxClient) -> None:
     done = subprocess.run(
-        [sys.executable, "-c", _PARENT, str(ask.file), str(ask.lake.warehouse)],
+        [sys.executable, "-c", _PARENT, str(query.file), str(query.lake.warehouse)],
         cwd=ROOT,
         capture_output=True,
         text=True,

@@ -10,7 +10,7 @@ from losslake.lake.lake import Lake
 from losslake_service.sandbox import sandbox, workers
 from losslake_service.sandbox.errors import UNAVAILABLE, unavailable
 from losslake_service.sandbox.sandbox import _StartFailure
-from tests.service.sandbox.asking import SMALL, Asked
+from tests.service.sandbox.sandbox_client import SMALL, SandboxClient
 
 FAILING = "tests.service.sandbox.failing_worker"
 
@@ -47,12 +47,12 @@ def clock(monkeypatch: pytest.MonkeyPatch) -> Clock:
 def test_a_worker_that_cannot_start_is_told_and_logged_and_not_started_for_each_request(
     lake: Lake, starts: list[str], clock: Clock, caplog: pytest.LogCaptureFixture
 ) -> None:
-    asked = Asked(lake, SMALL, FAILING)
+    client = SandboxClient(lake, SMALL, FAILING)
     try:
         with caplog.at_level(logging.ERROR):
-            problems = [asked.fails("SELECT 1") for _ in range(50)]
+            problems = [client.fails("SELECT 1") for _ in range(50)]
     finally:
-        asked.sandbox.close()
+        client.sandbox.close()
     assert {problem.kind for problem in problems} == {UNAVAILABLE}
     assert {problem.detail for problem in problems} == {
         "the service can't run SQL on this release now (its worker can't start: exit status 1): tell the operator"
@@ -64,19 +64,19 @@ def test_a_worker_that_cannot_start_is_told_and_logged_and_not_started_for_each_
 
 @pytest.mark.slow
 def test_workers_are_started_again_after_the_pause(lake: Lake, starts: list[str], clock: Clock) -> None:
-    asked = Asked(lake, SMALL, FAILING)
+    client = SandboxClient(lake, SMALL, FAILING)
     try:
-        asked.fails("SELECT 1")
-        asked.sandbox._program = workers.PROGRAM
+        client.fails("SELECT 1")
+        client.sandbox._program = workers.PROGRAM
         clock.now += 1
-        asked.outcome("SELECT 1")  # the spare, which had failed too
+        client.outcome("SELECT 1")  # the spare, which had failed too
         clock.now += 2
-        assert asked("SELECT 1 AS a") == [{"a": 1}]
+        assert client("SELECT 1 AS a") == [{"a": 1}]
         n_starts = len(starts)
-        assert asked("SELECT 2 AS a") == [{"a": 2}]
+        assert client("SELECT 2 AS a") == [{"a": 2}]
         assert len(starts) == n_starts
     finally:
-        asked.sandbox.close()
+        client.sandbox.close()
 
 
 def test_a_system_without_room_for_a_process_is_told(lake: Lake, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -84,9 +84,9 @@ def test_a_system_without_room_for_a_process_is_told(lake: Lake, monkeypatch: py
         raise BlockingIOError(11, "Resource temporarily unavailable")
 
     monkeypatch.setattr("subprocess.Popen", refuse)
-    asked = Asked(lake, SMALL)
-    assert "(its worker can't start: Resource temporarily unavailable)" in asked.fails("SELECT 1").detail
-    asked.sandbox.close()
+    client = SandboxClient(lake, SMALL)
+    assert "(its worker can't start: Resource temporarily unavailable)" in client.fails("SELECT 1").detail
+    client.sandbox.close()
 
 
 def test_pauses_double_up_to_a_minute(clock: Clock) -> None:

@@ -11,12 +11,12 @@ import pytest
 
 from losslake_service.sandbox.admission import allowed_functions
 from losslake_service.sandbox.errors import SqlProblem
-from tests.service.sandbox.asking import Asked
+from tests.service.sandbox.sandbox_client import SandboxClient
 
 
 @pytest.mark.slow
 @pytest.mark.parametrize("every", [False, True], ids=["functions", "overloads"])
-def test_every_function_works_in_confined_workers(ask: Asked, every: bool) -> None:
+def test_every_function_works_in_confined_workers(query: SandboxClient, every: bool) -> None:
     """With made-up arguments with which it works in a process that isn't confined; in batches."""
     calls: dict[tuple[str, ...], str] = {}
     with duckdb.connect(config={"threads": 1}) as connection:
@@ -24,16 +24,16 @@ def test_every_function_works_in_confined_workers(ask: Asked, every: bool) -> No
         for name, types in overloads:
             key = (name, *types) if every else (name,)
             if name in allowed_functions() and key not in calls:
-                works = next((text for text in _made_up(name, types) if _has_a_value(connection, text)), None)
+                works = next((text for text in _candidate_calls(name, types) if _has_a_value(connection, text)), None)
                 calls |= {key: works} if works else {}
     written = list(calls.values())
     for start in range(0, len(written), 25):
         batch = written[start : start + 25]
         if isinstance(
-            ask.outcome("SELECT " + ", ".join(f"{text} AS c{n}" for n, text in enumerate(batch))), SqlProblem
+            query.outcome("SELECT " + ", ".join(f"{text} AS c{n}" for n, text in enumerate(batch))), SqlProblem
         ):
             for text in batch:
-                assert not isinstance(ask.outcome(f"SELECT {text} AS c"), SqlProblem), text
+                assert not isinstance(query.outcome(f"SELECT {text} AS c"), SqlProblem), text
     names = {name for name, *_ in calls}
     untried = allowed_functions() - names
     print(f"{len(calls)} calls of {len(names)} functions; without arguments that fit: {' '.join(sorted(untried))}")
@@ -106,7 +106,7 @@ _TEXTS = ("'a'", "'1'", "'day'", "'{\"a\": 1}'", "'sum'", "'AAAA'", "'1GB'", "''
 _LAMBDAS = ("lambda x: x", "lambda x, y: x + y", "lambda x: x > 1")
 
 
-def _made_up(name: str, types: list[str | None]) -> Iterator[str]:
+def _candidate_calls(name: str, types: list[str | None]) -> Iterator[str]:
     """Yield calls of a function, with more and more unlikely arguments."""
     if name in _BY_HAND:
         yield f"({_BY_HAND[name]})::VARCHAR"

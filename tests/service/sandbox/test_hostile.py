@@ -13,7 +13,7 @@ from losslake.lake.lake import Lake
 from losslake_service.sandbox import errors
 from losslake_service.sandbox.errors import SqlLimits
 from tests.servers.processes import wait_until
-from tests.service.sandbox.asking import ENDLESS, SMALL, Asked, now
+from tests.service.sandbox.sandbox_client import ENDLESS, SMALL, SandboxClient, now
 
 TOO_MUCH = {errors.TIME, errors.MEMORY}
 ORDINARY = "SELECT count(*) AS n FROM result_at('val/classification_error', 0.3)"
@@ -52,11 +52,11 @@ def first_in_make_test(statements: list[str], name: str) -> list[ParameterSet]:
 
 
 @pytest.mark.parametrize("statement", first_in_make_test(MEMORY, "memory"))
-def test_statement_over_the_memory_limit_is_stopped_and_others_succeed(ask: Asked, statement: str) -> None:
+def test_statement_over_the_memory_limit_is_stopped_and_others_succeed(query: SandboxClient, statement: str) -> None:
     async def both() -> None:
-        hostile = asyncio.create_task(ask.problem(statement))
+        hostile = asyncio.create_task(query.problem(statement))
         for _ in range(3):
-            assert await ask.rows(ORDINARY) == [{"n": 8}]
+            assert await query.rows(ORDINARY) == [{"n": 8}]
         problem = await hostile
         assert problem.kind in TOO_MUCH, problem.detail
         assert ("60 s" if problem.kind == errors.TIME else "400 MB") in problem.detail
@@ -65,18 +65,18 @@ def test_statement_over_the_memory_limit_is_stopped_and_others_succeed(ask: Aske
 
 
 @pytest.mark.parametrize("statement", first_in_make_test(TIME, "time"))
-def test_others_succeed_beside_a_statement_that_takes_long(ask: Asked, statement: str) -> None:
+def test_others_succeed_beside_a_statement_that_takes_long(query: SandboxClient, statement: str) -> None:
     async def both() -> None:
-        hostile = asyncio.create_task(ask.problem(statement))
+        hostile = asyncio.create_task(query.problem(statement))
         for _ in range(3):
-            assert await ask.rows(ORDINARY) == [{"n": 8}]
+            assert await query.rows(ORDINARY) == [{"n": 8}]
         hostile.cancel()
 
     now(both())
 
 
 @pytest.mark.parametrize("statement", first_in_make_test(TIME, "time"))
-def test_statement_over_the_time_limit_is_stopped(hurried: Asked, statement: str) -> None:
+def test_statement_over_the_time_limit_is_stopped(hurried: SandboxClient, statement: str) -> None:
     problem = hurried.fails(statement)
     assert problem.kind in TOO_MUCH, problem.detail
     assert ("0.6 s" if problem.kind == errors.TIME else "400 MB") in problem.detail
@@ -95,9 +95,9 @@ def test_statement_over_the_time_limit_is_stopped(hurried: Asked, statement: str
     ],
 )
 def test_lack_of_memory_anywhere_in_a_worker_is_the_memory_limit(lake: Lake, statement: str) -> None:
-    asked = Asked(lake, SqlLimits(seconds=1000, workers=1))
-    assert asked.fails(statement).kind == errors.MEMORY
-    asked.sandbox.close()
+    client = SandboxClient(lake, SqlLimits(seconds=1000, workers=1))
+    assert client.fails(statement).kind == errors.MEMORY
+    client.sandbox.close()
 
 
 @pytest.mark.parametrize(
@@ -108,9 +108,9 @@ def test_lack_of_memory_anywhere_in_a_worker_is_the_memory_limit(lake: Lake, sta
         "FROM measurements m, measurements n",
     ],
 )
-def test_huge_result_is_truncated(ask: Asked, statement: str) -> None:
+def test_huge_result_is_truncated(query: SandboxClient, statement: str) -> None:
     async def size() -> int:
-        with await ask.sandbox.run(ask.file, ask.data_files, statement) as result:
+        with await query.sandbox.run(query.file, query.data_files, statement) as result:
             assert result.truncated is not None
             return result.size
 
@@ -119,11 +119,11 @@ def test_huge_result_is_truncated(ask: Asked, statement: str) -> None:
 
 @pytest.mark.slow
 def test_full_queue_refuses_at_once_and_recovers(lake: Lake) -> None:
-    asked = Asked(lake, SMALL)
+    client = SandboxClient(lake, SMALL)
     n_places = SMALL.workers + SMALL.waiting
 
     async def crowd() -> None:
-        tasks = [asyncio.create_task(asked.problem(ENDLESS)) for _ in range(60)]
+        tasks = [asyncio.create_task(client.problem(ENDLESS)) for _ in range(60)]
         problems = await asyncio.gather(*tasks[n_places:])
         assert not any(task.done() for task in tasks[:n_places])
         assert {problem.kind for problem in problems} == {errors.BUSY}
@@ -131,39 +131,39 @@ def test_full_queue_refuses_at_once_and_recovers(lake: Lake) -> None:
         for task in tasks[:n_places]:
             task.cancel()
         await asyncio.wait(tasks)
-        assert await asked.rows("SELECT 1 AS a") == [{"a": 1}]
+        assert await client.rows("SELECT 1 AS a") == [{"a": 1}]
 
     now(crowd())
-    asked.sandbox.close()
+    client.sandbox.close()
 
 
 def test_waiting_in_the_queue_times_out(lake: Lake) -> None:
-    asked = Asked(lake, replace(SMALL, workers=1, waiting_seconds=0.2))
+    client = SandboxClient(lake, replace(SMALL, workers=1, waiting_seconds=0.2))
 
     async def two() -> None:
-        first = asyncio.create_task(asked.rows(ENDLESS))
+        first = asyncio.create_task(client.rows(ENDLESS))
         await asyncio.sleep(0)  # it asks first
-        problem = await asked.problem("SELECT 1")
+        problem = await client.problem("SELECT 1")
         assert problem.kind == errors.BUSY
         assert "waited 0.2 s" in problem.detail
         first.cancel()
 
     now(two())
-    asked.sandbox.close()
+    client.sandbox.close()
 
 
 @pytest.mark.slow
 def test_cancelled_statement_frees_its_worker(lake: Lake) -> None:
     """Or else the next one would wait for it in vain."""
-    asked = Asked(lake, replace(SMALL, workers=1, seconds=1000))
+    client = SandboxClient(lake, replace(SMALL, workers=1, seconds=1000))
 
     async def leave() -> None:
-        await asked.rows("SELECT 1")  # the worker has started
-        gone = asyncio.create_task(asked.rows("SELECT levenshtein(repeat('a', 900_000), repeat('b', 900_000)) AS a"))
-        running = partial(wait_until, lambda: bool(asked.sandbox._running), "a worker runs the statement")
+        await client.rows("SELECT 1")  # the worker has started
+        gone = asyncio.create_task(client.rows("SELECT levenshtein(repeat('a', 900_000), repeat('b', 900_000)) AS a"))
+        running = partial(wait_until, lambda: bool(client.sandbox._running), "a worker runs the statement")
         await asyncio.to_thread(running)
         gone.cancel()
-        assert await asked.rows("SELECT 1 AS a") == [{"a": 1}]
+        assert await client.rows("SELECT 1 AS a") == [{"a": 1}]
 
     now(leave())
-    asked.sandbox.close()
+    client.sandbox.close()

@@ -20,7 +20,15 @@ from losslake_service.sandbox.errors import SqlProblem
 from losslake_service.sandbox.kernel_filters import allowed_calls, landlock_version
 from losslake_service.sandbox.results import OUTPUTS
 from losslake_service.sandbox.stored_data import LocalFiles
-from tests.service.sandbox.asking import SMALL, TAKEN, Asked, now, on_linux, with_landlock, with_seccomp
+from tests.service.sandbox.sandbox_client import (
+    PYTHON_WORKER,
+    SMALL,
+    SandboxClient,
+    now,
+    on_linux,
+    with_landlock,
+    with_seccomp,
+)
 
 MACHINE = platform.machine()
 LAST_CALL, X32 = 600, 0x40000000
@@ -59,14 +67,14 @@ def _table() -> str:
     return Path(sys.modules[allowed_calls.__module__].__file__ or "").with_name("syscalls.toml").read_text()
 
 
-def call(taken: Asked, *arguments: int) -> tuple[int, int]:
+def call(python_sandbox: SandboxClient, *arguments: int) -> tuple[int, int]:
     """Return the result of a system call of a worker, and errno."""
-    result, number = ast.literal_eval(taken(_CALL.format(arguments))[0]["value"])
+    result, number = ast.literal_eval(python_sandbox(_CALL.format(arguments))[0]["value"])
     return result, number
 
 
 @with_seccomp
-def test_every_other_system_call_is_refused(taken: Asked) -> None:
+def test_every_other_system_call_is_refused(python_sandbox: SandboxClient) -> None:
     allowed = {entry[MACHINE] for entry in allowed_calls(MACHINE)}
     refused = [number for number in range(LAST_CALL) if number not in allowed | UNFILTERED]
     refused += [X32 + number for number in range(LAST_CALL)]
@@ -75,7 +83,7 @@ def test_every_other_system_call_is_refused(taken: Asked) -> None:
         f"(lambda libc: [(n, libc.syscall(n, 0, 0, 0, 0, 0, 0), ctypes.get_errno()) for n in {refused}])"
         "(ctypes.CDLL(None, use_errno=True))"
     )
-    outcomes = ast.literal_eval(taken(expression)[0]["value"])
+    outcomes = ast.literal_eval(python_sandbox(expression)[0]["value"])
     assert len(outcomes) == len(refused)
     for number, result, error in outcomes:
         assert (result, error) == (-1, errno.EPERM if number < 435 else errno.ENOSYS), number
@@ -108,16 +116,18 @@ def test_every_other_system_call_is_refused(taken: Asked) -> None:
         ("tgkill", (1, 1, 0)),
     ],
 )
-def test_a_call_with_other_arguments_is_refused(taken: Asked, name: str, arguments: tuple[int, ...]) -> None:
-    assert call(taken, numbers(MACHINE)[name], *arguments) == (-1, errno.EPERM)
+def test_a_call_with_other_arguments_is_refused(
+    python_sandbox: SandboxClient, name: str, arguments: tuple[int, ...]
+) -> None:
+    assert call(python_sandbox, numbers(MACHINE)[name], *arguments) == (-1, errno.EPERM)
 
 
 @with_seccomp
-def test_system_calls_are_named_by_their_numbers(taken: Asked) -> None:
+def test_system_calls_are_named_by_their_numbers(python_sandbox: SandboxClient) -> None:
     known = numbers(MACHINE)
-    assert taken(f"ctypes.CDLL(None).syscall({known['getpid']}) == os.getpid()") == [{"value": "True"}]
-    assert call(taken, known["prctl"], 15, 0)[1] == errno.EFAULT
-    assert call(taken, known["close"], 9999) == (-1, errno.EBADF)
+    assert python_sandbox(f"ctypes.CDLL(None).syscall({known['getpid']}) == os.getpid()") == [{"value": "True"}]
+    assert call(python_sandbox, known["prctl"], 15, 0)[1] == errno.EFAULT
+    assert call(python_sandbox, known["close"], 9999) == (-1, errno.EBADF)
 
 
 @pytest.mark.parametrize("machine", HEADERS)
@@ -142,10 +152,10 @@ def test_arm64_has_the_same_calls_or_their_newer_forms() -> None:
 
 
 @pytest.fixture
-def foreign(taken: Asked) -> Iterator[Path]:
+def foreign(python_sandbox: SandboxClient) -> Iterator[Path]:
     """A data file of another release, beside one of the worker's."""
-    assert isinstance(taken.data_files, LocalFiles)
-    path = Path(taken.data_files.paths()[0])
+    assert isinstance(python_sandbox.data_files, LocalFiles)
+    path = Path(python_sandbox.data_files.paths()[0])
     copy = path.with_name(f"other-{path.name}")
     shutil.copyfile(path, copy)
     yield copy
@@ -154,25 +164,25 @@ def foreign(taken: Asked) -> Iterator[Path]:
 
 @with_landlock
 def test_a_worker_reads_the_files_of_its_release_and_no_others(
-    taken: Asked, unchecked: Asked, foreign: Path, ask: Asked
+    python_sandbox: SandboxClient, unchecked: SandboxClient, foreign: Path, query: SandboxClient
 ) -> None:
-    assert isinstance(taken.data_files, LocalFiles)
-    readable = [taken.file, *map(Path, taken.data_files.paths())]
-    folder = taken.lake.folder
+    assert isinstance(python_sandbox.data_files, LocalFiles)
+    readable = [python_sandbox.file, *map(Path, python_sandbox.data_files.paths())]
+    folder = python_sandbox.lake.folder
     others = [path for path in sorted(folder.rglob("*")) if path.is_file() and path not in readable]
     names = {path.name for path in others}
     assert {foreign.name, "catalog.db", "lake.toml"} <= names
     assert any("releases" in path.parts for path in others)
     for path in readable:
-        assert taken(f"len(open({str(path)!r}, 'rb').read(4))") == [{"value": "4"}]
+        assert python_sandbox(f"len(open({str(path)!r}, 'rb').read(4))") == [{"value": "4"}]
         if path.suffix == ".parquet":
             assert not isinstance(unchecked.outcome(f"SELECT count(*) AS n FROM '{path}'"), SqlProblem)
     for path in others:
-        assert taken(f"open({str(path)!r}, 'rb')") == [{"value": "PermissionError"}], path
+        assert python_sandbox(f"open({str(path)!r}, 'rb')") == [{"value": "PermissionError"}], path
         # DuckDB's settings refuse it first.
         assert "file system operations are disabled" in str(unchecked.outcome(f"FROM read_blob('{path}')"))
     for place in {path.parent for path in [*readable, *others]} | {Path("/sys/fs/cgroup")}:
-        assert taken(f"os.listdir({str(place)!r})") == [{"value": "PermissionError"}]
+        assert python_sandbox(f"os.listdir({str(place)!r})") == [{"value": "PermissionError"}]
     print(f"{len(readable)} files of the release readable, {len(others)} others refused")
 
 
@@ -183,13 +193,13 @@ def test_a_release_of_many_files_is_confined_file_by_file(lake: Lake, tmp_path: 
     names = [f"{number}.parquet" for number in range(10_001)]
     for name in [*names, "other.parquet"]:
         (tmp_path / name).write_bytes(b"PAR1")
-    asked = Asked(lake, replace(SMALL, workers=1), TAKEN)
-    asked.data_files = LocalFiles(str(tmp_path), names)
+    client = SandboxClient(lake, replace(SMALL, workers=1), PYTHON_WORKER)
+    client.data_files = LocalFiles(str(tmp_path), names)
     try:
-        assert asked(f"open('{tmp_path}/{names[-1]}', 'rb').read()") == [{"value": "b'PAR1'"}]
-        assert asked(f"open('{tmp_path}/other.parquet', 'rb')") == [{"value": "PermissionError"}]
+        assert client(f"open('{tmp_path}/{names[-1]}', 'rb').read()") == [{"value": "b'PAR1'"}]
+        assert client(f"open('{tmp_path}/other.parquet', 'rb')") == [{"value": "PermissionError"}]
     finally:
-        asked.sandbox.close()
+        client.sandbox.close()
 
 
 @pytest.mark.slow
@@ -198,18 +208,18 @@ def test_workers_of_a_release_of_too_many_files_report_that_they_may_read_all(
     lake: Lake, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(workers, "MOST_LISTED_FILES", 1)
-    asked = Asked(lake, replace(SMALL, workers=1))
+    client = SandboxClient(lake, replace(SMALL, workers=1))
     try:
-        confinement = now(asked.sandbox.start(asked.file, asked.data_files))
+        confinement = now(client.sandbox.start(client.file, client.data_files))
         assert any("too many" in missing for missing in confinement.missing)
-        assert asked("SELECT count(*) AS n FROM measurements WHERE batch_size = 8") == [{"n": 654}]
+        assert client("SELECT count(*) AS n FROM measurements WHERE batch_size = 8") == [{"n": 654}]
     finally:
-        asked.sandbox.close()
+        client.sandbox.close()
 
 
 @on_linux
-def test_the_report_says_what_landlock_restricts(ask: Asked) -> None:
-    confinement = now(ask.sandbox.start(ask.file, ask.data_files))
+def test_the_report_says_what_landlock_restricts(query: SandboxClient) -> None:
+    confinement = now(query.sandbox.start(query.file, query.data_files))
     names = ("files", "TCP", "devices", "signals and abstract sockets")
     enforced, missing = ("; ".join(told) for told in (confinement.in_force, confinement.missing))
     for name, since in zip(names, (1, 4, 5, 6), strict=True):
@@ -217,11 +227,11 @@ def test_the_report_says_what_landlock_restricts(ask: Asked) -> None:
 
 
 @pytest.mark.parametrize("output", OUTPUTS)
-def test_every_output_format_is_written_by_confined_workers(ask: Asked, output: str) -> None:
+def test_every_output_format_is_written_by_confined_workers(query: SandboxClient, output: str) -> None:
     statement = "SELECT *, [1, 2] AS a, {'a': 'x'} AS b, now() AS c, 'b'::BLOB AS d FROM trials, measurements LIMIT 9"
 
     async def size() -> int:
-        with await ask.sandbox.run(ask.file, ask.data_files, statement, output=output) as result:
+        with await query.sandbox.run(query.file, query.data_files, statement, output=output) as result:
             assert result.rows == 9
             return result.size
 

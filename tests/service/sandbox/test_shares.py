@@ -10,7 +10,7 @@ from losslake_service.sandbox import errors, shares
 from losslake_service.sandbox.errors import SqlLimits, SqlProblem
 from losslake_service.sandbox.results import SqlResult
 from losslake_service.sandbox.shares import ClientShares
-from tests.service.sandbox.asking import ENDLESS, Asked, now
+from tests.service.sandbox.sandbox_client import ENDLESS, SandboxClient, now
 
 
 class Clock:
@@ -79,19 +79,19 @@ def test_memory_of_clients_is_bounded(monkeypatch: pytest.MonkeyPatch) -> None:
     assert len(held) == 100
 
 
-async def run(ask: Asked, client: str, statement: str = "SELECT 1 AS a") -> SqlResult:
-    return await ask.sandbox.run(ask.file, ask.data_files, statement, client=client)
+async def run(query: SandboxClient, client: str, statement: str = "SELECT 1 AS a") -> SqlResult:
+    return await query.sandbox.run(query.file, query.data_files, statement, client=client)
 
 
-def test_statements_of_one_client_leave_workers_to_others(ask: Asked) -> None:
+def test_statements_of_one_client_leave_workers_to_others(query: SandboxClient) -> None:
     async def crowd() -> None:
-        greedy = [asyncio.create_task(run(ask, "a", ENDLESS)) for _ in range(4)]
+        greedy = [asyncio.create_task(run(query, "a", ENDLESS)) for _ in range(4)]
         await asyncio.sleep(0)  # each asks
         # Of six places one client has three, and of two workers one.
         assert [task.done() for task in greedy] == [False, False, False, True]
         assert isinstance(problem := greedy[3].exception(), SqlProblem)
         assert problem.kind == errors.CLIENT
-        (await run(ask, "b")).close()
+        (await run(query, "b")).close()
         assert not greedy[1].done()
         for task in greedy[:3]:
             task.cancel()
@@ -100,13 +100,13 @@ def test_statements_of_one_client_leave_workers_to_others(ask: Asked) -> None:
 
 
 @pytest.mark.slow
-def test_results_that_are_being_sent_count_until_they_are_closed(ask: Asked) -> None:
+def test_results_that_are_being_sent_count_until_they_are_closed(query: SandboxClient) -> None:
     async def crowd() -> None:
-        held = [await run(ask, "c") for _ in range(ask.sandbox.limits.open_results // 2)]
+        held = [await run(query, "c") for _ in range(query.sandbox.limits.open_results // 2)]
         with pytest.raises(SqlProblem, match="32 results are being sent to your address"):
-            await run(ask, "c")
+            await run(query, "c")
         held.pop().close()
-        held.append(await run(ask, "c"))
+        held.append(await run(query, "c"))
         for result in held:
             result.close()
 

@@ -24,12 +24,12 @@ from losslake_service.sandbox.errors import SqlProblem
 from losslake_service.sandbox.stored_data import MAX_RANGE_BYTES, DataFileClient, StoreUnavailable, open_pair
 from losslake_service.sandbox.workers import BucketData
 from tests.servers.processes import SECONDS
-from tests.service.sandbox.asking import SMALL, UNCHECKED, Asked, now
+from tests.service.sandbox.sandbox_client import SMALL, UNCHECKED_WORKER, SandboxClient, now
 
 PATH, SIZE = "warehouse/a.parquet", MAX_RANGE_BYTES * 2 + 100
 
 
-class Asker(Asked):
+class RemoteClient(SandboxClient):
     """A sandbox over a lake whose data files come from somewhere."""
 
     def __init__(self, lake: Lake, program: str | None = None) -> None:
@@ -37,12 +37,12 @@ class Asker(Asked):
 
 
 @pytest.fixture(scope="module")
-def unchecked(remote_lake: Lake) -> Iterator[Asker]:
+def unchecked(remote_lake: Lake) -> Iterator[RemoteClient]:
     """Its workers run every statement."""
-    asked = Asker(remote_lake, UNCHECKED)
-    now(asked.sandbox.start(asked.file, asked.data_files))
-    yield asked
-    asked.sandbox.close()
+    client = RemoteClient(remote_lake, UNCHECKED_WORKER)
+    now(client.sandbox.start(client.file, client.data_files))
+    yield client
+    client.sandbox.close()
 
 
 @pytest.mark.slow
@@ -56,7 +56,9 @@ def unchecked(remote_lake: Lake) -> Iterator[Asker]:
         "SHOW TABLES",
     ],
 )
-def test_statements_have_equal_results_over_bucket_and_folder(lake: Lake, unchecked: Asker, statement: str) -> None:
+def test_statements_have_equal_results_over_bucket_and_folder(
+    lake: Lake, unchecked: RemoteClient, statement: str
+) -> None:
     with open_release(lake, lake.release()) as local:
         expected = local.sql(statement).to_arrow_table().to_pylist()
     assert repr(unchecked(statement)) == repr(expected)
@@ -81,7 +83,7 @@ def test_statements_have_equal_results_over_bucket_and_folder(lake: Lake, unchec
         "SET enable_external_access = true",
     ],
 )
-def test_unchecked_statements_reach_nothing_but_the_release(unchecked: Asker, statement: str) -> None:
+def test_unchecked_statements_reach_nothing_but_the_release(unchecked: RemoteClient, statement: str) -> None:
     lake = unchecked.lake
     lake.store.put("warehouse/other.parquet", b"PAR1 of another release")
     before = {file.path: file.modified for file in lake.store.list_files("")}
@@ -119,7 +121,7 @@ def question(path: str, start: int, stop: int) -> bytes:
 
 
 @pytest.mark.parametrize(
-    ("asked", "found"),
+    ("requested", "found"),
     [
         ((PATH, 0, 0), SIZE),
         ((PATH, 3, 8), 5),
@@ -131,31 +133,31 @@ def question(path: str, start: int, stop: int) -> bytes:
         (("", 0, 0), -1),
     ],
 )
-def test_service_serves_only_ranges_of_the_releases_files(asked: tuple[str, int, int], found: int) -> None:
+def test_service_serves_only_ranges_of_the_releases_files(requested: tuple[str, int, int], found: int) -> None:
     pair = Pair(Data())
-    pair.theirs.sendall(question(*asked))
+    pair.theirs.sendall(question(*requested))
     pair.respond()
     assert struct.unpack("!q", pair.theirs.recv(8)) == (found,)
-    data = pair.theirs.recv(100, socket.MSG_DONTWAIT) if asked[2] and found > 0 else b""
-    assert data == (Data().read(*asked) if asked[2] and found > 0 else b"")
+    data = pair.theirs.recv(100, socket.MSG_DONTWAIT) if requested[2] and found > 0 else b""
+    assert data == (Data().read(*requested) if requested[2] and found > 0 else b"")
 
 
 @pytest.mark.parametrize(
-    "asked",
+    "message",
     [question(PATH, 0, MAX_RANGE_BYTES + 1), question(PATH, 9, 8), question("x" * 5000, 0, 1), b"\xff" * 18],
     ids=["too much", "backwards", "a long path", "noise"],
 )
-def test_invalid_file_requests_close_the_channel(asked: bytes) -> None:
+def test_invalid_file_requests_close_the_channel(message: bytes) -> None:
     pair = Pair(Data())
-    pair.theirs.sendall(asked)
+    pair.theirs.sendall(message)
     with pytest.raises(ChannelClosed):
         pair.respond()
 
 
 def test_silent_worker_times_out_with_its_statement() -> None:
-    for asked in (b"\0", question(PATH, 0, MAX_RANGE_BYTES)):
+    for message in (b"\0", question(PATH, 0, MAX_RANGE_BYTES)):
         pair = Pair(Data())
-        pair.theirs.sendall(asked)
+        pair.theirs.sendall(message)
         with pytest.raises(TimeoutError):
             pair.respond(0.1)
 
@@ -247,39 +249,39 @@ COUNT = "SELECT count(*) AS n, sum(value + step) FROM measurements"
 
 
 @pytest.fixture
-def unsteady(remote_lake: Lake) -> Iterator[tuple[Asker, UnsteadyStore]]:
-    asker = Asker(remote_lake)
-    assert isinstance(asker.data_files, BucketData)
-    asker.data_files = store = UnsteadyStore(asker.data_files)
-    yield asker, store
+def unsteady(remote_lake: Lake) -> Iterator[tuple[RemoteClient, UnsteadyStore]]:
+    client = RemoteClient(remote_lake)
+    assert isinstance(client.data_files, BucketData)
+    client.data_files = store = UnsteadyStore(client.data_files)
+    yield client, store
     store.may_answer.set()
-    asker.sandbox.close()
+    client.sandbox.close()
 
 
 @pytest.mark.slow
-def test_store_failure_is_unavailable(unsteady: tuple[Asker, UnsteadyStore]) -> None:
-    asker, store = unsteady
+def test_store_failure_is_unavailable(unsteady: tuple[RemoteClient, UnsteadyStore]) -> None:
+    client, store = unsteady
     store.fails = True
-    assert asker.fails(COUNT).kind == errors.UNAVAILABLE
+    assert client.fails(COUNT).kind == errors.UNAVAILABLE
     store.fails = False
-    assert asker(COUNT)[0]["n"] > 0
+    assert client(COUNT)[0]["n"] > 0
 
 
 @pytest.mark.slow
-def test_abandoned_statement_leaves_a_sandbox_that_answers(unsteady: tuple[Asker, UnsteadyStore]) -> None:
-    asker, store = unsteady
+def test_abandoned_statement_leaves_a_sandbox_that_answers(unsteady: tuple[RemoteClient, UnsteadyStore]) -> None:
+    client, store = unsteady
 
     async def abandon() -> None:
-        asking = asyncio.create_task(asker.rows(COUNT))
+        running = asyncio.create_task(client.rows(COUNT))
         assert await asyncio.to_thread(store.reading.wait, SECONDS)
-        asking.cancel()
+        running.cancel()
         with suppress(asyncio.CancelledError):
-            await asking
+            await running
 
     store.may_answer.clear()
     now(abandon())
     store.may_answer.set()
-    assert asker(COUNT)[0]["n"] > 0
+    assert client(COUNT)[0]["n"] > 0
 
 
 @pytest.mark.slow
@@ -287,10 +289,10 @@ def test_store_that_does_not_answer_ends_the_statement_at_its_limit(
     remote_lake: Lake, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(stored_data, "_STORE_TIMEOUT", math.inf)
-    asker = Asked(remote_lake, replace(SMALL, workers=1, seconds=0.6))
-    assert isinstance(asker.data_files, BucketData)
-    asker.data_files = store = UnsteadyStore(asker.data_files)
+    client = SandboxClient(remote_lake, replace(SMALL, workers=1, seconds=0.6))
+    assert isinstance(client.data_files, BucketData)
+    client.data_files = store = UnsteadyStore(client.data_files)
     store.may_answer.clear()
-    assert asker.fails(COUNT).kind == errors.TIME
+    assert client.fails(COUNT).kind == errors.TIME
     store.may_answer.set()
-    asker.sandbox.close()
+    client.sandbox.close()

@@ -53,7 +53,7 @@ def curves_of_best(
     more = [("metric", goal.metric), ("points", _POINTS), *((name, str(value)) for name, value in counted.items())]
     heading = f"{goal.metric} by {noun}, the best trial of each"
     text = f"{heading}: {', '.join(map(str, trials))}"
-    look = [("target", repr(goal.target))]
+    options = [("target", repr(goal.target))]
     keys = tuple((*astuple(trial.study.workload), trial.study.batch_size, trial.trial_id) for trial in trials)
     sql = statement("curves_of_trials", metric=goal.metric, trials=keys)
-    return request.chart("curves", [*query, *more], text, height=_HEIGHT, heading=heading, look=look, sql=sql)
+    return request.chart("curves", [*query, *more], text, height=_HEIGHT, heading=heading, options=options, sql=sql)

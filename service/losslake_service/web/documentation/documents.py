@@ -76,19 +76,19 @@ def documents() -> Mapping[str, Document]:
 def groups() -> Sequence[Group]:
     """Return the groups of the index. A document is in the group that links to it first."""
     index, listed = documents()[INDEX], {INDEX}
-    found: list[tuple[str, list[tuple[str, Document]]]] = []
+    sections: list[tuple[str, list[tuple[str, Document]]]] = []
     is_heading = False
     for token in markdown().parse(index.markdown):
         if token.type == "inline" and is_heading:
-            found.append((token.content, []))
+            sections.append((token.content, []))
         is_heading = token.type == "heading_open" and token.tag == "h2"
         for at, child in enumerate(token.children or ()):
             path = index.linked_path(str(child.attrs["href"])) if child.type == "link_open" else None
-            if found and path is not None and path in documents() and path not in listed:
+            if sections and path is not None and path in documents() and path not in listed:
                 listed.add(path)
                 text = (token.children or ())[at + 1].content
-                found[-1][1].append((text[:1].upper() + text[1:], documents()[path]))
-    return [Group(title, tuple(each)) for title, each in found]
+                sections[-1][1].append((text[:1].upper() + text[1:], documents()[path]))
+    return [Group(title, tuple(each)) for title, each in sections]
 
 
 @cache

@@ -27,7 +27,7 @@ from losslake_service.web.documentation.documents import (
 )
 
 # Ids of the frame.
-_TAKEN = ("main", "search", "contents", "as-it-is")
+_RESERVED_IDS = ("main", "search", "contents", "as-it-is")
 _LONGEST_DESCRIPTION = 200
 _SVG_SIZE = re.compile(rb'<svg[^>]*?\bwidth="([\d.]+)"[^>]*?\bheight="([\d.]+)"')
 _PNG_HEAD = struct.Struct(">16xII")
@@ -87,7 +87,7 @@ def github_anchor(text: str) -> str:
 
 def _anchors() -> Callable[[str], str]:
     """Return a function that gives headings fragments, none of them twice."""
-    counts = dict.fromkeys(_TAKEN, 1)
+    counts = dict.fromkeys(_RESERVED_IDS, 1)
 
     def anchor(text: str) -> str:
         plain = github_anchor(text)
@@ -148,8 +148,8 @@ def _place(document: Document, image: Token) -> None:
     if address is None:
         raise KeyError(f"{document.path} shows {image.attrs['src']}, which isn't below docs/: correct the link")
     content = picture(address.removeprefix(PICTURES)).content
-    found = _SVG_SIZE.search(content[:2000])
-    width, height = map(round, map(float, found.groups())) if found else _PNG_HEAD.unpack_from(content)
+    match = _SVG_SIZE.search(content[:2000])
+    width, height = map(round, map(float, match.groups())) if match else _PNG_HEAD.unpack_from(content)
     image.attrs = {**image.attrs, "src": address, "width": width, "height": height, "loading": "lazy"}
 
 

@@ -12,9 +12,9 @@ from losslake.questions.errors import BadParameter
 from losslake.questions.known_names import heading_of
 from losslake.questions.parameters import Natural
 from losslake.questions.selection import parse_workload
-from losslake_service.web.first_look import first_chart
 from losslake_service.web.goals import page_goal
 from losslake_service.web.page import GoalParameters, Page, PageKind, PageRequest
+from losslake_service.web.starting_example import first_chart
 
 PATH = "/advice"
 
@@ -45,26 +45,28 @@ def advice_page(request: PageRequest) -> Page:
         "accelerators": parameters.accelerators,
         "budget": parameters.budget,
     }
-    asked = {"workload": [str(workload)], **goal.parameters, "comparator": goal.comparator}
+    of_goal = {"workload": [str(workload)], **goal.parameters, "comparator": goal.comparator}
     rows, facts_of_answer, trouble = [], None, ""
     if given["step_time"] or given["price"]:
         try:
-            answer = advice.answer(view, advice.AdviceParameters.model_validate({**asked, **given}))
+            answer = advice.answer(view, advice.AdviceParameters.model_validate({**of_goal, **given}))
             rows, facts_of_answer = answer.table().to_pylist(), answer.facts
         except BadParameter as error:
             trouble = str(error)
         except ValidationError as error:
             trouble = f"{error.errors()[0]['loc'][0]}: give a number above 0 and below a million"
-    query = [(name, str(value)) for name, values in {**asked, **given}.items() if values is not None
+    query = [(name, str(value)) for name, values in {**of_goal, **given}.items() if values is not None
              for value in (values if isinstance(values, list) else [values])]  # fmt: skip
     title = "Which batch size should I use?"
     chart = request.chart("advice", query, f"Time and cost to {goal.text}", height=420) if facts_of_answer else None
-    own = {name: getattr(parameters, name) or None for name in ("step_times", "price", "accelerators", "budget")}
+    page_fields = {
+        name: getattr(parameters, name) or None for name in ("step_times", "price", "accelerators", "budget")
+    }
     return Page(
         template="advice.html",
         title=f"{title} {heading_of(workload)}",
         description=f"Time and cost to {goal.text} at each batch size, from your step times or prices, with intervals.",
-        url=request.url(PATH, workload=str(workload), **parameters.goal, **own),
+        url=request.url(PATH, workload=str(workload), **parameters.goal, **page_fields),
         content={
             "workload": workload,
             "heading": heading_of(workload),

@@ -6,8 +6,8 @@ from losslake.questions import atlas
 from losslake.questions.known_names import collection_name, heading_of
 from losslake.questions.selection import Goal
 from losslake_schema.names import Workload
-from losslake_service.web.first_look import first_chart
 from losslake_service.web.page import Page, PageKind, PageParameters, PageRequest
+from losslake_service.web.starting_example import first_chart
 
 PATH = "/critical-batch-sizes"
 _FILTERS = ("collection", "dataset", "model", "optimizer")
@@ -31,8 +31,8 @@ def atlas_page(request: PageRequest) -> Page:
     """Return the page; raises BadParameter for a name that no workload has."""
     parameters: AtlasPageParameters = request.parameters
     given = parameters.given
-    asked = atlas.AtlasParameters.model_validate({name: [value] for name, value in given.items()})
-    answer = atlas.answer(request.view, asked)
+    filters = atlas.AtlasParameters.model_validate({name: [value] for name, value in given.items()})
+    answer = atlas.answer(request.view, filters)
     rows = answer.table().to_pylist()
     known = [row for row in rows if row["critical_batch_size"] is not None]
     title = "Critical batch sizes" + (f": {', '.join(given.values())}" if given else "")

@@ -20,11 +20,11 @@ from losslake_schema.names import Study, Workload
 from losslake_service.web.chart import Chart
 from losslake_service.web.comparison.best_trials import best_trials, curves_of_best
 from losslake_service.web.comparison.obstacles import Offer, no_common_metric, no_common_size, offers
-from losslake_service.web.first_look import group_by_model
 from losslake_service.web.goals import PageGoal, common_goal, goals_of, metrics_of, page_goal
 from losslake_service.web.lines import statement
 from losslake_service.web.measures import CountedParameters, OfferedMeasure, measured, offered_measures
 from losslake_service.web.page import Page, PageKind, PageRequest
+from losslake_service.web.starting_example import group_by_model
 from losslake_service.web.templates import Query
 
 _MOST_SUGGESTED = 8
@@ -364,23 +364,25 @@ def _to_add(request: CompareRequest) -> list[Suggestion]:
     others.sort(key=lambda each: (each.model != first.model, each.optimizer != first.optimizer, each))
     nearest = others[:_MOST_SUGGESTED]
     _, labels = labels_of([*request.workloads, *nearest])
-    own = labels[len(request.workloads) :]
-    return [(label, request.url((*request.workloads, each), at=None)) for label, each in zip(own, nearest, strict=True)]
+    added = labels[len(request.workloads) :]
+    return [
+        (label, request.url((*request.workloads, each), at=None)) for label, each in zip(added, nearest, strict=True)
+    ]
 
 
 def _to_begin_with(page: PageRequest) -> list[Suggestion]:
     """Return comparisons of the optimizers of a data set and model, those with most common batch sizes first."""
     groups: list[tuple[int, int, list[Workload]]] = []
     for workloads in group_by_model(page.view).values():
-        own = sorted(workloads, key=_plainness)[: compare.MOST_COMPARED]
-        n_common = len(set.intersection(*(set(page.view.workloads[each].batch_sizes) for each in own)))
-        if len(own) > 1 and n_common:
-            groups.append((-n_common, len(groups), own))
+        group = sorted(workloads, key=_plainness)[: compare.MOST_COMPARED]
+        n_common = len(set.intersection(*(set(page.view.workloads[each].batch_sizes) for each in group)))
+        if len(group) > 1 and n_common:
+            groups.append((-n_common, len(groups), group))
     suggestions = []
-    for _, _, own in sorted(groups)[:_MOST_SUGGESTED]:
-        common, labels = labels_of(own)
-        more = [f"{len(own) - _MOST_NAMED} more"] if len(own) > _MOST_NAMED else []
-        url = page.url("/compare", workload=own)
+    for _, _, group in sorted(groups)[:_MOST_SUGGESTED]:
+        common, labels = labels_of(group)
+        more = [f"{len(group) - _MOST_NAMED} more"] if len(group) > _MOST_NAMED else []
+        url = page.url("/compare", workload=group)
         suggestions.append((f"{common}: {joined([*labels[:_MOST_NAMED], *more])}", url))
     return suggestions
 

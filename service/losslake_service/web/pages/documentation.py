@@ -10,9 +10,9 @@ from losslake.questions.errors import UnknownName, near_names
 from losslake_service.files.conditions import REVALIDATED, not_modified_response
 from losslake_service.web.documentation.documents import INDEX, by_name, documents, groups, neighbours, picture
 from losslake_service.web.documentation.markdown import rendered
-from losslake_service.web.first_look import first_chart
 from losslake_service.web.page import Page, PageKind, PageParameters, PageRequest
 from losslake_service.web.pages.reference import REFERENCE_PATH
+from losslake_service.web.starting_example import first_chart
 
 
 class DocsParameters(PageParameters):

@@ -12,9 +12,9 @@ from losslake.questions.errors import BadParameter
 from losslake.questions.known_names import display_name, heading_of
 from losslake.questions.release_view import ReleaseView
 from losslake_schema.names import Trial, Workload
-from losslake_service.web.first_look import first_chart
 from losslake_service.web.lines import statement
 from losslake_service.web.page import Page, PageKind, PageParameters, PageRequest
+from losslake_service.web.starting_example import first_chart
 
 PATH = "/frontier"
 _MOST_ROWS = 30
@@ -51,11 +51,11 @@ def frontier_page(request: PageRequest) -> Page:
     if metric is None:
         raise BadParameter("dataset", f"it isn't known of any metric of {dataset} whether lower or higher is better")
     pattern = f"*/{dataset}/*/*"
-    asked = {"workload": [pattern], "metric": metric, "measure": parameters.measure}
+    request_fields = {"workload": [pattern], "metric": metric, "measure": parameters.measure}
     state = {"dataset": dataset, "metric": metric, "measure": parameters.measure, "colour": parameters.colour}
     answer, trouble = None, ""
     try:
-        answer = frontier.answer(view, frontier.FrontierParameters.model_validate(asked))
+        answer = frontier.answer(view, frontier.FrontierParameters.model_validate(request_fields))
     except BadParameter as error:
         trouble = str(error)
     shown = display_name("dataset", next(each for each in view.workloads if each.dataset == dataset))
@@ -64,8 +64,8 @@ def frontier_page(request: PageRequest) -> Page:
     if answer is not None:
         query = [("workload", pattern), ("metric", metric), ("measure", parameters.measure)]
         text = statement("frontier", dataset=dataset, metric=metric, measure=parameters.measure)
-        look = [("colour_by", parameters.colour)]
-        chart = request.chart("frontier", query, title, sql=text, look=look, height=480)
+        options = [("colour_by", parameters.colour)]
+        chart = request.chart("frontier", query, title, sql=text, options=options, height=480)
     return Page(
         template="frontier.html",
         title=title,
@@ -124,9 +124,9 @@ def _metrics(view: ReleaseView, dataset: str) -> list[str]:
 def _front(request: PageRequest, table: pa.Table) -> list[dict[str, object]]:
     """Return the rows on the front, the best first."""
     front = table.filter(table["is_on_front"]).sort_by([("amount", "descending")]).slice(0, _MOST_ROWS)
-    found = []
+    rows = []
     for row in front.to_pylist():
         workload = Workload.parse(str(row["workload"]))
         trial = Trial.parse(f"{row['workload']}/{row['batch_size']}/{row['trial_id']}")
-        found.append({**row, "heading": heading_of(workload), "url": request.page_url(trial)})
-    return found
+        rows.append({**row, "heading": heading_of(workload), "url": request.page_url(trial)})
+    return rows

@@ -12,10 +12,10 @@ from losslake.questions import regimes
 from losslake.questions.known_names import collection_name
 from losslake.questions.release_view import ReleaseView
 from losslake_service.web.bare_page import SITE
-from losslake_service.web.first_look import FirstLook, first_chart, first_look, starting_questions
 from losslake_service.web.gallery import HEIGHT, WIDTH, gallery
 from losslake_service.web.lines import Line, snippets
 from losslake_service.web.page import Page, PageKind, PageParameters, PageRequest
+from losslake_service.web.starting_example import StartingExample, first_chart, starting_example, starting_questions
 from losslake_service.web.workload.answer_words import regime_sentences
 
 _MOST_COLLECTIONS = 20
@@ -25,7 +25,7 @@ _PLAIN = re.compile(r"[A-Za-z0-9_/.-]+")
 def home_page(request: PageRequest) -> Page:
     """Return the start page."""
     view, release = request.view, request.release
-    look, chart = first_look(view), first_chart(request)
+    example, chart = starting_example(view), first_chart(request)
     releases = request.releases.lake.releases()
     counts = {
         "workloads": len(view.workloads),
@@ -42,10 +42,10 @@ def home_page(request: PageRequest) -> Page:
         url=request.url("/"),
         content={
             "counts": counts,
-            "look": look,
+            "example": example,
             "chart": chart,
-            "sentences": _sentences(request, look) if look is not None else [],
-            "starting_questions": list(starting_questions(request, look)) if look is not None else [],
+            "sentences": _sentences(request, example) if example is not None else [],
+            "starting_questions": list(starting_questions(request, example)) if example is not None else [],
             "gallery": gallery(view),
             "size": (WIDTH, HEIGHT),
             "coverage": _coverage(view),
@@ -53,7 +53,7 @@ def home_page(request: PageRequest) -> Page:
             "n_workloads": len(view.workloads),
             "releases": releases[:5],
             "n_releases": len(releases),
-            "ways": _ways(request, look),
+            "ways": _ways(request, example),
         },
         picture=chart,
         styles=("home.css",),
@@ -61,9 +61,9 @@ def home_page(request: PageRequest) -> Page:
     )
 
 
-def _sentences(request: PageRequest, look: FirstLook) -> Sequence[str]:
+def _sentences(request: PageRequest, example: StartingExample) -> Sequence[str]:
     """Return sentences about the chart."""
-    workload = look.request(request)
+    workload = example.request(request)
     return regime_sentences(regimes.answer(request.view, regimes.RegimesParameters(**workload.of_goal)))
 
 
@@ -84,14 +84,14 @@ def _covered(view: ReleaseView) -> Iterator[dict[str, object]]:
         yield {"name": collection_name(row[0])} | dict(zip((*names, *counted), row, strict=True))
 
 
-def _ways(request: PageRequest, look: FirstLook | None) -> dict[str, list[Line]]:
+def _ways(request: PageRequest, example: StartingExample | None) -> dict[str, list[Line]]:
     """Return the lines to copy, by interface: REST, SQL and files."""
     address, release = request.address, request.view.number
-    query = {} if look is None else {"workload": str(look.workload), **look.goal.parameters}
-    path = "/v1/workloads" if look is None else "/v1/scaling"
+    query = {} if example is None else {"workload": str(example.workload), **example.goal.parameters}
+    path = "/v1/workloads" if example is None else "/v1/scaling"
     lines = snippets(address, path, [(name, str(value)) for name, value in query.items()])
-    sql = _statement(look)
-    dataset = shlex.quote(look.workload.dataset) if look is not None else "mnist"
+    sql = _statement(example)
+    dataset = shlex.quote(example.workload.dataset) if example is not None else "mnist"
     database = f"ATTACH '{address}/v1/releases/{release}/losslake.duckdb' AS losslake; USE losslake; {sql};"
     return {
         "rest": [line for line in lines if line.tool in ("curl", "pandas")],
@@ -106,11 +106,11 @@ def _ways(request: PageRequest, look: FirstLook | None) -> dict[str, list[Line]]
     }
 
 
-def _statement(look: FirstLook | None) -> str:
+def _statement(example: StartingExample | None) -> str:
     """Return an SQL statement that is safe between double quotes in a shell."""
-    if look is None or not _PLAIN.fullmatch(look.goal.metric):
+    if example is None or not _PLAIN.fullmatch(example.goal.metric):
         return "FROM workloads"
-    return f"FROM result_at('{look.goal.metric}', {look.goal.target!r})"
+    return f"FROM result_at('{example.goal.metric}', {example.goal.target!r})"
 
 
 HOME = PageKind("/", PageParameters, home_page)

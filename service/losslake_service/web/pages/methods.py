@@ -22,8 +22,8 @@ from losslake.questions.curves import ROWS_IN_A_COLUMN
 from losslake.questions.release_view import ReleaseView
 from losslake.questions.target_sweep import MOST_TARGETS, TargetSweepParameters
 from losslake_service.web.examples import find_example
-from losslake_service.web.first_look import first_chart
 from losslake_service.web.page import Page, PageKind, PageParameters, PageRequest
+from losslake_service.web.starting_example import first_chart
 from losslake_service.web.templates import with_query
 
 # The constants by their names in the template.

@@ -10,9 +10,9 @@ from typing import Any
 from losslake.figures.papers import listing
 from losslake.figures.papers.paper import paper
 from losslake.questions.parameters import ReleaseParameters
-from losslake_service.web.first_look import first_chart
 from losslake_service.web.lines import Line
 from losslake_service.web.page import Page, PageKind, PageParameters, PageRequest
+from losslake_service.web.starting_example import first_chart
 from losslake_service.web.templates import with_query
 
 PATH = "/papers"
@@ -66,5 +66,5 @@ def _shares(request: PageRequest, row: Mapping[str, Any], picture: str) -> Itera
     yield Line("Link", f"{request.address}{with_query(PATH, release)}#{row['paper']}-{row['figure']}")
     yield Line("Image", f'<img src="{escape(request.address + picture)}" alt="{title}">')
     frame = escape(request.address + with_query(f"/embed/papers/{place}", release))
-    look = f'width="100%" height="{_FRAME_HEIGHT}" loading="lazy" style="border: 0"'
-    yield Line("Iframe", f'<iframe src="{frame}" title="{title}" {look}></iframe>')
+    attributes = f'width="100%" height="{_FRAME_HEIGHT}" loading="lazy" style="border: 0"'
+    yield Line("Iframe", f'<iframe src="{frame}" title="{title}" {attributes}></iframe>')

@@ -15,9 +15,9 @@ from losslake.output.formats import FORMATS
 from losslake.questions.errors import UnknownName, near_names
 from losslake_service.problems import KINDS, TYPE
 from losslake_service.web.examples import Example, find_example
-from losslake_service.web.first_look import first_chart
 from losslake_service.web.page import Page, PageKind, PageParameters, PageRequest
 from losslake_service.web.reference import Entry, Reference, anchor, operations, verb_and_path
+from losslake_service.web.starting_example import first_chart
 
 REFERENCE_PATH = "/docs/reference"
 

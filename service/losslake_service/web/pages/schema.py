@@ -10,10 +10,10 @@ from losslake.output.columns import row_shape
 from losslake.output.rows import SharedColumns
 from losslake.questions.release_view import ReleaseView
 from losslake_service.web.examples import Example, find_example
-from losslake_service.web.first_look import first_chart
 from losslake_service.web.lines import purpose, statement
 from losslake_service.web.page import Page, PageKind, PageParameters, PageRequest
 from losslake_service.web.schema_tables import schema_tables
+from losslake_service.web.starting_example import first_chart
 
 _EXAMPLE_OF = ("collection", "dataset", "model", "optimizer", "batch_size", "trial_id", "metric", "target")
 

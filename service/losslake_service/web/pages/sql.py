@@ -18,11 +18,11 @@ from losslake_service.sandbox.admission import allowed_functions
 from losslake_service.sandbox.errors import KINDS, SqlProblem
 from losslake_service.sandbox.results import CELLS
 from losslake_service.web.examples import Example, find_example
-from losslake_service.web.first_look import first_chart, group_by_model
 from losslake_service.web.lines import literal, purpose, snippets, statement
 from losslake_service.web.page import Page, PageKind, PageParameters, PageRequest
 from losslake_service.web.schema_tables import SchemaTable, call, schema_tables
 from losslake_service.web.sql_result import ResultTable, result_table
+from losslake_service.web.starting_example import first_chart, group_by_model
 from losslake_service.web.templates import Query, page_path, with_query
 
 PATH = "/sql"
@@ -34,7 +34,7 @@ MOST_ROWS = 200
 MOST_ROWS_OF_SCRIPTS = 10_000
 _ANSWER = "/v1/sql"
 _LONGEST_TITLE = 60
-_MOST_LOOKED_AT = 5
+_MOST_GOALS = 5
 _FIRST = (
     "result_at", "pooled_result_at", "steps_to", "amount_at", "workloads", "studies", "trials", "measurements",
     "records", "steps_to_result", "steps_to_target", "flags",
@@ -139,12 +139,12 @@ def console_document(view: ReleaseView) -> str:
         "max_rows": MOST_ROWS_OF_SCRIPTS,
         "names": {kind: sorted(values) for kind, values in names.items()},
         "functions": sorted(functions),
-        "looks": {"light": _looks("light"), "dark": _looks("dark")},
+        "themes": {"light": _chart_config("light"), "dark": _chart_config("dark")},
     }
     return orjson.dumps(document).decode()
 
 
-def _looks(wanted: Theme) -> dict[str, Any]:
+def _chart_config(wanted: Theme) -> dict[str, Any]:
     """Return the Vega-Lite `config` of the service's figures, with the colours of series."""
     is_light = wanted == "light"
     colours = theme.COLOURS if is_light else theme.DARK_COLOURS
@@ -179,7 +179,7 @@ def _most_compared(view: ReleaseView) -> Example | None:
     tried = group_by_model(view)
     goals = [goal for goal in view.goals if goal.metric in view.workloads[goal.workload].measured]
     goals.sort(key=lambda goal: -len(tried[goal.workload.collection, goal.workload.dataset, goal.workload.model]))
-    for goal in (each for each in goals[:_MOST_LOOKED_AT] if view.metrics[each.metric].direction):
+    for goal in (each for each in goals[:_MOST_GOALS] if view.metrics[each.metric].direction):
         parameters = scaling.ScalingParameters(workload=[str(goal.workload)], metric=goal.metric, target=goal.target)
         rows = [row for row in scaling.answer(view, parameters).table().to_pylist() if row["trial_id"] is not None]
         if rows:

@@ -17,9 +17,9 @@ from losslake.questions.parameters import Natural
 from losslake.questions.release_view import ReleaseView
 from losslake.questions.workload_words import words_of
 from losslake_schema.names import Workload
-from losslake_service.web.first_look import first_chart
 from losslake_service.web.goals import PageGoal, goals_of, steps_by_size
 from losslake_service.web.page import Page, PageKind, PageParameters, PageRequest, paginate
+from losslake_service.web.starting_example import first_chart
 
 ROWS_ON_A_PAGE = 50
 _COLUMNS = {"trials": "-n_trials", "studies": "-n_studies"}

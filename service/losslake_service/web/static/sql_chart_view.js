@@ -14,7 +14,7 @@ const dark = matchMedia("(prefers-color-scheme: dark)");
  * Returns a chart with its controls, and the choices that it shows.
  * @param {Object} result
  * @param {Object} choices as the address has them
- * @param {{looks: Object, release: number, statement: string, pinned: ?string, source: string}} about
+ * @param {{themes: Object, release: number, statement: string, pinned: ?string, source: string}} about
  * @param {(choices: Object) => void} changed
  */
 export function resultChart(result, choices, about, changed) {
@@ -84,7 +84,7 @@ async function draw(state, plot, problem) {
 }
 
 function specified({ result, choices, about, width }) {
-  const config = about.looks[dark.matches ? "dark" : "light"];
+  const config = about.themes[dark.matches ? "dark" : "light"];
   return specification(result, choices, config, { width, height: width < 480 ? 340 : HEIGHT }, about);
 }
 

@@ -15,7 +15,7 @@ const wrong = cm.StateField.define({
   provide: (field) => cm.EditorView.decorations.from(field),
 });
 
-const looks = cm.EditorView.theme({
+const editorTheme = cm.EditorView.theme({
   "&": { color: "var(--text)", backgroundColor: "var(--ground)", fontSize: "14px", maxHeight: "26rem", borderRadius: "6px" },
   "&.cm-focused": { outline: "none" },
   ".cm-scroller": { fontFamily: "var(--mono)", lineHeight: "1.5", overflow: "auto" },
@@ -90,7 +90,7 @@ function extensions(area, known, run) {
     cm.closeBrackets(), cm.placeholder(area.placeholder), cm.indentUnit.of("  "), cm.EditorView.lineWrapping,
     cm.autocompletion({ override: [completions(known)], icons: false, activateOnTyping: true, maxRenderedOptions: 60 }),
     cm.keymap.of([...cm.closeBracketsKeymap, { key: "Tab", run: cm.acceptCompletion }, cm.indentWithTab, ...cm.defaultKeymap, ...cm.historyKeymap, ...cm.completionKeymap]),
-    cm.sql({ dialect }), cm.syntaxHighlighting(colours), looks, wrong,
+    cm.sql({ dialect }), cm.syntaxHighlighting(colours), editorTheme, wrong,
     cm.EditorView.contentAttributes.of({ "aria-label": "SQL statement. Escape, then Tab leaves the editor.", autocapitalize: "off" }),
     cm.EditorView.domEventHandlers({ beforeinput: replaceSelection }),
     cm.EditorView.updateListener.of((update) => {

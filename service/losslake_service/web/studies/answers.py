@@ -82,7 +82,7 @@ def study_answer(goal: PageGoal, trials: StudyTrials, metaparameters: Sequence[M
         value, step = float(trials.best_value[best]), int(trials.best_step[best])
         did = f"got to {significant(value)} at step {step:,}{ending}"
         return StudyAnswer(headline, "The closest" if n_counted > 1 else "It", number, did, more)
-    did = f"did so after {trials.taken(best)}{_since(int(trials.previous_step[best]))}{ending}"
+    did = f"did so after {trials.amount_in_words(best)}{_since(int(trials.previous_step[best]))}{ending}"
     return StudyAnswer(headline, "The fastest" if n_reached > 1 else "It", number, did, more)
 
 
@@ -134,7 +134,7 @@ def trial_answer(goal: PageGoal | None, trials: StudyTrials, row: int) -> str:
         return f"It was last evaluated at step {last_step:,}."
     if trials.reached[row]:
         since = _since(int(trials.previous_step[row]))
-        return f"It reached {goal.text} after {trials.taken(row)}{since}."
+        return f"It reached {goal.text} after {trials.amount_in_words(row)}{since}."
     return f"It never reached {goal.text} within {last_step:,} steps."
 
 

@@ -62,7 +62,7 @@ def curves_of_study(
         f"{metric} of {who} by {_noun(counted)}, {study}",
         height=_HEIGHT,
         sql=statement("curves_of_study", metric=metric, **study.key()),
-        look=_look(goal, colour),
+        options=_options(goal, colour),
     )
 
 
@@ -75,7 +75,7 @@ def _noun(counted: CountedParameters) -> str:
     return {"steps": "step", "examples": "example"}.get(counted.measure, counted.measure.replace("_", "-"))
 
 
-def _look(goal: PageGoal | None, colour: str) -> list[tuple[str, str]]:
+def _options(goal: PageGoal | None, colour: str) -> list[tuple[str, str]]:
     target = [] if goal is None else [("target", repr(goal.target))]
     if colour:
         return [("colour_by", "fact"), ("fact", colour), *target]

@@ -107,7 +107,7 @@ class StudyTrials:
         """The first trial to reach the goal, else the one with the best value; None if there is none."""
         return next(iter(self.ranked or self.by_value), None)
 
-    def taken(self, row: int) -> str:
+    def amount_in_words(self, row: int) -> str:
         """Return in words what a trial took to reach the goal: 1,642 steps; 70.2 seconds, 1,642 steps."""
         steps = f"{int(self.steps[row]):,} step{'' if self.steps[row] == 1 else 's'}"
         if self.noun == "steps":
@@ -167,8 +167,8 @@ def goal_results(
         if goal.metric in facts.metrics[study]:
             trials = study_trials(view, facts, study, goal, counted)
             steps = int(trials.steps[row]) if trials.reached[row] else None
-            taken = None if math.isnan(trials.amounts[row]) else float(trials.amounts[row])
-            yield {"goal": goal, "steps": steps, "amount": taken, "rank": rank_in(trials.ranked, row)}
+            known_amount = None if math.isnan(trials.amounts[row]) else float(trials.amounts[row])
+            yield {"goal": goal, "steps": steps, "amount": known_amount, "rank": rank_in(trials.ranked, row)}
 
 
 def metric_results(

@@ -206,8 +206,8 @@ def _curves(request: WorkloadRequest) -> Chart:
     facts, goal = request.facts, request.goal
     names = [
         f"{stored.workload}/{facts.batch_sizes[study]}/{trial_id}"
-        for study, own, stored, _ in facts.parts()
-        for trial_id in facts.trials.trial_id[own].tolist()
+        for study, rows, stored, _ in facts.parts()
+        for trial_id in facts.trials.trial_id[rows].tolist()
     ]
     drawn = names[:: -(-len(names) // _MOST_CURVES)]
     which = [("trial", name) for name in drawn]
@@ -221,5 +221,5 @@ def _curves(request: WorkloadRequest) -> Chart:
         "",
         [*which, ("metric", goal.metric), ("points", _POINTS), *counted],
         height=_HEIGHT,
-        look=[("colour_by", "outcome"), ("target", repr(goal.target))],
+        options=[("colour_by", "outcome"), ("target", repr(goal.target))],
     )

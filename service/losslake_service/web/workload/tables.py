@@ -47,13 +47,13 @@ def budget_section(request: WorkloadRequest) -> dict[str, object]:
     query = [*request.metric_query, *((name, str(count)) for name, count in budgets.items() if count is not None)]
     title = f"Best {request.goal.metric} by batch size{words}"
     answer = best.answer(request.page.view, SelectionParameters(**(request.of_metric | budgets)))
-    is_asked = request.is_whole and (requested.conclusions or bool(limits))
+    shows_conclusions = request.is_whole and (requested.conclusions or bool(limits))
     all_url = request.page_url(request.workload, conclusions="true") + "#budget"
     return {
         **budgets,
         "words": words,
         "rows": [_linked(request, row) for row in answer.table().to_pylist()],
-        "conclusions": _conclusions(request, requested) if is_asked else [],
+        "conclusions": _conclusions(request, requested) if shows_conclusions else [],
         "conclusions_url": all_url if request.is_whole else "",
         "chart": request.chart("best", title, "records_of_workload", query, height=360, is_sql_behind=True),
     }

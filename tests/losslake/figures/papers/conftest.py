@@ -14,7 +14,7 @@ from losslake_ingest.run import ingest
 from tests.losslake.figures.papers import synthetic_archive
 
 
-def made_lake(folder: Path, only: frozenset[str] | None = None) -> Lake:
+def create_lake(folder: Path, only: frozenset[str] | None = None) -> Lake:
     """Create a lake with the archive, or with some of its workloads."""
     archive = synthetic_archive.write(folder / "batch_science.tar", only)
     lake = Lake.create(folder / "lake")
@@ -33,7 +33,7 @@ def paper_lake(tmp_path_factory: pytest.TempPathFactory) -> Lake:
         fcntl.flock(lock, fcntl.LOCK_EX)
         if not folder.exists():
             folder.mkdir()
-            lake = made_lake(folder)
+            lake = create_lake(folder)
             ReleaseView.open(lake, lake.release())
     return Lake.open(folder / "lake")
 

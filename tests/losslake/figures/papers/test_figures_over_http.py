@@ -22,7 +22,7 @@ from losslake.lake.lake import Lake
 from losslake.questions.release_view import ReleaseView
 from losslake_schema.errors import LossLakeError
 from tests.applications import without_sql
-from tests.losslake.figures.papers.conftest import made_lake
+from tests.losslake.figures.papers.conftest import create_lake
 
 pytestmark = pytest.mark.slow
 
@@ -41,7 +41,7 @@ def paper_client(paper_lake: Lake) -> Iterator[TestClient]:
 
 @pytest.fixture(scope="module")
 def part(tmp_path_factory: pytest.TempPathFactory) -> Lake:
-    return made_lake(tmp_path_factory.mktemp("part"), PART)
+    return create_lake(tmp_path_factory.mktemp("part"), PART)
 
 
 def texts(specification: object) -> list[str]:

@@ -66,7 +66,7 @@ rows_of_things = st.lists(
     max_size=12,
 ).map(lambda rows: [{"number": number * 2**59, **row} for number, row in enumerate(rows)])
 sorts = st.lists(st.tuples(st.sampled_from(SCALARS), st.booleans()), max_size=3, unique_by=lambda key: key[0])
-asked_of_things = st.fixed_dictionaries(
+filters_of_things = st.fixed_dictionaries(
     {},
     optional={
         "name": st.lists(names, min_size=1, max_size=2),
@@ -115,9 +115,7 @@ def order(value: Any) -> Any:
     return (value != value, 0.0 if value != value else value) if isinstance(value, float) else value
 
 
-def asked_for(
-    rows: Sequence[Row], sort: Sequence[tuple[str, bool]], asked: dict[str, list[str]], **more: Any
-) -> Answer:
+def list_of(rows: Sequence[Row], sort: Sequence[tuple[str, bool]], asked: dict[str, list[str]], **more: Any) -> Answer:
     known = {"lr": True, "lr_min": True, "kind": False}
     question = ListQuestion(THINGS, conditions(THINGS, asked, known), tuple(SortKey(*key) for key in sort), **more)
     relation = CONNECTION.cursor().from_arrow(pa.Table.from_pylist(list(rows), THINGS.shape.schema))
@@ -130,29 +128,29 @@ def read(answer: Answer) -> list[Row]:
     return [row | {"at": row["at"] and row["at"].astimezone(UTC)} for row in rows]
 
 
-@given(rows_of_things, sorts, asked_of_things, st.integers(1, 5))
+@given(rows_of_things, sorts, filters_of_things, st.integers(1, 5))
 @settings(max_examples=15, deadline=None)
 def test_pages_have_exactly_the_rows_of_plain_python_in_order(
     rows: list[Row], sort: list[tuple[str, bool]], asked: dict[str, list[str]], limit: int
 ) -> None:
     wanted = expected(rows, sort, asked)
-    whole = asked_for(rows, sort, asked)
+    whole = list_of(rows, sort, asked)
     assert whole.total == len(wanted)
-    assert told(read(whole)) == told(wanted)
+    assert comparable(read(whole)) == comparable(wanted)
     paged: list[Row] = []
     cursor = None
     for _ in range(len(wanted) // limit + 1):
-        page = asked_for(rows, sort, asked, limit=limit, cursor=cursor)
+        page = list_of(rows, sort, asked, limit=limit, cursor=cursor)
         assert page.total == len(wanted)
         paged += read(page)
         cursor = page.next_cursor
         if cursor is None:
             break
     assert cursor is None
-    assert told(paged) == told(wanted)
+    assert comparable(paged) == comparable(wanted)
 
 
-def told(rows: Sequence[Row]) -> list[str]:
+def comparable(rows: Sequence[Row]) -> list[str]:
     """Rows that can be compared, although NaN is in them."""
     return [repr([row[name] for name in KINDS]) for row in rows]
 
@@ -160,9 +158,9 @@ def told(rows: Sequence[Row]) -> list[str]:
 def test_nan_is_greater_than_every_number_and_nulls_come_last_either_way() -> None:
     values = [None, math.nan, -math.inf, math.inf, 1.0]
     rows = [blank(number) | {"value": value} for number, value in enumerate(values)]
-    found = [repr(row["value"]) for row in read(asked_for(rows, [("value", False)], {}))]
+    found = [repr(row["value"]) for row in read(list_of(rows, [("value", False)], {}))]
     assert found == ["-inf", "1.0", "inf", "nan", "None"]
-    found = [repr(row["value"]) for row in read(asked_for(rows, [("value", True)], {}))]
+    found = [repr(row["value"]) for row in read(list_of(rows, [("value", True)], {}))]
     assert found == ["nan", "inf", "1.0", "-inf", "None"]
 
 
@@ -174,7 +172,7 @@ ROWS = [blank(number) | {"name": "a", "at": NOON, "value": math.nan} for number 
 
 
 def first_cursor(sort: Sequence[tuple[str, bool]] = (("name", False),)) -> str:
-    cursor = asked_for(ROWS, sort, {}, limit=2).next_cursor
+    cursor = list_of(ROWS, sort, {}, limit=2).next_cursor
     assert cursor is not None
     return cursor
 
@@ -186,12 +184,12 @@ def test_a_cursor_says_its_release() -> None:
 @pytest.mark.parametrize("sort", [[("name", True)], [], [("name", False), ("value", False)]])
 def test_a_cursor_of_another_order_is_refused(sort: list[tuple[str, bool]]) -> None:
     with pytest.raises(BadParameter, match="of another list, filter or order"):
-        asked_for(ROWS, sort, {}, limit=2, cursor=first_cursor())
+        list_of(ROWS, sort, {}, limit=2, cursor=first_cursor())
 
 
 def test_a_cursor_of_another_filter_is_refused() -> None:
     with pytest.raises(BadParameter, match="of another list, filter or order"):
-        asked_for(ROWS, [("name", False)], {"name": ["a"]}, limit=2, cursor=first_cursor())
+        list_of(ROWS, [("name", False)], {"name": ["a"]}, limit=2, cursor=first_cursor())
 
 
 def altered(*values: Any) -> str:
@@ -211,7 +209,7 @@ def altered(*values: Any) -> str:
 )  # fmt: skip
 def test_a_cursor_that_was_altered_is_refused(cursor: str) -> None:
     with pytest.raises(BadParameter) as caught:
-        asked_for(ROWS, [("name", False)], {}, limit=2, cursor=cursor)
+        list_of(ROWS, [("name", False)], {}, limit=2, cursor=cursor)
     assert caught.value.parameter == "cursor"
 
 
@@ -219,11 +217,11 @@ def test_a_cursor_that_was_altered_is_refused(cursor: str) -> None:
 @settings(max_examples=40, deadline=None)
 def test_any_text_as_a_cursor_is_refused_without_side_effects(text: str) -> None:
     with pytest.raises(BadParameter):
-        asked_for(ROWS, [], {}, limit=2, cursor=text)
+        list_of(ROWS, [], {}, limit=2, cursor=text)
 
 
 def test_the_next_page_begins_behind_the_last_row_although_all_are_nan() -> None:
-    assert [row["number"] for row in read(asked_for(ROWS, [("name", False)], {}, limit=9, cursor=first_cursor()))] == [
+    assert [row["number"] for row in read(list_of(ROWS, [("name", False)], {}, limit=9, cursor=first_cursor()))] == [
         2,
         3,
     ]

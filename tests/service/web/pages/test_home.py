@@ -12,10 +12,10 @@ from fastapi.testclient import TestClient
 
 from losslake.lake.lake import Lake
 from losslake_schema.names import Workload
-from losslake_service.web.first_look import FirstLook
 from losslake_service.web.goals import PageGoal
 from losslake_service.web.pages import home
 from losslake_service.web.pages.home import _statement
+from losslake_service.web.starting_example import StartingExample
 from tests.applications import without_sql
 from tests.service.web.pages.conftest import ERROR, STEPS
 from tests.service.web.reading import Page
@@ -95,7 +95,7 @@ def test_code_examples_use_the_host_of_the_request(explorer: TestClient) -> None
 
 def test_names_are_quoted_in_code_examples() -> None:
     workload = Workload("c", "x; rm -rf ~", "m", "o")
-    look = FirstLook(workload, PageGoal("val/$(rm -rf ~)\"'", 0.1, "minimize"), 8)
+    look = StartingExample(workload, PageGoal("val/$(rm -rf ~)\"'", 0.1, "minimize"), 8)
     assert _statement(look) == "FROM workloads"
     assert _statement(replace(look, goal=replace(look.goal, metric=ERROR))) == f"FROM result_at('{ERROR}', 0.1)"
 

@@ -197,7 +197,7 @@ def test_scripts_receive_the_names_of_the_release(client: TestClient) -> None:
     assert ERROR in names["names"]["metric"]
     assert "arg_min" in names["functions"]
     assert "read_csv" not in names["functions"]
-    assert names["looks"]["light"]["background"] != names["looks"]["dark"]["background"]
+    assert names["themes"]["light"]["background"] != names["themes"]["dark"]["background"]
 
 
 def test_only_a_page_without_a_result_has_an_etag(client: TestClient) -> None:

@@ -185,7 +185,7 @@ def test_the_best_trial_by_time_is_named_with_its_time_and_steps() -> None:
     answer = study_answer(GOAL, timed, [])
     assert (answer.trial_id, answer.did) == (2, "did so after 12.3 seconds, 40 steps (at step 30 not yet).")
     assert timed.ranked == [1, 0, 2]
-    assert timed.taken(2) == "10 steps in an unknown time"
+    assert timed.amount_in_words(2) == "10 steps in an unknown time"
 
 
 @pytest.mark.parametrize(

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from losslake_service.web.first_look import first_look
+from losslake_service.web.starting_example import starting_example
 from tests.losslake.questions.views import METRIC, OTHER, WORKLOAD, view_of
 from tests.oracle import Row
 
@@ -13,7 +13,7 @@ def study(batch_size: int, value: float, trial_id: int = 1) -> list[Row]:
 
 def test_first_look_prefers_most_batch_sizes_and_a_shared_goal() -> None:
     rows = [row for size in (4, 32, 512) for row in study(size, 0.1)]
-    look = first_look(view_of(rows, of_other=study(8, 0.25)))
+    look = starting_example(view_of(rows, of_other=study(8, 0.25)))
     assert look is not None
     assert look.workload == WORKLOAD
     assert look.rivals == (WORKLOAD, OTHER)
@@ -23,10 +23,10 @@ def test_first_look_prefers_most_batch_sizes_and_a_shared_goal() -> None:
 
 def test_first_look_takes_the_reached_batch_size_nearest_64() -> None:
     rows = [row for size in (4, 32, 512) for row in study(size, 0.1)]
-    look = first_look(view_of(rows))
+    look = starting_example(view_of(rows))
     assert look is not None
     assert look.batch_size == 32
 
 
 def test_first_look_needs_a_metric_with_direction() -> None:
-    assert first_look(view_of(study(8, 0.1), direction=None)) is None
+    assert starting_example(view_of(study(8, 0.1), direction=None)) is None

@@ -30,7 +30,7 @@ _USUAL_BATCH_SIZE = 64
 
 
 @dataclass(frozen=True)
-class FirstLook:
+class StartingExample:
     """The workload, goal and comparisons for new visitors.
 
     workload: reaches the goal at `batch_size`. rivals: two optimizers of the same model; empty if there is only one.
@@ -49,7 +49,7 @@ class FirstLook:
         return heading_of(self.workload)
 
     @property
-    def example(self) -> str:
+    def words(self) -> str:
         """Words that find the workload."""
         return f"{display_name('model', self.workload)} {display_name('optimizer', self.workload)}"
 
@@ -64,10 +64,10 @@ class FirstLook:
         return WorkloadRequest(page, page.view.workload(self.workload), self.goal)
 
 
-_CHOSEN: WeakKeyDictionary[ReleaseView, FirstLook | None] = WeakKeyDictionary()
+_CHOSEN: WeakKeyDictionary[ReleaseView, StartingExample | None] = WeakKeyDictionary()
 
 
-def first_look(view: ReleaseView) -> FirstLook | None:
+def starting_example(view: ReleaseView) -> StartingExample | None:
     """Return the example for new visitors; None if no trial can reach a goal."""
     if view not in _CHOSEN:
         _CHOSEN[view] = _chosen(view)
@@ -76,13 +76,13 @@ def first_look(view: ReleaseView) -> FirstLook | None:
 
 def first_chart(request: PageRequest) -> Chart | None:
     """Return the chart of the steps to a goal by batch size; None for a release without data."""
-    look = first_look(request.view)
-    return scaling_chart(look.request(request)) if look is not None else None
+    example = starting_example(request.view)
+    return scaling_chart(example.request(request)) if example is not None else None
 
 
-def starting_questions(request: PageRequest, look: FirstLook) -> Iterator[tuple[str, str, str]]:
+def starting_questions(request: PageRequest, example: StartingExample) -> Iterator[tuple[str, str, str]]:
     """Yield questions that this release can answer: the question, what its page shows, and the address."""
-    workload, goal = look.workload, look.goal
+    workload, goal = example.workload, example.goal
     dataset, model, optimizer = (display_name(kind, workload) for kind in ("dataset", "model", "optimizer"))
 
     def compared(workloads: Sequence[Workload]) -> str:
@@ -93,26 +93,26 @@ def starting_questions(request: PageRequest, look: FirstLook) -> Iterator[tuple[
         f"Steps to {goal.text} at each batch size, and the regimes of scaling.",
         request.page_url(workload, **goal.parameters),
     )
-    if look.rivals:
-        one, other = (display_name("optimizer", rival) for rival in look.rivals)
+    if example.rivals:
+        one, other = (display_name("optimizer", rival) for rival in example.rivals)
         yield (
             "At which batch size does momentum stop helping?"
-            if look.is_about_momentum
+            if example.is_about_momentum
             else f"At which batch sizes does {other} need fewer steps than {one}?",
             f"{one} and {other} for {model} on {dataset}, both to {goal.text}.",
-            compared(look.rivals),
+            compared(example.rivals),
         )
     yield (
-        f"Which trials reached {goal.text} at batch size {look.batch_size}, and with what learning rate?",
+        f"Which trials reached {goal.text} at batch size {example.batch_size}, and with what learning rate?",
         "Every trial of the study: its curve, its outcome and its metaparameters.",
-        request.page_url(Study(workload, look.batch_size), **goal.parameters),
+        request.page_url(Study(workload, example.batch_size), **goal.parameters),
     )
-    if look.models:
-        names = [display_name("model", each) for each in look.models]
+    if example.models:
+        names = [display_name("model", each) for each in example.models]
         yield (
             f"Which model needs the fewest steps on {dataset}?",
             f"{', '.join(names[:-1])} and {names[-1]} with {optimizer}, at each batch size.",
-            compared(look.models),
+            compared(example.models),
         )
     yield (
         "How large are critical batch sizes?",
@@ -139,7 +139,7 @@ def group_by_model(view: ReleaseView) -> dict[tuple[str, str, str], list[Workloa
     return rows
 
 
-def _chosen(view: ReleaseView) -> FirstLook | None:
+def _chosen(view: ReleaseView) -> StartingExample | None:
     def worth(workloads: Sequence[Workload]) -> tuple[int, bool, int, int]:
         """Return the sort key: at how many batch sizes, and how well, the workloads can be compared."""
         names = {workload.optimizer for workload in workloads}
@@ -156,13 +156,13 @@ def _chosen(view: ReleaseView) -> FirstLook | None:
             # The batch size nearest to the usual one by ratio.
             batch_size = min(sizes, key=lambda size: (abs(math.log(max(size, 1) / _USUAL_BATCH_SIZE)), size))
             pair = tuple(rival.workload for rival in rivals)
-            return FirstLook(shown.workload, goal, batch_size, pair, _models(view, shown.workload, goal))
+            return StartingExample(shown.workload, goal, batch_size, pair, _models(view, shown.workload, goal))
     example = find_example(view)
     if example is None:
         return None
     direction = view.metrics[example.metric].direction
     assert direction is not None
-    return FirstLook(example.workload, PageGoal(example.metric, example.target, direction), example.batch_size)
+    return StartingExample(example.workload, PageGoal(example.metric, example.target, direction), example.batch_size)
 
 
 def _momentum(workload: Workload) -> int:

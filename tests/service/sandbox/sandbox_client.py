@@ -1,4 +1,4 @@
-"""Asking a sandbox from tests."""
+"""A client of a sandbox, for tests."""
 
 from __future__ import annotations
 
@@ -37,8 +37,8 @@ ENDLESS = "SELECT sum(x * y) FROM range(1_000_000) AS t(x), range(1_000_000) AS 
 on_linux = pytest.mark.skipif(sys.platform != "linux", reason="only Linux confines")
 with_seccomp = pytest.mark.skipif(sys.platform != "linux" or not has_seccomp(), reason="needs seccomp")
 with_landlock = pytest.mark.skipif(sys.platform != "linux" or not landlock_version(), reason="needs Landlock")
-UNCHECKED = "tests.service.sandbox.unchecked_worker"
-TAKEN = "tests.service.sandbox.taken_worker"
+UNCHECKED_WORKER = "tests.service.sandbox.unchecked_worker"
+PYTHON_WORKER = "tests.service.sandbox.python_worker"
 
 
 def table_of(result: SqlResult) -> pa.Table:
@@ -46,7 +46,7 @@ def table_of(result: SqlResult) -> pa.Table:
     return pa.ipc.open_stream(result.path.read_bytes()).read_all()
 
 
-class Asked:
+class SandboxClient:
     """A sandbox over a lake, to be asked in plain calls."""
 
     def __init__(self, lake: Lake, limits: SqlLimits = SMALL, program: str | None = None) -> None:
@@ -78,8 +78,8 @@ class Asked:
             return problem
 
 
-def now(asked: Coroutine[Any, Any, T]) -> T:
-    return asyncio.run(asked)
+def now(work: Coroutine[Any, Any, T]) -> T:
+    return asyncio.run(work)
 
 
 def state_of(folder: Path) -> dict[str, str]:
