@@ -90,7 +90,7 @@ class Copies:
         return next((each for each in known if each.facts == facts), None)
 
     def add(self, run: PlacedRun, trial: Trial, source: str) -> bool:
-        """Record the trial of a run that isn't a copy; return True if others have its bytes, but other facts."""
+        """Record the trial of a run that isn't a copy; return True if others have its bytes but different facts."""
         self.move(run, trial, source)
         key = _bytes_of(run)
         others = [*self._stored.get(key, ()), *self._offered.get(key, ())]
@@ -98,7 +98,7 @@ class Copies:
         return any(each.trial != trial and each.trial not in self.moved for each in others)
 
     def move(self, run: PlacedRun, to: Trial, source: str) -> None:
-        """Let the stored trials of a run, if they are others, make place for the trial that it is now."""
+        """Let the stored trials of a run, if they are others, give way to the trial that it is now."""
         for each in self._stored.get(_bytes_of(run), ()):
             if each.trial != to and self._is_at(each, run, source):
                 self.moved[each.trial] = Move(to, source, run.sha256)

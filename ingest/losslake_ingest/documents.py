@@ -41,7 +41,7 @@ def read_document(data: bytes) -> Any:
     """Parse a log that is one JSON document, in which Python may write NaN and Infinity. Raises Refusal."""
     n_values = sum(data.count(character) for character in (b",", b"[", b"{"))
     if n_values > MOST_VALUES:
-        message = f"about {n_values:,} values; at most {MOST_VALUES:,} are read of a JSON document: log less often"
+        message = f"about {n_values:,} values; at most {MOST_VALUES:,} are read from a JSON document: log less often"
         raise Refusal(Rule.FILE_TOO_LARGE, message)
     try:
         return orjson.loads(data)

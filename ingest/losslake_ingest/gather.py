@@ -27,8 +27,10 @@ from losslake_schema.names import Study, Trial
 
 LARGEST_PENDING = 256 * 2**20  # of memory to convert it
 _PER_RUN = 8000
-EQUAL_BYTES = "run with the bytes of another, but other facts (workload, batch size or metaparameters): both count"
-LOGGED = "trial of a bundle whose log was ingested: left as its log has it"
+EQUAL_BYTES = (
+    "run with the same bytes as another, but different facts (workload, batch size or metaparameters): both are kept"
+)
+LOGGED = "trial of a bundle whose log was ingested: the trial from the log is kept"
 _DIGITS = re.compile(r"([0-9]+)")
 
 
@@ -200,7 +202,7 @@ class Stored:
         withdrawn: Mapping[Study, Mapping[int, str]] | None = None,
         sources_of: Callable[[Study], Collection[str]] = no_sources,
     ) -> None:
-        """Read the studies of a release. withdrawn: the SHA-256 of the logs of trials whose numbers stay theirs.
+        """Read the studies of a release. withdrawn: the SHA-256 of the logs of trials that keep their numbers.
 
         sources_of: see `Copies`.
         """
@@ -257,7 +259,7 @@ class Stored:
         return result
 
     def moved(self) -> dict[Trial, Move]:
-        """Return the stored trials whose runs are others now."""
+        """Return the stored trials whose runs are now other trials."""
         return {trial: move for trial, move in self.copies.moved.items() if not self._is_offered(trial)}
 
     def _is_offered(self, trial: Trial) -> bool:

@@ -98,8 +98,8 @@ def _lines(samples: Sequence[_Sample], text: str) -> Iterator[str]:
     text: lines that read a text log, above the other sections.
     """
     formats = ", ".join(sample.format for sample in samples)
-    yield f"# A mapping for these logs ({formats}). Complete it, and take the # from what is right; then try it with"
-    yield "#     losslake ingest PATH --dry-run"
+    yield f"# A mapping for these logs ({formats}). Complete it, and remove the # from the lines that are right."
+    yield "# Then try it with: losslake ingest PATH --dry-run"
     yield "# docs/mapping.md explains every line."
     yield ""
     if text:

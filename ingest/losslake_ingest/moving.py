@@ -67,7 +67,7 @@ def moved_entries(moved: Mapping[Trial, Move], at: datetime) -> list[LedgerEntry
     return [
         LedgerEntry(
             offered_at=at, source=move.source, path=str(trial), sha256=move.sha256, format="", study=str(move.to.study),
-            outcome=MOVED, reason=f"its log is now {move.to}: its mapping changed, or it is a copy of that",
+            outcome=MOVED, reason=f"its log is now {move.to}: the mapping changed, or it copies that trial's log",
         )
         for trial, move in moved.items()
     ]  # fmt: skip

@@ -38,7 +38,9 @@ SECONDS_BETWEEN_REPORTS = 0.1
 MOST_KEPT = 400 * 2**20
 _PER_PART, _PER_TRIAL, _PER_QUARANTINED = 16_000, 1_200, 3_000
 MOST_STRAYS = 10_000
-TOO_MUCH = "it holds too many trials or faults for one ingest; those before are stored: run the same command again"
+TOO_MUCH = (
+    "it holds too many trials or faults for one ingest; those before this point are stored: run the same command again"
+)
 
 
 @dataclass

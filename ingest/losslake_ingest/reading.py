@@ -179,7 +179,7 @@ class SourceReading:
             items.raise_break()
         if is_empty and self._is_forced:
             raise SourceBroken(
-                f"no file in it is one of {' or '.join(self.formats)}: leave --format out, or correct it"
+                f"no file in it has the format {' or '.join(self.formats)}: leave --format out, or correct it"
             )
 
     def _items(self, log_format: Format) -> Iterator[StudyPart | Quarantined]:

@@ -97,7 +97,7 @@ def restore(lake: Lake, names: Sequence[str], reason: str, by: str) -> Sequence[
         named = [each for each in withdrawn if name in _names_of(each.trial)]
         if not named:
             raise LossLakeError(
-                f"nothing named {name} is withdrawn: 'losslake ledger --outcome withdrawn' lists what is"
+                f"nothing named {name} is withdrawn: 'losslake ledger --outcome withdrawn' lists the withdrawn trials"
             )
         restored += named
     rows = [

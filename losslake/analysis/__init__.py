@@ -1,1 +1,1 @@
-"""Scaling science as pure functions over arrays: nothing of files, releases or HTTP, to be imported anywhere."""
+"""Scaling science as pure functions over arrays: without files, releases or HTTP, so they can be imported anywhere."""

@@ -19,7 +19,7 @@ from losslake.analysis.log_curves import checked_batch_sizes, checked_steps
 from losslake_schema.reached import Flags, Floats, Integers
 
 Refusal = Literal["too few", "too coarse", "no bend", "no scaling", "extrapolated"]
-# Of four batch sizes few curves pass the other gates at noise of 15%, and of their intervals 75 to 83% hold: those
+# With four batch sizes, few curves pass the other gates at noise of 15%, and of their intervals 75 to 83% hold: those
 # that pass are those that happen to look narrow. Over all curves of four, passing or not, they hold as they should.
 FEWEST_BATCH_SIZES, FEWEST_FOR_BOUNDS = 5, 4
 LEAST_BEND = 1.25
@@ -219,7 +219,7 @@ def _reasons(tested: Gates, batch_sizes: Floats) -> Iterator[str]:
     if "too few" in refusals:
         n_reached = int(tested.n_reached[0])
         reached = "1 batch size" if n_reached == 1 else f"{n_reached} batch sizes"
-        yield f"{reached} reached the target; a number needs {FEWEST_BATCH_SIZES}"
+        yield f"{reached} reached the target; an estimate needs {FEWEST_BATCH_SIZES}"
     if "too coarse" in refusals:
         n_at_first, n_reached = int(tested.n_at_first[0]), int(tested.n_reached[0])
         yield (
@@ -234,7 +234,7 @@ def _reasons(tested: Gates, batch_sizes: Floats) -> Iterator[str]:
         yield f"no scaling: the steepest slope of log steps between neighbours is {slope}"
     if "extrapolated" in refusals:
         span = f"[{batch_sizes[0] / FURTHEST:.15g}, {batch_sizes[-1] * FURTHEST:.15g}]"
-        yield f"extrapolated: the 90% interval goes beyond {span}, {FURTHEST:g} times the sampled"
+        yield f"extrapolated: the 90% interval goes beyond {span}, {FURTHEST:g} times the sampled range"
 
 
 def _shapes(sizes: Floats, counts: Floats) -> tuple[Integers, Floats, Floats]:

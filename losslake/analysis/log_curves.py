@@ -111,7 +111,7 @@ def scaling_shape(batch_sizes: npt.ArrayLike, steps: npt.ArrayLike, tau: float =
         slope[np.flatnonzero(reached)[:-1]] = (log_s[:-1] - log_s[1:]) / np.diff(log_b)
         log_e = log_b + log_s
         efficiency[reached] = np.exp(log_e.min() - log_e)
-        import scipy  # here, since the question asked most has no use for it
+        import scipy  # here, since the most frequent question doesn't need it
 
         isotonic[reached] = np.exp(scipy.optimize.isotonic_regression(log_s, increasing=False).x)
         # Not in logarithms: rounding would decide ties at exactly 1 + tau.

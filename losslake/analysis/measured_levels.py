@@ -22,7 +22,7 @@ _ERRORS = 2.0
 
 @dataclass(frozen=True)
 class MeasuredLevel:
-    """A statement of answers, its level in percent, and in how many of how many simulations it held, by trials.
+    """A statement of answers, its level in percent, and how often it held in how many simulations, by number of trials.
 
     kind: how often it should hold; power and "as measured" have no level. cells: the least and the greatest percentage
     of single conditions. worst: by how many points more than three binomial errors a condition misses the level.
@@ -54,7 +54,7 @@ class MeasuredLevel:
 
 
 def missed(kind: Kind, level: int | None, hits: int, n: int, errors: float) -> float:
-    """Return by how many points more than so many binomial errors a level is missed; 0 or less if it isn't."""
+    """Return the points by which a level is missed, less this many binomial errors; 0 or less if it isn't missed."""
     if level is None:
         return 0.0
     above = 100 * hits / n - level

@@ -108,7 +108,7 @@ def wilson(count: int, total: int, confidence: float = CONFIDENCE) -> Proportion
     Raises ValueError unless 0 <= count <= total and 0 < confidence < 1. Source: Wilson 1927.
     """
     if not 0 <= count <= total:
-        raise ValueError(f"{count} of {total} is no proportion: give a count from 0 to the total")
+        raise ValueError(f"{count} of {total} is not a proportion: give a count from 0 to the total")
     if not 0 < confidence < 1:
         raise ValueError(f"a confidence of {confidence} is out of range: give one between 0 and 1")
     if total == 0:

@@ -22,14 +22,15 @@ def bundle(
     ],
     logs: Annotated[Path, typer.Option(metavar="DIR", help="The folder that all logs are in.")],
     check: Annotated[
-        bool, typer.Option("--check", help="Write nothing, say what the logs would change; exit with 1 if anything.")
+        bool,
+        typer.Option("--check", help="Write nothing; say what the logs would change, and exit with 1 if they would."),
     ] = False,
     quiet: Annotated[bool, typer.Option("--quiet", help="No progress.")] = False,
 ) -> None:
     """Build the bundles of collections from their logs.
 
-    The bundle of DIR is DIR/NAME.tar, NAME being that of DIR, byte for byte the same each time. 'losslake ingest' takes
-    it.
+    The bundle of DIR is DIR/NAME.tar, where NAME is that of DIR; it is the same each time, byte for byte. 'losslake
+    ingest' reads it.
     """
     from losslake.cli.progress import progress
     from losslake_ingest.publication import build, bundle_path, compare

@@ -77,9 +77,9 @@ def fetch(
 ) -> None:
     """Download and ingest the logs of a published collection.
 
-    Of a registered archive the sha256 is checked; it is read while it is downloaded, and published only if its sha256
-    is correct. Other collections are repositories, each fetched at its commit and published as a release; trials that a
-    bundle gave are recognized.
+    A registered archive is read while it is downloaded, and published only if its sha256 is correct. Other collections
+    are repositories, each fetched at its commit and published as a release; trials that came from a bundle are
+    recognized.
     """
     from losslake.cli.ingest import IngestOptions, ingest_url
     from losslake_ingest.publication import publication, publications

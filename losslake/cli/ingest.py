@@ -72,7 +72,7 @@ def ingest(
     engine: EngineOption = None,
     strict: Annotated[bool, typer.Option("--strict", help="Exit with status 1 if anything is quarantined.")] = False,
     each: Annotated[
-        bool, typer.Option("--each", help="Publish each PATH as a release of its own, with a line each as report.")
+        bool, typer.Option("--each", help="Publish each PATH as a release of its own, and report each in one line.")
     ] = False,
 ) -> None:
     """Ingest training logs and publish a release.

@@ -25,7 +25,7 @@ def maintain(
     grace: Annotated[
         str,
         typer.Option(
-            metavar="TIME", help="Keep what is younger: 7d, 12h, 30m. Must be longer than the longest ingest."
+            metavar="TIME", help="Keep files younger than this: 7d, 12h, 30m. Must be longer than the longest ingest."
         ),
     ] = "7d",
     keep: Annotated[
@@ -40,7 +40,7 @@ def maintain(
     """Delete files that no listed release needs.
 
     These are remains of killed ingests and files of unlisted releases. Only --keep and --unlist unlist releases, whose
-    files stay for the grace time. Safe to kill, and to run beside ingests and services. --compact first publishes a
+    files stay for the grace time. Safe to kill, and to run while ingests and services run. --compact first publishes a
     release with fewer files.
     """
     from losslake.index.maintenance import maintenance_lock

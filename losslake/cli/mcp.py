@@ -7,10 +7,11 @@ from losslake.cli.serve import ConfigOption
 
 
 def mcp(lake: LakeOption = None, config: ConfigOption = None) -> None:
-    """Serve read-only tools to an assistant that starts this.
+    """Serve read-only tools to an assistant over MCP.
 
-    It speaks the Model Context Protocol over standard input and output: configure 'losslake mcp --lake FOLDER' there.
-    A running service has the same tools at /mcp. SQL runs in the sandbox and within the limits of the service.
+    It speaks the Model Context Protocol over standard input and output: configure 'losslake mcp --lake FOLDER' in
+    the assistant. A running service has the same tools at /mcp. SQL runs in the sandbox and within the limits of the
+    service.
     """
     from losslake_service.assistants.over_stdio import serve_stdio
     from losslake_service.settings import load_settings

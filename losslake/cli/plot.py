@@ -14,7 +14,7 @@ _MARKS, _ASCII = ("●", "△", "·", "│", "─", "┼"), ("o", "^", ".", "|",
 
 @dataclass(frozen=True)
 class _Scale:
-    """A logarithmic axis of so many cells. low, high: exponents of two."""
+    """A logarithmic axis with this many cells. low, high: exponents of two."""
 
     low: float
     high: float
@@ -31,7 +31,7 @@ class _Scale:
         return round(share * (self.cells - 1))
 
     def labels(self, most: int) -> Iterator[tuple[int, str]]:
-        """Yield the cell and the text of even powers of two, at most so many."""
+        """Yield the cells and texts of evenly spaced powers of two, at most this many."""
         stride = max(math.ceil((self.high - self.low + 1) / most), 1)
         for exponent in range(int(self.low), int(self.high) + 1, stride):
             yield self.cell(2.0**exponent), f"{2.0**exponent:,.6g}"

@@ -55,7 +55,7 @@ def steps(
     target: Annotated[float | None, typer.Option(help="Default: that of the workload's goal.")] = None,
     comparator: Annotated[
         Literal["strict", "inclusive"] | None,
-        typer.Option(help="strict: must be better than the target; inclusive: or equal to it. Default: as the goal."),
+        typer.Option(help="strict: better than the target; inclusive: better or equal. Default: as in the goal."),
     ] = None,
     crossing: Annotated[
         Literal["first", "k_consecutive", "sustained"],
@@ -77,7 +77,7 @@ def steps(
     ] = None,
     flagged: Annotated[
         Literal["exclude", "include"],
-        typer.Option(help="Flagged trials, whose examples can't be true: FROM flags in SQL says why."),
+        typer.Option(help="Flagged trials, whose number of examples can't be right: FROM flags in SQL says why."),
     ] = "exclude",
     where: Annotated[
         list[str] | None,
@@ -85,7 +85,7 @@ def steps(
     ] = None,
     measure: Annotated[
         Literal["steps", "examples", "epochs", "seconds", "accelerator_seconds"],
-        typer.Option(help="What to count up to the target, besides steps: the least of it, with its own trial."),
+        typer.Option(help="What to count up to the target besides steps: shows the least, and the trial that has it."),
     ] = "steps",
     examples_per_epoch: Annotated[
         int | None, typer.Option(help="For --measure epochs. Default: as the logs say.")
@@ -93,7 +93,9 @@ def steps(
     accelerators: Annotated[
         int | None, typer.Option(help="For --measure accelerator_seconds. Default: as the logs say.")
     ] = None,
-    plot: Annotated[bool, typer.Option("--plot", help="Draw scaling in characters, instead of a table.")] = False,
+    plot: Annotated[
+        bool, typer.Option("--plot", help="Draw the scaling curve in characters instead of a table.")
+    ] = False,
     wide: WideOption = False,
     lake: LakeOption = None,
     release: ReleaseOption = None,
@@ -158,7 +160,7 @@ def workloads(
 ) -> None:
     """List the workloads, or search them.
 
-    Words match names, other names that people use, metrics, and what trials say of round, organisation and system.
+    Words match names, other names that people use, metrics, and the rounds, organisations and systems of trials.
     """
     without_pandas()
     from losslake.questions.workload_words import WorkloadWords, words_of

@@ -31,7 +31,7 @@ def groups_by_fact(view: ReleaseView, trials: Mapping[int, Trial], name: str | N
         values[number] = facts.get(name or "", NOT_STATED)
     if name not in known:
         near = ", ".join(near_names(name or "", sorted(known))) or "none"
-        raise BadParameter("fact", f"fact={name or ''}: the trials have no such fact; near it are: {near}")
+        raise BadParameter("fact", f"fact={name or ''}: the trials have no such fact; similar names are: {near}")
     counts = Counter(value for value in values.values() if value != NOT_STATED)
     named = {value for value, _ in sorted(counts.items(), key=lambda each: (-each[1], each[0]))[:MOST_VALUES]}
     groups = {number: value if value in named or value == NOT_STATED else OTHERS for number, value in values.items()}

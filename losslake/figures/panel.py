@@ -32,7 +32,7 @@ _LEAST_PANEL = 210
 _LEAST_WIDTH, _LEAST_HEIGHT = 100, 90
 # The least share of the requested height for the plot of a figure with one plot.
 _LEAST_SHARE = 0.45
-# Names at the ends of lines, instead of a legend: at most so many, and on this share of the width.
+# Names at the ends of lines, instead of a legend: at most this many, on at most this share of the width.
 _MOST_AT_ENDS, _SHARE_OF_NAMES = 6, 0.3
 BEFORE_NAMES, _PX_A_WIDE_LETTER = 18, 6.6
 

@@ -40,9 +40,9 @@ class {name}(QuestionMethods):
 '''
 _MODULES = {
     "lists": ("Lists", "The lists of what a release holds."),
-    "questions": ("Questions", "The questions that are asked most."),
+    "questions": ("Questions", "The most frequent questions."),
     "analyses": ("Analyses", "The analyses of how a workload scales."),
-    "comparisons": ("Comparisons", "The analyses of searches: what was tuned, and workloads beside each other."),
+    "comparisons": ("Comparisons", "The analyses of searches: what was tuned, and how workloads compare."),
     "overviews": ("Overviews", "The analyses of many workloads at once."),
     "costs": ("Costs", "The analyses of time and cost."),
 }

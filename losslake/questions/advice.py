@@ -33,10 +33,11 @@ LEAST_TIME, MOST_TIME = 1e-9, 1e9
 _MOST_NAMED = 8
 _DEFINITION = (
     "For each batch size, the best of `budget` new trials that are drawn like the stored ones: its median, and bounds "
-    "that it keeps with at least 95% each (distribution-free prediction intervals for order statistics, Hahn and "
-    "Meeker 1991). Null: a stored trial doesn't bound it, or too few reached the target. Seconds are {how}. Cost is "
-    "{cost}. It is assumed that the metaparameters of new trials are searched as those of the stored ones were, that "
-    "steps to the target don't depend on the hardware, and that evaluations take no time. n_used counts trials."
+    "that each hold with at least 95% probability (distribution-free prediction intervals for order statistics, Hahn "
+    "and Meeker 1991). A bound is null where no stored trial gives one, or too few reached the target. Seconds are "
+    "{how}. Cost is {cost}. It is assumed that the metaparameters of new trials are searched as those of the stored "
+    "ones were, that steps to the target don't depend on the hardware, and that evaluations take no time. n_used "
+    "counts trials."
 )
 
 
@@ -53,8 +54,8 @@ class AdviceParameters(GoalParameters):
     accelerators: Annotated[Natural | None, shown(8, "accelerators", ge=1, le=10_000_000)] = None
     """On how many accelerators a trial runs; default: 1 with step times, else as the logs say."""
     budget: Annotated[Natural | None, shown(10, "trials", ge=1, le=1_000_000)] = None
-    """How many new trials are run at a batch size, of which the best counts; default: half of the fewest that any batch
-    size has, at least 1."""
+    """Number of new trials at a batch size, of which the best counts; default: half of the smallest number of
+    trials at any batch size, at least 1."""
 
     def step_times(self) -> dict[float, float]:
         """Return the seconds per step by batch size; raises BadParameter."""
@@ -86,21 +87,21 @@ class AdviceRow(Row):
     steps: Annotated[float | None, shown(400.0, "steps")]
     """Median of the steps to the target of the best new trial; null if it mostly doesn't reach it."""
     steps_lower: Annotated[float | None, shown(320.0, "steps")]
-    """At least so many with 95%; null if no stored trial bounds it."""
+    """Lower bound, with 95% probability; null if no stored trial bounds it."""
     steps_upper: Annotated[float | None, shown(520.0, "steps")]
-    """At most so many with 95%; null if it reaches the target less often."""
+    """Upper bound, with 95% probability; null if it reaches the target less often."""
     seconds: Annotated[float | None, shown(44.0, "seconds")]
     """Median of its seconds to the target; null likewise, or without times."""
     seconds_lower: Annotated[float | None, shown(35.2, "seconds")]
-    """At least so long with 95%; null likewise."""
+    """Lower bound, with 95% probability; null likewise."""
     seconds_upper: Annotated[float | None, shown(57.2, "seconds")]
-    """At most so long with 95%; null likewise."""
+    """Upper bound, with 95% probability; null likewise."""
     cost: Annotated[float | None, shown(0.03, "currency of the price")]
     """Median of its cost up to the target; null likewise, or without a price."""
     cost_lower: Annotated[float | None, shown(0.02, "currency of the price")]
-    """At least so much with 95%; null likewise."""
+    """Lower bound, with 95% probability; null likewise."""
     cost_upper: Annotated[float | None, shown(0.04, "currency of the price")]
-    """At most so much with 95%; null likewise."""
+    """Upper bound, with 95% probability; null likewise."""
     is_fastest: Annotated[bool, shown(False)]
     """True if it has the least median of seconds of its workload."""
     is_cheapest: Annotated[bool, shown(False)]
@@ -270,7 +271,7 @@ def _advice(rows: Sequence[dict[str, Any]]) -> Iterator[str]:
 def _between(lower: float | None, upper: float | None, unit: str) -> str:
     """Return bounds in words."""
     if lower is None and upper is None:
-        return "the stored trials don't bound it"
+        return "no stored trial bounds it"
     if lower is None:
         return f"at most {upper:,.3g}{unit}"
     return f"at least {lower:,.3g}{unit}" if upper is None else f"{lower:,.3g} to {upper:,.3g}{unit}"

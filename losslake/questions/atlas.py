@@ -30,7 +30,7 @@ _FEW, _NO_GOAL = f"fewer than {FEWEST_BATCH_SIZES} batch sizes", "no goal"
 _DEFINITION = (
     "B_c of S(B) = S_min (1 + B_c/B), fitted to the logarithm of the best trial's steps to the workload's goal by "
     "batch size (Huber's loss), with its 90% interval by profile likelihood: mccandlish2018 of "
-    "/v1/analysis/critical-batch-size with its defaults. n_used counts workloads with a number."
+    "/v1/analysis/critical-batch-size with its defaults. n_used counts workloads with an estimate."
 )
 
 
@@ -75,7 +75,7 @@ class AtlasRow(Row):
     largest: Annotated[int, shown(1024, "batch_unit of the study, mostly examples")]
     """The largest batch size of the workload."""
     why: Annotated[str, shown("no bend: the largest batch size needs 1.17 times the fewest examples")]
-    """Why there is no number, or no interval; empty if there are both."""
+    """Why there is no estimate, or no interval; empty if there are both."""
 
 
 class AtlasSummary(ReleaseSummary, Finding):

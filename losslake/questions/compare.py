@@ -35,13 +35,13 @@ from losslake_schema.reached import Flags, Floats
 
 MOST_COMPARED = 20
 _DEFINITION = (
-    "Steps, or what else `measure` counts, of the best of `budget` trials, drawn without replacement from those of "
+    "Steps, or whatever `measure` counts, of the best of `budget` trials, drawn without replacement from those of "
     "each study: its median, and the chance that it is below the baseline's, ties counting half. The budget is the "
     "same for all workloads of a batch size. The ratio's range holds 90% of draws of half the budget. A difference is "
     "reported where a permutation test of the settings finds it: in at most 5% of batch sizes if the searches are "
-    "equal (is_clear: of comparisons of two workloads). Trials that differ only in seeds, or of one submitter and "
-    "system, are one setting. What all trials of a search share, such as a machine or a seed of the search, is not in "
-    "this error: one search does not measure it. n_used counts medians: workloads at batch sizes."
+    "equal (is_clear: in at most 5% of comparisons of two workloads). Trials that differ only in seeds, or of one "
+    "submitter and system, are one setting. What all trials of a search share, such as a machine or a seed of the "
+    "search, is not part of this error: one search can't measure it. n_used counts medians: workloads at batch sizes."
 )
 
 
@@ -78,12 +78,12 @@ class CompareRow(Row):
     """Upper end of ratio in 90% of these draws; null like the lower end, or if this workload seldom reaches."""
     difference: Annotated[str | None, shown("fewer")]
     """fewer or more (of `measure`) than the baseline, where p_value is at most 0.05; not told, where it is above,
-    the gap is no wider than two evaluations, or one may have been stopped too soon; neither reaches; too few trials
-    (or settings) for such a p_value, as 3 and 3; null for the baseline, or where it has no trials."""
+    the gap is no wider than two evaluations, or one may have been stopped too soon; neither reaches; too few trials (or
+    settings) for such a p_value, such as 3 of each; null for the baseline, or where it has no trials."""
     p_value: Annotated[float | None, shown(0.002, "none: a probability")]
-    """Two-sided, of the permutation test; null as difference is. A comparison has one for each batch size."""
+    """p-value of the two-sided permutation test; null where difference is. A comparison has one for each batch size."""
     beats_baseline: Annotated[float | None, shown(0.97, "none: a probability")]
-    """Chance of less than the baseline (best of `budget` trials, ties half); null as difference is."""
+    """Chance of needing less than the baseline (best of `budget` trials, ties count half); null where difference is."""
     beats_baseline_at_half: Annotated[float | None, shown(0.91, "none: a probability")]
     """The same chance with half the budget, an estimate of what another search would find; null below 2 trials."""
     neither_reaches: Annotated[float | None, shown(0.0, "none: a probability")]
@@ -152,7 +152,7 @@ def answer(view: ReleaseView, parameters: CompareParameters) -> Answer:
     if len(workloads) > MOST_COMPARED:
         raise BadParameter("workload", f"give at most {MOST_COMPARED} workloads to compare, not {len(workloads)}")
     if baseline is not None and baseline not in workloads:
-        raise BadParameter("baseline", f"baseline {baseline} is none of the workloads to compare")
+        raise BadParameter("baseline", f"baseline {baseline} is not one of the workloads to compare")
     searches = open_searches(view, selection)
     measured = [measured_trials(Measure.of(view, search, parameters), goal) for search in searches]
     curves, noun = [each.curve for each in measured], measured[0].measure.noun
@@ -243,8 +243,8 @@ def _unknown_settings(searches: Sequence[Search], settings: Sequence[tuple[Any, 
     for search, (_, is_known) in zip(searches, settings, strict=True):
         if n := int((search.admitted & ~is_known).sum()):
             yield (
-                f"{search.facts.workload}: no metaparameters are known of {n} of its trials, so each is a setting "
-                "of its own: if these are one setting with other seeds, differences are claimed too often"
+                f"{search.facts.workload}: the metaparameters of {n} of its trials are unknown, so each is a setting "
+                "of its own: if they are one setting with different seeds, differences are claimed too often"
             )
 
 

@@ -169,7 +169,7 @@ def _boundary(compared: Compared, name: str, ahead: Sequence[int]) -> str:
     without = joined([f"{word} ones ({size_ranges(sizes, compared.sizes)})" for word, sizes in sides if sizes])
     if not without:
         every = "every batch size compared" if judged == compared.sizes else "every batch size that can be judged"
-        return f"So {name} saves {compared.noun} at {every}: where that begins or ends is outside of them."
+        return f"So {name} saves {compared.noun} at {every}: where that begins or ends lies outside them."
     is_first, is_last = ahead[0] == compared.sizes[0], ahead[-1] == compared.sizes[-1]
     if is_first or is_last:
         span = f"up to batch size {ahead[-1]}" if is_first else f"from batch size {ahead[0]} on"
@@ -184,8 +184,8 @@ def _unbroken(ahead: Sequence[int], gaps: Sequence[int], judged: Sequence[int]) 
     """Return the end of the range that has no gaps, if it has two batch sizes or more."""
     head, tail = [size for size in ahead if size < gaps[0]], [size for size in ahead if size > gaps[-1]]
     if len(tail) > 1 and tail[-1] == judged[-1]:
-        return f"; from {tail[0]} on it is everywhere"
-    return f"; up to {head[-1]} it is everywhere" if len(head) > 1 and head[0] == judged[0] else ""
+        return f"; from {tail[0]} on it is detected everywhere"
+    return f"; up to {head[-1]} it is detected everywhere" if len(head) > 1 and head[0] == judged[0] else ""
 
 
 def _largest(compared: Compared) -> Iterator[str]:
@@ -201,7 +201,7 @@ def _by_chance(compared: Compared) -> Iterator[str]:
     if compared.at("fewer", "more") and not compared.is_clear("fewer", "more"):
         n = len(compared.at("fewer", "more", "not told"))
         chance = stated("compare differs")
-        yield f"Of {n} batch sizes, so much may differ by chance: each has a {chance} chance of error."
+        yield f"With {n} batch sizes, this may be chance: each has a {chance} chance of error."
 
 
 def _distance_from_one(each: Difference) -> float:

@@ -45,7 +45,7 @@ _DEFINITION = (
     "at their step, and the reverse). n_used counts batch sizes that reached the target."
 )
 _HOW = {
-    "robust": "Huber's loss; batch sizes that never reached the target count where they should have",
+    "robust": "Huber's loss; batch sizes that never reached the target count if the curve says that they should have",
     "least-squares": "plain least squares; batch sizes that never reached the target don't count",
 }
 
@@ -153,7 +153,7 @@ def answer(view: ReleaseView, parameters: CriticalBatchSizeParameters) -> Answer
 
 QUESTION = Question(
     path="/v1/analysis/critical-batch-size",
-    doc="The critical batch size of workloads with intervals, or bounds where the data support no number.",
+    doc="The critical batch size of workloads with intervals, or bounds where the data support no estimate.",
     parameters=CriticalBatchSizeParameters,
     row=CriticalBatchSizeRow,
     summary=CriticalBatchSizeSummary,
@@ -194,7 +194,7 @@ def _warnings(
         least = curve.measured.n_trials[curve.studies][curve.is_reached].min()
         yield (
             f"{curve.name}: no interval and no bounds, since some batch sizes have over {MOST_UNEQUAL} times as many "
-            f"trials as others: trials={least} gives them, of equally many"
+            f"trials as others: trials={least} gives them, from equally many trials each"
         )
     for number in defined:
         yield from (f"{curve.name}, {number.definition}: {text}" for text in number.warnings)

@@ -37,7 +37,8 @@ class DoublingsRow(Row):
     since: Annotated[int | None, shown(32, "batch_unit of the study, mostly examples")]
     """The next smaller batch size that reached the target; null for the first that did, and if this one did not."""
     saved: Annotated[float | None, shown(0.42, "none: a ratio")]
-    """Share of steps saved per doubling since then: 0.5 for perfect scaling, below 0 if steps rise; null as since."""
+    """Share of steps saved per doubling since then: 0.5 for perfect scaling, below 0 if steps rise; null where since
+    is."""
     lower: Annotated[float | None, shown(0.38, "none: a ratio")]
     """Least share that the distance of evaluations allows; null where nothing bounds it."""
     upper: Annotated[float | None, shown(0.46, "none: a ratio")]

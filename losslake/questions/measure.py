@@ -48,8 +48,8 @@ class AmountColumns(Row):
     """The trial of a study that takes the least of what is counted."""
 
     amount: Annotated[float | None, shown(11.8, "what measure says")]
-    """The least of `measure` in which an admitted trial reaches the target; null if none does, or none that does has
-    a known amount."""
+    """The least of `measure` that an admitted trial takes to the target; null if none reaches it, or if the amounts of
+    those that do aren't known."""
     amount_trial_id: Annotated[int | None, shown(23)]
     """The trial with that amount; ties go to fewer steps, then to the lowest trial_id."""
     amount_trial_workload: Annotated[str | None, shown(WORKLOAD)]
@@ -189,12 +189,12 @@ class Measure:
         """Yield in words the trials that reached the target in an unknown amount."""
         if n_unknown:
             what = "no time" if self.name == "seconds" else "no time or number of accelerators"
-            yield f"{self.search.facts.workload}: {what} is known of {n_unknown} of the trials that reached the target"
+            yield f"{self.search.facts.workload}: {what} is known for {n_unknown} of the trials that reached the target"
 
 
 @dataclass(frozen=True)
 class CurveMeasure:
-    """What the steps of the trials of one study are in what is counted.
+    """The conversion of the steps of one study's trials to what is counted.
 
     factor: in a step; None for times. accelerators: by trial_id, those known; None: counted as 1.
     """
@@ -240,7 +240,7 @@ def _accelerators(resources: pa.Table, facts: WorkloadFacts) -> Floats:
     known = resources["accelerators"].to_numpy()
     if np.isnan(known).all():
         why = f"the logs of {facts.workload} don't say how many accelerators their trials ran on"
-        raise BadParameter("accelerators", f"{why}: give accelerators=N if all ran on as many")
+        raise BadParameter("accelerators", f"{why}: give accelerators=N if all ran on the same number")
     return np.asarray(known, np.float64)
 
 

@@ -25,10 +25,10 @@ from losslake_schema.tables import STATUSES
 
 _DEFINITION = (
     "reached: COMPLETE and reached the target within the budgets; not reached: COMPLETE and did not; infeasible: "
-    "diverged, whether or not it had reached the target; incomplete: stopped for an outside reason, a class that the "
-    "scripts of Shallue et al. refuse, or earlier, at an easier goal of its own. goal_probability: of the 10 trials of "
-    "the study nearest to the trial, in standardized log space of learning_rate and 1 - momentum, the fraction that "
-    "reached the target; neither the trial itself nor incomplete ones count. n_used counts trials."
+    "diverged, whether or not it had reached the target; incomplete: stopped for an outside reason (a class that the "
+    "scripts of Shallue et al. refuse), or stopped earlier, at an easier goal of its own. goal_probability: of the 10 "
+    "trials of the study nearest to the trial, in standardized log space of learning_rate and 1 - momentum, the "
+    "fraction that reached the target; neither the trial itself nor incomplete ones count. n_used counts trials."
 )
 
 
@@ -114,7 +114,7 @@ def answer(view: ReleaseView, parameters: MetaparameterMapParameters) -> Answer:
 
 QUESTION = Question(
     path="/v1/analysis/metaparameter-map",
-    doc="Every trial with learning rate, momentum and what became of it: the target reached or not, divergence.",
+    doc="Every trial with its learning rate, momentum and outcome: target reached, not reached, or diverged.",
     parameters=MetaparameterMapParameters,
     row=MetaparameterMapRow,
     summary=MetaparameterMapSummary,
@@ -178,4 +178,4 @@ def _warnings(search: Search, batch: pa.RecordBatch) -> list[str]:
     if not n:
         return []
     trials = f"{n} of {batch.num_rows} trial{'' if batch.num_rows == 1 else 's'}"
-    return [f"{search.facts.workload}: {trials} without an effective learning rate, so nowhere on the map"]
+    return [f"{search.facts.workload}: {trials} without an effective learning rate, so not on the map"]

@@ -324,13 +324,13 @@ def _of_momentum(of_one: WorkloadOptima) -> Iterator[str]:
         yield "no trial has a momentum: it is taken as 0, and the effective learning rate is the learning rate"
     if of_one.n_without_momentum:
         n = of_one.n_without_momentum
-        yield f"{n} trial{'' if n == 1 else 's'} without momentum: no effective learning rate, and nowhere near others"
+        yield f"{n} trial{'' if n == 1 else 's'} without momentum: no effective learning rate, and not near any others"
 
 
 def _of_boundary(optima: Sequence[Optimum]) -> Iterator[str]:
     known = [(each.batch_size, each.boundary) for each in optima if each.boundary is not None]
     if optima and not known:
-        yield "its studies say nothing of their search ranges: a best trial may be at the boundary of the search"
+        yield "its studies don't state their search ranges: a best trial may be at the boundary of the search"
     flagged = [(size, boundary) for size, boundary in known if boundary.of_best]
     if flagged:
         chance = max(boundary.chance for _, boundary in flagged)
@@ -368,7 +368,7 @@ def _of_numbers(of_one: WorkloadOptima, exponent: LearningRateExponent, compared
             "medians, which are over different batch sizes"
         )
     if optima and of_one.origin is None:
-        yield "no heuristics: where they start there is no best trial with a learning rate and a momentum below 1"
+        yield "no heuristics: where they start, no best trial has a learning rate and a momentum below 1"
 
 
 def _batch_sizes(count: int) -> str:

@@ -54,7 +54,7 @@ def answer(view: ReleaseView, parameters: MetaparametersParameters) -> Answer:
 
 QUESTION = Question(
     path="/v1/metaparameters",
-    doc="The metaparameters of the best trials by batch size: of those near-optimal in steps to a target.",
+    doc="The metaparameters of the best trials by batch size: those near-optimal in steps to a target.",
     parameters=MetaparametersParameters,
     row=MetaparametersRow,
     summary=WithinSummary,

@@ -98,8 +98,9 @@ class MetricParameters(ReleaseParameters):
     status: Annotated[list[Status], shown(["COMPLETE"])] = Field(default_factory=_complete)
     """Only trials of this status; may be repeated. Default: COMPLETE."""
     flagged: Annotated[Literal["exclude", "include"], shown("include")] = "exclude"
-    """include takes in flagged trials, whose examples can't be true: a goal reached with less than a quarter of those
-    that neighbouring batch sizes allow, or an epoch of their log is too small; SQL lists them: FROM flags."""
+    """include adds flagged trials, whose number of examples can't be right: they reach a goal with less than a quarter
+    of the examples that neighbouring batch sizes allow, or the epochs of their log are too small. FROM flags in SQL
+    lists them."""
     where: Annotated[list[str], shown(["org=NVIDIA"], max_length=MOST_CONDITIONS)] = Field(default_factory=list)
     """Only trials with this metaparameter or fact of their logs: NAME=VALUE. May be repeated; all have to hold."""
 
@@ -162,7 +163,7 @@ class ComparatorParameters(SelectionParameters):
         """Return the comparator for all workloads; raises BadParameter if their goals differ in it."""
         defaults = {each for workload in self.workloads for each in view.comparators(workload, self.metric)}
         if self.comparator is None and len(defaults) > 1:
-            why = "the goals of these workloads differ in it: give comparator=strict or comparator=inclusive"
+            why = "the goals of these workloads differ in comparator: give comparator=strict or comparator=inclusive"
             raise BadParameter("comparator", why)
         return self.comparator or defaults.pop()
 

@@ -78,7 +78,7 @@ class Pool(WorkloadFacts):
         return self.workloads == (self.workload,)
 
     def workloads_of(self, rows: Integers) -> pa.Array | None:
-        """Return the names of the workloads of these trials, null for NEVER; None if all are of one by that name."""
+        """Return the names of the workloads of these trials, null for NEVER; None if all are of the one so named."""
         if self.is_of_one:
             return None
         names = pa.array([str(facts.workload) for facts in self.members])

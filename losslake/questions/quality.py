@@ -182,7 +182,7 @@ def answer(view: ReleaseView, parameters: QualityParameters) -> Answer:
 
 QUESTION = Question(
     path="/v1/analysis/quality",
-    doc="The best value by batch size within budgets of steps and examples, and what large batch sizes fall short by.",
+    doc="The best value by batch size within budgets of steps and examples, and how far large batch sizes fall short.",
     parameters=QualityParameters,
     row=QualityRow,
     summary=QualitySummary,

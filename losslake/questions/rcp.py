@@ -52,7 +52,7 @@ class RcpParameters(GoalParameters):
     trimmed: Annotated[Natural, shown(1, "runs", le=MOST_RUNS)] = 1
     """Runs that the olympic mean leaves out at either end; MLPerf: 1, for unet3d 4."""
     tolerated_failures: Annotated[Natural, shown(1, "runs", le=MOST_RUNS)] = 1
-    """Runs of a submission that may fail to converge, at most trimmed; MLPerf: 1, for unet3d 4."""
+    """Runs of a submission that may fail to converge, no more than `trimmed`; MLPerf: 1, for unet3d 4."""
     significance: Annotated[Finite, shown(0.05, "none: a probability", gt=0, lt=0.5)] = 0.05
     """Significance level of the one-sided t-test."""
     allowance: Annotated[Finite, shown(0, BATCH_UNIT, ge=0, lt=1e100)] = 0.0
@@ -73,11 +73,11 @@ class RcpRow(Row):
     mean: Annotated[float | None, shown(161109.3, "batch_unit of the study, mostly examples")]
     """Olympic mean of examples to the target, without the least and the greatest; null if runs are too few."""
     stdev: Annotated[float | None, shown(4387.7, "batch_unit of the study, mostly examples")]
-    """Standard deviation over all runs that converged, with n in the denominator; null as mean is."""
+    """Standard deviation over all runs that converged, with n in the denominator; null where mean is."""
     least_mean: Annotated[float | None, shown(157920.0, "batch_unit of the study, mostly examples")]
-    """Least mean that a submission may have; null as mean is, and where no mean would be refused."""
+    """Least mean that a submission may have; null where mean is, and where no mean would be refused."""
     max_speedup: Annotated[float | None, shown(1.0202, "none: a ratio")]
-    """mean over least_mean; null as least_mean is."""
+    """mean over least_mean; null where least_mean is."""
     is_pruned: Annotated[bool | None, shown(False)]
     """True if pruning drops this point: below the batch size of the least mean, or above its neighbours' line."""
 
@@ -206,7 +206,7 @@ def answer(view: ReleaseView, parameters: RcpParameters) -> Answer:
 
 QUESTION = Question(
     path="/v1/analysis/rcp",
-    doc="MLPerf's reference convergence points of a workload, and whether a submission converges too soon for them.",
+    doc="MLPerf's reference convergence points of a workload, and whether a submission converges too fast.",
     parameters=RcpParameters,
     row=RcpRow,
     summary=RcpSummary,
@@ -222,7 +222,7 @@ def _submission(parameters: RcpParameters) -> Workload | Runs | None:
             raise BadParameter("samples", "give either submission, or samples and failed_runs with batch_size")
         return parse_workload(parameters.submission, "submission")
     if has_runs != (parameters.batch_size is not None):
-        raise BadParameter("batch_size", "samples and failed_runs need a batch_size, and it needs them")
+        raise BadParameter("batch_size", "give batch_size together with samples or failed_runs, and only then")
     if parameters.batch_size is None:
         return None
     examples = [*parameters.samples, *[math.inf] * parameters.failed_runs]
@@ -254,7 +254,7 @@ def _reference(workload: str, runs: Sequence[Runs], rules: Rules) -> Reference:
         f"{each.n_failed} of {len(each.examples)} at batch size {each.batch_size}" for each in runs if each.n_failed
     ]
     if failed_at:
-        warnings.append(f"{workload}: runs did not converge, {', '.join(failed_at)}; points are of those that did")
+        warnings.append(f"{workload}: runs did not converge, {', '.join(failed_at)}; points use only those that did")
     return Reference(workload, tuple(runs), tuple(points), tuple(pruned(points)), tuple(left_out), tuple(warnings))
 
 
@@ -269,8 +269,8 @@ def _warnings(runs: Runs, point: ReferencePoint) -> Iterator[str]:
     yield from outlying_runs(runs.batch_size, runs.converged)
     if point.least_mean is None:
         yield (
-            f"the runs at batch size {runs.batch_size} are so far apart that no mean would be refused: there the check "
-            "checks nothing"
+            f"the runs at batch size {runs.batch_size} are so far apart that no mean would be refused: the check has no "
+            "effect there"
         )
 
 

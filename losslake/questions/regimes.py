@@ -37,9 +37,9 @@ PERFECT, DIMINISHING, MAXIMAL = "perfect scaling", "diminishing returns", "maxim
 AS_DEFINED, MEDIAN_OF_3, ISOTONIC = "as defined", "anchored at the median of 3", "of isotonic steps"
 _DEFINITION = (
     "With S(B) the steps of the best trial and E(B) = B S(B) its examples: perfect scaling ends at the largest B up to "
-    "which every batch size needs at most 1 + perfect_scaling_tau times the fewest examples so far, seen since the "
-    "smallest from which on none needs over twice a larger one's; the largest useful "
-    "batch size is the smallest whose steps no larger one betters by more than max_useful_tau. No curve is fitted. "
+    "which every batch size needs at most 1 + perfect_scaling_tau times the fewest examples so far, counted from the "
+    "smallest from which on none needs over twice the examples of a larger one; the largest useful batch size is the "
+    "smallest on whose steps no larger one improves by more than max_useful_tau. No curve is fitted. "
     "n_used counts batch sizes that reached the target."
 )
 
@@ -230,12 +230,12 @@ def _break_point_warnings(curve: UsableCurve, ends: Ends) -> Iterator[str]:
         if with_noise != (point.lower, point.upper):
             words = ["no bound" if end is None else f"{end:.0f}" for end in with_noise]
             yield (
-                f"{curve.name}: one more trial may move {name}: with noise and the distance of evaluations it "
+                f"{curve.name}: one more trial may move {name}: with noise and the spacing of evaluations it "
                 f"lies from {words[0]} to {words[1]} ({stated('regimes')})"
             )
         others = [f"{point.batch_size:.0f} {variant}" for variant, point in variants.items() if point.batch_size]
         if len({point.batch_size for point in variants.values()}) > 1:
-            yield f"{curve.name}: {name} is not firm: {', '.join(others)}"
+            yield f"{curve.name}: {name} is uncertain: {', '.join(others)}"
 
 
 def _as_facts(curve: UsableCurve, ends: Ends) -> Iterator[dict[str, Any]]:

@@ -83,7 +83,7 @@ class ReleaseView:
         """
         self.release = release
         self.number = release.number
-        # Tells the bytes of this release from any other's.
+        # Distinguishes the bytes of this release from any other's.
         self.digest = release.manifest_sha256
         self.serving_file = serving_file
         self._connection = connection

@@ -125,7 +125,7 @@ class UsableCurve:
                 f"{self.name}: the target is reached at step 0 at batch size {self._listed(at_once)}: give a harder one"
             )
         if sizeless.any():
-            texts.append(f"{self.name}: batch size {self._listed(sizeless)} has no place on a logarithmic scale")
+            texts.append(f"{self.name}: batch size {self._listed(sizeless)} can't be placed on a logarithmic scale")
         return texts
 
     def _listed(self, studies: Flags) -> str:

@@ -122,7 +122,7 @@ def answer(view: ReleaseView, parameters: SurvivalParameters) -> Answer:
 
 QUESTION = Question(
     path="/v1/analysis/survival",
-    doc="By which step how many trials have reached a target, where others diverge or are stopped before.",
+    doc="How many trials have reached a target by each step, where others diverge or are stopped before.",
     parameters=SurvivalParameters,
     row=SurvivalRow,
     summary=SurvivalSummary,
@@ -204,7 +204,7 @@ def _warnings(studies: Sequence[dict[str, Any]]) -> Iterator[str]:
             )
         no_median = _listed([study for study in of_workload if study["median_steps"] is None and study["n_trials"]])
         if no_median:
-            yield f"{name}: half of the trials never reach the target while they are seen at batch size {no_median}"
+            yield f"{name}: the share of trials that reach the target stays below one half at batch size {no_median}"
         empty = _listed([study for study in of_workload if not study["n_trials"]])
         if empty:
             yield f"{name}: there are no trials to follow at batch size {empty}"

@@ -31,9 +31,10 @@ MOST_TARGETS = 200
 _DEFINITION = (
     "Steps to every target are exact, from the records of all admitted trials merged by (step, trial_id). coverage: "
     "share of batch sizes that reach the target. Break points are read off the steps (tolerances 0.2 and 0.1); the "
-    "critical batch size is B_c of the robust fit of S = S_min (1 + B_c/B), null where the data can't tell it. Ranks "
-    "are by batch size, over those that all workloads have and any reaches the target at; never comes last. "
-    "Claims are evaluated between all breakpoints. n_used counts breakpoints: targets at which anything changes."
+    "critical batch size is B_c of the robust fit of S = S_min (1 + B_c/B), null where the data can't determine it. "
+    "Ranks are by batch size, over those that all workloads have and at which any reaches the target; never reaching "
+    "it ranks last. Claims are evaluated between all breakpoints. n_used counts breakpoints: targets at which anything "
+    "changes."
 )
 _POST_HOC = "a target chosen after looking at this answer makes any claim look better: report the range, not one target"
 _NO_TARGET = "nothing changes between target_min and target_max, so there is no target to show"
@@ -74,11 +75,11 @@ class TargetSweepRow(Row):
     perfect_scaling_end_censoring: Annotated[str | None, shown("left")]
     """left, right: the true end may be below the smallest, above the largest that reached; null for neither."""
     max_useful_batch_size: Annotated[int | None, shown(256, "batch_unit of the study, mostly examples")]
-    """Smallest batch size that no larger one betters by more than a tenth in steps; null if none reached."""
+    """Smallest batch size on whose steps no larger one improves by more than a tenth; null if none reached."""
     max_useful_batch_size_censoring: Annotated[str | None, shown("right")]
     """right: it is the largest that reached the target and may not be the end; left: the smallest; null: neither."""
     critical_batch_size: Annotated[float | None, shown(83.7, "batch_unit of the study, mostly examples")]
-    """B_c = E_min/S_min of the fit; null where the data can't tell it, for the reason in not_identifiable."""
+    """B_c = E_min/S_min of the fit; null where the data can't determine it, for the reason in not_identifiable."""
     critical_batch_size_lower: Annotated[float | None, shown(68.6, "batch_unit of the study, mostly examples")]
     """Lower end of its 90% interval; a one-sided 95% bound if critical_batch_size is null; null for no bound."""
     critical_batch_size_upper: Annotated[float | None, shown(103.1, "batch_unit of the study, mostly examples")]

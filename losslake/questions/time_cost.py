@@ -1,4 +1,4 @@
-"""Time and examples to a target by batch size, and the batch size beyond which time falls no more."""
+"""Time and examples to a target by batch size, and the batch size beyond which time no longer falls."""
 
 from __future__ import annotations
 
@@ -101,7 +101,7 @@ class TimeCostSummary(GoalSummary, Finding):
     """The share of the time that a larger batch size must save to count."""
     summaries: list[TimedWorkload]
     """Per workload: time_is elapsed_s or steps; the least time and the fewest examples of any trials to the target with
-    their batch sizes; the batch size beyond which time falls no more (censoring right: still falling at the largest;
+    their batch sizes; the batch size beyond which time no longer falls (censoring right: still falling at the largest;
     left: it is the smallest); and the critical batch size of the fit, null for none."""
 
 
@@ -173,7 +173,7 @@ def answer(view: ReleaseView, parameters: TimeCostParameters) -> Answer:
 
 QUESTION = Question(
     path="/v1/analysis/time-cost",
-    doc="Time to a target against the examples it costs by batch size, and beyond which batch size time falls no more.",
+    doc="Time to a target against the examples it costs by batch size, and from which size on time no longer falls.",
     parameters=TimeCostParameters,
     row=TimeCostRow,
     summary=TimeCostSummary,
@@ -244,7 +244,7 @@ def _warnings(one: _Reached, summary: dict[str, Any]) -> list[str]:
     elif summary["censoring"] == "right":
         texts.append(f"{name}: time still falls at {sizes[-1]:,.0f}, the largest batch size that reached the target")
     if one.is_timed and summary["critical_batch_size"] is None:
-        texts.append(f"{name}: the steps can't tell a critical batch size, so there is no efficiency or goodput")
+        texts.append(f"{name}: the steps don't determine a critical batch size, so there is no efficiency or goodput")
     differ = [f"{size:,.0f}" for size in one.curve.batch_sizes[one.fewest != one.fastest].tolist()]
     if differ and one.is_timed:
         texts.append(

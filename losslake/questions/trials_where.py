@@ -27,7 +27,7 @@ _KEEPING = threading.Lock()
 
 
 def chosen_trials(view: ReleaseView, facts: WorkloadFacts, metric: str, conditions: tuple[str, ...]) -> WorkloadFacts:
-    """Return a workload or pool with only the trials of which all conditions hold; itself without conditions.
+    """Return a workload or pool with only the trials for which all conditions hold; itself without conditions.
 
     Batch sizes without such trials aren't in it. Raises BadParameter as trials_where does.
     """
@@ -80,8 +80,8 @@ def _what_there_is(view: ReleaseView, facts: WorkloadFacts, name: str, values: V
         listed = ", ".join(known[:_MOST_LISTED]) + (", \u2026" if len(known) > _MOST_LISTED else "")
         return f"no trial of {facts.workload} has that value; values of {name} are: {listed}"
     near = near_names(name, list(view.metaparameters()))
-    also = f"; near it are: {', '.join(near)}" if near else ""
-    return f"the logs of {facts.workload} say nothing of '{name}'{also}"
+    also = f"; similar names are: {', '.join(near)}" if near else ""
+    return f"the logs of {facts.workload} say nothing about '{name}'{also}"
 
 
 def _values(view: ReleaseView, facts: WorkloadFacts, name: str) -> Values:

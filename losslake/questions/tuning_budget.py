@@ -43,10 +43,10 @@ _LONE = 1.5
 _DEFINITION = (
     "The best of `budget` trials, drawn without replacement from those of a study: with k of N trials reaching the "
     "target within s steps, P(best of n <= s) = 1 - C(N - k, n) / C(N, n); quantiles are the smallest s with that "
-    "probability. Population `launched` counts trials that diverged, which never reach; `non-divergent` leaves them "
-    "out, as Shallue et al. do. Expected best values are unbiased (Tang et al. 2020); those with replacement are "
-    "biased (Dodge et al. 2019). Trials of a quasi-random search are spread more evenly than independent ones, so all "
-    "this is approximate. n_used counts the trials of the widest requested population."
+    "probability. Population `launched` counts trials that diverged, which never reach the target; `non-divergent` "
+    "leaves them out, as Shallue et al. do. Expected best values are unbiased (Tang et al. 2020); those with "
+    "replacement are biased (Dodge et al. 2019). Trials of a quasi-random search are spread more evenly than "
+    "independent ones, so all this is approximate. n_used counts the trials of the widest requested population."
 )
 
 
@@ -170,7 +170,7 @@ def answer(view: ReleaseView, parameters: TuningBudgetParameters) -> Answer:
 
 QUESTION = Question(
     path="/v1/analysis/tuning-budget",
-    doc="The best of n trials by batch size and n: its steps to a target, its chance, its expected best value.",
+    doc="The best of n trials by batch size and n: its steps to a target, chance to reach it, and expected best value.",
     parameters=TuningBudgetParameters,
     row=TuningBudgetRow,
     summary=TuningBudgetSummary,

@@ -103,7 +103,10 @@ def coarse_trials(search: Search, hits: Integers, steps: Integers, previous_step
     n_coarse = int((resolution(steps, previous_steps)[reached] > COARSE).sum())
     if not n_coarse:
         return []
-    text = f"in {n_coarse} of {int(reached.sum())} trials that reached the target, the evaluation before is more than"
+    text = f"in {n_coarse} of {int(reached.sum())} trials that reached the target, the previous evaluation is more than"
     return [
-        f"{search.facts.workload}: {text} {COARSE:.0%} of the steps earlier, the crossing in between: see previous_step"
+        (
+            f"{search.facts.workload}: {text} {COARSE:.0%} of the steps earlier, and the crossing lies in between: "
+            "see previous_step"
+        )
     ]

@@ -1,6 +1,6 @@
 """Workloads by the words that people type.
 
-Words match within names, display names, aliases, metrics, and what trials say of round, organisation and system. Marks
+Words match within names, display names, aliases, metrics, and the rounds, organisations and systems of trials. Marks
 within a word don't count: `resnet50` matches ResNet-50.
 """
 

@@ -71,7 +71,11 @@ STUDIES = _schema(
     ("n_measurements", pa.int64(), "rows of (trial, step, metric)"),
     ("n_nonfinite", pa.int64(), "measurements that are NaN or infinite"),
     ("format", pa.string(), "log format it was read from"),
-    ("source", pa.string(), "name of what it was read from: a folder, NAME@sha256:… of a file, or a URL with the same"),
+    (
+        "source",
+        pa.string(),
+        "name of what it was read from: a folder, NAME@sha256:… of a file, or a URL followed by the same",
+    ),
     ("source_digest", pa.string(), "sha256 over the sha256 of its source files"),
     ("content_digest", pa.string(), "sha256 over its trials and measurements, whatever file they are in"),
 )
@@ -122,7 +126,11 @@ METRICS = _schema(
 GOALS = _schema(
     *((key, pa.string(), "of the workload") for key in STUDY_KEYS[:4]),
     ("metric", pa.string(), "split/quantity"),
-    ("target", pa.float64(), "a trial reaches the goal when it is better than this, or as comparator says equal to it"),
+    (
+        "target",
+        pa.float64(),
+        "a trial reaches the goal when it is better than this, or, if comparator says so, equal to it",
+    ),
     ("comparator", pa.string(), "strict: a value has to be better than the target; inclusive: or equal to it"),
     ("source", pa.string(), "where the goal comes from"),
 )

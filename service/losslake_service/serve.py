@@ -33,7 +33,7 @@ from losslake_service.settings import Settings, is_loopback
 from losslake_service.web.examples import example_paths
 
 HEALTH_CHECK_SECONDS = 60
-# The kernel drops a connection whose client acknowledges or reads nothing for so long, also one that is being closed.
+# The kernel drops a connection whose client acknowledges or reads nothing for this long, also one that is being closed.
 _UNREAD_SECONDS = 30
 
 _log = logging.getLogger(__name__)

@@ -162,9 +162,9 @@ def test_a_file_can_be_dropped_anywhere(visit: Visit) -> None:
 def test_columns_that_names_do_not_tell_are_asked_for(visit: Visit) -> None:
     page = visit.open(f"/studies/{STUDY}?{GOAL}")
     said = give(page, "t,a,b\n1,0.5,0.7\n2,0.04,0.03\n")
-    expect(said).to_have_text("Choose the column of steps: its name doesn't tell.")
+    expect(said).to_have_text("Choose the column of steps: the names don't make it clear.")
     page.locator("#own").get_by_label("Steps").select_option("t")
-    expect(said).to_have_text(f"Choose the column of {METRIC}: its name doesn't tell.")
+    expect(said).to_have_text(f"Choose the column of {METRIC}: the names don't make it clear.")
     page.locator("#own").get_by_label("Metric").select_option("b")
     expect(said).to_contain_text("Your run needs")
 

@@ -155,7 +155,7 @@ def critical_batch_sizes(reader: Reader) -> None:
 
 
 def best_values_by_examples(reader: Reader) -> None:
-    reader.follow(reader.page.locator(".cards a", has_text="What is the best that any trial had"))
+    reader.follow(reader.page.locator(".cards a", has_text="What is the best value that any trial reached"))
     reader.says("On the front")
 
 

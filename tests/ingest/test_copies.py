@@ -70,7 +70,7 @@ def test_equal_bytes_with_other_facts_are_kept_and_reported(lake: Lake, tmp_path
     summary = offer(lake, tmp_path / "logs", {"google/b8/lr0.1/a.csv": LOG, other: LOG})
     assert summary.quarantined == ()
     assert len(trials(lake)) == 2
-    (remark,) = [(text, count) for text, count in summary.sources[0].remarks if "bytes of another" in text]
+    (remark,) = [(text, count) for text, count in summary.sources[0].remarks if "bytes as another" in text]
     assert remark[1] == 1
     assert remark[0].endswith((f"(first in {other})", "(first in google/b8/lr0.1/a.csv)"))
 

@@ -30,10 +30,10 @@ def planned(folder: Path, files: dict[str, str], mapping: str = "", formats: tup
 
 def test_a_requested_format_that_reads_nothing_breaks_the_source(tmp_path: Path) -> None:
     (broken,) = planned(tmp_path / "a", {"log.csv": "step,val/loss\n1,2\n"}, formats=("hf_trainer",)).broken
-    assert "no file in it is one of hf_trainer: leave --format out, or correct it" in broken
+    assert "no file in it has the format hf_trainer: leave --format out, or correct it" in broken
     lake = Lake.create(str(tmp_path / "lake"))
     summary = ingest(lake, [tmp_path / "a"], Request(formats=("hf_trainer", "mllog")))
-    assert "no file in it is one of hf_trainer or mllog" in summary.broken[0]
+    assert "no file in it has the format hf_trainer or mllog" in summary.broken[0]
 
 
 def test_a_requested_format_that_quarantines_everything_is_not_empty(tmp_path: Path) -> None:

@@ -1,4 +1,4 @@
-"""The layout of a bundle: a tar of a manifest and Parquet files, of which the same content has the same bytes.
+"""The layout of a bundle: a tar of a manifest and Parquet files; equal content has equal bytes.
 
 The files have the columns of the tables of a lake. Without records, which an ingest computes, they take half as much;
 in one file for all studies, measurements take a tenth less than in a file for each.

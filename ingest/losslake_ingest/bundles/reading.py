@@ -1,6 +1,6 @@
-"""Reading of a bundle: its trials are runs that are placed already, and take the way of all runs from there.
+"""Reading of a bundle, whose trials are runs that already have their places.
 
-So they are numbered, compared with stored ones, recognized as copies and published like those of logs. A bundle with
+They are numbered, compared with stored ones, recognized as copies and published like the runs of logs. A bundle with
 any fault is refused as a whole.
 """
 
@@ -95,7 +95,7 @@ class BundleReading:
                 raise SourceBroken(f"{member.path}: {member.message}: {AGAIN}")
             assert isinstance(member, Member)
             if member.path not in names or member.path in files:
-                what = "twice" if member.path in files else "which no bundle has"
+                what = "twice" if member.path in files else "which doesn't belong in a bundle"
                 raise SourceBroken(f"the bundle holds {shown(member.path)}, {what}: {AGAIN}")
             files[member.path] = member.data
         missing = sorted(names - files.keys())
@@ -103,7 +103,7 @@ class BundleReading:
             raise SourceBroken(f"the bundle lacks {missing[0]}: {AGAIN}")
         manifest = self._manifest(files[BUNDLE_MANIFEST])
         if manifest.files.keys() != SCHEMAS.keys():
-            raise SourceBroken(f"{BUNDLE_MANIFEST} lists other files than a bundle has: {AGAIN}")
+            raise SourceBroken(f"{BUNDLE_MANIFEST} doesn't list exactly the files of a bundle: {AGAIN}")
         for name, stated in manifest.files.items():
             if hashlib.sha256(files[file_name(name)]).hexdigest() != stated.sha256:
                 raise SourceBroken(f"{file_name(name)} of the bundle was altered (its sha256 differs): {AGAIN}")
@@ -131,7 +131,9 @@ class BundleReading:
             goal = Goal.of(row)
             checked_metric(goal.metric)
             if not np.isfinite(goal.target) or goal.comparator not in ("strict", "inclusive"):
-                raise ValueError(f"a goal of {goal.workload} has the target {goal.target} and {goal.comparator}")
+                raise ValueError(
+                    f"a goal of {goal.workload} has an invalid target or comparator: {goal.target}, {goal.comparator}"
+                )
             self.goals[goal] = None
         for row in tables["metrics"].to_pylist():
             if metric_named(checked_metric(row["metric"])).direction is None and row["direction"] is not None:
@@ -221,7 +223,7 @@ class _Rows:
         self._rest: list[pa.RecordBatch] = []
 
     def read(self, study: Study, facts: Mapping[str, Any]) -> pl.DataFrame:
-        """Return the next rows, as many as the study states. Raises ValueError if they are those of another."""
+        """Return the next rows, as many as the study states. Raises ValueError if they belong to another study."""
         missing = int(facts["n_measurements"])
         if not 0 <= missing <= MOST_ROWS:
             raise ValueError(f"the study {study} states {missing:,} measurements; at most {MOST_ROWS:,} are read")
@@ -259,7 +261,7 @@ def _check_values(curves: Curves, study: Study) -> None:
 
 
 def _study(row: Mapping[str, Any]) -> Study:
-    """Return the study of a row of `studies` or `trials`. Raises ValueError for a name that none can have."""
+    """Return the study of a row of `studies` or `trials`. Raises ValueError for an invalid name."""
     *names, batch_size = (row[key] for key in STUDY_KEYS)
     for name in (*_text(names[0]).split("/"), *names[1:]):
         problem = name_problem(_text(name))
@@ -273,5 +275,5 @@ def _study(row: Mapping[str, Any]) -> Study:
 def _text(value: object) -> str:
     """Return a text. Raises ValueError for anything else, and for characters that can't be printed."""
     if not isinstance(value, str) or not value.isprintable():
-        raise ValueError(f"{shown(value)} isn't a text that can be printed")
+        raise ValueError(f"{shown(value)} isn't printable text")
     return value

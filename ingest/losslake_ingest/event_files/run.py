@@ -18,7 +18,7 @@ from losslake_ingest.run_log import Damage, LoggedRows, RunLog, Scalar
 from losslake_schema.reached import Integers
 
 WRITTEN_TWICE = "a tag was written more than once for a step: the last value is used"
-NAMED_LIKE_AN_AXIS = "a tag is named like an axis, step or wall_time: left out"
+NAMED_LIKE_AN_AXIS = "a tag has the name of an axis, step or wall_time: left out"
 _STAMP = re.compile(r"tfevents\.(\d{1,18})")
 
 
@@ -90,7 +90,7 @@ def _no_scalars(files: Sequence[ReadFile]) -> Refusal:
             return Refusal(Rule.UNREADABLE_LOG, f"{file.path} has more than {LARGEST_TAGS:,} tags: split the run")
     for file in files:
         if file.events.damage_at is not None:
-            message = f"no scalars before {file.path} breaks off at byte {file.events.damage_at:,}: copy it again"
+            message = f"{file.path} is damaged at byte {file.events.damage_at:,}, before any scalar: copy it again"
             return Refusal(Rule.DAMAGED_FILE, message)
     return Refusal(Rule.NO_MEASUREMENTS, "its event files contain no scalars")
 

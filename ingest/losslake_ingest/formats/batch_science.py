@@ -132,7 +132,7 @@ class _Reader:
         """Add a file; return False if it is already there."""
         folder, _, name = member.path.rpartition("/")
         pending = self._studies.setdefault(study, _Pending(folder.rpartition("/")[0]))
-        # Of a JSON file that is too large, only as much is kept as shows that.
+        # Of a JSON file that is too large, only enough is kept to show that.
         data = member.data if name == _CURVE_FILE else member.data[: _LARGEST_JSON + 1]
         if trial_id is None:
             if pending.study_file is not None:
@@ -186,7 +186,7 @@ class _Reader:
         """Quarantine the incomplete trials of all studies, to free memory when files are too scattered."""
         for study, pending in self._studies.items():
             for trial in pending.new_trials.values():
-                message = f"its other files are not within {LARGEST_PENDING:,} bytes: sort the archive by path"
+                message = f"its other files are more than {LARGEST_PENDING:,} bytes away: sort the archive by path"
                 yield self._quarantined(trial.folder, Rule.MISSING_FILE, message, study, trial.trial_id)
             pending.seen_trials.update(pending.new_trials)
             pending.new_trials, pending.footprint = {}, 0
@@ -346,7 +346,7 @@ class BatchSciencePart:
 
 def _json_object(data: bytes) -> dict[str, Any]:
     if len(data) > _LARGEST_JSON:
-        raise Refusal(Rule.FILE_TOO_LARGE, f"it has more than {_LARGEST_JSON:,} bytes, the most of a JSON file")
+        raise Refusal(Rule.FILE_TOO_LARGE, f"it has more than {_LARGEST_JSON:,} bytes, the limit for a JSON file")
     try:
         document = json.loads(data)
         if b"\\u" in data:

@@ -45,7 +45,7 @@ class HuggingFaceTrainer:
 
     name = "hf_trainer"
     reads = "trainer_state.json of the Hugging Face Trainer and its checkpoints"
-    needs = "collection, dataset, model, optimizer, and batch_size: the file knows the batch of one process only"
+    needs = "collection, dataset, model, optimizer, and batch_size: the file states only the batch size of one process"
     defaults = defaults_of("hf_trainer")
 
     def detect(self, file: Glimpse) -> float:
@@ -82,7 +82,7 @@ class _Reader:
             message = "its run's other files come much earlier in the archive: sort the archive by path"
             raise Refusal(Rule.DUPLICATE_FILE, message)
         if len(member.data) > LARGEST_STATE:
-            message = f"{len(member.data):,} bytes; at most {LARGEST_STATE:,} are read of a {_FILE}"
+            message = f"{len(member.data):,} bytes; at most {LARGEST_STATE:,} are read from a {_FILE}"
             raise Refusal(Rule.FILE_TOO_LARGE, message)
         state = _parse_state(member.path, member.data)
         self._pending.setdefault(run, []).append(state)

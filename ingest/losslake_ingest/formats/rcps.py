@@ -35,7 +35,7 @@ class Rcps:
 
     name = "rcps"
     reads = "rcps_*.json: MLPerf's reference convergence points, a run for each number of epochs or samples to converge"
-    needs = "collection, dataset, model, optimizer, and what epochs are, unless samples were counted"
+    needs = "collection, dataset, model, optimizer, and the examples per epoch, unless samples were counted"
     defaults = defaults_of("rcps")
 
     def detect(self, file: Glimpse) -> float:
@@ -59,13 +59,13 @@ class Rcps:
 
 
 def _runs(reference: ReferenceRuns, file: TableFile, known: dict[_Key, str]) -> Iterator[RunLog | Quarantined]:
-    """Yield the runs of a file's records. known: the file of each record that was read; it gets those of this file."""
+    """Yield the runs of a file's records. known: the file of each record read so far; this file's are added."""
     for batch_size, positions, (name, record) in zip(
         reference.batch_sizes.tolist(), reference.runs, reference.records, strict=True
     ):
         first = known.setdefault((batch_size, tuple(positions.tolist())), file.path)
         if first != file.path:
-            yield file.quarantined(Rule.DUPLICATE_SOURCE, f"{shown(name)} is in {first} too, which counts", name=name)
+            yield file.quarantined(Rule.DUPLICATE_SOURCE, f"{shown(name)} is also in {first}, which is used", name=name)
             continue
         fields: dict[str, Scalar] = {"benchmark": reference.benchmark, "record": printable(name)}
         fields |= {key.lower(): printable(value) for key in _FACTS if isinstance(value := record.get(key), str)}

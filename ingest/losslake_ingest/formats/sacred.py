@@ -52,7 +52,7 @@ class Sacred:
             try:
                 if isinstance(member, Member):
                     if not member.data.lstrip().startswith(b"{"):
-                        raise ValueError("it is no JSON object")
+                        raise ValueError("it isn't a JSON object")
                     sha256 = hashlib.sha256(member.data).hexdigest()
                     beside[member.path] = sha256, fields_in(member.data, member.path)
             except ValueError as error:
@@ -73,7 +73,9 @@ def _run(member: Member, beside: Beside) -> RunLog:
     """Return the run of a metrics.json. Raises Refusal."""
     document = read_document(member.data)
     if not isinstance(document, dict):
-        raise Refusal(Rule.UNREADABLE_LOG, "the JSON is no object with a metric for each name: it isn't Sacred's")
+        raise Refusal(
+            Rule.UNREADABLE_LOG, "the JSON isn't an object with a key for each metric: Sacred didn't write it"
+        )
     rows = [_rows(printable(name), series) for name, series in document.items()]
     check_size(sum(len(each.columns[STEP]) for each in rows), 3)
     paths = [member.path.removesuffix(_FILE) + name for name in _BESIDE]
@@ -95,7 +97,9 @@ def _rows(name: str, series: Any) -> LoggedRows:
     keys = ("steps", "values", "timestamps")
     lists = [series[key] for key in keys if isinstance(series.get(key), list)] if isinstance(series, dict) else []
     if len(lists) < len(keys) or len(set(map(len, lists))) > 1:
-        message = f"{shown(name)} has no steps, values and timestamps of the same number: copy the file again"
+        message = (
+            f"{shown(name)} doesn't have lists of steps, values and timestamps of equal length: copy the file again"
+        )
         raise Refusal(Rule.UNREADABLE_LOG, message)
     steps, values, times = lists
     columns: dict[str, tuple[Floats, Flags | None]] = {TIME: (_times(times), None)}

@@ -22,7 +22,9 @@ class Text:
     """The format of text logs: one run per file."""
 
     name = "text"
-    reads = "lines of any text log, by expressions in the mapping: .log, .txt, .out, or a name without an ending"
+    reads = (
+        "lines of any text log, matched by expressions in the mapping: .log, .txt, .out, or a name without an ending"
+    )
     needs = "[text] lines, collection, dataset, model, optimizer, batch_size, metrics; the axis if it isn't named step"
     defaults = defaults_of("text")
 

@@ -193,7 +193,7 @@ class _CurveReader:
         except KeyError:
             self._left_out.append(column)
         except UnknownField as unknown:
-            self._remarks[f"column {column!r} left out: its metric takes {{{unknown}}}, which is unknown"] += 1
+            self._remarks[f"column {column!r} left out: its metric needs {{{unknown}}}, which is unknown"] += 1
         return None
 
     def _add(self, metric: ColumnMetric, column: str, rows: LoggedRows, places: dict[int, _Positions]) -> None:
@@ -368,7 +368,7 @@ def _check_steps_differ(metric: str, pieces: Sequence[_Piece], count: int) -> No
     if count > 2 and not all(piece.metric.repeated for piece in pieces):
         step = next(int(piece.measured[0][0]) for piece in pieces if len(piece.measured[0]))
         message = f"all {count:,} measurements of {metric} are at step {step:,}, so it isn't known when they were made"
-        correct = "choose another [[axis]], or say which counts by repeated (docs/mapping.md)"
+        correct = "choose another [[axis]], or say with repeated which of them counts (docs/mapping.md)"
         raise Refusal(Rule.STEP_UNKNOWN, f"{message}: {correct}")
 
 

@@ -268,7 +268,9 @@ def _status(log: RunLog, mapping: LogMapping, fields: Fields) -> tuple[str, dict
     status = mapping.status.get(word, word)
     if status not in STATUSES:
         add = f'"{word}" = "COMPLETE"   # or INCOMPLETE or INFEASIBLE, under [status]'
-        message = f"the run ended with {shown(word)}, which is none of {', '.join(STATUSES)}: add to the mapping: {add}"
+        message = (
+            f"the run ended with {shown(word)}, which is not one of {', '.join(STATUSES)}: add to the mapping: {add}"
+        )
         missing = MissingField(f"the status {shown(word)} is unknown", add)
         raise Refusal(Rule.UNKNOWN_STATUS, message, missing=(missing,))
     return status, {}

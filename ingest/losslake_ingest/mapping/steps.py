@@ -97,13 +97,13 @@ def step_rule(axis: Axis, batch_size: int, fields: Mapping[str, Scalar], positio
         rate, ratio = Fraction(math.floor(rate)), f"floor({ratio})"
         if not rate:
             what = f"an epoch of {shown_number(size)} examples has no complete batch of {batch_size}"
-            message = f"{what}, and the last is dropped"
+            message = f"{what}, and the incomplete one is dropped"
             raise Refusal(Rule.BAD_FACT, f"{message}: correct epoch_size or last_batch of the axis {axis.column}")
     elif stated is None and rate.denominator != 1:
         ways = f'"kept" ({math.ceil(rate)} steps), "dropped" ({math.floor(rate)}) or "fractional"'
         batches = f"{float(rate):.6g} batches of {batch_size}"
         warning = (
-            f"an epoch of {shown_number(size)} examples is taken as {batches}: say under [[axis]] last_batch = {ways}"
+            f"an epoch of {shown_number(size)} examples is counted as {batches}: say under [[axis]] last_batch = {ways}"
         )
     return StepRule(axis, scale, offset, rate, True, f"{name} x {ratio}", warning)
 
@@ -114,7 +114,9 @@ def _check_first_epoch(axis: Axis, positions: Floats) -> None:
     if not whole or positions.min() > 0:
         return
     first = float(positions.min())
-    what = f"the first evaluation is at {axis.column} {first:g}, and it's unknown if an epoch had been trained before"
+    what = (
+        f"the first evaluation is at {axis.column} {first:g}, and it's unknown whether an epoch had been trained before"
+    )
     names = axis.offset.names if axis.offset is not None else []
     key, place = (names[0], "[fields]") if names else ("offset", f"[[axis]] of {axis.column}")
     add = f"{key} = {1 - first:g}   # under {place}; {0 - first:g} if it was before training"

@@ -67,9 +67,7 @@ def _check_epochs(
 ) -> None:
     """Raise Refusal if steps are no more than epochs, or not about those of an epoch of known size."""
     if (epochs > steps + 1).any() or (len(set(steps.tolist())) > 1 and len(set((epochs - steps).tolist())) == 1):
-        raise _refusal(
-            column, f"{name} is {epochs[-1]:g} where {column} is {steps[-1]:g}: no more than one step an epoch"
-        )
+        raise _refusal(column, f"{name} is {epochs[-1]:g} where {column} is {steps[-1]:g}: at most one step per epoch")
     size = fields.get("examples_per_epoch")
     if isinstance(size, (int, float)) and size > 0 and epochs.max() >= 1:
         at = int(epochs.argmax())
@@ -84,6 +82,6 @@ def _base(name: str) -> str:
 
 
 def _refusal(column: str, why: str) -> Refusal:
-    what = f"{column} may not count updates: {why}"
+    what = f"{column} seems not to count updates: {why}"
     add = f'[[axis]] column = {toml_string(column)}   # or another; and counts = "steps", "examples" or "epochs"'
     return Refusal(Rule.STEP_DOUBTFUL, f"{what}: add to the mapping: {add}", missing=(MissingField(what, add),))

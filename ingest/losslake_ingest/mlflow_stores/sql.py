@@ -26,7 +26,7 @@ from losslake_ingest.sqlite_files.database import Row, Stream, open_sqlite
 
 TABLES = frozenset({"experiments", "runs", "metrics", "params", "tags"})
 INFINITE = 1.7976931348623157e308
-_INFINITIES = "largest float64 read as infinity, since MLflow's SQL store writes infinity as that"
+_INFINITIES = "largest float64 read as infinity, since MLflow's SQL store writes infinity that way"
 _NUMBERS = {int, float, bool}
 _NOT_NUMBERS = Damage("value of a metric left out: it, its step or its time isn't a number")
 _MOST_TEXTS = 2**14

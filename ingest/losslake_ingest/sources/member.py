@@ -69,7 +69,7 @@ class Source(Protocol):
         return False
 
     def members(self, wanted: Wanted, first: int | None = None) -> Iterator[Member | Refused]:
-        """Yield the files whose path is wanted, in order. first: read only so many bytes of each."""
+        """Yield the files whose path is wanted, in order. first: read only this many bytes of each."""
 
 
 class PartOfSource(Source):

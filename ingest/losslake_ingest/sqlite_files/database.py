@@ -71,7 +71,7 @@ def _open_database(data: bytes) -> sqlite3.Connection:
     """Open the database in memory, with everything forbidden that could do harm."""
     page = int.from_bytes(data[_PAGE_SIZE], "big")
     if len(data) % (page if page > 1 else 1 << 16):
-        raise ValueError("it is cut within a page")
+        raise ValueError("it is cut short within a page")
     connection = sqlite3.connect(":memory:")
     if is_written_ahead(data):
         # A database in memory can't have a write-ahead log: mark the file as having none.
@@ -119,7 +119,7 @@ def _stream(connection: sqlite3.Connection, most: int) -> Stream:
         while rows := cursor.fetchmany(_CHUNK):
             remaining -= len(rows)
             if remaining < 0:
-                raise _TooMuchWork("it yields more rows than its size explains")
+                raise _TooMuchWork("it returns more rows than a file of its size can hold")
             yield rows
 
     return rows_of

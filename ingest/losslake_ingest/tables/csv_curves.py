@@ -137,7 +137,9 @@ def _refuse_odd_columns(headers: dict[int, _Header], faults: dict[int, Refusal])
         if columns != usual:
             differences = {"lacks": sorted(usual - columns), "adds": sorted(columns - usual)}
             parts = [f"{verb} {', '.join(names)}" for verb, names in differences.items() if names]
-            faults[position] = Refusal(Rule.COLUMNS_DIFFER, f"against the other trials it {' and '.join(parts)}", 1)
+            faults[position] = Refusal(
+                Rule.COLUMNS_DIFFER, f"compared with the other trials, it {' and '.join(parts)}", 1
+            )
             del headers[position]
 
 

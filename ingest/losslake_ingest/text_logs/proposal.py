@@ -47,7 +47,7 @@ def advice(source: Source) -> str:
     """Return the end of a sentence that proposes an expression for the first text log of a source; else nothing."""
     for path, data in _texts(source):
         if proposed(data).lines:
-            return f"; {path} is text: {proposed_line(data)}, or let 'losslake map --init' do it"
+            return f"; {path} is text: {proposed_line(data)}, or let 'losslake map --init' write it"
     return ""
 
 

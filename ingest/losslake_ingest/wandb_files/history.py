@@ -126,7 +126,7 @@ def _read_columns(file: pq.ParquetFile) -> History | None:
     for batch in file.iter_batches(_BATCH, columns=names, use_threads=False):
         batches.append(batch)
         if sum(map(len, batches)) > stated:
-            raise ValueError("it has more rows than it states")
+            raise ValueError("it has more rows than its metadata states")
     table = pa.Table.from_batches(batches, None if batches else pa.schema([]))
     while any(pa.types.is_struct(kind) for kind in table.schema.types):
         table = table.flatten()

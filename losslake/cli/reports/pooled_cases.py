@@ -141,8 +141,8 @@ def pooled_cases(
 ) -> tuple[list[Case], list[str]]:
     """Return the datasets and models with a goal and at least this many batch sizes, and the names of others with none.
 
-    One with several goals is there for each, one with a joined goal for that alone. joined: such goals in words, by
-    metric.
+    A case with several goals is returned for each, one with a joined goal only for that. joined: such goals in words,
+    by metric.
     """
     sizes: dict[Workload, set[int]] = {}
     for workload, facts in view.workloads.items():

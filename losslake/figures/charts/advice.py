@@ -19,7 +19,9 @@ _TITLES = {"seconds": "Seconds to target", "cost": "Cost to target"}
 def draw(request: ChartRequest) -> ChartPanels:
     """Draw time and cost to a target by batch size, each with its interval."""
     common, series = request.series_by_workload()
-    notes = ["Points: the median of the best of new trials. Bars: 90% intervals, without an end that nothing bounds."]
+    notes = [
+        "Points: the median of the best of new trials. Bars: 90% intervals, up to the edge where nothing bounds them."
+    ]
     shown = [name for name in _TITLES if pc.count(request.rows[name]).as_py()] or ["seconds"]
     if len(shown) == 1:
         title = f"{_TITLES[shown[0]].removesuffix(' to target')} to {goal_text(request.facts)}"
@@ -47,7 +49,7 @@ def advice_chart(series: Sequence[Series], panel: Panel, name: str) -> Plot:
     frame = Frame(panel, x, y, [one.label for one in series])
     tips = [BATCH_SIZE, tip(name, "Median", DECIMAL), tip(lower, "At least", DECIMAL), tip(upper, "At most", DECIMAL)]
     layers = [_bars(rows, frame, lower, upper), frame.lines(rows, 1.0), frame.points(rows, tips)]
-    return frame.plot(layers, "" if rows else "Nothing is known of it.")
+    return frame.plot(layers, "" if rows else "No batch size has a known value.")
 
 
 def _bars(rows: Sequence[Row], frame: Frame, lower: str, upper: str) -> Layer:

@@ -35,7 +35,7 @@ def draw(request: ChartRequest) -> ChartPanels:
     drawn = [row for row in rows if any(row[name] is not None for name in ("critical_batch_size", "lower", "upper"))]
     notes = ["Points: critical batch sizes at the goals of workloads. Bars: 90% intervals."]
     if any(row["critical_batch_size"] is None for row in drawn):
-        notes.append("Triangles: bounds, where the data support no number.")
+        notes.append("Triangles: bounds, where the data support no estimate.")
     if len(drawn) < len(rows):
         notes.append(f"Not drawn: {len(rows) - len(drawn)} workloads with neither.")
     panel = request.panel("Critical batch sizes", "", (), notes)
@@ -152,6 +152,6 @@ def _down(frame: Frame) -> dict[str, Any]:
 
 def _in_words(rows: Sequence[Row]) -> Iterator[str]:
     known = sorted((row for row in rows if row["critical_batch_size"] is not None), key=lambda row: row["workload"])
-    yield f"{len(known)} workloads have a number."
+    yield f"{len(known)} workloads have an estimate."
     for row in known[:_MOST_IN_WORDS]:
         yield f"{row['workload']}: {_number(row)}."

@@ -40,7 +40,7 @@ _NOTES = {
     "best-value": "Best value of any trial, by batch size.",
     "effective-learning-rate": (
         "Learning rate / (1 \u2212 momentum) of the trial with the fewest steps to the goal, by batch size. "
-        "From the first on, dashed: proportional to the batch size; dotted: to its square root."
+        "Lines from the first point: dashed, proportional to the batch size; dotted, to its square root."
     ),
     "learning-rate-momentum": (
         "One mark per trial; a ring marks the one with the fewest steps. "

@@ -36,7 +36,7 @@ class Analyses(QuestionMethods):
     ) -> Result:
         """Return the answer of /v1/analysis/critical-batch-size.
 
-        The critical batch size of workloads with intervals, or bounds where the data support no number.
+        The critical batch size of workloads with intervals, or bounds where the data support no estimate.
 
         Args:
             workload: The workload: collection/dataset/model/optimizer. A collection may contain slashes. May be
@@ -47,9 +47,9 @@ class Analyses(QuestionMethods):
             direction: Which way is better; default: the metric's own direction.
             trials: Of each study, only the first trials by trial_id, this many of an admitted status; default: all.
             status: Only trials of this status; may be repeated. Default: COMPLETE.
-            flagged: include takes in flagged trials, whose examples can't be true: a goal reached with less than a
-                quarter of those that neighbouring batch sizes allow, or an epoch of their log is too small; SQL
-                lists them: FROM flags.
+            flagged: include adds flagged trials, whose number of examples can't be right: they reach a goal with
+                less than a quarter of the examples that neighbouring batch sizes allow, or the epochs of their log
+                are too small. FROM flags in SQL lists them.
             where: Only trials with this metaparameter or fact of their logs: NAME=VALUE. May be repeated; all have
                 to hold.
             step_budget: Only evaluations at this step or before.
@@ -113,9 +113,9 @@ class Analyses(QuestionMethods):
             direction: Which way is better; default: the metric's own direction.
             trials: Of each study, only the first trials by trial_id, this many of an admitted status; default: all.
             status: Only trials of this status; may be repeated. Default: COMPLETE.
-            flagged: include takes in flagged trials, whose examples can't be true: a goal reached with less than a
-                quarter of those that neighbouring batch sizes allow, or an epoch of their log is too small; SQL
-                lists them: FROM flags.
+            flagged: include adds flagged trials, whose number of examples can't be right: they reach a goal with
+                less than a quarter of the examples that neighbouring batch sizes allow, or the epochs of their log
+                are too small. FROM flags in SQL lists them.
             where: Only trials with this metaparameter or fact of their logs: NAME=VALUE. May be repeated; all have
                 to hold.
             step_budget: Only evaluations at this step or before.
@@ -173,9 +173,9 @@ class Analyses(QuestionMethods):
             direction: Which way is better; default: the metric's own direction.
             trials: Of each study, only the first trials by trial_id, this many of an admitted status; default: all.
             status: Only trials of this status; may be repeated. Default: COMPLETE.
-            flagged: include takes in flagged trials, whose examples can't be true: a goal reached with less than a
-                quarter of those that neighbouring batch sizes allow, or an epoch of their log is too small; SQL
-                lists them: FROM flags.
+            flagged: include adds flagged trials, whose number of examples can't be right: they reach a goal with
+                less than a quarter of the examples that neighbouring batch sizes allow, or the epochs of their log
+                are too small. FROM flags in SQL lists them.
             where: Only trials with this metaparameter or fact of their logs: NAME=VALUE. May be repeated; all have
                 to hold.
             step_budget: Only evaluations at this step or before.
@@ -223,7 +223,7 @@ class Analyses(QuestionMethods):
     ) -> Result:
         """Return the answer of /v1/analysis/quality.
 
-        The best value by batch size within budgets of steps and examples, and what large batch sizes fall short by.
+        The best value by batch size within budgets of steps and examples, and how far large batch sizes fall short.
 
         Args:
             workload: The workload: collection/dataset/model/optimizer. A collection may contain slashes. May be
@@ -234,9 +234,9 @@ class Analyses(QuestionMethods):
             direction: Which way is better; default: the metric's own direction.
             trials: Of each study, only the first trials by trial_id, this many of an admitted status; default: all.
             status: Only trials of this status; may be repeated. Default: COMPLETE.
-            flagged: include takes in flagged trials, whose examples can't be true: a goal reached with less than a
-                quarter of those that neighbouring batch sizes allow, or an epoch of their log is too small; SQL
-                lists them: FROM flags.
+            flagged: include adds flagged trials, whose number of examples can't be right: they reach a goal with
+                less than a quarter of the examples that neighbouring batch sizes allow, or the epochs of their log
+                are too small. FROM flags in SQL lists them.
             where: Only trials with this metaparameter or fact of their logs: NAME=VALUE. May be repeated; all have
                 to hold.
             step_budget: Only evaluations at this step or before; may be repeated. Default, without any budget: the
@@ -293,9 +293,9 @@ class Analyses(QuestionMethods):
             direction: Which way is better; default: the metric's own direction.
             trials: Of each study, only the first trials by trial_id, this many of an admitted status; default: all.
             status: Only trials of this status; may be repeated. Default: COMPLETE.
-            flagged: include takes in flagged trials, whose examples can't be true: a goal reached with less than a
-                quarter of those that neighbouring batch sizes allow, or an epoch of their log is too small; SQL
-                lists them: FROM flags.
+            flagged: include adds flagged trials, whose number of examples can't be right: they reach a goal with
+                less than a quarter of the examples that neighbouring batch sizes allow, or the epochs of their log
+                are too small. FROM flags in SQL lists them.
             where: Only trials with this metaparameter or fact of their logs: NAME=VALUE. May be repeated; all have
                 to hold.
             step_budget: Only evaluations at this step or before.
@@ -361,9 +361,9 @@ class Analyses(QuestionMethods):
             direction: Which way is better; default: the metric's own direction.
             trials: Of each study, only the first trials by trial_id, this many of an admitted status; default: all.
             status: Only trials of this status; may be repeated. Default: COMPLETE.
-            flagged: include takes in flagged trials, whose examples can't be true: a goal reached with less than a
-                quarter of those that neighbouring batch sizes allow, or an epoch of their log is too small; SQL
-                lists them: FROM flags.
+            flagged: include adds flagged trials, whose number of examples can't be right: they reach a goal with
+                less than a quarter of the examples that neighbouring batch sizes allow, or the epochs of their log
+                are too small. FROM flags in SQL lists them.
             where: Only trials with this metaparameter or fact of their logs: NAME=VALUE. May be repeated; all have
                 to hold.
             step_budget: Only evaluations at this step or before.

@@ -1,4 +1,4 @@
-"""The analyses of searches: what was tuned, and workloads beside each other.
+"""The analyses of searches: what was tuned, and how workloads compare.
 
 Written by `python -m losslake.library.generate` from the declarations of the questions: change those.
 """
@@ -12,7 +12,7 @@ from losslake.library.result import QuestionMethods, Result
 
 
 class Comparisons(QuestionMethods):
-    """The analyses of searches: what was tuned, and workloads beside each other."""
+    """The analyses of searches: what was tuned, and how workloads compare."""
 
     def compare(
         self,
@@ -49,9 +49,9 @@ class Comparisons(QuestionMethods):
             direction: Which way is better; default: the metric's own direction.
             trials: Of each study, only the first trials by trial_id, this many of an admitted status; default: all.
             status: Only trials of this status; may be repeated. Default: COMPLETE.
-            flagged: include takes in flagged trials, whose examples can't be true: a goal reached with less than a
-                quarter of those that neighbouring batch sizes allow, or an epoch of their log is too small; SQL
-                lists them: FROM flags.
+            flagged: include adds flagged trials, whose number of examples can't be right: they reach a goal with
+                less than a quarter of the examples that neighbouring batch sizes allow, or the epochs of their log
+                are too small. FROM flags in SQL lists them.
             where: Only trials with this metaparameter or fact of their logs: NAME=VALUE. May be repeated; all have
                 to hold.
             step_budget: Only evaluations at this step or before.
@@ -111,7 +111,7 @@ class Comparisons(QuestionMethods):
     ) -> Result:
         """Return the answer of /v1/analysis/metaparameter-map.
 
-        Every trial with learning rate, momentum and what became of it: the target reached or not, divergence.
+        Every trial with its learning rate, momentum and outcome: target reached, not reached, or diverged.
 
         Args:
             workload: The workload: collection/dataset/model/optimizer. A collection may contain slashes. May be
@@ -122,9 +122,9 @@ class Comparisons(QuestionMethods):
             direction: Which way is better; default: the metric's own direction.
             trials: Of each study, only the first trials by trial_id, this many of an admitted status; default: all.
             status: Only trials of this status; may be repeated. Default: all.
-            flagged: include takes in flagged trials, whose examples can't be true: a goal reached with less than a
-                quarter of those that neighbouring batch sizes allow, or an epoch of their log is too small; SQL
-                lists them: FROM flags.
+            flagged: include adds flagged trials, whose number of examples can't be right: they reach a goal with
+                less than a quarter of the examples that neighbouring batch sizes allow, or the epochs of their log
+                are too small. FROM flags in SQL lists them.
             where: Only trials with this metaparameter or fact of their logs: NAME=VALUE. May be repeated; all have
                 to hold.
             step_budget: Only evaluations at this step or before.
@@ -185,9 +185,9 @@ class Comparisons(QuestionMethods):
             direction: Which way is better; default: the metric's own direction.
             trials: Of each study, only the first trials by trial_id, this many of an admitted status; default: all.
             status: Only trials of this status; may be repeated. Default: COMPLETE.
-            flagged: include takes in flagged trials, whose examples can't be true: a goal reached with less than a
-                quarter of those that neighbouring batch sizes allow, or an epoch of their log is too small; SQL
-                lists them: FROM flags.
+            flagged: include adds flagged trials, whose number of examples can't be right: they reach a goal with
+                less than a quarter of the examples that neighbouring batch sizes allow, or the epochs of their log
+                are too small. FROM flags in SQL lists them.
             where: Only trials with this metaparameter or fact of their logs: NAME=VALUE. May be repeated; all have
                 to hold.
             step_budget: Only evaluations at this step or before.
@@ -247,7 +247,7 @@ class Comparisons(QuestionMethods):
     ) -> Result:
         """Return the answer of /v1/analysis/rcp.
 
-        MLPerf's reference convergence points of a workload, and whether a submission converges too soon for them.
+        MLPerf's reference convergence points of a workload, and whether a submission converges too fast.
 
         Args:
             workload: The workload: collection/dataset/model/optimizer. A collection may contain slashes. May be
@@ -258,9 +258,9 @@ class Comparisons(QuestionMethods):
             direction: Which way is better; default: the metric's own direction.
             trials: Of each study, only the first trials by trial_id, this many of an admitted status; default: all.
             status: Only trials of this status; may be repeated. Default: COMPLETE.
-            flagged: include takes in flagged trials, whose examples can't be true: a goal reached with less than a
-                quarter of those that neighbouring batch sizes allow, or an epoch of their log is too small; SQL
-                lists them: FROM flags.
+            flagged: include adds flagged trials, whose number of examples can't be right: they reach a goal with
+                less than a quarter of the examples that neighbouring batch sizes allow, or the epochs of their log
+                are too small. FROM flags in SQL lists them.
             where: Only trials with this metaparameter or fact of their logs: NAME=VALUE. May be repeated; all have
                 to hold.
             step_budget: Only evaluations at this step or before.
@@ -277,8 +277,8 @@ class Comparisons(QuestionMethods):
             submission_runs: Runs of a submission. Default: as many as the given one has, else half of the
                 reference's.
             trimmed: Runs that the olympic mean leaves out at either end; MLPerf: 1, for unet3d 4.
-            tolerated_failures: Runs of a submission that may fail to converge, at most trimmed; MLPerf: 1, for
-                unet3d 4.
+            tolerated_failures: Runs of a submission that may fail to converge, no more than `trimmed`; MLPerf: 1,
+                for unet3d 4.
             significance: Significance level of the one-sided t-test.
             allowance: Examples by which the least mean is lowered; MLPerf: 0, for llama31_405b 46080.
             pruned: Compare a submission only with points that remain after pruning, as MLPerf does by default.
@@ -328,7 +328,7 @@ class Comparisons(QuestionMethods):
     ) -> Result:
         """Return the answer of /v1/analysis/survival.
 
-        By which step how many trials have reached a target, where others diverge or are stopped before.
+        How many trials have reached a target by each step, where others diverge or are stopped before.
 
         Args:
             workload: The workload: collection/dataset/model/optimizer. A collection may contain slashes. May be
@@ -340,9 +340,9 @@ class Comparisons(QuestionMethods):
             trials: Of each study, only the first trials by trial_id, this many of an admitted status; default: all.
             status: Only trials of this status; may be repeated. Default: all, since diverged and stopped trials
                 count as such.
-            flagged: include takes in flagged trials, whose examples can't be true: a goal reached with less than a
-                quarter of those that neighbouring batch sizes allow, or an epoch of their log is too small; SQL
-                lists them: FROM flags.
+            flagged: include adds flagged trials, whose number of examples can't be right: they reach a goal with
+                less than a quarter of the examples that neighbouring batch sizes allow, or the epochs of their log
+                are too small. FROM flags in SQL lists them.
             where: Only trials with this metaparameter or fact of their logs: NAME=VALUE. May be repeated; all have
                 to hold.
             step_budget: Only evaluations at this step or before.
@@ -389,7 +389,8 @@ class Comparisons(QuestionMethods):
     ) -> Result:
         """Return the answer of /v1/analysis/tuning-budget.
 
-        The best of n trials by batch size and n: its steps to a target, its chance, its expected best value.
+        The best of n trials by batch size and n: its steps to a target, chance to reach it, and expected best
+        value.
 
         Args:
             workload: The workload: collection/dataset/model/optimizer. A collection may contain slashes. May be
@@ -400,9 +401,9 @@ class Comparisons(QuestionMethods):
             direction: Which way is better; default: the metric's own direction.
             trials: Of each study, only the first trials by trial_id, this many of an admitted status; default: all.
             status: Only trials of this status; may be repeated. Default: COMPLETE.
-            flagged: include takes in flagged trials, whose examples can't be true: a goal reached with less than a
-                quarter of those that neighbouring batch sizes allow, or an epoch of their log is too small; SQL
-                lists them: FROM flags.
+            flagged: include adds flagged trials, whose number of examples can't be right: they reach a goal with
+                less than a quarter of the examples that neighbouring batch sizes allow, or the epochs of their log
+                are too small. FROM flags in SQL lists them.
             where: Only trials with this metaparameter or fact of their logs: NAME=VALUE. May be repeated; all have
                 to hold.
             step_budget: Only evaluations at this step or before.

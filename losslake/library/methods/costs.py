@@ -48,9 +48,9 @@ class Costs(QuestionMethods):
             direction: Which way is better; default: the metric's own direction.
             trials: Of each study, only the first trials by trial_id, this many of an admitted status; default: all.
             status: Only trials of this status; may be repeated. Default: COMPLETE.
-            flagged: include takes in flagged trials, whose examples can't be true: a goal reached with less than a
-                quarter of those that neighbouring batch sizes allow, or an epoch of their log is too small; SQL
-                lists them: FROM flags.
+            flagged: include adds flagged trials, whose number of examples can't be right: they reach a goal with
+                less than a quarter of the examples that neighbouring batch sizes allow, or the epochs of their log
+                are too small. FROM flags in SQL lists them.
             where: Only trials with this metaparameter or fact of their logs: NAME=VALUE. May be repeated; all have
                 to hold.
             step_budget: Only evaluations at this step or before.
@@ -63,8 +63,8 @@ class Costs(QuestionMethods):
                 time is linear in the batch size. Default: the times in the logs of trials.
             price: The price of an accelerator hour, in any currency; default: no costs.
             accelerators: On how many accelerators a trial runs; default: 1 with step times, else as the logs say.
-            budget: How many new trials are run at a batch size, of which the best counts; default: half of the
-                fewest that any batch size has, at least 1.
+            budget: Number of new trials at a batch size, of which the best counts; default: half of the smallest
+                number of trials at any batch size, at least 1.
         """
         parameters: dict[str, Any] = {
             "workload": workload,
@@ -106,8 +106,7 @@ class Costs(QuestionMethods):
     ) -> Result:
         """Return the answer of /v1/analysis/time-cost.
 
-        Time to a target against the examples it costs by batch size, and beyond which batch size time falls no
-        more.
+        Time to a target against the examples it costs by batch size, and from which size on time no longer falls.
 
         Args:
             workload: The workload: collection/dataset/model/optimizer. A collection may contain slashes. May be
@@ -118,9 +117,9 @@ class Costs(QuestionMethods):
             direction: Which way is better; default: the metric's own direction.
             trials: Of each study, only the first trials by trial_id, this many of an admitted status; default: all.
             status: Only trials of this status; may be repeated. Default: COMPLETE.
-            flagged: include takes in flagged trials, whose examples can't be true: a goal reached with less than a
-                quarter of those that neighbouring batch sizes allow, or an epoch of their log is too small; SQL
-                lists them: FROM flags.
+            flagged: include adds flagged trials, whose number of examples can't be right: they reach a goal with
+                less than a quarter of the examples that neighbouring batch sizes allow, or the epochs of their log
+                are too small. FROM flags in SQL lists them.
             where: Only trials with this metaparameter or fact of their logs: NAME=VALUE. May be repeated; all have
                 to hold.
             step_budget: Only evaluations at this step or before.

@@ -78,9 +78,9 @@ class Overviews(QuestionMethods):
             direction: Which way is better; default: the metric's own direction.
             trials: Of each study, only the first trials by trial_id, this many of an admitted status; default: all.
             status: Only trials of this status; may be repeated. Default: COMPLETE.
-            flagged: include takes in flagged trials, whose examples can't be true: a goal reached with less than a
-                quarter of those that neighbouring batch sizes allow, or an epoch of their log is too small; SQL
-                lists them: FROM flags.
+            flagged: include adds flagged trials, whose number of examples can't be right: they reach a goal with
+                less than a quarter of the examples that neighbouring batch sizes allow, or the epochs of their log
+                are too small. FROM flags in SQL lists them.
             where: Only trials with this metaparameter or fact of their logs: NAME=VALUE. May be repeated; all have
                 to hold.
             step_budget: Only evaluations at this step or before.

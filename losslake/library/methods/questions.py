@@ -1,4 +1,4 @@
-"""The questions that are asked most.
+"""The most frequent questions.
 
 Written by `python -m losslake.library.generate` from the declarations of the questions: change those.
 """
@@ -12,7 +12,7 @@ from losslake.library.result import Curve, QuestionMethods, Result
 
 
 class Questions(QuestionMethods):
-    """The questions that are asked most."""
+    """The most frequent questions."""
 
     def scaling(
         self,
@@ -51,9 +51,9 @@ class Questions(QuestionMethods):
             direction: Which way is better; default: the metric's own direction.
             trials: Of each study, only the first trials by trial_id, this many of an admitted status; default: all.
             status: Only trials of this status; may be repeated. Default: COMPLETE.
-            flagged: include takes in flagged trials, whose examples can't be true: a goal reached with less than a
-                quarter of those that neighbouring batch sizes allow, or an epoch of their log is too small; SQL
-                lists them: FROM flags.
+            flagged: include adds flagged trials, whose number of examples can't be right: they reach a goal with
+                less than a quarter of the examples that neighbouring batch sizes allow, or the epochs of their log
+                are too small. FROM flags in SQL lists them.
             where: Only trials with this metaparameter or fact of their logs: NAME=VALUE. May be repeated; all have
                 to hold.
             step_budget: Only evaluations at this step or before.
@@ -190,9 +190,9 @@ class Questions(QuestionMethods):
             direction: Which way is better; default: the metric's own direction.
             trials: Of each study, only the first trials by trial_id, this many of an admitted status; default: all.
             status: Only trials of this status; may be repeated. Default: COMPLETE.
-            flagged: include takes in flagged trials, whose examples can't be true: a goal reached with less than a
-                quarter of those that neighbouring batch sizes allow, or an epoch of their log is too small; SQL
-                lists them: FROM flags.
+            flagged: include adds flagged trials, whose number of examples can't be right: they reach a goal with
+                less than a quarter of the examples that neighbouring batch sizes allow, or the epochs of their log
+                are too small. FROM flags in SQL lists them.
             where: Only trials with this metaparameter or fact of their logs: NAME=VALUE. May be repeated; all have
                 to hold.
             step_budget: Only evaluations at this step or before.
@@ -264,9 +264,9 @@ class Questions(QuestionMethods):
             direction: Which way is better; default: the metric's own direction.
             trials: Of each study, only the first trials by trial_id, this many of an admitted status; default: all.
             status: Only trials of this status; may be repeated. Default: COMPLETE.
-            flagged: include takes in flagged trials, whose examples can't be true: a goal reached with less than a
-                quarter of those that neighbouring batch sizes allow, or an epoch of their log is too small; SQL
-                lists them: FROM flags.
+            flagged: include adds flagged trials, whose number of examples can't be right: they reach a goal with
+                less than a quarter of the examples that neighbouring batch sizes allow, or the epochs of their log
+                are too small. FROM flags in SQL lists them.
             where: Only trials with this metaparameter or fact of their logs: NAME=VALUE. May be repeated; all have
                 to hold.
             step_budget: Only evaluations at this step or before.
@@ -306,7 +306,7 @@ class Questions(QuestionMethods):
     ) -> Result:
         """Return the answer of /v1/metaparameters.
 
-        The metaparameters of the best trials by batch size: of those near-optimal in steps to a target.
+        The metaparameters of the best trials by batch size: those near-optimal in steps to a target.
 
         Args:
             workload: The workload: collection/dataset/model/optimizer. A collection may contain slashes. May be
@@ -317,9 +317,9 @@ class Questions(QuestionMethods):
             direction: Which way is better; default: the metric's own direction.
             trials: Of each study, only the first trials by trial_id, this many of an admitted status; default: all.
             status: Only trials of this status; may be repeated. Default: COMPLETE.
-            flagged: include takes in flagged trials, whose examples can't be true: a goal reached with less than a
-                quarter of those that neighbouring batch sizes allow, or an epoch of their log is too small; SQL
-                lists them: FROM flags.
+            flagged: include adds flagged trials, whose number of examples can't be right: they reach a goal with
+                less than a quarter of the examples that neighbouring batch sizes allow, or the epochs of their log
+                are too small. FROM flags in SQL lists them.
             where: Only trials with this metaparameter or fact of their logs: NAME=VALUE. May be repeated; all have
                 to hold.
             step_budget: Only evaluations at this step or before.
@@ -384,9 +384,9 @@ class Questions(QuestionMethods):
             direction: Which way is better; default: the metric's own direction.
             trials: Of each study, only the first trials by trial_id, this many of an admitted status; default: all.
             status: Only trials of this status; may be repeated. Default: COMPLETE.
-            flagged: include takes in flagged trials, whose examples can't be true: a goal reached with less than a
-                quarter of those that neighbouring batch sizes allow, or an epoch of their log is too small; SQL
-                lists them: FROM flags.
+            flagged: include adds flagged trials, whose number of examples can't be right: they reach a goal with
+                less than a quarter of the examples that neighbouring batch sizes allow, or the epochs of their log
+                are too small. FROM flags in SQL lists them.
             where: Only trials with this metaparameter or fact of their logs: NAME=VALUE. May be repeated; all have
                 to hold.
             step_budget: Only evaluations at this step or before.

@@ -239,4 +239,4 @@ def _moment(name: str, text: str) -> datetime:
         moment = datetime.fromisoformat(text)
         return moment.astimezone(UTC) if moment.tzinfo else moment.replace(tzinfo=UTC)
     except (ValueError, OverflowError):
-        raise BadParameter(name, f"{name}={text}: give a moment such as 2026-11-21T09:42:50Z") from None
+        raise BadParameter(name, f"{name}={text}: give a time such as 2026-11-21T09:42:50Z") from None

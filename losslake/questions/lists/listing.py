@@ -86,7 +86,7 @@ class StudyRow(Row):
     format: Annotated[str, shown("batch_science")]
     """Log format that the study was read from."""
     source: Annotated[str, shown("logs.zip@sha256:7f83b1657ff1fc53b92dc18148a1d65dfc2d4b1fa3d677284addd200126d9069")]
-    """Name of what the study was read from: a folder, NAME@sha256:… of a file, or a URL with the same."""
+    """Name of what the study was read from: a folder, NAME@sha256:… of a file, or a URL followed by the same."""
     source_digest: Annotated[str, shown("7f83b1657ff1fc53b92dc18148a1d65dfc2d4b1fa3d677284addd200126d9069")]
     """sha256 over the sha256 of its source files, in hexadecimal."""
     content_digest: str
@@ -130,7 +130,7 @@ class MetricRow(Row):
     direction: str | None
     unit: Annotated[str, shown("fraction of examples")]
     """Unit of its values; empty if unknown."""
-    description: Annotated[str, shown("Share of the examples that are put into a wrong class.")]
+    description: Annotated[str, shown("Share of the examples that are put into the wrong class.")]
     """Meaning of the metric."""
 
 
@@ -139,7 +139,7 @@ class GoalRow(_WorkloadKeys):
 
     metric: str
     target: Annotated[float, shown(0.05, "unit of the metric")]
-    """The target: a trial reaches the goal when it is better than this, or as `comparator` says equal to it."""
+    """The target: a trial reaches the goal when it is better than this, or, if `comparator` says so, equal to it."""
     comparator: Annotated[str, shown("strict")]
     """strict: a value has to be better than the target; inclusive: an equal value reaches it, too."""
     source: Annotated[str, shown("studies/README.md")]
@@ -292,7 +292,7 @@ class FlagsRow(_StudyKeys):
 
 
 class TrialResourcesRow(_StudyKeys):
-    """What a trial's log says of what it ran on."""
+    """The hardware that a trial ran on, and the examples of its epochs, as its log says."""
 
     trial_id: int
     hardware: Annotated[str | None, shown("dgxh100_n8")]

@@ -217,10 +217,10 @@ def list_rows(
 
 def _behind(relation: duckdb.DuckDBPyRelation, question: ListQuestion, cursor: Cursor) -> duckdb.DuckDBPyRelation:
     if cursor.question != question.digest:
-        raise BadParameter("cursor", "this cursor is of another list, filter or order: take all of them from its link")
+        raise BadParameter("cursor", "this cursor is from another list, filter or order: follow its link unchanged")
     columns = [question.listing.columns[key.column] for key in question.keys]
     if not cursor.fits(columns):
-        raise BadParameter("cursor", "this cursor was altered: take it from the answer before, as it is")
+        raise BadParameter("cursor", "this cursor was altered: take it unchanged from the previous answer")
     behind = after(question.keys, cursor.values)
     return relation.limit(0) if behind is None else relation.filter(behind)
 
@@ -247,5 +247,5 @@ def _checked_columns(
     for name in names:
         if name not in known:
             can = "can't be sorted by" if name in listing.columns else "has no column"
-            raise BadParameter(parameter, f"{listing.name} {can} '{name}': give some of {', '.join(known)}")
+            raise BadParameter(parameter, f"{listing.name} {can} '{name}': give one or more of {', '.join(known)}")
     return tuple(dict.fromkeys(names))

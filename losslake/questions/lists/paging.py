@@ -73,7 +73,7 @@ class Cursor:
     @staticmethod
     def read(text: str) -> Cursor:
         """Parse a cursor; raises BadParameter for an invalid one."""
-        bad = BadParameter("cursor", "this cursor is none of ours: take it from the answer before, as it is")
+        bad = BadParameter("cursor", "this cursor is not from this service: take it unchanged from the previous answer")
         if len(text) > LONGEST_CURSOR or not text.isascii():
             raise bad
         try:

@@ -1,4 +1,4 @@
--- One row per trial in a range of study_id, ordered by study and trial_id: what its log says of what it ran on.
+-- One row per trial in a range of study_id, ordered by study and trial_id: the hardware it ran on and the examples of an epoch, as its log says.
 SELECT r.hardware, r.accelerators, r.examples_per_epoch
 FROM trial_resources AS r
 JOIN base.studies AS s

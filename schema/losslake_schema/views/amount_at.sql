@@ -1,6 +1,6 @@
--- One row per study that measures the metric: the least amount of what measure says to the target over its COMPLETE trials, and its
--- trial, which for 'seconds' isn't always the one with the fewest steps. Ties go to fewer steps, then to the lower trial_id. n_amounts
--- counts the trials that reached the target and whose amount is known. The parameters are those of amounts_to.
+-- One row per study that measures the metric: the least amount, counted as measure says, that a COMPLETE trial takes to the target,
+-- and that trial, which for 'seconds' isn't always the one with the fewest steps. Ties go to fewer steps, then to the lower
+-- trial_id. n_amounts counts the trials that reached the target and whose amount is known. The parameters are those of amounts_to.
 CREATE MACRO amount_at(metric, target, measure := 'seconds', direction := NULL, comparator := NULL, workload := NULL, flagged := 'exclude', examples_per_epoch := NULL, accelerators := NULL) AS TABLE
 SELECT
     t.collection, t.dataset, t.model, t.optimizer, t.batch_size, t.metric, t.target, t.comparator, t.measure,

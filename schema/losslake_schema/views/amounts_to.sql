@@ -1,4 +1,4 @@
--- One row per trial of a study that measures the metric: what it takes to the target in measure := 'steps', 'examples' (steps
+-- One row per trial of a study that measures the metric: what it takes to reach the target, in measure := 'steps', 'examples' (steps
 -- times batch_size), 'epochs', 'seconds' since the start of training (the default), or 'accelerator_seconds'. amount is null if
 -- the target is never reached, or the time isn't known. What the logs don't say may be given: examples_per_epoch, without which
 -- the trials of a workload have to agree on it, and accelerators. The other parameters and columns are those of steps_to.

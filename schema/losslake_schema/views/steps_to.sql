@@ -3,6 +3,6 @@
 -- comparator := 'inclusive' lets equality count, which is the default where the workload's goals in the metric say so. NaN and
 -- infinities never count. If never reached, steps, value and previous_step are null.
 -- workload := 'collection/dataset/model/optimizer' leaves out other workloads; * stands for any text within one of these parts.
--- flagged := 'include' takes in the trials of flags, which are left out otherwise.
+-- flagged := 'include' includes the trials of flags, which are left out otherwise.
 CREATE MACRO steps_to(metric, target, direction := NULL, comparator := NULL, workload := NULL, flagged := 'exclude') AS TABLE
 $first_hits

@@ -1,5 +1,5 @@
--- One row per trial: what its log says of what it ran on, in names that mappings and formats share; null for unknown. accelerators is
--- the metaparameter of that name, or accelerators_per_node times number_of_nodes. examples_per_epoch is the metaparameter of that
+-- One row per trial: the hardware it ran on and the examples of an epoch, as its log says, in names that mappings and
+-- formats share; null for unknown. accelerators is the metaparameter of that name, or accelerators_per_node times number_of_nodes. examples_per_epoch is the metaparameter of that
 -- name, or what its steps were computed with from epochs, or else train_samples or num_train_examples, as MLPerf logs say.
 CREATE VIEW trial_resources AS
 SELECT

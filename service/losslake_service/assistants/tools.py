@@ -55,7 +55,7 @@ class Tool:
 
 
 def _plain(schema: dict[str, Any]) -> dict[str, Any]:
-    """Return the schema of a parameter without what describes it to others than assistants."""
+    """Return the schema of a parameter without what only clients other than assistants need."""
     return {name: value for name, value in schema.items() if name not in ("title", "x-unit")}
 
 
@@ -73,7 +73,7 @@ QUESTIONS = (
     Tool(
         "scaling",
         "How many steps (or, by `measure`, examples, epochs, seconds or accelerator_seconds, in the column `amount`) "
-        "the best trial of a workload takes to a target, by batch size. All is measured, nothing estimated.",
+        "the best trial of a workload takes to a target, by batch size. Everything is measured, nothing is estimated.",
         scaling.QUESTION,
         columns=(
             *("workload", "batch_size", "steps", "trial_id", "trial_workload", "value", "previous_step", "n_trials"),

@@ -18,7 +18,7 @@ from losslake_service.problems import no_parameters, problem, problem_responses
 
 # Raise an exception if the check fails. Runs in a thread.
 Check = Callable[[], object]
-# A request waits so long for a check; the health checks of containers wait for 4 s.
+# A request waits this long for a check; the health checks of containers wait for 4 s.
 _ANSWER_SECONDS = 3.0
 # A check that takes longer hangs. A store that is down is given up as long after the first attempt.
 _HANG_SECONDS = 30.0

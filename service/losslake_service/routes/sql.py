@@ -50,7 +50,9 @@ _KINDS = {"missing": "missing-parameter", "extra_forbidden": "unknown-parameter"
 
 # Rows of a result in JSON, where the request gives no limit.
 JSON_ROWS = 10_000
-_LIMIT_DOC = f"Most rows of the result. Default: {JSON_ROWS:,} in JSON, the limit of the service in other formats."
+_LIMIT_DOC = (
+    f"Maximum number of rows of the result. Default: {JSON_ROWS:,} in JSON, the limit of the service in other formats."
+)
 _Limit = Annotated[
     Natural | None, Field(ge=1, description=_LIMIT_DOC, examples=[100], json_schema_extra={"x-unit": "rows"})
 ]

@@ -27,7 +27,7 @@ LONGEST_CELL = 500
 _LEAVES_AT_ONCE = 100_000
 # Room for what a format has beside the values of Arrow.
 HEAD_BYTES = 65_536
-_ALL_ROWS = "the result has more rows: ask for .csv, .arrow or .parquet, or with a larger limit"
+_ALL_ROWS = "the result has more rows: request .csv, .arrow or .parquet, or a larger limit"
 
 
 def _cell_pieces(answer: Answer) -> Iterator[bytes]:
@@ -70,7 +70,7 @@ OUTPUTS: Mapping[str, OutputFormat] = {**FORMATS, CELLS.name: CELLS}
 def write_result(
     spool: int, spooled: SpooledResult, output: OutputFormat, facts: Mapping[str, Any], file: int, max_bytes: int
 ) -> SpooledResult:
-    """Write a spooled result in its format to an open file, as many of its rows as fit in so many bytes.
+    """Write a spooled result in its format to an open file, as many of its rows as fit into this many bytes.
 
     spool: the open file that has it. facts: of the answer, beside those of the result.
     """

@@ -44,13 +44,13 @@ class ClientShares:
         limits, use = self._limits, self._uses.get(client, _Use())
         most = max(1, (limits.workers + limits.waiting) // 2)
         if use.statements >= most:
-            raise busy(limits, f"{use.statements} statements of your address are running or waiting", CLIENT)
+            raise busy(limits, f"{use.statements} statements from your address are running or waiting", CLIENT)
         if use.statements + use.results >= max(1, limits.open_results // 2):
             raise busy(limits, f"{use.results} results are being sent to your address", CLIENT)
         excess = self.used_seconds(client) - limits.client_seconds
         if limits.client_seconds and excess > 0:
             seconds = math.ceil(excess * _MINUTE / limits.client_seconds) + 1
-            why = f"statements of your address ran {limits.client_seconds:g} s a minute, the limit sql_client_seconds"
+            why = f"statements from your address ran {limits.client_seconds:g} s a minute, the limit sql_client_seconds"
             raise SqlProblem(CLIENT, f"{why}: try again in {seconds} s", retry_after=seconds)
 
     def may_run(self, client: str | None) -> bool:

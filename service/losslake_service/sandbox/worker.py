@@ -52,7 +52,9 @@ def _serve(channel: socket.socket, admit: Admission) -> None:
             warm_up_stored_files()
         confinement = confine(limits, serving_file, data_files.paths() if isinstance(data_files, LocalFiles) else [])
         if isinstance(data_files, LocalFiles) and data_files.names is None:
-            confinement.missing.append("files one by one: the release has too many, so all of its folder are readable")
+            confinement.missing.append(
+                "files one by one: the release has too many, so all files in its folder are readable"
+            )
         release = OpenRelease(limits, serving_file, data_files, admit)
     except Exception as error:  # noqa: BLE001  # the service logs any error
         send(channel, {"failed": f"{type(error).__name__}: {error}"[:1000]})

@@ -116,12 +116,12 @@ def starting_questions(request: PageRequest, example: StartingExample) -> Iterat
         )
     yield (
         "How large are critical batch sizes?",
-        "Those of all workloads in one picture, each at its own goal, with intervals.",
+        "Those of all workloads in one chart, each at its own goal, with intervals.",
         request.url("/critical-batch-sizes"),
     )
     yield (
-        f"What is the best that any trial had on {dataset}, and how soon?",
-        "The best value of every trial against steps, examples or time, and the front of all.",
+        f"What is the best value that any trial reached on {dataset}, and how soon?",
+        "The best value of every trial against steps, examples or time, and the Pareto front of all trials.",
         request.url("/frontier", dataset=workload.dataset, measure="examples"),
     )
     yield (

@@ -124,7 +124,7 @@ def in_script(json_text: str) -> Markup:
 
 @cache
 def digest() -> str:
-    """Return what tells templates, static files and documents from those of any other version of the program."""
+    """Return what distinguishes templates, static files and documents from those of any other version."""
     digest = hashlib.sha256(f"{STATIC_FILES.digest} {documents.digest()}".encode())
     for path in sorted(_FOLDER.rglob("*.html")):
         digest.update(f"{path.name}\0{path.read_text('utf-8')}\0".encode())

@@ -115,7 +115,9 @@ def test_logs_that_were_there_first_stay_as_they_are(lake: Lake, tmp_path: Path)
     ingest(lake, [logs_at(tmp_path / "published")])
     summary = ingest(lake, [bundle_of(tmp_path)])
     assert (summary.published, len(trials(lake))) == (False, 3)
-    assert summary.sources[0].remarks == (("trial of a bundle whose log was ingested: left as its log has it", 3),)
+    assert summary.sources[0].remarks == (
+        ("trial of a bundle whose log was ingested: the trial from the log is kept", 3),
+    )
 
 
 def test_a_newer_bundle_replaces_what_an_older_one_gave(lake: Lake, tmp_path: Path) -> None:

@@ -55,8 +55,14 @@ MEMBERS: dict[str, tuple[Callable[[Files], Files], str]] = {
     "a missing file": (lambda files: without(files, "goals.parquet"), "the bundle lacks goals.parquet"),
     "a path that leaves it": (lambda files: files | {"../../x.parquet": b""}, "the path leaves the archive"),
     "an absolute path": (lambda files: files | {"/x.parquet": b""}, "the path is absolute"),
-    "another file": (lambda files: files | {"extra.parquet": b""}, "holds 'extra.parquet', which no bundle has"),
-    "many files": (lambda files: files | {f"{n}": b"" for n in range(10_000)}, "holds '0', which no bundle has"),
+    "another file": (
+        lambda files: files | {"extra.parquet": b""},
+        "holds 'extra.parquet', which doesn't belong in a bundle",
+    ),
+    "many files": (
+        lambda files: files | {f"{n}": b"" for n in range(10_000)},
+        "holds '0', which doesn't belong in a bundle",
+    ),
     "no JSON": (lambda files: files | {"bundle.json": b"{"}, "bundle.json can't be read"),
     "a newer layout": (
         lambda files: files | {"bundle.json": files["bundle.json"].replace(b'"bundle":1', b'"bundle":2')},
@@ -64,7 +70,7 @@ MEMBERS: dict[str, tuple[Callable[[Files], Files], str]] = {
     ),
     "other files in the manifest": (
         lambda files: files | {"bundle.json": json.dumps({"bundle": 1, "files": {}}).encode()},
-        "lists other files than a bundle has",
+        "doesn't list exactly the files of a bundle",
     ),
 }
 
@@ -125,7 +131,7 @@ TABLES: dict[str, tuple[str, Change, str]] = {
     "a slash in a name": ("studies", with_column("dataset", every("a/b")), "the name 'a/b' contains a slash"),
     "dots for a name": ("studies", with_column("model", every("..")), "the name '..' is empty, '.' or '..'"),
     "a batch size of zero": ("studies", with_column("batch_size", every(0)), "isn't above 0"),
-    "a control character": ("collections", with_column("title", every("\x1b[2J")), "isn't a text that can be printed"),
+    "a control character": ("collections", with_column("title", every("\x1b[2J")), "isn't printable text"),
     "a status of its own": ("trials", with_column("status", every("DONE")), "has wrong facts"),
     "a digest that is none": ("trials", with_column("source_sha256", every("0")), "has wrong facts"),
     "trials of another study": ("trials", with_column("batch_size", every(8)), "has wrong facts"),
@@ -142,7 +148,7 @@ TABLES: dict[str, tuple[str, Change, str]] = {
         "lies between 0 and 1",
     ),
     "an unknown rule": ("quarantined", with_column("rule", every("nonsense")), "'nonsense' is not a valid Rule"),
-    "a goal at infinity": ("goals", with_column("target", every(math.inf)), "has the target inf"),
+    "a goal at infinity": ("goals", with_column("target", every(math.inf)), "invalid target or comparator: inf"),
     "a direction of its own": ("metrics", with_column("direction", every("up")), "build the bundle again"),
 }
 

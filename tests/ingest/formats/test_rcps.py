@@ -64,7 +64,7 @@ def test_a_record_of_a_later_round_counts_once(tmp_path: Path) -> None:
     ]  # fmt: skip
     (repeated,) = (item for item in found if isinstance(item, Quarantined))
     assert repeated.rule == "duplicate_source"
-    assert repeated.message == "'a' is in 1/rcps_resnet.json too, which counts"
+    assert repeated.message == "'a' is also in 1/rcps_resnet.json, which is used"
 
 
 @pytest.mark.parametrize(

@@ -71,7 +71,7 @@ def test_a_run_without_a_readable_state_is_incomplete_and_the_file_is_named(tmp_
 def test_a_metric_without_lists_of_one_length_is_refused(tmp_path: Path, series: Any) -> None:
     (item,) = read(FORMAT, tmp_path, files(metrics=METRICS | {"bad": series}))
     assert isinstance(item, Quarantined)
-    assert (item.rule, item.message[:29]) == ("unreadable_log", "'bad' has no steps, values an")
+    assert (item.rule, item.message[:29]) == ("unreadable_log", "'bad' doesn't have lists of s")
 
 
 def test_detection_goes_by_the_first_metric() -> None:

@@ -105,7 +105,7 @@ def test_dry_run_warns_of_an_unstated_last_batch_where_it_matters(tmp_path: Path
     log = b"epoch,val/loss\n1,3.5\n2,2.5\n"
     plan = dry_run(tmp_path / "one", {"a.csv": log})
     (warning,) = [sentence for source in plan.sources for sentence, _ in source.remarks if "last_batch" in sentence]
-    what = "an epoch of 1000 examples is taken as 15.625 batches of 64"
+    what = "an epoch of 1000 examples is counted as 15.625 batches of 64"
     ways = '"kept" (16 steps), "dropped" (15) or "fractional"'
     assert warning.startswith(f"{what}: say under [[axis]] last_batch = {ways}")
     for number, fields in enumerate(('epoch_last_batch = "kept"', "examples_per_epoch = 640")):

@@ -42,9 +42,9 @@ DOUBTFUL = [
     pytest.param(
         history([{**row, "global_step": 977.0 * row["_step"]} for row in STEADY]), "", "29310", id="a counter"
     ),
-    pytest.param(history(EVERY_EPOCH), "", "one step an epoch", id="epochs"),
+    pytest.param(history(EVERY_EPOCH), "", "one step per epoch", id="epochs"),
     pytest.param(
-        history([{"_step": 5, "epoch": 9, "loss": 1.0}]), "", "one step an epoch", id="fewer steps than epochs"
+        history([{"_step": 5, "epoch": 9, "loss": 1.0}]), "", "one step per epoch", id="fewer steps than epochs"
     ),
     pytest.param(
         history([{**r, "epoch": r["_step"] / 30} for r in STEADY]), "examples_per_epoch = 64000", "1000", id="size"

@@ -54,7 +54,7 @@ def test_advice_from_step_times_is_that_by_hand() -> None:
     assert (never["steps"], never["seconds"], never["n_reached"]) == (None, None, 0)
     assert [row["is_fastest"] for row in rows] == [row["is_cheapest"] for row in rows] == [False, True, False]
     assert never["is_extrapolated"]
-    assert facts["advice"][0] == "Fastest: batch size 16, 10.2 s (the stored trials don't bound it)."
+    assert facts["advice"][0] == "Fastest: batch size 16, 10.2 s (no stored trial bounds it)."
     assert facts["budget"] == 1
 
 

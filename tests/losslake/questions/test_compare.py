@@ -176,7 +176,7 @@ def test_too_many_workloads_and_a_baseline_that_is_none_of_them_are_refused() ->
     many = tuple(Workload("a", "b", "c", str(number)) for number in range(compare.MOST_COMPARED + 1))
     for workloads, baseline, why in (
         (many, None, f"give at most {compare.MOST_COMPARED} workloads"),
-        ((WORKLOAD, OTHER), Workload("a", "b", "c", "d"), "baseline a/b/c/d is none of"),
+        ((WORKLOAD, OTHER), Workload("a", "b", "c", "d"), "baseline a/b/c/d is not one of"),
     ):
         with pytest.raises(BadParameter, match=why):
             answer_to(compare.QUESTION, view, Selection(workloads, METRIC), GOAL, baseline=baseline)
@@ -210,7 +210,7 @@ def test_three_trials_of_each_workload_are_too_few_and_four_tell_one_batch_size_
     theirs = [row for size in sizes for row in reaching(size, *((40, 50, 60, 70) if size == 1 else (20, 11, 9, 14)))]
     verdicts, found = conclusion(ours, theirs)
     assert (verdicts, found["is_clear"]) == (["more", *["not told"] * 7], False)
-    assert found["in_words"].endswith("Of 8 batch sizes, so much may differ by chance: each has a 5% chance of error.")
+    assert found["in_words"].endswith("With 8 batch sizes, this may be chance: each has a 5% chance of error.")
 
 
 def test_trials_that_differ_only_in_seeds_are_one_setting() -> None:
@@ -229,7 +229,7 @@ def test_trials_without_metaparameters_are_settings_of_their_own_and_a_warning_s
     view = view_of(reaching(8, 10, 11, 12, 13), of_other=reaching(8, 40, 50, 60, 70), parameters=lambda *_: {})
     found = answer_to(compare.QUESTION, view, BOTH, GOAL)
     assert [row["n_settings"] for row in found.table().to_pylist()] == [4, 4]
-    assert [text for text in found.facts["warnings"] if "no metaparameters are known of 4 of its trials" in text]
+    assert [text for text in found.facts["warnings"] if "the metaparameters of 4 of its trials are unknown" in text]
 
 
 def test_difference_within_evaluation_spacing_is_not_concluded() -> None:

@@ -58,12 +58,12 @@ def test_a_saving_from_a_batch_size_on() -> None:
         ("?<=", "momentum saves steps at batch size 2; no saving can be detected at larger ones (4)."),
         ("=<<?", "from batch size 2 to 4; no saving can be detected at smaller ones (1)."),
         ("=<=<", "the saving of momentum begins or ends: from 2 to 8 it is detected, but not at 4."),
-        ("=<=<<", "from 2 to 16 it is detected, but not at 4; from 8 on it is everywhere."),
-        ("<<=<=", "from 1 to 8 it is detected, but not at 4; up to 2 it is everywhere."),
+        ("=<=<<", "from 2 to 16 it is detected, but not at 4; from 8 on it is detected everywhere."),
+        ("<<=<=", "from 1 to 8 it is detected, but not at 4; up to 2 it is detected everywhere."),
         ("=<<=<=", "from 2 to 16 it is detected, but not at 8."),
         ("<><", "the saving of momentum begins or ends: from 1 to 4 it is detected, but not at 2."),
-        ("<<<", "So momentum saves steps at every batch size compared: where that begins or ends is outside of them."),
-        ("?<<o", "at every batch size that can be judged: where that begins or ends is outside of them."),
+        ("<<<", "So momentum saves steps at every batch size compared: where that begins or ends lies outside them."),
+        ("?<<o", "at every batch size that can be judged: where that begins or ends lies outside them."),
         ("=>>", "So sgd saves steps from batch size 2 on; no saving can be detected at smaller ones (1)."),
     ],
 )
@@ -162,7 +162,7 @@ def test_ratios_are_those_of_batch_sizes_that_have_one() -> None:
 def test_possible_chance_among_many_batch_sizes_is_reported() -> None:
     doubtful = Difference(1, "fewer", 0.8, 0.7, 0.9, 0.04, reaches=True, baseline_reaches=True, ended_sooner=False)
     assert of(doubtful, difference(2, "not told")).endswith(
-        "Of 2 batch sizes, so much may differ by chance: each has a 5% chance of error."
+        "With 2 batch sizes, this may be chance: each has a 5% chance of error."
     )
     assert "chance" not in of(doubtful)
 

@@ -108,7 +108,7 @@ def test_the_least_amount_and_its_trial_are_those_of_brute_force(rows: list[Row]
                 assert row["hardware"] == 'a \\"big\\" one'
         unknown = sum(amount is None for _, amount in expected.values())
         if answer.facts.get("warnings") is not None:
-            assert any(f"is known of {unknown} of the trials" in text for text in answer.facts["left_out"]) == bool(
+            assert any(f"is known for {unknown} of the trials" in text for text in answer.facts["left_out"]) == bool(
                 unknown
             )
         assert sizes is None
@@ -223,4 +223,4 @@ def test_trials_without_times_are_left_out_of_a_comparison_and_that_is_said() ->
     both = Selection((OTHER, WORKLOAD), METRIC)
     answer = answer_to(compare.QUESTION, view_of([*ours, *untimed], of_other=ours), both, Goal(0.5), measure="seconds")
     assert [row["n_trials"] for row in answer.table().to_pylist()] == [6, 6]
-    assert f"{WORKLOAD}: no time is known of 1 of the trials that reached the target" in answer.facts["left_out"]
+    assert f"{WORKLOAD}: no time is known for 1 of the trials that reached the target" in answer.facts["left_out"]

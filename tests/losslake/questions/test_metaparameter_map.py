@@ -89,7 +89,7 @@ def test_a_trial_has_its_place_by_learning_rate_and_one_minus_momentum() -> None
         (None, None, None, None),
     ]
     assert answer.facts["warnings"] == [
-        f"{WORKLOAD}: 2 of 3 trials without an effective learning rate, so nowhere on the map"
+        f"{WORKLOAD}: 2 of 3 trials without an effective learning rate, so not on the map"
     ]
 
 

@@ -180,7 +180,7 @@ def test_a_best_trial_at_the_boundary_of_its_search_is_flagged() -> None:
 def test_missing_search_ranges_give_a_warning_and_no_flags() -> None:
     answer = answered({(8, 1): 10}, {(8, 1): {"learning_rate": 1.0, "momentum": 0.5}})
     assert rows_of(answer)[0]["at_boundary"] is None
-    assert any("say nothing of their search ranges" in text for text in answer.facts["warnings"])
+    assert any("don't state their search ranges" in text for text in answer.facts["warnings"])
 
 
 def test_an_optimum_beside_trials_that_diverged_is_stability_limited() -> None:

@@ -110,7 +110,7 @@ def test_all_conditions_have_to_hold() -> None:
         ("rate", "give NAME=VALUE"),
         ("=1", "give NAME=VALUE"),
         ("rate=", "give NAME=VALUE"),
-        ("rat=0.1", "say nothing of 'rat'; near it are: rate"),
+        ("rat=0.1", "say nothing about 'rat'; similar names are: rate"),
         ("rate=0.3", "values of rate are: 0, 0.1"),
         ("rate=nan", "no trial of .* has that value"),
     ],
@@ -157,5 +157,5 @@ def test_a_name_that_no_log_has_runs_no_statement(monkeypatch: pytest.MonkeyPatc
     assert set(view.metaparameters()) == {"rate", "size"}
     monkeypatch.setattr(view, "table", None)
     assert facts_of_trials(view, view.workloads[WORKLOAD], "org") == {}
-    with pytest.raises(BadParameter, match="say nothing of 'org'"):
+    with pytest.raises(BadParameter, match="say nothing about 'org'"):
         trials_where(view, view.workloads[WORKLOAD], ("org=NVIDIA",))

@@ -3,8 +3,8 @@
 -- size grows, and the fewest steps never rise. So the neighbours (up to three batch sizes on either side) give a least number of
 -- examples each: the examples of a smaller batch size, or the steps of a larger one times the batch size. A trial with less than
 -- a quarter of their median is flagged. Slow trials are not: searches have them by design.
--- And a trial whose steps are computed from a logged position, at less than half of the examples in one that are usual (the
--- median) for the dataset and model in collections of the same first name: its log has another size of an epoch.
+-- Also flagged is a trial whose steps are computed from a logged position, if one of its units, an epoch, has less than half of the
+-- usual (median) number of examples for the dataset and model in collections of the same first name: its log has epochs of another size.
 CREATE TABLE base.flags AS
 WITH hit AS (
     SELECT

@@ -1,6 +1,6 @@
 -- One row per study and metric that it measures, with what result_at needs, from the registered `frontiers`. hits: the
 -- measurements of COMPLETE trials, without flagged ones, better than any before them in the study, by step, a tie to the lower trial_id; the first
--- one better than a target is the study's first. bests: the best value of each COMPLETE trial. Both are null where the
+-- one better than a target is the study's first hit. bests: the best value of each COMPLETE trial. Both are null where the
 -- direction is unknown. comparator: that of the workload's goals in the metric.
 CREATE TABLE base.frontiers AS
 SELECT

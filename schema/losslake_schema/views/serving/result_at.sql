@@ -1,5 +1,5 @@
--- One row per study that measures the metric: the same as of `../result_at.sql`. Without a direction, it reads the frontiers,
--- which are of the metric's own; with one, the records or the measurements. So a statement without it names no data file,
+-- One row per study that measures the metric: the same as in `../result_at.sql`. Without a direction, it reads the frontiers,
+-- which are in the metric's own direction; with one, the records or the measurements. So a statement without it names no data file,
 -- and DuckDB plans it in a tenth of the time.
 CREATE MACRO result_at(metric, target, comparator := NULL) AS TABLE (
 SELECT

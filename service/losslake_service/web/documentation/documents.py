@@ -125,7 +125,7 @@ def picture(name: str) -> StaticFile:
 
 @cache
 def digest() -> str:
-    """Return what tells these documents from those of another version."""
+    """Return what distinguishes these documents from those of another version."""
     together = hashlib.sha256()
     for path, document in documents().items():
         together.update(f"{path}\0{document.markdown}\0".encode())

@@ -40,7 +40,7 @@ from losslake_service.web.templates import page_path
 
 FEED = "/releases.atom"
 RELEASES_IN_FEED = 50
-# The most of the protocol, whose other limits are 50 MB in a file, and 2,048 characters in a URL.
+# The protocol's limit of URLs; its other limits are 50 MB in a file, and 2,048 characters in a URL.
 URLS_IN_SITEMAP = 50_000
 _MOST_LETTERS = 2_047
 _ATOM, _SITEMAP = "http://www.w3.org/2005/Atom", "http://www.sitemaps.org/schemas/sitemap/0.9"

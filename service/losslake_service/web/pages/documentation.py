@@ -30,7 +30,7 @@ def index_page(request: PageRequest) -> Page:
     return Page(
         template="documentation.html",
         title=index.title,
-        description="How to ask LossLake, bring logs to it and host it: every document, and the reference.",
+        description="How to query LossLake, ingest logs into it and host it: every document, and the reference.",
         url=request.url("/docs"),
         content={"document": index, "before": None, "after": None, "is_index": True},
         picture=first_chart(request),

@@ -49,7 +49,7 @@ def frontier_page(request: PageRequest) -> Page:
     metrics = _metrics(view, dataset)
     metric = parameters.metric or next(iter(metrics), None)
     if metric is None:
-        raise BadParameter("dataset", f"it isn't known of any metric of {dataset} whether lower or higher is better")
+        raise BadParameter("dataset", f"it isn't known for any metric of {dataset} whether lower or higher is better")
     pattern = f"*/{dataset}/*/*"
     request_fields = {"workload": [pattern], "metric": metric, "measure": parameters.measure}
     state = {"dataset": dataset, "metric": metric, "measure": parameters.measure, "colour": parameters.colour}

@@ -30,7 +30,7 @@ def schema_page(request: PageRequest) -> Page:
     return Page(
         template="schema.html",
         title="The schema",
-        description="Every view and column of LossLake with type, unit and meaning, and how the Parquet files hold it.",
+        description="The views and columns of LossLake with type, unit and meaning, and how Parquet files store them.",
         url=request.url("/docs/schema"),
         content={
             "tables": [(table, *try_it(table.name)) for table in schema_tables(request.view)],

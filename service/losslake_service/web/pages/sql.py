@@ -83,7 +83,7 @@ def sql_page(request: PageRequest) -> Page:
     return Page(
         template="sql.html",
         title=f"SQL: {words[:_LONGEST_TITLE]}" if text else "SQL",
-        description=f"Ask release {view.number} of LossLake in SQL: studies, trials and measurements of training "
+        description=f"Query release {view.number} of LossLake in SQL: studies, trials and measurements of training "
         "curves, as a table or a chart, with a link to share.",
         url=request.url(PATH, **state),
         content={

@@ -1,4 +1,4 @@
--- Every record of the complete trials of a workload: what any target's steps, and any budget's best value, come from.
+-- Every record of the complete trials of a workload: the steps to any target, and the best value within any budget, follow from them.
 SELECT r.batch_size, r.trial_id, r.step, r.previous_step, r.value
 FROM records AS r
 JOIN trials AS t USING (collection, dataset, model, optimizer, batch_size, trial_id)

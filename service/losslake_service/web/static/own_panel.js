@@ -78,7 +78,7 @@ async function show() {
   const { step, value } = { step: controls.step.value, value: controls.value.value };
   if (!step || !value) {
     showOwnRun(undefined);
-    tell(`Choose the column of ${step ? about.metric : "steps"}: its name doesn't tell.`);
+    tell(`Choose the column of ${step ? about.metric : "steps"}: the names don't make it clear.`);
     return;
   }
   keep(step, value);

@@ -102,7 +102,7 @@ def _none(n_counted: int, n_all: int) -> str:
 
 def _since(previous: int) -> str:
     """Return the evaluation before the goal was reached, in words."""
-    return f" (at step {previous:,} not yet)" if previous >= 0 else " (its first evaluation)"
+    return f" (but not yet at step {previous:,})" if previous >= 0 else " (its first evaluation)"
 
 
 def _more(trials: StudyTrials) -> Iterator[str]:

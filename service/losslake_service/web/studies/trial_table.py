@@ -184,7 +184,7 @@ def _has_value(metaparameters: Sequence[Metaparameter], where: str) -> Flags:
     match = next((each for each in metaparameters if each.name == name), None)
     if match is None:
         near = ", ".join(near_names(name, [each.name for each in metaparameters])) or "none"
-        raise BadParameter("where", f"where={where}: the trials have no {name!r}; near it are: {near}")
+        raise BadParameter("where", f"where={where}: the trials have no {name!r}; similar names are: {near}")
     return np.array([each is not None and shown(each) == value for each in match.values], np.bool_)
 
 

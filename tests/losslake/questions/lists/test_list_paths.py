@@ -131,7 +131,7 @@ def key_set(found: list[dict[str, Any]]) -> list[str]:
 def test_sorting_by_an_unordered_column_is_refused(client: TestClient) -> None:
     response = client.get("/v1/trials?sort=parameters")
     assert (response.status_code, response.json()["parameter"]) == (422, "sort")
-    assert "can't be sorted by 'parameters': give some of trial, collection" in response.json()["detail"]
+    assert "can't be sorted by 'parameters': give one or more of trial, collection" in response.json()["detail"]
 
 
 @pytest.mark.parametrize("name", LISTS)

@@ -183,12 +183,12 @@ def test_a_cursor_says_its_release() -> None:
 
 @pytest.mark.parametrize("sort", [[("name", True)], [], [("name", False), ("value", False)]])
 def test_a_cursor_of_another_order_is_refused(sort: list[tuple[str, bool]]) -> None:
-    with pytest.raises(BadParameter, match="of another list, filter or order"):
+    with pytest.raises(BadParameter, match="from another list, filter or order"):
         list_of(ROWS, sort, {}, limit=2, cursor=first_cursor())
 
 
 def test_a_cursor_of_another_filter_is_refused() -> None:
-    with pytest.raises(BadParameter, match="of another list, filter or order"):
+    with pytest.raises(BadParameter, match="from another list, filter or order"):
         list_of(ROWS, [("name", False)], {"name": ["a"]}, limit=2, cursor=first_cursor())
 
 

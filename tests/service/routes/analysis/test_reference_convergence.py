@@ -11,16 +11,16 @@ from tests.service.routes.test_validity import GOAL
 @pytest.mark.parametrize(
     ("question", "parameter", "said"),
     [
-        ("rcp?samples=100&samples=200", "batch_size", "need a batch_size"),
-        ("rcp?failed_runs=2", "batch_size", "need a batch_size"),
-        ("rcp?batch_size=64", "batch_size", "need a batch_size"),
+        ("rcp?samples=100&samples=200", "batch_size", "give batch_size together"),
+        ("rcp?failed_runs=2", "batch_size", "give batch_size together"),
+        ("rcp?batch_size=64", "batch_size", "give batch_size together"),
         ("rcp?submission=shelf/mnist/cnn/sgd&samples=1", "samples", "give either submission"),
         ("rcp?submission=mnist", "submission", "'mnist' is not a workload"),
         ("rcp?samples=0&batch_size=1", "samples", "greater than 0"),
         ("rcp?samples=NaN&batch_size=1", "samples", "finite"),
         ("rcp?submission_runs=2", "submission_runs", "greater than or equal to 3"),
         ("compare?baseline=mnist", "baseline", "'mnist' is not a workload"),
-        ("compare?baseline=shelf/mnist/cnn/sgd", "baseline", "is none of the workloads"),
+        ("compare?baseline=shelf/mnist/cnn/sgd", "baseline", "is not one of the workloads"),
         ("compare?budget=0", "budget", "greater than or equal to 1"),
     ],
 )

@@ -55,7 +55,7 @@ ANSWERS: list[tuple[list[tuple[int, int, float]], list[str]]] = [
         [(COMPLETE, 40, 0.01), (COMPLETE, 20, 0.02), (COMPLETE, NEVER, 0.3)],
         [
             "2 of 3 trials reached val/error < 0.05.",
-            "The fastest, trial 2, did so after 20 steps (at step 10 not yet).",
+            "The fastest, trial 2, did so after 20 steps (but not yet at step 10).",
             "1 never did in up to 100 steps.",
         ],
     ),
@@ -63,7 +63,7 @@ ANSWERS: list[tuple[list[tuple[int, int, float]], list[str]]] = [
         [(COMPLETE, 40, 0.01), (INCOMPLETE, 5, 0.02), (INFEASIBLE, NEVER, 0.3), (INFEASIBLE, NEVER, NAN)],
         [
             "The only trial that completed reached val/error < 0.05.",
-            "It, trial 1, did so after 40 steps (at step 30 not yet).",
+            "It, trial 1, did so after 40 steps (but not yet at step 30).",
             "1 was stopped for an external reason, though 1 had reached it before: it does not count.",
             "2 diverged: they do not count.",
         ],
@@ -84,7 +84,7 @@ ANSWERS: list[tuple[list[tuple[int, int, float]], list[str]]] = [
         [(COMPLETE, 20, 0.0), (COMPLETE, 20, 0.0)],
         [
             "All 2 trials reached val/error < 0.05.",
-            "The fastest, trial 1, did so after 20 steps (at step 10 not yet).",
+            "The fastest, trial 1, did so after 20 steps (but not yet at step 10).",
         ],
     ),
     ([(COMPLETE, NEVER, NAN), (COMPLETE, NEVER, NAN)], ["No trial that completed has a finite value of val/error."]),
@@ -183,7 +183,7 @@ def test_the_best_trial_by_time_is_named_with_its_time_and_steps() -> None:
         noun="seconds",
     )
     answer = study_answer(GOAL, timed, [])
-    assert (answer.trial_id, answer.did) == (2, "did so after 12.3 seconds, 40 steps (at step 30 not yet).")
+    assert (answer.trial_id, answer.did) == (2, "did so after 12.3 seconds, 40 steps (but not yet at step 30).")
     assert timed.ranked == [1, 0, 2]
     assert timed.amount_in_words(2) == "10 steps in an unknown time"
 

@@ -1,4 +1,4 @@
--- The seconds that each trial of a study takes to a target of one's own.
+-- The seconds that each trial of a study takes to reach a target of your choice.
 SELECT trial_id, status, amount AS seconds, steps, hardware
 FROM amounts_to($metric, $target, measure := 'seconds')
 WHERE collection = $collection AND dataset = $dataset AND model = $model AND optimizer = $optimizer

@@ -1,3 +1,3 @@
--- The trials that answers leave out: by which rule, with their examples and the least that would be believed.
+-- The trials that answers leave out: by which rule, with their number of examples and the least plausible number.
 FROM flags
 ORDER BY examples / least_examples

@@ -1,2 +1,2 @@
--- The workloads with most trials.
+-- The workloads with the most trials.
 SELECT workload, batch_sizes, n_trials FROM workloads ORDER BY n_trials DESC LIMIT 20
