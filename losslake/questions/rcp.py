@@ -269,8 +269,8 @@ def _warnings(runs: Runs, point: ReferencePoint) -> Iterator[str]:
     yield from outlying_runs(runs.batch_size, runs.converged)
     if point.least_mean is None:
         yield (
-            f"the runs at batch size {runs.batch_size} are so far apart that no mean would be refused: the check has no "
-            "effect there"
+            f"the runs at batch size {runs.batch_size} are so far apart that no mean would be refused: the check has "
+            "no effect there"
         )
 
 
