@@ -100,7 +100,7 @@ lint: setup ## Check style, format, layers and types
 	@$(VENV)/bin/ruff check .
 	@$(VENV)/bin/lint-imports --no-logo --no-cache
 	@$(VENV)/bin/ruff format --check .
-	@$(VENV)/bin/mypy --strict $(PACKAGES)
+	@$(VENV)/bin/mypy --strict --num-workers auto $(PACKAGES)
 
 .PHONY: collections
 collections: setup ## Build the bundles of published/ again, from the logs below LOGS

@@ -124,7 +124,7 @@ def test_proportion_of_zero_trials_is_none() -> None:
     found = wilson(0, 0)
     assert (found.share, found.lower, found.upper) == (None, 0.0, 1.0)
     for count, total, confidence in ((2, 1, 0.95), (-1, 1, 0.95), (0, 1, 1.0)):
-        with pytest.raises(ValueError, match=r"no proportion|confidence"):
+        with pytest.raises(ValueError, match=r"not a proportion|confidence"):
             wilson(count, total, confidence)
 
 
