@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from functools import cache
 from importlib import resources
 
 # Of the serving files; a change of their views or tables has a new one.
@@ -37,5 +38,6 @@ def _shared_text(shared: str, name: str) -> str:
     return "\n".join(line for line, _, only in lines if only in ("", name))
 
 
+@cache
 def _text(file: str) -> str:
     return resources.files("losslake_schema.views").joinpath(f"{file}.sql").read_text("utf-8")

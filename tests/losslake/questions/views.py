@@ -139,11 +139,9 @@ def view_of(
         if target is not None
     ]
     _table(connection, "goals", goals, _GOALS)
-    found = [
-        _known(own, _in_memory(connection, own, pa.Table.from_pylist(records, _RECORDS)), files)
-        for own in workloads_of(connection)
-    ]
-    return ReleaseView(RELEASE, connection, found, FolderStore(folder or Path()))
+    of_all = pa.Table.from_pylist(records, _RECORDS)
+    workloads_here = [_known(connection, studies_of, of_all, files) for studies_of in workloads_of(connection)]
+    return ReleaseView(RELEASE, connection, workloads_here, FolderStore(folder or Path()))
 
 
 class _Database:
@@ -169,16 +167,24 @@ class _Database:
 @cache
 def _duckdb() -> duckdb.DuckDBPyConnection:
     atexit.register(_duckdb.cache_clear)
-    return duckdb.connect(":memory:")
+    connection = duckdb.connect(":memory:")
+    connection.execute("SET threads = 1")  # to share out a few rows takes longer than to read them
+    return connection
 
 
 def _detach(name: str) -> None:
     _duckdb().cursor().execute(f"DETACH {name}")
 
 
-def _known(studies: WorkloadStudies, opened: OpenWorkload, files: Mapping[Study, Sequence[DataFile]]) -> KnownWorkload:
+def _known(
+    connection: duckdb.DuckDBPyConnection,
+    studies: WorkloadStudies,
+    records: pa.Table,
+    files: Mapping[Study, Sequence[DataFile]],
+) -> KnownWorkload:
     plain = Studies(studies.workload, studies.first_study, studies.batch_sizes, studies.metrics)
-    return KnownWorkload(plain, lambda: opened, lambda study: files.get(studies.studies[study], ()))
+    opened = cache(lambda: _in_memory(connection, studies, records))
+    return KnownWorkload(plain, opened, lambda study: files.get(studies.studies[study], ()))
 
 
 def _in_memory(connection: duckdb.DuckDBPyConnection, studies: WorkloadStudies, records: pa.Table) -> OpenWorkload:
