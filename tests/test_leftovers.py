@@ -19,7 +19,7 @@ def session(folder: Path, statement: str, *, workers: int = 1) -> tuple[int, str
     lines += [f"    pathlib.Path({str(folder / 'own')!r}).write_text(str(own))", f"    {statement}", ""]
     (folder / "test_it.py").write_text("\n".join(lines))
     options = ["-c", os.devnull, "--rootdir", str(folder), "-n", str(workers)]
-    options += ["-p", "tests.leftovers", "-p", "no:cacheprovider"]
+    options += ["--disable-plugin-autoload", "-p", "xdist", "-p", "tests.leftovers", "-p", "no:cacheprovider"]
     command = [sys.executable, "-m", "pytest", *options, str(folder / "test_it.py")]
     environment = {**os.environ, "PYTHONPATH": str(ROOT)}
     done = subprocess.run(command, env=environment, capture_output=True, text=True, timeout=120)

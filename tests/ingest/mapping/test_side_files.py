@@ -26,7 +26,7 @@ def test_keys_of_json_and_yaml_become_fields_with_dots_where_nested() -> None:
         (b"a: &a [1]\nb: {x: *unknown}", "a.yaml"),
         (b"\x00\xff", "a.yaml"),
         (b"[" * 100_000, "a.json"),
-        (b"{" * 100_000, "a.yaml"),
+        (b"{" * 1_000, "a.yaml"),
         (b"", "a.json"),
         (b"[1, 2]", "a.json"),
     ],

@@ -23,6 +23,7 @@ from losslake.questions import (
 )
 from losslake.questions.errors import BadParameter
 from losslake.questions.question import Question
+from losslake.questions.release_view import ReleaseView
 from losslake.questions.selection import Goal, Selection
 from losslake.questions.trials_where import facts_of_trials, trials_where
 from tests.losslake.questions.test_time_cost import timed_rows
@@ -46,8 +47,11 @@ def selected(*where: str, **others: Any) -> Selection:
 
 
 def rows_of(question: Question, rows: Sequence[Row], where: Sequence[str], **others: Any) -> list[dict[str, Any]]:
+    return rows_from(view_of(rows, parameters=rates), question, where, **others)
+
+
+def rows_from(view: ReleaseView, question: Question, where: Sequence[str], **others: Any) -> list[dict[str, Any]]:
     parameters = {"workload": [str(WORKLOAD)], "metric": METRIC, "where": list(where), **others}
-    view = view_of(rows, parameters=rates)
     answered: list[dict[str, Any]] = (
         question.answer(view, question.parameters.model_validate(parameters)).table().to_pylist()
     )
@@ -61,13 +65,14 @@ def test_answers_are_those_of_a_release_without_the_other_trials(rows: list[Row]
     if not chosen:
         return
     sizes = {row.batch_size for row in chosen}
+    whole, part = view_of(rows, parameters=rates), view_of(chosen, parameters=rates)
     for question, goal in (
         (scaling.QUESTION, {"target": 0.5}),
         (best.QUESTION, {}),
         (steps_to_target.QUESTION, {"target": 0.5}),
     ):
-        filtered = rows_of(question, rows, ["rate=0.1"], **others, **goal)
-        alone = rows_of(question, chosen, [], **others, **goal)
+        filtered = rows_from(whole, question, ["rate=0.1"], **others, **goal)
+        alone = rows_from(part, question, [], **others, **goal)
         assert [row for row in filtered if row["batch_size"] in sizes] == alone
 
 
