@@ -96,8 +96,3 @@ def s3(tmp_path_factory: pytest.TempPathFactory) -> Iterator[S3]:
 
     with s3_server(tmp_path_factory.mktemp("s3")) as store:
         yield store
-
-
-def pytest_unconfigure() -> None:
-    """Leave everything as it is: a process that ends would look through it all again, which takes seconds."""
-    gc.freeze()

@@ -34,7 +34,9 @@ class Noted:
         pass
 
 
-@pytest.mark.parametrize("ending", ["", "gz", "bz2", "xz"])
+@pytest.mark.parametrize(
+    "ending", ["", pytest.param("gz", marks=pytest.mark.slow), pytest.param("bz2", marks=pytest.mark.slow), "xz"]
+)
 def test_bytes_are_counted_while_a_study_is_read(ending: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(offer, "SECONDS_BETWEEN_REPORTS", 0.002)
     archive = tmp_path / f"one.tar{'.' if ending else ''}{ending}"

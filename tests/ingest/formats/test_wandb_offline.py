@@ -28,6 +28,7 @@ def one(data: bytes) -> RunLog:
     return OfflineRun(data).run_log("run.wandb", "0" * 64)
 
 
+@pytest.mark.slow  # starts the library's own service
 def test_a_run_that_the_library_wrote_is_read(tmp_path: Path) -> None:
     rows = [{"train/loss": 1 / (at + 1), "nested": {"x": at}, "text": "hi", "yes": True} for at in range(50)]
     rows += [{"train/loss": "nan", "val/loss": "-inf"}]

@@ -30,10 +30,10 @@ print([name for name in sys.argv[1].split(",") if name in sys.modules], file=sys
 @pytest.mark.parametrize(
     "arguments",
     [
-        ["releases"],
-        ["workloads"],
+        pytest.param(["releases"], marks=pytest.mark.slow),
+        pytest.param(["workloads"], marks=pytest.mark.slow),
         ["steps", WORKLOAD, "--metric", METRIC, "--target", "0.3"],
-        ["steps", WORKLOAD, "--metric", METRIC, "--target", "0.3", "--plot"],
+        pytest.param(["steps", WORKLOAD, "--metric", METRIC, "--target", "0.3", "--plot"], marks=pytest.mark.slow),
         ["sql", "-c", "SELECT count(*) FROM trials"],
     ],
     ids=lambda arguments: " ".join(arguments[:1] + arguments[-1:]),

@@ -43,7 +43,7 @@ def rows_of_sql(client: TestClient, workload: str = PATTERN, **asked: Any) -> li
 
 @pytest.mark.parametrize("target", [0.1, 0.2, 0.3, 0.9, -1.0])
 @pytest.mark.parametrize("comparator", ["strict", "inclusive"])
-@pytest.mark.parametrize("metric", METRICS)
+@pytest.mark.parametrize("metric", [METRICS[0], *(pytest.param(name, marks=pytest.mark.slow) for name in METRICS[1:])])
 def test_rest_and_sql_give_the_same_pooled_curve(
     client: TestClient, metric: str, comparator: str, target: float
 ) -> None:
