@@ -28,6 +28,7 @@ def overridden(place: str, name: str) -> str:
     return _filled(f"{place}/{name}", name) if is_overridden else sql(name)
 
 
+@cache
 def _filled(file: str, name: str) -> str:
     text = _SHARED.sub(lambda match: _shared_text(match[1], name), _text(file))
     return _MATCHES.sub(lambda match: " ".join(_shared_text("matches", name).replace("$t", match[1]).split()), text)
@@ -38,6 +39,5 @@ def _shared_text(shared: str, name: str) -> str:
     return "\n".join(line for line, _, only in lines if only in ("", name))
 
 
-@cache
 def _text(file: str) -> str:
     return resources.files("losslake_schema.views").joinpath(f"{file}.sql").read_text("utf-8")

@@ -228,7 +228,7 @@ def settings_of_trials(view: ReleaseView, search: Search) -> tuple[npt.NDArray[n
 
 @dataclass(frozen=True)
 class MeasuredTrials:
-    """What a competitor's trials take to reach a goal.
+    """The amounts that the trials of a competitor need to reach a goal.
 
     amounts: by trial, inf for never, NaN where it isn't known. curve: of the least amounts.
     """
@@ -243,7 +243,7 @@ class MeasuredTrials:
 
 
 def measured_trials(measure: Measure, goal: Goal) -> MeasuredTrials:
-    """Return what the trials of a workload take to reach a goal."""
+    """Return the amounts that the trials of a workload need to reach a goal."""
     search = measure.search
     hits = search.first_hits(goal)
     amounts = measure.of_trials(hits)
