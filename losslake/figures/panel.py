@@ -26,8 +26,9 @@ HANGING = 48
 # px of the left and of the lower axis, with labels and title.
 _BESIDE, _BELOW = 66, 40
 _LEGEND, _LEGEND_ROW = 20, 17
-# Width of a letter as a share of the font size; width of a letter and of a symbol in a legend in px.
-_LETTER, _PX_A_LETTER, _PX_A_SYMBOL = 0.5, 5.6, 30
+# Width of a letter as a share of the font size, in the URL of a caption and the widest usual font (DejaVu Sans, which
+# browsers use where the fonts of the theme are missing); width of a letter and of a symbol in a legend in px.
+_LETTER, _PX_A_LETTER, _PX_A_SYMBOL = 0.56, 5.6, 30
 _LEAST_PANEL = 210
 _LEAST_WIDTH, _LEAST_HEIGHT = 100, 90
 # The least share of the requested height for the plot of a figure with one plot.

@@ -14,6 +14,7 @@ from losslake.figures.axes import log_limits, log_ticks
 from losslake.figures.charts.scaling import scaling_chart
 from losslake.figures.figure import figure, to_json
 from losslake.figures.panel import Panel, caption, wrap
+from losslake.figures.theme import CAPTION
 from tests.losslake.figures.drawing import series, sizes_of_type, svg_of, texts
 
 WORKLOAD = "bundled/digits/mlp_64/nesterov_momentum"
@@ -63,8 +64,9 @@ def test_wrapping_loses_only_spaces(sentences: list[str], width: int) -> None:
     assert "".join("".join(lines).split()) == "".join("".join(sentences).split())
 
 
-def test_wrapped_lines_fit() -> None:
-    assert max(map(len, wrap(caption([], 1, URL), 384))) * 4.75 <= 384
+def test_wrapped_lines_fit_in_the_widest_usual_font() -> None:
+    """Letters of a URL are 0.56 of the size of the font wide in DejaVu Sans."""
+    assert max(map(len, wrap(caption([], 1, URL), 384))) * 0.56 * CAPTION <= 384
 
 
 @settings(max_examples=50)
