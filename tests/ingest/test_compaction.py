@@ -21,7 +21,7 @@ from losslake_ingest.run import DEFAULT_REQUEST, ingest
 from losslake_ingest.sources.open import open_source
 from losslake_schema.release import Release
 from tests.ingest.offers import written
-from tests.losslake.lake.maintenance.lakes import ingest_study, needed, policy, stored
+from tests.losslake.index.maintenance.lakes import ingest_study, needed, policy, stored
 
 pytestmark = pytest.mark.slow
 

@@ -9,7 +9,7 @@ import pytest
 
 from losslake.lake.lake import Lake
 from tests.losslake.cli.conftest import Run
-from tests.losslake.lake.maintenance.lakes import ingest_study, ingest_study_killed, problems, stored
+from tests.losslake.index.maintenance.lakes import ingest_study, ingest_study_killed, problems, stored
 
 
 @pytest.fixture(scope="module")

@@ -19,7 +19,7 @@ from losslake_ingest.run import ingest
 from losslake_ingest.withdrawal import withdraw
 from losslake_schema.errors import LakeBroken, LossLakeError
 from tests.ingest.offers import written
-from tests.losslake.lake.maintenance.lakes import ingest_study, policy
+from tests.losslake.index.maintenance.lakes import ingest_study, policy
 from tests.slow_manifests import evaluate_manifests_slowly
 
 BATCH_SIZES = (1, 8, 64)

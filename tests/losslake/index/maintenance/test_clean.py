@@ -16,7 +16,7 @@ from losslake.lake.lake import Lake
 from losslake.lake.retention import to_unlist, unlist
 from losslake_schema.errors import LakeBroken, LossLakeError, UnknownRelease
 from losslake_schema.tables import TABLES
-from tests.losslake.lake.maintenance.lakes import (
+from tests.losslake.index.maintenance.lakes import (
     content,
     ingest_study,
     ingest_study_killed,

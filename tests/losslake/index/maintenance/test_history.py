@@ -20,7 +20,7 @@ from losslake.lake.store.folder import FolderStore
 from losslake_ingest import compaction
 from losslake_ingest.compaction import compact
 from tests.forked import Forked
-from tests.losslake.lake.maintenance.lakes import (
+from tests.losslake.index.maintenance.lakes import (
     content,
     ingest_study,
     ingest_study_killed,

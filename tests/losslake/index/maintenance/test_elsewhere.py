@@ -12,7 +12,7 @@ from losslake.index.serving import open_release
 from losslake.index.workloads import open_workloads
 from losslake.lake.lake import Lake
 from losslake_schema.errors import LossLakeError
-from tests.losslake.lake.maintenance.lakes import (
+from tests.losslake.index.maintenance.lakes import (
     ingest_study,
     ingest_study_killed,
     needed,
