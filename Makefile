@@ -20,7 +20,7 @@ PACKAGES := losslake schema ingest service studies bench tests
 PIP := -m pip --disable-pip-version-check -qq
 # uv installs in a tenth of the time: what its cache has (the hashes say that it is right) without asking an index, which
 # would have it build PySpark anew. Where it can't be had, or finds no package, pip may: it knows this machine's settings.
-# Both compile what they install, on all cores: otherwise each process of the first tests compiles what it imports.
+# Both compile what they install: otherwise each process of the first tests compiles what it imports.
 by_uv = $(VENV)/bin/uv pip install --quiet --compile-bytecode --system-certs --python $(1) $(2)
 install = { test -x $(VENV)/bin/uv && { $(by_uv) --offline 2>/dev/null || $(by_uv); }; } || \
   { echo "pip installs, as uv could not"; $(VENV)/bin/python $(PIP) --python $(1) install $(2); }

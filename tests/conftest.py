@@ -80,6 +80,11 @@ def pytest_collection_finish(session: pytest.Session) -> None:
     gc.enable()
 
 
+def pytest_unconfigure() -> None:
+    """Let objects of libraries be collected: DuckDB's bindings print those that are left when Python ends."""
+    gc.unfreeze()
+
+
 @pytest.fixture(scope="session")
 def postgresql() -> Iterator[PostgreSQL]:
     """A PostgreSQL server for all tests: each takes a database of its own, new_database(), and leaves the server up."""

@@ -99,5 +99,5 @@ def test_many_bytes(tmp_path_factory: pytest.TempPathFactory, path: str, start: 
 @pytest.mark.parametrize("path", sorted(GOOD))
 def test_every_cut_of_every_file(tmp_path_factory: pytest.TempPathFactory, path: str) -> None:
     whole = GOOD[path]
-    for end in range(0, len(whole), max(1, len(whole) // 40)):
+    for end in range(0, len(whole), max(1, len(whole) // 80)):
         read_anyhow(tmp_path_factory, path, whole[:end])

@@ -27,6 +27,7 @@ def test_keys_of_json_and_yaml_become_fields_with_dots_where_nested() -> None:
         (b"\x00\xff", "a.yaml"),
         (b"[" * 100_000, "a.json"),
         (b"{" * 1_000, "a.yaml"),
+        pytest.param(b"{" * 100_000, "a.yaml", marks=pytest.mark.slow),
         (b"", "a.json"),
         (b"[1, 2]", "a.json"),
     ],

@@ -79,7 +79,7 @@ def has_records_with_times(rows: list[Row]) -> bool:
 
 
 @given(timed_rows(), MEASURES)
-@settings(max_examples=25)
+@settings(max_examples=40)
 def test_the_least_amount_and_its_trial_are_those_of_brute_force(rows: list[Row], measure: str) -> None:
     view = view_that_knows(rows)
     refused = refusal(lambda: given_to(scaling.QUESTION, view, measure))
