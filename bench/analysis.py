@@ -21,9 +21,9 @@ from bench.scaling import askable, get, milliseconds
 from bench.servers import service
 from losslake.lake.lake import Lake
 from losslake.output.formats import FORMATS
-from losslake.questions.question import Question
+from losslake.questions.declaration.question import Question
 from losslake.questions.questions import ANALYSES, PREFIX
-from losslake.questions.release_view import ReleaseView
+from losslake.questions.release.view import ReleaseView
 from losslake_service.routes.reading import read_query
 
 LIMIT_MS, RESAMPLING_LIMIT_MS = 100.0, 1000.0

@@ -10,7 +10,7 @@ from typing import Any
 
 from bench.scaling import ScalingQuestion
 from bench.truth import StudyTruth
-from losslake.questions.release_view import ReleaseView
+from losslake.questions.release.view import ReleaseView
 
 COLUMNS = ("workload", "batch_size", "steps", "trial_id", "value", "previous_step", "n_trials")
 Row = tuple[Any, ...]

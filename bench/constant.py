@@ -9,7 +9,7 @@ from fastapi import FastAPI, Request
 from fastapi.responses import Response
 
 from losslake.lake.lake import Lake
-from losslake.questions.releases import Releases
+from losslake.questions.release.releases import Releases
 from losslake_service import serve
 from losslake_service.operation.logs import configure_logging
 from losslake_service.operation.operate import operate

@@ -25,7 +25,7 @@ from bench.truth import StudyTruth
 from losslake.lake.lake import Lake
 from losslake.output.formats import json_pieces
 from losslake.questions import curves
-from losslake.questions.release_view import ReleaseView
+from losslake.questions.release.view import ReleaseView
 from losslake_schema.names import Trial
 
 EVERYWHERE = "val/cross_entropy_error"

@@ -25,7 +25,7 @@ from bench.servers import service
 from bench.truth import read_truth, truth_path
 from losslake.index.serving import open_release
 from losslake.lake.lake import Lake
-from losslake.questions.release_view import ReleaseView
+from losslake.questions.release.view import ReleaseView
 from losslake_ingest import offer
 from losslake_ingest.run import ingest
 

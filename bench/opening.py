@@ -9,7 +9,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from losslake.lake.lake import Lake
-from losslake.questions.release_view import ReleaseView
+from losslake.questions.release.view import ReleaseView
 
 
 @dataclass(frozen=True)

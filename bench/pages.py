@@ -20,7 +20,7 @@ from bench.measure import machine
 from bench.scaling import askable, get, milliseconds
 from bench.servers import service
 from losslake.lake.lake import Lake
-from losslake.questions.release_view import ReleaseView
+from losslake.questions.release.view import ReleaseView
 from losslake_schema.names import Study, Trial, Workload
 from losslake_service.web.templates import page_path, with_query
 

@@ -17,7 +17,7 @@ from bench.truth import StudyTruth
 from losslake.lake.lake import Lake
 from losslake.lake.store.store import DataFile
 from losslake.questions import curves
-from losslake.questions.release_view import ReleaseView
+from losslake.questions.release.view import ReleaseView
 from losslake_ingest.run import ingest
 from losslake_schema.names import Study
 from losslake_schema.tables import PARTITIONED

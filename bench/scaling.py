@@ -23,8 +23,8 @@ from losslake.index.serving import open_release
 from losslake.lake.lake import Lake
 from losslake.output.formats import json_pieces
 from losslake.questions import scaling
-from losslake.questions.release_view import ReleaseView
-from losslake.questions.workload_facts import WorkloadFacts
+from losslake.questions.release.view import ReleaseView
+from losslake.questions.release.workload_facts import WorkloadFacts
 from losslake_schema.names import Workload
 
 

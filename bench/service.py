@@ -23,7 +23,7 @@ from bench.measure import machine
 from bench.scaling import askable, questions
 from bench.servers import Server, constants, nginx, service
 from losslake.lake.lake import Lake
-from losslake.questions.release_view import ReleaseView
+from losslake.questions.release.view import ReleaseView
 
 CLIENTS = (1, 16)
 SQL = "SELECT batch_size, steps, trial_id, value FROM result_at($metric, $target) WHERE collection = $collection AND \

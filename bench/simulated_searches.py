@@ -28,7 +28,7 @@ from losslake.analysis.permutation_test import ERROR, p_values
 from losslake.analysis.quality import shortfall
 from losslake.analysis.rcp import Rules, check, reference_point
 from losslake.analysis.survival import CENSORED, CONFIDENCE, REACHED, survival, wilson
-from losslake.questions.contest import medians_of_settings
+from losslake.questions.comparison.measured_trials import medians_of_settings
 from losslake_schema.reached import Floats
 
 RATIO, SEEDS, SHARED = 0.7, 4, 0.05

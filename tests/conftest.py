@@ -29,7 +29,7 @@ LONGEST = (
     "tests/conformance/",
     "tests/ingest/test_crashes.py",
     "tests/service/sandbox/",
-    "tests/losslake/questions/test_releases.py",
+    "tests/losslake/questions/release/test_releases.py",
     "tests/studies/",
     "tests/losslake/figures/papers/",
     "tests/losslake/cli/",

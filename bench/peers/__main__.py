@@ -29,7 +29,7 @@ from bench.peers.sqlite_table import SqliteTable
 from bench.peers.turns import Patience, PeerTimes, in_turn
 from bench.plan import Scale
 from bench.servers import service
-from losslake.questions.release_view import ReleaseView
+from losslake.questions.release.view import ReleaseView
 from losslake_schema.errors import LossLakeError
 
 WITHOUT_CHDB = "chDB is not installed, so it is not asked: pip install chdb"

@@ -11,8 +11,8 @@ import numpy as np
 from bench.peers.questions import Aim, AllScalings, Best, Curve, Kind, Question, Scaling, Sweep
 from bench.plan import Scale
 from bench.published import PublishedWorkload, published
-from losslake.questions.release_view import ReleaseView
-from losslake.questions.workload_facts import WorkloadFacts
+from losslake.questions.release.view import ReleaseView
+from losslake.questions.release.workload_facts import WorkloadFacts
 from losslake_schema.errors import LossLakeError
 from losslake_schema.names import Study, Trial, Workload
 from losslake_schema.tables import STATUSES

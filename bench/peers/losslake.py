@@ -15,8 +15,8 @@ from losslake import __version__
 from losslake.output.answer import Answer
 from losslake.output.formats import arrow_pieces
 from losslake.questions import best, curves, scaling, targets
-from losslake.questions.parameters import SelectionParameters
-from losslake.questions.release_view import ReleaseView
+from losslake.questions.declaration.parameters import SelectionParameters
+from losslake.questions.release.view import ReleaseView
 
 _NAMES = {"steps": "step"}
 _NAMES_OF_BEST = {"best_value": "value"}

@@ -16,12 +16,12 @@ from losslake.cli.analysis_table import print_table, with_options
 from losslake.cli.console import Format, LakeOption, ReleaseOption
 from losslake.lake.lake import Lake
 from losslake.output.formats import FORMATS
-from losslake.questions.errors import BadParameter
-from losslake.questions.parameters import ReleaseParameters
-from losslake.questions.question import Question
+from losslake.questions.declaration.parameters import ReleaseParameters
+from losslake.questions.declaration.question import Question
 from losslake.questions.questions import ANALYSES, PREFIX
-from losslake.questions.release_view import ReleaseView
-from losslake.questions.workload_words import named_workload
+from losslake.questions.release.errors import BadParameter
+from losslake.questions.release.view import ReleaseView
+from losslake.questions.release.workload_words import named_workload
 from losslake_schema.errors import LossLakeError
 
 _HELP = "Analyze a lake. The service gives the same answers under /v1/analysis."

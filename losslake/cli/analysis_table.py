@@ -15,7 +15,7 @@ from typing import Any
 from losslake.cli.console import echo, printable
 from losslake.cli.table import cell_text, is_number_column, show_table, terminal_width
 from losslake.output.answer import Answer
-from losslake.questions.workload_facts import workload_labels
+from losslake.questions.release.workload_facts import workload_labels
 
 _KEYS = frozenset(
     {

@@ -13,7 +13,7 @@ from losslake.cli.console import LakeOption, ReleaseOption, echo, plural
 from losslake_schema.errors import LossLakeError
 
 if TYPE_CHECKING:
-    from losslake.questions.release_view import ReleaseView
+    from losslake.questions.release.view import ReleaseView
 
 _INDENT = "  "
 _BUNDLED, _PUBLISHED = "bundled", "published"
@@ -59,7 +59,7 @@ def reproduce(
     from losslake.figures.papers.listing import how_to_get
     from losslake.figures.papers.paper import paper as paper_named
     from losslake.lake.lake import Lake
-    from losslake.questions.release_view import ReleaseView
+    from losslake.questions.release.view import ReleaseView
 
     if paper == _PUBLISHED:
         if figure or trials or format:

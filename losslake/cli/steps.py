@@ -19,7 +19,7 @@ from losslake_schema.names import Workload
 
 if TYPE_CHECKING:
     from losslake.output.answer import Answer
-    from losslake.questions.release_view import ReleaseView
+    from losslake.questions.release.view import ReleaseView
 
 # The columns of a table, the most telling ones first: the last ones are left out where they don't fit.
 _COLUMNS = (
@@ -112,8 +112,8 @@ def steps(
         return
     from losslake.cli.analysis_table import with_options
     from losslake.questions import scaling
-    from losslake.questions.errors import BadParameter
-    from losslake.questions.workload_words import SeveralWorkloads, named_workload
+    from losslake.questions.release.errors import BadParameter
+    from losslake.questions.release.workload_words import SeveralWorkloads, named_workload
 
     try:
         named = named_workload(view, workload)
@@ -163,7 +163,7 @@ def workloads(
     Words match names, other names that people use, metrics, and the rounds, organisations and systems of trials.
     """
     without_pandas()
-    from losslake.questions.workload_words import WorkloadWords, words_of
+    from losslake.questions.release.workload_words import WorkloadWords, words_of
 
     view = _opened(lake, release)
     matches = list(view.workloads)
@@ -180,7 +180,7 @@ def workloads(
 
 def _opened(lake: str | None, release: int | None) -> ReleaseView:
     from losslake.lake.lake import Lake
-    from losslake.questions.release_view import ReleaseView
+    from losslake.questions.release.view import ReleaseView
 
     opened = Lake.open(lake)
     return ReleaseView.open(opened, opened.release(release))

@@ -19,9 +19,9 @@ from losslake.figures.layers import Plot
 from losslake.figures.links import Links
 from losslake.figures.panel import Panel, Series, caption, grid_panels, n_columns_for, single_panel
 from losslake.figures.theme import Document
-from losslake.questions.release_view import ReleaseView
-from losslake.questions.selection import Goal
-from losslake.questions.workload_facts import workload_labels
+from losslake.questions.release.view import ReleaseView
+from losslake.questions.release.workload_facts import workload_labels
+from losslake.questions.trials.selection import Goal
 from losslake_schema.names import Workload
 
 _MOST_SERIES = 4

@@ -6,8 +6,8 @@ import json
 from collections import Counter
 from collections.abc import Mapping
 
-from losslake.questions.errors import BadParameter, near_names
-from losslake.questions.release_view import ReleaseView
+from losslake.questions.release.errors import BadParameter, near_names
+from losslake.questions.release.view import ReleaseView
 from losslake_schema.names import Trial
 
 MOST_VALUES = 7

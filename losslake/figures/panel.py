@@ -15,7 +15,7 @@ import pyarrow as pa
 
 from losslake.figures import theme
 from losslake.figures.links import Links, Transform
-from losslake.questions.pool import is_pattern
+from losslake.questions.release.pool import is_pattern
 
 Row = dict[str, Any]
 Limits = tuple[float, float]

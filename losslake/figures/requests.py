@@ -16,10 +16,10 @@ from losslake.figures.links import Links
 from losslake.figures.theme import Theme, in_theme
 from losslake.output.answer import Answer
 from losslake.output.rows import unit
-from losslake.questions.errors import BadParameter
-from losslake.questions.parameters import Natural
-from losslake.questions.question import Question
-from losslake.questions.release_view import ReleaseView
+from losslake.questions.declaration.parameters import Natural
+from losslake.questions.declaration.question import Question
+from losslake.questions.release.errors import BadParameter
+from losslake.questions.release.view import ReleaseView
 
 _PX = unit("px")
 _INVALID_IN_XML = re.compile("[\x00-\x1f\x7f-\x9f\ud800-\udfff\ufffe\uffff]")

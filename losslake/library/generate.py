@@ -14,8 +14,8 @@ from typing import Any, Literal, get_args, get_origin
 
 from pydantic.fields import FieldInfo
 
-from losslake.questions.parameters import FormatParameters
-from losslake.questions.question import Question
+from losslake.questions.declaration.parameters import FormatParameters
+from losslake.questions.declaration.question import Question
 from losslake.questions.questions import PREFIX, QUESTIONS
 
 FOLDER = Path(__file__).parent / "methods"

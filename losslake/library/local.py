@@ -24,12 +24,12 @@ from losslake.lake.lake import Lake
 from losslake.library.service import pairs
 from losslake.output.answer import Answer
 from losslake.output.formats import FORMATS
-from losslake.questions.errors import BadParameter, UnknownName, near_names
+from losslake.questions.declaration.question import Question, with_goal
 from losslake.questions.lists.filters import METAPARAMETER, filters_of
 from losslake.questions.lists.lists import ListRequest
-from losslake.questions.question import Question, with_goal
 from losslake.questions.questions import QUESTIONS
-from losslake.questions.release_view import ReleaseView
+from losslake.questions.release.errors import BadParameter, UnknownName, near_names
+from losslake.questions.release.view import ReleaseView
 from losslake_schema.errors import LossLakeError
 
 _MOST_OPEN = 4

@@ -15,15 +15,15 @@ from losslake.analysis.step_times import seconds_per_step
 from losslake.analysis.time_cost import is_on_front
 from losslake.output.answer import Answer
 from losslake.output.rows import Row, shown
-from losslake.questions.errors import BadParameter
-from losslake.questions.measure import Measure, MeasureParameters
-from losslake.questions.parameters import GoalParameters, Natural
-from losslake.questions.question import Question
-from losslake.questions.release_view import ReleaseView
-from losslake.questions.scaling_curve import trial_steps
-from losslake.questions.search import Search, open_searches
-from losslake.questions.selection import Goal
-from losslake.questions.summary import Finding, GoalSummary
+from losslake.questions.declaration.parameters import GoalParameters, Natural
+from losslake.questions.declaration.question import Question
+from losslake.questions.declaration.summary import Finding, GoalSummary
+from losslake.questions.release.errors import BadParameter
+from losslake.questions.release.view import ReleaseView
+from losslake.questions.trials.measure import Counting, Measure, MeasureName
+from losslake.questions.trials.scaling_curve import trial_steps
+from losslake.questions.trials.search import Search, open_searches
+from losslake.questions.trials.selection import Goal
 from losslake_schema.names import natural_number
 from losslake_schema.reached import Flags, Floats
 
@@ -206,9 +206,10 @@ def _amounts(
             search, steps, seconds, seconds * hourly * (parameters.accelerators or 1), per_step, extrapolated
         )
     hits = search.first_hits(goal)
+    measures: tuple[MeasureName, ...] = ("seconds", "accelerator_seconds")
     seconds, used = (
-        Measure.of(view, search, MeasureParameters(measure=name, accelerators=parameters.accelerators)).of_trials(hits)
-        for name in ("seconds", "accelerator_seconds")
+        Measure.of(view, search, Counting(measure, None, parameters.accelerators)).of_trials(hits)
+        for measure in measures
     )
     unknown = np.full(len(facts.batch_sizes), np.nan)
     return _Amounts(search, steps, seconds, used * hourly, unknown, np.isfinite(unknown))

@@ -16,14 +16,15 @@ from losslake.analysis.identifiability import MOST_UNEQUAL, identifiability
 from losslake.output.answer import Answer
 from losslake.output.rows import Row, shown
 from losslake.questions.critical_batch_size import has_unequal_trials
-from losslake.questions.errors import BadParameter
-from losslake.questions.parameters import MOST_PLACES, GoalParameters, ReleaseParameters
-from losslake.questions.question import Question
-from losslake.questions.release_view import ReleaseView
-from losslake.questions.scaling_curve import scaling_curve, usable_curve
-from losslake.questions.search import open_searches
-from losslake.questions.summary import Finding, ReleaseSummary
-from losslake.questions.workload_facts import WorkloadFacts
+from losslake.questions.declaration.parameters import MOST_PLACES, GoalParameters, ReleaseParameters
+from losslake.questions.declaration.question import Question
+from losslake.questions.declaration.summary import Finding, ReleaseSummary
+from losslake.questions.release.errors import BadParameter
+from losslake.questions.release.view import ReleaseView
+from losslake.questions.release.workload_facts import WorkloadFacts
+from losslake.questions.trials.scaling_curve import scaling_curve
+from losslake.questions.trials.search import open_searches
+from losslake.questions.trials.usable_curve import usable_curve
 
 FEWEST_BATCH_SIZES = 3
 _FEW, _NO_GOAL = f"fewer than {FEWEST_BATCH_SIZES} batch sizes", "no goal"

@@ -9,11 +9,11 @@ import pyarrow as pa
 
 from losslake.output.answer import Answer
 from losslake.output.rows import Row, shown
-from losslake.questions.parameters import SelectionParameters, is_of_one_workload
-from losslake.questions.question import Question
-from losslake.questions.release_view import ReleaseView
-from losslake.questions.search import Search, at, column_at, examples_column, open_searches
-from losslake.questions.summary import SelectionSummary
+from losslake.questions.declaration.parameters import SelectionParameters, is_of_one_workload
+from losslake.questions.declaration.question import Question
+from losslake.questions.declaration.summary import SelectionSummary
+from losslake.questions.release.view import ReleaseView
+from losslake.questions.trials.search import Search, at, column_at, examples_column, open_searches
 from losslake_schema.reached import NEVER
 
 

@@ -12,11 +12,11 @@ from pydantic import Field
 from losslake.lake.citations import Citation, cite_collection
 from losslake.output.answer import Answer
 from losslake.output.rows import Row, shown
-from losslake.questions.parameters import MOST_PLACES, WORKLOAD, ReleaseParameters
-from losslake.questions.question import Question
-from losslake.questions.release_view import ReleaseView
-from losslake.questions.selection import parse_workload
-from losslake.questions.summary import ReleaseSummary
+from losslake.questions.declaration.parameters import MOST_PLACES, WORKLOAD, ReleaseParameters
+from losslake.questions.declaration.question import Question
+from losslake.questions.declaration.summary import ReleaseSummary
+from losslake.questions.release.parsed_names import parse_workload
+from losslake.questions.release.view import ReleaseView
 from losslake_schema.names import Workload
 
 

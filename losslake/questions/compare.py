@@ -12,25 +12,19 @@ from losslake.analysis.equal_budget import chances, flips, ranks
 from losslake.analysis.performance_profile import geometric_mean_of_ratios
 from losslake.output.answer import Answer
 from losslake.output.rows import Row, shown
-from losslake.questions.comparison_words import comparison_warnings, conclusions
-from losslake.questions.contest import (
-    Contest,
-    Difference,
-    contest,
-    differences,
-    entries,
-    measured_trials,
-    ratio_of,
-    settings_of_trials,
-)
-from losslake.questions.errors import BadParameter
-from losslake.questions.measure import Measure, MeasureParameters, MeasureSummary
-from losslake.questions.parameters import WORKLOAD, GoalParameters, Natural
-from losslake.questions.question import Question
-from losslake.questions.release_view import ReleaseView
-from losslake.questions.search import Search, open_searches
-from losslake.questions.selection import parse_workload
-from losslake.questions.summary import Finding, GoalSummary, Summary
+from losslake.questions.comparison.contest import Contest, contest
+from losslake.questions.comparison.differences import Difference, differences, ratio_of
+from losslake.questions.comparison.measured_trials import entries, measured_trials, settings_of_trials
+from losslake.questions.comparison.words import comparison_warnings, conclusions
+from losslake.questions.declaration.measured import MeasureParameters, MeasureSummary
+from losslake.questions.declaration.parameters import WORKLOAD, GoalParameters, Natural
+from losslake.questions.declaration.question import Question
+from losslake.questions.declaration.summary import Finding, GoalSummary, Summary
+from losslake.questions.release.errors import BadParameter
+from losslake.questions.release.parsed_names import parse_workload
+from losslake.questions.release.view import ReleaseView
+from losslake.questions.trials.measure import Measure
+from losslake.questions.trials.search import Search, open_searches
 from losslake_schema.reached import Flags, Floats
 
 MOST_COMPARED = 20
@@ -154,7 +148,7 @@ def answer(view: ReleaseView, parameters: CompareParameters) -> Answer:
     if baseline is not None and baseline not in workloads:
         raise BadParameter("baseline", f"baseline {baseline} is not one of the workloads to compare")
     searches = open_searches(view, selection)
-    measured = [measured_trials(Measure.of(view, search, parameters), goal) for search in searches]
+    measured = [measured_trials(Measure.of(view, search, parameters.counting()), goal) for search in searches]
     curves, noun = [each.curve for each in measured], measured[0].measure.noun
     names = tuple(map(str, workloads))
     settings = [settings_of_trials(view, search) for search in searches]

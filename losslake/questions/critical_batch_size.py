@@ -23,14 +23,15 @@ from losslake.analysis.identifiability import MOST_UNEQUAL, are_unequal
 from losslake.analysis.log_curves import scaling_shape
 from losslake.output.answer import Answer
 from losslake.output.rows import Row, shown
-from losslake.questions.errors import BadParameter
-from losslake.questions.parameters import BATCH_UNIT, GoalParameters
-from losslake.questions.question import Question
-from losslake.questions.release_view import ReleaseView
-from losslake.questions.scaling_curve import UsableCurve, curve_warnings, scaling_curve, trial_steps, usable_curve
-from losslake.questions.search import open_searches
-from losslake.questions.selection import Goal
-from losslake.questions.summary import Finding, GoalSummary
+from losslake.questions.declaration.parameters import BATCH_UNIT, GoalParameters
+from losslake.questions.declaration.question import Question
+from losslake.questions.declaration.summary import Finding, GoalSummary
+from losslake.questions.release.errors import BadParameter
+from losslake.questions.release.view import ReleaseView
+from losslake.questions.trials.scaling_curve import scaling_curve, trial_steps
+from losslake.questions.trials.search import open_searches
+from losslake.questions.trials.selection import Goal
+from losslake.questions.trials.usable_curve import UsableCurve, curve_warnings, usable_curve
 from losslake_schema.reached import Floats
 
 # Each takes hundreds of refits.

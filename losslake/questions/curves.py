@@ -21,14 +21,15 @@ from losslake.index.study_files import measurements
 from losslake.output.answer import Answer, prefetched
 from losslake.output.columns import RowShape
 from losslake.output.rows import Row, shown
-from losslake.questions.errors import BadParameter
-from losslake.questions.measure import CurveMeasure, MeasureParameters, MeasureSummary
-from losslake.questions.parameters import MOST_PLACES, WORKLOAD, Natural, ReleaseParameters
-from losslake.questions.question import Question
-from losslake.questions.release_view import Metric, ReleaseView
-from losslake.questions.selection import parse_study, parse_trial
-from losslake.questions.summary import ReleaseSummary
-from losslake.questions.workload_facts import WorkloadFacts
+from losslake.questions.declaration.measured import MeasureParameters, MeasureSummary
+from losslake.questions.declaration.parameters import MOST_PLACES, WORKLOAD, Natural, ReleaseParameters
+from losslake.questions.declaration.question import Question
+from losslake.questions.declaration.summary import ReleaseSummary
+from losslake.questions.release.errors import BadParameter
+from losslake.questions.release.parsed_names import parse_study, parse_trial
+from losslake.questions.release.view import Metric, ReleaseView
+from losslake.questions.release.workload_facts import WorkloadFacts
+from losslake.questions.trials.measure import CurveMeasure
 from losslake_schema.names import LARGEST_INTEGER, Study, Trial
 from losslake_schema.reached import Flags, Floats, Integers
 
@@ -182,7 +183,7 @@ def _rows(view: ReleaseView, parameters: CurvesParameters, part: _Part) -> Itera
     }
     shape, convert = _shape(parameters), None
     if parameters.measure != "steps":
-        convert = CurveMeasure.of(view, part.facts, part.study, parameters)
+        convert = CurveMeasure.of(view, part.facts, part.study, parameters.counting())
     for rows in parts:
         if rows.num_rows:
             measured = {name: rows[name].combine_chunks() for name in rows.column_names}

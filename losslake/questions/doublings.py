@@ -12,13 +12,14 @@ from losslake.analysis.log_curves import UNDERTUNED_TAU, scaling_shape
 from losslake.output.answer import Answer
 from losslake.output.plain import finite, whole
 from losslake.output.rows import Row, shown
-from losslake.questions.parameters import GoalParameters
-from losslake.questions.question import Question
-from losslake.questions.release_view import ReleaseView
-from losslake.questions.scaling_curve import UsableCurve, curve_warnings, scaling_curve, usable_curve
-from losslake.questions.search import open_searches
-from losslake.questions.summary import Finding, GoalSummary
-from losslake.questions.wording import lone_batch_size
+from losslake.questions.declaration.parameters import GoalParameters
+from losslake.questions.declaration.question import Question
+from losslake.questions.declaration.summary import Finding, GoalSummary
+from losslake.questions.release.view import ReleaseView
+from losslake.questions.trials.scaling_curve import scaling_curve
+from losslake.questions.trials.search import open_searches
+from losslake.questions.trials.step_warnings import lone_batch_size
+from losslake.questions.trials.usable_curve import UsableCurve, curve_warnings, usable_curve
 
 _DEFINITION = (
     "1 - (S_j / S_i)^(1 / log2(B_j / B_i)), with S the steps of the best trial at neighbouring batch sizes B_i < B_j "

@@ -12,15 +12,16 @@ import pyarrow as pa
 from losslake.analysis.time_cost import is_on_front
 from losslake.output.answer import Answer
 from losslake.output.rows import Row, shown
-from losslake.questions.errors import BadParameter, UnknownName, near_names
-from losslake.questions.measure import Measure, MeasureParameters, MeasureSummary
-from losslake.questions.parameters import SelectionParameters
-from losslake.questions.pool import is_pattern
-from losslake.questions.question import Question
-from losslake.questions.release_view import ReleaseView
-from losslake.questions.search import Search, open_search
-from losslake.questions.summary import Finding, SelectionSummary
-from losslake.questions.workload_facts import WorkloadFacts
+from losslake.questions.declaration.measured import MeasureParameters, MeasureSummary
+from losslake.questions.declaration.parameters import SelectionParameters
+from losslake.questions.declaration.question import Question
+from losslake.questions.declaration.summary import Finding, SelectionSummary
+from losslake.questions.release.errors import BadParameter, UnknownName, near_names
+from losslake.questions.release.pool import is_pattern
+from losslake.questions.release.view import ReleaseView
+from losslake.questions.release.workload_facts import WorkloadFacts
+from losslake.questions.trials.measure import Measure
+from losslake.questions.trials.search import Search, open_search
 from losslake_schema.reached import NEVER, Flags, Floats, Integers
 
 _DEFINITION = (
@@ -138,7 +139,7 @@ def _evaluations(view: ReleaseView, parameters: FrontierParameters, facts: Workl
     """Return the evaluations of a workload that a pattern stands for; why there are none, in words."""
     try:
         search = open_search(view, parameters.selection(), facts.workload)
-        amounts = Measure.of(view, search, parameters).of_records()
+        amounts = Measure.of(view, search, parameters.counting()).of_records()
     except BadParameter as error:
         if not any(is_pattern(name) for name in parameters.workloads) or error.parameter == "direction":
             raise

@@ -14,12 +14,18 @@ from losslake.analysis.tuned_study import effective_learning_rates, places
 from losslake.output.answer import Answer
 from losslake.output.plain import finite
 from losslake.output.rows import Row, shown
-from losslake.questions.parameters import WORKLOAD, BatchSizeParameters, GoalParameters, Status, every_status
-from losslake.questions.question import Question
-from losslake.questions.release_view import ReleaseView
-from losslake.questions.search import Search, column_at, only_batch_sizes, open_searches
-from losslake.questions.study_optima import metaparameters_of, outcomes_of
-from losslake.questions.summary import BatchSizesSummary, Finding, GoalSummary, Summary
+from losslake.questions.declaration.parameters import (
+    WORKLOAD,
+    BatchSizeParameters,
+    GoalParameters,
+    Status,
+    every_status,
+)
+from losslake.questions.declaration.question import Question
+from losslake.questions.declaration.summary import BatchSizesSummary, Finding, GoalSummary, Summary
+from losslake.questions.release.view import ReleaseView
+from losslake.questions.trials.search import Search, column_at, only_batch_sizes, open_searches
+from losslake.questions.trials.tuned_trials import metaparameters_of, outcomes_of
 from losslake_schema.reached import Floats, Integers
 from losslake_schema.tables import STATUSES
 

@@ -18,12 +18,12 @@ from losslake.analysis.learning_rate_growth import (
 )
 from losslake.output.answer import Answer
 from losslake.output.rows import Row, shown
-from losslake.questions.parameters import BATCH_UNIT, WORKLOAD, Natural, WithinParameters
-from losslake.questions.question import Question
-from losslake.questions.release_view import ReleaseView
-from losslake.questions.search import check_batch_size, open_searches
-from losslake.questions.study_optima import Optimum, WorkloadOptima, workload_optima
-from losslake.questions.summary import Finding, Summary, WithinSummary, entry
+from losslake.questions.declaration.parameters import BATCH_UNIT, WORKLOAD, Natural, WithinParameters
+from losslake.questions.declaration.question import Question
+from losslake.questions.declaration.summary import Finding, Summary, WithinSummary, entry
+from losslake.questions.release.view import ReleaseView
+from losslake.questions.trials.search import check_batch_size, open_searches
+from losslake.questions.trials.study_optima import Optimum, WorkloadOptima, workload_optima
 
 _DEFINITION = (
     "The best trial has the fewest steps S* to the target; near-optimal are trials with S <= (1 + within) S*. "

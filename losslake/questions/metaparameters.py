@@ -10,12 +10,12 @@ import pyarrow as pa
 from losslake.analysis.tuned_study import effective_learning_rate
 from losslake.output.answer import Answer, prefetched
 from losslake.output.rows import Row, shown
-from losslake.questions.parameters import WithinParameters
-from losslake.questions.question import Question
-from losslake.questions.release_view import ReleaseView
-from losslake.questions.search import Search, at, open_searches
-from losslake.questions.selection import Goal
-from losslake.questions.summary import WithinSummary
+from losslake.questions.declaration.parameters import WithinParameters
+from losslake.questions.declaration.question import Question
+from losslake.questions.declaration.summary import WithinSummary
+from losslake.questions.release.view import ReleaseView
+from losslake.questions.trials.search import Search, at, open_searches
+from losslake.questions.trials.selection import Goal
 from losslake_schema.reached import NEVER
 
 

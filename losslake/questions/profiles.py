@@ -18,14 +18,15 @@ from losslake.analysis.performance_profile import (
 )
 from losslake.output.answer import Answer
 from losslake.output.rows import Row, shown
-from losslake.questions.contest import Contest, Entry, admitted_steps, contest
-from losslake.questions.errors import BadParameter
-from losslake.questions.parameters import ComparatorParameters, Finite
-from losslake.questions.question import Question
-from losslake.questions.release_view import ReleaseView
-from losslake.questions.search import Search, open_searches
-from losslake.questions.selection import Goal
-from losslake.questions.summary import ComparatorSummary, Finding, Summary
+from losslake.questions.comparison.contest import Contest, Entry, contest
+from losslake.questions.comparison.measured_trials import admitted_steps
+from losslake.questions.declaration.parameters import ComparatorParameters, Finite
+from losslake.questions.declaration.question import Question
+from losslake.questions.declaration.summary import ComparatorSummary, Finding, Summary
+from losslake.questions.release.errors import BadParameter
+from losslake.questions.release.view import ReleaseView
+from losslake.questions.trials.search import Search, open_searches
+from losslake.questions.trials.selection import Goal
 from losslake_schema.names import Workload
 from losslake_schema.reached import Flags, Floats
 

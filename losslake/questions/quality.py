@@ -27,16 +27,17 @@ from losslake.index.study_files import measurements
 from losslake.output.answer import Answer
 from losslake.output.plain import finite
 from losslake.output.rows import Row, shown, unit
-from losslake.questions.contest import medians_of_settings, settings_of_trials
-from losslake.questions.errors import BadParameter
-from losslake.questions.parameters import BATCH_UNIT, WORKLOAD, MetricParameters, Natural
-from losslake.questions.question import Question
-from losslake.questions.release_view import ReleaseView
-from losslake.questions.search import Search, at, column_at, examples_column, open_searches
-from losslake.questions.summary import Finding, SelectionSummary, Summary, entry
-from losslake.questions.sweep import StudyEnvelopes, study_envelopes
-from losslake.questions.wording import listed, unequal_searches
-from losslake.questions.workload_facts import WorkloadFacts
+from losslake.questions.comparison.measured_trials import medians_of_settings, settings_of_trials
+from losslake.questions.declaration.parameters import BATCH_UNIT, WORKLOAD, MetricParameters, Natural
+from losslake.questions.declaration.question import Question
+from losslake.questions.declaration.summary import Finding, SelectionSummary, Summary, entry
+from losslake.questions.release.errors import BadParameter
+from losslake.questions.release.view import ReleaseView
+from losslake.questions.release.workload_facts import WorkloadFacts
+from losslake.questions.trials.batch_size_words import listed
+from losslake.questions.trials.search import Search, at, column_at, examples_column, open_searches
+from losslake.questions.trials.step_warnings import unequal_searches
+from losslake.questions.trials.sweep import StudyEnvelopes, study_envelopes
 from losslake_schema.reached import NEVER, Flags, Floats, Integers
 
 MOST_BUDGETS = 50

@@ -27,8 +27,8 @@ from losslake.questions import (
     time_cost,
     tuning_budget,
 )
+from losslake.questions.declaration.question import Question
 from losslake.questions.lists.lists import RELEASES_QUESTION, list_questions
-from losslake.questions.question import Question
 
 PREFIX = "/v1/analysis/"
 _MOST_FREQUENT = (scaling, curves, steps_to_target, best, metaparameters, targets, cite)

@@ -14,14 +14,15 @@ from pydantic import Field
 from losslake.analysis.rcp import ReferencePoint, Rules, Verdict, check, outlying_runs, pruned, reference_point
 from losslake.output.answer import Answer
 from losslake.output.rows import Row, shown
-from losslake.questions.contest import admitted_steps
-from losslake.questions.errors import BadParameter
-from losslake.questions.parameters import BATCH_UNIT, Finite, GoalParameters, Natural
-from losslake.questions.question import Question
-from losslake.questions.release_view import ReleaseView
-from losslake.questions.search import Search, open_search, open_searches
-from losslake.questions.selection import Goal, parse_workload
-from losslake.questions.summary import Finding, GoalSummary, Summary, entry
+from losslake.questions.comparison.measured_trials import admitted_steps
+from losslake.questions.declaration.parameters import BATCH_UNIT, Finite, GoalParameters, Natural
+from losslake.questions.declaration.question import Question
+from losslake.questions.declaration.summary import Finding, GoalSummary, Summary, entry
+from losslake.questions.release.errors import BadParameter
+from losslake.questions.release.parsed_names import parse_workload
+from losslake.questions.release.view import ReleaseView
+from losslake.questions.trials.search import Search, open_search, open_searches
+from losslake.questions.trials.selection import Goal
 from losslake_schema.names import Workload
 from losslake_schema.reached import Floats
 

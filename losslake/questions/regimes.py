@@ -23,13 +23,14 @@ from losslake.analysis.measured_levels import stated
 from losslake.output.answer import Answer
 from losslake.output.plain import finite, whole
 from losslake.output.rows import Row, shown, unit
-from losslake.questions.parameters import WORKLOAD, GoalParameters, Share
-from losslake.questions.question import Question
-from losslake.questions.release_view import ReleaseView
-from losslake.questions.scaling_curve import UsableCurve, curve_warnings, scaling_curve, usable_curve
-from losslake.questions.search import examples_column, open_searches
-from losslake.questions.summary import Censoring, Finding, GoalSummary, Summary
-from losslake.questions.wording import lone_batch_size
+from losslake.questions.declaration.parameters import WORKLOAD, GoalParameters, Share
+from losslake.questions.declaration.question import Question
+from losslake.questions.declaration.summary import Censoring, Finding, GoalSummary, Summary
+from losslake.questions.release.view import ReleaseView
+from losslake.questions.trials.scaling_curve import scaling_curve
+from losslake.questions.trials.search import examples_column, open_searches
+from losslake.questions.trials.step_warnings import lone_batch_size
+from losslake.questions.trials.usable_curve import UsableCurve, curve_warnings, usable_curve
 from losslake_schema.reached import Floats
 
 PERFECT_END, MAX_USEFUL = "perfect_scaling_end", "max_useful_batch_size"

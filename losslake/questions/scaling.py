@@ -11,9 +11,8 @@ from pydantic import Field
 from losslake.analysis.crossings import resolution
 from losslake.output.answer import Answer
 from losslake.output.rows import Row, shown
-from losslake.questions.confirmation import FIRST, Crossing, confirmed
-from losslake.questions.measure import AmountColumns, Amounts, Measure, MeasureParameters, MeasureSummary
-from losslake.questions.parameters import (
+from losslake.questions.declaration.measured import AmountColumns, MeasureParameters, MeasureSummary
+from losslake.questions.declaration.parameters import (
     BATCH_UNIT,
     MOST_PLACES,
     WORKLOAD,
@@ -21,10 +20,13 @@ from losslake.questions.parameters import (
     Natural,
     is_of_one_workload,
 )
-from losslake.questions.question import Question
-from losslake.questions.reference_lines import ReferencePoint, reference_points
-from losslake.questions.release_view import ReleaseView
-from losslake.questions.search import (
+from losslake.questions.declaration.question import Question
+from losslake.questions.declaration.reference_lines import ReferencePoint, reference_points
+from losslake.questions.declaration.summary import CrossingSummary
+from losslake.questions.release.view import ReleaseView
+from losslake.questions.trials.confirmation import FIRST, Crossing, confirmed
+from losslake.questions.trials.measure import Amounts, Measure
+from losslake.questions.trials.search import (
     FewestSteps,
     Search,
     StudyResults,
@@ -36,9 +38,8 @@ from losslake.questions.search import (
     study_bests,
     study_results,
 )
-from losslake.questions.selection import Goal
-from losslake.questions.summary import CrossingSummary
-from losslake.questions.wording import coarse_studies
+from losslake.questions.trials.selection import Goal
+from losslake.questions.trials.step_warnings import coarse_studies
 from losslake_schema.reached import NEVER, Flags, Integers
 
 Columns = dict[str, Any]
@@ -129,7 +130,7 @@ def answer(view: ReleaseView, parameters: ScalingParameters) -> Answer:
     warnings: list[str] = []
     left_out: list[str] = []
     for search in searches:
-        measure, results = Measure.of(view, search, parameters), study_results(search, goal)
+        measure, results = Measure.of(view, search, parameters.counting()), study_results(search, goal)
         amounts = measure.least(results, goal)
         crossed = results if crossing == FIRST else _confirmed(view, search, goal, crossing)
         batches.append(_rows(search, results, amounts, crossed, goal, parameters.normalize_to))

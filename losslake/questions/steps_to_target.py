@@ -10,15 +10,16 @@ import pyarrow as pa
 from losslake.analysis.crossings import resolution
 from losslake.output.answer import Answer
 from losslake.output.rows import Row, shown
-from losslake.questions.confirmation import FIRST, Confirmed, confirmed
-from losslake.questions.measure import Measure, MeasureParameters, MeasureSummary
-from losslake.questions.parameters import BatchSizeParameters, CrossingParameters
-from losslake.questions.question import Question
-from losslake.questions.release_view import ReleaseView
-from losslake.questions.search import Search, at, only_batch_sizes, open_searches
-from losslake.questions.selection import Goal
-from losslake.questions.summary import BatchSizesSummary, CrossingSummary
-from losslake.questions.wording import coarse_trials
+from losslake.questions.declaration.measured import MeasureParameters, MeasureSummary
+from losslake.questions.declaration.parameters import BatchSizeParameters, CrossingParameters
+from losslake.questions.declaration.question import Question
+from losslake.questions.declaration.summary import BatchSizesSummary, CrossingSummary
+from losslake.questions.release.view import ReleaseView
+from losslake.questions.trials.confirmation import FIRST, Confirmed, confirmed
+from losslake.questions.trials.measure import Measure
+from losslake.questions.trials.search import Search, at, only_batch_sizes, open_searches
+from losslake.questions.trials.selection import Goal
+from losslake.questions.trials.step_warnings import coarse_trials
 from losslake_schema.reached import NEVER, NO_STEP, Floats, Integers
 from losslake_schema.tables import STATUSES
 
@@ -72,7 +73,7 @@ def answer(view: ReleaseView, parameters: StepsToTargetParameters) -> Answer:
         crossed = Confirmed(np.where(hits == NEVER, NEVER, steps), previous)
         if crossing != FIRST:
             crossed = confirmed(view, search, goal, crossing, hits)
-        measure = Measure.of(view, search, parameters)
+        measure = Measure.of(view, search, parameters.counting())
         amounts = measure.of_trials(hits)
         batches.append(_rows(search, goal, hits, crossed, amounts))
         left_out += measure.left_out(int(np.isnan(amounts).sum()))

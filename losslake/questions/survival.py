@@ -12,13 +12,13 @@ from pydantic import Field
 from losslake.analysis.survival import CENSORED, DIVERGED, REACHED, Survival, survival, wilson
 from losslake.output.answer import Answer
 from losslake.output.rows import Row, shown
-from losslake.questions.parameters import WORKLOAD, GoalParameters, Status, every_status
-from losslake.questions.question import Question
-from losslake.questions.release_view import ReleaseView
-from losslake.questions.search import Search, at, open_searches
-from losslake.questions.selection import Goal
-from losslake.questions.summary import Finding, GoalSummary, Summary
-from losslake.questions.wording import listed
+from losslake.questions.declaration.parameters import WORKLOAD, GoalParameters, Status, every_status
+from losslake.questions.declaration.question import Question
+from losslake.questions.declaration.summary import Finding, GoalSummary, Summary
+from losslake.questions.release.view import ReleaseView
+from losslake.questions.trials.batch_size_words import listed
+from losslake.questions.trials.search import Search, at, open_searches
+from losslake.questions.trials.selection import Goal
 from losslake_schema.reached import NEVER, Integers
 from losslake_schema.tables import STATUSES
 

@@ -16,14 +16,15 @@ from losslake.analysis.identifiability import MOST_UNEQUAL, IdentifiedFits
 from losslake.output.answer import Answer
 from losslake.output.plain import finite, whole
 from losslake.output.rows import Row, shown, unit
-from losslake.questions.errors import BadParameter
-from losslake.questions.parameters import WORKLOAD, ComparatorParameters, Finite, Natural
-from losslake.questions.question import Question
-from losslake.questions.release_view import ReleaseView
-from losslake.questions.search import open_searches
-from losslake.questions.summary import ComparatorSummary, Finding, Summary
-from losslake.questions.sweep import StudyEnvelopes, Sweep, claims, shared_sizes, steps_at_shared_sizes, study_envelopes
+from losslake.questions.declaration.parameters import WORKLOAD, ComparatorParameters, Finite, Natural
+from losslake.questions.declaration.question import Question
+from losslake.questions.declaration.summary import ComparatorSummary, Finding, Summary
+from losslake.questions.release.errors import BadParameter
+from losslake.questions.release.view import ReleaseView
 from losslake.questions.targets import target_grid
+from losslake.questions.trials.claims import claims
+from losslake.questions.trials.search import open_searches
+from losslake.questions.trials.sweep import StudyEnvelopes, Sweep, shared_sizes, steps_at_shared_sizes, study_envelopes
 from losslake_schema.reached import NEVER, Floats, strict_bound
 
 Spacing = Literal["breakpoints", "linear", "log"]

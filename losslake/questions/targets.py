@@ -10,15 +10,16 @@ from pydantic import Field
 
 from losslake.output.answer import Answer, prefetched
 from losslake.output.rows import Row, shown
-from losslake.questions.errors import BadParameter
-from losslake.questions.measure import AmountColumns, Measure, MeasureParameters, MeasureSummary
-from losslake.questions.parameters import ComparatorParameters, Finite, Natural
-from losslake.questions.question import Question
-from losslake.questions.release_view import ReleaseView
+from losslake.questions.declaration.measured import AmountColumns, MeasureParameters, MeasureSummary
+from losslake.questions.declaration.parameters import ComparatorParameters, Finite, Natural
+from losslake.questions.declaration.question import Question
+from losslake.questions.declaration.summary import ComparatorSummary
+from losslake.questions.release.errors import BadParameter
+from losslake.questions.release.view import ReleaseView
 from losslake.questions.scaling import ResultColumns, result_columns
-from losslake.questions.search import open_searches, study_results
-from losslake.questions.selection import Goal
-from losslake.questions.summary import ComparatorSummary
+from losslake.questions.trials.measure import Measure
+from losslake.questions.trials.search import open_searches, study_results
+from losslake.questions.trials.selection import Goal
 
 MOST_TARGETS = 1000
 
@@ -72,7 +73,7 @@ def answer(view: ReleaseView, parameters: TargetsParameters) -> Answer:
     comparator = parameters.comparator_in(view)
     goals = [Goal(target, comparator) for target in parameters.targets()]
     searches = open_searches(view, parameters.selection())
-    measures = [Measure.of(view, search, parameters) for search in searches]
+    measures = [Measure.of(view, search, parameters.counting()) for search in searches]
     batches = prefetched(_rows(measure, goal) for measure in measures for goal in goals)
     return QUESTION.answered(view, parameters, batches)
 

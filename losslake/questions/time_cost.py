@@ -15,15 +15,16 @@ from losslake.analysis.time_cost import goodput, is_on_front, statistical_effici
 from losslake.output.answer import Answer
 from losslake.output.plain import finite
 from losslake.output.rows import Row, shown
-from losslake.questions.measure import hit_times
-from losslake.questions.parameters import WORKLOAD, GoalParameters, Share
-from losslake.questions.question import Question
-from losslake.questions.release_view import ReleaseView
-from losslake.questions.scaling_curve import ScalingCurve, never_reached, scaling_curve, usable_curve
-from losslake.questions.search import Search, at, column_at, examples_column, open_searches
-from losslake.questions.selection import Goal
-from losslake.questions.summary import Censoring, Finding, GoalSummary, Summary
-from losslake.questions.wording import lone_batch_size, unequal_searches
+from losslake.questions.declaration.parameters import WORKLOAD, GoalParameters, Share
+from losslake.questions.declaration.question import Question
+from losslake.questions.declaration.summary import Censoring, Finding, GoalSummary, Summary
+from losslake.questions.release.view import ReleaseView
+from losslake.questions.trials.measure import hit_times
+from losslake.questions.trials.scaling_curve import ScalingCurve, never_reached, scaling_curve
+from losslake.questions.trials.search import Search, at, column_at, examples_column, open_searches
+from losslake.questions.trials.selection import Goal
+from losslake.questions.trials.step_warnings import lone_batch_size, unequal_searches
+from losslake.questions.trials.usable_curve import usable_curve
 from losslake_schema.reached import NEVER, Flags, Floats, Integers
 
 _DEFINITION = (

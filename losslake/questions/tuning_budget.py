@@ -24,15 +24,16 @@ from losslake.analysis.survival import wilson
 from losslake.output.answer import Answer
 from losslake.output.plain import whole
 from losslake.output.rows import Row, shown
-from losslake.questions.errors import BadParameter
-from losslake.questions.parameters import WORKLOAD, GoalParameters, Natural
-from losslake.questions.question import Question
-from losslake.questions.release_view import ReleaseView
-from losslake.questions.scaling_curve import trial_steps
-from losslake.questions.search import Search, at, open_search
-from losslake.questions.selection import Goal, Selection
-from losslake.questions.summary import Finding, GoalSummary, Summary, entry
-from losslake.questions.wording import listed, unequal_searches
+from losslake.questions.declaration.parameters import WORKLOAD, GoalParameters, Natural
+from losslake.questions.declaration.question import Question
+from losslake.questions.declaration.summary import Finding, GoalSummary, Summary, entry
+from losslake.questions.release.errors import BadParameter
+from losslake.questions.release.view import ReleaseView
+from losslake.questions.trials.batch_size_words import listed
+from losslake.questions.trials.scaling_curve import trial_steps
+from losslake.questions.trials.search import Search, at, open_search
+from losslake.questions.trials.selection import Goal, Selection
+from losslake.questions.trials.step_warnings import unequal_searches
 from losslake_schema.names import Workload
 from losslake_schema.reached import NEVER, Floats, Integers
 from losslake_schema.tables import STATUSES

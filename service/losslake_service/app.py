@@ -11,7 +11,7 @@ from losslake import __version__
 from losslake.figures.papers import listing as papers
 from losslake.lake.lake import Lake
 from losslake.questions.questions import QUESTIONS
-from losslake.questions.releases import Releases
+from losslake.questions.release.releases import Releases
 from losslake_service.assistants.over_http import add_assistants
 from losslake_service.operation.metrics import Metrics
 from losslake_service.operation.operate import operate

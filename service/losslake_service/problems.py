@@ -19,7 +19,7 @@ from starlette.routing import Match
 from starlette.types import Scope
 
 from losslake.figures.renderer import FiguresBusy
-from losslake.questions.errors import BadParameter, UnknownName, near_names
+from losslake.questions.release.errors import BadParameter, UnknownName, near_names
 from losslake_schema.errors import LakeBroken, StoreFailed, UnknownRelease
 from losslake_service.sandbox.errors import KINDS as SQL_KINDS
 from losslake_service.sandbox.errors import ClientDisconnected, SqlProblem

@@ -23,7 +23,7 @@ from fastapi import FastAPI
 from uvicorn.supervisors import Multiprocess
 
 from losslake.lake.lake import SECONDS_TO_ANSWER, Lake
-from losslake.questions.release_view import ReleaseView
+from losslake.questions.release.view import ReleaseView
 from losslake_schema.errors import LossLakeError
 from losslake_service.app import create_app
 from losslake_service.files.delivery import delivery_of

@@ -20,8 +20,8 @@ from bench.published import published
 from bench.truth import read_truth, truth_path
 from losslake.lake.lake import Lake
 from losslake.questions import scaling
-from losslake.questions.release_view import ReleaseView
-from losslake.questions.selection import Goal, Selection
+from losslake.questions.release.view import ReleaseView
+from losslake.questions.trials.selection import Goal, Selection
 from losslake_ingest.report import Summary
 from losslake_ingest.run import ingest
 from tests.losslake.questions.views import answer_to

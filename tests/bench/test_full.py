@@ -22,7 +22,7 @@ from bench.plan import Scale, plans
 from bench.servers import Server
 from bench.truth import StudyTruth, read_truth, truth_path
 from losslake.lake.lake import Lake
-from losslake.questions.release_view import ReleaseView
+from losslake.questions.release.view import ReleaseView
 from tests.service.running import served
 
 pytestmark = pytest.mark.slow

@@ -12,7 +12,7 @@ from bench.history import history
 from bench.many_plans import plans_of_many
 from bench.truth import read_truth, truth_path
 from losslake.lake.lake import Lake
-from losslake.questions.release_view import ReleaseView
+from losslake.questions.release.view import ReleaseView
 from losslake_ingest.run import ingest
 
 pytestmark = pytest.mark.slow

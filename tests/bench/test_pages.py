@@ -10,7 +10,7 @@ from starlette.routing import compile_path
 
 from bench.pages import PAGES, Draw
 from losslake.lake.lake import Lake
-from losslake.questions.release_view import ReleaseView
+from losslake.questions.release.view import ReleaseView
 from losslake_ingest.run import ingest
 from losslake_service.app import create_app
 from losslake_service.web.pages.kinds import PAGES as KINDS

@@ -15,7 +15,7 @@ from bench.peers.places import Given, Places, places
 from bench.peers.questions import Kind, Scaling, differences
 from bench.peers.turns import Differs, Patience, in_turn
 from bench.plan import Scale, plans
-from losslake.questions.release_view import ReleaseView
+from losslake.questions.release.view import ReleaseView
 
 SOME = ("cifar_10/resnet_8/sgd", "open_images_v4")
 

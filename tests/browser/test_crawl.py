@@ -11,8 +11,8 @@ from pathlib import Path
 import pytest
 
 from losslake.lake.lake import Lake
-from losslake.questions.release_view import ReleaseView
-from losslake.questions.workload_facts import WorkloadFacts
+from losslake.questions.release.view import ReleaseView
+from losslake.questions.release.workload_facts import WorkloadFacts
 from tests.browser.accessibility import violations
 from tests.browser.visit import Scheme, Site, Visit
 

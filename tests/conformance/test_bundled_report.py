@@ -10,7 +10,7 @@ import pytest
 from losslake.cli.reports.bundled_studies import bundled_studies, subject
 from losslake.lake.lake import Lake
 from losslake.questions import critical_batch_size
-from losslake.questions.release_view import ReleaseView
+from losslake.questions.release.view import ReleaseView
 from losslake_schema.errors import LossLakeError
 from losslake_schema.names import Workload
 from tests.losslake.questions.views import view_of

@@ -9,8 +9,9 @@ import pytest
 
 from losslake.lake.lake import Lake
 from losslake.questions import scaling
-from losslake.questions.release_view import ReleaseView
-from losslake.questions.selection import Goal, Selection, parse_workload
+from losslake.questions.release.parsed_names import parse_workload
+from losslake.questions.release.view import ReleaseView
+from losslake.questions.trials.selection import Goal, Selection
 from losslake_ingest.reading import Request
 from losslake_ingest.run import ingest
 from tests.conformance.corpora import sample

@@ -12,7 +12,7 @@ import zstandard
 
 from losslake.cli.reports.findings import findings
 from losslake.lake.lake import Lake
-from losslake.questions.release_view import ReleaseView
+from losslake.questions.release.view import ReleaseView
 from losslake_ingest.run import ingest
 from losslake_schema.errors import LossLakeError
 from tests.conformance.corpora import CORPORA

@@ -14,12 +14,12 @@ from sqlalchemy.exc import OperationalError
 from losslake.lake import connecting
 from losslake.lake.lake import SECONDS_TO_ANSWER, Lake
 from losslake.lake.store import bucket as bucket_module
-from losslake.questions.releases import Releases
+from losslake.questions.release.releases import Releases
 from losslake_service.serve import application
 from losslake_service.settings import Settings
 from tests.applications import without_sql
 from tests.losslake.lake.clock import Clock
-from tests.losslake.questions.test_releases import SMALL, publish_a_better_trial, wait_for
+from tests.losslake.questions.release.test_releases import SMALL, publish_a_better_trial, wait_for
 from tests.made_up_lake import ERROR
 from tests.servers.failing_proxy import FailingProxy, Failure, failing_proxy
 from tests.servers.s3 import S3

@@ -25,7 +25,7 @@ from losslake_service import serve as module
 from losslake_service.serve import serve
 from losslake_service.settings import Settings
 from tests.forked import Forked
-from tests.losslake.questions.test_releases import publish_a_better_trial
+from tests.losslake.questions.release.test_releases import publish_a_better_trial
 from tests.made_up_lake import write_small_archive
 from tests.servers.processes import SECONDS, wait_until
 from tests.service.running import Running, metric, served, wait_until_in_flight, wait_until_refused

@@ -10,10 +10,11 @@ import numpy as np
 
 from losslake.analysis.performance_profile import geometric_mean_of_ratios, scores
 from losslake.cli.reports.pooled_cases import report_rows
-from losslake.questions.contest import Entry, admitted_steps, contest
-from losslake.questions.release_view import ReleaseView
-from losslake.questions.search import open_searches
-from losslake.questions.selection import Goal, Selection
+from losslake.questions.comparison.contest import Entry, contest
+from losslake.questions.comparison.measured_trials import admitted_steps
+from losslake.questions.release.view import ReleaseView
+from losslake.questions.trials.search import open_searches
+from losslake.questions.trials.selection import Goal, Selection
 from losslake_schema.reached import Floats
 from losslake_schema.tables import STATUSES
 

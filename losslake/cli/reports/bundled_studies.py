@@ -13,7 +13,7 @@ from typing import Any
 from losslake.cli.reports.markdown import holds, interval, number, share, table
 from losslake.cli.reports.transitions import Ratio, Transition, disjoint_pairs, ratio, transition_table, transitions
 from losslake.questions import compare, metaparameter_optima, quality
-from losslake.questions.release_view import ReleaseView
+from losslake.questions.release.view import ReleaseView
 from losslake_schema.errors import LossLakeError
 from losslake_schema.names import Workload
 

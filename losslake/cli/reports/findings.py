@@ -19,8 +19,8 @@ from losslake.cli.reports.pooled_cases import Case, Round, logged_position, pool
 from losslake.cli.reports.transitions import break_point
 from losslake.questions.compare import CompareParameters
 from losslake.questions.compare import answer as compare
-from losslake.questions.known_names import display_name
-from losslake.questions.release_view import ReleaseView
+from losslake.questions.release.known_names import display_name
+from losslake.questions.release.view import ReleaseView
 from losslake_schema.errors import LossLakeError
 
 _FILES = resources.files("losslake.cli.reports")

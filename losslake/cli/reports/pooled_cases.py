@@ -15,10 +15,10 @@ from losslake.analysis.break_points import max_useful_batch_size
 from losslake.analysis.critical_batch_size import fit_curve, mccandlish2018
 from losslake.cli.reports.markdown import number
 from losslake.cli.reports.transitions import Transition, transitions
-from losslake.questions.known_names import display_name
-from losslake.questions.pool import ANY
-from losslake.questions.release_view import ReleaseView
-from losslake.questions.selection import Goal
+from losslake.questions.release.known_names import display_name
+from losslake.questions.release.pool import ANY
+from losslake.questions.release.view import ReleaseView
+from losslake.questions.trials.selection import Goal
 from losslake_schema.names import Workload
 from losslake_schema.reached import Floats
 

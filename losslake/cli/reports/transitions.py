@@ -10,7 +10,7 @@ from typing import Any
 
 from losslake.cli.reports.markdown import NOTHING, interval, number, table
 from losslake.questions import critical_batch_size, regimes
-from losslake.questions.release_view import ReleaseView
+from losslake.questions.release.view import ReleaseView
 from losslake_schema.names import Workload
 
 

@@ -12,7 +12,7 @@ from losslake.figures.drawing import ChartPanels, ChartRequest, Kind
 from losslake.figures.frame import Frame
 from losslake.figures.layers import DECIMAL, Layer, Plot, category, layer, px, quantity, tip
 from losslake.figures.panel import Panel, Row
-from losslake.questions.known_names import collection_name, display_name
+from losslake.questions.release.known_names import collection_name, display_name
 from losslake_schema.names import Workload
 
 # px of a line, of a letter, between names, plot and numbers, and of the vertical axis that other charts have.

@@ -23,9 +23,9 @@ from losslake.figures.layers import Channel, Plot, category, layer
 from losslake.figures.lines import MOST_AS_DATA, Lines, as_data, as_outlines, lines_of
 from losslake.figures.links import Transform
 from losslake.figures.panel import Panel, Series
-from losslake.questions.errors import BadParameter
-from losslake.questions.release_view import ReleaseView
-from losslake.questions.workload_facts import workload_labels
+from losslake.questions.release.errors import BadParameter
+from losslake.questions.release.view import ReleaseView
+from losslake.questions.release.workload_facts import workload_labels
 from losslake_schema.names import Study, Trial, Workload
 from losslake_schema.reached import Floats, hits, sign_of
 from losslake_schema.tables import STATUSES

@@ -15,7 +15,7 @@ from losslake.figures.drawing import ChartPanels, ChartRequest, Kind
 from losslake.figures.frame import Frame
 from losslake.figures.layers import BATCH_SIZE, COUNT, DECIMAL, TRIAL, Plot, layer, quantity, tip
 from losslake.figures.panel import Panel, Row
-from losslake.questions.known_names import collection_name, display_name
+from losslake.questions.release.known_names import collection_name, display_name
 from losslake_schema.names import Workload
 from losslake_schema.reached import Floats
 

@@ -16,8 +16,8 @@ from losslake.figures.drawing import ChartPanels, ChartRequest, Kind, filter_row
 from losslake.figures.frame import Frame, legend
 from losslake.figures.layers import DECIMAL, TRIAL, Layer, Plot, category, layer, tip
 from losslake.figures.panel import Panel, Row, Series, drawable_rows
-from losslake.questions.errors import BadParameter
-from losslake.questions.workload_facts import workload_labels
+from losslake.questions.release.errors import BadParameter
+from losslake.questions.release.workload_facts import workload_labels
 
 _MOST_PANELS = 40
 _MOST_CONTOURS = 8

@@ -9,7 +9,7 @@ from losslake.figures.drawing import ChartPanels, ChartRequest, Kind, filter_row
 from losslake.figures.frame import Frame
 from losslake.figures.layers import Plot, layer, tip
 from losslake.figures.panel import Limits, Panel, Row, Series, drawable_rows
-from losslake.questions.workload_facts import workload_labels
+from losslake.questions.release.workload_facts import workload_labels
 
 _MOST_FACTOR = 64.0
 _MOST_SCORES = 4

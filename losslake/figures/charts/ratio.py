@@ -14,8 +14,8 @@ from losslake.figures.frame import Frame
 from losslake.figures.layers import BATCH_SIZE, Layer, Plot, layer, quantity, tip
 from losslake.figures.links import Transform
 from losslake.figures.panel import Limits, Panel, Row, Series, drawable_rows
-from losslake.questions.wording import at_sizes
-from losslake.questions.workload_facts import workload_labels
+from losslake.questions.release.workload_facts import workload_labels
+from losslake.questions.trials.batch_size_words import at_sizes
 
 # The factor by which bars may extend the axis beyond the ratios; longer bars are clipped.
 _WIDEST_BAR = 4.0

@@ -11,10 +11,10 @@ from itertools import groupby
 import numpy as np
 
 from losslake.figures.papers.paper import Curve
-from losslake.questions.errors import UnknownName
-from losslake.questions.release_view import ReleaseView
-from losslake.questions.search import Search, open_search
-from losslake.questions.selection import Selection
+from losslake.questions.release.errors import UnknownName
+from losslake.questions.release.view import ReleaseView
+from losslake.questions.trials.search import Search, open_search
+from losslake.questions.trials.selection import Selection
 
 
 @dataclass(frozen=True)

@@ -24,7 +24,7 @@ from losslake.figures.papers.rows import ROWS, CurveRows, PanelRows, all_rows, f
 from losslake.figures.theme import Document, Theme, in_theme
 from losslake.output.answer import Answer
 from losslake.output.formats import FORMATS
-from losslake.questions.release_view import ReleaseView
+from losslake.questions.release.view import ReleaseView
 
 PNG_SCALE = 2.0
 # How many missing workloads are named in the caption, and in a plot.

@@ -9,11 +9,11 @@ import pyarrow as pa
 from losslake.figures.papers.paper import Curve, Paper, paper, papers
 from losslake.output.answer import Answer
 from losslake.output.rows import Row, shown
-from losslake.questions.errors import UnknownName
-from losslake.questions.parameters import ReleaseParameters
-from losslake.questions.question import Question
-from losslake.questions.release_view import ReleaseView
-from losslake.questions.summary import ReleaseSummary
+from losslake.questions.declaration.parameters import ReleaseParameters
+from losslake.questions.declaration.question import Question
+from losslake.questions.declaration.summary import ReleaseSummary
+from losslake.questions.release.errors import UnknownName
+from losslake.questions.release.view import ReleaseView
 from losslake_schema.registry import collections
 
 

@@ -15,7 +15,7 @@ from typing import Annotated, Any, Literal, Self
 
 from pydantic import BaseModel, BeforeValidator, ConfigDict, Field
 
-from losslake.questions.errors import UnknownName, near_names
+from losslake.questions.release.errors import UnknownName, near_names
 from losslake_schema.names import Workload
 from losslake_schema.tables import STATUSES
 

@@ -15,9 +15,9 @@ from losslake.figures.papers.paper import Curve, Figure, Panel
 from losslake.output.columns import row_shape
 from losslake.output.rows import Row as RowModel
 from losslake.output.rows import shown
-from losslake.questions.release_view import ReleaseView
-from losslake.questions.search import at, study_results
-from losslake.questions.selection import Goal
+from losslake.questions.release.view import ReleaseView
+from losslake.questions.trials.search import at, study_results
+from losslake.questions.trials.selection import Goal
 from losslake_schema.reached import NEVER
 from losslake_schema.tables import STATUSES
 

@@ -15,16 +15,16 @@ from pydantic import Field
 from losslake.lake.lake import Lake
 from losslake.output.answer import Answer, prefetched
 from losslake.output.rows import shown
-from losslake.questions.errors import BadParameter
+from losslake.questions.declaration.parameters import MOST_PLACES, WORKLOAD, PageParameters, ReleaseParameters
+from losslake.questions.declaration.question import Question
+from losslake.questions.declaration.summary import ReleaseSummary, Summary
 from losslake.questions.lists.filters import Condition, Equal, Of, conditions, expression, has_metaparameters
 from losslake.questions.lists.listing import LISTINGS, RELEASES, Listing
 from losslake.questions.lists.paging import Cursor, SortKey, after, digest_of
-from losslake.questions.parameters import MOST_PLACES, WORKLOAD, PageParameters, ReleaseParameters
-from losslake.questions.question import Question
-from losslake.questions.release_view import ReleaseView, sql
-from losslake.questions.selection import parse_study, parse_workload
-from losslake.questions.summary import ReleaseSummary, Summary
-from losslake.questions.workload_words import words_of
+from losslake.questions.release.errors import BadParameter
+from losslake.questions.release.parsed_names import parse_study, parse_workload
+from losslake.questions.release.view import ReleaseView, sql
+from losslake.questions.release.workload_words import words_of
 
 JSON_PAGE = 1000
 MOST_LETTERS = 200

@@ -16,8 +16,8 @@ import orjson
 from duckdb import ColumnExpression, ConstantExpression, Expression
 
 from losslake.output.columns import Column
-from losslake.questions.errors import BadParameter
 from losslake.questions.lists.filters import all_of, any_of
+from losslake.questions.release.errors import BadParameter
 from losslake_schema.names import LARGEST_INTEGER
 
 LONGEST_CURSOR = 16_000

@@ -12,12 +12,12 @@ import orjson
 from anyio.to_thread import run_sync
 from fastapi import Request
 
+from losslake.questions.declaration.parameters import MOST_PLACES
+from losslake.questions.declaration.question import Question
 from losslake.questions.lists.lists import ListRequest
-from losslake.questions.parameters import MOST_PLACES
-from losslake.questions.question import Question
-from losslake.questions.release_view import ReleaseView
-from losslake.questions.releases import Releases
-from losslake.questions.workload_words import words_of
+from losslake.questions.release.releases import Releases
+from losslake.questions.release.view import ReleaseView
+from losslake.questions.release.workload_words import words_of
 from losslake_service.assistants.short_answers import Document, answer_document, shortened
 from losslake_service.assistants.tools import MOST_ROWS, QUESTIONS, SQL, Tool
 from losslake_service.problems import ParameterProblem

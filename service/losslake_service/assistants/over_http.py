@@ -10,7 +10,7 @@ from starlette.concurrency import run_in_threadpool
 from starlette.routing import Route
 from starlette.types import Receive, Scope, Send
 
-from losslake.questions.releases import Releases
+from losslake.questions.release.releases import Releases
 from losslake_service.assistants.calls import Tools
 from losslake_service.routes.sql_statements import SqlStatements
 from losslake_service.settings import Settings

@@ -8,7 +8,7 @@ from dataclasses import replace
 from mcp.server.stdio import stdio_server
 
 from losslake.lake.lake import SECONDS_TO_ANSWER, Lake
-from losslake.questions.releases import Releases
+from losslake.questions.release.releases import Releases
 from losslake_service.assistants.calls import Tools
 from losslake_service.assistants.server import make_server
 from losslake_service.operation.logs import configure_logging

@@ -10,8 +10,8 @@ from typing import Any
 from pydantic import BaseModel
 
 from losslake.questions import advice, cite, compare, critical_batch_size, curves, scaling
+from losslake.questions.declaration.question import Question
 from losslake.questions.lists.lists import list_questions
-from losslake.questions.question import Question
 from losslake_service.routes.sql import PATH as SQL_PATH
 from losslake_service.routes.sql import SqlStatement
 

@@ -16,7 +16,7 @@ from functools import cached_property
 from starlette.exceptions import HTTPException
 from starlette.responses import Response
 
-from losslake.questions.release_view import ReleaseView
+from losslake.questions.release.view import ReleaseView
 
 PINNED = "public, max-age=31536000, immutable"
 REVALIDATED = "public, no-cache"

@@ -8,7 +8,7 @@ from starlette.concurrency import run_in_threadpool
 
 from losslake.lake.croissant import CROISSANT_PATH
 from losslake.lake.manifest import url_path
-from losslake.questions.errors import UnknownName
+from losslake.questions.release.errors import UnknownName
 from losslake_schema.names import natural_number
 from losslake_service.files.conditions import AN_HOUR, not_modified_response
 from losslake_service.files.release_files import ReleaseFiles, ReleaseFilesCache

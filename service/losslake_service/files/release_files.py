@@ -21,7 +21,7 @@ from losslake.lake.croissant import CROISSANT_PATH, croissant, json_ld
 from losslake.lake.documents import collections_of, documents
 from losslake.lake.lake import Lake
 from losslake.lake.manifest import checksum_lines, public_paths, sha256_of
-from losslake.questions.errors import UnknownName, near_numbers
+from losslake.questions.release.errors import UnknownName, near_numbers
 from losslake_schema.errors import UnknownRelease
 from losslake_schema.release import Release
 from losslake_service.bounded_cache import BoundedCache

@@ -14,7 +14,7 @@ from prometheus_client.multiprocess import MultiProcessCollector
 
 from losslake import __version__
 from losslake.lake.store.store import Store, Traffic
-from losslake.questions.releases import Releases
+from losslake.questions.release.releases import Releases
 
 # Environment variable: the folder in which worker processes share metrics; unset for a single process.
 FOLDER = "PROMETHEUS_MULTIPROC_DIR"

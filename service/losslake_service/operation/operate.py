@@ -16,7 +16,7 @@ from starlette.middleware.errors import ServerErrorMiddleware
 from uvicorn.middleware.proxy_headers import ProxyHeadersMiddleware
 
 from losslake.lake.store.folder import FolderStore
-from losslake.questions.releases import Releases
+from losslake.questions.release.releases import Releases
 from losslake_service.operation.browser_headers import BrowserHeaders
 from losslake_service.operation.compression import Compress
 from losslake_service.operation.hosts import AllowedHosts

@@ -8,7 +8,7 @@ from typing import Any, Protocol
 from cachetools import LRUCache
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
-from losslake.questions.releases import Releases
+from losslake.questions.release.releases import Releases
 from losslake_service.files.conditions import Version, not_modified
 from losslake_service.routes.respond import MAX_MESSAGE
 

@@ -36,11 +36,11 @@ from losslake.figures.requests import (
 from losslake.output.answer import Answer
 from losslake.output.formats import FORMATS
 from losslake.output.rows import unit
-from losslake.questions.errors import BadParameter, UnknownName, near_names
-from losslake.questions.parameters import Natural, ReleaseParameters
-from losslake.questions.question import Question, with_goal
-from losslake.questions.release_view import ReleaseView
-from losslake.questions.releases import Releases
+from losslake.questions.declaration.parameters import Natural, ReleaseParameters
+from losslake.questions.declaration.question import Question, with_goal
+from losslake.questions.release.errors import BadParameter, UnknownName, near_names
+from losslake.questions.release.releases import Releases
+from losslake.questions.release.view import ReleaseView
 from losslake_service.files.conditions import cache_control, entity_tag, not_modified_response
 from losslake_service.problems import ParameterProblem
 from losslake_service.routes.openapi import describe_responses, release_headers

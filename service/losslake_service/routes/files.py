@@ -16,7 +16,7 @@ from losslake.lake.lake import Lake
 from losslake.output.answer import Answer
 from losslake.output.columns import row_shape
 from losslake.output.rows import Row, shown
-from losslake.questions.summary import ReleaseSummary, summary_fields
+from losslake.questions.declaration.summary import ReleaseSummary, summary_fields
 from losslake_service.files.conditions import AN_HOUR
 from losslake_service.files.delivery import Delivery, delivery_of
 from losslake_service.files.documents import base_url, document_response, open_release_files, unknown_path

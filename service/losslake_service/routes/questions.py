@@ -12,15 +12,15 @@ from starlette.concurrency import run_in_threadpool
 
 from losslake import __version__
 from losslake.lake.lake import Lake
-from losslake.questions.errors import BadParameter
+from losslake.questions.declaration.parameters import FormatParameters, PageParameters, ReleaseParameters
+from losslake.questions.declaration.question import Question
 from losslake.questions.lists.filters import METAPARAMETER, filters_of, has_metaparameters
 from losslake.questions.lists.listing import Listing
 from losslake.questions.lists.lists import ListRequest
 from losslake.questions.lists.paging import Cursor
-from losslake.questions.parameters import FormatParameters, PageParameters, ReleaseParameters
-from losslake.questions.question import Question
-from losslake.questions.release_view import ReleaseView
-from losslake.questions.releases import Releases
+from losslake.questions.release.errors import BadParameter
+from losslake.questions.release.releases import Releases
+from losslake.questions.release.view import ReleaseView
 from losslake_service.files.conditions import cache_control, entity_tag, not_modified_response
 from losslake_service.routes.openapi import (
     ROWS_ONLY,

@@ -12,7 +12,7 @@ from typing import Annotated
 from fastapi import APIRouter, Depends, Request, Response
 from pydantic import BaseModel, ConfigDict, Field
 
-from losslake.questions.releases import Releases
+from losslake.questions.release.releases import Releases
 from losslake_schema.errors import LakeBroken
 from losslake_service.problems import no_parameters, problem, problem_responses
 

@@ -20,7 +20,7 @@ from pydantic import BaseModel, ValidationError
 from starlette.convertors import StringConvertor, register_url_convertor
 
 from losslake.output.formats import FORMATS, OutputFormat
-from losslake.questions.errors import BadParameter, near_names
+from losslake.questions.release.errors import BadParameter, near_names
 from losslake_service.problems import ParameterProblem, no_parameters
 
 Parameters = TypeVar("Parameters", bound=BaseModel)

@@ -13,10 +13,10 @@ from pydantic import BaseModel, ConfigDict, Field, ValidationError
 
 from losslake import __version__
 from losslake.output.formats import OutputFormat
-from losslake.questions.errors import BadParameter
-from losslake.questions.parameters import FormatParameters, Natural, ReleaseParameters
-from losslake.questions.release_view import ReleaseView
-from losslake.questions.releases import Releases
+from losslake.questions.declaration.parameters import FormatParameters, Natural, ReleaseParameters
+from losslake.questions.release.errors import BadParameter
+from losslake.questions.release.releases import Releases
+from losslake.questions.release.view import ReleaseView
 from losslake_service.problems import ParameterProblem
 from losslake_service.routes.openapi import ROWS_ONLY, content_in_all_formats, describe_responses
 from losslake_service.routes.reading import ENDINGS, JSON, ReadRoute, requested_format

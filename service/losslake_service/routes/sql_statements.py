@@ -10,8 +10,8 @@ from weakref import WeakKeyDictionary
 
 from fastapi import FastAPI, Request
 
-from losslake.questions.release_view import ReleaseView
-from losslake.questions.releases import Releases
+from losslake.questions.release.releases import Releases
+from losslake.questions.release.view import ReleaseView
 from losslake_schema.errors import LossLakeError
 from losslake_service.operation.clients import client_of
 from losslake_service.operation.metrics import Metrics

@@ -17,10 +17,10 @@ from losslake.figures.drawing import Kind
 from losslake.figures.papers.listing import check_collection
 from losslake.figures.papers.paper import paper
 from losslake.figures.requests import answer_to_draw, figure_parameters, specification
-from losslake.questions.parameters import ReleaseParameters
-from losslake.questions.question import Question, with_goal
-from losslake.questions.release_view import ReleaseView
-from losslake.questions.releases import Releases
+from losslake.questions.declaration.parameters import ReleaseParameters
+from losslake.questions.declaration.question import Question, with_goal
+from losslake.questions.release.releases import Releases
+from losslake.questions.release.view import ReleaseView
 from losslake_service.files.conditions import cache_control, entity_tag, not_modified_response
 from losslake_service.files.documents import base_url
 from losslake_service.operation.browser_headers import EMBED_POLICY

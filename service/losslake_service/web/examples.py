@@ -12,8 +12,8 @@ from losslake.figures.charts import kinds
 from losslake.figures.papers.listing import has_collection
 from losslake.figures.papers.paper import paper, papers
 from losslake.questions import best, scaling
-from losslake.questions.parameters import SelectionParameters
-from losslake.questions.release_view import ReleaseView
+from losslake.questions.declaration.parameters import SelectionParameters
+from losslake.questions.release.view import ReleaseView
 from losslake_schema.names import Workload
 from losslake_service.web.templates import Query, with_query
 

@@ -9,9 +9,9 @@ from dataclasses import dataclass
 from itertools import islice
 from weakref import WeakKeyDictionary
 
-from losslake.questions.known_names import collection_name, display_name
-from losslake.questions.release_view import ReleaseView
-from losslake.questions.workload_facts import WorkloadFacts
+from losslake.questions.release.known_names import collection_name, display_name
+from losslake.questions.release.view import ReleaseView
+from losslake.questions.release.workload_facts import WorkloadFacts
 from losslake_schema.names import Workload
 from losslake_service.web.goals import PageGoal, goals_of, steps_by_size
 from losslake_service.web.templates import in_unit

@@ -9,11 +9,11 @@ from dataclasses import dataclass, replace
 import numpy as np
 
 from losslake.questions import best, scaling
-from losslake.questions.errors import BadParameter
-from losslake.questions.parameters import SelectionParameters
-from losslake.questions.release_view import ReleaseView
-from losslake.questions.selection import Goal
-from losslake.questions.workload_facts import WorkloadFacts
+from losslake.questions.declaration.parameters import SelectionParameters
+from losslake.questions.release.errors import BadParameter
+from losslake.questions.release.view import ReleaseView
+from losslake.questions.release.workload_facts import WorkloadFacts
+from losslake.questions.trials.selection import Goal
 from losslake_schema.names import Workload
 from losslake_schema.reached import Comparator, hits, sign_of
 

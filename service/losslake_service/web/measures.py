@@ -6,11 +6,12 @@ from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
 from typing import Any, get_args
 
-from losslake.questions.errors import BadParameter
-from losslake.questions.measure import MeasureName, MeasureParameters, refusals
-from losslake.questions.release_view import ReleaseView
-from losslake.questions.search import open_searches
-from losslake.questions.selection import Selection
+from losslake.questions.declaration.measured import MeasureParameters
+from losslake.questions.release.errors import BadParameter
+from losslake.questions.release.view import ReleaseView
+from losslake.questions.trials.measure import MeasureName, refusals
+from losslake.questions.trials.search import open_searches
+from losslake.questions.trials.selection import Selection
 from losslake_service.web.page import GoalParameters
 
 # What a reader can tell where logs don't: the label of its field, by parameter.

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import json
 
-from losslake.questions.release_view import ReleaseView
+from losslake.questions.release.view import ReleaseView
 from losslake_schema.names import Workload
 from losslake_service.web.goals import PageGoal
 

@@ -15,9 +15,9 @@ from pydantic import BaseModel, ConfigDict, Field
 from starlette.concurrency import run_in_threadpool
 
 from losslake import __version__
-from losslake.questions.parameters import Natural
-from losslake.questions.release_view import ReleaseView
-from losslake.questions.releases import Releases
+from losslake.questions.declaration.parameters import Natural
+from losslake.questions.release.releases import Releases
+from losslake.questions.release.view import ReleaseView
 from losslake_schema.errors import UnknownRelease
 from losslake_schema.names import Study, Trial, Workload
 from losslake_schema.release import Release

@@ -8,7 +8,7 @@ from fastapi import APIRouter, Depends, Request
 from fastapi.responses import HTMLResponse
 from pydantic import BaseModel, ConfigDict, Field
 
-from losslake.questions.releases import Releases
+from losslake.questions.release.releases import Releases
 from losslake_service.problems import no_parameters, problem_responses
 from losslake_service.web.documentation.documents import PICTURES
 from losslake_service.web.page import page_handler

@@ -10,7 +10,7 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from losslake.questions.release_view import ReleaseView
+from losslake.questions.release.view import ReleaseView
 from losslake_service.bounded_cache import BoundedCache
 from losslake_service.web.examples import Example, documented_example, example_path, example_query, find_example
 from losslake_service.web.lines import Line, snippets

@@ -9,7 +9,7 @@ from losslake.index.serving import MACROS, VIEWS
 from losslake.index.view_texts import sql
 from losslake.output.columns import row_shape
 from losslake.questions.lists.listing import LISTINGS, VIEW_ROWS
-from losslake.questions.release_view import ReleaseView
+from losslake.questions.release.view import ReleaseView
 from losslake_schema.tables import PARTITIONED, STUDY_KEYS, TABLES
 from losslake_service.bounded_cache import BoundedCache
 

@@ -12,9 +12,9 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from weakref import WeakKeyDictionary
 
-from losslake.questions.known_names import display_name, heading_of
-from losslake.questions.release_view import ReleaseView
-from losslake.questions.workload_facts import WorkloadFacts
+from losslake.questions.release.known_names import display_name, heading_of
+from losslake.questions.release.view import ReleaseView
+from losslake.questions.release.workload_facts import WorkloadFacts
 from losslake_schema.names import Study, Workload
 from losslake_service.web.chart import Chart
 from losslake_service.web.examples import find_example

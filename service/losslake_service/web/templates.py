@@ -15,7 +15,7 @@ from urllib.parse import parse_qsl, quote, urlencode
 from jinja2 import Environment, FileSystemLoader, StrictUndefined
 from markupsafe import Markup, escape
 
-from losslake.questions.release_changes import changes_in_words
+from losslake.questions.release.changes import changes_in_words
 from losslake_schema.names import Study, Trial, Workload
 from losslake_service.web.documentation import documents
 from losslake_service.web.static_files import STATIC_FILES

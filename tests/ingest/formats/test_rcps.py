@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 
 from losslake.lake.lake import Lake
 from losslake.questions import rcp
-from losslake.questions.release_view import ReleaseView
+from losslake.questions.release.view import ReleaseView
 from losslake_ingest.formats.format import GLIMPSE, Glimpse, formats
 from losslake_ingest.formats.rcps import FORMAT
 from losslake_ingest.mapping.mapping import LogMapping

@@ -14,7 +14,7 @@ from hypothesis import strategies as st
 
 from losslake.lake.lake import Lake
 from losslake.questions import scaling
-from losslake.questions.release_view import ReleaseView
+from losslake.questions.release.view import ReleaseView
 from losslake_ingest.mapping.evaluations import on_common_steps
 from losslake_ingest.mapping.joined import REACHED, add_margins
 from losslake_ingest.mapping.mapping import JoinedGoal, JoinedTarget, parse_mapping

@@ -9,7 +9,7 @@ from dataclasses import replace
 import pytest
 
 from losslake.analysis.measured_levels import MeasuredLevel, measured_levels, missed, stated
-from losslake.questions.question import Question
+from losslake.questions.declaration.question import Question
 from losslake.questions.questions import ANALYSES
 
 LEVEL = MeasuredLevel("compare", "a statement", "at least", 90, {"3": (88, 100), "20": (95, 100)}, (80.0, 99.0))

@@ -8,7 +8,7 @@ import sys
 import pytest
 
 from losslake.lake.lake import Lake
-from losslake.questions.release_view import ReleaseView
+from losslake.questions.release.view import ReleaseView
 
 BANNED = (
     "pandas", "polars", "scipy", "sqlalchemy", "pyiceberg", "alembic", "rich", "prompt_toolkit", "vl_convert",

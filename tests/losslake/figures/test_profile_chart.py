@@ -9,7 +9,7 @@ from losslake.figures.drawing import ChartPanels, ChartRequest
 from losslake.figures.figure import figure
 from losslake.figures.panel import Panel
 from losslake.questions import profiles
-from losslake.questions.selection import Selection
+from losslake.questions.trials.selection import Selection
 from tests.losslake.figures.drawing import marks, series, svg_of, texts, words
 from tests.losslake.questions.test_compare import reaching
 from tests.losslake.questions.views import METRIC, OTHER, WORKLOAD, answer_to, view_of

@@ -12,7 +12,7 @@ from losslake.figures.figure import figure
 from losslake.figures.panel import Panel, Series
 from losslake.figures.theme import Document
 from losslake.questions import compare, scaling
-from losslake.questions.selection import Goal, Selection
+from losslake.questions.trials.selection import Goal, Selection
 from losslake_schema.names import Workload
 from tests.losslake.figures.drawing import marks, series, svg_of, texts, words
 from tests.losslake.questions.test_compare import reaching

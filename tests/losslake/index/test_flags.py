@@ -17,7 +17,7 @@ from losslake.index.serving import open_release
 from losslake.index.view_texts import overridden
 from losslake.lake.lake import Lake
 from losslake.questions import scaling
-from losslake.questions.release_view import ReleaseView
+from losslake.questions.release.view import ReleaseView
 from losslake_ingest.run import ingest
 from losslake_schema.tables import GOALS, METRICS, RECORDS, TRIALS
 from tests.ingest.offers import METRIC, TrialOffer, study_files, unpacked

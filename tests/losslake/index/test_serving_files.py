@@ -13,8 +13,8 @@ from losslake.index.serving import open_release
 from losslake.index.workload_file import OpenWorkloads
 from losslake.lake.lake import Lake
 from losslake.questions import scaling
-from losslake.questions.release_view import ReleaseView
-from losslake.questions.selection import Goal, Selection
+from losslake.questions.release.view import ReleaseView
+from losslake.questions.trials.selection import Goal, Selection
 from losslake_ingest.run import ingest
 from losslake_schema.errors import LakeBroken
 from losslake_schema.names import Workload

@@ -14,8 +14,8 @@ from losslake.index import serving, shared, workloads
 from losslake.lake.lake import Lake
 from losslake.lake.store.store import DataFile
 from losslake.questions import scaling
-from losslake.questions.release_view import ReleaseView
-from losslake.questions.selection import Goal, Selection
+from losslake.questions.release.view import ReleaseView
+from losslake.questions.trials.selection import Goal, Selection
 from losslake_ingest.run import ingest
 from losslake_schema.names import Workload
 from tests.ingest.offers import METRIC, TrialOffer, study_files, unpacked

@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 from pydantic import ValidationError
 
 from losslake.questions import advice
-from losslake.questions.errors import BadParameter
+from losslake.questions.release.errors import BadParameter
 from losslake_schema.errors import LossLakeError
 from tests.losslake.questions.views import METRIC, WORKLOAD, view_of
 from tests.oracle import Row

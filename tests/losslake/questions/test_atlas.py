@@ -7,8 +7,8 @@ from typing import Any
 import pytest
 
 from losslake.questions import atlas, critical_batch_size
-from losslake.questions.errors import BadParameter
-from losslake.questions.release_view import ReleaseView
+from losslake.questions.release.errors import BadParameter
+from losslake.questions.release.view import ReleaseView
 from tests.losslake.questions.test_critical_batch_size_answer import STEPS_85M
 from tests.losslake.questions.test_regimes import rows_of
 from tests.losslake.questions.views import METRIC, OTHER, WORKLOAD, view_of

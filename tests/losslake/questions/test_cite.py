@@ -9,8 +9,8 @@ import pytest
 from losslake.lake.citations import tex
 from losslake.lake.lake import Lake
 from losslake.questions import cite
-from losslake.questions.errors import UnknownName
-from losslake.questions.release_view import ReleaseView
+from losslake.questions.release.errors import UnknownName
+from losslake.questions.release.view import ReleaseView
 from losslake_ingest.run import ingest
 from losslake_schema.names import Workload
 from tests.ingest.offers import TrialOffer, study_files, unpacked

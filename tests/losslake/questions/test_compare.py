@@ -11,8 +11,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from losslake.questions import compare
-from losslake.questions.errors import BadParameter
-from losslake.questions.selection import Goal, Selection
+from losslake.questions.release.errors import BadParameter
+from losslake.questions.trials.selection import Goal, Selection
 from losslake_schema.names import Workload
 from tests import oracle
 from tests.losslake.questions.views import METRIC, OTHER, WORKLOAD, answer_to, view_of

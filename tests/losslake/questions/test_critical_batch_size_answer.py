@@ -12,8 +12,8 @@ from pydantic import ValidationError
 
 from losslake.analysis.critical_batch_size import fit_curve, mccandlish2018, zhang2024
 from losslake.questions import critical_batch_size
-from losslake.questions.errors import BadParameter
-from losslake.questions.selection import Goal, Selection
+from losslake.questions.release.errors import BadParameter
+from losslake.questions.trials.selection import Goal, Selection
 from losslake_schema.names import Workload
 from tests.losslake.analysis.test_hyperbola import ZHANG
 from tests.losslake.questions.test_regimes import rows_of

@@ -3,7 +3,7 @@ from __future__ import annotations
 from typing import Any
 
 from losslake.questions import doublings
-from losslake.questions.selection import Goal, Selection
+from losslake.questions.trials.selection import Goal, Selection
 from tests.losslake.questions.test_compare import reaching
 from tests.losslake.questions.views import METRIC, WORKLOAD, answer_to, view_of
 

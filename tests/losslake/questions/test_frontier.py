@@ -12,8 +12,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from losslake.questions import frontier
-from losslake.questions.errors import BadParameter, UnknownName
-from losslake.questions.release_view import ReleaseView
+from losslake.questions.release.errors import BadParameter, UnknownName
+from losslake.questions.release.view import ReleaseView
 from tests.losslake.questions.views import METRIC, OTHER, WORKLOAD, view_of
 from tests.oracle import Row
 

@@ -11,8 +11,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from losslake.questions import metaparameter_map
-from losslake.questions.errors import UnknownName
-from losslake.questions.selection import Goal, Selection
+from losslake.questions.release.errors import UnknownName
+from losslake.questions.trials.selection import Goal, Selection
 from losslake_schema.tables import STATUSES
 from tests.losslake.questions.views import METRIC, WORKLOAD, answer_to, view_of
 from tests.oracle import Goal as PlainGoal

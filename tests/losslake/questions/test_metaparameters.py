@@ -15,8 +15,8 @@ from pydantic import ValidationError
 
 from losslake.output.answer import Answer
 from losslake.questions import metaparameter_optima
-from losslake.questions.errors import BadParameter
-from losslake.questions.selection import Goal, Selection
+from losslake.questions.release.errors import BadParameter
+from losslake.questions.trials.selection import Goal, Selection
 from losslake_schema.tables import STATUSES
 from tests.losslake.questions.views import METRIC, WORKLOAD, answer_to, view_of
 from tests.oracle import Goal as PlainGoal

@@ -13,7 +13,7 @@ from urllib.parse import urlencode
 import pytest
 
 from losslake.output.formats import FORMATS
-from losslake.questions.question import Question
+from losslake.questions.declaration.question import Question
 from losslake.questions.questions import ANALYSES
 from losslake_schema.errors import LossLakeError
 from losslake_service.routes.reading import read_query

@@ -8,9 +8,9 @@ import pytest
 from pydantic import ValidationError
 
 from losslake.questions import profiles
-from losslake.questions.errors import BadParameter
-from losslake.questions.release_view import ReleaseView
-from losslake.questions.selection import Selection
+from losslake.questions.release.errors import BadParameter
+from losslake.questions.release.view import ReleaseView
+from losslake.questions.trials.selection import Selection
 from losslake_schema.registry import Goal as RegisteredGoal
 from tests.losslake.questions.test_compare import OURS, THEIRS, reaching
 from tests.losslake.questions.views import METRIC, OTHER, WORKLOAD, answer_to, view_of

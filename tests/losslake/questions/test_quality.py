@@ -12,8 +12,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from losslake.questions import quality
-from losslake.questions.errors import BadParameter
-from losslake.questions.selection import Selection
+from losslake.questions.release.errors import BadParameter
+from losslake.questions.trials.selection import Selection
 from losslake_schema.tables import STATUSES
 from tests.losslake.questions.views import METRIC, WORKLOAD, answer_to, view_of
 from tests.made_up_lake import ERROR, Curves

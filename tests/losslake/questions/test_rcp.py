@@ -10,9 +10,9 @@ import duckdb
 import pytest
 
 from losslake.questions import rcp
-from losslake.questions.errors import BadParameter
-from losslake.questions.release_view import sql
-from losslake.questions.selection import Goal, Selection
+from losslake.questions.release.errors import BadParameter
+from losslake.questions.release.view import sql
+from losslake.questions.trials.selection import Goal, Selection
 from tests.losslake.questions.test_compare import OURS, reaching
 from tests.losslake.questions.views import METRIC, OTHER, WORKLOAD, answer_to, view_of
 from tests.oracle import Row

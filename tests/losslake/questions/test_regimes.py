@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 from pydantic import ValidationError
 
 from losslake.questions import regimes
-from losslake.questions.selection import Goal, Selection
+from losslake.questions.trials.selection import Goal, Selection
 from tests.losslake.questions.views import METRIC, WORKLOAD, answer_to, view_of
 from tests.oracle import Row
 

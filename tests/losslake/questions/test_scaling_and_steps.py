@@ -16,13 +16,13 @@ from pydantic import ValidationError
 from losslake.analysis.crossings import CrossingRule
 from losslake.output.answer import Answer
 from losslake.questions import best, metaparameters, scaling, steps_to_target, targets
-from losslake.questions import selection as answers
-from losslake.questions.confirmation import Crossing
-from losslake.questions.errors import BadParameter, UnknownName
-from losslake.questions.release_view import ReleaseView
-from losslake.questions.search import open_search
-from losslake.questions.selection import Selection
+from losslake.questions.release.errors import BadParameter, UnknownName
+from losslake.questions.release.view import ReleaseView
 from losslake.questions.targets import target_grid
+from losslake.questions.trials import selection as answers
+from losslake.questions.trials.confirmation import Crossing
+from losslake.questions.trials.search import open_search
+from losslake.questions.trials.selection import Selection
 from losslake_schema.tables import STATUSES
 from tests.losslake.questions.views import METRIC, OTHER, WORKLOAD, answer_to, view_of
 from tests.oracle import Goal, Row, best_rows, near_optimal_trials, scaling_rows, steps_to_target_rows

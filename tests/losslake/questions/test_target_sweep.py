@@ -13,12 +13,12 @@ from pydantic import ValidationError
 
 from losslake.analysis.break_points import max_useful_batch_size, perfect_scaling_end
 from losslake.questions import target_sweep
-from losslake.questions.errors import BadParameter
-from losslake.questions.release_view import ReleaseView
-from losslake.questions.scaling_curve import scaling_curve
-from losslake.questions.search import open_search
-from losslake.questions.selection import Goal, Selection
-from losslake.questions.sweep import EVERY_SIZE, FEWEST
+from losslake.questions.release.errors import BadParameter
+from losslake.questions.release.view import ReleaseView
+from losslake.questions.trials.claims import EVERY_SIZE, FEWEST
+from losslake.questions.trials.scaling_curve import scaling_curve
+from losslake.questions.trials.search import open_search
+from losslake.questions.trials.selection import Goal, Selection
 from losslake_schema.reached import Comparator
 from tests.losslake.questions.views import METRIC, OTHER, WORKLOAD, answer_to, view_of
 from tests.made_up_lake import ERROR

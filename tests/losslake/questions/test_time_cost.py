@@ -14,8 +14,8 @@ from hypothesis import strategies as st
 from pydantic import ValidationError
 
 from losslake.questions import time_cost
-from losslake.questions.release_view import ReleaseView
-from losslake.questions.selection import Goal, Selection
+from losslake.questions.release.view import ReleaseView
+from losslake.questions.trials.selection import Goal, Selection
 from tests.losslake.questions.views import METRIC, WORKLOAD, answer_to, view_of
 from tests.oracle import Row
 

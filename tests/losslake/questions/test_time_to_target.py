@@ -10,7 +10,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from losslake.questions import survival
-from losslake.questions.selection import Goal, Selection
+from losslake.questions.trials.selection import Goal, Selection
 from tests import oracle
 from tests.losslake.questions.views import METRIC, WORKLOAD, answer_to, view_of
 from tests.oracle import Row

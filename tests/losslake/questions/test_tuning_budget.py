@@ -13,8 +13,8 @@ from hypothesis import strategies as st
 from pydantic import ValidationError
 
 from losslake.questions import tuning_budget
-from losslake.questions.errors import BadParameter
-from losslake.questions.selection import Goal, Selection
+from losslake.questions.release.errors import BadParameter
+from losslake.questions.trials.selection import Goal, Selection
 from tests import oracle
 from tests.losslake.questions.views import METRIC, WORKLOAD, answer_to, view_of
 from tests.oracle import Row

@@ -26,9 +26,9 @@ from losslake.index.workloads import KnownWorkload, Studies, WorkloadStudies, tr
 from losslake.lake.store.folder import FolderStore
 from losslake.lake.store.store import DataFile
 from losslake.output.answer import Answer
-from losslake.questions.question import Question
-from losslake.questions.release_view import ReleaseView
-from losslake.questions.selection import Goal, Selection
+from losslake.questions.declaration.question import Question
+from losslake.questions.release.view import ReleaseView
+from losslake.questions.trials.selection import Goal, Selection
 from losslake_schema.names import Study, Workload
 from losslake_schema.reached import NO_STEP
 from losslake_schema.release import Release

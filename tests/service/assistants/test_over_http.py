@@ -12,7 +12,7 @@ import pytest
 from mcp import Client
 
 from losslake.lake.lake import Lake
-from losslake.questions.releases import Releases
+from losslake.questions.release.releases import Releases
 from losslake_service.assistants.calls import Tools
 from losslake_service.assistants.over_http import MOST_BYTES
 from losslake_service.operation.metrics import Metrics

@@ -15,7 +15,7 @@ from fastapi.responses import HTMLResponse, StreamingResponse
 from fastapi.testclient import TestClient
 
 from losslake.lake.lake import Lake
-from losslake.questions.releases import Releases
+from losslake.questions.release.releases import Releases
 from losslake_service.operation.logs import RequestLog
 from losslake_service.operation.operate import operate
 from losslake_service.settings import Settings

@@ -18,7 +18,7 @@ from losslake.questions import curves as curves_module
 from losslake.questions import questions as questions_module
 from losslake_ingest.run import ingest
 from tests.applications import without_sql
-from tests.losslake.questions.test_releases import publish_a_better_trial
+from tests.losslake.questions.release.test_releases import publish_a_better_trial
 from tests.made_up_lake import ERROR
 
 DEEP = "shelf/deep/mnist/cnn/sgd"

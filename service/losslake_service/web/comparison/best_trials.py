@@ -8,8 +8,8 @@ from dataclasses import astuple
 from typing import Any
 
 from losslake.questions import best, scaling
-from losslake.questions.parameters import SelectionParameters
-from losslake.questions.release_view import ReleaseView
+from losslake.questions.declaration.parameters import SelectionParameters
+from losslake.questions.release.view import ReleaseView
 from losslake_schema.names import Study, Trial, Workload
 from losslake_service.web.chart import Chart
 from losslake_service.web.goals import PageGoal

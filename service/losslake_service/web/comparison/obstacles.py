@@ -5,10 +5,10 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator, Sequence
 from itertools import islice
 
-from losslake.questions.known_names import labels_of
-from losslake.questions.release_view import ReleaseView
-from losslake.questions.wording import joined
-from losslake.questions.workload_facts import WorkloadFacts
+from losslake.questions.release.known_names import labels_of
+from losslake.questions.release.view import ReleaseView
+from losslake.questions.release.workload_facts import WorkloadFacts
+from losslake.questions.trials.batch_size_words import joined
 from losslake_schema.names import Workload
 from losslake_service.web.goals import metrics_of
 

@@ -8,10 +8,10 @@ from typing import Annotated
 from pydantic import Field, ValidationError
 
 from losslake.questions import advice
-from losslake.questions.errors import BadParameter
-from losslake.questions.known_names import heading_of
-from losslake.questions.parameters import Natural
-from losslake.questions.selection import parse_workload
+from losslake.questions.declaration.parameters import Natural
+from losslake.questions.release.errors import BadParameter
+from losslake.questions.release.known_names import heading_of
+from losslake.questions.release.parsed_names import parse_workload
 from losslake_service.web.goals import page_goal
 from losslake_service.web.page import GoalParameters, Page, PageKind, PageRequest
 from losslake_service.web.starting_example import first_chart

@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 from losslake.questions import atlas
-from losslake.questions.known_names import collection_name, heading_of
-from losslake.questions.selection import Goal
+from losslake.questions.release.known_names import collection_name, heading_of
+from losslake.questions.trials.selection import Goal
 from losslake_schema.names import Workload
 from losslake_service.web.page import Page, PageKind, PageParameters, PageRequest
 from losslake_service.web.starting_example import first_chart

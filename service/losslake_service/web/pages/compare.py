@@ -10,12 +10,13 @@ from pydantic import Field
 
 from losslake.output.answer import Answer
 from losslake.questions import compare
-from losslake.questions.errors import BadParameter
-from losslake.questions.known_names import labels_of
-from losslake.questions.parameters import Natural
-from losslake.questions.selection import Selection, parse_workload
-from losslake.questions.wording import joined
-from losslake.questions.workload_facts import WorkloadFacts
+from losslake.questions.declaration.parameters import Natural
+from losslake.questions.release.errors import BadParameter
+from losslake.questions.release.known_names import labels_of
+from losslake.questions.release.parsed_names import parse_workload
+from losslake.questions.release.workload_facts import WorkloadFacts
+from losslake.questions.trials.batch_size_words import joined
+from losslake.questions.trials.selection import Selection
 from losslake_schema.names import Study, Workload
 from losslake_service.web.chart import Chart
 from losslake_service.web.comparison.best_trials import best_trials, curves_of_best

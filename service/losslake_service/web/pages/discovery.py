@@ -24,9 +24,9 @@ from starlette.exceptions import HTTPException
 from losslake.lake.documents import AUTHORS
 from losslake.lake.lake import Lake
 from losslake.questions.questions import QUESTIONS
-from losslake.questions.release_changes import changes_in_words, release_changes
-from losslake.questions.release_view import ReleaseView
-from losslake.questions.releases import Releases
+from losslake.questions.release.changes import changes_in_words, release_changes
+from losslake.questions.release.releases import Releases
+from losslake.questions.release.view import ReleaseView
 from losslake_schema.errors import LakeBroken
 from losslake_schema.names import Study, Workload
 from losslake_schema.release import Release

@@ -6,7 +6,7 @@ from fastapi import Request
 from fastapi.responses import Response
 from starlette.exceptions import HTTPException
 
-from losslake.questions.errors import UnknownName, near_names
+from losslake.questions.release.errors import UnknownName, near_names
 from losslake_service.files.conditions import REVALIDATED, not_modified_response
 from losslake_service.web.documentation.documents import INDEX, by_name, documents, groups, neighbours, picture
 from losslake_service.web.documentation.markdown import rendered

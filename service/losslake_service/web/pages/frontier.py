@@ -8,9 +8,9 @@ from typing import Literal
 import pyarrow as pa
 
 from losslake.questions import frontier
-from losslake.questions.errors import BadParameter
-from losslake.questions.known_names import display_name, heading_of
-from losslake.questions.release_view import ReleaseView
+from losslake.questions.release.errors import BadParameter
+from losslake.questions.release.known_names import display_name, heading_of
+from losslake.questions.release.view import ReleaseView
 from losslake_schema.names import Trial, Workload
 from losslake_service.web.lines import statement
 from losslake_service.web.page import Page, PageKind, PageParameters, PageRequest

@@ -9,8 +9,8 @@ from weakref import WeakKeyDictionary
 
 from losslake.lake.documents import URL_SCHEMES
 from losslake.questions import regimes
-from losslake.questions.known_names import collection_name
-from losslake.questions.release_view import ReleaseView
+from losslake.questions.release.known_names import collection_name
+from losslake.questions.release.view import ReleaseView
 from losslake_service.web.bare_page import SITE
 from losslake_service.web.gallery import HEIGHT, WIDTH, gallery
 from losslake_service.web.lines import Line, snippets

@@ -17,10 +17,10 @@ from losslake.analysis.identifiability import FEWEST_BATCH_SIZES, FURTHEST, LEAS
 from losslake.analysis.log_curves import UNDERTUNED_TAU
 from losslake.analysis.performance_profile import LARGEST_RATIO, POINTS
 from losslake.analysis.permutation_test import ERROR, GROUP
-from losslake.questions.confirmation import DEFAULT_K
 from losslake.questions.curves import ROWS_IN_A_COLUMN
-from losslake.questions.release_view import ReleaseView
+from losslake.questions.release.view import ReleaseView
 from losslake.questions.target_sweep import MOST_TARGETS, TargetSweepParameters
+from losslake.questions.trials.confirmation import DEFAULT_K
 from losslake_service.web.examples import find_example
 from losslake_service.web.page import Page, PageKind, PageParameters, PageRequest
 from losslake_service.web.starting_example import first_chart

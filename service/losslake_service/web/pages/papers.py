@@ -9,7 +9,7 @@ from typing import Any
 
 from losslake.figures.papers import listing
 from losslake.figures.papers.paper import paper
-from losslake.questions.parameters import ReleaseParameters
+from losslake.questions.declaration.parameters import ReleaseParameters
 from losslake_service.web.lines import Line
 from losslake_service.web.page import Page, PageKind, PageParameters, PageRequest
 from losslake_service.web.starting_example import first_chart

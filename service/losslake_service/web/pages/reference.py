@@ -12,7 +12,7 @@ from typing import Any, NamedTuple
 from urllib.parse import quote
 
 from losslake.output.formats import FORMATS
-from losslake.questions.errors import UnknownName, near_names
+from losslake.questions.release.errors import UnknownName, near_names
 from losslake_service.problems import KINDS, TYPE
 from losslake_service.web.examples import Example, find_example
 from losslake_service.web.page import Page, PageKind, PageParameters, PageRequest

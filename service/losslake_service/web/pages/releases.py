@@ -11,8 +11,8 @@ from losslake.lake.citations import Collection, bibtex_entry, cite_collection, t
 from losslake.lake.documents import AUTHORS, URL_SCHEMES, licence_path
 from losslake.lake.manifest import url_path
 from losslake.lake.store.store import DataFile
-from losslake.questions.parameters import Natural
-from losslake.questions.release_changes import ReleaseChanges, release_changes
+from losslake.questions.declaration.parameters import Natural
+from losslake.questions.release.changes import ReleaseChanges, release_changes
 from losslake_schema.errors import LakeBroken
 from losslake_schema.names import Study, natural_number
 from losslake_schema.release import Release

@@ -12,7 +12,7 @@ from losslake.figures import theme
 from losslake.figures.theme import Theme, in_theme
 from losslake.questions import scaling
 from losslake.questions.lists.listing import WORKLOAD_KEYS
-from losslake.questions.release_view import ReleaseView
+from losslake.questions.release.view import ReleaseView
 from losslake_service.routes.sql_statements import SqlStatements
 from losslake_service.sandbox.admission import allowed_functions
 from losslake_service.sandbox.errors import KINDS, SqlProblem

@@ -6,9 +6,10 @@ from collections.abc import Iterator, Sequence
 
 import numpy as np
 
-from losslake.questions.known_names import heading_of
-from losslake.questions.selection import Selection, parse_study
-from losslake.questions.workload_facts import WorkloadFacts
+from losslake.questions.release.known_names import heading_of
+from losslake.questions.release.parsed_names import parse_study
+from losslake.questions.release.workload_facts import WorkloadFacts
+from losslake.questions.trials.selection import Selection
 from losslake_schema.names import Study, Trial
 from losslake_schema.tables import STATUSES
 from losslake_service.web.chart import Chart

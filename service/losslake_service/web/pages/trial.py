@@ -5,8 +5,9 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from losslake.output.texts import number_text
-from losslake.questions.known_names import heading_of
-from losslake.questions.selection import Selection, parse_trial
+from losslake.questions.release.known_names import heading_of
+from losslake.questions.release.parsed_names import parse_trial
+from losslake.questions.trials.selection import Selection
 from losslake_schema.names import Trial
 from losslake_schema.tables import STATUSES
 from losslake_service.web.goals import goals_of

@@ -10,12 +10,12 @@ from typing import Annotated, Any
 import numpy as np
 from pydantic import Field
 
-from losslake.questions.errors import BadParameter
-from losslake.questions.known_names import heading_of
-from losslake.questions.parameters import Natural
-from losslake.questions.release_view import ReleaseView
-from losslake.questions.selection import parse_study, parse_trial, parse_workload
-from losslake.questions.workload_facts import WorkloadFacts
+from losslake.questions.declaration.parameters import Natural
+from losslake.questions.release.errors import BadParameter
+from losslake.questions.release.known_names import heading_of
+from losslake.questions.release.parsed_names import parse_study, parse_trial, parse_workload
+from losslake.questions.release.view import ReleaseView
+from losslake.questions.release.workload_facts import WorkloadFacts
 from losslake_schema.names import Study
 from losslake_schema.reached import Integers
 from losslake_service.web.goals import PageGoal

@@ -9,14 +9,15 @@ from functools import partial
 
 from losslake.questions import regimes, scaling
 from losslake.questions.cite import cite
-from losslake.questions.errors import BadParameter
-from losslake.questions.known_names import display_name, heading_of
-from losslake.questions.measure import MeasureParameters
-from losslake.questions.parameters import SelectionParameters
-from losslake.questions.pool import ANY
-from losslake.questions.selection import Selection, parse_workload
-from losslake.questions.trials_where import facts_of_trials
-from losslake.questions.workload_facts import WorkloadFacts
+from losslake.questions.declaration.measured import MeasureParameters
+from losslake.questions.declaration.parameters import SelectionParameters
+from losslake.questions.release.errors import BadParameter
+from losslake.questions.release.known_names import display_name, heading_of
+from losslake.questions.release.parsed_names import parse_workload
+from losslake.questions.release.pool import ANY
+from losslake.questions.release.workload_facts import WorkloadFacts
+from losslake.questions.trials.selection import Selection
+from losslake.questions.trials.trials_where import facts_of_trials
 from losslake_schema.names import Workload
 from losslake_service.web.bare_page import SITE
 from losslake_service.web.chart import Chart

@@ -10,12 +10,12 @@ from weakref import WeakKeyDictionary
 
 from pydantic import Field
 
-from losslake.questions.known_names import heading_of
+from losslake.questions.declaration.parameters import Natural
 from losslake.questions.lists.listing import WORKLOAD_KEYS
 from losslake.questions.lists.lists import MOST_LETTERS
-from losslake.questions.parameters import Natural
-from losslake.questions.release_view import ReleaseView
-from losslake.questions.workload_words import words_of
+from losslake.questions.release.known_names import heading_of
+from losslake.questions.release.view import ReleaseView
+from losslake.questions.release.workload_words import words_of
 from losslake_schema.names import Workload
 from losslake_service.web.goals import PageGoal, goals_of, steps_by_size
 from losslake_service.web.page import Page, PageKind, PageParameters, PageRequest, paginate

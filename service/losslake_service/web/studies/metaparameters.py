@@ -15,7 +15,7 @@ from importlib import resources
 from typing import Any
 
 from losslake.output.texts import number_text
-from losslake.questions.release_view import ReleaseView
+from losslake.questions.release.view import ReleaseView
 from losslake_service.web.studies.trials import StudyTrials
 from losslake_service.web.templates import significant
 

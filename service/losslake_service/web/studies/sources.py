@@ -6,8 +6,8 @@ from collections.abc import Sequence
 from typing import Any
 
 from losslake.lake.manifest import url_path
-from losslake.questions.release_view import ReleaseView
-from losslake.questions.workload_facts import WorkloadFacts
+from losslake.questions.release.view import ReleaseView
+from losslake.questions.release.workload_facts import WorkloadFacts
 from losslake_schema.names import Study
 from losslake_service.web.lines import snippets
 from losslake_service.web.page import PageRequest

@@ -10,8 +10,8 @@ from typing import Annotated, Any, Literal
 import numpy as np
 from pydantic import Field
 
-from losslake.questions.errors import BadParameter, near_names
-from losslake.questions.parameters import Natural, Status
+from losslake.questions.declaration.parameters import Natural, Status
+from losslake.questions.release.errors import BadParameter, near_names
 from losslake_schema.names import Study, Trial
 from losslake_schema.reached import NEVER, Flags
 from losslake_schema.tables import STATUSES

@@ -13,11 +13,12 @@ from typing import Any
 
 import numpy as np
 
-from losslake.questions.measure import Measure, MeasureParameters
-from losslake.questions.release_view import ReleaseView
-from losslake.questions.search import at, open_search
-from losslake.questions.selection import Goal, Selection
-from losslake.questions.workload_facts import WorkloadFacts
+from losslake.questions.declaration.measured import MeasureParameters
+from losslake.questions.release.view import ReleaseView
+from losslake.questions.release.workload_facts import WorkloadFacts
+from losslake.questions.trials.measure import Measure
+from losslake.questions.trials.search import at, open_search
+from losslake.questions.trials.selection import Goal, Selection
 from losslake_schema.reached import NEVER, NO_STEP, Flags, Floats, Integers
 from losslake_schema.tables import STATUSES
 from losslake_service.web.goals import PageGoal, goals_of, page_goal
@@ -138,7 +139,7 @@ def study_trials(
     records = evaluations.records
     all_hits = evaluations.first_hits(Goal(goal.target, goal.comparator))
     hits, best = all_hits[rows], evaluations.best_records[rows]
-    measure = Measure.of(view, evaluations, counted or MeasureParameters())
+    measure = Measure.of(view, evaluations, (counted or MeasureParameters()).counting())
     n_records = np.zeros(len(facts.trials.trial_id), np.int64)
     n_records[records.rows] = np.diff(records.offsets)
     return StudyTrials(

@@ -8,11 +8,11 @@ from typing import Annotated, Any, Literal
 
 from pydantic import AfterValidator, Field
 
-from losslake.questions.measure import MeasureParameters
-from losslake.questions.parameters import Natural
-from losslake.questions.reference_lines import reference_of
-from losslake.questions.trials_where import chosen_trials
-from losslake.questions.workload_facts import WorkloadFacts
+from losslake.questions.declaration.measured import MeasureParameters
+from losslake.questions.declaration.parameters import Natural
+from losslake.questions.declaration.reference_lines import reference_of
+from losslake.questions.release.workload_facts import WorkloadFacts
+from losslake.questions.trials.trials_where import chosen_trials
 from losslake_schema.names import Study, Trial, Workload
 from losslake_service.web.chart import Chart
 from losslake_service.web.goals import PageGoal, metrics_of, page_goal

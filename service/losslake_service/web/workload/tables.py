@@ -6,8 +6,8 @@ from typing import Any
 
 from losslake.output.answer import Answer
 from losslake.questions import best, metaparameters, quality
-from losslake.questions.parameters import SelectionParameters
-from losslake.questions.workload_facts import workload_labels
+from losslake.questions.declaration.parameters import SelectionParameters
+from losslake.questions.release.workload_facts import workload_labels
 from losslake_schema.names import Study, Trial, Workload
 from losslake_schema.tables import STATUSES
 from losslake_service.web.workload.answer_words import as_sentences

@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 
 from losslake.lake.lake import Lake
-from losslake.questions.release_view import ReleaseView
+from losslake.questions.release.view import ReleaseView
 from losslake_ingest.run import ingest
 from tests.losslake.figures.papers import synthetic_archive
 

@@ -19,7 +19,7 @@ from losslake.figures.figure import MEDIA_TYPES
 from losslake.figures.papers.drawn import drawn_figure, figure_bytes
 from losslake.figures.papers.paper import paper
 from losslake.lake.lake import Lake
-from losslake.questions.release_view import ReleaseView
+from losslake.questions.release.view import ReleaseView
 from losslake_schema.errors import LossLakeError
 from tests.applications import without_sql
 from tests.losslake.figures.papers.conftest import create_lake

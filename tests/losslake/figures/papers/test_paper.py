@@ -9,7 +9,7 @@ import pytest
 from pydantic import ValidationError
 
 from losslake.figures.papers.paper import Choices, paper, papers, read_paper
-from losslake.questions.errors import UnknownName
+from losslake.questions.release.errors import UnknownName
 
 DOCUMENTS = (Path(__file__).parents[4] / "docs" / "papers.md").read_text("utf-8")
 HEAD = """

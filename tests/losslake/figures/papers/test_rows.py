@@ -9,7 +9,7 @@ import pytest
 
 from losslake.figures.papers.paper import paper
 from losslake.figures.papers.rows import all_rows, figure_rows
-from losslake.questions.release_view import ReleaseView
+from losslake.questions.release.view import ReleaseView
 from tests.losslake.figures.papers import notebook, reference
 from tests.losslake.figures.papers.reference import BUDGETS, OPTIMAL, PRINTED_BATCH_SIZES, SCATTER, STEPS, SeriesOf
 from tests.losslake.figures.papers.synthetic_archive import (

@@ -8,7 +8,7 @@ import pytest
 from fastapi.testclient import TestClient
 
 from losslake.questions import questions
-from losslake.questions.question import Question
+from losslake.questions.declaration.question import Question
 from losslake.questions.questions import PREFIX
 from tests.service.routes.test_validity import QUESTIONS
 

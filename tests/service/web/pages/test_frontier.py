@@ -9,7 +9,7 @@ import pytest
 from fastapi.testclient import TestClient
 
 import losslake
-from losslake.questions.measure import MeasureName
+from losslake.questions.trials.measure import MeasureName
 from losslake_service.web.lines import statement
 from tests.applications import without_sql
 from tests.bundled import bundled_lake

@@ -9,7 +9,7 @@ import pytest
 from fastapi.testclient import TestClient
 
 from losslake.index.serving import MACROS, VIEWS
-from losslake.questions.release_view import ReleaseView
+from losslake.questions.release.view import ReleaseView
 from losslake_schema.tables import PARTITIONED, TABLES
 from losslake_service.web.lines import statement
 from losslake_service.web.pages.schema import example_values

@@ -8,7 +8,7 @@ from typing import Any
 
 import pytest
 
-from losslake.questions.errors import BadParameter
+from losslake.questions.release.errors import BadParameter
 from losslake_service.web.studies.metaparameters import Metaparameter, Text
 from losslake_service.web.studies.trial_table import (
     MOST_METAPARAMETERS,

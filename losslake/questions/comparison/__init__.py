@@ -1,0 +1,1 @@
+"""Competing searches, and the differences between them."""

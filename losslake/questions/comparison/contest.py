@@ -1,0 +1,102 @@
+"""A contest: the trials of competitors by column, with the tuning budget that a column shares."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from dataclasses import dataclass
+
+import numpy as np
+
+from losslake.analysis.equal_budget import median_best, shared_budget
+from losslake.analysis.permutation_test import p_values
+from losslake_schema.reached import Floats
+
+
+@dataclass(frozen=True)
+class Entry:
+    """The trials of one competitor in one column: steps (or what else is counted) to the target, inf for never.
+
+    place: tells columns apart. settings: the median steps of each setting, over its trials with other seeds; None if
+    no differences are to be told.
+    """
+
+    competitor: str
+    place: tuple[str, int]
+    steps: Floats
+    settings: Floats | None = None
+
+
+@dataclass(frozen=True)
+class Contest:
+    """Competitors, in the order given, compared in columns by ascending place.
+
+    places: of the columns: what besides the batch size tells them apart, and the batch size. steps: of each competitor
+    in each column, None where it has no trials; settings: likewise. budgets: of each column, the number of trials in
+    a draw.
+    medians: (competitors, columns), of the best of these; inf for never, NaN where it has no trials. left_out: words.
+    """
+
+    competitors: tuple[str, ...]
+    places: tuple[tuple[str, int], ...]
+    steps: tuple[tuple[Floats | None, ...], ...]
+    settings: tuple[tuple[Floats | None, ...], ...]
+    budgets: tuple[int, ...]
+    medians: Floats
+    left_out: tuple[str, ...]
+
+    def signed_p(self, first: int, second: int, column: int) -> float:
+        """Return the p-value of a difference in a column, below 0 if the first needs more steps; 1 if unknown."""
+        ours, theirs = self.settings[first][column], self.settings[second][column]
+        return 1.0 if ours is None or theirs is None else float(p_values(ours[None], theirs[None])[0])
+
+    def place_name(self, column: int) -> str:
+        """Return the name of a column."""
+        return _name(self.places[column])
+
+
+def contest(competitors: tuple[str, ...], entries: Iterable[Entry], budget: int | None) -> Contest:
+    """Return the contest of these entries; columns in which only one of several competitors has trials are left out.
+
+    budget: trials that the best is taken of; a column is left out where a competitor has fewer. None: as many as every
+    competitor of the column has.
+    """
+    columns: dict[tuple[str, int], dict[str, Entry]] = {}
+    left_out = []
+    for entry in entries:
+        column = columns.setdefault(entry.place, {})
+        if len(entry.steps):
+            column[entry.competitor] = entry
+        else:
+            left_out.append(f"{entry.competitor} at {_name(entry.place)}: it has no admitted trials")
+    kept: dict[tuple[str, int], int] = {}
+    for place, column in sorted(columns.items()):
+        shared = shared_budget([len(entry.steps) for entry in column.values()])
+        if len(column) < min(2, len(competitors)):
+            who = next(iter(column), "nobody")
+            left_out.append(f"{_name(place)}: only {who} has trials there")
+        elif budget is not None and shared < budget:
+            left_out.append(
+                f"{_name(place)}: a budget of {budget} trials is more than the {shared} that all have there"
+            )
+        else:
+            kept[place] = shared if budget is None else budget
+    entries_of = [[columns[place].get(name) for place in kept] for name in competitors]
+    steps = tuple(tuple(None if entry is None else entry.steps for entry in row) for row in entries_of)
+    medians = [
+        [np.nan if each is None else median_best(each, kept[place]) for each, place in zip(row, kept, strict=True)]
+        for row in steps
+    ]
+    return Contest(
+        competitors=competitors,
+        places=tuple(kept),
+        steps=steps,
+        settings=tuple(tuple(None if entry is None else entry.settings for entry in row) for row in entries_of),
+        budgets=tuple(kept.values()),
+        medians=np.array(medians, np.float64).reshape(len(competitors), len(kept)),
+        left_out=tuple(left_out),
+    )
+
+
+def _name(place: tuple[str, int]) -> str:
+    rest, batch_size = place
+    return f"{rest} at batch size {batch_size}" if rest else f"batch size {batch_size}"

@@ -1,0 +1,103 @@
+"""The amounts that a competitor's trials take to a goal, as entries of a contest."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+
+import numpy as np
+import numpy.typing as npt
+
+from losslake.questions.comparison.contest import Entry
+from losslake.questions.release.view import ReleaseView
+from losslake.questions.trials.measure import Measure
+from losslake.questions.trials.scaling_curve import ScalingCurve, scaling_curve, trial_steps
+from losslake.questions.trials.search import Search, at
+from losslake.questions.trials.selection import Goal
+from losslake_schema.reached import NEVER, Flags, Floats, Integers
+
+
+def settings_of_trials(view: ReleaseView, search: Search) -> tuple[npt.NDArray[np.uint64], Flags]:
+    """Return by trial a number that those of one setting share, seeds aside, and whether its setting is known."""
+    table = view.table("settings_of_trials", search.facts.study_ids)
+    return table["setting"].to_numpy(), table["is_known"].to_numpy()
+
+
+@dataclass(frozen=True)
+class MeasuredTrials:
+    """The amounts that the trials of a competitor need to reach a goal.
+
+    amounts: by trial, inf for never, NaN where it isn't known. curve: of the least amounts.
+    """
+
+    measure: Measure
+    amounts: Floats
+    curve: ScalingCurve
+
+    def left_out(self) -> Iterator[str]:
+        """Yield in words the trials of unknown amounts."""
+        yield from self.measure.left_out(int(np.isnan(self.amounts).sum()))
+
+
+def measured_trials(measure: Measure, goal: Goal) -> MeasuredTrials:
+    """Return the amounts that the trials of a workload need to reach a goal."""
+    search = measure.search
+    hits = search.first_hits(goal)
+    amounts = measure.of_trials(hits)
+    return MeasuredTrials(measure, amounts, _curve_of(measure, scaling_curve(search, goal), hits, amounts))
+
+
+def _curve_of(measure: Measure, curve: ScalingCurve, hits: Integers, amounts: Floats) -> ScalingCurve:
+    """Return a curve with amounts instead of steps. hits, amounts: by trial, as `of_trials` takes and returns them.
+
+    For times, those of evaluations before, and of runs that never reach the target, are those of their steps at
+    the least time a step of any trial of the study that reached it; 0 if none did.
+    """
+    search = measure.search
+    facts, steps = search.facts, at(search.records.step, hits)
+    row = facts.first_least_by_study(np.isfinite(amounts), amounts, steps)
+    least = np.where(row == NEVER, np.inf, at(amounts, row))
+    factors = measure.factors
+    if factors is None:
+        pace = np.where(np.isfinite(amounts) & (steps > 0), amounts / np.maximum(steps, 1), np.inf)
+        fastest = facts.first_least_by_study(np.isfinite(pace), pace, steps)
+        factors = np.where(fastest == NEVER, 0.0, at(pace, fastest))
+    previous = at(at(search.records.previous_step, hits), row)
+    return ScalingCurve(
+        batch_sizes=curve.batch_sizes,
+        steps=least,
+        previous_steps=np.where((row != NEVER) & (previous >= 0), previous * factors, np.nan),
+        censored_at=np.where(curve.censored_at >= 0, curve.censored_at * factors, -1),
+        n_trials=curve.n_trials,
+        n_reached=curve.n_reached,
+    )
+
+
+def entries(
+    measured: MeasuredTrials, goal: Goal, competitor: str, rest: str, setting_of_trial: npt.NDArray[np.uint64]
+) -> Iterator[Entry]:
+    """Yield the trials of a competitor by batch size. rest: what else tells columns apart."""
+    search, steps = measured.measure.search, measured.amounts
+    counts = search.admitted & ~search.stopped_earlier(goal) & ~np.isnan(steps)
+    for study, batch_size in enumerate(search.facts.batch_sizes):
+        rows = np.arange(len(counts))[search.facts.rows_of(study)]
+        rows = rows[counts[rows]]
+        yield Entry(
+            competitor, (rest, batch_size), steps[rows], medians_of_settings(steps[rows], setting_of_trial[rows])
+        )
+
+
+def medians_of_settings(values: Floats, setting_of_trial: npt.NDArray[np.uint64]) -> Floats:
+    """Return the median of the values of each setting, the lower one of two. values, setting_of_trial: by trial."""
+    groups = np.unique(setting_of_trial, return_inverse=True)[1]
+    order = np.lexsort((values, groups))
+    ordered = np.split(values[order], np.flatnonzero(np.diff(groups[order])) + 1)
+    return np.array([group[(len(group) - 1) // 2] for group in ordered if len(group)], np.float64)
+
+
+def admitted_steps(search: Search, goal: Goal) -> Iterator[Floats]:
+    """Yield by study the steps to the target of its admitted trials that didn't stop earlier; inf for never."""
+    steps, counts = trial_steps(search, goal), search.admitted & ~search.stopped_earlier(goal)
+    for study in range(len(search.facts.batch_sizes)):
+        study_rows = search.facts.rows_of(study)
+        yield steps[study_rows][counts[study_rows]]

@@ -1,0 +1,1 @@
+"""What a question is: its parameters, its summary, its columns."""

@@ -1,0 +1,59 @@
+"""The declaration of what is counted up to a target: parameters, columns and summary fields that questions share."""
+
+from __future__ import annotations
+
+from typing import Annotated
+
+from pydantic import BaseModel, ConfigDict
+
+from losslake.output.rows import Row, shown
+from losslake.questions.declaration.parameters import BATCH_UNIT, WORKLOAD, Natural
+from losslake.questions.declaration.summary import Summary
+from losslake.questions.trials.measure import Counting, MeasureName
+
+
+class MeasureParameters(BaseModel):
+    """What is counted up to a target."""
+
+    model_config = ConfigDict(use_attribute_docstrings=True, frozen=True)
+
+    measure: Annotated[MeasureName, shown("seconds")] = "steps"
+    """What `amount` counts: steps; examples (step times batch size); epochs; seconds since the start of training; or
+    accelerator_seconds (seconds times accelerators). The best trial is the one with the least of it."""
+    examples_per_epoch: Annotated[Natural | None, shown(1281167, BATCH_UNIT, ge=1)] = None
+    """For epochs: the examples in one. Default: as the logs say, if those of a workload agree."""
+    accelerators: Annotated[Natural | None, shown(8, "accelerators", ge=1)] = None
+    """For accelerator_seconds: how many each trial ran on. Default: as its log says."""
+
+    def counting(self) -> Counting:
+        """Return what these parameters count."""
+        return Counting(self.measure, self.examples_per_epoch, self.accelerators)
+
+
+class AmountColumns(Row):
+    """The trial of a study that takes the least of what is counted."""
+
+    amount: Annotated[float | None, shown(11.8, "what measure says")]
+    """The least of `measure` that an admitted trial takes to the target; null if none reaches it, or if the amounts of
+    those that do aren't known."""
+    amount_trial_id: Annotated[int | None, shown(23)]
+    """The trial with that amount; ties go to fewer steps, then to the lowest trial_id."""
+    amount_trial_workload: Annotated[str | None, shown(WORKLOAD)]
+    """The workload of that trial if `workload` is a pattern; null without a pattern, or without an amount."""
+    amount_steps: Annotated[int | None, shown(420, "steps")]
+    """Steps of that trial to the target."""
+    n_amounts: Annotated[int, shown(21, "trials")]
+    """Trials that reached the target and whose amount is known."""
+    hardware: Annotated[str | None, shown("dgxh100_n8")]
+    """For seconds and accelerator_seconds: what that trial ran on, as its log says; null where it doesn't."""
+
+
+class MeasureSummary(Summary):
+    """What was counted."""
+
+    measure: Annotated[str, shown("seconds")]
+    """What amounts count."""
+    examples_per_epoch: Annotated[int | None, shown(1281167, BATCH_UNIT)]
+    """The requested examples in an epoch; null for those that the logs say."""
+    accelerators: Annotated[int | None, shown(8, "accelerators")]
+    """The requested number of accelerators; null for those that the logs say."""

@@ -1,0 +1,245 @@
+"""The parameters that questions share: names, types, bounds and meaning."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Annotated, Literal, Self, get_args
+
+from pydantic import BaseModel, BeforeValidator, ConfigDict, Field
+
+from losslake.analysis.crossings import CrossingRule
+from losslake.analysis.goal_region import WITHIN
+from losslake.output.rows import shown
+from losslake.questions.release.errors import BadParameter
+from losslake.questions.release.parsed_names import parse_workload
+from losslake.questions.release.pool import is_pattern
+from losslake.questions.release.view import ReleaseView
+from losslake.questions.trials.confirmation import Crossing
+from losslake.questions.trials.selection import Goal, Selection
+from losslake_schema import registry
+from losslake_schema.names import LARGEST_INTEGER, Workload, natural_number
+from losslake_schema.reached import Comparator
+
+Status = Literal["COMPLETE", "INCOMPLETE", "INFEASIBLE"]
+FormatName = Literal["json", "csv", "arrow", "parquet"]
+WORKLOAD = "bundled/digits/mlp_64/nesterov_momentum"
+BATCH_UNIT = "batch_unit of the study, mostly examples"
+MOST_PLACES = 200
+MOST_CONDITIONS = 8
+
+
+def _natural(text: object) -> object:
+    """Parse a count of plain digits; pydantic alone would accept 1_000 and 5.0."""
+    # Integers come from JSON and from the command line.
+    if isinstance(text, (str, int)):
+        value = natural_number(str(text))
+        if value is None:
+            raise ValueError(f"give a whole number from 0 to {LARGEST_INTEGER}, in digits")
+        return value
+    return text
+
+
+Natural = Annotated[int, BeforeValidator(_natural)]
+Finite = Annotated[float, Field(allow_inf_nan=False)]
+# A tolerance, as a share of what it is over.
+Share = Annotated[float, Field(ge=0, le=1000, allow_inf_nan=False)]
+
+
+def every_status() -> list[Status]:
+    """Return every status, the default of questions about all trials."""
+    return [*get_args(Status)]
+
+
+def _complete() -> list[Status]:
+    return ["COMPLETE"]
+
+
+class FormatParameters(BaseModel):
+    """The format of an answer."""
+
+    model_config = ConfigDict(use_attribute_docstrings=True, frozen=True)
+
+    format: Annotated[FormatName | None, shown("csv")] = None
+    """Format of the answer; default: from the header Accept or the ending of the path (.csv), else JSON."""
+
+
+class ReleaseParameters(FormatParameters):
+    """The release of a question."""
+
+    release: Annotated[Natural | None, shown(1, ge=1)] = None
+    """Number of the release; default: the newest. An answer of a named release never changes."""
+
+
+class PageParameters(FormatParameters):
+    """The rows, order, columns and page of a list."""
+
+    sort: Annotated[str, shown("-release")] = ""
+    """Columns to sort by, comma-separated; minus reverses one. NaN is above numbers, null last; ties: list order."""
+    fields: Annotated[str, shown("release,created_at")] = ""
+    """The columns to return, separated by commas; default: all."""
+    limit: Annotated[Natural | None, shown(100, "rows", ge=1, le=100_000)] = None
+    """Rows per page. Default: 1,000 in JSON; in the other formats no limit, so everything at once."""
+    cursor: Annotated[str | None, shown("WzEsIjRmMjMiLFsiYnVuZGxlZCJdXQ")] = None
+    """Start of the page: next_cursor of the previous one, or follow its Link header. It stays on its release."""
+
+
+class MetricParameters(ReleaseParameters):
+    """The trials that count, and their metric."""
+
+    workload: Annotated[list[str], shown([WORKLOAD], min_length=1, max_length=MOST_PLACES)]
+    """The workload: collection/dataset/model/optimizer. A collection may contain slashes. May be repeated.
+    `*` stands for any text within one of the four parts: such a pattern pools the trials of all workloads that it
+    matches by batch size, and `pooled` lists them. Ties then go to the first workload, then the lower trial_id."""
+    metric: Annotated[str, shown("val/classification_error")] = ""
+    """The metric: split/quantity. Default: that of the workload's goal, as for target."""
+    direction: Annotated[Literal["minimize", "maximize"] | None, shown("minimize")] = None
+    """Which way is better; default: the metric's own direction."""
+    trials: Annotated[Natural | None, shown(50, "trials", ge=1)] = None
+    """Of each study, only the first trials by trial_id, this many of an admitted status; default: all."""
+    status: Annotated[list[Status], shown(["COMPLETE"])] = Field(default_factory=_complete)
+    """Only trials of this status; may be repeated. Default: COMPLETE."""
+    flagged: Annotated[Literal["exclude", "include"], shown("include")] = "exclude"
+    """include adds flagged trials, whose number of examples can't be right: they reach a goal with less than a quarter
+    of the examples that neighbouring batch sizes allow, or the epochs of their log are too small. FROM flags in SQL
+    lists them."""
+    where: Annotated[list[str], shown(["org=NVIDIA"], max_length=MOST_CONDITIONS)] = Field(default_factory=list)
+    """Only trials with this metaparameter or fact of their logs: NAME=VALUE. May be repeated; all have to hold."""
+
+    @property
+    def workloads(self) -> tuple[Workload, ...]:
+        """The workloads, each once; raises BadParameter."""
+        return tuple(dict.fromkeys(map(parse_workload, self.workload)))
+
+    def with_goal(self, view: ReleaseView) -> Self:
+        """Return these parameters with what they lack of a metric and a target, from a goal of their workloads.
+
+        It is the first of those that most of these workloads have. A target is only taken from a goal that all share.
+        Raises UnknownName and BadParameter.
+        """
+        lacks_target = isinstance(self, GoalParameters) and self.target is None
+        if self.metric and not lacks_target:
+            return self
+        goal = _default_goal(view, self.workloads, self.metric, lacks_target)
+        return self.model_copy(update={"metric": goal.metric, **({"target": goal.target} if lacks_target else {})})
+
+    def selection(self) -> Selection:
+        """Return the selected evaluations; raises BadParameter."""
+        return self._selection()
+
+    def _selection(self, step_budget: int | None = None, example_budget: int | None = None) -> Selection:
+        return Selection(
+            workloads=self.workloads,
+            metric=self.metric,
+            direction=self.direction,
+            trials=self.trials,
+            statuses=tuple(self.status),
+            flagged=self.flagged,
+            where=tuple(self.where),
+            step_budget=step_budget,
+            example_budget=example_budget,
+        )
+
+
+class SelectionParameters(MetricParameters):
+    """The trials and evaluations that count."""
+
+    step_budget: Annotated[Natural | None, shown(1000, "steps")] = None
+    """Only evaluations at this step or before."""
+    example_budget: Annotated[Natural | None, shown(100000, BATCH_UNIT)] = None
+    """Only evaluations after at most this many examples: step times batch size."""
+
+    def selection(self) -> Selection:
+        """Return the selected evaluations; raises BadParameter."""
+        return self._selection(self.step_budget, self.example_budget)
+
+
+class ComparatorParameters(SelectionParameters):
+    """The comparison that reaches a target."""
+
+    comparator: Annotated[Comparator | None, shown("inclusive")] = None
+    """strict: a value better than the target reaches it; inclusive: an equal value does, too. Default: that of the
+    workload's goals in this metric; without any, strict."""
+
+    def comparator_in(self, view: ReleaseView) -> Comparator:
+        """Return the comparator for all workloads; raises BadParameter if their goals differ in it."""
+        defaults = {each for workload in self.workloads for each in view.comparators(workload, self.metric)}
+        if self.comparator is None and len(defaults) > 1:
+            why = "the goals of these workloads differ in comparator: give comparator=strict or comparator=inclusive"
+            raise BadParameter("comparator", why)
+        return self.comparator or defaults.pop()
+
+
+class BatchSizeParameters(BaseModel):
+    """The batch sizes of the trials."""
+
+    model_config = ConfigDict(use_attribute_docstrings=True, frozen=True)
+
+    batch_size: Annotated[list[Natural], shown([64], BATCH_UNIT, max_length=MOST_PLACES)] = Field(default_factory=list)
+    """Only trials of this batch size, which every workload must have; may be repeated. Default: all."""
+
+
+class GoalParameters(ComparatorParameters):
+    """A target."""
+
+    target: Annotated[Finite | None, shown(0.05, "unit of the metric")] = None
+    """The target, in the metric's unit. NaN and infinities never reach it. Default: that of a goal in the metric that
+    the workloads share; of several, the one that most of them have, then the first."""
+
+    def goal(self, view: ReleaseView) -> Goal:
+        """Return the goal that these parameters set; raises BadParameter."""
+        if self.target is None:
+            raise BadParameter("target", "give a target")
+        return Goal(self.target, self.comparator_in(view))
+
+
+class WithinParameters(GoalParameters):
+    """A target, and the tolerance of near-optimal trials."""
+
+    within: Annotated[Share, shown(0.1, "none: a ratio")] = WITHIN
+    """Trials are near-optimal if their steps are at most 1 + within times those of their study's best."""
+
+
+class CrossingParameters(GoalParameters):
+    """A target, and the hit of it that counts."""
+
+    crossing: Annotated[CrossingRule, shown("sustained")] = "first"
+    """The hit that the columns `confirmed_…` count: the first, even a noisy dip; the first of k_consecutive hits; or
+    the first after which all are hits (sustained). The last two read the curves and take longer."""
+    k: Annotated[Natural | None, shown(3, "evaluations", ge=1)] = None
+    """For crossing=k_consecutive: hits in a row; default: 2. Values that are not numbers are left out."""
+
+    def crossing_rule(self) -> Crossing:
+        """Return the rule by which a hit is the crossing; raises BadParameter."""
+        return Crossing(self.crossing, self.k)
+
+
+def _default_goal(view: ReleaseView, workloads: Sequence[Workload], metric: str, is_shared: bool) -> registry.Goal:
+    """Return the goal that a question without one is about: of the first workload's, the one that most have.
+
+    metric: of the goal; empty for any. is_shared: only goals that all have. Raises UnknownName and BadParameter.
+    """
+    named = [{facts.workload for facts in view.matching(workload)} for workload in workloads]
+    goals = [goal for goal in view.goals if metric in ("", goal.metric)]
+    owners: dict[tuple[str, float], set[Workload]] = {}
+    for goal in goals:
+        owners.setdefault((goal.metric, goal.target), set()).add(goal.workload)
+
+    def n_having(goal: registry.Goal) -> int:
+        of_goal = owners[goal.metric, goal.target]
+        return (
+            0 if is_shared and not all(of_goal & each for each in named) else sum(len(of_goal & each) for each in named)
+        )
+
+    best = max((goal for goal in goals if goal.workload in named[0]), key=n_having, default=None)
+    if best is None or not n_having(best):
+        missing = "target=" if metric else "metric= and target=" if is_shared else "metric="
+        measured = {name for each in named for workload in each for name in view.workloads[workload].measured}
+        lacks = f"{workloads[0]} has no goal" if len(named) == 1 else "these workloads have no goal in common"
+        known = f"in {metric}" if metric else f"as a default; metrics are {', '.join(sorted(measured))}"
+        raise BadParameter(missing.partition("=")[0], f"give {missing}: {lacks} {known}")
+    return best
+
+
+def is_of_one_workload(parameters: SelectionParameters) -> bool:
+    """Return True for one workload, not a pattern, in the direction for which records are stored."""
+    return len(parameters.workload) == 1 and parameters.direction is None and not is_pattern(parameters.workload[0])

@@ -1,0 +1,151 @@
+"""A question: its path, its parameters, the function that answers it, and the rows and summary of its answers."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable, Iterable, Mapping
+from dataclasses import dataclass, field
+from functools import cached_property
+from typing import TYPE_CHECKING, Any
+
+import pyarrow as pa
+
+from losslake.output.answer import Answer
+from losslake.output.columns import RowShape, row_shape
+from losslake.output.rows import Row
+from losslake.questions.declaration.parameters import (
+    BatchSizeParameters,
+    ComparatorParameters,
+    FormatParameters,
+    GoalParameters,
+    MetricParameters,
+)
+from losslake.questions.declaration.summary import Summary, field_order, summary_fields
+from losslake.questions.release.view import ReleaseView
+from losslake.questions.trials.left_out import pooled_workloads, trials_left_out
+from losslake.questions.trials.selection import Selection
+
+if TYPE_CHECKING:
+    from losslake.questions.lists.listing import Listing
+
+
+def with_goal(view: Any, request: Any) -> Any:
+    """Return parameters with the metric and target that they lack, from a goal; those without any as they are."""
+    return request.with_goal(view) if isinstance(request, MetricParameters) else request
+
+
+@dataclass(frozen=True, eq=False)
+class Question:
+    """A path and the function that answers it; each question is declared in a module of its own.
+
+    answer: takes a release view and the parameters. A list takes a ListRequest instead of the parameters; a question
+    that is not about one release takes the lake instead of the view.
+    summary: the JSON fields beside the rows, which are in the field rows_name.
+    listing: the list whose columns are filters, if the question is a list.
+    is_of_release: the answer depends on the release and the URL only.
+    sometimes: columns that only answers to some parameters have.
+    is_quick: the answer comes from memory in well under a millisecond and needs no thread.
+    """
+
+    path: str
+    doc: str
+    parameters: type[FormatParameters]
+    row: type[Row]
+    summary: type[Summary]
+    answer: Callable[[Any, Any], Answer]
+    listing: Listing | None = None
+    is_quick: Callable[[Any], bool] = field(default=lambda _: False)
+    is_of_release: bool = True
+    rows_name: str = "rows"
+    sometimes: tuple[str, ...] = ()
+
+    @property
+    def rows(self) -> RowShape:
+        """The columns of its rows."""
+        return row_shape(self.row)
+
+    @property
+    def subject(self) -> str:
+        """The last part of the path, which names the subject of the question."""
+        return self.path.removeprefix("/v1/").rpartition("}/")[2]
+
+    @property
+    def schema_name(self) -> str:
+        """The name of its JSON schema; the schema of a row has the suffix Row."""
+        return "".join(word.capitalize() for word in re.findall("[a-z]+", self.subject))
+
+    def answer_with_goal(self, subject: Any, request: Any) -> Answer:
+        """Return the answer to parameters that may leave the metric and the target open, as `answer` takes the rest.
+
+        Raises UnknownName and BadParameter.
+        """
+        return self.answer(subject, with_goal(subject, request))
+
+    def row_schema(self) -> dict[str, Any]:
+        """Return the JSON schema of a row. Columns of a list are optional, since `fields` may omit them."""
+        properties = {column.name: column.json_schema() for column in self.rows.columns}
+        required = {} if self.listing else {"required": [name for name in properties if name not in self.sometimes]}
+        return {"type": "object", "description": f"A row of {self.path}.", "properties": properties, **required}
+
+    def summary_schema(self) -> dict[str, Any]:
+        """Return the JSON schema of an answer: the fields of the summary, and the rows."""
+        rows = {"type": "array", "items": {"$ref": f"#/components/schemas/{self.schema_name}Row"}}
+        properties = {
+            **summary_fields(self.summary),
+            self.rows_name: {**rows, "description": "The rows.", "x-unit": "none", "examples": [[]]},
+        }
+        return {"type": "object", "description": self.doc, "properties": properties, "required": list(properties)}
+
+    @cached_property
+    def summary_names(self) -> list[str]:
+        """The fields of the summary, in the order of answers."""
+        return field_order(self.summary.model_fields)
+
+    def answered(
+        self,
+        view: ReleaseView,
+        parameters: MetricParameters,
+        batches: Iterable[pa.RecordBatch],
+        facts: Mapping[str, Any] | None = None,
+        *,
+        selection: Selection | None = None,
+    ) -> Answer:
+        """Return an answer about a selection of trials.
+
+        facts: fields of the summary. Those that are not given repeat the parameter of the same name; left_out starts
+        with the trials that don't count. selection: of the trials that do, if not that of the parameters.
+        """
+        workloads = list(map(str, parameters.workloads))
+        direction = parameters.direction or view.metrics[parameters.metric].direction
+        selected = selection or parameters.selection()
+        known: dict[str, Any] = {"release": view.number, "workloads": workloads, "direction": direction}
+        known |= {"pooled": pooled_workloads(view, selected), **(facts or {})}
+        batch_sizes = parameters.batch_size if isinstance(parameters, BatchSizeParameters) else ()
+        goal = parameters.goal(view) if isinstance(parameters, GoalParameters) else None
+        if isinstance(parameters, ComparatorParameters):
+            known["comparator"] = parameters.comparator_in(view)
+        left_out = trials_left_out(view, selected, batch_sizes, goal)
+        known["left_out"] = [*left_out, *known.get("left_out", ())]
+        summary = {name: known[name] if name in known else getattr(parameters, name) for name in self.summary_names}
+        return Answer(summary, self.rows.schema, iter(batches), rows_name=self.rows_name)
+
+    def analysis(
+        self,
+        view: ReleaseView,
+        parameters: MetricParameters,
+        batches: Iterable[pa.RecordBatch],
+        facts: Mapping[str, Any],
+        *,
+        definition: str,
+        n_used: int,
+        left_out: Iterable[str] = (),
+        warnings: Iterable[str] = (),
+        selection: Selection | None = None,
+    ) -> Answer:
+        """Return the answer of an analysis, with its definition and what to know before relying on it.
+
+        facts: as in `answered`. definition: what was computed, with its source. n_used: the values that were used, as
+        the definition counts them. left_out: what else was not used, and why. selection: as in `answered`.
+        """
+        finding = {"definition": definition, "n_used": n_used, "left_out": [*left_out], "warnings": [*warnings]}
+        return self.answered(view, parameters, batches, {**facts, **finding}, selection=selection)

@@ -1,0 +1,1 @@
+"""A release opened for questions, and the names in it."""

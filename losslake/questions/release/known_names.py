@@ -1,0 +1,95 @@
+"""How people write the names of datasets, models and optimizers: display names and aliases, from known_names.csv.
+
+The file has a line for each name: its kind; the collection that calls it so, with those below it (empty: all do); its
+display name; and its aliases, separated by semicolons.
+"""
+
+from __future__ import annotations
+
+import csv
+import functools
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from importlib import resources
+
+from losslake_schema.names import Workload
+
+_FILE = "known_names.csv"
+
+
+@dataclass(frozen=True)
+class KnownName:
+    """A name as people write it. collections: the collection that calls it so, and those below it; empty for all."""
+
+    collections: str
+    display: str
+    aliases: tuple[str, ...]
+
+    def is_in(self, collection: str) -> bool:
+        """Return True if the collection calls it so."""
+        return not self.collections or f"{collection}/".startswith(f"{self.collections}/")
+
+
+@functools.cache
+def known_names() -> Mapping[tuple[str, str], KnownName]:
+    """Return the known names by kind (collection, dataset, model, optimizer) and stored name."""
+    lines = resources.files("losslake.questions.release").joinpath(_FILE).read_text("utf-8").splitlines()
+    return {
+        (row["kind"], row["name"]): KnownName(
+            row["collections"], row["display"], tuple(filter(None, row["aliases"].split(";")))
+        )
+        for row in csv.DictReader(lines)
+    }
+
+
+def display_name(kind: str, workload: Workload) -> str:
+    """Return what people call the workload's dataset, model or optimizer: its stored name if nothing is known."""
+    name: str = getattr(workload, kind)
+    known = known_names().get((kind, name))
+    return known.display if known is not None and known.is_in(workload.collection) else name
+
+
+def other_names(workload: Workload) -> list[str]:
+    """Return the display names and aliases of the workload's dataset, model and optimizer."""
+    known = [known_names().get((kind, getattr(workload, kind))) for kind in ("dataset", "model", "optimizer")]
+    used = [each for each in known if each is not None and each.is_in(workload.collection)]
+    return [text for each in used for text in (each.display, *each.aliases)]
+
+
+def collection_name(collection: str) -> str:
+    """Return what people call a collection: MLPerf Training; what lies below a known one is appended."""
+    parts = collection.split("/")
+    for n in range(len(parts), 0, -1):
+        known = known_names().get(("collection", "/".join(parts[:n])))
+        if known is not None:
+            return " ".join([known.display, *parts[n:]])
+    return collection
+
+
+def heading_of(workload: Workload) -> str:
+    """Return the heading of pages about the workload: ResNet-50 on ImageNet, LARS · MLPerf Training."""
+    dataset, model, optimizer = (display_name(kind, workload) for kind in ("dataset", "model", "optimizer"))
+    return f"{model} on {dataset}, {optimizer} \u00b7 {collection_name(workload.collection)}"
+
+
+def labels_of(workloads: Sequence[Workload]) -> tuple[str, list[str]]:
+    """Return what the headings of workloads share, and by workload what sets it apart: mlp_64 on Digits; SGD, Adam."""
+    if len({(each.model, each.dataset) for each in workloads}) > 1 and len({each.collection for each in workloads}) > 1:
+        return "", list(map(heading_of, workloads))
+    shared: dict[str, str] = {}
+    apart: list[list[str]] = [[] for _ in workloads]
+    for kind in ("model", "dataset", "optimizer", "collection"):
+        stored = [str(getattr(each, kind)) for each in workloads]
+        shown = list(map(collection_name, stored))
+        if kind != "collection":
+            shown = [display_name(kind, each) for each in workloads]
+        texts = shown if len(set(shown)) == len(set(stored)) else stored
+        if len(set(stored)) == 1:
+            shared[kind] = texts[0]
+        else:
+            for parts, text in zip(apart, texts, strict=True):
+                parts.append(text)
+    problem = " on ".join(shared[kind] for kind in ("model", "dataset") if kind in shared)
+    common = ", ".join(filter(None, [problem, shared.get("optimizer", "")]))
+    both = " \u00b7 ".join(filter(None, [common, shared.get("collection", "")]))
+    return both, [", ".join(parts) or heading_of(each) for parts, each in zip(apart, workloads, strict=True)]

@@ -1,0 +1,136 @@
+"""Workloads by the words that people type.
+
+Words match within names, display names, aliases, metrics, and the rounds, organisations and systems of trials. Marks
+within a word don't count: `resnet50` matches ResNet-50.
+"""
+
+from __future__ import annotations
+
+import difflib
+import re
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from functools import cached_property
+from typing import TYPE_CHECKING
+
+from losslake.questions.release.errors import MOST_NEAR_MATCHES, UnknownName, near_names
+from losslake.questions.release.known_names import other_names
+from losslake.questions.release.parsed_names import parse_workload
+from losslake_schema.errors import LossLakeError
+from losslake_schema.names import Workload
+
+if TYPE_CHECKING:
+    from losslake.questions.release.view import ReleaseView
+
+_MOST_WORDS = 6
+_FEWEST_PARTS = 4
+_MARKS = re.compile(r"[^\w\s/]|_")
+_PARTS = re.compile(r"[\s/*]+")
+
+
+class SeveralWorkloads(LossLakeError):
+    """Words that more than one workload matches."""
+
+    def __init__(self, text: str, workloads: Sequence[Workload]) -> None:
+        shown = ", ".join(map(str, workloads[:MOST_NEAR_MATCHES]))
+        super().__init__(
+            f"'{text}' matches {len(workloads)} workloads: give more words, a pattern, or one of "
+            f"{shown}{' …' if len(workloads) > MOST_NEAR_MATCHES else ''}"
+        )
+        self.workloads = workloads
+
+
+class WorkloadWords:
+    """The words of some workloads."""
+
+    def __init__(self, texts: Mapping[Workload, Iterable[str]]) -> None:
+        """Take what words are to match within, by workload, beside its names, display names and aliases."""
+        self._texts = {
+            workload: _searchable([str(workload), *other_names(workload), *more]) for workload, more in texts.items()
+        }
+
+    @classmethod
+    def of_release(cls, view: ReleaseView) -> WorkloadWords:
+        """Return the words of all workloads of a release."""
+        texts: dict[Workload, list[str]] = {name: list(facts.measured) for name, facts in view.workloads.items()}
+        for *keys, text in view.rows("searched_facts"):
+            texts[Workload(*keys)].append(text)
+        return cls(texts)
+
+    @cached_property
+    def all(self) -> Sequence[str]:
+        """The words that are proposed: texts between spaces and slashes, and their parts."""
+        return sorted({word for text in self._texts.values() for word in _split(text)})
+
+    def matches(self, words: Iterable[str]) -> list[Workload]:
+        """Return the workloads in whose text every word occurs, in order. words: casefolded."""
+        wanted = [(word, _without_marks(word) or word) for word in words]
+        return sorted(
+            workload
+            for workload, text in self._texts.items()
+            if all(word in text or plain in text for word, plain in wanted)
+        )
+
+    def near_searches(self, words: Sequence[str]) -> Iterator[Sequence[str]]:
+        """Yield the words of similar searches, most likely first.
+
+        First with every unknown word replaced by a similar one, then with each word alone.
+        """
+        words = words[:_MOST_WORDS]
+        is_known = [bool(self.matches([word])) for word in words]
+        choices = [
+            [word] if known else difflib.get_close_matches(word, self.all, MOST_NEAR_MATCHES)
+            for word, known in zip(words, is_known, strict=True)
+        ]
+        if not all(is_known) and all(choices):
+            for rank in range(max(map(len, choices))):
+                yield tuple(near[min(rank, len(near) - 1)] for near in choices)
+        for near in choices:
+            yield from ((word,) for word in near)
+
+
+def words_of(text: str) -> list[str]:
+    """Return the distinct words of a text, casefolded."""
+    return list(dict.fromkeys(text.casefold().split()))
+
+
+def named_workload(view: ReleaseView, text: str) -> Workload:
+    """Return the workload, or pattern, of that path, or else the one workload that all of these words match.
+
+    Raises UnknownName if no workload matches, and SeveralWorkloads.
+    """
+    if len(text.strip("/").split("/")) >= _FEWEST_PARTS:
+        return parse_workload(text)
+    matching = view.words.matches(_parts(text))
+    if len(matching) > 1:
+        raise SeveralWorkloads(text, matching)
+    if not matching:
+        raise UnknownName("workload", text, near_names(text, map(str, view.workloads)), f"release {view.number}")
+    return matching[0]
+
+
+def near_workloads(name: str, known: Iterable[Workload]) -> list[str]:
+    """Return the workloads most like `name`, likeliest first: those whose names have all of its parts, if any have."""
+    workloads = list(known)
+    parts = _parts(name)
+    matching = WorkloadWords(dict.fromkeys(workloads, ())).matches(parts) if parts else []
+    return near_names(name, map(str, matching or workloads))
+
+
+def _parts(name: str) -> list[str]:
+    """Return the words of a path or of a search."""
+    return [part for part in _PARTS.split(name.casefold()) if part]
+
+
+def _searchable(texts: Iterable[str]) -> str:
+    folded = [text.casefold() for text in texts]
+    return "\n".join(dict.fromkeys([*folded, *map(_without_marks, folded)]))
+
+
+def _without_marks(text: str) -> str:
+    return _MARKS.sub("", text)
+
+
+def _split(text: str) -> Iterator[str]:
+    for name in text.replace("/", " ").split():
+        yield name
+        yield from (part for part in name.split("_") if len(part) > 1)

@@ -1,0 +1,1 @@
+"""The trials that count, what they reach, and what of them is left out."""

@@ -1,0 +1,98 @@
+"""The trials that an answer leaves out, in words: how many, why, and the parameter that includes them.
+
+The workloads that it pools.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from typing import Any
+
+import numpy as np
+
+from losslake.questions.release.pool import Pool, is_pattern
+from losslake.questions.release.view import ReleaseView
+from losslake.questions.trials.search import Search, of_admitted_status, open_search
+from losslake.questions.trials.selection import Goal, Selection
+from losslake.questions.trials.trials_where import trials_where
+from losslake_schema.reached import Flags
+from losslake_schema.tables import STATUSES
+
+
+def trials_left_out(
+    view: ReleaseView, selection: Selection, batch_sizes: Sequence[int] = (), goal: Goal | None = None
+) -> Iterator[str]:
+    """Yield the numbers of trials that don't count, of the selected workloads at these batch sizes (empty: all).
+
+    goal: also yield how many stopped earlier, at a goal that is easier than this one.
+    """
+    for workload in selection.workloads:
+        search = open_search(view, selection, workload)
+        facts = search.facts
+        is_considered = np.isin(facts.batch_sizes, batch_sizes)[facts.study_of_trial] if batch_sizes else np.True_
+        whole = view.measuring(workload, selection.metric)
+        if isinstance(whole, Pool):
+            yield from _unmeasured(view, whole, selection.metric)
+        if selection.where:
+            is_of_size = np.isin(whole.batch_sizes, batch_sizes)[whole.study_of_trial] if batch_sizes else np.True_
+            if count := int((is_of_size & ~trials_where(view, whole, selection.where)).sum()):
+                conditions = " and ".join(selection.where)
+                yield f"{workload}: {count} trial{'s' if count > 1 else ''} other than {conditions}"
+        for count, why in _counts(search, selection, np.broadcast_to(is_considered, len(search.admitted)), goal):
+            if count:
+                yield f"{workload}: {count} trial{'s' if count > 1 else ''} {why}"
+
+
+def pooled_workloads(view: ReleaseView, selection: Selection) -> list[dict[str, Any]]:
+    """Return the fields of PooledWorkload for every workload that the patterns of a selection pool."""
+    searches = [open_search(view, selection, each) for each in selection.workloads if is_pattern(each)]
+    return [
+        {
+            "pattern": str(pool.workload),
+            "workload": str(facts.workload),
+            "n_trials": int((search.admitted & (pool.member == index)).sum()),
+            "targets": sorted({goal.target for goal in view.goals_of(facts.workload, selection.metric)}),
+        }
+        for search in searches
+        if isinstance(pool := search.facts, Pool)
+        for index, facts in enumerate(pool.members)
+    ]
+
+
+def _unmeasured(view: ReleaseView, pool: Pool, metric: str) -> Iterator[str]:
+    for facts in view.matching(pool.workload):
+        is_pooled = facts in pool.members
+        n_pooled = int((pool.member == pool.members.index(facts)).sum()) if is_pooled else 0
+        if count := facts.offsets[-1] - n_pooled:
+            where = "studies" if is_pooled else "a workload"
+            yield f"{pool.workload}: {count} trials of {facts.workload}, in {where} without {metric}"
+
+
+def _counts(search: Search, selection: Selection, is_considered: Flags, goal: Goal | None) -> Iterator[tuple[int, str]]:
+    if not search.admitted.all():
+        yield from _not_admitted(search, selection, is_considered)
+    if search.limits is not None:
+        given = [name for name in ("step_budget", "example_budget") if getattr(selection, name) is not None]
+        empty = search.rows[search.ends == search.records.offsets[:-1]]
+        n_late = int((is_considered & search.admitted)[empty].sum())
+        yield n_late, f"without a value within the budget: a larger {' or '.join(given)} includes them"
+    if goal is not None:
+        n_stopped = int((search.stopped_earlier(goal) & is_considered).sum())
+        yield n_stopped, "stopped earlier, at an easier goal of their own: censored there, not counted as failed"
+
+
+def _not_admitted(search: Search, selection: Selection, is_considered: Flags) -> Iterator[tuple[int, str]]:
+    trials, is_wanted = search.facts.trials, of_admitted_status(search.facts, selection)
+    n_other = np.bincount(trials.status[is_considered & ~is_wanted], minlength=len(STATUSES)).tolist()
+    if selection.flagged == "exclude":
+        is_flagged = (trials.flagged == 1) & is_wanted
+        n_flagged = int((is_considered & is_flagged).sum())
+        yield n_flagged, "flagged, as FROM flags in SQL explains: flagged=include includes them"
+        is_considered = is_considered & ~is_flagged
+    for name, count in zip(STATUSES, n_other, strict=True):
+        if name not in selection.statuses:
+            wanted = "&".join(f"status={each}" for each in (*selection.statuses, name))
+            yield count, f"of status {name}: {wanted} includes them"
+    if selection.trials is not None:
+        beyond = is_considered & is_wanted & ~search.admitted
+        yield int(beyond.sum()), f"beyond the first {selection.trials} of each study: a larger trials= includes them"

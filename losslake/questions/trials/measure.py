@@ -1,0 +1,274 @@
+"""What is counted up to a target: steps, examples, epochs, seconds or accelerator-seconds; the least of it by study.
+
+Time to a target is the least time of any trial, which isn't always the one with the fewest steps.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+from typing import Any, Literal
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.compute as pc
+
+from losslake.index.study_files import measurements
+from losslake.questions.release.errors import BadParameter
+from losslake.questions.release.pool import Pool
+from losslake.questions.release.view import ReleaseView
+from losslake.questions.release.workload_facts import WorkloadFacts
+from losslake.questions.trials.search import Search, StudyResults, at, column_at
+from losslake.questions.trials.selection import Goal
+from losslake_schema.reached import NEVER, Floats, Integers
+
+MeasureName = Literal["steps", "examples", "epochs", "seconds", "accelerator_seconds"]
+_MOST_LISTED = 5
+
+
+@dataclass(frozen=True)
+class Counting:
+    """What to count up to a target. examples_per_epoch, accelerators: None for those that the logs say."""
+
+    measure: MeasureName
+    examples_per_epoch: int | None
+    accelerators: int | None
+
+
+@dataclass(frozen=True)
+class Amounts:
+    """The least amount by study.
+
+    row: of its trial in facts.trials, NEVER for none. least: undefined there. steps: of that trial. n_known: trials
+    that reached the target with a known amount. n_unknown: those without. hardware: of the trials of `row`.
+    """
+
+    row: Integers
+    least: Floats
+    steps: Integers
+    n_known: Integers
+    n_unknown: Integers
+    hardware: pa.Array
+
+    def columns(self, search: Search) -> dict[str, Any]:
+        """Return the columns that AmountColumns declares."""
+        is_known = self.row != NEVER
+        return {
+            "amount": pa.array(self.least, mask=~is_known),
+            "amount_trial_id": column_at(search.facts.trials.trial_id, self.row),
+            "amount_trial_workload": search.facts.workloads_of(self.row),
+            "amount_steps": pa.array(self.steps, mask=~is_known),
+            "n_amounts": self.n_known,
+            "hardware": self.hardware,
+        }
+
+
+@dataclass(frozen=True)
+class Measure:
+    """What is counted in one workload.
+
+    name: of the measure. factors: by study, its amount in a step; None for times. accelerators: by trial, 1 for
+    seconds, NaN if unknown.
+    """
+
+    view: ReleaseView
+    search: Search
+    name: MeasureName
+    factors: Floats | None
+    accelerators: Floats
+
+    @staticmethod
+    def of(view: ReleaseView, search: Search, counting: Counting) -> Measure:
+        """Return the measure; raises BadParameter where the logs don't say what it takes."""
+        facts, name = search.facts, counting.measure
+        sizes = np.asarray(facts.batch_sizes, np.float64)
+        ones = np.ones(len(facts.trials.trial_id))
+        if name == "steps":
+            return Measure(view, search, name, np.ones(len(sizes)), ones)
+        if name == "examples":
+            return Measure(view, search, name, sizes, ones)
+        if name == "epochs":
+            epoch = counting.examples_per_epoch or _epoch(_resources(view, facts), facts)
+            return Measure(view, search, name, sizes / epoch, ones)
+        if name == "accelerator_seconds":
+            given = counting.accelerators
+            ones = np.full(len(ones), float(given)) if given else _accelerators(_resources(view, facts), facts)
+        _check_times(view, search)
+        return Measure(view, search, name, None, ones)
+
+    @property
+    def noun(self) -> str:
+        """What is counted, in words."""
+        return self.name.replace("_", "-")
+
+    def of_steps(self, steps: Integers, studies: Integers) -> Floats:
+        """Return the amounts of steps in studies of these indices; not for times."""
+        assert self.factors is not None
+        return steps * self.factors[studies]
+
+    def of_records(self) -> Floats:
+        """Return the amounts at all records of the search; NaN where they aren't known."""
+        records = self.search.records
+        trials = np.repeat(records.rows, np.diff(records.offsets))
+        if self.factors is not None:
+            return self.of_steps(records.step, self.search.facts.study_of_trial[trials])
+        if records.elapsed_s is None:
+            return np.full(len(records.step), np.nan)
+        is_known = np.isfinite(records.elapsed_s) & (records.elapsed_s >= 0)
+        return np.where(is_known, records.elapsed_s, np.nan) * self.accelerators[trials]
+
+    def of_trials(self, hits: Integers) -> Floats:
+        """Return the amount to the first hit by trial; inf for never, NaN where it isn't known. hits: records."""
+        if self.factors is not None:
+            amounts = self.of_steps(at(self.search.records.step, hits), self.search.facts.study_of_trial)
+        else:
+            amounts = hit_times(self.view, self.search, hits) * self.accelerators
+        return np.where(hits == NEVER, np.inf, amounts)
+
+    def least(self, results: StudyResults, goal: Goal) -> Amounts:
+        """Return the least amounts to a goal. results: of the same goal."""
+        facts = self.search.facts
+        if self.factors is not None:
+            studies = np.arange(len(results.row))
+            nothing = pa.nulls(len(studies), pa.string())
+            least = self.of_steps(results.steps, studies)
+            none = np.zeros(len(studies), np.int64)
+            return Amounts(results.row, least, results.steps, results.n_reached, none, nothing)
+        hits = self.search.first_hits(goal)
+        amounts, steps = self.of_trials(hits), at(self.search.records.step, hits)
+        is_known = np.isfinite(amounts)
+        row = facts.first_least_by_study(is_known, amounts, steps)
+        return Amounts(
+            row=row,
+            least=at(amounts, row),
+            steps=at(steps, row),
+            n_known=facts.sums_by_study(is_known),
+            n_unknown=facts.sums_by_study(np.isnan(amounts)),
+            hardware=_resources(self.view, facts)["hardware"].take(pa.array(row, mask=row == NEVER)),
+        )
+
+    def left_out(self, n_unknown: int) -> Iterator[str]:
+        """Yield in words the trials that reached the target in an unknown amount."""
+        if n_unknown:
+            what = "no time" if self.name == "seconds" else "no time or number of accelerators"
+            yield f"{self.search.facts.workload}: {what} is known for {n_unknown} of the trials that reached the target"
+
+
+@dataclass(frozen=True)
+class CurveMeasure:
+    """The conversion of the steps of one study's trials to what is counted.
+
+    factor: in a step; None for times. accelerators: by trial_id, those known; None: counted as 1.
+    """
+
+    factor: float | None
+    accelerators: dict[int, float] | None
+
+    @staticmethod
+    def of(view: ReleaseView, facts: WorkloadFacts, study: int, counting: Counting) -> CurveMeasure:
+        """Return what parameters count in the study of that index; raises BadParameter."""
+        size, name = facts.batch_sizes[study], counting.measure
+        if name == "epochs":
+            return CurveMeasure(size / (counting.examples_per_epoch or _epoch(_resources(view, facts), facts)), None)
+        if name in ("steps", "examples"):
+            return CurveMeasure(1.0 if name == "steps" else float(size), None)
+        if name == "seconds":
+            return CurveMeasure(None, None)
+        rows = facts.rows_of(study)
+        trials = facts.trials.trial_id[rows].tolist()
+        given = counting.accelerators
+        known = [float(given)] * len(trials) if given else _accelerators(_resources(view, facts), facts)[rows].tolist()
+        return CurveMeasure(None, dict(zip(trials, known, strict=True)))
+
+    def amounts(self, trial_id: pa.Array, step: pa.Array, elapsed_s: pa.Array) -> pa.Array:
+        """Return the amounts at evaluations; null where they aren't known."""
+        if self.factor is not None:
+            return pc.multiply(step.cast(pa.float64()), self.factor)
+        if self.accelerators is None:
+            return elapsed_s
+        numbers = np.array([self.accelerators[trial] for trial in trial_id.to_pylist()])
+        amounts = elapsed_s.to_numpy(zero_copy_only=False) * numbers
+        return pa.array(amounts, mask=np.isnan(amounts))
+
+
+def _resources(view: ReleaseView, facts: WorkloadFacts) -> pa.Table:
+    """Return by trial its hardware, number of accelerators, and examples in an epoch; null for unknown."""
+    if isinstance(facts, Pool):
+        return pa.concat_tables([_resources(view, member) for member in facts.members]).take(facts.rows_in_members)
+    return view.table("resources_of_trials", facts.study_ids)
+
+
+def _accelerators(resources: pa.Table, facts: WorkloadFacts) -> Floats:
+    known = resources["accelerators"].to_numpy()
+    if np.isnan(known).all():
+        why = f"the logs of {facts.workload} don't say how many accelerators their trials ran on"
+        raise BadParameter("accelerators", f"{why}: give accelerators=N if all ran on the same number")
+    return np.asarray(known, np.float64)
+
+
+def _epoch(resources: pa.Table, facts: WorkloadFacts) -> float:
+    """Return the examples in an epoch of a workload; raises BadParameter."""
+    known = np.unique(resources["examples_per_epoch"].drop_null().to_numpy())
+    if len(known) == 1:
+        return float(known[0])
+    why = f"the logs of {facts.workload} don't say how many examples an epoch has"
+    if len(known):
+        listed = ", ".join(f"{count:,.12g}" for count in known[:_MOST_LISTED]) + (", …" * (len(known) > _MOST_LISTED))
+        why = f"the logs of {facts.workload} have epochs of {listed} examples"
+    raise BadParameter("examples_per_epoch", f"{why}: give examples_per_epoch=N")
+
+
+def _check_times(view: ReleaseView, search: Search) -> None:
+    """Raise BadParameter if the records of the workload have no times."""
+    records, is_stored = search.records, search.direction == view.metrics[search.metric].direction
+    if is_stored and len(records.step) and (records.elapsed_s is None or np.isnan(records.elapsed_s).all()):
+        why = f"the logs of {search.facts.workload} have no times: give measure=steps or examples"
+        raise BadParameter("measure", why)
+
+
+def refusals(view: ReleaseView, search: Search) -> dict[MeasureName, BadParameter]:
+    """Return why a workload can't be counted in a measure, by measure; without those in which it can."""
+    refused: dict[MeasureName, BadParameter] = {}
+    resources = _resources(view, search.facts)
+    try:
+        _epoch(resources, search.facts)
+    except BadParameter as error:
+        refused["epochs"] = error
+    try:
+        _check_times(view, search)
+        _accelerators(resources, search.facts)
+    except BadParameter as error:
+        refused["accelerator_seconds"] = error
+        if error.parameter == "measure":
+            refused["seconds"] = error
+    return refused
+
+
+def hit_times(view: ReleaseView, search: Search, hits: Integers) -> Floats:
+    """Return by trial the seconds to its first hit; NaN without a hit, and where no time is known.
+
+    hits: by trial, which record it is; NEVER for none.
+    """
+    if not (hits != NEVER).any():
+        return np.full(len(hits), np.nan)
+    if search.direction == view.metrics[search.metric].direction:
+        times = search.records.elapsed_s
+        elapsed = np.full(len(hits), np.nan) if times is None else at(times, hits)
+    else:
+        elapsed = _times_of_measurements(view, search, hits)
+    return np.where((hits != NEVER) & np.isfinite(elapsed) & (elapsed >= 0), elapsed, np.nan)
+
+
+def _times_of_measurements(view: ReleaseView, search: Search, hits: Integers) -> Floats:
+    """Return the same for a direction without stored records, from the measurements."""
+    elapsed = np.full(len(hits), np.nan)
+    steps = at(search.records.step, hits)
+    for _, study_rows, facts, stored in search.facts.parts():
+        rows = study_rows.start + np.flatnonzero(hits[study_rows] != NEVER)
+        trials = search.facts.trials.trial_id[rows]
+        for part in measurements(view.store, facts.files(stored), search.metric, trials.tolist()):
+            numbers, measured_at = part["trial_id"].to_numpy(), part["step"].to_numpy()
+            at_row = np.minimum(np.searchsorted(trials, numbers), len(trials) - 1)
+            is_hit = (trials[at_row] == numbers) & (steps[rows][at_row] == measured_at)
+            elapsed[rows[at_row[is_hit]]] = part["elapsed_s"].to_numpy(zero_copy_only=False)[is_hit]
+    return elapsed

@@ -1,0 +1,415 @@
+"""Searches in the records of a workload's trials: first hits of a target, and best values.
+
+Records of a trial get strictly better step by step. So the first hit of a target is found by bisection, and the best
+value within a budget is the last record within it.
+"""
+
+from __future__ import annotations
+
+from bisect import bisect_right
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass, replace
+from functools import cached_property, partial
+from itertools import pairwise
+from typing import Any
+from weakref import WeakKeyDictionary
+
+import numpy as np
+import numpy.typing as npt
+import pyarrow as pa
+
+from losslake.index.frontiers import COUNTED, Frontiers, Staircase
+from losslake.index.records import TrialRecords, trial_records
+from losslake.index.study_files import StudyRecords
+from losslake.questions.release.errors import BadParameter
+from losslake.questions.release.pool import Pool
+from losslake.questions.release.view import Metric, ReleaseView
+from losslake.questions.release.workload_facts import WorkloadFacts
+from losslake.questions.trials.selection import Goal, Selection
+from losslake.questions.trials.trials_where import chosen_trials
+from losslake_schema.names import LARGEST_INTEGER, Workload
+from losslake_schema.reached import NEVER, Flags, Floats, Integers, sign_of, strict_bound
+from losslake_schema.tables import STATUSES
+
+
+@dataclass(frozen=True)
+class Search:
+    """The trials of one workload, as in facts.trials, with the records that a selection admits.
+
+    admitted: of an admitted status, and among the first so many. limits: by study, the last step within the budgets;
+    None without a budget. open_records: gives the records. open_frontiers: gives the frontiers of those admitted; None
+    where there are none for them. open_ended: gives by trial whether it ended where it reached a goal of its workload;
+    None where nothing is known of that.
+    """
+
+    facts: WorkloadFacts
+    metric: str
+    direction: str
+    admitted: Flags
+    limits: Integers | None
+    open_records: Callable[[], TrialRecords]
+    open_frontiers: Callable[[], Frontiers] | None
+    open_ended: Callable[[], Flags] | None = None
+
+    def among(self, chosen: Flags) -> Search:
+        """Return the search with only these trials admitted. chosen: by trial."""
+        return replace(self, admitted=self.admitted & chosen, open_frontiers=None)
+
+    @property
+    def sign(self) -> float:
+        """1 to minimize, -1 to maximize."""
+        return sign_of(self.direction)
+
+    @cached_property
+    def records(self) -> TrialRecords:
+        """The records of the trials that have any, admitted or not."""
+        return self.open_records()
+
+    @property
+    def rows(self) -> Integers:
+        """The row in facts.trials of each trial with records."""
+        return self.records.rows
+
+    @cached_property
+    def ends(self) -> Integers:
+        """Return the end of the records within the budgets, by trial with records."""
+        return self.records.offsets[1:] if self.limits is None else _ends_within(self.records, self.facts, self.limits)
+
+    @cached_property
+    def frontiers(self) -> Frontiers | None:
+        """The frontiers of the admitted trials; None where only their records can be searched."""
+        return None if self.open_frontiers is None else self.open_frontiers()
+
+    def first_hits(self, goal: Goal) -> Integers:
+        """Return by trial its first record that reaches the goal; NEVER for none, or for a trial not admitted."""
+        values, sign = self.records.value, self.sign
+        bound = strict_bound(sign * goal.target, goal.comparator)
+
+        def reaches(record: Integers) -> Flags:
+            return values[record] * sign < bound
+
+        first = _first_where(self.records.offsets[:-1], self.ends, reaches)
+        return self._of_all_trials(np.where(first < self.ends, first, NEVER))
+
+    def stopped_earlier(self, goal: Goal) -> Flags:
+        """Return by trial True if it ended at an easier goal of its own: whether it would reach this one is unknown."""
+        ended = self.admitted[:0] if self.open_ended is None else self.open_ended()
+        if not ended.any():
+            return np.zeros(len(self.admitted), np.bool_)
+        is_whole = self.observed_until == self.facts.trials.last_step
+        stopped: Flags = ended & self.admitted & is_whole & (self.first_hits(goal) == NEVER)
+        return stopped
+
+    @cached_property
+    def best_records(self) -> Integers:
+        """By trial, its best record; NEVER for none, or for a trial not admitted."""
+        return self._of_all_trials(np.where(self.ends > self.records.offsets[:-1], self.ends - 1, NEVER))
+
+    @cached_property
+    def n_admitted(self) -> Integers:
+        """The number of admitted trials by study."""
+        return self.facts.sums_by_study(self.admitted)
+
+    @cached_property
+    def observed_until(self) -> Integers:
+        """By trial, its last evaluated step within the budgets; NEVER for none, or if not admitted."""
+        last = self.facts.trials.last_step
+        if self.limits is not None:
+            last = np.minimum(last, self.limits[self.facts.study_of_trial])
+        return np.where(self.admitted, last, NEVER)
+
+    @cached_property
+    def last_steps(self) -> Integers:
+        """By study, the last step within the budgets at which an admitted trial was evaluated; NEVER for none."""
+        return self.facts.extreme_by_study(np.maximum, self.observed_until, NEVER)
+
+    def fewest_steps(self, hits: Integers) -> Integers:
+        """Return by study the row of the trial with the fewest steps, ties to the lowest trial_id; NEVER for none."""
+        return self.facts.first_least_by_study(hits != NEVER, at(self.records.step, hits))
+
+    def best_trials(self) -> Integers:
+        """Return by study the row of the trial with the best value, ties to the smaller step, then trial_id."""
+        best = self.best_records
+        losses = at(self.records.value, best) * self.sign
+        return self.facts.first_least_by_study(best != NEVER, losses, at(self.records.step, best))
+
+    def _of_all_trials(self, records: Integers) -> Integers:
+        spread = np.full(len(self.admitted), NEVER, np.int64)
+        spread[self.rows] = records
+        spread[~self.admitted] = NEVER
+        return spread
+
+
+def at(values: npt.NDArray[Any], records: Integers) -> npt.NDArray[Any]:
+    """Return the values at these indices; entries that are NEVER give an undefined value."""
+    return values[records] if len(values) else np.zeros(len(records), values.dtype)
+
+
+def open_searches(view: ReleaseView, selection: Selection) -> list[Search]:
+    """Return a search in each selected workload; raises UnknownName and BadParameter."""
+    return [open_search(view, selection, workload) for workload in selection.workloads]
+
+
+def check_batch_size(parameter: str, batch_size: int | None, searches: Sequence[Search]) -> None:
+    """Raise BadParameter unless any of the workloads has this batch size."""
+    known = sorted({size for search in searches for size in search.facts.batch_sizes})
+    if batch_size is not None and batch_size not in known:
+        listed = ", ".join(map(str, known))
+        raise BadParameter(parameter, f"{parameter}={batch_size} is no batch size here: give one of {listed}")
+
+
+def column_at(values: npt.NDArray[Any], rows: Integers) -> pa.Array:
+    """Return the values of these rows as an Arrow array; null for NEVER, NaN and infinities."""
+    picked = at(values, rows)
+    return pa.array(picked, mask=(rows == NEVER) | ~np.isfinite(picked))
+
+
+def examples_column(steps: Integers, batch_sizes: Sequence[int], is_there: Flags) -> pa.Array:
+    """Return steps times batch size as an Arrow array; null where not `is_there`, and beyond 64 bits."""
+    sizes = np.asarray(batch_sizes, np.int64)
+    fits = is_there & (steps <= LARGEST_INTEGER // np.maximum(sizes, 1))
+    return pa.array(np.where(fits, steps, 0) * sizes, mask=~fits)
+
+
+def open_search(view: ReleaseView, selection: Selection, workload: Workload) -> Search:
+    """Open the records that answer questions about a workload; raises UnknownName and BadParameter."""
+    facts = chosen_trials(view, view.measuring(workload, selection.metric), selection.metric, selection.where)
+    metric = view.metrics[selection.metric]
+    direction = selection.direction or metric.direction
+    if direction is None:
+        why = f"it isn't known whether lower or higher values of {metric.name} are better"
+        raise BadParameter("direction", f"{why}: give direction=minimize or direction=maximize")
+    limits = _step_limits(facts, selection)
+    is_stored = direction == metric.direction
+    is_plain = is_stored and limits is None and selection.trials is None and selection.statuses == COUNTED
+    is_plain &= selection.flagged == "exclude" or not facts.trials.flagged.any()
+    return Search(
+        facts=facts,
+        metric=metric.name,
+        direction=direction,
+        admitted=_admitted(facts, selection),
+        limits=limits,
+        open_records=partial(facts.opened.records, metric.name)
+        if is_stored
+        else partial(_records_of_measurements, view, facts, metric, sign_of(direction)),
+        open_frontiers=partial(facts.opened.frontiers, metric.name) if is_plain else None,
+        open_ended=partial(_ended_at_goal, view, facts, metric.name) if is_stored else None,
+    )
+
+
+# By release, since it is asked in every answer about a target, and never changes.
+_ENDED: WeakKeyDictionary[ReleaseView, dict[tuple[Workload, str], Flags]] = WeakKeyDictionary()
+
+
+def _ended_at_goal(view: ReleaseView, facts: WorkloadFacts, metric: str) -> Flags:
+    """Return by trial True if its last evaluation is the first that reached a goal of its workload in this metric.
+
+    Trials of a study with a number of steps to run (train_steps) don't stop there.
+    """
+    if isinstance(facts, Pool):
+        of_members = np.concatenate([_ended_at_goal(view, member, metric) for member in facts.members])
+        return of_members[facts.rows_in_members]
+    known = _ENDED.setdefault(view, {})
+    ended = known.get((facts.workload, metric))
+    if ended is None:
+        ended = np.zeros(len(facts.trials.trial_id), np.bool_)
+        if goals := view.goals_of(facts.workload, metric):
+            every = Selection((facts.workload,), metric, statuses=STATUSES, flagged="include")
+            search = open_search(view, every, facts.workload)
+            for goal in goals:
+                hits = search.first_hits(Goal(goal.target, goal.comparator))
+                ended |= (hits != NEVER) & (at(search.records.step, hits) == facts.trials.last_step)
+            train_steps = np.array([steps for (steps,) in view.rows("train_steps", facts.study_ids)], np.int64)
+            ended &= train_steps[facts.study_of_trial] == 0
+        known[facts.workload, metric] = ended
+    return ended
+
+
+def _first_where(starts: Integers, ends: Integers, holds: Callable[[Integers], Flags]) -> Integers:
+    """Return the first index of each range from which `holds` is True; its end for none."""
+    # Nothing before `first` holds; it moves on by halving strides, as long as nothing on the way holds either.
+    first = starts
+    stride = 1 << int((ends - starts).max(initial=0)).bit_length() >> 1
+    while stride:
+        beyond = first + stride
+        first = np.where((beyond <= ends) & ~holds(np.minimum(beyond, ends) - 1), beyond, first)
+        stride >>= 1
+    return first
+
+
+def _records_of_measurements(view: ReleaseView, facts: WorkloadFacts, metric: Metric, sign: float) -> TrialRecords:
+    """Return the records for the other direction, from the measurements."""
+    if isinstance(facts, Pool):
+        return facts.records(lambda member: _records_of_measurements(view, member, metric, sign))
+    parameters = {
+        "files": [view.store.name_for_queries(file.path) for file in view.measurement_files(facts)],
+        "batch_sizes": facts.batch_sizes,
+        "metric": metric.name,
+        "sign": sign,
+    }
+    columns = view.query("records_of_measurements", parameters).fetchnumpy()
+    study, trial_id, step, previous_step = (
+        np.asarray(columns[name], np.int64) for name in ("study", "trial_id", "step", "previous_step")
+    )
+    value, elapsed_s = np.asarray(columns["value"], np.float64), np.full(len(study), np.nan)
+    ends = np.searchsorted(study, np.arange(len(facts.batch_sizes) + 1))
+    ranges = [slice(start, end) for start, end in pairwise(ends.tolist())]
+    parts = [
+        StudyRecords(trial_id[rows], step[rows], previous_step[rows], value[rows], elapsed_s[rows]) for rows in ranges
+    ]
+    return trial_records(facts.opened.trials, parts)
+
+
+def _ends_within(records: TrialRecords, facts: WorkloadFacts, limits: Integers) -> Integers:
+    """Return the end of the records within the budgets, by trial with records."""
+    of_trial = limits[facts.study_of_trial[records.rows]]
+    return _first_where(records.offsets[:-1], records.offsets[1:], lambda record: records.step[record] > of_trial)
+
+
+def _step_limits(facts: WorkloadFacts, selection: Selection) -> Integers | None:
+    """Return by study the last step within both budgets; None without a budget."""
+    if selection.step_budget is None and selection.example_budget is None:
+        return None
+    steps = LARGEST_INTEGER if selection.step_budget is None else selection.step_budget
+    if selection.example_budget is None:
+        return np.full(len(facts.batch_sizes), steps, np.int64)
+    # A batch size of 0 makes no examples.
+    limits = [min(steps, selection.example_budget // size) if size else steps for size in facts.batch_sizes]
+    return np.array(limits, np.int64)
+
+
+def of_admitted_status(facts: WorkloadFacts, selection: Selection) -> Flags:
+    """Return by trial True if the selection admits its status."""
+    is_admitted = np.array([status in selection.statuses for status in STATUSES])
+    admitted: Flags = is_admitted[facts.trials.status]
+    return admitted
+
+
+def _admitted(facts: WorkloadFacts, selection: Selection) -> Flags:
+    admitted = of_admitted_status(facts, selection)
+    if selection.flagged == "exclude":
+        admitted &= facts.trials.flagged == 0
+    if selection.trials is not None:
+        for _, rows, _, _ in facts.parts():
+            study_admitted = admitted[rows]
+            study_admitted &= np.cumsum(study_admitted) <= selection.trials
+    return admitted
+
+
+def only_batch_sizes(view: ReleaseView, search: Search, batch_sizes: Sequence[int]) -> Search:
+    """Return the search restricted to these batch sizes; unchanged for none. Raises UnknownName."""
+    if not batch_sizes:
+        return search
+    facts = search.facts
+    wanted = np.zeros(len(facts.batch_sizes), np.bool_)
+    for batch_size in batch_sizes:
+        wanted[view.index_of(facts, batch_size)] = True
+    return search.among(wanted[facts.study_of_trial])
+
+
+@dataclass(frozen=True)
+class FewestSteps:
+    """By study of a workload: the trial that crosses a target first; ties go to the lowest trial_id.
+
+    row: its row in facts.trials; NEVER where no trial does, and then the others mean nothing. n_reached: how
+    many trials do.
+    """
+
+    row: Integers
+    steps: Integers
+    previous_step: Integers
+    n_reached: Integers
+
+
+@dataclass(frozen=True)
+class StudyResults(FewestSteps):
+    """By study of a workload: the trial with the fewest steps to a target.
+
+    value: of the metric there. runner_up: the fewest steps of any other trial; NEVER for none.
+    """
+
+    value: Floats
+    runner_up: Integers
+
+
+@dataclass(frozen=True)
+class StudyBests:
+    """By study of a workload: the trial with the best value; ties go to the smaller step, then the lowest trial_id.
+
+    row: its row in facts.trials; NEVER where no trial has a value, and then value means nothing.
+    """
+
+    row: Integers
+    value: Floats
+
+
+def study_results(search: Search, goal: Goal) -> StudyResults:
+    """Return the best trial of each study for a goal."""
+    frontiers = search.frontiers
+    if frontiers is None:
+        return results_of_hits(search, search.first_hits(goal))
+    threshold = _Threshold(-strict_bound(search.sign * goal.target, goal.comparator))
+    entry = threshold.first_entries(frontiers.best)
+    runner_up = threshold.first_entries(frontiers.runner_up)
+    return StudyResults(
+        row=np.where(entry == NEVER, NEVER, at(frontiers.row, entry)),
+        steps=at(frontiers.best.step, entry),
+        previous_step=at(frontiers.previous_step, entry),
+        n_reached=threshold.n_reaching(frontiers),
+        value=at(frontiers.best.merit, entry) * -search.sign,
+        runner_up=np.where(runner_up == NEVER, NEVER, at(frontiers.runner_up.step, runner_up)),
+    )
+
+
+def results_of_hits(search: Search, hits: Integers) -> StudyResults:
+    """Return the same from the first hits of every trial."""
+    facts, records, is_hit = search.facts, search.records, hits != NEVER
+    steps = at(records.step, hits)
+    rows = facts.first_least_by_study(is_hit, steps)
+    first = at(hits, rows)
+    others = np.where(is_hit, steps, LARGEST_INTEGER)
+    others[rows[rows != NEVER]] = LARGEST_INTEGER
+    n_reached = facts.sums_by_study(is_hit)
+    return StudyResults(
+        row=rows,
+        steps=at(records.step, first),
+        previous_step=at(records.previous_step, first),
+        n_reached=n_reached,
+        value=at(records.value, first),
+        runner_up=np.where(n_reached > 1, facts.extreme_by_study(np.minimum, others, NEVER), NEVER),
+    )
+
+
+def study_bests(search: Search) -> StudyBests:
+    """Return the best values of a workload's studies."""
+    frontiers = search.frontiers
+    if frontiers is None:
+        rows = search.best_trials()
+        return StudyBests(rows, at(search.records.value, at(search.best_records, rows)))
+    offsets = frontiers.best.offsets
+    last = np.where(np.diff(offsets) > 0, offsets[1:] - 1, NEVER)
+    row = np.where(last == NEVER, NEVER, at(frontiers.row, last))
+    return StudyBests(row, at(frontiers.best.merit, last) * -search.sign)
+
+
+@dataclass(frozen=True)
+class _Threshold:
+    """A merit to exceed."""
+
+    merit: float
+
+    def first_entries(self, staircase: Staircase) -> Integers:
+        """Return by study the first entry that reaches the merit; NEVER for none."""
+        ranges = self._first(staircase.offsets, staircase.merit)
+        return np.array([first if first < end else NEVER for first, end in ranges], np.int64)
+
+    def n_reaching(self, frontiers: Frontiers) -> Integers:
+        """Return by study the number of trials that reach the merit."""
+        ranges = self._first(frontiers.reach_offsets, frontiers.reach)
+        return np.array([end - first for first, end in ranges], np.int64)
+
+    def _first(self, offsets: Integers, merits: Floats) -> Iterator[tuple[int, int]]:
+        """Yield by study the first entry that reaches the merit, and the end of its entries."""
+        ascending = merits.data
+        for start, end in pairwise(offsets.tolist()):
+            yield bisect_right(ascending, self.merit, start, end), end

@@ -1,0 +1,73 @@
+"""What an answer is about: the trials and evaluations that count, the goal, and the hit of it that counts."""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass
+
+from losslake.index.frontiers import COUNTED
+from losslake.questions.release.errors import BadParameter
+from losslake_schema.names import LARGEST_INTEGER, Workload
+from losslake_schema.reached import COMPARATORS, Comparator
+from losslake_schema.registry import DIRECTIONS
+from losslake_schema.tables import STATUSES
+
+
+@dataclass(frozen=True)
+class Selection:
+    """The evaluations of one metric in some workloads.
+
+    direction: minimize or maximize; None: the metric's own.
+    step_budget, example_budget: evaluations with step, or step times batch size, up to and including this count.
+    trials: of each study, the first of this number by trial_id among those with an admitted status; None: all of them.
+    flagged: exclude or include flagged trials. where: NAME=VALUE of metaparameters or facts of trials, which all hold.
+    """
+
+    workloads: tuple[Workload, ...]
+    metric: str
+    direction: str | None = None
+    step_budget: int | None = None
+    example_budget: int | None = None
+    trials: int | None = None
+    statuses: tuple[str, ...] = COUNTED
+    flagged: str = "exclude"
+    where: tuple[str, ...] = ()
+
+    def __post_init__(self) -> None:
+        if not self.workloads:
+            raise BadParameter("workload", "give at least one workload: collection/dataset/model/optimizer")
+        if self.direction not in (None, *DIRECTIONS):
+            raise BadParameter("direction", f"direction '{self.direction}' is neither minimize nor maximize")
+        if not self.statuses or not all(status in STATUSES for status in self.statuses):
+            raise BadParameter("status", f"status has to be one or more of {', '.join(STATUSES)}")
+        for condition in self.where:
+            name, sign, value = condition.partition("=")
+            if not (name and sign and value):
+                raise BadParameter("where", f"where={condition}: give NAME=VALUE, as in where=org=NVIDIA")
+        for name, least in (("step_budget", 0), ("example_budget", 0), ("trials", 1)):
+            count = getattr(self, name)
+            if count is not None and not least <= count <= LARGEST_INTEGER:
+                raise BadParameter(name, f"{name} {count} is out of range: give {least} or more, up to 2^63 - 1")
+
+
+@dataclass(frozen=True)
+class Goal:
+    """A target of a metric. comparator: strict for better than the target; inclusive for at least as good.
+
+    Raises BadParameter for a target that is not finite.
+    """
+
+    target: float
+    comparator: Comparator = "strict"
+
+    def __post_init__(self) -> None:
+        if not math.isfinite(self.target):
+            raise BadParameter("target", f"target {self.target} is not finite: give a number to be beaten")
+        if self.comparator not in COMPARATORS:
+            why = f"comparator '{self.comparator}' is unknown: give {' or '.join(COMPARATORS)}"
+            raise BadParameter("comparator", why)
+
+    def in_words(self, metric: str, direction: str) -> str:
+        """Return the goal as a formula: val/classification_error < 0.05."""
+        strict, inclusive = ("<", "\u2264") if direction == "minimize" else (">", "\u2265")
+        return f"{metric} {inclusive if self.comparator == 'inclusive' else strict} {self.target:g}"

@@ -1,0 +1,140 @@
+"""The scaling of a workload at many targets, from the lower envelopes of its studies."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+from functools import cached_property
+
+import numpy as np
+
+from losslake.analysis.break_points import BreakPoints, max_useful, perfect_ends
+from losslake.analysis.envelope import (
+    Envelope,
+    lower_envelope,
+    steps_to_targets,
+)
+from losslake.analysis.identifiability import IdentifiedFits, are_unequal, identified_fits
+from losslake.questions.trials.search import Search, at
+from losslake_schema.reached import NEVER, Flags, Floats, Integers
+
+
+@dataclass(frozen=True)
+class StudyEnvelopes:
+    """The envelope of each study of a workload; `row` of an entry is an index into the search's records."""
+
+    search: Search
+    envelopes: Sequence[Envelope]
+
+    @cached_property
+    def trial_of_record(self) -> Integers:
+        """The row in facts.trials of each record."""
+        return np.repeat(self.search.rows, np.diff(self.search.records.offsets))
+
+    def records(self, entries: Integers) -> Integers:
+        """Return by study the record of the envelope's entry of that index; NEVER stays so."""
+        records = [
+            int(envelope.row[entry]) if entry != NEVER else NEVER
+            for envelope, entry in zip(self.envelopes, entries.tolist(), strict=True)
+        ]
+        return np.array(records, np.int64)
+
+    def trials(self, records: Integers) -> Integers:
+        """Return the rows in facts.trials of these records; NEVER stays so."""
+        known = records != NEVER
+        rows = at(self.trial_of_record, np.where(known, records, 0).ravel()).reshape(records.shape)
+        return np.where(known, rows, NEVER)
+
+
+def study_envelopes(search: Search) -> StudyEnvelopes:
+    """Merge the records of each study's admitted trials."""
+    records, facts = search.records, search.facts
+    counts = np.diff(records.offsets)
+    is_admitted = np.repeat(search.admitted[search.rows], counts)
+    kept = np.flatnonzero(is_admitted & (np.arange(len(records.step)) < np.repeat(search.ends, counts)))
+    # Trials with records come in the order of study and trial_id, as the envelope wants them.
+    bounds = np.searchsorted(
+        facts.study_of_trial[np.repeat(search.rows, counts)[kept]], range(len(facts.batch_sizes) + 1)
+    )
+    losses = records.value * search.sign
+    envelopes = []
+    for start, end in zip(bounds[:-1].tolist(), bounds[1:].tolist(), strict=True):
+        rows = kept[start:end]
+        envelope = lower_envelope(records.step[rows], losses[rows])
+        envelopes.append(Envelope(envelope.step, envelope.loss, rows[envelope.row]))
+    return StudyEnvelopes(search, envelopes)
+
+
+@dataclass(frozen=True)
+class Sweep:
+    """The scaling of one workload by target and study. targets: losses to beat strictly."""
+
+    merged: StudyEnvelopes
+    targets: Floats
+
+    @property
+    def search(self) -> Search:
+        """The search of the workload."""
+        return self.merged.search
+
+    @property
+    def batch_sizes(self) -> tuple[int, ...]:
+        """The batch sizes of the studies."""
+        return self.search.facts.batch_sizes
+
+    @cached_property
+    def steps(self) -> Floats:
+        """The fewest steps, targets by studies; inf for never."""
+        return steps_to_targets(self.merged.envelopes, self.targets)
+
+    @cached_property
+    def usable_steps(self) -> Floats:
+        """The same, NaN where there is no logarithm: at batch size 0, or where the target was reached at step 0."""
+        return np.where((self.steps > 0) & (np.asarray(self.batch_sizes) > 0), self.steps, np.nan)
+
+    @cached_property
+    def previous_steps(self) -> Floats:
+        """The steps of the evaluations before these; NaN for none."""
+        previous = np.full(self.steps.shape, np.nan)
+        for study, envelope in enumerate(self.merged.envelopes):
+            hits = envelope.first_hits(self.targets)
+            is_hit = hits != NEVER
+            steps = at(self.search.records.previous_step, envelope.row[hits[is_hit]])
+            previous[is_hit, study] = np.where(steps >= 0, steps, np.nan)
+        return previous
+
+    @property
+    def is_unequal(self) -> Flags:
+        """True for targets that batch sizes with too unequal numbers of trials reach."""
+        return are_unequal(self.usable_steps, self.search.n_admitted)
+
+    def perfect_ends(self) -> BreakPoints:
+        """Return the end of perfect scaling by target."""
+        return perfect_ends(self.batch_sizes, self.usable_steps, censored_at=self.search.last_steps)
+
+    def max_useful(self) -> BreakPoints:
+        """Return the largest useful batch size by target."""
+        return max_useful(self.usable_steps)
+
+    def fits(self) -> IdentifiedFits:
+        """Return the fit by target, or why there is none; without bounds where trials are too unequal."""
+        sizes = np.asarray(self.batch_sizes, np.float64)
+        kept = sizes > 0
+        fits = identified_fits(
+            sizes[kept], self.usable_steps[:, kept], self.search.last_steps[kept], self.previous_steps[:, kept]
+        )
+        lower, upper = (np.where(self.is_unequal, np.nan, bound) for bound in (fits.lower, fits.upper))
+        return replace(fits, lower=lower, upper=upper)
+
+
+def shared_sizes(merged: Sequence[StudyEnvelopes]) -> list[int]:
+    """Return the batch sizes that every workload has, ascending."""
+    return sorted(set.intersection(*(set(one.search.facts.batch_sizes) for one in merged)))
+
+
+def steps_at_shared_sizes(merged: Sequence[StudyEnvelopes], targets: Floats) -> list[Floats]:
+    """Return the fewest steps of each workload: targets by shared batch sizes."""
+    shared = shared_sizes(merged)
+    return [
+        Sweep(one, targets).steps[:, [one.search.facts.batch_sizes.index(size) for size in shared]] for one in merged
+    ]

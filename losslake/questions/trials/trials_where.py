@@ -1,0 +1,112 @@
+"""Trials by what their logs say of them: a metaparameter, or a fact such as the organisation, with a value."""
+
+from __future__ import annotations
+
+import json
+import threading
+from collections import Counter
+from collections.abc import Mapping
+from operator import attrgetter
+from weakref import WeakKeyDictionary
+
+import numpy as np
+from cachetools import LRUCache
+
+from losslake.questions.release.errors import BadParameter, near_names
+from losslake.questions.release.pool import Pool, pooled
+from losslake.questions.release.view import ReleaseView
+from losslake.questions.release.workload_facts import WorkloadFacts
+from losslake_schema.names import Workload
+from losslake_schema.reached import Flags
+
+_MOST_CHOSEN_BYTES, _MOST_LISTED = 16_000_000, 8
+# One fact of the trials of a workload: a number or a text; None where a log doesn't say it.
+Values = list[float | str | None]
+_CHOSEN: WeakKeyDictionary[ReleaseView, LRUCache[tuple[Workload, str, tuple[str, ...]], Pool]] = WeakKeyDictionary()
+_KEEPING = threading.Lock()
+
+
+def chosen_trials(view: ReleaseView, facts: WorkloadFacts, metric: str, conditions: tuple[str, ...]) -> WorkloadFacts:
+    """Return a workload or pool with only the trials for which all conditions hold; itself without conditions.
+
+    Batch sizes without such trials aren't in it. Raises BadParameter as trials_where does.
+    """
+    if not conditions:
+        return facts
+    key = facts.workload, metric, conditions
+    with _KEEPING:
+        kept = _CHOSEN.setdefault(view, LRUCache(_MOST_CHOSEN_BYTES, attrgetter("n_bytes")))
+        chosen = kept.get(key)
+    if chosen is None:
+        flags = trials_where(view, facts, conditions)
+        members: tuple[WorkloadFacts, ...] = (facts,)
+        by_member = [flags]
+        if isinstance(facts, Pool):
+            members = facts.members
+            by_member = [np.append(flags, False)[places] for places in facts.places]
+        chosen = pooled(facts.workload, members, metric, view.metrics[metric].direction, by_member)
+        with _KEEPING:
+            if chosen.n_bytes <= kept.maxsize:
+                kept[key] = chosen
+    return chosen
+
+
+def trials_where(view: ReleaseView, facts: WorkloadFacts, conditions: tuple[str, ...]) -> Flags:
+    """Return by trial of a workload or pool whether all conditions hold: NAME=VALUE, as Selection.where has them.
+
+    A number equals any spelling of it; anything else is compared as text, a list or object as its JSON. Raises
+    BadParameter for a name or a value that no trial has, since nothing would be left to answer from.
+    """
+    chosen = np.ones(len(facts.trials.trial_id), np.bool_)
+    for condition in conditions:
+        name, _, wanted = condition.partition("=")
+        values = _values(view, facts, name)
+        number = _number(wanted)
+        holds = np.array([value == wanted or (number is not None and value == number) for value in values], np.bool_)
+        if not holds.any():
+            raise BadParameter("where", f"where={condition}: {_what_there_is(view, facts, name, values)}")
+        chosen &= holds
+    return chosen
+
+
+def facts_of_trials(view: ReleaseView, facts: WorkloadFacts, name: str) -> Mapping[str, int]:
+    """Return the values of a metaparameter or fact of trials as texts, in order, and how many trials have each."""
+    return dict(sorted(Counter(_text(value) for value in _values(view, facts, name) if value is not None).items()))
+
+
+def _what_there_is(view: ReleaseView, facts: WorkloadFacts, name: str, values: Values) -> str:
+    known = sorted({_text(value) for value in values if value is not None})
+    if known:
+        listed = ", ".join(known[:_MOST_LISTED]) + (", \u2026" if len(known) > _MOST_LISTED else "")
+        return f"no trial of {facts.workload} has that value; values of {name} are: {listed}"
+    near = near_names(name, list(view.metaparameters()))
+    also = f"; similar names are: {', '.join(near)}" if near else ""
+    return f"the logs of {facts.workload} say nothing about '{name}'{also}"
+
+
+def _values(view: ReleaseView, facts: WorkloadFacts, name: str) -> Values:
+    if isinstance(facts, Pool):
+        of_members = [value for member in facts.members for value in _values(view, member, name)]
+        return [of_members[row] for row in facts.rows_in_members.tolist()]
+    if name not in view.metaparameters():
+        return [None] * len(facts.trials.trial_id)
+    table = view.table("fact_of_trials", {"name": name, **facts.study_ids})
+    return list(map(_value, table["number"].to_pylist(), table["other"].to_pylist()))
+
+
+def _value(number: float | None, other: str | None) -> float | str | None:
+    if other is None or number is not None:
+        return number
+    value = json.loads(other)
+    return value if isinstance(value, str) else other
+
+
+def _number(text: str) -> float | None:
+    try:
+        return float(text)
+    except ValueError:
+        return None
+
+
+def _text(value: float | str) -> str:
+    return value if isinstance(value, str) else f"{value:.12g}"

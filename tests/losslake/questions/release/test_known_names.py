@@ -1,0 +1,48 @@
+"""Display names and aliases: each line of the file is sound, and a name holds only where its collection uses it."""
+
+from __future__ import annotations
+
+import pytest
+
+from losslake.questions.release.known_names import display_name, heading_of, known_names, labels_of, other_names
+from losslake_schema.names import Workload
+from tests.repository.checkout import ROOT
+
+
+def test_every_line_has_a_name_of_its_own_and_a_display_name() -> None:
+    lines = (ROOT / "losslake/questions/release/known_names.csv").read_text().splitlines()[1:]
+    assert len(known_names()) == len(lines)
+    assert all(each.display.strip() == each.display != "" for each in known_names().values())
+    assert {kind for kind, _ in known_names()} == {"collection", "dataset", "model", "optimizer"}
+
+
+@pytest.mark.parametrize(
+    ("workload", "heading"),
+    [
+        ("mlperf-training/imagenet/resnet/lars", "ResNet-50 on ImageNet, LARS · MLPerf Training"),
+        ("mlperf-training/open/imagenet/resnet/lars", "ResNet-50 on ImageNet, LARS · MLPerf Training, open division"),
+        ("mlperf-training-2/imagenet/resnet/lars", "resnet on ImageNet, LARS · mlperf-training-2"),
+        ("mine/my_data/my_net/my_rule", "my_net on my_data, my_rule · mine"),
+    ],
+)
+def test_a_heading_has_display_names_where_they_are_known(workload: str, heading: str) -> None:
+    assert heading_of(Workload.parse(workload)) == heading
+
+
+def test_other_names_are_display_names_and_aliases() -> None:
+    names = other_names(Workload("shallue2018", "imagenet", "resnet_50", "nobody"))
+    assert {"ImageNet", "ILSVRC2012", "ResNet-50", "RN50"} <= set(names)
+    assert display_name("optimizer", Workload("a", "b", "c", "nobody")) == "nobody"
+
+
+def test_labels_are_what_sets_workloads_apart() -> None:
+    names = ("bundled/digits/mlp_64/sgd", "bundled/digits/mlp_64/adam", "shelf/digits/mlp_64/sgd")
+    sgd, adam, elsewhere = map(Workload.parse, names)
+    common, labels = labels_of([sgd, adam])
+    assert common.startswith("mlp_64 on Digits")
+    assert labels == ["SGD", "Adam"]
+    _, labels = labels_of([sgd, adam, elsewhere])
+    assert len(set(labels)) == 3
+    other = Workload.parse("mlperf-training/imagenet/resnet/lars")
+    assert labels_of([sgd, other]) == ("", [heading_of(sgd), heading_of(other)])
+    assert labels_of([sgd]) == (heading_of(sgd), [heading_of(sgd)])

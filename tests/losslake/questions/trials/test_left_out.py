@@ -1,0 +1,103 @@
+"""Every answer says which trials it leaves out; a trial that stopped at an easier goal is censored, never failed."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from losslake.output.answer import Answer
+from losslake.questions import rcp, scaling, steps_to_target, tuning_budget
+from losslake.questions.declaration.summary import SelectionSummary
+from losslake.questions.questions import QUESTIONS
+from losslake.questions.trials.selection import Goal, Selection
+from tests.losslake.questions.views import METRIC, WORKLOAD, answer_to, view_of
+from tests.oracle import Row
+
+SELECTION = Selection((WORKLOAD,), METRIC)
+
+
+def test_a_study_whose_only_trial_is_incomplete_says_that_it_is_left_out() -> None:
+    view = view_of([Row(8, 1, "INCOMPLETE", 10, 0.2)])
+    answer = answer_to(scaling.QUESTION, view, SELECTION, Goal(0.3))
+    assert answer.table()["n_trials"].to_pylist() == [0]
+    assert answer.facts["left_out"] == [
+        f"{WORKLOAD}: 1 trial of status INCOMPLETE: status=COMPLETE&status=INCOMPLETE includes them"
+    ]
+
+
+@pytest.mark.parametrize(
+    ("parameters", "expected"),
+    [
+        ({"trials": 1}, "2 trials beyond the first 1 of each study: a larger trials= includes them"),
+        ({"step_budget": 5}, "1 trial without a value within the budget: a larger step_budget includes them"),
+        ({"example_budget": 47}, "1 trial without a value within the budget: a larger example_budget includes them"),
+    ],
+)
+def test_trials_beyond_the_first_and_beyond_a_budget_are_counted(parameters: dict[str, Any], expected: str) -> None:
+    rows = [Row(8, 1, "COMPLETE", 0, 0.9), Row(8, 2, "COMPLETE", 6, 0.2), Row(8, 3, "COMPLETE", 1, 0.2)]
+    answer = answer_to(scaling.QUESTION, view_of(rows), SELECTION, Goal(0.3), **parameters)
+    assert answer.facts["left_out"] == [f"{WORKLOAD}: {expected}"]
+
+
+def test_trials_of_other_batch_sizes_than_asked_are_not_counted() -> None:
+    view = view_of([Row(8, 1, "INFEASIBLE", 10, 0.2), Row(16, 1, "COMPLETE", 10, 0.2)])
+    answer = answer_to(steps_to_target.QUESTION, view, SELECTION, Goal(0.3), batch_size=[16])
+    assert answer.facts["left_out"] == []
+
+
+def test_every_answer_about_a_selection_has_left_out() -> None:
+    about = [question for question in QUESTIONS if issubclass(question.summary, SelectionSummary)]
+    assert len(about) >= 18
+    assert all("left_out" in question.summary_names for question in about)
+
+
+def stopped(*values: float, **others: Any) -> tuple[Any, Answer]:
+    """The rows of scaling to 0.3, of trials that stop at the value, where the goal is 0.4."""
+    rows = [Row(8, n, "COMPLETE", 10 * step, v) for n, v in enumerate(values, 1) for step, v in ((1, 0.8), (2, v))]
+    view = view_of(rows, goal=0.4, **others)
+    return view, answer_to(scaling.QUESTION, view, SELECTION, Goal(0.3))
+
+
+def test_a_trial_that_ended_at_its_own_goal_stopped_earlier_and_did_not_fail() -> None:
+    view, answer = stopped(0.35, 0.5, 0.2, 0.39)
+    (row,) = answer.table().to_pylist()
+    assert (row["n_trials"], row["n_reached"], row["n_stopped_earlier"]) == (4, 1, 2)
+    assert "2 trials stopped earlier" in answer.facts["left_out"][0]
+    of_trials = answer_to(steps_to_target.QUESTION, view, SELECTION, Goal(0.3)).table().to_pylist()
+    assert [trial["stopped_earlier"] for trial in of_trials] == [True, False, False, True]
+    assert [trial["censored_at"] for trial in of_trials] == [20, 20, None, 20]
+    (points,) = answer_to(rcp.QUESTION, view, SELECTION, Goal(0.3)).table().to_pylist()
+    assert (points["n_runs"], points["n_not_converged"]) == (2, 1)
+    budgets = answer_to(tuning_budget.QUESTION, view, SELECTION, Goal(0.3), budget=[1]).table().to_pylist()
+    assert [row["chance"] for row in budgets] == [0.5, 0.5]
+
+
+def test_a_trial_that_ran_all_its_steps_did_not_stop_earlier() -> None:
+    _, answer = stopped(0.35, 0.5, train_steps=20)
+    assert answer.table()["n_stopped_earlier"].to_pylist() == [0]
+    assert answer.facts["left_out"] == []
+
+
+@given(
+    st.lists(st.lists(st.sampled_from([0.1, 0.2, 0.3, 0.4]), min_size=1, max_size=4), min_size=1, max_size=4),
+    st.sampled_from([0.1, 0.2, 0.25, 0.4]),
+    st.sampled_from([0.2, 0.3, 0.35, 1.0]),
+    st.none() | st.integers(0, 4),
+)
+@settings(max_examples=15)
+def test_stopped_earlier_is_what_brute_force_finds(
+    curves: list[list[float]], target: float, goal: float, budget: int | None
+) -> None:
+    rows = [Row(8, n, "COMPLETE", step, v) for n, curve in enumerate(curves) for step, v in enumerate(curve)]
+    answer = answer_to(scaling.QUESTION, view_of(rows, goal=goal), SELECTION, Goal(target), step_budget=budget)
+    expected = sum(
+        curve[-1] < goal
+        and not any(value < goal for value in curve[:-1])
+        and not any(value < target for value in curve)
+        and (budget is None or len(curve) - 1 <= budget)
+        for curve in curves
+    )
+    assert answer.table()["n_stopped_earlier"].to_pylist() == [expected]
