@@ -12,7 +12,7 @@ from typing import Any, get_args
 import pyarrow as pa
 from pydantic.fields import FieldInfo
 
-from losslake.output.rows import KnownGoal, Row, SharedColumns
+from losslake.output.rows import KnownGoal, Row
 
 _TYPES: dict[str, pa.DataType] = {
     "string": pa.string(),
@@ -144,14 +144,16 @@ def _array(values: Any, kind: pa.DataType, n_rows: int) -> pa.Array:
 
 
 @cache
-def row_shape(model: type[Row]) -> RowShape:
-    """Return the columns that a model declares."""
-    return RowShape(tuple(_column(name, field) for name, field in model.model_fields.items()))
+def row_shape(model: type[Row], shared: type[Row] = Row) -> RowShape:
+    """Return the columns that a model declares. shared: describes those that the model doesn't describe."""
+    fields = model.model_fields.items()
+    return RowShape(
+        tuple(_column(name, field, field if field.description else shared.model_fields[name]) for name, field in fields)
+    )
 
 
-def _column(name: str, field: FieldInfo) -> Column:
+def _column(name: str, field: FieldInfo, described: FieldInfo) -> Column:
     kinds = get_args(field.annotation) if NoneType in get_args(field.annotation) else (field.annotation,)
-    described = field if field.description else SharedColumns.model_fields[name]
     facts = described.json_schema_extra
     return Column(
         name=name,

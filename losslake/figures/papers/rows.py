@@ -15,6 +15,7 @@ from losslake.figures.papers.paper import Curve, Figure, Panel
 from losslake.output.columns import row_shape
 from losslake.output.rows import Row as RowModel
 from losslake.output.rows import shown
+from losslake.questions.declaration.shared_columns import SharedColumns
 from losslake.questions.release.view import ReleaseView
 from losslake.questions.trials.search import at, study_results
 from losslake.questions.trials.selection import Goal
@@ -78,7 +79,7 @@ class DrawnRow(RowModel):
     """Number of these trials that reached the goal; null if best values are drawn."""
 
 
-ROWS = row_shape(DrawnRow)
+ROWS = row_shape(DrawnRow, SharedColumns)
 REACHED, NOT_REACHED, INFEASIBLE = "reached", "not reached", "infeasible"
 Row = dict[str, Any]
 

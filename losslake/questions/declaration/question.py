@@ -20,6 +20,7 @@ from losslake.questions.declaration.parameters import (
     GoalParameters,
     MetricParameters,
 )
+from losslake.questions.declaration.shared_columns import SharedColumns
 from losslake.questions.declaration.summary import Summary, field_order, summary_fields
 from losslake.questions.release.view import ReleaseView
 from losslake.questions.trials.left_out import pooled_workloads, trials_left_out
@@ -62,7 +63,7 @@ class Question:
     @property
     def rows(self) -> RowShape:
         """The columns of its rows."""
-        return row_shape(self.row)
+        return row_shape(self.row, SharedColumns)
 
     @property
     def subject(self) -> str:

@@ -9,6 +9,7 @@ from typing import Annotated, Any
 
 from losslake.output.columns import Column, RowShape, row_shape
 from losslake.output.rows import KnownGoal, Row, shown
+from losslake.questions.declaration.shared_columns import SharedColumns
 
 WORKLOAD_KEYS = ("collection", "dataset", "model", "optimizer")
 
@@ -175,7 +176,7 @@ class Listing:
     @property
     def shape(self) -> RowShape:
         """The columns of its rows."""
-        return row_shape(self.row)
+        return row_shape(self.row, SharedColumns)
 
     @property
     def columns(self) -> dict[str, Column]:

@@ -16,6 +16,7 @@ from losslake.lake.lake import Lake
 from losslake.output.answer import Answer
 from losslake.output.columns import row_shape
 from losslake.output.rows import Row, shown
+from losslake.questions.declaration.shared_columns import SharedColumns
 from losslake.questions.declaration.summary import ReleaseSummary, summary_fields
 from losslake_service.files.conditions import AN_HOUR
 from losslake_service.files.delivery import Delivery, delivery_of
@@ -104,7 +105,7 @@ class FileRow(Row):
     """Largest value in the file, NaN excluded; null if there is none."""
 
 
-_ROWS = row_shape(FileRow)
+_ROWS = row_shape(FileRow, SharedColumns)
 
 
 def add_files(app: FastAPI, lake: Lake, settings: Settings, folder_page: FolderPage) -> None:

@@ -8,6 +8,7 @@ from dataclasses import dataclass
 from losslake.index.serving import MACROS, VIEWS
 from losslake.index.view_texts import sql
 from losslake.output.columns import row_shape
+from losslake.questions.declaration.shared_columns import SharedColumns
 from losslake.questions.lists.listing import LISTINGS, VIEW_ROWS
 from losslake.questions.release.view import ReleaseView
 from losslake_schema.tables import PARTITIONED, STUDY_KEYS, TABLES
@@ -95,7 +96,7 @@ def row_description(name: str) -> str:
 def _table(view: ReleaseView, name: str) -> SchemaTable:
     assert name in (*VIEWS, *MACROS)
     types = view.cursor().execute("DESCRIBE FROM " + call(name, "'', 0.0")).fetchall()
-    shape = row_shape(VIEW_ROWS[_SAME_COLUMNS.get(name, name)]).only([column for column, *_ in types])
+    shape = row_shape(VIEW_ROWS[_SAME_COLUMNS.get(name, name)], SharedColumns).only([column for column, *_ in types])
     columns = [
         SchemaColumn(column.name, type_, column.doc, column.unit, column.name in _KEYS[name], column.nullable)
         for column, (_, type_, *_) in zip(shape.columns, types, strict=True)

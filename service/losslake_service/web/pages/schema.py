@@ -7,7 +7,7 @@ from collections.abc import Sequence
 
 from losslake.lake.lake import LAYOUT_VERSION
 from losslake.output.columns import row_shape
-from losslake.output.rows import SharedColumns
+from losslake.questions.declaration.shared_columns import SharedColumns
 from losslake.questions.release.view import ReleaseView
 from losslake_service.web.examples import Example, find_example
 from losslake_service.web.lines import purpose, statement
