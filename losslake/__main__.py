@@ -22,8 +22,9 @@ from losslake.cli.mcp import mcp
 from losslake.cli.reproduce import reproduce
 from losslake.cli.serve import config, serve
 from losslake.cli.sql import sql
-from losslake.cli.steps import steps, workloads
+from losslake.cli.steps import StepsCommand, steps
 from losslake.cli.withdraw import withdraw
+from losslake.cli.workloads import workloads
 from losslake_schema.errors import LossLakeError
 
 STOPPED = 130  # the exit status into which Typer turns Ctrl-C
@@ -40,7 +41,7 @@ for command in (
     init, ingest, fetch, formats, map_logs, releases, ledger, workloads, steps, sql, serve, mcp, config, verify, export,
     download, reproduce, maintain, withdraw, bundle,
 ):  # fmt: skip
-    app.command(command.__name__.removesuffix("_logs"))(command)
+    app.command(command.__name__.removesuffix("_logs"), cls=StepsCommand if command is steps else None)(command)
 
 
 @app.command(context_settings={"allow_extra_args": True, "ignore_unknown_options": True, "help_option_names": []})

@@ -224,7 +224,10 @@ def test_verify_names_the_damaged_file(losslake: Run, lake: Lake, tmp_path: Path
         (("steps", "root/mnist/cnn/adam", *OPTIONS), "did you mean root/mnist/cnn/sgd"),
         (("steps", "nonsense", *OPTIONS), "did you mean root/mnist/cnn/sgd"),
         (("steps", WORKLOAD, "--metric", "val/accuracy", "--target", "1"), "has no metric"),
-        (("steps", WORKLOAD, "--metric", "val/classification_error", "--target", "nan"), "not finite"),
+        (
+            ("steps", WORKLOAD, "--metric", "val/classification_error", "--target", "nan"),
+            "--target nan: input should be a finite number",
+        ),
         (("steps", WORKLOAD), "has no goal"),
         (("steps", "--release", "9"), "there is no release 9; the newest are: 1"),
         (("sql", "-c", ""), "no statement: give"),

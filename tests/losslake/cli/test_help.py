@@ -5,6 +5,7 @@ from __future__ import annotations
 import inspect
 import subprocess
 import sys
+from typing import Any
 
 import pytest
 import typer.main
@@ -12,6 +13,12 @@ import typer.main
 from losslake.__main__ import app
 
 COMMANDS = typer.main.get_group(app).commands
+
+
+def parameters_of(name: str) -> list[Any]:
+    """Return the parameters of a command, derived ones included."""
+    command = COMMANDS[name]
+    return list(command.get_params(command.make_context(name, [], resilient_parsing=True)))
 
 
 def test_the_documented_commands_exist() -> None:
@@ -44,7 +51,7 @@ def test_the_documented_commands_exist() -> None:
 def test_every_command_and_option_has_help(name: str) -> None:
     command = COMMANDS[name]
     assert inspect.cleandoc(command.help or "").endswith((".", ")"))
-    for parameter in command.params:
+    for parameter in parameters_of(name):
         if parameter.name != "help":
             assert getattr(parameter, "help", None), f"{name} {parameter.name}"
 
@@ -53,7 +60,7 @@ def test_every_command_and_option_has_help(name: str) -> None:
     "name", [name for name in COMMANDS if name not in ("formats", "map", "config", "download", "bundle", "analyze")]
 )
 def test_every_command_that_needs_a_lake_has_the_option(name: str) -> None:
-    assert any("--lake" in parameter.opts for parameter in COMMANDS[name].params)
+    assert any("--lake" in parameter.opts for parameter in parameters_of(name))
 
 
 @pytest.mark.parametrize("name", COMMANDS)

@@ -1,0 +1,113 @@
+"""What `losslake steps` does: its options, derived from the question, and the table or plot that it prints."""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Mapping, Sequence
+from typing import Annotated, Any
+
+import typer
+
+from losslake.cli.completion import complete_metric, complete_workload
+from losslake.cli.console import TextFormat, WideOption, echo
+from losslake.cli.plot import plot
+from losslake.cli.question_options import COMMON, answer_to, command, given_in, options_of, view_of
+from losslake.cli.table import show_table, terminal_width
+from losslake.cli.workloads import list_workloads
+from losslake.output.answer import Answer
+from losslake.questions.declaration.parameters import ReleaseParameters
+from losslake.questions.release.workload_words import SeveralWorkloads, named_workload
+from losslake.questions.scaling import QUESTION
+
+# The columns of a table, the most telling ones first: the last ones are left out where they don't fit.
+_COLUMNS = (
+    "batch_size", "steps", "trial_id", "n_reached", "n_trials", "examples", "value", "previous_step", "best_value",
+    "perfect_scaling_steps",
+)  # fmt: skip
+_AMOUNTS = ("amount", "amount_trial_id", "amount_steps", "hardware")
+_WIDTH_OF_A_FILE = 100
+
+_WORKLOAD = Annotated[
+    str | None,
+    typer.Argument(
+        metavar="WORKLOAD",
+        autocompletion=complete_workload,
+        help="collection/dataset/model/optimizer, or words that match one workload ('rn50 lars'). A * in a part "
+        "is any text: workloads that match are pooled by batch size. Default: list the workloads.",
+    ),
+]
+_PLOT = Annotated[bool, typer.Option("--plot", help="Draw the scaling curve in characters instead of a table.")]
+_FORMAT = Annotated[TextFormat, typer.Option(help="Output format.")]
+# The workload is an argument; reference lines are for charts.
+_BUT = {*ReleaseParameters.model_fields, "workload", "reference"}
+
+
+def steps_command() -> type:
+    """Return the command."""
+    completions = {"metric": complete_metric}
+    options = options_of(QUESTION, _BUT, completions)
+    own = (("plot", _PLOT, False), ("wide", WideOption, False), *COMMON, ("format", _FORMAT, "table"))
+    return command(_print_steps, [("workload", _WORKLOAD, None), *options, *own])
+
+
+def _print_steps(options: Any) -> None:
+    view = view_of(options)
+    if options.workload is None:
+        list_workloads(view, view.workloads, options.format, options.wide)
+        return
+    try:
+        named = named_workload(view, options.workload)
+    except SeveralWorkloads as several:
+        list_workloads(view, several.workloads, options.format, options.wide)
+        raise
+    given = given_in(options, QUESTION, _BUT) | {"workload": [str(named)]}
+    answer = answer_to(QUESTION, view, given, "losslake steps")
+    units = {unit for facts in view.matching(named) for (unit,) in view.rows("batch_units", facts.study_ids)}
+    _print(answer, options.format, options.wide, options.plot, sorted(units - {"examples"}))
+
+
+def _print(answer: Answer, format: TextFormat, is_wide: bool, has_plot: bool, units: Sequence[str]) -> None:  # noqa: A002
+    """Print the answer. units: what batch sizes count, if not examples."""
+    if format != "table":
+        from losslake.output.formats import FORMATS  # imports Polars, which takes time
+
+        text = b"".join(FORMATS[format].encode(answer)).decode()
+        typer.echo(text, nl=format == "json")
+        return
+    facts, table = answer.facts, answer.table()
+    noun = facts["measure"].replace("_", "-")
+    sign = "<" if facts["direction"] == "minimize" else ">"
+    sign += "=" if facts["comparator"] == "inclusive" else ""
+    title = (
+        f"{facts['workloads'][0]}: {noun} to {facts['metric']} {sign} {facts['target']!r}, release {facts['release']}"
+    )
+    if has_plot:
+        points = list(zip(table["batch_size"].to_pylist(), table["amount"].to_pylist(), strict=True))
+        for line in plot(points, title, terminal_width() or _WIDTH_OF_A_FILE, sys.stdout.encoding):
+            echo(line)
+    else:
+        columns = table.column_names if is_wide else _columns(facts)
+        echo(title)
+        show_table(columns, [list(row.values()) for row in table.select(columns).to_pylist()], is_wide)
+    if units:
+        echo(f"batch sizes count {' or '.join(units)}, and so do examples")
+    reached = table.num_rows - table["steps"].null_count
+    echo(f"reached at {reached} of {table.num_rows} batch sizes; the crossing is in (previous_step, steps]")
+    for each in facts["pooled"]:
+        echo(f"pooled: {each['n_trials']} trials of {each['workload']}")
+    for text in facts["left_out"]:
+        echo(f"left out: {text}")
+    for warning in facts["warnings"]:
+        echo(f"warning: {warning}")
+
+
+def _columns(facts: Mapping[str, Any]) -> list[str]:
+    """Return the columns of a table, the most telling ones first."""
+    columns = list(_COLUMNS)
+    if facts["crossing"] != "first":
+        columns[5:5] = ["confirmed_steps", "n_confirmed"]
+    if facts["measure"] != "steps":
+        columns[1:3] = [*_AMOUNTS, "steps"]
+    if facts["pooled"]:
+        columns.insert(5, "trial_workload")
+    return columns

@@ -1,0 +1,64 @@
+"""`losslake workloads`: a list of them, or a search."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from itertools import islice
+from typing import TYPE_CHECKING, Annotated
+
+import typer
+
+from losslake.cli.console import LakeOption, ReleaseOption, TextFormat, WideOption
+from losslake.cli.imports import without_pandas
+from losslake.cli.table import print_rows
+from losslake_schema.errors import LossLakeError
+from losslake_schema.names import Workload
+
+if TYPE_CHECKING:
+    from losslake.questions.release.view import ReleaseView
+
+_MOST_NEAR = 3
+
+
+def workloads(
+    words: Annotated[
+        list[str] | None,
+        typer.Argument(metavar="[WORDS]…", help="Only workloads that match every word: 'resnet50 lars'."),
+    ] = None,
+    wide: WideOption = False,
+    lake: LakeOption = None,
+    release: ReleaseOption = None,
+    format: Annotated[TextFormat, typer.Option(help="Output format.")] = "table",  # noqa: A002
+) -> None:
+    """List the workloads, or search them.
+
+    Words match names, other names that people use, metrics, and the rounds, organisations and systems of trials.
+    """
+    without_pandas()
+    from losslake.lake.lake import Lake
+    from losslake.questions.release.view import ReleaseView
+    from losslake.questions.release.workload_words import WorkloadWords, words_of
+
+    opened = Lake.open(lake)
+    view = ReleaseView.open(opened, opened.release(release))
+    matches = list(view.workloads)
+    if words:
+        known = WorkloadWords.of_release(view)
+        given = words_of(" ".join(words))
+        matches = known.matches(given)
+        if not matches:
+            near = [f"'{' '.join(each)}'" for each in islice(known.near_searches(given), _MOST_NEAR)]
+            advice = f": did you mean {' or '.join(near)}?" if near else ""
+            raise LossLakeError(f"no workload of release {view.number} matches '{' '.join(words)}'{advice}")
+    list_workloads(view, matches, format, wide)
+
+
+def list_workloads(view: ReleaseView, names: Iterable[Workload], format: TextFormat, is_wide: bool) -> None:  # noqa: A002
+    """Print workloads with their batch sizes and trials."""
+    columns = ("workload", "batch_sizes", "smallest", "largest", "trials", "batch_unit")
+    known = {Workload(*row[:4]): row[4:] for row in view.rows("trials_of_workloads")}
+    rows = []
+    for name in sorted(names):
+        sizes = view.workloads[name].batch_sizes
+        rows.append((str(name), len(sizes), sizes[0], sizes[-1], *known[name]))
+    print_rows(columns, rows, format, is_wide)
