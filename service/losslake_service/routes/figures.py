@@ -1,6 +1,7 @@
-"""The routes of figures, such as /v1/figures/scaling.svg and /v1/papers/{paper}/figures/{figure}.svg."""
+"""The routes of figures, such as /v1/figures/scaling.svg and /v1/papers/{paper}/figures/{figure}.svg.
 
-from __future__ import annotations
+Annotations are evaluated here when a function is defined, since each kind of figure has a model of its own.
+"""
 
 import asyncio
 import re
@@ -130,12 +131,13 @@ def _figure_endpoint(kind: Kind, question: Question, releases: Releases, rendere
         ending: Annotated[
             Literal["vl.json", "svg", "png", "pdf", "csv"], Path(description=_ENDING_DOC, examples=["svg"])
         ],
-        parameters: Any,
+        parameters: Annotated[model, Query()],  # type: ignore[valid-type]
     ) -> Response:
-        check_parameters(parameters, ending)
-        number = release_of(parameters)
+        given: Any = parameters  # mypy knows no class that is made at run time
+        check_parameters(given, ending)
+        number = release_of(given)
         view = await releases.view_async(number)
-        drawn = kind.with_defaults(with_goal(view, parameters))
+        drawn = kind.with_defaults(with_goal(view, given))
         address = _address(request)
         url = address + query_url(kind, request.scope["query_string"], view.number)
 
@@ -146,9 +148,8 @@ def _figure_endpoint(kind: Kind, question: Question, releases: Releases, rendere
             return specification(kind, view, rows(), drawn, url, Links(address, number))
 
         headers = _headers(request, view, number, ending)
-        return await _respond(request, renderer, view, ending, parameters.scale, headers, rows, specify)
+        return await _respond(request, renderer, view, ending, given.scale, headers, rows, specify)
 
-    draw_figure.__annotations__["parameters"] = Annotated[model, Query()]
     return draw_figure
 
 

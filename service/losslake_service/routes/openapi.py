@@ -3,12 +3,16 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping
+from copy import copy
 from typing import Any
 
 from fastapi import FastAPI
 from fastapi.openapi.utils import get_openapi
+from fastapi.routing import APIRoute
+from fastapi.utils import generate_unique_id
 from pydantic import BaseModel
 from pydantic.json_schema import models_json_schema
+from starlette.routing import BaseRoute
 
 from losslake.output.columns import Column
 from losslake.output.formats import FORMATS
@@ -52,7 +56,8 @@ def describe(app: FastAPI, schemas: Mapping[str, Document]) -> Document:
     write.
     """
     if app.openapi_schema is None:
-        document = get_openapi(title=app.title, version=app.version, description=app.description, routes=app.routes)
+        routes = [_without_head(route) for route in app.routes]
+        document = get_openapi(title=app.title, version=app.version, description=app.description, routes=routes)
         components = document["components"]["schemas"]
         components |= schemas
         for field in (field for schema in components.values() for field in schema.get("properties", {}).values()):
@@ -62,6 +67,16 @@ def describe(app: FastAPI, schemas: Mapping[str, Document]) -> Document:
                 _complete_parameters(operation, is_figure=path.endswith(".{ending}"))
         app.openapi_schema = document
     return app.openapi_schema
+
+
+def _without_head(route: BaseRoute) -> BaseRoute:
+    """Return the route as it is documented, since FastAPI would document HEAD beside GET, with the same id."""
+    if isinstance(route, APIRoute):
+        methods = {*(route.methods or ())} - {"HEAD"}
+        route = copy(route)
+        route.methods = methods
+        route.unique_id = generate_unique_id(route)
+    return route
 
 
 def _complete_parameters(operation: Document, is_figure: bool) -> None:

@@ -1,6 +1,7 @@
-"""The routes of questions, such as /v1/scaling, and /v1/scaling.csv to select the format."""
+"""The routes of questions, such as /v1/scaling, and /v1/scaling.csv to select the format.
 
-from __future__ import annotations
+Annotations are evaluated here when a function is defined, since each endpoint has a model of its own.
+"""
 
 from collections.abc import Sequence
 from typing import Annotated, Any
@@ -81,14 +82,18 @@ def _endpoint(releases: Releases, question: Question, model: type[FormatParamete
     known_filters = filters_of(listing) if listing is not None else {}
     filters_metaparameters = listing is not None and has_metaparameters(listing)
 
-    async def answer_question(request: Request, parameters: Any) -> Response:
-        filters: dict[str, list[str]] = parameters.model_extra or {}
+    async def answer_question(
+        request: Request,
+        parameters: Annotated[model, Query()],  # type: ignore[valid-type]
+    ) -> Response:
+        given: Any = parameters  # mypy knows no class that is made at run time
+        filters: dict[str, list[str]] = given.model_extra or {}
         for name in filters:
             is_metaparameter = filters_metaparameters and name.startswith(METAPARAMETER) and name != METAPARAMETER
             if name not in known_filters and not is_metaparameter:
                 raise unknown_parameter(name, model.model_fields)
-        output = requested_format(request, parameters.format)
-        number = release_of(parameters)
+        output = requested_format(request, given.format)
+        number = release_of(given)
         headers = {"vary": "Accept", "cache-control": cache_control(is_pinned=False)}
         subject: ReleaseView | Lake = releases.lake
         if question.is_of_release:
@@ -98,16 +103,15 @@ def _endpoint(releases: Releases, question: Question, model: type[FormatParamete
             unmodified = not_modified_response(request.headers, headers, exists=False)
             if unmodified is not None:
                 return unmodified
-        arguments = parameters if listing is None else ListRequest(parameters, filters, output.name == "json")
+        arguments = given if listing is None else ListRequest(given, filters, output.name == "json")
 
         def answer() -> Response:
             return response_of(request, question.answer_with_goal(subject, arguments), output, headers)
 
-        if question.is_quick(parameters) and output.name == "json":
+        if question.is_quick(given) and output.name == "json":
             return answer()
         return await run_in_threadpool(answer)
 
-    answer_question.__annotations__["parameters"] = Annotated[model, Query()]
     return answer_question
 
 

@@ -19,7 +19,7 @@ from losslake.questions.release.releases import Releases
 from losslake.questions.release.view import ReleaseView
 from losslake_service.problems import ParameterProblem
 from losslake_service.routes.openapi import ROWS_ONLY, content_in_all_formats, describe_responses
-from losslake_service.routes.reading import ENDINGS, JSON, ReadRoute, requested_format
+from losslake_service.routes.reading import JSON, add_read_route, requested_format
 from losslake_service.routes.respond import attachment, file_response
 from losslake_service.routes.sql_statements import SqlStatements
 from losslake_service.sandbox.results import SqlResult
@@ -132,21 +132,19 @@ def add_sql(router: APIRouter, statements: SqlStatements, releases: Releases) ->
         result = await statements.run(request, view, statement.sql, statement.parameters, limit, output.name)
         return _response(request, view, result, output)
 
-    for ending in ("", *ENDINGS):
-        for method, endpoint, body in (("GET", get_sql, None), ("POST", post_sql, _BODY)):
-            router.add_api_route(
-                PATH + ending,
-                endpoint,
-                methods=[method],
-                response_class=Response,
-                route_class_override=ReadRoute,
-                include_in_schema=not ending,
-                operation_id=f"{method.lower()}Sql",
-                summary="sql",
-                description=_DOC,
-                responses=_RESPONSES,
-                openapi_extra=body,
-            )
+    for method, endpoint, body in (("GET", get_sql, None), ("POST", post_sql, _BODY)):
+        add_read_route(
+            router,
+            PATH,
+            endpoint,
+            methods=[method],
+            has_endings=True,
+            operation_id=f"{method.lower()}Sql",
+            summary="sql",
+            description=_DOC,
+            responses=_RESPONSES,
+            openapi_extra=body,
+        )
 
 
 def _values(text: str | None) -> list[Any] | dict[str, Any] | None:
