@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from losslake_service.web.documentation.documents import documents, pictures
+from losslake_service.web.documentation.site_documents import documents, pictures
 from tests.repository.checkout import INSTALLED, ROOT, project, tracked_files
 from tests.repository.wheels import installer_environment, small_wheel
 from tests.servers.processes import SECONDS

@@ -22,8 +22,9 @@ from fastapi import FastAPI, Request, Response
 from fastapi.responses import StreamingResponse
 
 import losslake_service.serve
-from losslake_service.files.conditions import ServedFile, Version
+from losslake_service.entity_tags import Version
 from losslake_service.files.file_response import LocalFileResponse
+from losslake_service.files.ranges import ServedFile
 from losslake_service.serve import application
 from losslake_service.settings import Settings
 from tests.forked import Forked

@@ -23,7 +23,7 @@ from mcp.types import Tool as ListedTool
 from losslake import __version__
 from losslake_service.assistants.calls import Tools
 from losslake_service.assistants.tools import INSTRUCTIONS
-from losslake_service.files.documents import base_url
+from losslake_service.files.release_documents import base_url
 from losslake_service.problems import error_detail
 from losslake_service.sandbox.errors import ClientDisconnected
 

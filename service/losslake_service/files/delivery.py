@@ -21,8 +21,8 @@ from losslake.lake.store.bucket import Bucket
 from losslake.lake.store.bucket_store import BucketStore
 from losslake.lake.store.store import Store
 from losslake_schema.errors import LakeBroken, LossLakeError
-from losslake_service.files.conditions import AnswerHead, ServedFile, answer_head
 from losslake_service.files.file_response import LocalFileResponse
+from losslake_service.files.ranges import AnswerHead, ServedFile, answer_head
 from losslake_service.settings import Settings
 
 # Size of a streamed chunk, aligned like the cached blocks. A client holds at most two chunks in memory.

@@ -19,7 +19,7 @@ from starlette.responses import StreamingResponse
 from starlette.types import Receive, Scope, Send
 
 from losslake_schema.errors import LakeBroken
-from losslake_service.files.conditions import ServedFile, answer_head
+from losslake_service.files.ranges import ServedFile, answer_head
 
 # A client that stops reading holds three chunks in memory: one half sent, one waiting, one read.
 _CHUNK_BYTES = 1 << 16

@@ -25,7 +25,8 @@ from losslake.questions.release.errors import UnknownName, near_numbers
 from losslake_schema.errors import UnknownRelease
 from losslake_schema.release import Release
 from losslake_service.bounded_cache import BoundedCache
-from losslake_service.files.conditions import AN_HOUR, ServedFile, Version
+from losslake_service.entity_tags import AN_HOUR, Version
+from losslake_service.files.ranges import ServedFile
 
 
 class ReleaseDescription:

@@ -1,6 +1,4 @@
-"""Compression of responses with gzip or zstd, as a stream.
-
-Each coding has its own entity tag: the application's, with the coding as a suffix.
+"""Compression of responses with gzip or zstd, as a stream. `entity_tags` has the tag of each coding.
 
 starlette-compress ignores entity tags and the weights in Accept-Encoding, creates a zstd compressor for each response,
 and modifies messages that an application may cache. ARCHITECTURE.md has the numbers.
@@ -9,19 +7,17 @@ and modifies messages that an application may cache. ARCHITECTURE.md has the num
 from __future__ import annotations
 
 import asyncio
-import re
 import threading
 import zlib
 from collections.abc import Callable
 from functools import lru_cache
-from typing import Any, Literal
+from typing import Any
 
 import zstandard
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
-Coding = Literal["gzip", "zstd"]
-# By preference.
-CODINGS: tuple[Coding, ...] = ("zstd", "gzip")
+from losslake_service.entity_tags import CODINGS, Coding, tag_of_304, with_suffix, without_suffix
+
 # Compressible types besides text/*. Parquet is compressed already, and problem documents are short.
 MEDIA_TYPES = frozenset({
     b"application/json", b"application/ld+json", b"application/vnd.apache.arrow.stream",
@@ -39,8 +35,6 @@ _FLUSHES = {
 }
 _VARY = (b"vary", b"Accept-Encoding")
 _REQUEST_HEADERS = frozenset({b"accept-encoding", b"if-none-match", b"range"})
-_TAG = re.compile(rb'(?:W/)?"[^"]*"')
-_TAG_WITH_SUFFIX = re.compile(rb'"([^"]*)-(?:%b)"' % b"|".join(coding.encode() for coding in CODINGS))
 _thread_local = threading.local()
 Header = tuple[bytes, bytes]
 
@@ -162,26 +156,6 @@ def _compressed_headers(headers: list[Header], coding: Coding, length: int | Non
     if length is not None:
         coded.append((b"content-length", str(length).encode()))
     return coded
-
-
-def with_suffix(tag: bytes, coding: Coding) -> bytes:
-    """Return the strong tag of the compressed response; weak tags are equal for all codings."""
-    return b'%b-%b"' % (tag[:-1], coding.encode()) if tag.startswith(b'"') and len(tag) > 1 else tag
-
-
-def without_suffix(tags: bytes) -> bytes:
-    """Return the value of If-None-Match with the application's tags, without suffixes."""
-    return _TAG_WITH_SUFFIX.sub(rb'"\1"', tags)
-
-
-def tag_of_304(tag: bytes, client_tags: bytes, coding: Coding | None) -> bytes:
-    """Return the tag of a 304: the client's own, preferably the one of its preferred coding.
-
-    tag: the application's. client_tags: the original value of If-None-Match.
-    """
-    matching = [client_tag for client_tag in _TAG.findall(client_tags) if without_suffix(client_tag) == tag]
-    weights_by_name = with_suffix(tag, coding) if coding is not None else tag
-    return weights_by_name if weights_by_name in matching or not matching else matching[0]
 
 
 class Encoder:

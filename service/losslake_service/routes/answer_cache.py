@@ -9,7 +9,7 @@ from cachetools import LRUCache
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
 from losslake.questions.release.releases import Releases
-from losslake_service.files.conditions import Version, not_modified
+from losslake_service.entity_tags import Version, not_modified, not_modified_start
 from losslake_service.routes.respond import MAX_MESSAGE
 
 Key = tuple[int, str, bytes, bytes, str, bytes]
@@ -111,10 +111,8 @@ class AnswerCache:
         is_of_release = (_header(headers, b"cache-control") or "").startswith("public")
         if start["status"] != 200 or etag is None or not is_of_release or len(body.get("body", b"")) > MAX_MESSAGE:
             return
-        head = [(name, value) for name, value in headers if name not in (b"content-length", b"content-type")]
-        unmodified: Message = {"type": "http.response.start", "status": 304, "headers": head}
         whole: Message = {"type": "http.response.body", "body": bytes(body.get("body", b""))}
-        cached = _CachedResponse(start, whole, etag, unmodified)
+        cached = _CachedResponse(start, whole, etag, not_modified_start(start))
         if cached.size <= self._responses.maxsize:
             self._responses[key] = cached
 

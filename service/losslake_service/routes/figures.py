@@ -42,7 +42,7 @@ from losslake.questions.declaration.question import Question, with_goal
 from losslake.questions.release.errors import BadParameter, UnknownName, near_names
 from losslake.questions.release.releases import Releases
 from losslake.questions.release.view import ReleaseView
-from losslake_service.files.conditions import cache_control, entity_tag, not_modified_response
+from losslake_service.entity_tags import cache_control, entity_tag, not_modified_response
 from losslake_service.problems import ParameterProblem
 from losslake_service.routes.openapi import describe_responses, release_headers
 from losslake_service.routes.questions import release_of

@@ -18,10 +18,10 @@ from losslake.output.columns import row_shape
 from losslake.output.rows import Row, shown
 from losslake.questions.declaration.shared_columns import SharedColumns
 from losslake.questions.declaration.summary import ReleaseSummary, summary_fields
-from losslake_service.files.conditions import AN_HOUR
+from losslake_service.entity_tags import AN_HOUR
 from losslake_service.files.delivery import Delivery, delivery_of
-from losslake_service.files.documents import base_url, document_response, open_release_files, unknown_path
 from losslake_service.files.file_response import LocalFileResponse
+from losslake_service.files.release_documents import base_url, document_response, open_release_files, unknown_path
 from losslake_service.files.release_files import (
     CHECKSUMS_PLACE,
     DUCKDB,

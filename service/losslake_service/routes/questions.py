@@ -22,7 +22,7 @@ from losslake.questions.lists.paging import Cursor
 from losslake.questions.release.errors import BadParameter
 from losslake.questions.release.releases import Releases
 from losslake.questions.release.view import ReleaseView
-from losslake_service.files.conditions import cache_control, entity_tag, not_modified_response
+from losslake_service.entity_tags import cache_control, entity_tag, not_modified_response
 from losslake_service.routes.openapi import (
     ROWS_ONLY,
     Document,

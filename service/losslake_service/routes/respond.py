@@ -20,8 +20,9 @@ from starlette.concurrency import iterate_in_threadpool
 from losslake.figures.figure import Finished
 from losslake.output.answer import Answer
 from losslake.output.formats import OutputFormat
-from losslake_service.files.conditions import ServedFile, Version, not_modified_response
+from losslake_service.entity_tags import Version, digest_tag, not_modified_response
 from losslake_service.files.file_response import LocalFileResponse
+from losslake_service.files.ranges import ServedFile
 
 MAX_MESSAGE = 256 * 1024
 _FILE_HEADERS = (b"accept-ranges", b"content-type", b"content-length", b"content-range")
@@ -46,7 +47,7 @@ def response_of(request: Request, answer: Answer, output: Output, headers: Mappi
     first = _first_pieces(pieces)
     if sum(map(len, first)) <= MAX_MESSAGE:
         body = b"".join(first)
-        headers.setdefault("etag", _etag(hashlib.sha256(body)))
+        headers.setdefault("etag", digest_tag(hashlib.sha256(body).hexdigest()))
         unmodified = not_modified_response(request.headers, headers)
         return unmodified or Response(body, headers=headers, media_type=output.media_type)
     streamed = iterate_in_threadpool(chain([b"".join(first)], pieces))
@@ -84,7 +85,7 @@ def _from_file(request: Request, answer: Answer, output: Output, headers: dict[s
             for piece in output.encode(answer):
                 file.write(piece)
         if "etag" not in headers:
-            headers["etag"] = _etag(hashlib.file_digest(path.open("rb"), "sha256"))
+            headers["etag"] = digest_tag(hashlib.file_digest(path.open("rb"), "sha256").hexdigest())
         return file_response(request, path, output.media_type, headers)
     finally:
         path.unlink()
@@ -113,10 +114,6 @@ def attachment(request: Request, output: str) -> dict[str, str]:
         return {}
     name = re.sub("[^a-z0-9-].*", "", request.scope["path"].rpartition("/")[2])
     return {"content-disposition": f'attachment; filename="{name}.{output}"'}
-
-
-def _etag(digest: hashlib._Hash) -> str:
-    return f'"{digest.hexdigest()[:32]}"'
 
 
 def _fact_headers(answer: Answer) -> dict[str, str]:

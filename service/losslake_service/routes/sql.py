@@ -17,6 +17,7 @@ from losslake.questions.declaration.parameters import FormatParameters, Natural,
 from losslake.questions.release.errors import BadParameter
 from losslake.questions.release.releases import Releases
 from losslake.questions.release.view import ReleaseView
+from losslake_service.entity_tags import digest_tag
 from losslake_service.problems import ParameterProblem
 from losslake_service.routes.openapi import ROWS_ONLY, content_in_all_formats, describe_responses
 from losslake_service.routes.reading import JSON, add_read_route, requested_format
@@ -188,8 +189,8 @@ def read_statement(body: bytes) -> SqlStatement:
 
 
 def _response(request: Request, view: ReleaseView, result: SqlResult, output: OutputFormat) -> Response:
-    tag = hashlib.sha256(f"{__version__} {output.name} {result.digest}".encode()).hexdigest()[:32]
-    headers = {"etag": f'"{tag}"', "cache-control": "no-cache", "vary": "Accept", "LossLake-Release": str(view.number)}
+    tag = digest_tag(hashlib.sha256(f"{__version__} {output.name} {result.digest}".encode()).hexdigest())
+    headers = {"etag": tag, "cache-control": "no-cache", "vary": "Accept", "LossLake-Release": str(view.number)}
     headers |= attachment(request, output.name)
     if result.truncated:
         headers["LossLake-Truncated"] = result.truncated

@@ -21,8 +21,8 @@ from losslake.questions.declaration.parameters import ReleaseParameters
 from losslake.questions.declaration.question import Question, with_goal
 from losslake.questions.release.releases import Releases
 from losslake.questions.release.view import ReleaseView
-from losslake_service.files.conditions import cache_control, entity_tag, not_modified_response
-from losslake_service.files.documents import base_url
+from losslake_service.entity_tags import cache_control, entity_tag, not_modified_response
+from losslake_service.files.release_documents import base_url
 from losslake_service.operation.browser_headers import EMBED_POLICY
 from losslake_service.routes.figures import check_parameters
 from losslake_service.routes.questions import release_of

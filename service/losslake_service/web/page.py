@@ -21,8 +21,8 @@ from losslake.questions.release.view import ReleaseView
 from losslake_schema.errors import UnknownRelease
 from losslake_schema.names import Study, Trial, Workload
 from losslake_schema.release import Release
-from losslake_service.files.conditions import REVALIDATED, entity_tag, not_modified_response
-from losslake_service.files.documents import base_url
+from losslake_service.entity_tags import REVALIDATED, entity_tag, not_modified_response
+from losslake_service.files.release_documents import base_url
 from losslake_service.files.release_files import ReleaseFilesCache
 from losslake_service.routes.reading import read_query
 from losslake_service.routes.sql_statements import SqlStatements

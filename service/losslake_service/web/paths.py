@@ -10,7 +10,7 @@ from pydantic import BaseModel, ConfigDict, Field
 
 from losslake.questions.release.releases import Releases
 from losslake_service.problems import no_parameters, problem_responses
-from losslake_service.web.documentation.documents import PICTURES
+from losslake_service.web.documentation.site_documents import PICTURES
 from losslake_service.web.page import page_handler
 from losslake_service.web.pages.discovery import add_discovery
 from losslake_service.web.pages.documentation import picture_of_document

@@ -19,8 +19,8 @@ from fastapi.responses import Response
 from starlette.concurrency import run_in_threadpool
 from starlette.exceptions import HTTPException
 
-from losslake_service.files.conditions import PINNED, REVALIDATED, not_modified_response
-from losslake_service.operation.compression import preferred_coding, with_suffix
+from losslake_service.entity_tags import PINNED, REVALIDATED, digest_tag, not_modified_response, with_suffix
+from losslake_service.operation.compression import preferred_coding
 
 PREFIX = "/static/"
 _FOLDER = Path(__file__).parent / "static"
@@ -45,7 +45,7 @@ class StaticFile:
     @cached_property
     def etag(self) -> str:
         """The strong entity tag."""
-        return f'"{hashlib.sha256(self.content).hexdigest()[:32]}"'
+        return digest_tag(hashlib.sha256(self.content).hexdigest())
 
     @cached_property
     def gzip(self) -> bytes:

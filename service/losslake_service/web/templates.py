@@ -17,7 +17,7 @@ from markupsafe import Markup, escape
 
 from losslake.questions.release.changes import changes_in_words
 from losslake_schema.names import Study, Trial, Workload
-from losslake_service.web.documentation import documents
+from losslake_service.web.documentation import site_documents
 from losslake_service.web.static_files import STATIC_FILES
 
 Query = Sequence[tuple[str, str]]
@@ -125,7 +125,7 @@ def in_script(json_text: str) -> Markup:
 @cache
 def digest() -> str:
     """Return what distinguishes templates, static files and documents from those of any other version."""
-    digest = hashlib.sha256(f"{STATIC_FILES.digest} {documents.digest()}".encode())
+    digest = hashlib.sha256(f"{STATIC_FILES.digest} {site_documents.digest()}".encode())
     for path in sorted(_FOLDER.rglob("*.html")):
         digest.update(f"{path.name}\0{path.read_text('utf-8')}\0".encode())
     return digest.hexdigest()[:16]
@@ -145,5 +145,5 @@ def _environment() -> Environment:
         "path_of": page_path,
         "in_words": changes_in_words,
     }
-    environment.globals |= {"static": STATIC_FILES.address, "documentation": documents.groups}
+    environment.globals |= {"static": STATIC_FILES.address, "documentation": site_documents.groups}
     return environment

@@ -21,8 +21,9 @@ from losslake.lake.lake import Lake
 from losslake.lake.manifest import public_paths, url_path
 from losslake_schema.errors import LakeBroken
 from losslake_service.app import create_app
-from losslake_service.files.conditions import ServedFile, Version
+from losslake_service.entity_tags import Version
 from losslake_service.files.file_response import LocalFileResponse
+from losslake_service.files.ranges import ServedFile
 from tests.servers.processes import SECONDS
 from tests.service.files.conftest import WORKLOADS
 

@@ -15,8 +15,8 @@ from starlette.types import Message, Receive, Send
 from losslake.lake.lake import Lake
 from losslake_schema.errors import LakeBroken, LossLakeError
 from losslake_service.files import delivery
-from losslake_service.files.conditions import AnswerHead
 from losslake_service.files.delivery import ReadRange, stored_file_response
+from losslake_service.files.ranges import AnswerHead
 from tests.applications import without_sql
 from tests.servers.nginx import nginx_server
 from tests.servers.processes import SECONDS, free_port

@@ -12,17 +12,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 from starlette.types import Message
 
-from losslake_service.operation.compression import (
-    CODINGS,
-    Coding,
-    Compress,
-    Encoder,
-    compress,
-    preferred_coding,
-    tag_of_304,
-    with_suffix,
-    without_suffix,
-)
+from losslake_service.entity_tags import CODINGS, Coding
+from losslake_service.operation.compression import Compress, Encoder, compress, preferred_coding
 from tests.service.operation.conftest import BODY, Make
 
 ZSTD = bytes.fromhex("28b52ffd")
@@ -109,28 +100,6 @@ def test_etag_of_a_compressed_response_matches_if_none_match(operated: Make, cod
     assert (again.status_code, again.headers["etag"], again.content) == (304, tag, b"")
     assert again.headers["vary"] == "Accept-Encoding"
     assert "content-encoding" not in again.headers
-
-
-@pytest.mark.parametrize(
-    ("asked", "coding", "expected"),
-    [
-        (b'"abc-gzip"', "gzip", b'"abc-gzip"'),
-        (b'"abc-gzip"', "zstd", b'"abc-gzip"'),
-        (b'"abc"', "gzip", b'"abc"'),
-        (b'"x", "abc-gzip", "abc-zstd"', "zstd", b'"abc-zstd"'),
-        (b'"abc-gzip"', None, b'"abc-gzip"'),
-        (b"*", "zstd", b'"abc-zstd"'),
-        (b"*", None, b'"abc"'),
-    ],
-)
-def test_etag_of_a_304_is_one_of_the_clients(asked: bytes, coding: Coding | None, expected: bytes) -> None:
-    assert tag_of_304(b'"abc"', asked, coding) == expected
-
-
-def test_only_suffixes_of_codings_are_removed_from_tags() -> None:
-    tags = b'"abc-gzip", W/"def-zstd", "ghi-br", "gzip", "-gzip"'
-    assert without_suffix(tags) == b'"abc", W/"def", "ghi-br", "gzip", ""'
-    assert with_suffix(b'W/"abc"', "gzip") == b'W/"abc"'
 
 
 @pytest.mark.parametrize(

@@ -12,8 +12,9 @@ import pytest
 from fastapi import FastAPI, Request, Response
 from starlette.types import Message
 
-from losslake_service.files.conditions import ServedFile, Version
+from losslake_service.entity_tags import Version
 from losslake_service.files.file_response import LocalFileResponse
+from losslake_service.files.ranges import ServedFile
 from losslake_service.operation import slow_readers
 from losslake_service.operation.slow_readers import EndSlowReaders
 

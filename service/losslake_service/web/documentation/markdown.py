@@ -17,7 +17,7 @@ from markdown_it.renderer import RendererHTML
 from markdown_it.token import Token
 from markupsafe import Markup
 
-from losslake_service.web.documentation.documents import (
+from losslake_service.web.documentation.site_documents import (
     PICTURES,
     Document,
     documents,

@@ -31,10 +31,10 @@ from losslake_schema.errors import LakeBroken
 from losslake_schema.names import Study, Workload
 from losslake_schema.release import Release
 from losslake_service.bounded_cache import BoundedCache
-from losslake_service.files.conditions import AN_HOUR, not_modified_response
-from losslake_service.files.documents import base_url
+from losslake_service.entity_tags import AN_HOUR, digest_tag, not_modified_response
+from losslake_service.files.release_documents import base_url
 from losslake_service.web.bare_page import SITE
-from losslake_service.web.documentation.documents import by_name, groups
+from losslake_service.web.documentation.site_documents import by_name, groups
 from losslake_service.web.pages.reference import page_address
 from losslake_service.web.templates import page_path
 
@@ -206,7 +206,6 @@ def _address(request: Request) -> str:
 
 
 def _respond(request: Request, body: bytes, media_type: str) -> Response:
-    etag = f'"{hashlib.sha256(body).hexdigest()[:32]}"'
-    headers = {"etag": etag, "cache-control": AN_HOUR, "vary": "Host"}
+    headers = {"etag": digest_tag(hashlib.sha256(body).hexdigest()), "cache-control": AN_HOUR, "vary": "Host"}
     unmodified = not_modified_response(request.headers, headers)
     return unmodified or Response(body, headers=headers, media_type=media_type)

@@ -7,9 +7,9 @@ from fastapi.responses import Response
 from starlette.exceptions import HTTPException
 
 from losslake.questions.release.errors import UnknownName, near_names
-from losslake_service.files.conditions import REVALIDATED, not_modified_response
-from losslake_service.web.documentation.documents import INDEX, by_name, documents, groups, neighbours, picture
+from losslake_service.entity_tags import REVALIDATED, not_modified_response
 from losslake_service.web.documentation.markdown import rendered
+from losslake_service.web.documentation.site_documents import INDEX, by_name, documents, groups, neighbours, picture
 from losslake_service.web.page import Page, PageKind, PageParameters, PageRequest
 from losslake_service.web.pages.reference import REFERENCE_PATH
 from losslake_service.web.starting_example import first_chart

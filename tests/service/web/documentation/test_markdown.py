@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import pytest
 
-from losslake_service.web.documentation.documents import Document
 from losslake_service.web.documentation.markdown import Rendered, github_anchor, rendered
+from losslake_service.web.documentation.site_documents import Document
 from tests.service.web.reading import Page
 
 

@@ -8,7 +8,7 @@ from urllib.parse import unquote, urldefrag
 import pytest
 from fastapi.testclient import TestClient
 
-from losslake_service.web.documentation.documents import by_name, documents, groups
+from losslake_service.web.documentation.site_documents import by_name, documents, groups
 from tests.repository.checkout import ROOT
 from tests.service.web.reading import Page
 

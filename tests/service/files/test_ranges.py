@@ -1,4 +1,4 @@
-"""Conditional and range requests as RFC 9110 has them."""
+"""Ranges as RFC 9110 has them."""
 
 from __future__ import annotations
 
@@ -10,7 +10,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 from starlette.exceptions import HTTPException
 
-from losslake_service.files.conditions import Version, not_modified, precondition_failed, requested_range
+from losslake_service.entity_tags import Version
+from losslake_service.files.ranges import requested_range
 
 MOMENT = datetime(2026, 11, 21, 12, 0, 0, tzinfo=UTC)
 VERSION = Version('"abc"', MOMENT)
@@ -68,50 +69,3 @@ def test_if_range_of_another_version_gets_the_whole_file(if_range: str, valid: b
 @pytest.mark.parametrize("if_range", [BEFORE, AFTER, "never"])
 def test_if_range_needs_the_exact_date(if_range: str) -> None:
     assert requested_range({"range": "bytes=0-1", "if-range": if_range}, VERSION, 10) is None
-
-
-@pytest.mark.parametrize(
-    ("headers", "expected"),
-    [
-        ({}, False),
-        ({"if-none-match": '"abc"'}, True),
-        ({"if-none-match": 'W/"abc"'}, True),
-        ({"if-none-match": '"x", "abc"'}, True),
-        ({"if-none-match": "*"}, True),
-        ({"if-none-match": '"x"'}, False),
-        ({"if-none-match": "abc"}, False),
-        ({"if-none-match": '"x"', "if-modified-since": AFTER}, False),
-        ({"if-modified-since": SAME}, True),
-        ({"if-modified-since": AFTER}, True),
-        ({"if-modified-since": BEFORE}, False),
-        ({"if-modified-since": "yesterday"}, False),
-    ],
-)
-def test_matching_validators_return_not_modified(headers: dict[str, str], expected: bool) -> None:
-    assert not_modified(headers, VERSION) is expected
-
-
-@pytest.mark.parametrize(
-    ("headers", "expected"),
-    [
-        ({}, False),
-        ({"if-match": '"abc"'}, False),
-        ({"if-match": "*"}, False),
-        ({"if-match": 'W/"abc"'}, True),
-        ({"if-match": '"x"'}, True),
-        ({"if-match": '"abc"', "if-unmodified-since": BEFORE}, False),
-        ({"if-unmodified-since": SAME}, False),
-        ({"if-unmodified-since": BEFORE}, True),
-    ],
-)
-def test_failed_if_match_returns_412(headers: dict[str, str], expected: bool) -> None:
-    assert precondition_failed(headers, VERSION) is expected
-
-
-@given(st.text(), st.text())
-def test_any_conditional_header_is_parsed_without_error(known: str, since: str) -> None:
-    headers = {"if-none-match": known, "if-match": known, "if-range": since, "if-modified-since": since}
-    not_modified(headers, VERSION)
-    not_modified({"if-modified-since": since}, VERSION)
-    precondition_failed(headers, VERSION)
-    precondition_failed({"if-unmodified-since": since}, VERSION)

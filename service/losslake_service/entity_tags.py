@@ -1,6 +1,7 @@
-"""Conditional requests and ranges, RFC 9110 sections 13 and 14: entity tags, 304, 412, 416, and what caches may do.
+"""Entity tags and conditional requests (RFC 9110, section 13) of all answers, pages and files: when a client gets 304.
 
-Single ranges only: a request for several ranges, or for a malformed one, gets the whole file, as the RFC allows.
+Each coding of an answer has its own tag: the application's, with the coding as a suffix. Compression adds it and takes
+it off, so that all else knows the application's tags only.
 """
 
 from __future__ import annotations
@@ -12,17 +13,22 @@ from dataclasses import dataclass
 from datetime import UTC, datetime
 from email.utils import format_datetime, parsedate_to_datetime
 from functools import cached_property
+from typing import Literal
 
-from starlette.exceptions import HTTPException
 from starlette.responses import Response
+from starlette.types import Message
 
 from losslake.questions.release.view import ReleaseView
 
 PINNED = "public, max-age=31536000, immutable"
 REVALIDATED = "public, no-cache"
 AN_HOUR = "public, max-age=3600"
-_RANGE = re.compile(r"bytes=(\d{0,20})-(\d{0,20})", re.ASCII | re.IGNORECASE)
 _ENTITY_TAG = re.compile(r'\s*(W/)?("[\x21\x23-\x7e\x80-\xff]*")\s*(?:,|$)')
+Coding = Literal["gzip", "zstd"]
+# By preference.
+CODINGS: tuple[Coding, ...] = ("zstd", "gzip")
+_TAG = re.compile(rb'(?:W/)?"[^"]*"')
+_TAG_WITH_SUFFIX = re.compile(rb'"([^"]*)-(?:%b)"' % b"|".join(coding.encode() for coding in CODINGS))
 
 
 @dataclass(frozen=True)
@@ -40,47 +46,6 @@ class Version:
         """The value of the header Last-Modified."""
         assert self.modified is not None
         return format_datetime(self.modified, usegmt=True)
-
-
-@dataclass(frozen=True, slots=True)
-class ServedFile:
-    """An immutable file.
-
-    path: in the lake, or on this machine for a file outside the lake. size: in bytes.
-    """
-
-    path: str
-    size: int
-    version: Version
-    media_type: str
-    cache_control: str = PINNED
-
-
-@dataclass(frozen=True, slots=True)
-class AnswerHead:
-    """The status and headers of a response, and the byte range of its body."""
-
-    status: int
-    headers: Mapping[str, str]
-    part: range
-
-
-def answer_head(file: ServedFile, request_headers: Mapping[str, str]) -> AnswerHead:
-    """Return the head of a 200, 206 or 304; raise HTTPException for 412 and 416."""
-    headers = {"accept-ranges": "bytes", "cache-control": file.cache_control, "etag": file.version.etag}
-    if file.version.modified is not None:
-        headers["last-modified"] = file.version.last_modified
-    if precondition_failed(request_headers, file.version):
-        raise HTTPException(412, "the file is not the version that If-Match or If-Unmodified-Since requires")
-    if not_modified(request_headers, file.version):
-        return AnswerHead(304, headers, range(0))
-    headers["content-type"] = file.media_type
-    part = requested_range(request_headers, file.version, file.size)
-    if part is not None:
-        headers["content-range"] = f"bytes {part.start}-{part.stop - 1}/{file.size}"
-    status, part = (200, range(file.size)) if part is None else (206, part)
-    headers["content-length"] = str(len(part))
-    return AnswerHead(status, headers, part)
 
 
 def precondition_failed(headers: Mapping[str, str], version: Version) -> bool:
@@ -119,6 +84,12 @@ def not_modified_response(
     return Response(status_code=304, headers=headers)
 
 
+def not_modified_start(start: Message) -> Message:
+    """Return the start of the 304 that stands for a response with this start."""
+    headers = [(name, value) for name, value in start["headers"] if name not in (b"content-length", b"content-type")]
+    return {"type": "http.response.start", "status": 304, "headers": headers}
+
+
 def entity_tag(view: ReleaseView, version: str, path: str, query: bytes, output: str) -> str:
     """Return a strong entity tag from all that determines the answer, without computing the answer.
 
@@ -126,7 +97,12 @@ def entity_tag(view: ReleaseView, version: str, path: str, query: bytes, output:
     """
     parts = (view.digest, str(view.number), version, path, output)
     digest = hashlib.sha256("\0".join(parts).encode("utf-8", "surrogateescape") + b"\0" + query)
-    return f'"{digest.hexdigest()[:32]}"'
+    return digest_tag(digest.hexdigest())
+
+
+def digest_tag(sha256: str) -> str:
+    """Return the strong entity tag of bytes with this SHA-256, in hexadecimal."""
+    return f'"{sha256[:32]}"'
 
 
 def cache_control(is_pinned: bool) -> str:
@@ -134,32 +110,33 @@ def cache_control(is_pinned: bool) -> str:
     return PINNED if is_pinned else REVALIDATED
 
 
-def requested_range(headers: Mapping[str, str], version: Version, size: int) -> range | None:
-    """Return the requested byte range, or None for the whole file; raise HTTPException 416 if it is unsatisfiable."""
-    match = _RANGE.fullmatch(headers.get("range", "").strip())
-    if match is None or not _if_range_matches(headers.get("if-range"), version):
-        return None
-    first, last = match.groups()
-    if not first and not last:
-        return None
-    if not first:
-        start, stop = max(size - int(last), 0), size
-    else:
-        start, stop = int(first), min(int(last) + 1, size) if last else size
-        if last and int(last) < start:
-            return None
-    if start >= stop:
-        detail = f"the range {headers['range'][:100]} lies outside this file of {size} bytes"
-        raise HTTPException(416, detail, {"Content-Range": f"bytes */{size}"})
-    return range(start, stop)
-
-
-def _if_range_matches(if_range: str | None, version: Version) -> bool:
+def if_range_matches(if_range: str | None, version: Version) -> bool:
+    """Return True if a range of this version may be sent: If-Range names it, or is missing."""
     if if_range is None:
         return True
     if if_range.strip().endswith('"'):
         return if_range.strip() == version.etag
     return version.modified is not None and _parse_date(if_range) == version.modified
+
+
+def with_suffix(tag: bytes, coding: Coding) -> bytes:
+    """Return the strong tag of the compressed response; weak tags are equal for all codings."""
+    return b'%b-%b"' % (tag[:-1], coding.encode()) if tag.startswith(b'"') and len(tag) > 1 else tag
+
+
+def without_suffix(tags: bytes) -> bytes:
+    """Return the value of If-None-Match with the application's tags, without suffixes."""
+    return _TAG_WITH_SUFFIX.sub(rb'"\1"', tags)
+
+
+def tag_of_304(tag: bytes, client_tags: bytes, coding: Coding | None) -> bytes:
+    """Return the tag of a 304: the client's own, preferably the one of its preferred coding.
+
+    tag: the application's. client_tags: the original value of If-None-Match.
+    """
+    matching = [client_tag for client_tag in _TAG.findall(client_tags) if without_suffix(client_tag) == tag]
+    weights_by_name = with_suffix(tag, coding) if coding is not None else tag
+    return weights_by_name if weights_by_name in matching or not matching else matching[0]
 
 
 def _contains_tag(tags: str, etag: str, strong: bool) -> bool:

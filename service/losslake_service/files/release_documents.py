@@ -10,7 +10,7 @@ from losslake.lake.croissant import CROISSANT_PATH
 from losslake.lake.manifest import url_path
 from losslake.questions.release.errors import UnknownName
 from losslake_schema.names import natural_number
-from losslake_service.files.conditions import AN_HOUR, not_modified_response
+from losslake_service.entity_tags import AN_HOUR, not_modified_response
 from losslake_service.files.release_files import ReleaseFiles, ReleaseFilesCache
 
 _MAX_QUOTED = 200
