@@ -12,14 +12,16 @@ from losslake.lake.lake import Lake
 from losslake.questions.release.releases import Releases
 from losslake_service import serve
 from losslake_service.operation.logs import configure_logging
-from losslake_service.operation.operate import operate
+from losslake_service.operation.metrics import Metrics
+from losslake_service.operation.operate import operate, operation
 from losslake_service.settings import Settings
 
 
 def application(settings: Settings) -> FastAPI:
     """Return an application that answers `size` bytes, operated as the service is."""
     configure_logging(settings)
-    app = FastAPI()
+    metrics, releases = Metrics(), Releases(Lake.open(settings.lake))
+    app = FastAPI(lifespan=lambda _: operation(metrics, releases))
     constants: dict[int, bytes] = {}
 
     async def get_constant(request: Request) -> Response:
@@ -29,7 +31,7 @@ def application(settings: Settings) -> FastAPI:
 
     app.router.add_route("/constant", get_constant)
     app.router.add_route("/healthz", lambda _: Response(b"{}"))
-    operate(app, settings, Releases(Lake.open(settings.lake)))
+    operate(app, settings, releases, metrics)
     return app
 
 

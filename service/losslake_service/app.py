@@ -2,19 +2,24 @@
 
 from __future__ import annotations
 
+import asyncio
+from collections.abc import AsyncIterator
+from contextlib import AsyncExitStack, asynccontextmanager
 from functools import partial
 
-from fastapi import APIRouter, FastAPI
+from fastapi import FastAPI
 from starlette.middleware import Middleware
 
 from losslake import __version__
 from losslake.figures.papers import listing as papers
+from losslake.figures.renderer import Renderer
 from losslake.lake.lake import Lake
 from losslake.questions.questions import QUESTIONS
 from losslake.questions.release.releases import Releases
 from losslake_service.assistants.over_http import add_assistants
+from losslake_service.files.release_files import ReleaseFilesCache
 from losslake_service.operation.metrics import Metrics
-from losslake_service.operation.operate import operate
+from losslake_service.operation.operate import operate, operation
 from losslake_service.problems import ProblemDocument, add_problem_handlers
 from losslake_service.routes.answer_cache import AnswerCache
 from losslake_service.routes.figures import add_figures
@@ -27,7 +32,8 @@ from losslake_service.routes.sql_statements import SqlStatements
 from losslake_service.settings import Settings
 from losslake_service.web.bare_page import folder_page, problem_page
 from losslake_service.web.embed import add_embeds
-from losslake_service.web.paths import pages
+from losslake_service.web.page import PageSources
+from losslake_service.web.paths import add_pages
 from losslake_service.web.reference import Interface
 
 BYTES_PER_MEGABYTE = 1024 * 1024
@@ -44,6 +50,18 @@ def create_app(lake: Lake, settings: Settings | None = None) -> FastAPI:
     settings = settings or Settings.model_construct(log_format="off")
     releases = Releases(lake, settings.seconds_between_looks, settings.releases_open)
     metrics = Metrics()
+    sql = SqlStatements(settings, releases, metrics) if settings.sql_enabled else None
+    renderer = Renderer()
+
+    @asynccontextmanager
+    async def lifespan(_: FastAPI) -> AsyncIterator[None]:
+        async with AsyncExitStack() as running:
+            running.push_async_callback(asyncio.to_thread, renderer.close)
+            await running.enter_async_context(operation(metrics, releases))
+            if sql is not None:
+                await running.enter_async_context(sql.lifespan())
+            yield
+
     app = FastAPI(
         title="LossLake",
         description=_DESCRIPTION,
@@ -51,28 +69,28 @@ def create_app(lake: Lake, settings: Settings | None = None) -> FastAPI:
         docs_url=None,
         redoc_url=None,
         redirect_slashes=False,
+        lifespan=lifespan,
     )
+    # For those who hold the application: nothing here reads it.
     app.state.releases = releases
     add_problem_handlers(app, problem_page)
-    add_files(app, lake, settings, folder_page)
-    questions = (*QUESTIONS, papers.QUESTION)
+    bulk, address, questions = ReleaseFilesCache(lake), settings.public_url, (*QUESTIONS, papers.QUESTION)
+    add_files(app.router, bulk, settings, folder_page)
     for question in questions:
         add_question(app.router, releases, question)
-    add_figures(app.router, releases, questions)
-    app.include_router(pages)
-    add_embeds(app.router, questions)
-    app.state.sql = sql = SqlStatements(settings, releases, metrics) if settings.sql_enabled else None
+    add_figures(app.router, releases, renderer, address, questions)
+    schemas = model_schemas(ProblemDocument) | file_schemas() | question_schemas(questions)
+    if sql is not None:
+        schemas |= model_schemas(SqlStatement, SqlRows)
+    app.openapi = partial(describe, app, schemas)  # type: ignore[method-assign]
+    add_pages(app.router, PageSources(releases, bulk, Interface(app.openapi), address, sql))
+    add_embeds(app.router, releases, address, questions)
     add_assistants(app.router, settings, releases, sql)
     max_bytes = settings.answer_cache_mb * BYTES_PER_MEGABYTE
     cache = [Middleware(AnswerCache, releases, max_bytes, metrics.answer_cache)] if max_bytes else []
     sql_check = {"sql": sql.check} if sql is not None else {}
     app.include_router(readiness({"release": release_check(releases), **sql_check}))
     operate(app, settings, releases, metrics, inner=cache)
-    schemas = model_schemas(ProblemDocument) | file_schemas() | question_schemas(questions)
     if sql is not None:
         add_sql(app.router, sql, releases)
-        app.include_router(APIRouter(lifespan=sql.lifespan))
-        schemas |= model_schemas(SqlStatement, SqlRows)
-    app.openapi = partial(describe, app, schemas)  # type: ignore[method-assign]
-    app.state.interface = Interface(app.openapi)
     return app

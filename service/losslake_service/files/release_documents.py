@@ -27,9 +27,9 @@ def base_url(request: Request, public_url: str | None = None) -> str:
     return f"{scheme}://{request.headers['host'].lower()}"
 
 
-async def document_response(request: Request, files: ReleaseFiles, place: str) -> Response:
+async def document_response(request: Request, files: ReleaseFiles, place: str, public_url: str) -> Response:
     """Return the document at a path, or a 304; raise UnknownName if there is none."""
-    address = base_url(request, request.app.state.public_url) if place == CROISSANT_PATH else ""
+    address = base_url(request, public_url) if place == CROISSANT_PATH else ""
     doc = await run_in_threadpool(files.document, place, address)
     if doc is None:
         raise unknown_path(files, place)
@@ -48,9 +48,8 @@ def unknown_path(files: ReleaseFiles, place: str) -> UnknownName:
     return UnknownName("path", place[:_MAX_QUOTED], [near], f"release {files.release.number}")
 
 
-async def open_release_files(request: Request, number: str) -> ReleaseFiles:
+async def open_release_files(bulk: ReleaseFilesCache, number: str) -> ReleaseFiles:
     """Return the files of a release; raise UnknownName and LakeBroken."""
-    bulk: ReleaseFilesCache = request.app.state.bulk
     release = natural_number(number)
     if release is None or str(release) != number:
         raise await run_in_threadpool(bulk.unknown_release, number[:_MAX_QUOTED])

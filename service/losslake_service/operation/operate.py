@@ -1,4 +1,4 @@
-"""Setup of middleware, metrics and background tasks of an application."""
+"""Middleware, metrics and background tasks of an application."""
 
 from __future__ import annotations
 
@@ -7,10 +7,9 @@ import os
 from collections.abc import AsyncIterator, Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import asynccontextmanager, suppress
-from typing import Any
 
 from anyio.to_thread import current_default_thread_limiter
-from fastapi import APIRouter, FastAPI, Response
+from fastapi import FastAPI, Response
 from starlette.middleware import Middleware
 from starlette.middleware.errors import ServerErrorMiddleware
 from uvicorn.middleware.proxy_headers import ProxyHeadersMiddleware
@@ -36,23 +35,18 @@ def operate(
     app: FastAPI,
     settings: Settings,
     releases: Releases,
-    metrics: Metrics | None = None,
+    metrics: Metrics,
     *,
     inner: Sequence[Middleware] = (),
     lines: RequestLog | None = None,
 ) -> None:
     """Add the middleware and /metrics to an application; call this once, before it starts.
 
-    `releases` is kept up to date while the application runs.
-
     Args:
-        metrics: of the application; stored in `app.state.metrics`.
         inner: middleware between compression and the application, such as a response cache: it sees admitted requests,
             the application's entity tags, and uncompressed responses.
         lines: the request log; default: on standard error, according to the settings.
     """
-    app.state.metrics = metrics = metrics or Metrics()
-
     # A thread of its own, as all shared ones may be busy.
     thread = ThreadPoolExecutor(1, "metrics")
 
@@ -68,7 +62,6 @@ def operate(
     error_handler = Middleware(ServerErrorMiddleware, handler=app.exception_handlers.get(Exception))
     for middleware in reversed([*_middlewares(settings, metrics, lines), *inner, error_handler]):
         app.add_middleware(middleware.cls, *middleware.args, **middleware.kwargs)
-    app.include_router(APIRouter(lifespan=_lifespan(metrics, releases)))
 
 
 def _middlewares(settings: Settings, metrics: Metrics, lines: RequestLog) -> Iterator[Middleware]:
@@ -88,24 +81,20 @@ def _middlewares(settings: Settings, metrics: Metrics, lines: RequestLog) -> Ite
         yield Middleware(Compress, settings.compression_least_bytes)
 
 
-def _lifespan(metrics: Metrics, releases: Releases) -> Any:
-    """Return the lifespan: background tasks that start and stop with the application."""
-
-    @asynccontextmanager
-    async def lifespan(_: FastAPI) -> AsyncIterator[None]:
-        is_local = isinstance(releases.lake.store, FolderStore)
-        current_default_thread_limiter().total_tokens = _THREADS if is_local else 4 * _THREADS
-        await asyncio.to_thread(releases.start)
-        refresh_task = asyncio.create_task(_refresh_gauges(metrics, releases))
-        try:
-            yield
-        finally:
-            refresh_task.cancel()
-            with suppress(asyncio.CancelledError):
-                await refresh_task
-            await asyncio.to_thread(releases.stop)
-
-    return lifespan
+@asynccontextmanager
+async def operation(metrics: Metrics, releases: Releases) -> AsyncIterator[None]:
+    """Keep releases and gauges up to date while the application runs."""
+    is_local = isinstance(releases.lake.store, FolderStore)
+    current_default_thread_limiter().total_tokens = _THREADS if is_local else 4 * _THREADS
+    await asyncio.to_thread(releases.start)
+    refresh_task = asyncio.create_task(_refresh_gauges(metrics, releases))
+    try:
+        yield
+    finally:
+        refresh_task.cancel()
+        with suppress(asyncio.CancelledError):
+            await refresh_task
+        await asyncio.to_thread(releases.stop)
 
 
 async def _refresh_gauges(metrics: Metrics, releases: Releases) -> None:

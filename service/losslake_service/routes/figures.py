@@ -3,16 +3,14 @@
 Annotations are evaluated here when a function is defined, since each kind of figure has a model of its own.
 """
 
-import asyncio
 import re
-from collections.abc import AsyncIterator, Callable, Sequence
-from contextlib import asynccontextmanager
+from collections.abc import Callable, Sequence
 from functools import cache
 from importlib.metadata import version
 from typing import Annotated, Any, Literal
 
 import pyarrow as pa
-from fastapi import APIRouter, FastAPI, Path, Query, Request
+from fastapi import APIRouter, Path, Query, Request
 from fastapi.responses import Response
 from pydantic import Field
 from starlette.concurrency import run_in_threadpool
@@ -68,18 +66,19 @@ class _FigureEndingConvertor(StringConvertor):
 register_url_convertor("figure", _FigureEndingConvertor())
 
 
-def add_figures(router: APIRouter, releases: Releases, questions: Sequence[Question]) -> None:
-    """Add the routes of figures, and stop the renderer with the application.
+def add_figures(
+    router: APIRouter, releases: Releases, renderer: Renderer, address: str, questions: Sequence[Question]
+) -> None:
+    """Add the routes of figures.
 
-    questions: include those whose answers are drawn.
+    address: the service's public URL, for links and captions. questions: include those whose answers are drawn.
     """
-    renderer = Renderer()
     by_path = {question.path: question for question in questions}
     for kind in kinds():
         add_read_route(
             router,
             f"{_PREFIX}{kind.name}.{{ending:figure}}",
-            _figure_endpoint(kind, by_path[kind.answer], releases, renderer),
+            _figure_endpoint(kind, by_path[kind.answer], releases, renderer, address),
             operation_id=f"getFigure{kind.name.title().replace('-', '')}",
             summary=f"figure of {kind.name}",
             description=_DOC.format(doc=kind.doc, answer=kind.answer),
@@ -89,22 +88,12 @@ def add_figures(router: APIRouter, releases: Releases, questions: Sequence[Quest
     add_read_route(
         router,
         "/v1/papers/{paper}/figures/{figure}.{ending}",
-        _paper_endpoint(releases, renderer),
+        _paper_endpoint(releases, renderer, address),
         operation_id="getPaperFigure",
         summary="figure of a paper",
         description=_PAPERS_DOC,
         responses=_responses(),
     )
-    router.include_router(APIRouter(lifespan=_closing(renderer)))
-
-
-def _closing(renderer: Renderer) -> Any:
-    @asynccontextmanager
-    async def lifespan(_: FastAPI) -> AsyncIterator[None]:
-        yield
-        await asyncio.to_thread(renderer.close)
-
-    return lifespan
 
 
 def _responses() -> dict[int | str, Any]:
@@ -123,7 +112,7 @@ def _no_figure(name: str) -> None:
     raise UnknownName("figure", name, near_names(name, names), "the service")
 
 
-def _figure_endpoint(kind: Kind, question: Question, releases: Releases, renderer: Renderer) -> Endpoint:
+def _figure_endpoint(kind: Kind, question: Question, releases: Releases, renderer: Renderer, address: str) -> Endpoint:
     model = figure_parameters(kind, question)
 
     async def draw_figure(
@@ -138,7 +127,6 @@ def _figure_endpoint(kind: Kind, question: Question, releases: Releases, rendere
         number = release_of(given)
         view = await releases.view_async(number)
         drawn = kind.with_defaults(with_goal(view, given))
-        address = _address(request)
         url = address + query_url(kind, request.scope["query_string"], view.number)
 
         def rows() -> Answer:
@@ -147,7 +135,7 @@ def _figure_endpoint(kind: Kind, question: Question, releases: Releases, rendere
         def specify() -> bytes:
             return specification(kind, view, rows(), drawn, url, Links(address, number))
 
-        headers = _headers(request, view, number, ending)
+        headers = _headers(request, view, number, ending, address)
         return await _respond(request, renderer, view, ending, given.scale, headers, rows, specify)
 
     return draw_figure
@@ -172,7 +160,7 @@ class PaperFigureParameters(ThemeParameters, ReleaseParameters):
     """For PNG only: pixels per px."""
 
 
-def _paper_endpoint(releases: Releases, renderer: Renderer) -> Endpoint:
+def _paper_endpoint(releases: Releases, renderer: Renderer, address: str) -> Endpoint:
     async def draw_paper_figure(
         request: Request,
         paper: Annotated[str, Path(description="Name of the paper.", examples=["shallue2018"])],
@@ -191,9 +179,9 @@ def _paper_endpoint(releases: Releases, renderer: Renderer) -> Endpoint:
 
         def specify() -> bytes:
             drawn = drawn_figure(view, named, number, parameters.trials)
-            return specification_bytes(drawn, _address(request) + rows_path(drawn), parameters.theme)
+            return specification_bytes(drawn, address + rows_path(drawn), parameters.theme)
 
-        headers = _headers(request, view, parameters.release, ending)
+        headers = _headers(request, view, parameters.release, ending, address)
         return await _respond(request, renderer, view, ending, parameters.scale, headers, rows, specify)
 
     return draw_paper_figure
@@ -209,18 +197,14 @@ def _paper_with(name: str, number: str, ending: str) -> Paper:
     return named
 
 
-def _address(request: Request) -> str:
-    return str(request.app.state.public_url)
-
-
-def _headers(request: Request, view: ReleaseView, release: int | None, ending: str) -> dict[str, str]:
+def _headers(request: Request, view: ReleaseView, release: int | None, ending: str, address: str) -> dict[str, str]:
     """Return the headers of a figure. release: as requested.
 
     A PDF's bytes are not determined by its specification, so its ETag is the checksum of the PDF itself.
     """
     headers = {"cache-control": cache_control(release is not None)}
     if ending != "pdf":
-        by = f"{__version__} {_address(request)} {_renderer_version()}"
+        by = f"{__version__} {address} {_renderer_version()}"
         headers["etag"] = entity_tag(view, by, request.scope["path"], request.scope["query_string"], ending)
     return headers
 

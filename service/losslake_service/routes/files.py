@@ -3,16 +3,16 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
+from dataclasses import dataclass
 from typing import Annotated, Any, Literal
 from urllib.parse import quote, unquote_to_bytes
 
-from fastapi import FastAPI, Path, Query, Request
+from fastapi import APIRouter, Path, Query, Request
 from fastapi.responses import HTMLResponse, RedirectResponse, Response
 from pydantic import BaseModel, ConfigDict, Field
 from starlette.concurrency import run_in_threadpool
 
 from losslake.lake.croissant import CROISSANT_PATH
-from losslake.lake.lake import Lake
 from losslake.output.answer import Answer
 from losslake.output.columns import row_shape
 from losslake.output.rows import Row, shown
@@ -108,38 +108,40 @@ class FileRow(Row):
 _ROWS = row_shape(FileRow, SharedColumns)
 
 
-def add_files(app: FastAPI, lake: Lake, settings: Settings, folder_page: FolderPage) -> None:
+def add_files(router: APIRouter, bulk: ReleaseFilesCache, settings: Settings, folder_page: FolderPage) -> None:
     """Add the routes of a lake's files; raise LossLakeError if the lake doesn't support `data_delivery`."""
-    app.state.bulk = ReleaseFilesCache(lake)
-    app.state.delivery = delivery_of(lake, settings)
-    app.state.remote_databases = RemoteDatabases(lake)
-    app.state.public_url = settings.public_url
-    app.state.folder_page = folder_page
+    deliver = delivery_of(bulk.lake, settings)
+    downloads = _Downloads(bulk, RemoteDatabases(bulk.lake), deliver, folder_page, settings.public_url)
     of_file = _responses("The file, or a folder as a page of links.", PARQUET, "text/html", "text/plain", is_file=True)
     of_data_file = _responses("The file, or a folder as a page of links.", PARQUET, is_file=True)
     of_database = _responses("The DuckDB database.", DUCKDB, is_file=True)
-    router = app.router
-    add_read_route(router, "/data/{release}/{place:path}", get_data, responses=of_file)
-    add_read_route(router, "/hive/{release}/{place:path}", get_hive, responses=of_data_file)
-    add_read_route(router, "/data/", get_releases_folder, responses=_responses("A page of links.", "text/html"))
-    router.add_api_route("/data", get_releases_folder_redirect, methods=["GET", "HEAD"], include_in_schema=False)
-    add_read_route(router, "/data/{release}", get_release_folder_redirect, include_in_schema=False)
+    add_read_route(router, "/data/{release}/{place:path}", downloads.get_data, responses=of_file)
+    add_read_route(router, "/hive/{release}/{place:path}", downloads.get_hive, responses=of_data_file)
+    add_read_route(
+        router, "/data/", downloads.get_releases_folder, responses=_responses("A page of links.", "text/html")
+    )
+    router.add_api_route(
+        "/data", downloads.get_releases_folder_redirect, methods=["GET", "HEAD"], include_in_schema=False
+    )
+    add_read_route(router, "/data/{release}", downloads.get_release_folder_redirect, include_in_schema=False)
     for place, description, media_type in _DOCUMENTS:
         add_read_route(
             router,
             f"/v1/releases/{{release}}/{place}",
-            _document_endpoint(place),
+            downloads.document_endpoint(place),
             name=f"get_{place.lower().replace('.', '_')}",
             summary=f"{place} of a release",
             description=description,
             responses=_responses("The text.", media_type),
         )
-    add_read_route(router, "/v1/releases/{release}/losslake.duckdb", get_losslake_duckdb, responses=of_database)
+    add_read_route(
+        router, "/v1/releases/{release}/losslake.duckdb", downloads.get_losslake_duckdb, responses=of_database
+    )
     content = content_in_all_formats("Files") | {"text/plain": {"schema": {"type": "string"}}}
     add_read_route(
         router,
         _LIST,
-        get_files,
+        downloads.get_files,
         has_endings=True,
         operation_id="getFiles",
         summary="files",
@@ -178,81 +180,6 @@ def _responses(description: str, *media_types: str, is_file: bool = False) -> di
     return responses | problem_responses(404, *((412, 416) if is_file else ()), 422, 500, 503)
 
 
-async def get_releases_folder(request: Request) -> Response:
-    """List the releases as folders."""
-    bulk: ReleaseFilesCache = request.app.state.bulk
-    releases = await run_in_threadpool(bulk.lake.releases)
-    return _folder(request, "Files of all releases", [Entry(f"{release.number}/", None) for release in releases], False)
-
-
-async def get_releases_folder_redirect() -> Response:
-    """Redirect to the path with a trailing slash, which relative links need."""
-    return RedirectResponse("./data/", 308)
-
-
-async def get_release_folder_redirect(request: Request, release: str) -> Response:
-    """Redirect to the path with a trailing slash."""
-    files = await open_release_files(request, release)
-    return RedirectResponse(f"./{files.release.number}/", 308)
-
-
-async def get_data(
-    request: Request,
-    release: _Release,
-    place: _Place,  # noqa: ARG001 - for OpenAPI only; the raw path is read from the URL
-) -> Response:
-    """Return a file of a release, or a range of it, or a folder as a page of links.
-
-    Files never change, and their ETag is their SHA-256. A request for several ranges gets the whole file.
-    """
-    files = await open_release_files(request, release)
-    path = _decoded_path(_raw_path(request, files, "/data/"))
-    served = files.files.get(path)
-    if served is not None:
-        return await _delivery(request)(served, request)
-    if path in files.folders:
-        title = f"Files of release {files.release.number}" + (f": {path}" if path else "")
-        return _folder(request, title, files.folders[path], True)
-    if f"{path}/" in files.folders:
-        name = path.rpartition("/")[2]
-        return RedirectResponse(f"./{quote(name, safe='=')}/", 308)
-    return await document_response(request, files, path)
-
-
-async def get_hive(request: Request, release: _Release, place: _Place) -> Response:
-    """Return a data file, for readers that parse partition keys from the URL, such as DuckDB.
-
-    The URL contains the file's path as listed, its percent signs not encoded again.
-    """
-    files = await open_release_files(request, release)
-    path = _raw_path(request, files, "/hive/").decode("ascii", "replace")
-    served = files.files.get(path)
-    if served is None:
-        raise unknown_path(files, place)
-    return await _delivery(request)(served, request)
-
-
-def _document_endpoint(place: str) -> Endpoint:
-    """Return an endpoint that responds with a document of a release."""
-
-    async def get_document(request: Request, release: _Release) -> Response:
-        return await document_response(request, await open_release_files(request, release), place)
-
-    return get_document
-
-
-async def get_losslake_duckdb(request: Request, release: _Release) -> Response:
-    """Return a small DuckDB database whose views and macros, those of `losslake sql`, read the files over HTTP.
-
-    Open it with DuckDB 1.5 or newer, or ATTACH its URL as losslake and USE losslake.
-    """
-    files = await open_release_files(request, release)
-    databases: RemoteDatabases = request.app.state.remote_databases
-    address = base_url(request, request.app.state.public_url)
-    served = await run_in_threadpool(databases.served, files.release, address)
-    return LocalFileResponse(served, request.headers)
-
-
 class FilesParameters(BaseModel):
     """The parameters of the list of files."""
 
@@ -265,31 +192,105 @@ class FilesParameters(BaseModel):
     """Format of the list; default: from the header Accept or the path suffix (.csv), else JSON."""
 
 
-async def get_files(request: Request, release: _Release, parameters: Annotated[FilesParameters, Query()]) -> Response:
-    """Return the list of files in the requested format."""
-    files = await open_release_files(request, release)
-    if parameters.format == "sha256sums" and not request.path_params.get("ending"):
-        return await document_response(request, files, CHECKSUMS_PLACE)
-    output = requested_format(request, parameters.format)
-    headers = {"vary": "Accept, Host", "cache-control": AN_HOUR}
-    address = base_url(request, request.app.state.public_url)
+@dataclass(frozen=True, eq=False)
+class _Downloads:
+    """The endpoints, and what they need."""
 
-    def answer() -> Response:
-        table = files.table(address).select(_ROWS.schema.names).cast(_ROWS.schema)
-        rows = Answer({"release": files.release.number}, _ROWS.schema, iter(table.to_batches()))
-        return response_of(request, rows, output, headers)
+    bulk: ReleaseFilesCache
+    databases: RemoteDatabases
+    deliver: Delivery
+    folder_page: FolderPage
+    public_url: str
 
-    return await run_in_threadpool(answer)
+    async def get_releases_folder(self, request: Request) -> Response:
+        """List the releases as folders."""
+        releases = await run_in_threadpool(self.bulk.lake.releases)
+        return self._folder("Files of all releases", [Entry(f"{release.number}/", None) for release in releases], False)
 
+    async def get_releases_folder_redirect(self) -> Response:
+        """Redirect to the path with a trailing slash, which relative links need."""
+        return RedirectResponse("./data/", 308)
 
-def _folder(request: Request, title: str, entries: Sequence[Entry], has_parent: bool) -> Response:
-    page: FolderPage = request.app.state.folder_page
-    return HTMLResponse(page(title, entries, has_parent))
+    async def get_release_folder_redirect(self, request: Request, release: str) -> Response:
+        """Redirect to the path with a trailing slash."""
+        files = await open_release_files(self.bulk, release)
+        return RedirectResponse(f"./{files.release.number}/", 308)
 
+    async def get_data(
+        self,
+        request: Request,
+        release: _Release,
+        place: _Place,
+    ) -> Response:
+        """Return a file of a release, or a range of it, or a folder as a page of links.
 
-def _delivery(request: Request) -> Delivery:
-    delivery: Delivery = request.app.state.delivery
-    return delivery
+        Files never change, and their ETag is their SHA-256. A request for several ranges gets the whole file.
+        """
+        files = await open_release_files(self.bulk, release)
+        path = _decoded_path(_raw_path(request, files, "/data/"))
+        served = files.files.get(path)
+        if served is not None:
+            return await self.deliver(served, request)
+        if path in files.folders:
+            title = f"Files of release {files.release.number}" + (f": {path}" if path else "")
+            return self._folder(title, files.folders[path], True)
+        if f"{path}/" in files.folders:
+            name = path.rpartition("/")[2]
+            return RedirectResponse(f"./{quote(name, safe='=')}/", 308)
+        return await document_response(request, files, path, self.public_url)
+
+    async def get_hive(self, request: Request, release: _Release, place: _Place) -> Response:
+        """Return a data file, for readers that parse partition keys from the URL, such as DuckDB.
+
+        The URL contains the file's path as listed, its percent signs not encoded again.
+        """
+        files = await open_release_files(self.bulk, release)
+        path = _raw_path(request, files, "/hive/").decode("ascii", "replace")
+        served = files.files.get(path)
+        if served is None:
+            raise unknown_path(files, place)
+        return await self.deliver(served, request)
+
+    def document_endpoint(self, place: str) -> Endpoint:
+        """Return an endpoint that responds with a document of a release."""
+
+        async def get_document(request: Request, release: _Release) -> Response:
+            return await document_response(
+                request, await open_release_files(self.bulk, release), place, self.public_url
+            )
+
+        return get_document
+
+    async def get_losslake_duckdb(self, request: Request, release: _Release) -> Response:
+        """Return a small DuckDB database whose views and macros, those of `losslake sql`, read the files over HTTP.
+
+        Open it with DuckDB 1.5 or newer, or ATTACH its URL as losslake and USE losslake.
+        """
+        files = await open_release_files(self.bulk, release)
+        address = base_url(request, self.public_url)
+        served = await run_in_threadpool(self.databases.served, files.release, address)
+        return LocalFileResponse(served, request.headers)
+
+    async def get_files(
+        self, request: Request, release: _Release, parameters: Annotated[FilesParameters, Query()]
+    ) -> Response:
+        """Return the list of files in the requested format."""
+        files = await open_release_files(self.bulk, release)
+        if parameters.format == "sha256sums" and not request.path_params.get("ending"):
+            return await document_response(request, files, CHECKSUMS_PLACE, self.public_url)
+        output = requested_format(request, parameters.format)
+        headers = {"vary": "Accept, Host", "cache-control": AN_HOUR}
+        address = base_url(request, self.public_url)
+
+        def answer() -> Response:
+            table = files.table(address).select(_ROWS.schema.names).cast(_ROWS.schema)
+            rows = Answer({"release": files.release.number}, _ROWS.schema, iter(table.to_batches()))
+            return response_of(request, rows, output, headers)
+
+        return await run_in_threadpool(answer)
+
+    def _folder(self, title: str, entries: Sequence[Entry], has_parent: bool) -> Response:
+        return HTMLResponse(self.folder_page(title, entries, has_parent))
 
 
 def _raw_path(request: Request, files: ReleaseFiles, prefix: str) -> bytes:

@@ -8,7 +8,7 @@ from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager, suppress
 from weakref import WeakKeyDictionary
 
-from fastapi import FastAPI, Request
+from fastapi import Request
 
 from losslake.questions.release.releases import Releases
 from losslake.questions.release.view import ReleaseView
@@ -53,8 +53,8 @@ class SqlStatements:
             raise LossLakeError(self._failure)
 
     @asynccontextmanager
-    async def lifespan(self, _: FastAPI | None = None) -> AsyncIterator[None]:
-        """Run the workers for the lifespan of the application."""
+    async def lifespan(self) -> AsyncIterator[None]:
+        """Run the workers."""
         warming = asyncio.create_task(self._warm_up())
         try:
             yield

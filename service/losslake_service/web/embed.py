@@ -37,17 +37,21 @@ _DEFAULT_HEIGHT = 420
 _NOT_PASSED_ON = {"release", "width", "height", "theme", "scale"}
 
 
-def add_embeds(router: APIRouter, questions: Sequence[Question]) -> None:
+def add_embeds(router: APIRouter, releases: Releases, public_url: str, questions: Sequence[Question]) -> None:
     """Add the page of each kind of chart. questions: include those whose answers are drawn."""
     by_path = {question.path: question for question in questions}
     for kind in kinds():
-        endpoint = _endpoint(kind, by_path[kind.answer])
+        endpoint = _endpoint(kind, by_path[kind.answer], releases, public_url)
         router.add_api_route(f"{PREFIX}{kind.name}", endpoint, methods=["GET", "HEAD"], include_in_schema=False)
     of_papers = f"{PREFIX}papers/{{name}}/{{number}}"
-    router.add_api_route(of_papers, _embedded_figure, methods=["GET", "HEAD"], include_in_schema=False)
+    router.add_api_route(
+        of_papers, _paper_endpoint(releases, public_url), methods=["GET", "HEAD"], include_in_schema=False
+    )
 
 
-def _endpoint(kind: Kind, question: Question) -> Callable[[Request], Awaitable[Response]]:
+def _endpoint(
+    kind: Kind, question: Question, releases: Releases, public_url: str
+) -> Callable[[Request], Awaitable[Response]]:
     model = figure_parameters(kind, question)
 
     async def get_embedded(request: Request) -> Response:
@@ -55,9 +59,8 @@ def _endpoint(kind: Kind, question: Question) -> Callable[[Request], Awaitable[R
         parameters: Any = read_query(query, model)
         check_parameters(parameters, "svg")
         number = release_of(parameters)
-        releases: Releases = request.app.state.releases
         view = await releases.view_async(number)
-        address = base_url(request, request.app.state.public_url)
+        address = base_url(request, public_url)
 
         def page() -> str:
             drawn = kind.with_defaults(with_goal(view, parameters))
@@ -67,34 +70,38 @@ def _endpoint(kind: Kind, question: Question) -> Callable[[Request], Awaitable[R
             title = parameters.title or described.partition(". ")[0].removesuffix(".")
             return render("embed.html", site=SITE, chart=chart, title=title)
 
-        return await _framed(request, view, number is not None, page)
+        return await _framed(request, view, number is not None, address, page)
 
     return get_embedded
 
 
-async def _embedded_figure(request: Request, name: str, number: str) -> Response:
-    """Return the page of a figure of a paper: its picture, and its source."""
-    parameters = read_query(request.scope["query_string"], ReleaseParameters)
-    number_of_release = release_of(parameters)
-    releases: Releases = request.app.state.releases
-    view = await releases.view_async(number_of_release)
-    described = paper(name)
-    check_collection(view, described)
-    figure = described.figure(number)
-    picture = with_query(f"/v1/papers/{name}/figures/{number}.svg", [("release", view.number)])
-    source = f"{with_query('/papers', [('release', number_of_release)])}#{name}-{number}"
-    address = base_url(request, request.app.state.public_url)
-    content = {"paper": described, "figure": figure, "number": number, "picture": picture, "source": source}
+def _paper_endpoint(releases: Releases, public_url: str) -> Callable[[Request, str, str], Awaitable[Response]]:
+    async def get_embedded_figure(request: Request, name: str, number: str) -> Response:
+        """Return the page of a figure of a paper: its picture, and its source."""
+        parameters = read_query(request.scope["query_string"], ReleaseParameters)
+        number_of_release = release_of(parameters)
+        view = await releases.view_async(number_of_release)
+        described = paper(name)
+        check_collection(view, described)
+        figure = described.figure(number)
+        picture = with_query(f"/v1/papers/{name}/figures/{number}.svg", [("release", view.number)])
+        source = f"{with_query('/papers', [('release', number_of_release)])}#{name}-{number}"
+        address = base_url(request, public_url)
+        content = {"paper": described, "figure": figure, "number": number, "picture": picture, "source": source}
 
-    def page() -> str:
-        return render("embed_figure.html", site=SITE, address=address, release=view.number, **content)
+        def page() -> str:
+            return render("embed_figure.html", site=SITE, address=address, release=view.number, **content)
 
-    return await _framed(request, view, number_of_release is not None, page)
+        return await _framed(request, view, number_of_release is not None, address, page)
+
+    return get_embedded_figure
 
 
-async def _framed(request: Request, view: ReleaseView, is_pinned: bool, page: Callable[[], str]) -> Response:
+async def _framed(
+    request: Request, view: ReleaseView, is_pinned: bool, address: str, page: Callable[[], str]
+) -> Response:
     """Return a page that any other may frame, or that it hasn't changed."""
-    by = f"{__version__} {digest()} {base_url(request, request.app.state.public_url)}"
+    by = f"{__version__} {digest()} {address}"
     headers = {
         "cache-control": cache_control(is_pinned),
         "etag": entity_tag(view, by, request.scope["path"], request.scope["query_string"], "html"),

@@ -127,7 +127,7 @@ class Page:
     headers: Mapping[str, str] = field(default_factory=dict)
 
 
-Prepare = Callable[[Request, PageParameters, ReleaseView], Awaitable[object | None]]
+Prepare = Callable[[Request, PageParameters, ReleaseView, SqlStatements | None], Awaitable[object | None]]
 
 
 @dataclass(frozen=True, eq=False)
@@ -180,12 +180,22 @@ def paginate(total: int, size: int, requested: int | None, url: Callable[[int], 
     )
 
 
-def page_handler(kind: PageKind) -> Callable[[Request], Awaitable[Response]]:
+@dataclass(frozen=True, eq=False)
+class PageSources:
+    """What pages are made from. public_url: of the service. sql: None if SQL is switched off."""
+
+    releases: Releases
+    bulk: ReleaseFilesCache
+    interface: Interface
+    public_url: str
+    sql: SqlStatements | None
+
+
+def page_handler(kind: PageKind, sources: PageSources) -> Callable[[Request], Awaitable[Response]]:
     """Return the handler for a kind of page, which makes the page in a thread and renders it as HTML."""
+    releases, statements = sources.releases, sources.sql
 
     async def handle(http: Request) -> Response:
-        state = http.app.state
-        releases: Releases = state.releases
         query = http.scope["query_string"]
         parameters = read_query(query, kind.parameters)
         headers = {"cache-control": REVALIDATED}
@@ -195,9 +205,8 @@ def page_handler(kind: PageKind) -> Callable[[Request], Awaitable[Response]]:
             if not accepts_html(http.scope):
                 raise
             return HTMLResponse(empty_page(), headers=headers)
-        address = base_url(http, state.public_url)
-        statements: SqlStatements | None = state.sql
-        prepared = await kind.prepare(http, parameters, view) if kind.prepare is not None else None
+        address = base_url(http, sources.public_url)
+        prepared = await kind.prepare(http, parameters, view, statements) if kind.prepare is not None else None
         if prepared is not None:
             headers["cache-control"] = "no-cache"
         else:
@@ -215,9 +224,9 @@ def page_handler(kind: PageKind) -> Callable[[Request], Awaitable[Response]]:
                 release=releases.lake.release(view.number),
                 newest=max(view.number, releases.newest or 0),
                 releases=releases,
-                bulk=state.bulk,
+                bulk=sources.bulk,
                 address=address,
-                interface=state.interface,
+                interface=sources.interface,
                 sql=statements.limits if statements is not None else None,
                 prepared=prepared,
             )

@@ -4,27 +4,17 @@ from __future__ import annotations
 
 from typing import Annotated
 
-from fastapi import APIRouter, Depends, Request
+from fastapi import APIRouter, Depends
 from fastapi.responses import HTMLResponse
 from pydantic import BaseModel, ConfigDict, Field
 
-from losslake.questions.release.releases import Releases
 from losslake_service.problems import no_parameters, problem_responses
 from losslake_service.web.documentation.site_documents import PICTURES
-from losslake_service.web.page import page_handler
+from losslake_service.web.page import PageSources, page_handler
 from losslake_service.web.pages.discovery import add_discovery
 from losslake_service.web.pages.documentation import picture_of_document
 from losslake_service.web.pages.kinds import PAGES
 from losslake_service.web.static_files import PREFIX, static_file
-
-pages = APIRouter()
-pages.add_api_route(PICTURES + "{name:path}", picture_of_document, methods=["GET", "HEAD"], include_in_schema=False)
-add_discovery(pages)
-for _kind in PAGES:
-    pages.add_api_route(
-        _kind.path, page_handler(_kind), methods=["GET", "HEAD"], response_class=HTMLResponse, include_in_schema=False
-    )
-pages.add_api_route(PREFIX + "{digest}/{name:path}", static_file, methods=["GET", "HEAD"], include_in_schema=False)
 
 
 class Health(BaseModel):
@@ -38,9 +28,19 @@ class Health(BaseModel):
     """The newest release, used by default."""
 
 
-@pages.get("/healthz", dependencies=[Depends(no_parameters)], responses=problem_responses(422, 500, 503))
-async def get_health(request: Request) -> Health:
-    """Report if the service can answer questions."""
-    releases: Releases = request.app.state.releases
-    view = await releases.view_async()
-    return Health(status="ok", release=view.number)
+def add_pages(router: APIRouter, sources: PageSources) -> None:
+    """Add the routes."""
+    releases = sources.releases
+    methods = ["GET", "HEAD"]
+    router.add_api_route(PICTURES + "{name:path}", picture_of_document, methods=methods, include_in_schema=False)
+    add_discovery(router, releases, sources.public_url)
+    for kind in PAGES:
+        handler = page_handler(kind, sources)
+        router.add_api_route(kind.path, handler, methods=methods, response_class=HTMLResponse, include_in_schema=False)
+    router.add_api_route(PREFIX + "{digest}/{name:path}", static_file, methods=methods, include_in_schema=False)
+
+    @router.get("/healthz", dependencies=[Depends(no_parameters)], responses=problem_responses(422, 500, 503))
+    async def get_health() -> Health:
+        """Report if the service can answer questions."""
+        view = await releases.view_async()
+        return Health(status="ok", release=view.number)

@@ -17,7 +17,8 @@ from fastapi.testclient import TestClient
 from losslake.lake.lake import Lake
 from losslake.questions.release.releases import Releases
 from losslake_service.operation.logs import RequestLog
-from losslake_service.operation.operate import operate
+from losslake_service.operation.metrics import Metrics
+from losslake_service.operation.operate import operate, operation
 from losslake_service.settings import Settings
 from tests.servers.processes import SECONDS
 from tests.service.running import Running, served
@@ -32,6 +33,7 @@ class Operated:
 
     client: TestClient
     app: FastAPI
+    metrics: Metrics
     written: list[bytes] = field(default_factory=list)
 
     @property
@@ -42,8 +44,8 @@ class Operated:
 Make = Callable[..., Operated]
 
 
-def application() -> FastAPI:
-    app = FastAPI()
+def application(metrics: Metrics, releases: Releases) -> FastAPI:
+    app = FastAPI(lifespan=lambda _: operation(metrics, releases))
 
     @app.get("/constant")
     def constant(request: Request) -> Response:
@@ -95,10 +97,11 @@ def operated(lake: Lake) -> Iterator[Make]:
     before = log.handlers[:], log.level
 
     def make(**settings: Any) -> Operated:
-        app = application()
-        found = Operated(TestClient(app, raise_server_exceptions=False, client=("192.0.2.7", 1)), app)
+        metrics, releases = Metrics(), Releases(lake)
+        app = application(metrics, releases)
+        found = Operated(TestClient(app, raise_server_exceptions=False, client=("192.0.2.7", 1)), app, metrics)
         chosen = Settings.model_construct(**settings)
-        operate(app, chosen, Releases(lake), lines=RequestLog("json", found.written.append))
+        operate(app, chosen, releases, metrics, lines=RequestLog("json", found.written.append))
         return found
 
     yield make

@@ -71,8 +71,8 @@ def test_empty_metrics_file_is_skipped(tmp_path: Path, monkeypatch: pytest.Monke
 
 def test_gauges_are_reported(operated: Make) -> None:
     service = operated()
-    service.app.state.metrics.answer_cache.labels("hit").inc()
-    service.app.state.metrics.sql_statements.labels("cut").inc(2)
+    service.metrics.answer_cache.labels("hit").inc()
+    service.metrics.sql_statements.labels("cut").inc(2)
     with service.client:
         found = samples(service)
     assert value(found, "losslake_newest_release") == 1

@@ -152,44 +152,39 @@ def _text(root: ElementTree.Element) -> str:
     return '<?xml version="1.0" encoding="utf-8"?>\n' + ElementTree.tostring(root, encoding="unicode")
 
 
-async def get_feed(request: Request) -> Response:
-    """Return the Atom feed of releases."""
-    releases: Releases = request.app.state.releases
-    await releases.view_async()
-    address = _address(request)
-    text = await run_in_threadpool(feed, releases.lake, address)
-    return _respond(request, text.encode(), "application/atom+xml; charset=utf-8")
-
-
-async def get_sitemap(request: Request, part: int | None = None) -> Response:
-    """Return the sitemap, or the part of it."""
-    releases: Releases = request.app.state.releases
-    view = await releases.view_async()
-    address = _address(request)
-
-    def make() -> bytes:
-        return sitemap(view, address, part).encode()
-
-    try:
-        body = await run_in_threadpool(_sitemaps.get, (view.digest, address, part), make)
-    except LookupError:
-        raise HTTPException(404) from None
-    return _respond(request, body, "application/xml; charset=utf-8")
-
-
-async def get_llms(request: Request) -> Response:
-    """Return llms.txt."""
-    return _respond(request, llms(_address(request)).encode(), "text/markdown; charset=utf-8")
-
-
-async def get_robots(request: Request) -> Response:
-    """Return robots.txt, which names the sitemap."""
-    text = f"User-agent: *\nAllow: /\nSitemap: {_address(request)}/sitemap.xml\n"
-    return _respond(request, text.encode(), "text/plain; charset=utf-8")
-
-
-def add_discovery(router: APIRouter) -> None:
+def add_discovery(router: APIRouter, releases: Releases, public_url: str) -> None:
     """Add the routes."""
+
+    async def get_feed(request: Request) -> Response:
+        """Return the Atom feed of releases."""
+        await releases.view_async()
+        address = base_url(request, public_url)
+        text = await run_in_threadpool(feed, releases.lake, address)
+        return _respond(request, text.encode(), "application/atom+xml; charset=utf-8")
+
+    async def get_sitemap(request: Request, part: int | None = None) -> Response:
+        """Return the sitemap, or the part of it."""
+        view = await releases.view_async()
+        address = base_url(request, public_url)
+
+        def make() -> bytes:
+            return sitemap(view, address, part).encode()
+
+        try:
+            body = await run_in_threadpool(_sitemaps.get, (view.digest, address, part), make)
+        except LookupError:
+            raise HTTPException(404) from None
+        return _respond(request, body, "application/xml; charset=utf-8")
+
+    async def get_llms(request: Request) -> Response:
+        """Return llms.txt."""
+        return _respond(request, llms(base_url(request, public_url)).encode(), "text/markdown; charset=utf-8")
+
+    async def get_robots(request: Request) -> Response:
+        """Return robots.txt, which names the sitemap."""
+        text = f"User-agent: *\nAllow: /\nSitemap: {base_url(request, public_url)}/sitemap.xml\n"
+        return _respond(request, text.encode(), "text/plain; charset=utf-8")
+
     routes = {
         FEED: get_feed,
         "/sitemap.xml": get_sitemap,
@@ -199,10 +194,6 @@ def add_discovery(router: APIRouter) -> None:
     }
     for path, endpoint in routes.items():
         router.add_api_route(path, endpoint, methods=["GET", "HEAD"], include_in_schema=False)
-
-
-def _address(request: Request) -> str:
-    return base_url(request, request.app.state.public_url)
 
 
 def _respond(request: Request, body: bytes, media_type: str) -> Response:

@@ -107,13 +107,14 @@ def sql_page(request: PageRequest) -> Page:
     )
 
 
-async def run(http: Request, parameters: PageParameters, view: ReleaseView) -> ResultTable | SqlProblem | None:
+async def run(
+    http: Request, parameters: PageParameters, view: ReleaseView, statements: SqlStatements | None
+) -> ResultTable | SqlProblem | None:
     """Run the statement with the sandbox and limits of /v1/sql; return None if it is not to be run.
 
     Raises ClientDisconnected.
     """
     assert isinstance(parameters, SqlPageParameters)
-    statements: SqlStatements | None = http.app.state.sql
     if statements is None or not parameters.q or not parameters.run:
         return None
     try:

@@ -4,16 +4,18 @@ from __future__ import annotations
 
 import re
 import shlex
-from collections.abc import Callable, Iterator, Mapping
-from typing import Any, cast
+from collections.abc import Callable, Mapping
+from typing import Any
 from urllib.parse import urlsplit
 
 import pytest
 from fastapi.testclient import TestClient
 
+from losslake.lake.lake import Lake
 from losslake_service.problems import KINDS
 from losslake_service.web.pages.reference import page_address, problem_advice
 from losslake_service.web.reference import Interface, anchor
+from tests.applications import without_sql
 from tests.service.web.reading import Page
 
 
@@ -145,19 +147,17 @@ def test_duckdb_examples_escape_slashes_in_queries(pages: Mapping[str, Page]) ->
 
 
 @pytest.fixture
-def documented(client: TestClient) -> Iterator[Callable[[dict[str, Any], str], Page]]:
+def documented(lake: Lake) -> Callable[[dict[str, Any], str], Page]:
     """Return a function that renders the page of a path of another OpenAPI document."""
-    state = cast("Any", client.app).state
-    original = state.interface
 
     def page(document: dict[str, Any], place: str) -> Page:
-        state.interface = Interface(lambda: document)
-        response = client.get(page_address(place))
+        app = without_sql(lake)
+        app.openapi_schema = document
+        response = TestClient(app).get(page_address(place))
         assert response.status_code == 200
         return Page(response.text)
 
-    yield page
-    state.interface = original
+    return page
 
 
 def test_hostile_openapi_texts_are_escaped(documented: Callable[[dict[str, Any], str], Page]) -> None:
